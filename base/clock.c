@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+
+#include <errno.h>
+#include <time.h>
+
+static int64_t read_clock(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (int64_t)now.tv_sec * DT_NS_PER_SECOND + now.tv_nsec;
+}
+
+int64_t dt_clock_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t dt_clock_wall_ns(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+void dt_clock_sleep_ns(int64_t ns)
+{
+    struct timespec left = {.tv_sec = ns / DT_NS_PER_SECOND, .tv_nsec = ns % DT_NS_PER_SECOND};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* host - the machine under this process: cores, memory, name; binding to cores (hwloc)
+ *
+ * Cores are physical cores this process may run on (its affinity mask), numbered 0..n-1 in machine order.
+ * libdittune does not link this file.
+ */
+#ifndef DT_BASE_HOST_H
+#define DT_BASE_HOST_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+/* Cores this process may use, read once, before any binding; at least 1. */
+int dt_host_cores(void);
+
+/* Bytes a new program may take: the smaller of MemAvailable and what the cgroup leaves. */
+int64_t dt_host_memory_available(void);
+int64_t dt_host_memory_total(void);
+
+/* Host name and processor model; "unknown" when they cannot be read. Static storage. */
+const char *dt_host_name(void);
+const char *dt_host_cpu(void);
+
+/* One hash of the topology's shape (sockets, NUMA nodes, caches, cores), the same on machines of the same make. */
+uint64_t dt_host_topology(void);
+
+/* Binds the whole process to its share: part `rank` of `ranks` equal parts of the cores, or one core
+ * (rank modulo cores) when there are more ranks than cores. Writes the core numbers to cores[0..*n-1]
+ * (at most room). Must run before the first OpenMP region. DT_ELIB when the kernel refuses. */
+dt_status dt_host_bind(int rank, int ranks, int room, int cores[], int *n) DT_MUST_CHECK;
+
+/* Binds the calling thread to core number `core`. */
+dt_status dt_host_bind_thread(int core) DT_MUST_CHECK;
+
+const char *dt_host_hwloc_version(void);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* Depth and NUL are checked by a scan of the bytes before Jansson sees them: its own limit (2048) is deep enough to
+ * hurt whoever walks the tree later. */
+#include "base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static dt_status check_shape(const char *text, size_t size, const char *what)
+{
+    int depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (c == '\0')
+            return dt_fail(DT_EUSAGE, "%s has a NUL byte at offset %zu, which JSON text cannot hold", what, i);
+        if (quoted) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > DT_JSON_MAX_DEPTH)
+                return dt_fail(DT_EUSAGE, "%s is nested deeper than %d levels", what, DT_JSON_MAX_DEPTH);
+        } else if (c == ']' || c == '}') {
+            depth--;
+        }
+    }
+    return DT_OK;
+}
+
+dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t **root)
+{
+    if (size > DT_JSON_MAX_BYTES)
+        return dt_fail(DT_EUSAGE, "%s is %zu bytes long, more than the %d allowed", what, size, DT_JSON_MAX_BYTES);
+    DT_TRY(check_shape(text, size, what));
+    json_error_t error;
+    json_t *parsed = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (parsed == NULL)
+        return dt_fail(DT_EUSAGE, "%s is not valid JSON: line %d, column %d: %s", what, error.line, error.column,
+                       error.text);
+    *root = parsed;
+    return DT_OK;
+}
+
+static dt_status read_all(int fd, const char *name, struct dt_text *text)
+{
+    char block[65536];
+    for (;;) {
+        ssize_t got = read(fd, block, sizeof block);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return dt_fail(DT_EIO, "cannot read %s: %s", name, strerror(errno));
+        if (got == 0)
+            return dt_text_status(text);
+        dt_text_add_bytes(text, block, (size_t)got);
+        if (text->size > DT_JSON_MAX_BYTES)
+            return dt_fail(DT_EUSAGE, "%s is larger than the %d bytes allowed", name, DT_JSON_MAX_BYTES);
+    }
+}
+
+dt_status dt_json_read(const char *path, const char *what, json_t **root)
+{
+    struct dt_text name = {0}, text = {0};
+    struct stat info;
+    dt_status status = DT_OK;
+    dt_text_add(&name, "%s %s", what, path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &info) != 0)
+        status = dt_fail(DT_EIO, "cannot read %s: %s", dt_text_at(&name), strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        status = dt_fail(DT_EIO, "cannot read %s: it is not a regular file", dt_text_at(&name));
+    else
+        status = read_all(fd, dt_text_at(&name), &text);
+    if (status == DT_OK)
+        status = dt_json_parse(dt_text_at(&text), text.size, dt_text_at(&name), root);
+    if (fd >= 0)
+        close(fd);
+    dt_text_fini(&name);
+    dt_text_fini(&text);
+    return status;
+}
+
+static dt_status field(const json_t *object, const char *what, const char *key, json_t **value)
+{
+    if (!json_is_object(object))
+        return dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
+    *value = json_object_get(object, key);
+    return *value != NULL ? DT_OK : dt_fail(DT_EUSAGE, "%s: '%s' is missing", what, key);
+}
+
+dt_status dt_json_int(const json_t *object, const char *what, const char *key, int64_t low, int64_t high,
+                      int64_t *out)
+{
+    json_t *value;
+    DT_TRY(field(object, what, key, &value));
+    if (!json_is_integer(value))
+        return dt_fail(DT_EUSAGE, "%s: '%s' is not an integer", what, key);
+    int64_t number = json_integer_value(value);
+    if (number < low || number > high)
+        return dt_fail(DT_EUSAGE, "%s: '%s' is %lld, expected %lld to %lld", what, key, (long long)number,
+                       (long long)low, (long long)high);
+    *out = number;
+    return DT_OK;
+}
+
+dt_status dt_json_real(const json_t *object, const char *what, const char *key, double *out)
+{
+    json_t *value;
+    DT_TRY(field(object, what, key, &value));
+    if (!json_is_number(value))
+        return dt_fail(DT_EUSAGE, "%s: '%s' is not a number", what, key);
+    *out = json_number_value(value);
+    return DT_OK;
+}
+
+dt_status dt_json_bool(const json_t *object, const char *what, const char *key, bool *out)
+{
+    json_t *value;
+    DT_TRY(field(object, what, key, &value));
+    if (!json_is_boolean(value))
+        return dt_fail(DT_EUSAGE, "%s: '%s' is neither true nor false", what, key);
+    *out = json_is_true(value);
+    return DT_OK;
+}
+
+dt_status dt_json_string(const json_t *object, const char *what, const char *key, const char **out)
+{
+    json_t *value;
+    DT_TRY(field(object, what, key, &value));
+    if (!json_is_string(value))
+        return dt_fail(DT_EUSAGE, "%s: '%s' is not a string", what, key);
+    *out = json_string_value(value);
+    return DT_OK;
+}
+
+dt_status dt_json_array(const json_t *object, const char *what, const char *key, json_t **out)
+{
+    json_t *value;
+    DT_TRY(field(object, what, key, &value));
+    if (!json_is_array(value))
+        return dt_fail(DT_EUSAGE, "%s: '%s' is not an array", what, key);
+    *out = value;
+    return DT_OK;
+}
+
+dt_status dt_json_object(const json_t *object, const char *what, const char *key, json_t **out)
+{
+    json_t *value;
+    DT_TRY(field(object, what, key, &value));
+    if (!json_is_object(value))
+        return dt_fail(DT_EUSAGE, "%s: '%s' is not an object", what, key);
+    *out = value;
+    return DT_OK;
+}
+
+bool dt_json_has(const json_t *object, const char *key)
+{
+    return json_object_get(object, key) != NULL;
+}
+
+dt_status dt_json_only(const json_t *object, const char *what, const char *const known[])
+{
+    if (!json_is_object(object))
+        return dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value)
+    {
+        bool found = false;
+        for (int i = 0; known[i] != NULL && !found; i++)
+            found = strcmp(known[i], key) == 0;
+        if (found)
+            continue;
+        const char *near = dt_json_nearest(key, known);
+        if (near != NULL)
+            return dt_fail(DT_EUSAGE, "%s: unknown field '%s', did you mean '%s'?", what, key, near);
+        return dt_fail(DT_EUSAGE, "%s: unknown field '%s'", what, key);
+    }
+    return DT_OK;
+}
+
+static int append(const char *bytes, size_t size, void *text)
+{
+    dt_text_add_bytes(text, bytes, size);
+    return 0;
+}
+
+dt_status dt_json_text(const json_t *root, struct dt_text *text)
+{
+    if (root == NULL || json_dump_callback(root, append, text, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+        return dt_fail(DT_ENOMEM, "out of memory while writing JSON");
+    return dt_text_status(text);
+}
+
+/* Edit distance (Levenshtein 1966) of strings shorter than 64 bytes. */
+static int distance(const char *a, const char *b)
+{
+    int row[64];
+    int na = (int)strlen(a), nb = (int)strlen(b);
+    if (na >= 64 || nb >= 64)
+        return 64;
+    for (int j = 0; j <= nb; j++)
+        row[j] = j;
+    for (int i = 1; i <= na; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+const char *dt_json_nearest(const char *name, const char *const names[])
+{
+    const char *best = NULL;
+    int least = (int)strlen(name) / 3 + 2;
+    for (int i = 0; names[i] != NULL; i++) {
+        int d = distance(name, names[i]);
+        if (d < least) {
+            least = d;
+            best = names[i];
+        }
+    }
+    return best;
+}

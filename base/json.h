@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* json - Jansson behind guards, and fields read with one sentence when they are wrong
+ *
+ * This header is the door to Jansson: other files include it, never <jansson.h>.
+ *
+ *     json_t *root = NULL;
+ *     DT_TRY(dt_json_read(path, "the model file", &root));
+ *     status = dt_json_int(root, "the model file", "heads", 1, 4096, &heads);
+ *
+ * `what` opens each sentence: "the model file x.json: 'heads' is -3, expected 1 to 4096".
+ * Text deeper than 32 levels, larger than 16 MiB, with repeated keys or NUL is refused before parsing.
+ */
+#ifndef DT_BASE_JSON_H
+#define DT_BASE_JSON_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DT_JSON_MAX_BYTES (16 * 1024 * 1024)
+#define DT_JSON_MAX_DEPTH 32
+
+/* *root gets a new reference. Errors: DT_EIO (cannot be read, not a regular file), DT_EUSAGE (not JSON, too
+ * deep, too large), each naming what, path, line and column. */
+dt_status dt_json_read(const char *path, const char *what, json_t **root) DT_MUST_CHECK;
+dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t **root) DT_MUST_CHECK;
+
+/* A field of an object that must be there (ask dt_json_has first when it need not): its value to *out, or DT_EUSAGE
+ * with a sentence. Strings, arrays and objects belong to the object. */
+dt_status dt_json_int(const json_t *object, const char *what, const char *key, int64_t low, int64_t high,
+                      int64_t *out) DT_MUST_CHECK;
+dt_status dt_json_real(const json_t *object, const char *what, const char *key, double *out) DT_MUST_CHECK;
+dt_status dt_json_bool(const json_t *object, const char *what, const char *key, bool *out) DT_MUST_CHECK;
+dt_status dt_json_string(const json_t *object, const char *what, const char *key, const char **out) DT_MUST_CHECK;
+dt_status dt_json_array(const json_t *object, const char *what, const char *key, json_t **out) DT_MUST_CHECK;
+dt_status dt_json_object(const json_t *object, const char *what, const char *key, json_t **out) DT_MUST_CHECK;
+bool dt_json_has(const json_t *object, const char *key);
+
+/* DT_EUSAGE when the object has a key that is not in the NULL-ended list; names it and the nearest known key. */
+dt_status dt_json_only(const json_t *object, const char *what, const char *const known[]) DT_MUST_CHECK;
+
+/* Compact text, keys in insertion order, no newline, appended to text. */
+dt_status dt_json_text(const json_t *root, struct dt_text *text) DT_MUST_CHECK;
+
+/* The row of names (NULL-ended) nearest to name by edit distance, or NULL when none is near (for "did you mean"). */
+const char *dt_json_nearest(const char *name, const char *const names[]);
+
+#endif

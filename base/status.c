@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* One message buffer per thread: a status code stays a plain int and nothing has to be freed. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+static _Thread_local char message[1024];
+
+static const struct row {
+    dt_status code;
+    int exit_code;
+    const char *text;
+} rows[] = {
+#define DT_STATUS(name, value, exit_code, text) {value, exit_code, text},
+#include "base/status.def"
+#undef DT_STATUS
+};
+
+static const struct row *find(dt_status code)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].code == code)
+            return &rows[i];
+    return NULL;
+}
+
+dt_status dt_fail(dt_status code, const char *format, ...)
+{
+    char sentence[sizeof message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    size_t i = 0;
+    for (; sentence[i] != '\0'; i++)
+        message[i] = (unsigned char)sentence[i] < 0x20 || sentence[i] == 0x7f ? '?' : sentence[i];
+    message[i] = '\0';
+    return code;
+}
+
+const char *dt_message(void)
+{
+    return message;
+}
+
+const char *dt_status_text(dt_status code)
+{
+    const struct row *row = find(code);
+    return row != NULL ? row->text : "unknown status";
+}
+
+int dt_status_exit(dt_status code)
+{
+    const struct row *row = find(code);
+    return row != NULL ? row->exit_code : 1;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(struct dt_text *text, size_t more)
+{
+    if (text->failed)
+        return false;
+    if (text->size + more + 1 <= text->room)
+        return true;
+    size_t room = 2 * (text->size + more) + 64;
+    char *bytes = realloc(text->bytes, room);
+    if (bytes == NULL) {
+        text->failed = true;
+        return false;
+    }
+    text->bytes = bytes;
+    text->room = room;
+    return true;
+}
+
+void dt_text_add(struct dt_text *text, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int size = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (size >= 0 && reserve(text, (size_t)size)) {
+        vsnprintf(text->bytes + text->size, (size_t)size + 1, format, again);
+        text->size += (size_t)size;
+    }
+    va_end(again);
+}
+
+void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size)
+{
+    if (!reserve(text, size))
+        return;
+    if (size > 0)
+        memcpy(text->bytes + text->size, bytes, size);
+    text->size += size;
+    text->bytes[text->size] = '\0';
+}
+
+void dt_text_clear(struct dt_text *text)
+{
+    text->size = 0;
+    if (text->bytes != NULL)
+        text->bytes[0] = '\0';
+}
+
+const char *dt_text_at(const struct dt_text *text)
+{
+    return text->bytes != NULL ? text->bytes : "";
+}
+
+dt_status dt_text_status(const struct dt_text *text)
+{
+    return text->failed ? dt_fail(DT_ENOMEM, "out of memory while writing text") : DT_OK;
+}
+
+char *dt_text_take(struct dt_text *text)
+{
+    if (!text->failed && text->bytes == NULL)
+        reserve(text, 0);
+    char *bytes = text->failed ? NULL : text->bytes;
+    if (bytes != NULL)
+        bytes[text->size] = '\0';
+    if (text->failed)
+        free(text->bytes);
+    *text = (struct dt_text){0};
+    return bytes;
+}
+
+void dt_text_fini(struct dt_text *text)
+{
+    free(text->bytes);
+    *text = (struct dt_text){0};
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* text - a string that grows
+ *
+ *     struct dt_text text = {0};
+ *     dt_text_add(&text, "ranks=%d", 4);
+ *     puts(dt_text_at(&text));
+ *     dt_text_fini(&text);
+ *
+ * Running out of memory is sticky: later adds do nothing, and dt_text_status says so once at the end.
+ */
+#ifndef DT_BASE_TEXT_H
+#define DT_BASE_TEXT_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dt_text {
+    char *bytes; /* owned; NUL after size bytes */
+    size_t size, room;
+    bool failed; /* an allocation failed */
+};
+
+void dt_text_add(struct dt_text *text, const char *format, ...) DT_FORMAT(2, 3);
+void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size);
+void dt_text_clear(struct dt_text *text); /* size 0, memory kept */
+const char *dt_text_at(const struct dt_text *text); /* never NULL */
+dt_status dt_text_status(const struct dt_text *text) DT_MUST_CHECK; /* DT_ENOMEM when an add failed */
+char *dt_text_take(struct dt_text *text); /* the caller frees; NULL when an add failed; text is empty after */
+void dt_text_fini(struct dt_text *text);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* journal - everything a session did, one record a line, safe against a torn end
+ *
+ * A record is "\n" + compact JSON + "\n" (newline first, so a torn tail never spoils the next record), one write() with
+ * O_APPEND and one fdatasync. dt_journal_add adds "v", "seq", "run", "t_wall_ns", "t_mono_ns" and, last, "crc": CRC-32C
+ * (Castagnoli), eight hex digits, of the bytes before `,"crc"`.
+ */
+#ifndef DT_DB_JOURNAL_H
+#define DT_DB_JOURNAL_H
+
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dt_journal;
+
+/* Creates directory/runs/<id>.jsonl; id is time, pid and random. */
+dt_status dt_journal_open(const char *directory, struct dt_journal **journal) DT_MUST_CHECK;
+const char *dt_journal_id(const struct dt_journal *journal);
+const char *dt_journal_path(const struct dt_journal *journal);
+/* kind: "session", "trial", "final", "best", "end", ...; record is borrowed, its fields are kept. */
+dt_status dt_journal_add(struct dt_journal *journal, const char *kind, const json_t *record) DT_MUST_CHECK;
+void dt_journal_close(struct dt_journal *journal);
+
+/* Reads a journal: good records to visit (borrowed), *bad counts those that fail their crc or are not JSON. */
+dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context), void *context, int *bad) DT_MUST_CHECK;
+
+uint32_t dt_crc32c(const void *bytes, size_t size);
+
+#endif

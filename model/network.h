@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* network - the shape of a Diffusion Transformer (Peebles & Xie 2023, "Scalable Diffusion Models with Transformers")
+ *
+ * Letters used everywhere: B images, T tokens of one image, H heads, D channels of a head, C = H*D.
+ * A network comes from a preset (model/presets/<name>.json, compiled in) or from a user's JSON file of the same
+ * fields. To add a preset, add a file.
+ */
+#ifndef DT_MODEL_NETWORK_H
+#define DT_MODEL_NETWORK_H
+
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+
+struct dt_network {
+    char name[64];
+    char family[16];  /* "dit" */
+    int hidden;       /* C */
+    int heads;        /* H, divides hidden */
+    int depth;        /* blocks */
+    int patch;        /* pixels of the latent along one side of a token */
+    int in_channels;  /* of the latent */
+    int latent_size;  /* latent pixels along a side; a multiple of patch; 8 image pixels each */
+    int classes;      /* class labels; the embedding table has one more row, for "no class" */
+    double mlp_ratio; /* MLP width over hidden */
+    bool learn_sigma; /* the network puts out 2 * in_channels */
+};
+
+/* name_or_path: a preset's name ("dit-s/2", case ignored) or, when it ends in .json or holds a '/' naming a file, a
+ * JSON file. DT_EUSAGE names the value and lists the presets, or the wrong field; DT_EIO when unreadable. */
+dt_status dt_network_load(const char *name_or_path, struct dt_network *network) DT_MUST_CHECK;
+dt_status dt_network_from_json(const json_t *root, const char *what, struct dt_network *network) DT_MUST_CHECK;
+json_t *dt_network_to_json(const struct dt_network *network); /* new reference, or NULL when out of memory */
+const char *const *dt_network_presets(void);                  /* NULL-ended names */
+
+int dt_network_mlp(const struct dt_network *network);          /* MLP width */
+int dt_network_head(const struct dt_network *network);         /* D */
+int dt_network_out_channels(const struct dt_network *network); /* in_channels, doubled with learn_sigma */
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* trial - one plan run in a session, as search and store see it. Failures are data. */
+#ifndef DT_SEARCH_TRIAL_H
+#define DT_SEARCH_TRIAL_H
+
+#include "space/space.h"
+
+#include <stdint.h>
+
+enum dt_outcome {
+#define DT_OUTCOME(name, text, doc) name,
+#include "search/outcome.def"
+#undef DT_OUTCOME
+    DT_TRIAL_OUTCOMES
+};
+const char *dt_outcome_text(enum dt_outcome outcome);
+dt_status dt_outcome_parse(const char *text, enum dt_outcome *outcome) DT_MUST_CHECK;
+
+struct dt_trial {
+    struct dt_point point;
+    enum dt_outcome outcome;
+    double value;       /* the objective, smaller is better; NAN when there is none */
+    double low, high;   /* its interval; NAN when there is none */
+    double seconds;     /* median step */
+    int64_t peak_bytes; /* of the largest rank; 0 unknown */
+    double cost;        /* seconds the trial took */
+    char cause[256];    /* why it failed; "" when it did not */
+};
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* dit - the space of the built-in DiT: rows of model/plan.def, rules of space/dit_rules.def
+ *
+ * The careful user's default for what is not named: cfg first, then ulysses up to the head limit, then ring, then dp;
+ * all cores of a rank's share as threads. With `ranks` unnamed it is the product of the named degrees, or else all
+ * devices that are cores.
+ */
+#ifndef DT_SPACE_DIT_H
+#define DT_SPACE_DIT_H
+
+#include "model/workload.h"
+#include "space/space.h"
+
+struct dt_limits {
+    int cores;             /* physical cores of the machine */
+    int devices;           /* most ranks; may exceed cores (oversubscribed) */
+    bool oversubscribe;    /* false: ranks <= cores is a rule */
+    int64_t memory_bytes;  /* of the machine, for all ranks together */
+    int64_t max_bytes;     /* of one rank; 0: no limit */
+    const int *batches;    /* legal values of batch */
+    int batch_count;
+};
+
+/* Sealed. *space keeps copies. */
+dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits, struct dt_space **space) DT_MUST_CHECK;
+
+/* The plan of a point of such a space. */
+struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point);
+
+/* The plan a careful user picks with `devices` ranks at most, and the 1-rank baseline; both with the smallest batch.
+ * DT_EINFEASIBLE when the space is empty. */
+dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point) DT_MUST_CHECK;
+dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point) DT_MUST_CHECK;
+
+#endif

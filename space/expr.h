@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* expr - the language of rules: integers, + - * / %, comparisons, && || !, min(a,b) max(a,b), `name in (1,2,4)`
+ *
+ * Compiled once against a list of names, then decided on an array of values. C semantics; a division by zero or an
+ * overflow makes the rule fail (dt_expr_eval says so). At most 4096 bytes, 512 operations, 32 levels.
+ */
+#ifndef DT_SPACE_EXPR_H
+#define DT_SPACE_EXPR_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+#include <stdint.h>
+
+struct dt_expr; /* immutable after compile; any thread may eval */
+
+/* names: n names; name i has the value values[i] in eval. DT_EUSAGE with the column of a mistake:
+ * "rule 'heads %% ulises == 0', column 9: unknown name 'ulises', did you mean 'ulysses'?" */
+dt_status dt_expr_new(const char *text, const char *const names[], int n, struct dt_expr **expr) DT_MUST_CHECK;
+void dt_expr_free(struct dt_expr *expr);
+
+/* Bit i set: name i is used (i < 128). */
+struct dt_names {
+    uint64_t bits[2];
+};
+struct dt_names dt_expr_names(const struct dt_expr *expr);
+const char *dt_expr_text(const struct dt_expr *expr);
+
+/* *result is the value (comparisons give 0 or 1). DT_EUSAGE on division by zero or overflow, with a sentence. */
+dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64_t *result) DT_MUST_CHECK;
+
+/* The text with numbers for names: "heads=6 % (ulysses=4) == 0" */
+void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct dt_text *out);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* stats - estimates with intervals that mean what they say
+ *
+ * Times are positive doubles (seconds). Nothing here reorders or keeps its input; results are plain values. Intervals
+ * of a median are exact order-statistic (binomial) intervals: distribution-free, no resampling (docs/measuring.md).
+ * Method and numbers: field/measuring.md section 2 names the sources.
+ */
+#ifndef DT_STATS_STATS_H
+#define DT_STATS_STATS_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+
+struct dt_interval {
+    double low, high; /* NAN when the sample is too small for the level */
+};
+
+double dt_stats_median(const double x[], int n);                      /* NAN for n = 0 */
+double dt_stats_quantile(const double x[], int n, double f);          /* type 7 */
+double dt_stats_mean(const double x[], int n);
+
+/* Ranks (1-based, lower <= upper) of the order statistics that bracket the median with at least `level`;
+ * false when n is too small (n < 6 at 95 %). */
+bool dt_stats_median_ranks(int n, double level, int *lower, int *upper);
+struct dt_interval dt_stats_median_interval(const double x[], int n, double level);
+
+/* Looks at 8, 16, 32, 64 samples; the two-sided alpha spent at each is .008 .010 .012 .020 (total below 5 %). */
+#define DT_LOOKS 4
+extern const int dt_look_samples[DT_LOOKS];
+extern const double dt_look_alpha[DT_LOOKS];
+int dt_stats_look(int n); /* the look reached by n samples: 0..3, or -1 below 8 */
+
+/* Steady state by MSER truncation (White 1997) with a trend test of what is left: *start is the first steady sample;
+ * false ("no steady state") when the minimum lies in the last half or the rest still drifts. */
+bool dt_stats_steady(const double x[], int n, int *start);
+
+/* Series diagnostics, thresholds for 1 % false alarms (field/measuring.md 2.6), Tukey's fences for outliers
+ * (labelled, never dropped). */
+struct dt_series {
+    double lag1, trend_z, split; /* lag-1 autocorrelation; Mann-Kendall z; max-split rank statistic */
+    bool autocorrelated, drifting, stepped, bimodal;
+    int outliers_mild, outliers_severe; /* beyond 1.5 and 3 interquartile ranges */
+};
+struct dt_series dt_stats_series(const double x[], int n);
+
+struct dt_summary {
+    int n;
+    double median, mean, min, max, mad; /* mad: median absolute deviation x 1.4826 */
+    struct dt_interval interval;        /* of the median at `level`; batched when autocorrelated */
+    double level;
+    bool unreliable;                    /* still autocorrelated after batching */
+    struct dt_series series;
+};
+struct dt_summary dt_stats_summary(const double x[], int n, double level);
+
+/* Paired comparison: log_ratio[i] = log(b_i / a_i) of pair i. Ratio is exp of the median; interval by order statistics
+ * (the sign test inverted). */
+struct dt_ratio {
+    int pairs;
+    double ratio; /* below 1: b is faster */
+    struct dt_interval interval;
+};
+struct dt_ratio dt_stats_ratio(const double log_ratio[], int n, double level);
+
+/* Slowest rank of each step: ns[step * ranks + rank] -> out[step] seconds; last[rank] counts who was last; returns
+ * the median skew (max - min) in seconds. last may be NULL. */
+double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double out[], int last[]);
+
+/* Holm (1979): rejects[i] is set for the hypotheses rejected at family-wise alpha. */
+void dt_stats_holm(const double p[], int n, double alpha, bool rejects[]);
+
+#endif
