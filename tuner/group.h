@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* group - one running worker (all its ranks), spoken to over the protocol, killed whole when it must be
+ *
+ *     dt_group_start(&launch, workload, deadline, &group, &failure);
+ *     dt_group_prepare(group, plan, &verify, deadline, &prepared, &failure);
+ *     dt_group_run(group, prepared.handle, 8, "measure", deadline, &run, &failure);
+ *     dt_group_stop(group, grace);
+ *
+ * Between the controller and the program stands a supervisor (tuner/supervisor.h): it dies when the controller does, and
+ * kills every descendant of the program by pid. What goes wrong in a group is data: the calls return DT_FAILED and say in
+ * *failure which outcome the trial has and why; dt_group_alive tells whether the group can go on. Only the controller's own
+ * troubles (no memory, no pipe) are other errors.
+ */
+#ifndef DT_TUNER_GROUP_H
+#define DT_TUNER_GROUP_H
+
+#include "base/json.h"
+#include "search/trial.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dt_group;
+
+struct dt_launch {
+    const char *program;            /* path; a name without '/' is looked up in PATH */
+    const char *const *arguments;   /* NULL-ended, after the program; may be NULL */
+    int ranks;                      /* processes mpirun starts; 1 is fork and exec, without MPI */
+    bool oversubscribed;            /* more ranks than cores: waits yield */
+    const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */
+};
+
+struct dt_failure {
+    enum dt_outcome outcome;
+    char cause[256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
+};
+
+/* Starts the program, says hello, waits for hello and ready. deadline_ns is dt_clock_ns time. DT_EUSAGE when the program
+ * does not exist or mpirun is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank").
+ * workload: borrowed JSON or NULL. */
+dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload, int64_t deadline_ns, struct dt_group **group,
+                         struct dt_failure *failure) DT_MUST_CHECK;
+const json_t *dt_group_hello(const struct dt_group *group); /* borrowed */
+const json_t *dt_group_ready(const struct dt_group *group);
+int dt_group_ranks(const struct dt_group *group); /* entries of ready */
+bool dt_group_alive(const struct dt_group *group);
+
+/* Said by rank 0 on standard error, the last 4 KiB. */
+const char *dt_group_stderr(const struct dt_group *group);
+
+struct dt_verify {
+    int projections;
+    uint64_t seed;
+};
+
+struct dt_prepared {
+    int handle;
+    int ranks;
+    int64_t peak_bytes;     /* of the largest rank */
+    int64_t resident_bytes; /* of the largest rank, all handles */
+    int64_t cold_ns;        /* first step, maximum over ranks */
+    int images, projections; /* 0 when the worker does not verify */
+    double *norm;           /* [images], owned */
+    double *projection;     /* [images * projections], owned; NAN where the worker said null */
+};
+/* plan: {name: value}, borrowed. */
+dt_status dt_group_prepare(struct dt_group *group, const json_t *plan, const struct dt_verify *verify, int64_t deadline_ns,
+                           struct dt_prepared *prepared, struct dt_failure *failure) DT_MUST_CHECK;
+void dt_prepared_fini(struct dt_prepared *prepared);
+
+struct dt_run {
+    int steps, ranks;
+    long long *ns;  /* [steps * ranks], owned */
+    json_t *phases; /* owned; NULL when the worker gives none */
+};
+/* mode: "warmup" or "measure". While the steps run this process only sleeps in poll. */
+dt_status dt_group_run(struct dt_group *group, int handle, int steps, const char *mode, int64_t deadline_ns, struct dt_run *run,
+                       struct dt_failure *failure) DT_MUST_CHECK;
+void dt_run_fini(struct dt_run *run);
+
+dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_ns, struct dt_failure *failure) DT_MUST_CHECK;
+
+/* Any other request; answer_op is the "op" expected ("failed" becomes a failure). *answer is a new reference. */
+dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op, int64_t deadline_ns, json_t **answer,
+                        struct dt_failure *failure) DT_MUST_CHECK;
+
+/* quit, then TERM, then KILL: at most grace_ns in all; every rank is gone and the session directories removed when it returns.
+ * NULL is fine. */
+void dt_group_stop(struct dt_group *group, int64_t grace_ns);
+
+/* Set by the signal handler of the program (0, SIGINT, SIGTERM): the calls above then return DT_EINTR soon. */
+extern volatile int dt_group_interrupted;
+
+#endif
