@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# From a fresh Debian to the best plan of a small Diffusion Transformer on this machine.
+#
+#     ./quickstart.sh [BUDGET]     time to spend tuning, 2m when not given; as in 90s, 2m, 1h
+#
+# Installs what is missing (tools/setup.sh), builds build/release, tunes, stores the plan, looks it up. Safe to run again.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+budget=${1:-2m}
+if [ $# -gt 1 ] || ! [[ $budget =~ ^[0-9]+(\.[0-9]+)?(s|m|h)?$ ]]; then
+    echo "usage: ./quickstart.sh [BUDGET], as in 90s, 2m or 1h" >&2
+    exit 2
+fi
+
+say() { printf '\n== %s\n' "$*"; }
+
+say "set up"
+tools/setup.sh build
+
+say "build (build/release)"
+cmake --preset release -DDT_TESTS=OFF
+cmake --build --preset release
+
+say "build/release/dittune --budget $budget"
+status=0
+build/release/dittune --budget "$budget" || status=$?
+# 6: a plan is stored, the budget was too short for the final comparison.
+[ $status -eq 0 ] || [ $status -eq 6 ] || exit $status
+
+say "build/release/dittune lookup"
+build/release/dittune lookup
+exit $status

@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Fails on a header that does not compile by itself, as C11 and as C++17. Private headers (*_int.h) need only be C11.
+#
+#     tools/check-headers.sh [ROOT]        CC and CXX choose the compilers; without a C++ one, only C11 is checked
+set -euo pipefail
+cd "${1:-$(dirname "${BASH_SOURCE[0]}")/..}"
+cc=${CC:-gcc} cxx=${CXX:-g++}
+# Include paths of what our public headers include (jansson.h only).
+read -ra flags <<<"-I. -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags jansson)"
+
+mapfile -t headers < <(find . \( -path './build*' -o -path './.*' \) -prune -o -type f -name '*.h' -print | sed 's|^\./||' | sort)
+[ ${#headers[@]} -gt 0 ] || { echo "check-headers: no headers under $PWD" >&2; exit 2; }
+bad=0
+alone() # compiler, options... : compiles a file that includes $header twice
+{
+    printf '#include "%s"\n#include "%s"\n' "$header" "$header" | "$@" "${flags[@]}" - || {
+        echo "check-headers: $header does not compile by itself with: $*" >&2
+        bad=1
+    }
+}
+command -v "$cxx" >/dev/null || cxx=
+for header in "${headers[@]}"; do
+    alone "$cc" -std=c11 -xc
+    [ -z "$cxx" ] || [[ $header == *_int.h ]] || alone "$cxx" -std=c++17 -xc++
+done
+[ $bad -eq 0 ] || exit 1
+echo "check-headers: ${#headers[@]} headers compile alone as C11${cxx:+, the public ones as C++17}"

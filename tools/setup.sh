@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Installs the Debian or Ubuntu packages that dittune needs and this machine lacks.
+#
+#     tools/setup.sh build    what the programs need            (quickstart.sh)
+#     tools/setup.sh test     that, and what the tests need     (test.sh)
+#
+# Says what it installs. Where it may not install, prints the packages and stops with 2. Safe to run again: with nothing
+# missing it does nothing and needs neither root nor network.
+set -euo pipefail
+
+# Recommended packages are not installed, so what they would have brought (libc6-dev, g++, pkg-config) stands here.
+build=(gcc libc6-dev cmake ninja-build pkg-config
+       libopenblas-openmp-dev libgsl-dev libjansson-dev libhwloc-dev libopenmpi-dev openmpi-bin)
+test=(g++ clang libclang-rt-dev libomp-dev clang-format clang-tidy libcmocka-dev python3 procps)
+
+case ${1:-} in
+build) wanted=("${build[@]}") ;;
+test) wanted=("${build[@]}" "${test[@]}") ;;
+*)
+    echo "usage: tools/setup.sh build|test" >&2
+    exit 2
+    ;;
+esac
+
+have() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+list_missing()
+{
+    local package
+    for package in "${wanted[@]}"; do
+        have "$package" || printf '%s\n' "$package"
+    done
+}
+
+# Prints the command a person can hand to whoever may install, then stops.
+refuse()
+{
+    echo "setup: $1; please have these packages installed and run this again:" >&2
+    echo "    apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 2
+}
+
+if ! command -v dpkg-query >/dev/null; then
+    missing=("${wanted[@]}")
+    refuse "this is neither Debian nor Ubuntu, packages may have other names here"
+fi
+mapfile -t missing < <(list_missing)
+if [ ${#missing[@]} -eq 0 ]; then
+    echo "setup: every package is there"
+    exit 0
+fi
+
+if [ "$(id -u)" -eq 0 ]; then
+    as_root=()
+elif ! command -v sudo >/dev/null; then
+    refuse "installing needs root, and there is no sudo"
+elif sudo -n true 2>/dev/null; then
+    as_root=(sudo -n)
+elif [ -t 0 ]; then
+    as_root=(sudo)
+else
+    refuse "installing needs root, and sudo asks for a password with no terminal to type it on"
+fi
+
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"; }
+
+echo "setup: installing ${#missing[@]} packages with apt-get: ${missing[*]}"
+apt update || refuse "apt-get update failed"
+apt install -y --no-install-recommends "${missing[@]}" || refuse "apt-get install failed"
+mapfile -t missing < <(list_missing)
+[ ${#missing[@]} -eq 0 ] || refuse "apt-get left packages out"
+echo "setup: done"
