@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Buffers never share memory: the saving (a few percent beside the weights) is not worth a rule about lifetimes. */
+#include "model/layout.h"
+
+/* Attention of the CPU back end: queries are padded to 32 rows, keys and channels to 8 (kernels/cpu/simd_body.h). */
+#define QUERY_PAD 32
+#define ROW_PAD   8
+#define ALIGN     64
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* One thread's floats: transposed queries and outputs, their maxima and sums, scores, a key and a value tile. */
+static int64_t scratch(int head, int tile_q, int tile_kv)
+{
+    int64_t channels = round_up(head, ROW_PAD);
+    int64_t queries = round_up(tile_q, QUERY_PAD);
+    int64_t keys = round_up(tile_kv, ROW_PAD);
+    int64_t floats = 2 * queries * channels + 2 * queries + keys * QUERY_PAD + 2 * keys * channels;
+    return round_up(floats, ALIGN / (int64_t)sizeof(float));
+}
+
+int dt_layout_block_offset(int tokens, const struct dt_plan *plan, int ring)
+{
+    int ranks = plan->ring * plan->ulysses;
+    int first = ring * plan->ulysses;
+    return first == ranks ? tokens : dt_workload_offset(tokens, ranks, first);
+}
+
+int dt_layout_block(int tokens, const struct dt_plan *plan, int ring)
+{
+    return dt_layout_block_offset(tokens, plan, ring + 1) -
+           dt_layout_block_offset(tokens, plan, ring);
+}
+
+static void place(struct dt_layout *layout, const struct dt_workload *workload,
+                  const struct dt_plan *plan, int rank)
+{
+    int tokens = dt_workload_tokens(workload);
+    int ranks = plan->ring * plan->ulysses;
+    layout->place = dt_plan_place(plan, rank);
+    int index = layout->place.ring * plan->ulysses + layout->place.ulysses;
+    layout->images = dt_workload_share(plan->batch, plan->dp, layout->place.dp);
+    layout->first_image = dt_workload_offset(plan->batch, plan->dp, layout->place.dp);
+    layout->image_slots = dt_workload_share(plan->batch, plan->dp, 0);
+    layout->sequences = layout->images * dt_workload_passes(workload) / plan->cfg;
+    layout->tokens = dt_workload_share(tokens, ranks, index);
+    layout->first_token = dt_workload_offset(tokens, ranks, index);
+    layout->slots = dt_workload_share(tokens, ranks, 0);
+    layout->block = dt_layout_block(tokens, plan, layout->place.ring);
+    layout->block_slots = dt_layout_block(tokens, plan, 0);
+    layout->heads = workload->network.heads / plan->ulysses;
+    layout->chunk_heads = dt_workload_share(layout->heads, plan->chunks, 0);
+    layout->scratch = scratch(dt_network_head(&workload->network), plan->tile_q, plan->tile_kv);
+}
+
+static void size_network(struct dt_layout *layout, const struct dt_network *network)
+{
+    int64_t *floats = layout->floats;
+    int64_t channels = network->hidden;
+    int64_t rows = layout->sequences;
+    int64_t tokens = rows * layout->tokens;
+    int64_t pixels = (int64_t)network->patch * network->patch;
+    floats[DT_BUFFER_LATENT] = layout->images * layout->tokens * network->in_channels * pixels;
+    floats[DT_BUFFER_POSITION] = layout->tokens * channels;
+    floats[DT_BUFFER_TIME] = rows;
+    floats[DT_BUFFER_LABEL] = rows;
+    floats[DT_BUFFER_FREQUENCY] = rows * DT_TIME_CHANNELS;
+    floats[DT_BUFFER_EMBED] = rows * channels;
+    floats[DT_BUFFER_CONDITION] = rows * channels;
+    floats[DT_BUFFER_MODULATION] = rows * 6 * channels;
+    floats[DT_BUFFER_STREAM] = tokens * channels;
+    floats[DT_BUFFER_NORM] = tokens * channels;
+    floats[DT_BUFFER_QKV] = tokens * 3 * channels;
+    floats[DT_BUFFER_ATTENTION] = tokens * channels;
+    floats[DT_BUFFER_MLP] = tokens * dt_network_mlp(network);
+    floats[DT_BUFFER_OUT] = tokens * pixels * dt_network_out_channels(network);
+}
+
+static void size_result(struct dt_layout *layout, const struct dt_workload *workload,
+                        const struct dt_plan *plan, int rank)
+{
+    const struct dt_network *network = &workload->network;
+    int64_t *floats = layout->floats;
+    int64_t pixels = (int64_t)network->patch * network->patch;
+    int64_t out = dt_network_out_channels(network);
+    int64_t eps = (int64_t)layout->images * layout->tokens * pixels * network->in_channels;
+    floats[DT_BUFFER_EPS_SEND] = plan->cfg > 1 ? eps : 0;
+    floats[DT_BUFFER_EPS_RECV] = plan->cfg > 1 ? eps : 0;
+    floats[DT_BUFFER_RESULT] = layout->image_slots * layout->slots * pixels * out;
+    floats[DT_BUFFER_GATHER] = rank == 0 ? plan->ranks * floats[DT_BUFFER_RESULT] : 0;
+    floats[DT_BUFFER_IMAGE] =
+        rank == 0 ? (int64_t)plan->batch * out * workload->height * workload->width : 0;
+}
+
+static void size_parallel(struct dt_layout *layout, const struct dt_workload *workload,
+                          const struct dt_plan *plan)
+{
+    int64_t *floats = layout->floats;
+    int64_t channels = workload->network.hidden;
+    int64_t width = (int64_t)layout->chunk_heads * dt_network_head(&workload->network);
+    int64_t rows = layout->sequences;
+    if (plan->ulysses > 1) {
+        floats[DT_BUFFER_SEND] = rows * layout->slots * 3 * channels;
+        floats[DT_BUFFER_RECV] = floats[DT_BUFFER_SEND];
+        floats[DT_BUFFER_BACK_SEND] = rows * layout->slots * channels;
+        floats[DT_BUFFER_BACK_RECV] = floats[DT_BUFFER_BACK_SEND];
+        floats[DT_BUFFER_QUERY] = rows * layout->block * width;
+        floats[DT_BUFFER_HEADS] = floats[DT_BUFFER_QUERY];
+    }
+    if (plan->ulysses > 1 || plan->ring > 1)
+        floats[DT_BUFFER_KV] = 2 * rows * layout->block_slots * width;
+    if (plan->ring > 1) {
+        floats[DT_BUFFER_KV_NEXT] = floats[DT_BUFFER_KV];
+        floats[DT_BUFFER_PART] = rows * layout->block * width;
+        floats[DT_BUFFER_LSE] = rows * layout->block * layout->chunk_heads;
+        floats[DT_BUFFER_LSE_PART] = floats[DT_BUFFER_LSE];
+    }
+    floats[DT_BUFFER_SCRATCH] = plan->threads * layout->scratch;
+}
+
+void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload,
+                    const struct dt_plan *plan, int rank)
+{
+    *layout = (struct dt_layout){0};
+    place(layout, workload, plan, rank);
+    size_network(layout, &workload->network);
+    size_result(layout, workload, plan, rank);
+    size_parallel(layout, workload, plan);
+    for (int i = 0; i < DT_BUFFER_COUNT; i++) {
+        layout->offset[i] = layout->bytes;
+        layout->bytes += round_up(layout->floats[i] * (int64_t)sizeof(float), ALIGN);
+    }
+}
+
+int64_t dt_layout_bytes(const struct dt_workload *workload, const struct dt_plan *plan)
+{
+    struct dt_layout layout;
+    dt_layout_init(&layout, workload, plan, 0);
+    return layout.bytes;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* layout - every buffer of one rank of a plan, sized and placed before anything is allocated
+ *
+ * The forward pass allocates dt_layout.bytes once and uses the offsets as they stand here, so what is predicted is
+ * what is allocated. To add a buffer: a name in enum dt_buffer and its size in layout.c.
+ *
+ * Letters: b images of this rank, N sequences (b times the passes run here), t tokens of this rank, S slots (the most
+ * tokens of any rank: what travels is padded to equal size), h heads of a chunk, K tokens of a ring block.
+ */
+#ifndef DT_MODEL_LAYOUT_H
+#define DT_MODEL_LAYOUT_H
+
+#include "model/workload.h"
+
+#include <stdint.h>
+
+/* Channels of the sinusoidal embedding of the timestep. */
+#define DT_TIME_CHANNELS 256
+
+enum dt_buffer {
+    DT_BUFFER_LATENT, /* [b, t, in_channels*p*p] own tokens of the latent; the state that steps chain */
+    DT_BUFFER_POSITION,   /* [t, C] positional embedding of the own tokens */
+    DT_BUFFER_TIME,       /* [N] timestep */
+    DT_BUFFER_LABEL,      /* [N] class label, int32 */
+    DT_BUFFER_FREQUENCY,  /* [N, 256] sinusoids of the timestep */
+    DT_BUFFER_EMBED,      /* [N, C] inside the timestep MLP */
+    DT_BUFFER_CONDITION,  /* [N, C] timestep + class */
+    DT_BUFFER_MODULATION, /* [N, 6C] */
+    DT_BUFFER_STREAM,     /* [N, t, C] residual stream */
+    DT_BUFFER_NORM,       /* [N, t, C] normalised stream; also what a branch gives back */
+    DT_BUFFER_QKV,        /* [N, t, 3, H, D] */
+    DT_BUFFER_ATTENTION,  /* [N, t, H, D] */
+    DT_BUFFER_MLP,        /* [N, t, mlp] */
+    DT_BUFFER_OUT,        /* [N, t, p*p*out_channels] the network's output */
+    DT_BUFFER_EPS_SEND,   /* cfg: [b, t, p*p*in_channels] for the partner */
+    DT_BUFFER_EPS_RECV,   /* cfg: the partner's */
+    DT_BUFFER_RESULT,     /* [most images of a rank, S, p*p*out_channels] output after guidance */
+    DT_BUFFER_GATHER,     /* rank 0: [ranks] of the above */
+    DT_BUFFER_IMAGE,      /* rank 0: [batch, out_channels, height, width] */
+    DT_BUFFER_SEND,       /* ulysses: [ulysses, N, S, 3, h, D] of each chunk, one after the other */
+    DT_BUFFER_RECV,       /* ulysses: the same */
+    DT_BUFFER_BACK_SEND,  /* ulysses: [ulysses, N, S, h, D] of each chunk */
+    DT_BUFFER_BACK_RECV,  /* ulysses: the same */
+    DT_BUFFER_QUERY,      /* ulysses: [N, K, h, D] */
+    DT_BUFFER_KV, /* ulysses or ring: [2, N, most K, h, D] keys and values of the current block */
+    DT_BUFFER_KV_NEXT,  /* ring: of the next block */
+    DT_BUFFER_HEADS,    /* ulysses: [N, K, h, D] attention of the own heads */
+    DT_BUFFER_PART,     /* ring: [N, K, h, D] attention to one block */
+    DT_BUFFER_LSE,      /* ring: [N, h, K] log-sum-exp so far */
+    DT_BUFFER_LSE_PART, /* ring: [N, h, K] of one block */
+    DT_BUFFER_SCRATCH,  /* [threads] of attention's scratch */
+    DT_BUFFER_COUNT
+};
+
+struct dt_layout {
+    struct dt_place place;
+    int images, first_image;         /* b, and the first of them in the batch */
+    int sequences;                   /* N; conditional ones first when both kinds run here */
+    int tokens, first_token;         /* t, and where they start */
+    int slots;                       /* S */
+    int image_slots;                 /* most images of any rank */
+    int block, block_slots;          /* K of the own ring block, and the most of any */
+    int heads, chunk_heads;          /* heads owned after the all-to-all; of the largest chunk */
+    int64_t scratch;                 /* floats of one thread's attention scratch */
+    int64_t offset[DT_BUFFER_COUNT]; /* bytes from the start, multiples of 64 */
+    int64_t floats[DT_BUFFER_COUNT]; /* 0: the plan does not need it */
+    int64_t bytes;
+};
+
+/* The plan must be legal for the workload. Rank 0's layout is the largest. */
+void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload,
+                    const struct dt_plan *plan, int rank);
+
+/* Activation bytes of the largest rank. */
+int64_t dt_layout_bytes(const struct dt_workload *workload, const struct dt_plan *plan);
+
+/* Tokens of ring block `ring`, and where they start: what its ulysses ranks hold together. */
+int dt_layout_block(int tokens, const struct dt_plan *plan, int ring);
+int dt_layout_block_offset(int tokens, const struct dt_plan *plan, int ring);
+
+#endif
