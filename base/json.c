@@ -42,6 +42,8 @@ dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t 
     DT_TRY(check_shape(text, size, what));
     json_error_t error;
     json_t *parsed = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (parsed == NULL && json_error_code(&error) == json_error_out_of_memory)
+        return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
     if (parsed == NULL)
         return dt_fail(DT_EUSAGE, "%s is not valid JSON: line %d, column %d: %s", what, error.line, error.column,
                        error.text);
