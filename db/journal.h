@@ -21,11 +21,13 @@ dt_status dt_journal_open(const char *directory, struct dt_journal **journal) DT
 const char *dt_journal_id(const struct dt_journal *journal);
 const char *dt_journal_path(const struct dt_journal *journal);
 /* kind: "session", "trial", "final", "best", "end", ...; record is borrowed, its fields are kept. */
-dt_status dt_journal_add(struct dt_journal *journal, const char *kind, const json_t *record) DT_MUST_CHECK;
+dt_status dt_journal_add(struct dt_journal *journal, const char *kind,
+                         const json_t *record) DT_MUST_CHECK;
 void dt_journal_close(struct dt_journal *journal);
 
 /* Reads a journal: good records to visit (borrowed), *bad counts those that fail their crc or are not JSON. */
-dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context), void *context, int *bad) DT_MUST_CHECK;
+dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context),
+                          void *context, int *bad) DT_MUST_CHECK;
 
 uint32_t dt_crc32c(const void *bytes, size_t size);
 

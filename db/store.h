@@ -17,21 +17,27 @@
 /* The default directory: $DITTUNE_DB, else $XDG_DATA_HOME/dittune, else ~/.local/share/dittune. Static storage. */
 const char *dt_store_default(void);
 
-/* Makes the directory (and runs/) and a test file in it. DT_EIO with a sentence when it cannot be written. */
+/* Makes the directory (and runs/) and a test file in it. DT_EIO with a sentence when it cannot be written; DT_ECORRUPT when
+ * best.json was written by a newer dittune, so that a session learns at its start that it could not store. */
 dt_status dt_store_check(const char *directory) DT_MUST_CHECK;
 
 /* The fingerprint and key are objects of strings, integers and booleans; the key's text is its canonical JSON (sorted
  * keys). entry must hold "key" (object), "fingerprint" {"hard","soft","info"}, "plan" and what else the caller wants kept.
  * Replaces the entry of the same key and hard fingerprint; other entries and unknown fields are kept as they are. Blocks for
- * the lock at most 10 s (DT_ELOCK). DT_ECORRUPT: the file is broken (it is moved to best.json.bad-<time>, best.json.1 is
- * used when it is good) or of a newer major version (left alone). DT_EIO: nothing changed. */
+ * the lock at most 10 s (DT_ELOCK). A broken best.json is kept as best.json.bad-<time> and the commit goes on from best.json.1
+ * when that is good, else from an empty store. DT_ECORRUPT: written by a newer dittune, left alone. DT_EUSAGE: not an entry,
+ * or the store would grow beyond what is read. DT_EIO: best.json is as it was, or (the sentence says so) it is the new one
+ * but may not survive a loss of power. */
 dt_status dt_store_put(const char *directory, json_t *entry) DT_MUST_CHECK;
 
 /* *entry is a new reference, or NULL with DT_OK when nothing matches key and hard exactly. Never locks. A missing
- * directory is an empty store. DT_ECORRUPT, DT_EIO. */
-dt_status dt_store_get(const char *directory, const json_t *key, const json_t *hard, json_t **entry) DT_MUST_CHECK;
+ * directory is an empty store. A broken best.json is read as best.json.1; DT_ECORRUPT when that is not good either, or
+ * when a newer major version wrote the file. DT_EIO. */
+dt_status dt_store_get(const char *directory, const json_t *key, const json_t *hard,
+                       json_t **entry) DT_MUST_CHECK;
 
 /* Calls visit for each entry (borrowed). */
-dt_status dt_store_each(const char *directory, void (*visit)(const json_t *entry, void *context), void *context) DT_MUST_CHECK;
+dt_status dt_store_each(const char *directory, void (*visit)(const json_t *entry, void *context),
+                        void *context) DT_MUST_CHECK;
 
 #endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/file_int.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEMP_PREFIX ".dittune-"
+#define TEMP_SUFFIX ".tmp"
+
+int dt_file_open(int directory, const char *name, int flags, mode_t mode)
+{
+    int fd = openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd < 0 || fd > 2)
+        return fd;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return high;
+}
+
+/* A new directory is only an entry of its parent: sync that. */
+static dt_status sync_parent(const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while making %s", path);
+    char *slash = strrchr(copy, '/');
+    if (slash != NULL)
+        slash[slash == copy] = '\0';
+    const char *parent = slash != NULL ? copy : ".";
+    int fd = -1;
+    dt_status status = dt_file_open_directory(parent, &fd);
+    if (status == DT_OK && fd >= 0)
+        status = dt_file_sync_directory(fd, parent);
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return status;
+}
+
+static dt_status make_folder(const char *path)
+{
+    if (mkdir(path, 0755) == 0)
+        return sync_parent(path);
+    struct stat info;
+    int error = errno;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return DT_OK;
+    if (error == EEXIST)
+        error = ENOTDIR;
+    return dt_fail(DT_EIO, "cannot make the directory %s: %s", path, strerror(error));
+}
+
+dt_status dt_file_make_path(const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while making %s", path);
+    size_t size = strlen(copy);
+    while (size > 1 && copy[size - 1] == '/')
+        copy[--size] = '\0';
+    dt_status status = DT_OK;
+    for (size_t i = 1; i < size && status == DT_OK; i++) {
+        if (copy[i] != '/' || copy[i - 1] == '/')
+            continue;
+        copy[i] = '\0';
+        status = make_folder(copy);
+        copy[i] = '/';
+    }
+    if (status == DT_OK)
+        status = make_folder(copy);
+    free(copy);
+    return status;
+}
+
+dt_status dt_file_open_directory(const char *path, int *fd)
+{
+    int opened = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (opened < 0 && errno != ENOENT)
+        return dt_fail(DT_EIO, "cannot open the directory %s: %s", path, strerror(errno));
+    *fd = opened;
+    return DT_OK;
+}
+
+static dt_status read_blocks(int fd, size_t most, struct dt_text *text)
+{
+    char block[65536];
+    while (text->size <= most) {
+        ssize_t got = read(fd, block, sizeof block);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return DT_EIO;
+        if (got == 0)
+            break;
+        dt_text_add_bytes(text, block, (size_t)got);
+        DT_TRY(dt_text_status(text));
+    }
+    return DT_OK;
+}
+
+dt_status dt_file_read(int directory, const char *path, const char *name, size_t most,
+                       struct dt_text *text, bool *there)
+{
+    struct stat info;
+    int fd = dt_file_open(directory, name, O_RDONLY | O_NONBLOCK, 0);
+    if (fd < 0 && errno == ENOENT) {
+        *there = false;
+        return DT_OK;
+    }
+    if (fd < 0 && errno == ELOOP)
+        return dt_fail(DT_EIO, "cannot read %s/%s: it is a symbolic link, expected a regular file",
+                       path, name);
+    if (fd < 0 || fstat(fd, &info) != 0) {
+        dt_status status = dt_fail(DT_EIO, "cannot read %s/%s: %s", path, name, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    dt_status status = DT_OK;
+    if (!S_ISREG(info.st_mode))
+        status = dt_fail(DT_EIO, "cannot read %s/%s: it is not a regular file", path, name);
+    else if ((status = read_blocks(fd, most, text)) == DT_EIO)
+        status = dt_fail(DT_EIO, "cannot read %s/%s: %s", path, name, strerror(errno));
+    close(fd);
+    if (status == DT_OK)
+        *there = true;
+    return status;
+}
+
+static dt_status write_all(int fd, const char *path, const struct dt_text *text)
+{
+    const char *bytes = dt_text_at(text);
+    size_t done = 0;
+    while (done < text->size) {
+        ssize_t put = write(fd, bytes + done, text->size - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return dt_fail(DT_EIO, "cannot write in %s: %s", path,
+                           strerror(put < 0 ? errno : ENOSPC));
+        done += (size_t)put;
+    }
+    return DT_OK;
+}
+
+dt_status dt_file_write_temp(int directory, const char *path, const struct dt_text *text,
+                             char temp[DT_FILE_TEMP_SIZE])
+{
+    static atomic_uint calls;
+    int fd = -1;
+    for (int tries = 0; fd < 0 && tries < 16; tries++) {
+        uint64_t unique = dt_rng_hash((uint64_t)dt_clock_wall_ns(), (uint64_t)getpid(), calls++);
+        snprintf(temp, DT_FILE_TEMP_SIZE, TEMP_PREFIX "%ld-%016llx" TEMP_SUFFIX, (long)getpid(),
+                 (unsigned long long)unique);
+        fd = dt_file_open(directory, temp, O_WRONLY | O_CREAT | O_EXCL, 0644);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (fd < 0)
+        return dt_fail(DT_EIO, "cannot write in %s: %s", path, strerror(errno));
+    dt_status status = write_all(fd, path, text);
+    if (status == DT_OK)
+        status = dt_file_sync(fd, path, temp);
+    if (close(fd) != 0 && status == DT_OK)
+        status = dt_fail(DT_EIO, "cannot write in %s: %s", path, strerror(errno));
+    if (status != DT_OK)
+        unlinkat(directory, temp, 0);
+    return status;
+}
+
+static bool is_temp(const char *name)
+{
+    size_t size = strlen(name), suffix = strlen(TEMP_SUFFIX);
+    return size > suffix && strncmp(name, TEMP_PREFIX, strlen(TEMP_PREFIX)) == 0 &&
+           strcmp(name + size - suffix, TEMP_SUFFIX) == 0;
+}
+
+void dt_file_sweep(int directory)
+{
+    int fd = dt_file_open(directory, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (entries == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    const struct dirent *entry;
+    time_t now = time(NULL);
+    while ((entry = readdir(entries)) != NULL) {
+        struct stat info;
+        if (is_temp(entry->d_name) &&
+            fstatat(directory, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            info.st_mtime < now - 60)
+            unlinkat(directory, entry->d_name, 0);
+    }
+    closedir(entries);
+}
+
+/* Never tried again: after a failed fsync Linux marks the pages clean, and a second one would lie. */
+dt_status dt_file_sync(int fd, const char *path, const char *name)
+{
+    if (fsync(fd) == 0)
+        return DT_OK;
+    return dt_fail(DT_EIO, "cannot sync %s/%s to disk: %s", path, name, strerror(errno));
+}
+
+/* EINVAL: a file system whose directories need, and know, no sync. */
+dt_status dt_file_sync_directory(int fd, const char *path)
+{
+    if (fsync(fd) == 0 || errno == EINVAL)
+        return DT_OK;
+    return dt_fail(DT_EIO, "what was written in %s may not survive a loss of power: %s", path,
+                   strerror(errno));
+}
+
+dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd)
+{
+    int lock = dt_file_open(directory, "lock", O_RDWR | O_CREAT, 0644);
+    if (lock < 0)
+        return dt_fail(DT_EIO, "cannot open %s/lock: %s", path, strerror(errno));
+    int64_t end = dt_clock_ns() + wait_ns, pause = 500000;
+    while (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+        dt_status status = DT_OK;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            status = dt_fail(DT_EIO, "cannot lock %s/lock: %s", path, strerror(errno));
+        else if (dt_clock_ns() >= end)
+            status = dt_fail(DT_ELOCK, "another program held %s/lock for %.1f s, try again later",
+                             path, (double)wait_ns * 1e-9);
+        if (status != DT_OK) {
+            close(lock);
+            return status;
+        }
+        dt_clock_sleep_ns(pause);
+        pause = pause < 10000000 ? pause * 2 : pause;
+    }
+    *fd = lock;
+    return DT_OK;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/journal.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "db/file_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TAIL      18 /* ,"crc":"xxxxxxxx"} */
+#define CRC_FIELD ",\"crc\":\"%08x\"}"
+
+struct dt_journal {
+    int fd;
+    int64_t seq;
+    char id[64];
+    struct dt_text path;
+    struct dt_text line; /* kept between records */
+};
+
+static void name(char id[64])
+{
+    char stamp[32] = "0";
+    struct tm utc;
+    time_t now = time(NULL);
+    if (gmtime_r(&now, &utc) != NULL)
+        strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
+    uint64_t random =
+        dt_rng_hash((uint64_t)dt_clock_wall_ns(), (uint64_t)getpid(), (uint64_t)dt_clock_ns());
+    snprintf(id, 64, "%s-%ld-%08x", stamp, (long)getpid(), (unsigned)(random >> 32));
+}
+
+static dt_status create(struct dt_journal *journal, const char *folder)
+{
+    char file[80];
+    int directory = -1;
+    DT_TRY(dt_file_make_path(folder));
+    DT_TRY(dt_file_open_directory(folder, &directory));
+    name(journal->id);
+    snprintf(file, sizeof file, "%s.jsonl", journal->id);
+    if (directory >= 0)
+        journal->fd = dt_file_open(directory, file, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
+    dt_status status = DT_OK;
+    if (journal->fd < 0)
+        status =
+            dt_fail(DT_EIO, "cannot make the journal %s/%s: %s", folder, file, strerror(errno));
+    else
+        status = dt_file_sync_directory(directory, folder);
+    dt_text_add(&journal->path, "%s/%s", folder, file);
+    if (directory >= 0)
+        close(directory);
+    return status == DT_OK ? dt_text_status(&journal->path) : status;
+}
+
+dt_status dt_journal_open(const char *directory, struct dt_journal **journal)
+{
+    struct dt_text folder = {0};
+    struct dt_journal *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while opening a journal");
+    made->fd = -1;
+    dt_text_add(&folder, "%s/runs", directory);
+    dt_status status = dt_text_status(&folder);
+    if (status == DT_OK)
+        status = create(made, dt_text_at(&folder));
+    dt_text_fini(&folder);
+    if (status == DT_OK)
+        *journal = made;
+    else
+        dt_journal_close(made);
+    return status;
+}
+
+const char *dt_journal_id(const struct dt_journal *journal)
+{
+    return journal->id;
+}
+
+const char *dt_journal_path(const struct dt_journal *journal)
+{
+    return dt_text_at(&journal->path);
+}
+
+/* line: one record without its newlines. The crc is over bytes, so it is checked before anything is parsed. */
+static dt_status parse_line(const char *line, size_t size, json_t **record)
+{
+    char tail[TAIL + 1];
+    if (size < TAIL)
+        return dt_fail(DT_ECORRUPT, "a journal record of %zu bytes has no crc", size);
+    snprintf(tail, sizeof tail, CRC_FIELD, (unsigned)dt_crc32c(line, size - TAIL));
+    if (memcmp(line + size - TAIL, tail, TAIL) != 0)
+        return dt_fail(DT_ECORRUPT, "a journal record of %zu bytes fails its crc", size);
+    return dt_json_parse(line, size, "the journal record", record);
+}
+
+/* A new object: what every record has, then the fields of record. */
+static dt_status dress(const struct dt_journal *journal, const char *kind, const json_t *record,
+                       json_t **dressed)
+{
+    json_t *object =
+        json_pack("{s:i, s:I, s:s, s:I, s:I, s:s}", "v", 1, "seq", (json_int_t)journal->seq, "run",
+                  journal->id, "t_wall_ns", (json_int_t)dt_clock_wall_ns(), "t_mono_ns",
+                  (json_int_t)dt_clock_ns(), "kind", kind);
+    const char *key;
+    json_t *value;
+    dt_status status = DT_OK;
+    if (object == NULL)
+        status = dt_fail(DT_EUSAGE, "the kind of a journal record must be UTF-8 text");
+    json_object_foreach((json_t *)record, key, value)
+    {
+        if (status != DT_OK)
+            break;
+        if (dt_json_has(object, key) || strcmp(key, "crc") == 0)
+            status = dt_fail(DT_EUSAGE, "the journal writes '%s' itself, a record may not", key);
+        else if (json_object_set(object, key, value) != 0)
+            status = dt_fail(DT_ENOMEM, "out of memory while writing a journal record");
+    }
+    if (status == DT_OK)
+        *dressed = object;
+    else
+        json_decref(object);
+    return status;
+}
+
+/* "\n{...}\n" to journal->line, only when the reader would take it. */
+static dt_status frame(struct dt_journal *journal, const json_t *object)
+{
+    json_t *again = NULL;
+    struct dt_text *line = &journal->line;
+    dt_text_clear(line);
+    dt_text_add(line, "\n");
+    DT_TRY(dt_json_text(object, line));
+    unsigned crc = (unsigned)dt_crc32c(line->bytes + 1, line->size - 2);
+    line->size--;
+    dt_text_add(line, CRC_FIELD "\n", crc);
+    DT_TRY(dt_text_status(line));
+    DT_TRY(parse_line(line->bytes + 1, line->size - 2, &again));
+    json_decref(again);
+    return DT_OK;
+}
+
+/* One write: a short one leaves a torn record, which the next record's leading newline ends. */
+static dt_status append(const struct dt_journal *journal)
+{
+    ssize_t put;
+    do {
+        put = write(journal->fd, journal->line.bytes, journal->line.size);
+    } while (put < 0 && errno == EINTR);
+    if (put != (ssize_t)journal->line.size)
+        return dt_fail(DT_EIO, "cannot write the journal %s: %s", dt_journal_path(journal),
+                       strerror(put < 0 ? errno : ENOSPC));
+    if (fdatasync(journal->fd) != 0)
+        return dt_fail(DT_EIO, "cannot sync the journal %s to disk: %s", dt_journal_path(journal),
+                       strerror(errno));
+    return DT_OK;
+}
+
+dt_status dt_journal_add(struct dt_journal *journal, const char *kind, const json_t *record)
+{
+    json_t *object = NULL;
+    DT_TRY(dress(journal, kind, record, &object));
+    dt_status status = frame(journal, object);
+    json_decref(object);
+    DT_TRY(status);
+    journal->seq++; /* also when the write fails: half of it may be in the file */
+    return append(journal);
+}
+
+void dt_journal_close(struct dt_journal *journal)
+{
+    if (journal == NULL)
+        return;
+    if (journal->fd >= 0)
+        close(journal->fd);
+    dt_text_fini(&journal->path);
+    dt_text_fini(&journal->line);
+    free(journal);
+}
+
+struct reader {
+    void (*visit)(const json_t *record, void *context);
+    void *context;
+    struct dt_text line;
+    bool over; /* the line is longer than any record */
+    int bad;
+};
+
+static dt_status end_line(struct reader *reader)
+{
+    json_t *record = NULL;
+    dt_status status = DT_OK;
+    if (reader->over)
+        status = DT_ECORRUPT;
+    else if (reader->line.size > 0)
+        status = parse_line(dt_text_at(&reader->line), reader->line.size, &record);
+    if (record != NULL)
+        reader->visit(record, reader->context);
+    json_decref(record);
+    dt_text_clear(&reader->line);
+    reader->over = false;
+    if (status == DT_ENOMEM)
+        return status;
+    reader->bad += status != DT_OK;
+    return DT_OK;
+}
+
+static dt_status feed(struct reader *reader, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        const char *end = memchr(bytes, '\n', size);
+        size_t part = end != NULL ? (size_t)(end - bytes) : size;
+        reader->over = reader->over || reader->line.size + part > DT_JSON_MAX_BYTES;
+        if (!reader->over)
+            dt_text_add_bytes(&reader->line, bytes, part);
+        DT_TRY(dt_text_status(&reader->line));
+        if (end == NULL)
+            return DT_OK;
+        DT_TRY(end_line(reader));
+        bytes += part + 1;
+        size -= part + 1;
+    }
+    return DT_OK;
+}
+
+static dt_status read_lines(int fd, const char *path, struct reader *reader)
+{
+    char block[65536];
+    for (;;) {
+        ssize_t got = read(fd, block, sizeof block);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return dt_fail(DT_EIO, "cannot read the journal %s: %s", path, strerror(errno));
+        if (got == 0)
+            return end_line(reader);
+        DT_TRY(feed(reader, block, (size_t)got));
+    }
+}
+
+dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context),
+                          void *context, int *bad)
+{
+    struct stat info;
+    struct reader reader = {.visit = visit, .context = context};
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    dt_status status = DT_OK;
+    if (fd < 0 || fstat(fd, &info) != 0)
+        status = dt_fail(DT_EIO, "cannot read the journal %s: %s", path, strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        status = dt_fail(DT_EIO, "cannot read the journal %s: it is not a regular file", path);
+    else
+        status = read_lines(fd, path, &reader);
+    if (fd >= 0)
+        close(fd);
+    dt_text_fini(&reader.line);
+    if (status == DT_OK)
+        *bad = reader.bad;
+    return status;
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/* What a store keeps, and what it refuses, one program at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/db/scratch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static void round_trip(void **state)
+{
+    (void)state;
+    json_t *found = NULL, *entry = make_entry("a", 3);
+    assert_int_equal(value_of("a"), -1);
+    assert_int_equal(put("a", 3), DT_OK);
+    assert_int_equal(get("a", &found), DT_OK);
+    assert_true(json_equal(found, entry));
+    json_decref(found);
+    json_decref(entry);
+    assert_int_equal(value_of("b"), -1);
+}
+
+static void missing_directory_is_empty(void **state)
+{
+    (void)state;
+    int n = 0;
+    rmdir(scratch);
+    assert_int_equal(value_of("a"), -1);
+    assert_int_equal(dt_store_each(scratch, count_entry, &n), DT_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(access(scratch, F_OK), -1);
+}
+
+static void same_key_is_replaced(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(put("a", i), DT_OK);
+        assert_int_equal(put("b", 10 + i), DT_OK);
+    }
+    assert_int_equal(dt_store_each(scratch, count_entry, &n), DT_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(value_of("a"), 4);
+    assert_int_equal(value_of("b"), 14);
+}
+
+static void other_hardware_is_another_entry(void **state)
+{
+    (void)state;
+    int n = 0;
+    json_t *other = make_entry("a", 9), *key = make_key("a"), *hard = make_hard(), *found = NULL;
+    json_t *its = json_object_get(json_object_get(other, "fingerprint"), "hard");
+    json_object_set_new(its, "cores", json_integer(64));
+    json_object_set_new(hard, "cores", json_integer(64));
+    assert_int_equal(put("a", 1), DT_OK);
+    assert_int_equal(dt_store_put(scratch, other), DT_OK);
+    assert_int_equal(dt_store_each(scratch, count_entry, &n), DT_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(value_of("a"), 1);
+    assert_int_equal(dt_store_get(scratch, key, hard, &found), DT_OK);
+    assert_true(json_equal(found, other));
+    json_decref(found);
+    json_decref(key);
+    json_decref(hard);
+    json_decref(other);
+}
+
+/* Types count: 2 and "2" are not the same key; the order of fields is not part of it. */
+static void keys_are_canonical(void **state)
+{
+    (void)state;
+    json_t *found = NULL, *hard = make_hard();
+    json_t *turned =
+        json_pack("{s:i, s:s, s:s}", "devices", 2, "objective", "latency", "model", "a");
+    json_t *text =
+        json_pack("{s:s, s:s, s:s}", "devices", "2", "objective", "latency", "model", "a");
+    assert_int_equal(put("a", 1), DT_OK);
+    assert_int_equal(dt_store_get(scratch, text, hard, &found), DT_OK);
+    assert_null(found);
+    assert_int_equal(dt_store_get(scratch, turned, hard, &found), DT_OK);
+    assert_non_null(found);
+    json_decref(found);
+    json_decref(hard);
+    json_decref(turned);
+    json_decref(text);
+}
+
+static void rewrite(const char *path, const char *from, const char *to)
+{
+    size_t size;
+    char *text = read_file(path, &size);
+    const char *found = strstr(text, from);
+    struct dt_text out = {0};
+    assert_non_null(found);
+    dt_text_add(&out, "%.*s%s%s", (int)(found - text), text, to, found + strlen(from));
+    write_file(path, out.bytes, out.size);
+    dt_text_fini(&out);
+    free(text);
+}
+
+static void unknown_fields_are_kept(void **state)
+{
+    (void)state;
+    json_t *entry = make_entry("a", 1), *found = NULL, *root = NULL;
+    json_object_set_new(entry, "later", json_pack("[i, {s:n}]", 7, "x"));
+    assert_int_equal(dt_store_put(scratch, entry), DT_OK);
+    rewrite(at("best.json"), "\"compat\":[],", "\"compat\":[],\"note\":{\"by\":\"hand\"},");
+    assert_int_equal(put("b", 2), DT_OK);
+    assert_int_equal(get("a", &found), DT_OK);
+    assert_true(json_equal(found, entry));
+    assert_int_equal(dt_json_read(at("best.json"), "the store", &root), DT_OK);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(root, "note"), "by")),
+                        "hand");
+    json_decref(root);
+    json_decref(found);
+    json_decref(entry);
+}
+
+/* A person may re-indent the file, or another JSON library write its numbers: the checksum is of values. */
+static void spelling_does_not_matter(void **state)
+{
+    (void)state;
+    json_t *root = NULL;
+    assert_int_equal(put("a", 1), DT_OK);
+    rewrite(at("best.json"), "0.10000000000000001", "0.1");
+    assert_int_equal(value_of("a"), 1);
+    assert_int_equal(dt_json_read(at("best.json"), "the store", &root), DT_OK);
+    assert_int_equal(json_dump_file(root, at("best.json"), JSON_INDENT(4) | JSON_SORT_KEYS), 0);
+    json_decref(root);
+    assert_int_equal(put("b", 2), DT_OK);
+    assert_int_equal(value_of("a"), 1);
+    assert_int_equal(count_names(scratch, "best.json.bad"), 0);
+}
+
+/* The bytes before and after, to see that a refused write changed nothing. */
+static void refused(dt_status expected, const char *sentence)
+{
+    size_t before, after;
+    char *old = read_file(at("best.json"), &before);
+    assert_int_equal(put("b", 2), expected);
+    assert_non_null(strstr(dt_message(), sentence));
+    char *new = read_file(at("best.json"), &after);
+    assert_int_equal(before, after);
+    assert_memory_equal(old, new, before);
+    assert_int_equal(count_names(scratch, "best.json.bad"), 0);
+    assert_int_equal(count_names(scratch, ".dittune"), 0);
+    free(old);
+    free(new);
+}
+
+static void newer_minor_is_read_only(void **state)
+{
+    (void)state;
+    assert_int_equal(put("a", 1), DT_OK);
+    rewrite(at("best.json"), "\"minor\":0", "\"minor\":1");
+    assert_int_equal(value_of("a"), 1);
+    refused(DT_ECORRUPT, "written by a newer dittune");
+    assert_int_equal(dt_store_check(scratch), DT_ECORRUPT);
+}
+
+static void unknown_compat_is_read_only(void **state)
+{
+    (void)state;
+    assert_int_equal(put("a", 1), DT_OK);
+    rewrite(at("best.json"), "\"compat\":[]", "\"compat\":[\"colour\"]");
+    assert_int_equal(value_of("a"), 1);
+    refused(DT_ECORRUPT, "written by a newer dittune");
+}
+
+static void newer_major_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(put("a", 1), DT_OK);
+    assert_int_equal(put("a", 2),
+                     DT_OK); /* so that there is a best.json.1 it must not fall back to */
+    rewrite(at("best.json"), "\"major\":1", "\"major\":2");
+    assert_int_equal(value_of("a"), DT_ECORRUPT - 1);
+    assert_non_null(strstr(dt_message(), "written by a newer dittune"));
+    refused(DT_ECORRUPT, "written by a newer dittune");
+}
+
+static void unknown_incompat_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(put("a", 1), DT_OK);
+    rewrite(at("best.json"), "\"incompat\":[]", "\"incompat\":[\"zip\"]");
+    assert_int_equal(value_of("a"), DT_ECORRUPT - 1);
+    refused(DT_ECORRUPT, "written by a newer dittune");
+}
+
+static void broken_file_is_set_aside(void **state)
+{
+    (void)state;
+    size_t size;
+    assert_int_equal(put("a", 1), DT_OK);
+    assert_int_equal(put("a", 2), DT_OK);
+    write_file(at("best.json"), "{oops", 5);
+    assert_int_equal(value_of("a"), 1); /* the version before */
+    assert_int_equal(put("b", 5), DT_OK);
+    assert_int_equal(value_of("a"), 1);
+    assert_int_equal(value_of("b"), 5);
+    assert_int_equal(count_names(scratch, "best.json.bad-"), 1);
+    unlink(at("best.json.1"));
+    write_file(at("best.json"), "", 0);
+    assert_int_equal(value_of("a"), DT_ECORRUPT - 1);
+    assert_int_equal(put("c", 7), DT_OK); /* from an empty store */
+    assert_int_equal(value_of("a"), -1);
+    assert_int_equal(value_of("c"), 7);
+    assert_int_equal(count_names(scratch, "best.json.bad-"), 2);
+    assert_int_equal(count_names(scratch, ".dittune"), 0);
+    char *text = read_file(at("lock"), &size);
+    assert_int_equal(size, 0);
+    free(text);
+}
+
+static void backup_is_the_version_before(void **state)
+{
+    (void)state;
+    size_t size, kept;
+    assert_int_equal(put("a", 1), DT_OK);
+    char *old = read_file(at("best.json"), &size);
+    assert_int_equal(put("a", 2), DT_OK);
+    char *backup = read_file(at("best.json.1"), &kept);
+    assert_int_equal(size, kept);
+    assert_memory_equal(old, backup, size);
+    free(old);
+    free(backup);
+    /* a writer died between its two renames: one file under both names */
+    unlink(at("best.json.1"));
+    assert_int_equal(link(at("best.json"), at("best.json.1")), 0);
+    assert_int_equal(put("a", 3), DT_OK);
+    assert_int_equal(value_of("a"), 3);
+    assert_int_equal(count_names(scratch, ".dittune"), 0);
+}
+
+static void only_old_leftovers_are_swept(void **state)
+{
+    (void)state;
+    struct timespec old[2] = {{.tv_sec = time(NULL) - 120}, {.tv_sec = time(NULL) - 120}};
+    write_file(at(".dittune-1-00.tmp"), "x", 1);
+    write_file(at(".dittune-2-00.tmp"), "x", 1);
+    write_file(at(".mine.tmp"), "x", 1);
+    assert_int_equal(utimensat(AT_FDCWD, at(".dittune-1-00.tmp"), old, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, at(".mine.tmp"), old, 0), 0);
+    assert_int_equal(put("a", 1), DT_OK);
+    assert_int_equal(access(at(".dittune-1-00.tmp"), F_OK), -1);
+    assert_int_equal(access(at(".dittune-2-00.tmp"), F_OK), 0);
+    assert_int_equal(access(at(".mine.tmp"), F_OK), 0);
+}
+
+static void not_a_directory(void **state)
+{
+    (void)state;
+    char path[512];
+    write_file(at("file"), "", 0);
+    snprintf(path, sizeof path, "%s/file/store", scratch);
+    json_t *entry = make_entry("a", 1), *found = NULL;
+    assert_int_equal(dt_store_check(path), DT_EIO);
+    assert_non_null(strstr(dt_message(), "Not a directory"));
+    assert_int_equal(dt_store_put(path, entry), DT_EIO);
+    assert_int_equal(dt_store_get(path, entry, entry, &found), DT_EIO);
+    assert_int_equal(dt_store_check(at("file")), DT_EIO);
+    json_decref(entry);
+}
+
+static void read_only_directory(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip();
+    assert_int_equal(put("a", 1), DT_OK);
+    assert_int_equal(chmod(scratch, 0555), 0);
+    dt_status check = dt_store_check(scratch), write = put("a", 2);
+    chmod(scratch, 0755);
+    assert_int_equal(check, DT_EIO);
+    assert_int_equal(write, DT_EIO);
+    assert_non_null(strstr(dt_message(), "Permission denied"));
+    assert_int_equal(value_of("a"), 1);
+}
+
+static void only_regular_files(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(at("best.json"), 0644), 0);
+    assert_int_equal(value_of("a"), DT_EIO - 1);
+    assert_int_equal(put("a", 1), DT_EIO);
+    unlink(at("best.json"));
+    assert_int_equal(mkdir(at("best.json"), 0755), 0);
+    assert_int_equal(value_of("a"), DT_EIO - 1);
+    assert_int_equal(put("a", 1), DT_EIO);
+    rmdir(at("best.json"));
+    write_file(at("elsewhere"), "{}", 2);
+    assert_int_equal(symlink("elsewhere", at("best.json")), 0);
+    assert_int_equal(value_of("a"), DT_EIO - 1);
+    assert_int_equal(put("a", 1), DT_EIO);
+    assert_non_null(strstr(dt_message(), "symbolic link"));
+    assert_int_equal(count_names(scratch, ".dittune"), 0);
+}
+
+static void entries_are_checked(void **state)
+{
+    (void)state;
+    json_t *deep = json_integer(1), *entry = make_entry("a", 1);
+    for (int i = 0; i < 100; i++)
+        deep = json_pack("[o]", deep);
+    json_object_set_new(entry, "deep", deep);
+    assert_int_equal(dt_store_put(scratch, entry), DT_EUSAGE);
+    assert_non_null(strstr(dt_message(), "nested deeper"));
+    json_object_del(entry, "deep");
+    json_object_del(entry, "plan");
+    assert_int_equal(dt_store_put(scratch, entry), DT_EUSAGE);
+    assert_string_equal(dt_message(), "the entry: 'plan' is missing");
+    json_decref(entry);
+    assert_int_equal(count_names(scratch, "best.json"), 0);
+}
+
+/* The kernel refuses to let a file grow: what a full disk does, without one. */
+static void full_disk_changes_nothing(void **state)
+{
+    (void)state;
+    int outcome = 0;
+    size_t before, after;
+    assert_int_equal(put("a", 1), DT_OK);
+    char *old = read_file(at("best.json"), &before);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct rlimit limit = {before / 2, before / 2};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        _exit(put("b", 2) == DT_EIO && strstr(dt_message(), "cannot write in") != NULL ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &outcome, 0), child);
+    assert_int_equal(outcome, 0);
+    char *new = read_file(at("best.json"), &after);
+    assert_int_equal(before, after);
+    assert_memory_equal(old, new, before);
+    assert_int_equal(count_names(scratch, ".dittune"), 0);
+    free(old);
+    free(new);
+}
+
+/* 16 MiB is the most a reader takes: the entry that would cross it is refused, the store stays as it was. */
+static void too_large_is_refused(void **state)
+{
+    (void)state;
+    size_t size = 9 * 1024 * 1024;
+    char *text = malloc(size);
+    assert_non_null(text);
+    memset(text, 'x', size);
+    for (int i = 0; i < 2; i++) {
+        json_t *entry = make_entry(i == 0 ? "a" : "b", i);
+        json_object_set_new(entry, "long", json_stringn(text, size));
+        assert_int_equal(dt_store_put(scratch, entry), i == 0 ? DT_OK : DT_EUSAGE);
+        json_decref(entry);
+    }
+    assert_non_null(strstr(dt_message(), "the new best.json is"));
+    free(text);
+    assert_int_equal(value_of("a"), 0);
+    assert_int_equal(value_of("b"), -1);
+}
+
+static void default_directory(void **state)
+{
+    (void)state;
+    setenv("HOME", "/home/u", 1);
+    unsetenv("DITTUNE_DB");
+    unsetenv("XDG_DATA_HOME");
+    assert_string_equal(dt_store_default(), "/home/u/.local/share/dittune");
+    setenv("XDG_DATA_HOME", "relative", 1);
+    assert_string_equal(dt_store_default(), "/home/u/.local/share/dittune");
+    setenv("XDG_DATA_HOME", "/data", 1);
+    assert_string_equal(dt_store_default(), "/data/dittune");
+    setenv("DITTUNE_DB", "", 1);
+    assert_string_equal(dt_store_default(), "/data/dittune");
+    setenv("DITTUNE_DB", "here", 1);
+    assert_string_equal(dt_store_default(), "here");
+    unsetenv("HOME");
+    unsetenv("XDG_DATA_HOME");
+    unsetenv("DITTUNE_DB");
+    assert_non_null(strstr(dt_store_default(), "/.local/share/dittune"));
+}
+
+static void check_makes_folders(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s/a//b/c/", scratch);
+    assert_int_equal(dt_store_check(path), DT_OK);
+    assert_int_equal(access(at("a/b/c/runs"), W_OK), 0);
+    assert_int_equal(count_names(at("a/b/c"), ".dittune"), 0);
+    assert_int_equal(dt_store_check(path), DT_OK);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(round_trip),
+        TEST(missing_directory_is_empty),
+        TEST(same_key_is_replaced),
+        TEST(other_hardware_is_another_entry),
+        TEST(keys_are_canonical),
+        TEST(unknown_fields_are_kept),
+        TEST(spelling_does_not_matter),
+        TEST(newer_minor_is_read_only),
+        TEST(unknown_compat_is_read_only),
+        TEST(newer_major_is_refused),
+        TEST(unknown_incompat_is_refused),
+        TEST(broken_file_is_set_aside),
+        TEST(backup_is_the_version_before),
+        TEST(only_old_leftovers_are_swept),
+        TEST(not_a_directory),
+        TEST(read_only_directory),
+        TEST(only_regular_files),
+        TEST(entries_are_checked),
+        TEST(full_disk_changes_nothing),
+        TEST(too_large_is_refused),
+        TEST(check_makes_folders),
+        cmocka_unit_test(default_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
