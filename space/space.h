@@ -30,6 +30,7 @@ struct dt_axis {
     const int64_t *values; /* ascending for numbers; 0..count-1 for labels */
     const char *const *labels; /* NULL for numbers; the texts of a category otherwise */
     int fallback;          /* index of the default value */
+    const char *variable;  /* of role environment: the environment variable it sets; NULL otherwise */
 };
 
 /* A point is a plain value: an index into each axis, in axis order. */
@@ -46,6 +47,10 @@ void dt_space_free(struct dt_space *space);
 dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis) DT_MUST_CHECK;
 dt_status dt_space_add_constant(struct dt_space *space, const char *name, int64_t value) DT_MUST_CHECK;
 dt_status dt_space_add_rule(struct dt_space *space, const char *expr, const char *sentence) DT_MUST_CHECK;
+
+/* An expression that the rules imply but that is decided before them. It only cuts the enumeration short: it is never
+ * listed, counted or explained. */
+dt_status dt_space_add_prune(struct dt_space *space, const char *expr) DT_MUST_CHECK;
 
 /* A name for rules whose value is a function of the axes listed in `uses` (NULL-ended, all axes when NULL); values are
  * in axis order. context must outlive the space. */
@@ -82,9 +87,11 @@ struct dt_rule_info {
     int64_t removes;
 };
 int dt_space_rules(const struct dt_space *space);
+/* Counts each time it is called. */
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule);
 
 /* Values. A value's text is its number or label. */
+bool dt_space_constant(const struct dt_space *space, const char *name, int64_t *value); /* false: no such constant */
 int64_t dt_point_value(const struct dt_space *space, const struct dt_point *point, int axis);
 bool dt_point_equal(const struct dt_space *space, const struct dt_point *a, const struct dt_point *b);
 void dt_point_text(const struct dt_space *space, const struct dt_point *point, struct dt_text *out); /* "ranks=2 dp=1 ..." */

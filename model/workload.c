@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts follow the layers of the authors' code one by one; the published parameter and operation counts of the
+ * presets are their test. */
+#include "model/workload.h"
+
+#include "model/layout.h"
+
+int dt_workload_tokens(const struct dt_workload *workload)
+{
+    int patch = workload->network.patch;
+    return workload->height / patch * (workload->width / patch);
+}
+
+int dt_workload_passes(const struct dt_workload *workload)
+{
+    return workload->guidance ? 2 : 1;
+}
+
+int dt_workload_share(int tokens, int ranks, int index)
+{
+    return tokens / ranks + (index < tokens % ranks ? 1 : 0);
+}
+
+int dt_workload_offset(int tokens, int ranks, int index)
+{
+    int more = tokens % ranks;
+    return tokens / ranks * index + (index < more ? index : more);
+}
+
+double dt_workload_flops(const struct dt_workload *workload, int batch)
+{
+    const struct dt_network *network = &workload->network;
+    double t = dt_workload_tokens(workload), c = network->hidden, mlp = dt_network_mlp(network);
+    double token_in = (double)network->in_channels * network->patch * network->patch;
+    double token_out = (double)dt_network_out_channels(network) * network->patch * network->patch;
+    double embed = t * token_in * c + DT_TIME_CHANNELS * c + c * c;
+    double linear = t * (3 * c * c + c * c + 2 * c * mlp) + 6 * c * c;
+    double attention = 2 * t * t * c;
+    double final = t * c * token_out + 2 * c * c;
+    double multiply_adds = embed + network->depth * (linear + attention) + final;
+    return 2 * multiply_adds * dt_workload_passes(workload) * batch;
+}
+
+/* Without the position table, which is computed: each rank's layout holds the rows of its own tokens. */
+int64_t dt_workload_weight_bytes(const struct dt_workload *workload)
+{
+    const struct dt_network *network = &workload->network;
+    int64_t c = network->hidden, mlp = dt_network_mlp(network);
+    int64_t square = (int64_t)network->patch * network->patch;
+    int64_t token_in = network->in_channels * square;
+    int64_t token_out = dt_network_out_channels(network) * square;
+    int64_t embed = (token_in + 1) * c;
+    int64_t condition = (DT_TIME_CHANNELS + 1) * c + (c + 1) * c + (network->classes + 1) * c;
+    int64_t block = (c + 1) * 3 * c + (c + 1) * c + (c + 1) * mlp + (mlp + 1) * c + (c + 1) * 6 * c;
+    int64_t final = (c + 1) * token_out + (c + 1) * 2 * c;
+    return (int64_t)sizeof(float) * (embed + condition + network->depth * block + final);
+}
+
+int64_t dt_workload_activation_bytes(const struct dt_workload *workload, const struct dt_plan *plan)
+{
+    return dt_layout_bytes(workload, plan);
+}
+
+int64_t dt_workload_rank_bytes(const struct dt_workload *workload, const struct dt_plan *plan)
+{
+    return dt_workload_weight_bytes(workload) + dt_workload_activation_bytes(workload, plan);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/workload.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SIDE_MAX = 8192, TOKENS_MAX = 1 << 20 };
+
+static dt_status read_side(const json_t *root, const char *what, const char *key,
+                           const struct dt_network *network, int *out)
+{
+    int64_t value = network->latent_size;
+    if (dt_json_has(root, key))
+        DT_TRY(dt_json_int(root, what, key, 1, SIDE_MAX, &value));
+    if (value % network->patch != 0)
+        return dt_fail(DT_EUSAGE, "%s: '%s' is %lld, not a multiple of the patch, %d", what, key,
+                       (long long)value, network->patch);
+    *out = (int)value;
+    return DT_OK;
+}
+
+static dt_status read_path(const json_t *root, const char *what, const char *key, char out[1024])
+{
+    const char *text = "";
+    if (dt_json_has(root, key))
+        DT_TRY(dt_json_string(root, what, key, &text));
+    if (strlen(text) >= 1024)
+        return dt_fail(DT_EUSAGE, "%s: '%s' is a path of %zu bytes, at most 1023 are allowed", what,
+                       key, strlen(text));
+    snprintf(out, 1024, "%s", text);
+    return DT_OK;
+}
+
+static dt_status read_int(const json_t *root, const char *what, const char *key, int low, int *out)
+{
+    int64_t value = *out;
+    if (dt_json_has(root, key))
+        DT_TRY(dt_json_int(root, what, key, low, 1 << 20, &value));
+    *out = (int)value;
+    return DT_OK;
+}
+
+static dt_status read_dtype(const json_t *root, const char *what, struct dt_workload *workload)
+{
+    const char *dtype = "float32";
+    if (dt_json_has(root, "dtype"))
+        DT_TRY(dt_json_string(root, what, "dtype", &dtype));
+    if (strcmp(dtype, "float32") != 0)
+        return dt_fail(DT_EUSAGE, "%s: 'dtype' is '%s', the only one so far is 'float32'", what,
+                       dtype);
+    snprintf(workload->dtype, sizeof workload->dtype, "%s", dtype);
+    return DT_OK;
+}
+
+static dt_status read_files(const json_t *root, const char *what, struct dt_workload *workload)
+{
+    DT_TRY(read_path(root, what, "weights", workload->weights));
+    DT_TRY(read_path(root, what, "input", workload->input));
+    DT_TRY(read_path(root, what, "output", workload->output));
+    DT_TRY(read_int(root, what, "input_batch", 0, &workload->input_batch));
+    bool input = workload->input[0] != '\0';
+    if (input && workload->guidance)
+        return dt_fail(DT_EUSAGE, "%s: with 'input' there is no guidance, set it to false", what);
+    if (!input && workload->input_batch > 0)
+        return dt_fail(DT_EUSAGE, "%s: 'input_batch' is %d without an 'input'", what,
+                       workload->input_batch);
+    return DT_OK;
+}
+
+/* Only the network must be there. The seed is 64 bits without a sign, JSON's integers have one: it travels as the
+ * signed integer of the same bits. */
+dt_status dt_workload_from_json(const json_t *root, const char *what, struct dt_workload *workload)
+{
+    static const char *const known[] = {"network", "height",        "width",       "guidance",
+                                        "dtype",   "seed",          "weights",     "input",
+                                        "output",  "sampler_steps", "input_batch", NULL};
+    struct dt_workload read = {.guidance = true, .sampler_steps = 50};
+    json_t *network;
+    int64_t seed = 0;
+    DT_TRY(dt_json_only(root, what, known));
+    DT_TRY(dt_json_object(root, what, "network", &network));
+    DT_TRY(dt_network_from_json(network, what, &read.network));
+    DT_TRY(read_side(root, what, "height", &read.network, &read.height));
+    DT_TRY(read_side(root, what, "width", &read.network, &read.width));
+    if (dt_workload_tokens(&read) > TOKENS_MAX)
+        return dt_fail(DT_EUSAGE, "%s: %d x %d latent pixels are %d tokens, at most %d are allowed",
+                       what, read.height, read.width, dt_workload_tokens(&read), TOKENS_MAX);
+    if (dt_json_has(root, "guidance"))
+        DT_TRY(dt_json_bool(root, what, "guidance", &read.guidance));
+    if (dt_json_has(root, "seed"))
+        DT_TRY(dt_json_int(root, what, "seed", INT64_MIN, INT64_MAX, &seed));
+    read.seed = (uint64_t)seed;
+    DT_TRY(read_dtype(root, what, &read));
+    DT_TRY(read_int(root, what, "sampler_steps", 1, &read.sampler_steps));
+    DT_TRY(read_files(root, what, &read));
+    *workload = read;
+    return DT_OK;
+}
+
+json_t *dt_workload_to_json(const struct dt_workload *workload)
+{
+    return json_pack("{s:o, s:i, s:i, s:b, s:s, s:I, s:i, s:s, s:s, s:s, s:i}", "network",
+                     dt_network_to_json(&workload->network), "height", workload->height, "width",
+                     workload->width, "guidance", (int)workload->guidance, "dtype", workload->dtype,
+                     "seed", (json_int_t)workload->seed, "sampler_steps", workload->sampler_steps,
+                     "weights", workload->weights, "input", workload->input, "output",
+                     workload->output, "input_batch", workload->input_batch);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything that fills a space before it is sealed. */
+#include "space/space_int.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static dt_status no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while building a space of plans");
+}
+
+dt_status dt_space_new(struct dt_space **space)
+{
+    struct dt_space *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return no_memory();
+    *space = made;
+    return DT_OK;
+}
+
+static void free_axis(struct dt_axis *axis)
+{
+    for (int i = 0; axis->labels != NULL && i < axis->count; i++)
+        free((char *)axis->labels[i]);
+    free((void *)axis->labels);
+    free((void *)axis->values);
+    free((char *)axis->name);
+    free((char *)axis->doc);
+    free((char *)axis->variable);
+}
+
+void dt_space_free(struct dt_space *space)
+{
+    if (space == NULL)
+        return;
+    for (int i = 0; i < space->axis_count; i++)
+        free_axis(&space->axes[i]);
+    for (int i = 0; i < space->constant_count; i++)
+        free(space->constant_names[i]);
+    for (int i = 0; i < space->derived_count; i++)
+        free(space->derived[i].name);
+    for (int i = 0; i < space->rule_count; i++) {
+        free(space->rules[i].text);
+        free(space->rules[i].sentence);
+        dt_expr_free(space->rules[i].expr);
+    }
+    for (int i = 0; i < space->owned_count; i++)
+        space->owned[i].free(space->owned[i].context);
+    free(space->rules);
+    free(space->points);
+    free(space);
+}
+
+/* A name is a word of the rules' language, short, and not taken. */
+static dt_status check_name(const struct dt_space *space, const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    if (n == 0 || n != strlen(name) || n > 63 || (name[0] >= '0' && name[0] <= '9'))
+        return dt_fail(DT_EUSAGE,
+                       "'%.80s' is not a name: letters, digits and '_', at most 63, no digit "
+                       "first",
+                       name);
+    if (strcmp(name, "in") == 0 || strcmp(name, "min") == 0 || strcmp(name, "max") == 0)
+        return dt_fail(DT_EUSAGE, "'%s' cannot be a name, it is a word of the rules", name);
+    bool taken = dt_space_find(space, name) >= 0;
+    for (int i = 0; i < space->constant_count; i++)
+        taken = taken || strcmp(space->constant_names[i], name) == 0;
+    for (int i = 0; i < space->derived_count; i++)
+        taken = taken || strcmp(space->derived[i].name, name) == 0;
+    return taken ? dt_fail(DT_EUSAGE, "the name '%s' is given twice", name) : DT_OK;
+}
+
+/* Labels must survive "name=label, name=label". */
+static dt_status check_label(const struct dt_axis *axis, int i)
+{
+    const char *label = axis->labels[i];
+    size_t n = strcspn(label, " ,=\t\r\n");
+    if (n == 0 || n > 255 || label[n] != '\0')
+        return dt_fail(DT_EUSAGE,
+                       "parameter '%s': '%.80s' cannot be a value, it is empty, too long or has "
+                       "a space, a comma or '='",
+                       axis->name, label);
+    for (int j = 0; j < i; j++)
+        if (strcmp(axis->labels[j], label) == 0)
+            return dt_fail(DT_EUSAGE, "parameter '%s': the value '%s' is given twice", axis->name,
+                           label);
+    return DT_OK;
+}
+
+static dt_status check_values(const struct dt_axis *axis)
+{
+    if (axis->count < 1 || axis->count > DT_VALUES_MAX)
+        return dt_fail(DT_EUSAGE, "parameter '%s' has %d values, expected 1 to %d", axis->name,
+                       axis->count, DT_VALUES_MAX);
+    if (axis->fallback < 0 || axis->fallback >= axis->count)
+        return dt_fail(DT_EUSAGE, "parameter '%s': its default is none of its values", axis->name);
+    for (int i = 0; axis->labels != NULL && i < axis->count; i++)
+        DT_TRY(check_label(axis, i));
+    for (int i = 1; axis->labels == NULL && i < axis->count; i++)
+        if (axis->values[i] <= axis->values[i - 1])
+            return dt_fail(DT_EUSAGE, "parameter '%s': its values must ascend, %lld follows %lld",
+                           axis->name, (long long)axis->values[i], (long long)axis->values[i - 1]);
+    return DT_OK;
+}
+
+static bool copy_text(const char *from, const char **to)
+{
+    *to = from != NULL ? strdup(from) : NULL;
+    return from == NULL || *to != NULL;
+}
+
+static bool copy_axis(const struct dt_axis *from, struct dt_axis *to)
+{
+    size_t n = (size_t)from->count;
+    int64_t *values = calloc(n, sizeof *values);
+    const char **labels = from->labels != NULL ? calloc(n, sizeof *labels) : NULL;
+    *to = (struct dt_axis){.role = from->role, .count = from->count, .fallback = from->fallback};
+    to->values = values;
+    to->labels = labels;
+    if (values == NULL || (from->labels != NULL && labels == NULL))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = from->labels != NULL ? (int64_t)i : from->values[i];
+        if (labels != NULL && !copy_text(from->labels[i], &labels[i]))
+            return false;
+    }
+    return copy_text(from->name, &to->name) &&
+           copy_text(from->doc != NULL ? from->doc : "", &to->doc) &&
+           copy_text(from->variable, &to->variable);
+}
+
+dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis)
+{
+    DT_TRY(check_name(space, axis->name));
+    DT_TRY(check_values(axis));
+    if (space->axis_count == DT_AXES_MAX)
+        return dt_fail(DT_EUSAGE, "parameter '%s' is one more than the %d allowed", axis->name,
+                       DT_AXES_MAX);
+    struct dt_axis copy;
+    if (!copy_axis(axis, &copy)) {
+        free_axis(&copy);
+        return no_memory();
+    }
+    space->axes[space->axis_count++] = copy;
+    return DT_OK;
+}
+
+dt_status dt_space_add_constant(struct dt_space *space, const char *name, int64_t value)
+{
+    DT_TRY(check_name(space, name));
+    if (space->constant_count == DT_CONSTANTS_MAX)
+        return dt_fail(DT_EUSAGE, "constant '%s' is one more than the %d allowed", name,
+                       DT_CONSTANTS_MAX);
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return no_memory();
+    space->constant_names[space->constant_count] = copy;
+    space->constants[space->constant_count++] = value;
+    return DT_OK;
+}
+
+static dt_status add_rule(struct dt_space *space, const char *expr, const char *sentence)
+{
+    if (space->rule_count == DT_RULES_MAX)
+        return dt_fail(DT_EUSAGE, "rule '%.80s' is one more than the %d allowed", expr,
+                       DT_RULES_MAX);
+    struct dt_rule *rules =
+        realloc(space->rules, (size_t)(space->rule_count + 1) * sizeof *space->rules);
+    if (rules == NULL)
+        return no_memory();
+    space->rules = rules;
+    struct dt_rule *rule = &rules[space->rule_count];
+    *rule = (struct dt_rule){.text = strdup(expr)};
+    if (sentence != NULL)
+        rule->sentence = strdup(sentence);
+    if (rule->text == NULL || (sentence != NULL && rule->sentence == NULL)) {
+        free(rule->text);
+        return no_memory();
+    }
+    space->rule_count++;
+    return DT_OK;
+}
+
+/* Rules that only prune stand last, so that the others keep the numbers 0..listed-1. */
+dt_status dt_space_add_rule(struct dt_space *space, const char *expr, const char *sentence)
+{
+    DT_TRY(add_rule(space, expr, sentence != NULL && sentence[0] != '\0' ? sentence : expr));
+    int last = space->rule_count - 1;
+    struct dt_rule added = space->rules[last];
+    memmove(&space->rules[space->listed + 1], &space->rules[space->listed],
+            (size_t)(last - space->listed) * sizeof added);
+    space->rules[space->listed++] = added;
+    return DT_OK;
+}
+
+dt_status dt_space_add_prune(struct dt_space *space, const char *expr)
+{
+    return add_rule(space, expr, NULL);
+}
+
+dt_status dt_space_add_derived(struct dt_space *space, const char *name, const char *const uses[],
+                               dt_derive *function, const void *context)
+{
+    uint32_t axes = uses == NULL ? UINT32_MAX : 0;
+    DT_TRY(check_name(space, name));
+    for (int i = 0; uses != NULL && uses[i] != NULL; i++) {
+        int axis = dt_space_find(space, uses[i]);
+        if (axis < 0)
+            return dt_fail(DT_EUSAGE, "'%s' uses '%s', which is not a parameter", name, uses[i]);
+        axes |= UINT32_C(1) << axis;
+    }
+    if (space->derived_count == DT_DERIVED_MAX)
+        return dt_fail(DT_EUSAGE, "'%s' is one more derived name than the %d allowed", name,
+                       DT_DERIVED_MAX);
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return no_memory();
+    space->derived[space->derived_count++] =
+        (struct dt_derived){.name = copy, .axes = axes, .function = function, .context = context};
+    return DT_OK;
+}
+
+void dt_space_set_complete(struct dt_space *space, dt_complete *function, const void *context)
+{
+    space->complete = function;
+    space->complete_context = context;
+}
+
+void dt_space_own(struct dt_space *space, void *context, void (*free_context)(void *))
+{
+    assert(space->owned_count < DT_OWNED_MAX);
+    space->owned[space->owned_count++] =
+        (struct dt_owned){.context = context, .free = free_context};
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* What a careful user picks for what is not named, and the two plans every session measures. */
+#include "space/dit_int.h"
+
+#include <stdio.h>
+
+/* The axes of the built-in space are the rows of plan.def. */
+enum {
+#define DT_PARAM(name, role, fallback, doc) AT_##name,
+#include "model/plan.def"
+#undef DT_PARAM
+};
+
+static bool is_degree(int axis)
+{
+    return axis == AT_dp || axis == AT_cfg || axis == AT_ulysses || axis == AT_ring;
+}
+
+/* Product of the named degrees, at least 1 and small enough to multiply on; 0 when it is not. */
+static int64_t named_product(const bool named[], const int64_t values[])
+{
+    int64_t product = 1;
+    for (int i = AT_dp; i <= AT_ring; i++) {
+        if (!is_degree(i) || !named[i])
+            continue;
+        if (values[i] < 1 || __builtin_mul_overflow(product, values[i], &product))
+            return 0;
+    }
+    return product;
+}
+
+/* The largest divisor of n that also divides `of` (0: any) and is at most `most`. */
+static int64_t divisor(int64_t n, int64_t of, int64_t most)
+{
+    for (int64_t d = n < most ? n : most; d > 1; d--)
+        if (n % d == 0 && of % d == 0)
+            return d;
+    return 1;
+}
+
+static void complete_degrees(const struct dt_dit *dit, const bool named[], int64_t remaining,
+                             int64_t values[])
+{
+    int64_t tokens = dt_workload_tokens(&dit->workload);
+    for (int i = AT_dp; i <= AT_ring; i++)
+        if (is_degree(i) && !named[i])
+            values[i] = 1;
+    if (!named[AT_cfg] && dit->workload.guidance && remaining % 2 == 0) {
+        values[AT_cfg] = 2;
+        remaining /= 2;
+    }
+    if (!named[AT_ulysses]) {
+        values[AT_ulysses] = divisor(remaining, dit->workload.network.heads, tokens);
+        remaining /= values[AT_ulysses];
+    }
+    if (!named[AT_ring] && values[AT_ulysses] >= 1) {
+        values[AT_ring] = divisor(remaining, 0, tokens / values[AT_ulysses]);
+        remaining /= values[AT_ring];
+    }
+    if (!named[AT_dp])
+        values[AT_dp] = remaining;
+}
+
+/* The smallest batch that data parallelism can share out, or the smallest there is. */
+static int64_t smallest_batch(const struct dt_dit *dit, int64_t dp)
+{
+    for (int i = 0; i < dit->batch_count; i++)
+        if (dp >= 1 && dit->batches[i] % dp == 0)
+            return dit->batches[i];
+    return dit->batches[0];
+}
+
+void dt_dit_complete(const void *context, const struct dt_space *space, const bool named[],
+                     int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    (void)space;
+    bool any = named[AT_dp] || named[AT_cfg] || named[AT_ulysses] || named[AT_ring];
+    int64_t product = named_product(named, values);
+    int64_t most = dit->devices < dit->cores ? dit->devices : dit->cores;
+    if (!named[AT_ranks])
+        values[AT_ranks] = any && product > 0 ? product : most;
+    int64_t ranks = values[AT_ranks];
+    int64_t remaining = product > 0 && ranks >= 1 && ranks % product == 0 ? ranks / product : 1;
+    complete_degrees(dit, named, remaining, values);
+    if (!named[AT_threads])
+        values[AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
+    if (!named[AT_batch])
+        values[AT_batch] = smallest_batch(dit, values[AT_dp]);
+    if (!named[AT_overlap] && named[AT_chunks] && values[AT_chunks] > 1)
+        values[AT_overlap] = 1;
+}
+
+static dt_status locate_text(const struct dt_space *space, const char *text, struct dt_point *point)
+{
+    int64_t values[DT_AXES_MAX];
+    DT_TRY(dt_space_parse(space, text, values));
+    return dt_space_locate(space, values, point);
+}
+
+dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point)
+{
+    const struct dt_axis *ranks = dt_space_axis(space, AT_ranks);
+    int64_t cores = 1;
+    dt_status status = DT_OK;
+    (void)dt_space_constant(space, "cores", &cores);
+    for (int i = ranks->count - 1; i >= 0; i--) {
+        char text[32];
+        if (ranks->values[i] > cores)
+            continue;
+        snprintf(text, sizeof text, "ranks=%lld", (long long)ranks->values[i]);
+        status = locate_text(space, text, point);
+        if (status != DT_EINFEASIBLE)
+            return status;
+    }
+    return status;
+}
+
+dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
+{
+    char text[64];
+    int64_t cores = 1;
+    (void)dt_space_constant(space, "cores", &cores);
+    snprintf(text, sizeof text, "ranks=1 threads=%lld", (long long)cores);
+    return locate_text(space, text, point);
+}

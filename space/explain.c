@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The nearest plans are found by looking at every feasible one; a table of what each value of each axis costs keeps
+ * that to one addition an axis. */
+#include "space/space_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { NEAREST = 3 };
+
+struct candidate {
+    int64_t k;
+    int changes;
+    double distance;
+};
+
+/* Steps of doubling between positive numbers; labels are all one apart; anything else is the plain difference. */
+static double distance(const struct dt_axis *axis, int64_t from, int64_t to)
+{
+    if (from == to)
+        return 0;
+    if (axis->labels != NULL)
+        return 1;
+    if (from > 0 && to > 0)
+        return fabs(log2((double)from) - log2((double)to));
+    return fabs((double)from - (double)to);
+}
+
+static bool nearer(const struct candidate *a, const struct candidate *b)
+{
+    if (a->changes != b->changes)
+        return a->changes < b->changes;
+    /* Sums in another order differ in the last bits: those are ties, and the first plan stays. */
+    return a->distance < b->distance - 1e-9;
+}
+
+static int insert(struct candidate best[NEAREST], int n, const struct candidate *candidate)
+{
+    int at = n < NEAREST ? n : NEAREST;
+    while (at > 0 && nearer(candidate, &best[at - 1])) {
+        if (at < NEAREST)
+            best[at] = best[at - 1];
+        at--;
+    }
+    if (at < NEAREST)
+        best[at] = *candidate;
+    return n < NEAREST ? n + 1 : n;
+}
+
+static int scan(const struct dt_space *space, const int64_t values[], double *const costs[],
+                struct candidate best[NEAREST])
+{
+    int n = 0;
+    const int16_t *row = space->points;
+    for (int64_t k = 0; k < space->count; k++, row += space->axis_count) {
+        struct candidate candidate = {.k = k};
+        for (int i = 0; i < space->axis_count; i++) {
+            candidate.changes += space->axes[i].values[row[i]] != values[i];
+            candidate.distance += costs[i][row[i]];
+        }
+        n = insert(best, n, &candidate);
+    }
+    return n;
+}
+
+static dt_status find_nearest(const struct dt_space *space, const int64_t values[],
+                              struct candidate best[NEAREST], int *n)
+{
+    double *costs[DT_AXES_MAX] = {NULL};
+    dt_status status = DT_OK;
+    for (int i = 0; i < space->axis_count; i++) {
+        const struct dt_axis *axis = &space->axes[i];
+        costs[i] = calloc((size_t)axis->count, sizeof *costs[i]);
+        if (costs[i] == NULL)
+            status = dt_fail(DT_ENOMEM, "out of memory while explaining a plan");
+        for (int k = 0; costs[i] != NULL && k < axis->count; k++)
+            costs[i][k] = distance(axis, values[i], axis->values[k]);
+    }
+    if (status == DT_OK)
+        *n = scan(space, values, costs, best);
+    for (int i = 0; i < space->axis_count; i++)
+        free(costs[i]);
+    return status;
+}
+
+static void write_text(const struct dt_space *space, const int64_t values[], const json_t *rows,
+                       struct dt_text *out)
+{
+    size_t n = json_array_size(rows);
+    dt_values_text(space, values, out);
+    dt_text_add(out, n == 0 ? "\n  is feasible\n" : "\n  is not feasible:\n");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(rows, i);
+        dt_text_add(out, "  - ");
+        dt_violation_text(row, out);
+        dt_text_add(out, "\n    rule: %s\n", json_string_value(json_object_get(row, "rule")));
+    }
+}
+
+static void write_nearest(const struct dt_space *space, const struct candidate best[NEAREST], int n,
+                          struct dt_text *out)
+{
+    if (space->count == 0)
+        dt_text_add(out, "no plan at all is feasible here\n");
+    for (int i = 0; i < n; i++) {
+        struct dt_point point;
+        dt_space_at(space, best[i].k, &point);
+        dt_text_add(out, i == 0 ? "nearest feasible plans:\n  " : "  ");
+        dt_point_text(space, &point, out);
+        dt_text_add(out, "\n");
+    }
+}
+
+static json_t *nearest_json(const struct dt_space *space, const struct candidate best[NEAREST],
+                            int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) {
+        struct dt_point point;
+        dt_space_at(space, best[i].k, &point);
+        if (json_array_append_new(list, dt_point_json(space, &point)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],
+                           struct dt_explanation *out)
+{
+    struct candidate best[NEAREST];
+    struct dt_explanation made = {0};
+    json_t *rows = NULL;
+    int n = 0;
+    DT_TRY(dt_space_violations(space, values, &rows));
+    dt_status status = DT_OK;
+    if (json_array_size(rows) > 0)
+        status = find_nearest(space, values, best, &n);
+    if (status != DT_OK) {
+        json_decref(rows);
+        return status;
+    }
+    write_text(space, values, rows, &made.text);
+    write_nearest(space, best, n, &made.text);
+    made.json = json_pack("{s:o, s:b, s:o, s:o}", "plan", dt_values_json(space, values), "feasible",
+                          (int)(json_array_size(rows) == 0), "violations", rows, "nearest",
+                          nearest_json(space, best, n));
+    if (made.json == NULL || made.text.failed) {
+        dt_explanation_fini(&made);
+        return dt_fail(DT_ENOMEM, "out of memory while explaining a plan");
+    }
+    *out = made;
+    return DT_OK;
+}
+
+void dt_explanation_fini(struct dt_explanation *explanation)
+{
+    json_decref(explanation->json);
+    dt_text_fini(&explanation->text);
+    explanation->json = NULL;
+}

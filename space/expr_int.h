@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* expr_int - what the compiler (expr_parse.c) hands to the machine (expr.c) */
+#ifndef DT_SPACE_EXPR_INT_H
+#define DT_SPACE_EXPR_INT_H
+
+#include "space/expr.h"
+
+#include <stddef.h>
+
+enum { DT_EXPR_BYTES = 4096, DT_EXPR_OPS = 512, DT_EXPR_LEVELS = 32, DT_EXPR_NAMES = 128 };
+
+enum dt_expr_code {
+    DT_OP_NUMBER, /* push argument */
+    DT_OP_NAME,   /* push values[argument] */
+    DT_OP_ADD,
+    DT_OP_SUBTRACT,
+    DT_OP_MULTIPLY,
+    DT_OP_DIVIDE,
+    DT_OP_MODULO,
+    DT_OP_EQUAL,
+    DT_OP_UNEQUAL,
+    DT_OP_LESS,
+    DT_OP_LESS_EQUAL,
+    DT_OP_GREATER,
+    DT_OP_GREATER_EQUAL,
+    DT_OP_MIN,
+    DT_OP_MAX,
+    DT_OP_NEGATE,
+    DT_OP_NOT,
+    DT_OP_BOOL, /* top becomes 0 or 1 */
+    DT_OP_AND,  /* top is 0: leave 0 and go on at op `argument`; else drop it */
+    DT_OP_OR,   /* top is not 0: leave 1 and go on at op `argument`; else drop it */
+    DT_OP_IN    /* `argument` items above the tested value; leaves 0 or 1 */
+};
+
+struct dt_expr_op {
+    enum dt_expr_code code;
+    int column; /* 1-based, of the token it came from */
+    int64_t argument;
+};
+
+struct dt_expr {
+    char *text;
+    int count;
+    struct dt_names names;
+    struct dt_expr_op ops[DT_EXPR_OPS];
+};
+
+/* Fills count, names and ops from text. */
+dt_status dt_expr_parse(struct dt_expr *expr, const char *const names[], int n) DT_MUST_CHECK;
+
+/* "rule '<text>', column <column>: <sentence>", a long text cut. */
+dt_status dt_expr_fail(const char *text, int column, const char *format, ...) DT_FORMAT(3, 4);
+
+#endif

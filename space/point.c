@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Points as values, text and JSON. */
+#include "space/space_int.h"
+
+#include <string.h>
+
+int dt_axis_find(const struct dt_axis *axis, int64_t value)
+{
+    int low = 0, high = axis->count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (axis->values[middle] == value)
+            return middle;
+        if (axis->values[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return -1;
+}
+
+void dt_axis_text(const struct dt_axis *axis, int64_t value, struct dt_text *out)
+{
+    if (axis->labels != NULL && value >= 0 && value < axis->count)
+        dt_text_add(out, "%s", axis->labels[value]);
+    else
+        dt_text_add(out, "%lld", (long long)value);
+}
+
+int64_t dt_point_value(const struct dt_space *space, const struct dt_point *point, int axis)
+{
+    return space->axes[axis].values[point->index[axis]];
+}
+
+void dt_point_values(const struct dt_space *space, const struct dt_point *point, int64_t values[])
+{
+    for (int i = 0; i < space->axis_count; i++)
+        values[i] = dt_point_value(space, point, i);
+}
+
+bool dt_point_equal(const struct dt_space *space, const struct dt_point *a,
+                    const struct dt_point *b)
+{
+    return memcmp(a->index, b->index, (size_t)space->axis_count * sizeof a->index[0]) == 0;
+}
+
+static void add_value(const struct dt_space *space, int axis, int64_t value, struct dt_text *out)
+{
+    dt_text_add(out, "%s=", space->axes[axis].name);
+    dt_axis_text(&space->axes[axis], value, out);
+}
+
+void dt_values_text(const struct dt_space *space, const int64_t values[], struct dt_text *out)
+{
+    for (int i = 0; i < space->axis_count; i++) {
+        if (i > 0)
+            dt_text_add(out, " ");
+        add_value(space, i, values[i], out);
+    }
+}
+
+void dt_point_text(const struct dt_space *space, const struct dt_point *point, struct dt_text *out)
+{
+    int64_t values[DT_AXES_MAX];
+    dt_point_values(space, point, values);
+    dt_values_text(space, values, out);
+}
+
+void dt_point_short(const struct dt_space *space, const struct dt_point *point, struct dt_text *out)
+{
+    bool any = false;
+    for (int i = 0; i < space->axis_count; i++) {
+        if (point->index[i] == space->axes[i].fallback)
+            continue;
+        if (any)
+            dt_text_add(out, " ");
+        add_value(space, i, dt_point_value(space, point, i), out);
+        any = true;
+    }
+    if (any || space->axis_count == 0)
+        return;
+    int axis = dt_space_role(space, DT_ROLE_RANKS);
+    axis = axis >= 0 ? axis : 0;
+    add_value(space, axis, dt_point_value(space, point, axis), out);
+}
+
+json_t *dt_value_json(const struct dt_axis *axis, int64_t value)
+{
+    if (axis->labels != NULL && value >= 0 && value < axis->count)
+        return json_string(axis->labels[value]);
+    return json_integer(value);
+}
+
+json_t *dt_values_json(const struct dt_space *space, const int64_t values[])
+{
+    json_t *plan = json_object();
+    for (int i = 0; i < space->axis_count; i++) {
+        if (json_object_set_new(plan, space->axes[i].name,
+                                dt_value_json(&space->axes[i], values[i])) != 0) {
+            json_decref(plan);
+            return NULL;
+        }
+    }
+    return plan;
+}
+
+json_t *dt_point_json(const struct dt_space *space, const struct dt_point *point)
+{
+    int64_t values[DT_AXES_MAX];
+    dt_point_values(space, point, values);
+    return dt_values_json(space, values);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* space_int - the inside of a space, shared by the files of this folder
+ *
+ * Rules see one array of values, the scope: axes first, then constants, then derived names.
+ */
+#ifndef DT_SPACE_SPACE_INT_H
+#define DT_SPACE_SPACE_INT_H
+
+#include "space/expr.h"
+#include "space/space.h"
+
+enum {
+    DT_VALUES_MAX = 4096,
+    DT_CONSTANTS_MAX = 64,
+    DT_DERIVED_MAX = 16,
+    DT_RULES_MAX = 1024,
+    DT_OWNED_MAX = 4,
+    DT_SCOPE_MAX = DT_AXES_MAX + DT_CONSTANTS_MAX + DT_DERIVED_MAX
+};
+
+struct dt_derived {
+    char *name;
+    uint32_t axes; /* bit i: uses axis i */
+    dt_derive *function;
+    const void *context;
+};
+
+struct dt_rule {
+    char *text, *sentence; /* sentence NULL: only prunes */
+    struct dt_expr *expr;
+    uint32_t axes;    /* bit i: depends on axis i, through derived names too */
+    uint32_t derived; /* bit i: the text names derived name i */
+    int depth;        /* the last axis it depends on; -1: none */
+};
+
+struct dt_owned {
+    void *context;
+    void (*free)(void *);
+};
+
+struct dt_space {
+    struct dt_axis axes[DT_AXES_MAX];
+    int axis_count;
+    char *constant_names[DT_CONSTANTS_MAX];
+    int64_t constants[DT_CONSTANTS_MAX];
+    int constant_count;
+    struct dt_derived derived[DT_DERIVED_MAX];
+    int derived_count;
+    struct dt_rule *rules; /* those with a sentence first once sealed */
+    int rule_count, listed;
+    dt_complete *complete;
+    const void *complete_context;
+    struct dt_owned owned[DT_OWNED_MAX];
+    int owned_count;
+    int16_t *points; /* [count][axis_count] indices, in lexicographic order */
+    int64_t count, room;
+};
+
+/* The whole scope of values[] (axis order), derived names included. */
+void dt_space_scope(const struct dt_space *space, const int64_t values[], int64_t scope[]);
+/* Only those derived names whose bit is set. */
+void dt_space_derive(const struct dt_space *space, uint32_t derived, int64_t scope[]);
+/* A rule that cannot be computed is violated. */
+bool dt_rule_holds(const struct dt_rule *rule, const int64_t scope[]);
+
+/* Index of value in the axis, or -1. */
+int dt_axis_find(const struct dt_axis *axis, int64_t value);
+void dt_axis_text(const struct dt_axis *axis, int64_t value,
+                  struct dt_text *out); /* number or label */
+
+/* Axis values of a point. */
+void dt_point_values(const struct dt_space *space, const struct dt_point *point, int64_t values[]);
+json_t *dt_value_json(const struct dt_axis *axis, int64_t value);
+/* "ranks=2 dp=1 ..." and {"ranks": 2, ...} of values that need not be legal. */
+void dt_values_text(const struct dt_space *space, const int64_t values[], struct dt_text *out);
+json_t *dt_values_json(const struct dt_space *space, const int64_t values[]);
+
+/* The violations of values[], the cause first, as an array of {"rule","sentence","numbers","nearest": {axis: [values]}}
+ * to *rows (new reference). */
+dt_status dt_space_violations(const struct dt_space *space, const int64_t values[],
+                              json_t **rows) DT_MUST_CHECK;
+/* One of them as a sentence. */
+void dt_violation_text(const json_t *violation, struct dt_text *out);
+
+#endif

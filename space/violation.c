@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Why values are not a plan: each violated rule with its numbers, and the values next to the given one that alone
+ * would satisfy it. */
+#include "space/space_int.h"
+
+#include <string.h>
+
+static dt_status no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while explaining a plan");
+}
+
+/* Would the rule hold with another value of one axis? What changes a derived name changes much, so there the cure
+ * must not break a rule that holds now. */
+static bool cures(const struct dt_space *space, const struct dt_rule *rule, int axis, int64_t value,
+                  const int64_t scope[])
+{
+    int64_t changed[DT_AXES_MAX], after[DT_SCOPE_MAX];
+    if (rule == NULL)
+        return true;
+    memcpy(changed, scope, (size_t)space->axis_count * sizeof changed[0]);
+    changed[axis] = value;
+    dt_space_scope(space, changed, after);
+    if (!dt_rule_holds(rule, after))
+        return false;
+    for (int i = 0; rule->derived != 0 && i < space->listed; i++)
+        if (dt_rule_holds(&space->rules[i], scope) && !dt_rule_holds(&space->rules[i], after))
+            return false;
+    return true;
+}
+
+/* Nearest below, then nearest above. rule NULL: any value of the axis will do. */
+static int nearest(const struct dt_space *space, const struct dt_rule *rule, int axis,
+                   const int64_t scope[], int64_t near[2])
+{
+    const struct dt_axis *row = &space->axes[axis];
+    int64_t value = scope[axis];
+    int n = 0;
+    for (int i = row->count - 1; i >= 0; i--) {
+        if (row->values[i] < value && cures(space, rule, axis, row->values[i], scope)) {
+            near[n++] = row->values[i];
+            break;
+        }
+    }
+    for (int i = 0; i < row->count; i++) {
+        if (row->values[i] > value && cures(space, rule, axis, row->values[i], scope)) {
+            near[n++] = row->values[i];
+            break;
+        }
+    }
+    return n;
+}
+
+static bool add_nearest(const struct dt_space *space, const struct dt_rule *rule, uint32_t axes,
+                        const int64_t scope[], json_t *object)
+{
+    for (int i = 0; i < space->axis_count; i++) {
+        int64_t near[2];
+        int n = axes >> i & 1 ? nearest(space, rule, i, scope, near) : 0;
+        if (n == 0)
+            continue;
+        json_t *list = json_array();
+        for (int k = 0; k < n; k++)
+            if (json_array_append_new(list, dt_value_json(&space->axes[i], near[k])) != 0) {
+                json_decref(list);
+                return false;
+            }
+        if (json_object_set_new(object, space->axes[i].name, list) != 0)
+            return false;
+    }
+    return true;
+}
+
+static json_t *row_json(const char *rule, const char *sentence, const char *numbers,
+                        json_t *nearest_values)
+{
+    return json_pack("{s:s, s:s, s:s, s:o}", "rule", rule, "sentence", sentence, "numbers", numbers,
+                     "nearest", nearest_values);
+}
+
+static json_t *rule_row(const struct dt_space *space, const struct dt_rule *rule,
+                        const int64_t values[])
+{
+    int64_t scope[DT_SCOPE_MAX];
+    struct dt_text numbers = {0};
+    json_t *near = json_object();
+    dt_space_scope(space, values, scope);
+    dt_expr_explain(rule->expr, scope, &numbers);
+    bool ok = near != NULL && add_nearest(space, rule, rule->axes, scope, near);
+    json_t *row = NULL;
+    if (ok && dt_text_status(&numbers) == DT_OK)
+        row = row_json(rule->text, rule->sentence, dt_text_at(&numbers), near);
+    else
+        json_decref(near);
+    dt_text_fini(&numbers);
+    return row;
+}
+
+/* "ulysses in (1, 2, 3, 6)", a long list cut. */
+static void add_values(const struct dt_axis *axis, struct dt_text *out)
+{
+    dt_text_add(out, "%s in (", axis->name);
+    for (int i = 0; i < axis->count; i++) {
+        if (i == 12 && axis->count > 14) {
+            dt_text_add(out, ", ...");
+            i = axis->count - 1;
+        }
+        dt_text_add(out, "%s", i > 0 ? ", " : "");
+        dt_axis_text(axis, axis->values[i], out);
+    }
+    dt_text_add(out, ")");
+}
+
+static json_t *axis_row(const struct dt_space *space, int axis, const int64_t values[])
+{
+    int64_t scope[DT_SCOPE_MAX];
+    struct dt_text rule = {0}, sentence = {0};
+    const struct dt_axis *row = &space->axes[axis];
+    json_t *near = json_object(), *made = NULL;
+    dt_space_scope(space, values, scope);
+    add_values(row, &rule);
+    dt_text_add(&sentence, "%s=", row->name);
+    dt_axis_text(row, values[axis], &sentence);
+    dt_text_add(&sentence, " is not one of the values of %s", row->name);
+    bool ok = near != NULL && add_nearest(space, NULL, UINT32_C(1) << axis, scope, near);
+    if (ok && !rule.failed && !sentence.failed)
+        made = row_json(dt_text_at(&rule), dt_text_at(&sentence), dt_text_at(&rule), near);
+    else
+        json_decref(near);
+    dt_text_fini(&rule);
+    dt_text_fini(&sentence);
+    return made;
+}
+
+static int add_axes(const struct dt_space *space, const int64_t values[], uint32_t outside,
+                    json_t *rows)
+{
+    int failed = 0;
+    for (int i = 0; i < space->axis_count; i++)
+        if (outside >> i & 1)
+            failed |= json_array_append_new(rows, axis_row(space, i, values));
+    return failed;
+}
+
+dt_status dt_space_violations(const struct dt_space *space, const int64_t values[], json_t **rows)
+{
+    int64_t scope[DT_SCOPE_MAX];
+    uint32_t outside = 0, spoken = 0;
+    json_t *made = json_array();
+    int failed = made == NULL;
+    dt_space_scope(space, values, scope);
+    for (int i = 0; i < space->axis_count; i++)
+        if (dt_axis_find(&space->axes[i], values[i]) < 0)
+            outside |= UINT32_C(1) << i;
+    for (int i = 0; i < space->listed; i++)
+        if (!dt_rule_holds(&space->rules[i], scope))
+            spoken |= space->rules[i].axes;
+    failed |= add_axes(space, values, outside & ~spoken, made);
+    for (int i = 0; i < space->listed; i++)
+        if (!dt_rule_holds(&space->rules[i], scope))
+            failed |= json_array_append_new(made, rule_row(space, &space->rules[i], values));
+    failed |= add_axes(space, values, outside & spoken, made);
+    if (failed != 0) {
+        json_decref(made);
+        return no_memory();
+    }
+    *rows = made;
+    return DT_OK;
+}
