@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The sources are short and clean, and the check sees each kind of offence.
+set -euo pipefail
+source=$2
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+"$source/tools/check-files.sh" "$source"
+
+failed=0
+plant() # expected words; the offence is in $copy
+{
+    if "$source/tools/check-files.sh" "$copy" >"$copy/out" 2>&1 || ! grep -q "$1" "$copy/out"; then
+        echo "not seen: $1"
+        cat "$copy/out"
+        failed=1
+    fi
+    rm -rf "${copy:?}"/*
+    mkdir "$copy/base"
+}
+spdx='/* SPDX-License-Identifier: MIT */'
+
+mkdir "$copy/base"
+{ echo "$spdx"; yes '' | head -n 400; } >"$copy/base/long.c"
+plant 'base/long.c: 401 lines'
+echo 'int x;' >"$copy/base/bare.h"
+plant 'base/bare.h: no SPDX'
+printf '%s\n#if 0\n#endif\n' "$spdx" >"$copy/base/dead.c"
+plant 'base/dead.c:2:'
+for i in $(seq 16); do echo "$spdx" >"$copy/base/f$i.c"; done
+plant 'base: 16 .c files'
+{ echo "$spdx"; yes '' | head -n 399; } >"$copy/base/fits.c"
+"$source/tools/check-files.sh" "$copy"
+exit $failed

@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Each header compiles alone, as C11 and (public ones) as C++17; the check sees one that does not.
+set -euo pipefail
+source=$2
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+"$source/tools/check-headers.sh" "$source"
+
+plant() # text of a header, what is wrong with it
+{
+    printf '%s\n' "$1" >"$copy/x.h"
+    if "$source/tools/check-headers.sh" "$copy" >/dev/null 2>&1; then
+        echo "not seen: $2"
+        exit 1
+    fi
+}
+plant $'#pragma once\nstatic inline size_t f(void) { return 0; }' 'a type nobody declared'
+plant 'struct twice { int x; };' 'no include guard'
+if command -v "${CXX:-g++}" >/dev/null; then
+    plant $'#pragma once\nvoid f(int class);' 'a word of C++'
+fi
