@@ -37,9 +37,13 @@ function(dt_tidy_target)
             file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${source})
             string(REPLACE "/" "." name ${name})
             set(stamp ${CMAKE_BINARY_DIR}/tidy/${name}.ok)
+            set(know --extra-arg=-include --extra-arg=${CMAKE_SOURCE_DIR}/tools/tidy.h)
+            if(name STREQUAL "base.status.c")
+                set(know "") # defines dt_fail
+            endif()
             add_custom_command(
                 OUTPUT ${stamp}
-                COMMAND ${DT_CLANG_TIDY} -p ${CMAKE_BINARY_DIR} --quiet ${source}
+                COMMAND ${DT_CLANG_TIDY} -p ${CMAKE_BINARY_DIR} --quiet ${know} ${source}
                 COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
                 DEPENDS ${source} ${headers} ${CMAKE_SOURCE_DIR}/.clang-tidy
                 COMMENT "tidy ${source}" VERBATIM)
