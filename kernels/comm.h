@@ -36,9 +36,11 @@ struct dt_comm_ops {
     dt_status (*gather)(struct dt_comm *comm, const void *send, void *recv, size_t bytes);
     dt_status (*broadcast)(struct dt_comm *comm, void *data, size_t bytes); /* from rank 0 */
     /* send and recv are size blocks of `bytes`; block i goes to, comes from, rank i. Posts. */
-    dt_status (*alltoall)(struct dt_comm *comm, const void *send, void *recv, size_t bytes, struct dt_request *request);
+    dt_status (*alltoall)(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                          struct dt_request *request);
     /* Sends to rank+1, receives from rank-1 (cyclic). Posts. */
-    dt_status (*shift)(struct dt_comm *comm, const void *send, void *recv, size_t bytes, struct dt_request *request);
+    dt_status (*shift)(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                       struct dt_request *request);
     dt_status (*wait)(struct dt_comm *comm, struct dt_request *request);
     /* (optional) Lets posted exchanges progress; called between tiles. */
     void (*poll)(struct dt_comm *comm);
@@ -51,11 +53,21 @@ dt_status dt_comm_self(struct dt_comm **comm) DT_MUST_CHECK;
 
 #ifdef DT_HAVE_MPI
 /* MPI_COMM_WORLD. Initialises MPI when no one has; dt_comm_mpi_end finalises. `oversubscribed`: waits yield the core. */
-dt_status dt_comm_mpi(int *argc, char ***argv, int oversubscribed, struct dt_comm **comm) DT_MUST_CHECK;
+dt_status dt_comm_mpi(int *argc, char ***argv, int oversubscribed,
+                      struct dt_comm **comm) DT_MUST_CHECK;
 void dt_comm_mpi_end(void);
 const char *dt_comm_mpi_version(void);
 #endif
 
 void dt_comm_free(struct dt_comm *comm);
+
+/* The table's functions of the same name, and the request's posted_ns and bytes. */
+dt_status dt_comm_alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                           struct dt_request *request) DT_MUST_CHECK;
+dt_status dt_comm_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                        struct dt_request *request) DT_MUST_CHECK;
+
+/* The back ends that were built, NULL-ended. */
+const struct dt_comm_ops *const *dt_comm_rows(void);
 
 #endif

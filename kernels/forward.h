@@ -22,32 +22,48 @@ struct dt_pass;
 
 /* Seeded, or read from workload->weights (safetensors, float32, the authors' PyTorch names; every tensor checked for
  * presence, dtype and shape; a name that is not the network's is refused). DT_EUSAGE with a sentence, DT_EIO, DT_ENOMEM. */
-dt_status dt_weights_new(const struct dt_workload *workload, struct dt_weights **weights) DT_MUST_CHECK;
+dt_status dt_weights_new(const struct dt_workload *workload,
+                         struct dt_weights **weights) DT_MUST_CHECK;
 void dt_weights_free(struct dt_weights *weights);
 
 /* Shape of a workload's input file: fills height, width, input_batch; checks x [B,C,h,w] F32, t [B] I64, y [B] I64. */
-dt_status dt_input_inspect(const char *path, const struct dt_network *network, int *batch, int *height, int *width) DT_MUST_CHECK;
+dt_status dt_input_inspect(const char *path, const struct dt_network *network, int *batch,
+                           int *height, int *width) DT_MUST_CHECK;
 
 /* Where the time of a step went, on this rank; sums over steps until cleared by the caller. */
-enum dt_phase_kind { DT_PHASE_ATTENTION, DT_PHASE_GEMM, DT_PHASE_EXCHANGE, DT_PHASE_REST, DT_PHASE_KINDS };
-enum dt_block_kind { DT_BLOCK_EMBED, DT_BLOCK_BLOCK, DT_BLOCK_FINAL, DT_BLOCK_SAMPLER, DT_BLOCK_KINDS };
+enum dt_phase_kind {
+    DT_PHASE_ATTENTION,
+    DT_PHASE_GEMM,
+    DT_PHASE_EXCHANGE,
+    DT_PHASE_REST,
+    DT_PHASE_KINDS
+};
+enum dt_block_kind {
+    DT_BLOCK_EMBED,
+    DT_BLOCK_BLOCK,
+    DT_BLOCK_FINAL,
+    DT_BLOCK_SAMPLER,
+    DT_BLOCK_KINDS
+};
 #define DT_PHASE_SAMPLES 4096
 struct dt_phases {
     int64_t kind_ns[DT_PHASE_KINDS];
     int64_t exchange_bytes, exchange_in_flight_ns; /* sent by this rank; posted to completed */
     int64_t block_count[DT_BLOCK_KINDS];
     int64_t block_ns[DT_BLOCK_KINDS][DT_PHASE_SAMPLES]; /* first samples of each kind */
-    int64_t step_ns;                               /* whole steps */
+    int64_t step_ns;                                    /* whole steps */
 };
 const char *dt_phase_text(enum dt_phase_kind kind);
 const char *dt_block_text(enum dt_block_kind kind);
 
 /* Collective over `world` (plan->ranks ranks; borrowed). Allocates dt_workload_activation_bytes in one piece and splits
  * the communicators. DT_ENOMEM, DT_EUNSUP, DT_EUSAGE. */
-dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *plan, const struct dt_weights *weights,
-                      struct dt_comm *world, struct dt_pass **pass) DT_MUST_CHECK;
+dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *plan,
+                      const struct dt_weights *weights, struct dt_comm *world,
+                      struct dt_pass **pass) DT_MUST_CHECK;
 void dt_pass_free(struct dt_pass *pass);
-int64_t dt_pass_bytes(const struct dt_pass *pass); /* allocated for it on this rank, weights apart */
+int64_t
+dt_pass_bytes(const struct dt_pass *pass); /* allocated for it on this rank, weights apart */
 
 /* One denoising step (with an input file: one forward pass of it). phases may be NULL. */
 dt_status dt_pass_step(struct dt_pass *pass, struct dt_phases *phases) DT_MUST_CHECK;
@@ -57,7 +73,8 @@ void dt_pass_reset(struct dt_pass *pass); /* back to the first step of the traje
  * Collective. */
 dt_status dt_pass_output(struct dt_pass *pass, float *out) DT_MUST_CHECK;
 /* Rank 0: norm[B] and projections[B * count] of that output as docs/protocol.md says. Collective. */
-dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double norm[], double projections[]) DT_MUST_CHECK;
+dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double norm[],
+                         double projections[]) DT_MUST_CHECK;
 /* Rank 0 writes `out` to a safetensors file (temp + rename). Collective. */
 dt_status dt_pass_write(struct dt_pass *pass, const char *path) DT_MUST_CHECK;
 

@@ -64,7 +64,6 @@ static void size_network(struct dt_layout *layout, const struct dt_network *netw
     int64_t tokens = rows * layout->tokens;
     int64_t pixels = (int64_t)network->patch * network->patch;
     floats[DT_BUFFER_LATENT] = layout->images * layout->tokens * network->in_channels * pixels;
-    floats[DT_BUFFER_POSITION] = layout->tokens * channels;
     floats[DT_BUFFER_TIME] = rows;
     floats[DT_BUFFER_LABEL] = rows;
     floats[DT_BUFFER_FREQUENCY] = rows * DT_TIME_CHANNELS;

@@ -19,7 +19,6 @@
 
 enum dt_buffer {
     DT_BUFFER_LATENT, /* [b, t, in_channels*p*p] own tokens of the latent; the state that steps chain */
-    DT_BUFFER_POSITION,   /* [t, C] positional embedding of the own tokens */
     DT_BUFFER_TIME,       /* [N] timestep */
     DT_BUFFER_LABEL,      /* [N] class label, int32 */
     DT_BUFFER_FREQUENCY,  /* [N, 256] sinusoids of the timestep */

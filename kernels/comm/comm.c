@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernels/comm.h"
+
+#include "base/clock.h"
+
+#define DT_COMM(name) extern const struct dt_comm_ops dt_comm_##name##_ops;
+#include "kernels/comm.def"
+#undef DT_COMM
+
+static const struct dt_comm_ops *const rows[] = {
+#define DT_COMM(name) &dt_comm_##name##_ops,
+#include "kernels/comm.def"
+#undef DT_COMM
+    NULL,
+};
+
+const struct dt_comm_ops *const *dt_comm_rows(void)
+{
+    return rows;
+}
+
+void dt_comm_free(struct dt_comm *comm)
+{
+    if (comm != NULL)
+        comm->ops->free(comm);
+}
+
+dt_status dt_comm_alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                           struct dt_request *request)
+{
+    int64_t now = dt_clock_ns();
+    DT_TRY(comm->ops->alltoall(comm, send, recv, bytes, request));
+    request->posted_ns = now;
+    request->bytes = (int64_t)bytes * (comm->size - 1);
+    return DT_OK;
+}
+
+dt_status dt_comm_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                        struct dt_request *request)
+{
+    int64_t now = dt_clock_ns();
+    DT_TRY(comm->ops->shift(comm, send, recv, bytes, request));
+    request->posted_ns = now;
+    request->bytes = comm->size > 1 ? (int64_t)bytes : 0;
+    return DT_OK;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* compute - what the forward pass asks of a device: one small table a back end
+ *
+ * Matrices are row-major float32, weights [out, in]. A row stride is in floats. Nothing allocates, nothing fails:
+ * shapes are checked and scratch is sized before (model/layout.h). Calls block; threads() sets how many threads the
+ * calls of this thread use.
+ *
+ * To add a back end: a folder kernels/<name>/ with a struct dt_compute at the bottom of <name>.c.
+ */
+#ifndef DT_KERNELS_COMPUTE_H
+#define DT_KERNELS_COMPUTE_H
+
+#include <stdint.h>
+
+enum dt_activation { DT_ACT_NONE, DT_ACT_GELU, DT_ACT_SILU };
+
+/* y[rows, out] = act(x[rows, in] weight[out, in]^T + bias[out]) */
+struct dt_linear {
+    const float *x, *weight, *bias;
+    float *y;
+    int rows, in, out;
+    enum dt_activation act;
+};
+
+/* y = LayerNorm(x) (1 + scale[n]) + shift[n], no affine, eps 1e-6; x, y [sequences, tokens, channels] */
+struct dt_modulate {
+    const float *x, *shift, *scale; /* shift, scale of sequence n start at n * stride */
+    float *y;
+    int64_t stride;
+    int sequences, tokens, channels;
+};
+
+/* x += gate[n] y */
+struct dt_gate {
+    float *x;
+    const float *y, *gate; /* gate of sequence n starts at n * stride */
+    int64_t stride;
+    int sequences, tokens, channels;
+};
+
+/* Strides of a tensor [sequence, row, head, D]; heads are D apart. */
+struct dt_strides {
+    int64_t sequence, row;
+};
+
+/* out = softmax(q k^T / sqrt(D)) v for each sequence and head, by online softmax over tiles (Milakov & Gimelshein
+ * 2018; Dao et al. 2022). Sums in float32 in a fixed order: equal tiles give equal bits. out must not overlap the
+ * inputs. keys may be 0: out is 0 and lse is minus infinity. */
+struct dt_attention {
+    const float *q, *k, *v;
+    float *out;
+    float *lse; /* [sequences, heads, queries], natural logarithm; NULL when not wanted */
+    struct dt_strides q_at, kv_at, out_at;
+    int sequences, heads, head; /* head: D */
+    int queries, keys;
+    int tile_q, tile_kv;
+    float *scratch; /* a thread's part is scratch_floats long */
+    int64_t scratch_floats;
+    void (*poll)(void *arg); /* (optional) called by the calling thread between tiles */
+    void *poll_arg;
+};
+
+/* Two parts of an attention over disjoint keys become one: out and lse take in part and part_lse. */
+struct dt_merge {
+    float *out, *lse;
+    const float *part, *part_lse; /* part [sequences, queries, heads, D] contiguous */
+    struct dt_strides out_at;
+    int sequences, heads, head, queries;
+};
+
+/* width floats of each of rows rows. */
+struct dt_copy {
+    float *to;
+    const float *from;
+    int64_t to_stride, from_stride;
+    int64_t rows, width;
+};
+
+/* out[n] = [cos(t f), sin(t f)] with f_i = 10000^(-2i/channels), in float32 as the authors' code computes it */
+struct dt_sinusoid {
+    const float *time;
+    float *out;
+    int count, channels;
+};
+
+/* out[n] = SiLU(x[n] + table[label[n]]) */
+struct dt_condition {
+    const float *x, *table;
+    const int32_t *label;
+    float *out;
+    int count, channels;
+};
+
+/* out[n, t] = x[n % images, t] + position[t] */
+struct dt_position {
+    const float *x, *position;
+    float *out;
+    int sequences, images, tokens, channels;
+};
+
+/* out = uncond + scale (cond - uncond) on the first `guided` channels of each pixel, cond on the rest */
+struct dt_guide {
+    const float *cond, *uncond,
+        *rest;  /* rest [pixels, channels]: where channels not guided come from */
+    float *out; /* [pixels, channels] */
+    int64_t cond_stride, uncond_stride;
+    int64_t pixels;
+    int channels, guided;
+    float scale;
+};
+
+/* latent = keep latent + step eps; latent [tokens, channels, p, p], eps [tokens, p, p, eps_channels] */
+struct dt_sampler {
+    float *latent;
+    const float *eps;
+    int tokens, channels, eps_channels, pixels; /* pixels: p * p */
+    float keep, step;
+};
+
+struct dt_compute {
+    const char *name, *doc;
+    void (*threads)(int count);
+    void (*linear)(const struct dt_linear *op);
+    void (*modulate)(const struct dt_modulate *op);
+    void (*gate)(const struct dt_gate *op);
+    void (*attention)(const struct dt_attention *op);
+    void (*merge)(const struct dt_merge *op);
+    void (*copy)(const struct dt_copy *op);
+    void (*sinusoid)(const struct dt_sinusoid *op);
+    void (*condition)(const struct dt_condition *op);
+    void (*position)(const struct dt_position *op);
+    void (*guide)(const struct dt_guide *op);
+    void (*sampler)(const struct dt_sampler *op);
+};
+
+extern const struct dt_compute dt_compute_cpu;
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernels/pass_int.h"
+
+#include "base/rng.h"
+#include "kernels/safetensors.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One token's [p, p, channels] into its image [channels, height, width]. */
+static void place_token(const struct dt_workload *workload, int token, const float *from,
+                        float *image)
+{
+    int patch = workload->network.patch, columns = workload->width / patch;
+    int channels = dt_network_out_channels(&workload->network);
+    int64_t plane = (int64_t)workload->height * workload->width;
+    float *corner = image + (int64_t)(token / columns) * patch * workload->width +
+                    (int64_t)(token % columns) * patch;
+    for (int y = 0; y < patch; y++)
+        for (int x = 0; x < patch; x++)
+            for (int c = 0; c < channels; c++)
+                corner[c * plane + (int64_t)y * workload->width + x] = *from++;
+}
+
+static void place_rank(const struct dt_pass *pass, int rank, const float *from, float *out)
+{
+    const struct dt_workload *workload = &pass->workload;
+    int64_t channels = dt_network_out_channels(&workload->network);
+    int64_t image = channels * workload->height * workload->width;
+    int64_t token = channels * workload->network.patch * workload->network.patch;
+    struct dt_layout layout;
+    dt_layout_init(&layout, workload, &pass->plan, rank);
+    if (layout.place.cfg != 0)
+        return;
+    for (int i = 0; i < layout.images; i++)
+        for (int t = 0; t < layout.tokens; t++)
+            place_token(workload, layout.first_token + t,
+                        from + ((int64_t)i * layout.slots + t) * token,
+                        out + (layout.first_image + i) * image);
+}
+
+dt_status dt_pass_output(struct dt_pass *pass, float *out)
+{
+    int64_t floats = pass->layout.floats[DT_BUFFER_RESULT];
+    struct dt_comm *world = pass->world;
+    float *all = world->rank == 0 ? dt_pass_at(pass, DT_BUFFER_GATHER) : NULL;
+    DT_TRY(world->ops->gather(world, dt_pass_at(pass, DT_BUFFER_RESULT), all,
+                              (size_t)floats * sizeof(float)));
+    for (int rank = 0; world->rank == 0 && rank < world->size; rank++)
+        place_rank(pass, rank, all + rank * floats, out);
+    return DT_OK;
+}
+
+/* Bit k % 64 of the hash for k / 64 at an element is the sign: one hash serves 64 projections. */
+static double project(const float *image, int64_t size, uint64_t seed, int k)
+{
+    uint64_t stream = dt_rng_stream("verify") + (uint64_t)(k / 64);
+    double sum = 0.0;
+    for (int64_t e = 0; e < size; e++) {
+        uint64_t bits = dt_rng_hash(seed, stream, (uint64_t)e);
+        sum += (bits >> k % 64 & 1) != 0 ? (double)image[e] : -(double)image[e];
+    }
+    return sum;
+}
+
+static double norm_of(const float *image, int64_t size)
+{
+    double sum = 0.0;
+    for (int64_t e = 0; e < size; e++)
+        sum += (double)image[e] * (double)image[e];
+    return sqrt(sum);
+}
+
+dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double norm[],
+                         double projections[])
+{
+    const struct dt_workload *workload = &pass->workload;
+    int64_t size =
+        (int64_t)dt_network_out_channels(&workload->network) * workload->height * workload->width;
+    float *images = pass->world->rank == 0 ? dt_pass_at(pass, DT_BUFFER_IMAGE) : NULL;
+    DT_TRY(dt_pass_output(pass, images));
+    for (int i = 0; images != NULL && i < pass->plan.batch; i++) {
+        norm[i] = norm_of(images + i * size, size);
+        for (int k = 0; k < count; k++)
+            projections[i * count + k] = project(images + i * size, size, seed, k);
+    }
+    return DT_OK;
+}
+
+dt_status dt_pass_write(struct dt_pass *pass, const char *path)
+{
+    const struct dt_workload *workload = &pass->workload;
+    int64_t channels = dt_network_out_channels(&workload->network);
+    float *images = pass->world->rank == 0 ? dt_pass_at(pass, DT_BUFFER_IMAGE) : NULL;
+    DT_TRY(dt_pass_output(pass, images));
+    if (images == NULL)
+        return DT_OK;
+    struct dt_safetensor out = {
+        .name = "out",
+        .dtype = "F32",
+        .rank = 4,
+        .shape = {pass->plan.batch, channels, workload->height, workload->width},
+        .data = images,
+        .bytes = pass->plan.batch * channels * workload->height * workload->width *
+                 (int64_t)sizeof(float),
+    };
+    return dt_safetensors_write(path, &out, 1);
+}

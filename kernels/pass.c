@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernels/pass_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool tile_known(const struct dt_plan *plan)
+{
+    static const int q[] = {
+#define DT_TILE_Q(rows) rows,
+#include "model/tiles.def"
+#undef DT_TILE_Q
+    };
+    static const int kv[] = {
+#define DT_TILE_KV(rows) rows,
+#include "model/tiles.def"
+#undef DT_TILE_KV
+    };
+    bool q_known = false, kv_known = false;
+    for (size_t i = 0; i < sizeof q / sizeof q[0]; i++)
+        q_known = q_known || q[i] == plan->tile_q;
+    for (size_t i = 0; i < sizeof kv / sizeof kv[0]; i++)
+        kv_known = kv_known || kv[i] == plan->tile_kv;
+    return q_known && kv_known;
+}
+
+static dt_status check_degrees(const struct dt_workload *workload, const struct dt_plan *plan)
+{
+    int heads = workload->network.heads, tokens = dt_workload_tokens(workload);
+    if (heads % plan->ulysses != 0)
+        return dt_fail(DT_EUSAGE, "ulysses=%d does not divide the %d heads", plan->ulysses, heads);
+    if (plan->chunks > heads / plan->ulysses)
+        return dt_fail(DT_EUSAGE, "chunks=%d, but a rank owns %d heads", plan->chunks,
+                       heads / plan->ulysses);
+    if (plan->ulysses * plan->ring > tokens)
+        return dt_fail(DT_EUSAGE, "ulysses=%d x ring=%d ranks cannot share %d tokens",
+                       plan->ulysses, plan->ring, tokens);
+    if (plan->dp > plan->batch)
+        return dt_fail(DT_EUSAGE, "dp=%d groups cannot share a batch of %d", plan->dp, plan->batch);
+    if (plan->cfg > 2 || (plan->cfg == 2 && !workload->guidance))
+        return dt_fail(DT_EUSAGE, "cfg=%d, but %s", plan->cfg,
+                       workload->guidance ? "guidance has two halves" : "guidance is off");
+    return DT_OK;
+}
+
+dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan *plan, int ranks)
+{
+    for (int i = 0; i < dt_param_count; i++) {
+        int value = dt_plan_get(plan, i), low = dt_params[i].fallback == 0 ? 0 : 1;
+        if (value < low)
+            return dt_fail(DT_EUSAGE, "%s=%d, expected %d or more", dt_params[i].name, value, low);
+    }
+    if (strcmp(workload->dtype, "float32") != 0)
+        return dt_fail(DT_EUNSUP, "the data type '%s' is not supported, only float32 is",
+                       workload->dtype);
+    if ((int64_t)plan->dp * plan->cfg * plan->ulysses * plan->ring != plan->ranks)
+        return dt_fail(DT_EUSAGE, "dp=%d x cfg=%d x ulysses=%d x ring=%d is not ranks=%d", plan->dp,
+                       plan->cfg, plan->ulysses, plan->ring, plan->ranks);
+    if (plan->ranks != ranks)
+        return dt_fail(DT_EUSAGE, "ranks=%d, but the group has %d", plan->ranks, ranks);
+    if (!tile_known(plan))
+        return dt_fail(DT_EUNSUP, "tile_q=%d x tile_kv=%d is not one of the tiles built in",
+                       plan->tile_q, plan->tile_kv);
+    if (workload->input[0] != '\0' && plan->batch != workload->input_batch)
+        return dt_fail(DT_EUSAGE, "batch=%d, but the input file holds %d images", plan->batch,
+                       workload->input_batch);
+    if (workload->input[0] != '\0' && workload->guidance)
+        return dt_fail(DT_EUSAGE, "guidance must be off with an input file");
+    if (workload->sampler_steps < 1)
+        return dt_fail(DT_EUSAGE, "sampler_steps is %d, expected 1 or more",
+                       workload->sampler_steps);
+    return check_degrees(workload, plan);
+}
+
+static dt_status allocate(struct dt_pass *pass)
+{
+    size_t chunks = (size_t)pass->plan.chunks;
+    pass->forth = calloc(chunks, sizeof *pass->forth);
+    pass->back = calloc(chunks, sizeof *pass->back);
+    pass->arena = aligned_alloc(64, (size_t)pass->layout.bytes);
+    if (pass->forth == NULL || pass->back == NULL || pass->arena == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for %lld bytes of activations",
+                       (long long)pass->layout.bytes);
+#ifndef NDEBUG
+    memset(pass->arena, 0xff, (size_t)pass->layout.bytes); /* not-a-number: a wrong read shows */
+#endif
+    memset(dt_pass_at(pass, DT_BUFFER_RESULT), 0,
+           (size_t)pass->layout.floats[DT_BUFFER_RESULT] * sizeof(float));
+    return DT_OK;
+}
+
+/* All ranks learn whether one of them failed, so that none waits for it later. */
+static dt_status agree(struct dt_comm *world, dt_status own)
+{
+    dt_status worst = own;
+    dt_status *all = calloc((size_t)world->size, sizeof *all);
+    if (all == NULL)
+        return dt_fail(DT_ENOMEM, "no memory to agree among %d ranks", world->size);
+    dt_status status = world->ops->gather(world, &own, all, sizeof own);
+    for (int i = 0; world->rank == 0 && i < world->size; i++)
+        worst = all[i] < worst ? all[i] : worst;
+    free(all);
+    if (status == DT_OK)
+        status = world->ops->broadcast(world, &worst, sizeof worst);
+    if (status != DT_OK || own != DT_OK)
+        return own != DT_OK ? own : status;
+    if (worst != DT_OK)
+        return dt_fail(worst, "another rank could not make the plan resident: %s",
+                       dt_status_text(worst));
+    return DT_OK;
+}
+
+static dt_status split(struct dt_pass *pass)
+{
+    const struct dt_plan *plan = &pass->plan;
+    struct dt_place at = pass->layout.place;
+    struct dt_comm *world = pass->world;
+    int group = at.dp * plan->cfg + at.cfg;
+    if (plan->ulysses > 1)
+        DT_TRY(world->ops->split(world, group * plan->ring + at.ring, at.ulysses, &pass->ulysses));
+    if (plan->ring > 1)
+        DT_TRY(world->ops->split(world, group * plan->ulysses + at.ulysses, at.ring, &pass->ring));
+    if (plan->cfg > 1)
+        DT_TRY(world->ops->split(world, (at.dp * plan->ring + at.ring) * plan->ulysses + at.ulysses,
+                                 at.cfg, &pass->cfg));
+    return DT_OK;
+}
+
+dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *plan,
+                      const struct dt_weights *weights, struct dt_comm *world,
+                      struct dt_pass **pass)
+{
+    DT_TRY(dt_pass_check(workload, plan, world->size));
+    struct dt_pass *made = calloc(1, sizeof *made);
+    dt_status status = DT_OK;
+    if (made == NULL)
+        status = dt_fail(DT_ENOMEM, "no memory for a plan");
+    if (status == DT_OK) {
+        made->workload = *workload;
+        made->plan = *plan;
+        made->weights = weights;
+        made->compute = &dt_compute_cpu;
+        made->world = world;
+        dt_layout_init(&made->layout, workload, plan, world->rank);
+        status = allocate(made);
+    }
+    if (status == DT_OK)
+        status = dt_pass_fill(made);
+    status = agree(world, status);
+    if (status == DT_OK)
+        status = split(made);
+    if (status != DT_OK) {
+        dt_pass_free(made);
+        return status;
+    }
+    *pass = made;
+    return DT_OK;
+}
+
+void dt_pass_free(struct dt_pass *pass)
+{
+    if (pass == NULL)
+        return;
+    dt_comm_free(pass->cfg);
+    dt_comm_free(pass->ring);
+    dt_comm_free(pass->ulysses);
+    free(pass->arena);
+    free(pass->forth);
+    free(pass->back);
+    free(pass);
+}
+
+int64_t dt_pass_bytes(const struct dt_pass *pass)
+{
+    return pass->layout.bytes;
+}

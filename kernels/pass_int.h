@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* pass_int - a resident plan, as the files of the forward pass share it */
+#ifndef DT_KERNELS_PASS_INT_H
+#define DT_KERNELS_PASS_INT_H
+
+#include "kernels/compute.h"
+#include "kernels/forward.h"
+#include "kernels/weights_int.h"
+#include "model/layout.h"
+
+struct dt_pass {
+    struct dt_workload workload;
+    struct dt_plan plan;
+    struct dt_layout layout;
+    const struct dt_weights *weights;
+    const struct dt_compute *compute;
+    struct dt_comm *world;                /* borrowed */
+    struct dt_comm *cfg, *ulysses, *ring; /* own; NULL where the degree is 1 */
+    struct dt_request *forth, *back; /* [chunks] all-to-alls of the heads, and of their outputs */
+    struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */
+    char *arena;                         /* layout.bytes */
+    int step;                            /* of the trajectory, next */
+    struct dt_phases *phases;            /* of the running step, or NULL */
+    int64_t lap_ns;                      /* when the last phase ended */
+};
+
+float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer);
+
+/* The time since the last call was spent on kind. */
+void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind);
+
+/* Waits for request and accounts for it; the time since the last lap before is rest. */
+dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm,
+                       struct dt_request *request) DT_MUST_CHECK;
+
+/* QKV to ATTENTION, over all tokens of the sequence, wherever they are. */
+dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
+
+/* DT_EUSAGE, DT_EUNSUP when the plan is not legal for the workload. */
+dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan *plan,
+                        int ranks) DT_MUST_CHECK;
+
+/* Fills LATENT, TIME and LABEL for the first step: seeded, or from the input file. */
+dt_status dt_pass_fill(struct dt_pass *pass) DT_MUST_CHECK;
+void dt_pass_noise(struct dt_pass *pass);
+
+/* Timestep of a step of the trajectory, and latent = keep * latent + move * eps after it (DDIM, eta 0). */
+float dt_sampler_time(int step, int steps);
+void dt_sampler_update(int step, int steps, float *keep, float *move);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* case - small networks and plans, run whole on fake ranks, for the tests of the forward pass */
+#ifndef DT_TESTS_KERNELS_CASE_H
+#define DT_TESTS_KERNELS_CASE_H
+
+#include "kernels/fake.h"
+#include "kernels/forward.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline struct dt_workload case_workload(int heads, int head, int height, int width)
+{
+    struct dt_workload workload = {
+        .network = {.name = "tiny",
+                    .family = "dit",
+                    .hidden = heads * head,
+                    .heads = heads,
+                    .depth = 2,
+                    .patch = 2,
+                    .in_channels = 3,
+                    .latent_size = height,
+                    .classes = 7,
+                    .mlp_ratio = 4.0,
+                    .learn_sigma = true},
+        .height = height,
+        .width = width,
+        .guidance = true,
+        .dtype = "float32",
+        .seed = 11,
+        .sampler_steps = 50,
+    };
+    return workload;
+}
+
+static inline struct dt_plan case_plan(int dp, int cfg, int ulysses, int ring)
+{
+    struct dt_plan plan = {.ranks = dp * cfg * ulysses * ring,
+                           .dp = dp,
+                           .cfg = cfg,
+                           .ulysses = ulysses,
+                           .ring = ring,
+                           .threads = 1,
+                           .batch = 1,
+                           .tile_q = 64,
+                           .tile_kv = 128,
+                           .overlap = 0,
+                           .chunks = 1};
+    return plan;
+}
+
+static inline int64_t case_image(const struct dt_workload *workload)
+{
+    return (int64_t)dt_network_out_channels(&workload->network) * workload->height *
+           workload->width;
+}
+
+struct case_run {
+    const struct dt_workload *workload;
+    const struct dt_plan *plan;
+    const struct dt_weights *weights;
+    int steps;
+    float *out; /* of rank 0 */
+    double norm[8], projections[8 * 16];
+    struct dt_phases *phases; /* of rank 0, or NULL */
+    int64_t bytes[16];
+};
+
+static inline dt_status case_body(struct dt_comm *comm, void *arg)
+{
+    struct case_run *run = arg;
+    struct dt_pass *pass = NULL;
+    DT_TRY(dt_pass_new(run->workload, run->plan, run->weights, comm, &pass));
+    dt_status status = DT_OK;
+    run->bytes[comm->rank] = dt_pass_bytes(pass);
+    for (int i = 0; status == DT_OK && i < run->steps; i++)
+        status = dt_pass_step(pass, comm->rank == 0 ? run->phases : NULL);
+    if (status == DT_OK)
+        status = dt_pass_output(pass, comm->rank == 0 ? run->out : NULL);
+    if (status == DT_OK)
+        status = dt_pass_verify(pass, 7, 16, run->norm, run->projections);
+    dt_pass_free(pass);
+    return status;
+}
+
+/* Runs the plan; out must hold batch images. */
+static inline dt_status case_run_plan(struct case_run *run, const struct dt_fake_options *options)
+{
+    struct dt_fake *fake = NULL;
+    DT_TRY(dt_fake_new(run->plan->ranks, options, &fake));
+    dt_status status = dt_fake_run(fake, case_body, run, NULL);
+    dt_fake_free(fake);
+    return status;
+}
+
+/* ||a - b|| / ||b|| of the worst image. */
+static inline double case_error(const float *a, const float *b, int images, int64_t size)
+{
+    double worst = 0.0;
+    for (int i = 0; i < images; i++) {
+        double apart = 0.0, norm = 0.0;
+        for (int64_t e = i * size; e < (i + 1) * size; e++) {
+            apart += ((double)a[e] - (double)b[e]) * ((double)a[e] - (double)b[e]);
+            norm += (double)b[e] * (double)b[e];
+        }
+        double error = sqrt(apart / norm);
+        worst = error > worst || isnan(error) ? error : worst;
+    }
+    return worst;
+}
+
+static inline const char *case_text(const struct dt_plan *plan, char text[256])
+{
+    size_t used = 0;
+    for (int i = 0; i < dt_param_count && used < 256; i++)
+        used += (size_t)snprintf(text + used, 256 - used, "%s=%d ", dt_params[i].name,
+                                 dt_plan_get(plan, i));
+    return text;
+}
+
+#endif
