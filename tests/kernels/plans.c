@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Every plan of small spaces gives the output of one rank: degrees that are no powers of two, tokens that do not divide,
+ * every tile, overlap on and off, chunks, guidance, data parallel; after two chained steps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "model/layout.h"
+#include "tests/kernels/case.h"
+
+static const int tiles_q[] = {
+#define DT_TILE_Q(rows) rows,
+#include "model/tiles.def"
+#undef DT_TILE_Q
+};
+static const int tiles_kv[] = {
+#define DT_TILE_KV(rows) rows,
+#include "model/tiles.def"
+#undef DT_TILE_KV
+};
+enum {
+    TILES_Q = sizeof tiles_q / sizeof tiles_q[0],
+    TILES_KV = sizeof tiles_kv / sizeof tiles_kv[0],
+    TILES = TILES_Q * TILES_KV,
+    MOST_BATCH = 4
+};
+
+struct sweep {
+    struct dt_workload workload;
+    struct dt_weights *weights;
+    float *baseline[MOST_BATCH + 1], *out;
+    int plans, tile;
+    double worst;
+};
+
+static void start(struct sweep *sweep, struct dt_workload workload)
+{
+    *sweep = (struct sweep){.workload = workload};
+    int64_t size = case_image(&workload);
+    assert_int_equal(dt_weights_new(&workload, &sweep->weights), DT_OK);
+    sweep->out = calloc((size_t)(MOST_BATCH * size), sizeof(float));
+    for (int batch = 1; batch <= MOST_BATCH; batch++) {
+        struct dt_plan plan = case_plan(1, 1, 1, 1);
+        plan.batch = batch;
+        sweep->baseline[batch] = calloc((size_t)(batch * size), sizeof(float));
+        struct case_run run = {.workload = &sweep->workload,
+                               .plan = &plan,
+                               .weights = sweep->weights,
+                               .steps = 2,
+                               .out = sweep->baseline[batch]};
+        assert_int_equal(case_run_plan(&run, &(struct dt_fake_options){0}), DT_OK);
+    }
+}
+
+static void end(struct sweep *sweep)
+{
+    print_message("%d plans, worst relative error %.2e\n", sweep->plans, sweep->worst);
+    assert_true(sweep->plans > 0);
+    for (int batch = 1; batch <= MOST_BATCH; batch++)
+        free(sweep->baseline[batch]);
+    free(sweep->out);
+    dt_weights_free(sweep->weights);
+}
+
+static void try_plan(struct sweep *sweep, const struct dt_plan *plan)
+{
+    char text[256];
+    struct case_run run = {.workload = &sweep->workload,
+                           .plan = plan,
+                           .weights = sweep->weights,
+                           .steps = 2,
+                           .out = sweep->out};
+    dt_status status = case_run_plan(&run, &(struct dt_fake_options){0});
+    if (status != DT_OK)
+        fail_msg("%s: %s", case_text(plan, text), dt_message());
+    double error = case_error(sweep->out, sweep->baseline[plan->batch], plan->batch,
+                              case_image(&sweep->workload));
+    if (!(error < 5e-6))
+        fail_msg("%s: relative error %.2e", case_text(plan, text), error);
+    int64_t most = 0;
+    for (int i = 0; i < plan->ranks; i++)
+        most = run.bytes[i] > most ? run.bytes[i] : most;
+    if (most != dt_layout_bytes(&sweep->workload, plan))
+        fail_msg("%s: %lld bytes allocated, %lld predicted", case_text(plan, text), (long long)most,
+                 (long long)dt_layout_bytes(&sweep->workload, plan));
+    sweep->worst = error > sweep->worst ? error : sweep->worst;
+    sweep->plans++;
+}
+
+/* Overlap and chunks of one choice of degrees; the tile pairs take turns. */
+static void try_degrees(struct sweep *sweep, struct dt_plan plan)
+{
+    int owned = sweep->workload.network.heads / plan.ulysses;
+    for (plan.overlap = 0; plan.overlap <= 1; plan.overlap++) {
+        for (plan.chunks = 1; plan.chunks <= owned; plan.chunks++) {
+            int tile = sweep->tile++ % TILES;
+            plan.tile_q = tiles_q[tile / TILES_KV];
+            plan.tile_kv = tiles_kv[tile % TILES_KV];
+            try_plan(sweep, &plan);
+        }
+    }
+}
+
+static void try_all(struct sweep *sweep, int most_ranks, int batch)
+{
+    int heads = sweep->workload.network.heads, halves = sweep->workload.guidance ? 2 : 1;
+    for (int dp = 1; dp <= batch; dp++)
+        for (int cfg = 1; cfg <= halves; cfg++)
+            for (int ulysses = 1; ulysses <= heads; ulysses++)
+                for (int ring = 1; dp * cfg * ulysses * ring <= most_ranks; ring++) {
+                    struct dt_plan plan = case_plan(dp, cfg, ulysses, ring);
+                    plan.batch = batch;
+                    if (heads % ulysses == 0)
+                        try_degrees(sweep, plan);
+                }
+}
+
+static void sweep_heads(int heads, int head, int height, int width)
+{
+    struct sweep sweep;
+    start(&sweep, case_workload(heads, head, height, width));
+    try_all(&sweep, 6, 1);
+    try_all(&sweep, 4, 2);
+    end(&sweep);
+}
+
+static void three_heads(void **state)
+{
+    (void)state;
+    sweep_heads(3, 8, 10, 10); /* 25 tokens */
+}
+
+static void five_heads(void **state)
+{
+    (void)state;
+    sweep_heads(5, 12, 6, 14); /* 21 tokens */
+}
+
+static void six_heads(void **state)
+{
+    (void)state;
+    sweep_heads(6, 4, 6, 10); /* 15 tokens; 6 ranks get 2 or 3 */
+}
+
+static void without_guidance(void **state)
+{
+    (void)state;
+    struct sweep sweep;
+    struct dt_workload workload = case_workload(4, 8, 10, 6);
+    workload.guidance = false;
+    workload.network.learn_sigma = false;
+    start(&sweep, workload);
+    try_all(&sweep, 6, 1);
+    try_all(&sweep, 4, 4);
+    try_all(&sweep, 3, 3);
+    end(&sweep);
+}
+
+/* Sequences longer than the tiles, so that every pair really tiles. */
+static void every_tile(void **state)
+{
+    (void)state;
+    struct sweep sweep;
+    struct dt_workload workload = case_workload(2, 8, 34, 34); /* 289 tokens */
+    workload.network.depth = 1;
+    start(&sweep, workload);
+    for (int tile = 0; tile < TILES; tile++) {
+        const int degrees[][2] = {{1, 1}, {2, 1}, {1, 3}, {2, 2}};
+        for (int i = 0; i < 4; i++) {
+            struct dt_plan plan = case_plan(1, 1, degrees[i][0], degrees[i][1]);
+            plan.overlap = i % 2;
+            plan.tile_q = tiles_q[tile / TILES_KV];
+            plan.tile_kv = tiles_kv[tile % TILES_KV];
+            try_plan(&sweep, &plan);
+        }
+    }
+    end(&sweep);
+}
+
+/* Image i is the same whatever the batch, and images differ. */
+static void images_do_not_depend_on_the_batch(void **state)
+{
+    (void)state;
+    struct sweep sweep;
+    start(&sweep, case_workload(3, 8, 8, 8));
+    int64_t size = case_image(&sweep.workload);
+    assert_true(case_error(sweep.baseline[4], sweep.baseline[1], 1, size) < 5e-6);
+    assert_true(case_error(sweep.baseline[4], sweep.baseline[3], 3, size) < 5e-6);
+    assert_true(case_error(sweep.baseline[4] + size, sweep.baseline[1], 1, size) > 0.1);
+    sweep.plans = 1;
+    end(&sweep);
+}
+
+/* Rank 0's layout is the largest of every plan, as dt_layout_bytes says. */
+static void first_rank_is_the_largest(void **state)
+{
+    (void)state;
+    struct dt_workload workload = case_workload(6, 8, 10, 14);
+    for (int ulysses = 1; ulysses <= 6; ulysses++) {
+        for (int ring = 1; ring <= 4; ring++) {
+            struct dt_plan plan = case_plan(2, 2, ulysses, ring);
+            plan.batch = 3;
+            for (int rank = 1; rank < plan.ranks && 6 % ulysses == 0; rank++) {
+                struct dt_layout layout;
+                dt_layout_init(&layout, &workload, &plan, rank);
+                assert_true(layout.bytes <= dt_layout_bytes(&workload, &plan));
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(three_heads),
+        cmocka_unit_test(five_heads),
+        cmocka_unit_test(six_heads),
+        cmocka_unit_test(without_guidance),
+        cmocka_unit_test(every_tile),
+        cmocka_unit_test(images_do_not_depend_on_the_batch),
+        cmocka_unit_test(first_rank_is_the_largest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
