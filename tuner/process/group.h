@@ -6,13 +6,13 @@
  *     dt_group_run(group, prepared.handle, 8, "measure", deadline, &run, &failure);
  *     dt_group_stop(group, grace);
  *
- * Between the controller and the program stands a supervisor (tuner/supervisor.h): it dies when the controller does, and
+ * Between the controller and the program stands a supervisor (tuner/process/supervisor.h): it dies when the controller does, and
  * kills every descendant of the program by pid. What goes wrong in a group is data: the calls return DT_FAILED and say in
  * *failure which outcome the trial has and why; dt_group_alive tells whether the group can go on. Only the controller's own
  * troubles (no memory, no pipe) are other errors.
  */
-#ifndef DT_TUNER_GROUP_H
-#define DT_TUNER_GROUP_H
+#ifndef DT_TUNER_PROCESS_GROUP_H
+#define DT_TUNER_PROCESS_GROUP_H
 
 #include "base/json.h"
 #include "search/trial.h"
@@ -32,13 +32,15 @@ struct dt_launch {
 
 struct dt_failure {
     enum dt_outcome outcome;
-    char cause[256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
+    char cause
+        [256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
 };
 
 /* Starts the program, says hello, waits for hello and ready. deadline_ns is dt_clock_ns time. DT_EUSAGE when the program
  * does not exist or mpirun is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank").
  * workload: borrowed JSON or NULL. */
-dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload, int64_t deadline_ns, struct dt_group **group,
+dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
+                         int64_t deadline_ns, struct dt_group **group,
                          struct dt_failure *failure) DT_MUST_CHECK;
 const json_t *dt_group_hello(const struct dt_group *group); /* borrowed */
 const json_t *dt_group_ready(const struct dt_group *group);
@@ -56,15 +58,16 @@ struct dt_verify {
 struct dt_prepared {
     int handle;
     int ranks;
-    int64_t peak_bytes;     /* of the largest rank */
-    int64_t resident_bytes; /* of the largest rank, all handles */
-    int64_t cold_ns;        /* first step, maximum over ranks */
+    int64_t peak_bytes;      /* of the largest rank */
+    int64_t resident_bytes;  /* of the largest rank, all handles */
+    int64_t cold_ns;         /* first step, maximum over ranks */
     int images, projections; /* 0 when the worker does not verify */
-    double *norm;           /* [images], owned */
-    double *projection;     /* [images * projections], owned; NAN where the worker said null */
+    double *norm;            /* [images], owned */
+    double *projection;      /* [images * projections], owned; NAN where the worker said null */
 };
 /* plan: {name: value}, borrowed. */
-dt_status dt_group_prepare(struct dt_group *group, const json_t *plan, const struct dt_verify *verify, int64_t deadline_ns,
+dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
+                           const struct dt_verify *verify, int64_t deadline_ns,
                            struct dt_prepared *prepared, struct dt_failure *failure) DT_MUST_CHECK;
 void dt_prepared_fini(struct dt_prepared *prepared);
 
@@ -74,15 +77,23 @@ struct dt_run {
     json_t *phases; /* owned; NULL when the worker gives none */
 };
 /* mode: "warmup" or "measure". While the steps run this process only sleeps in poll. */
-dt_status dt_group_run(struct dt_group *group, int handle, int steps, const char *mode, int64_t deadline_ns, struct dt_run *run,
+dt_status dt_group_run(struct dt_group *group, int handle, int steps, const char *mode,
+                       int64_t deadline_ns, struct dt_run *run,
                        struct dt_failure *failure) DT_MUST_CHECK;
 void dt_run_fini(struct dt_run *run);
 
-dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_ns, struct dt_failure *failure) DT_MUST_CHECK;
+dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_ns,
+                           struct dt_failure *failure) DT_MUST_CHECK;
 
 /* Any other request; answer_op is the "op" expected ("failed" becomes a failure). *answer is a new reference. */
-dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op, int64_t deadline_ns, json_t **answer,
+dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op,
+                        int64_t deadline_ns, json_t **answer,
                         struct dt_failure *failure) DT_MUST_CHECK;
+
+/* Says quit, or closes the worker's standard input, and waits for its end: how it ended ("exited with 0", "killed by
+ * signal 9 (SIGKILL)"). False when it still runs at the end of the patience. Only dt_group_stop may follow. */
+bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, char how[],
+                  size_t room);
 
 /* quit, then TERM, then KILL: at most grace_ns in all; every rank is gone and the session directories removed when it returns.
  * NULL is fine. */

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Open MPI 4.1: --bind-to none because the worker binds itself (mpirun -np 1 would bind one core); its session files go to a
+ * folder of ours, so that a killed group leaves nothing in /tmp and /dev/shm. */
+#include "tuner/process/launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WORDS_MOST 256
+
+extern char **environ;
+
+static bool is_program(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool find_in_path(const char *name, char path[], size_t room)
+{
+    const char *folders = getenv("PATH");
+    if (strchr(name, '/') != NULL) {
+        snprintf(path, room, "%s", name);
+        return is_program(path);
+    }
+    while (folders != NULL && *folders != '\0') {
+        size_t size = strcspn(folders, ":");
+        snprintf(path, room, "%.*s/%s", (int)size, folders, name);
+        if (is_program(path))
+            return true;
+        folders += size + (folders[size] == ':');
+    }
+    return false;
+}
+
+static dt_status make_folder(const char *parent, char folder[256])
+{
+    snprintf(folder, 256, "%.200s/dittune-XXXXXX", parent);
+    if (mkdtemp(folder) != NULL)
+        return DT_OK;
+    folder[0] = '\0';
+    return dt_fail(DT_EIO, "cannot make a folder in %s: %s", parent, strerror(errno));
+}
+
+static void drop_folders(struct dt_start *start)
+{
+    for (int i = 0; i < DT_SUPERVISOR_FOLDERS; i++)
+        if (start->folders[i][0] != '\0')
+            rmdir(start->folders[i]);
+}
+
+struct words {
+    char *at[WORDS_MOST];
+    int n;
+    bool failed;
+};
+
+static void add(struct words *words, const char *word)
+{
+    char *copy = words->n < WORDS_MOST - 1 ? strdup(word) : NULL;
+    words->failed = words->failed || copy == NULL;
+    if (copy != NULL)
+        words->at[words->n++] = copy;
+}
+
+static void add_mca(struct words *words, const char *name, const char *value)
+{
+    add(words, "--mca");
+    add(words, name);
+    add(words, value);
+}
+
+static void add_mpirun(struct words *words, const struct dt_launch *launch,
+                       const struct dt_start *start)
+{
+    char count[16];
+    snprintf(count, sizeof count, "%d", launch->ranks);
+    add(words, "mpirun");
+    add(words, "-np");
+    add(words, count);
+    add(words, "--bind-to");
+    add(words, "none");
+    add(words, "--oversubscribe");
+    add_mca(words, "mpi_yield_when_idle", launch->oversubscribed ? "1" : "0");
+    add_mca(words, "orte_tmpdir_base", start->folders[0]);
+    if (start->folders[1][0] != '\0')
+        add_mca(words, "btl_vader_backing_directory", start->folders[1]);
+}
+
+/* The words as an array of their own; NULL when memory ran out. */
+static char **take(struct words *words)
+{
+    char **list = words->failed ? NULL : calloc((size_t)words->n + 1, sizeof *list);
+    for (int i = 0; i < words->n; i++)
+        if (list != NULL)
+            list[i] = words->at[i];
+        else
+            free(words->at[i]);
+    return list;
+}
+
+/* "NAME=value" names the same variable. */
+static bool same_name(const char *a, const char *b)
+{
+    size_t size = strcspn(a, "=");
+    return strncmp(a, b, size + 1) == 0;
+}
+
+static char **make_environment(const struct dt_launch *launch, const struct dt_start *start)
+{
+    char folder[300];
+    snprintf(folder, sizeof folder, "TMPDIR=%s", start->folders[0]);
+    const char *ours[] = {folder, "HWLOC_HIDE_ERRORS=2", "OMPI_ALLOW_RUN_AS_ROOT=1",
+                          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+    int inherited = 0, given = 0, n = 0;
+    while (environ[inherited] != NULL)
+        inherited++;
+    while (launch->environment != NULL && launch->environment[given] != NULL)
+        given++;
+    char **list = calloc((size_t)inherited + (size_t)given + 5, sizeof *list);
+    for (int i = 0; list != NULL && i < inherited; i++) {
+        bool replaced = false;
+        for (int k = 0; k < 4; k++)
+            replaced = replaced || same_name(ours[k], environ[i]);
+        for (int k = 0; k < given; k++)
+            replaced = replaced || same_name(launch->environment[k], environ[i]);
+        if (!replaced)
+            list[n++] = strdup(environ[i]);
+    }
+    for (int k = 0; list != NULL && k < 4; k++)
+        list[n++] = strdup(ours[k]);
+    for (int k = 0; list != NULL && k < given; k++)
+        list[n++] = strdup(launch->environment[k]);
+    return list;
+}
+
+static dt_status fill(const struct dt_launch *launch, const char *program, struct dt_start *start)
+{
+    struct words words = {.n = 0};
+    if (launch->ranks > 1)
+        add_mpirun(&words, launch, start);
+    add(&words, program);
+    for (int i = 0; launch->arguments != NULL && launch->arguments[i] != NULL; i++)
+        add(&words, launch->arguments[i]);
+    start->argv = take(&words);
+    start->envp = make_environment(launch, start);
+    if (start->argv == NULL || start->envp == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while starting %s", program);
+    return DT_OK;
+}
+
+dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
+{
+    char program[4096];
+    const char *parent = getenv("TMPDIR");
+    *start = (struct dt_start){.argv = NULL};
+    if (!find_in_path(launch->program, program, sizeof program))
+        return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run",
+                       launch->program);
+    snprintf(start->path, sizeof start->path, "%s", program);
+    if (launch->ranks > 1 && !find_in_path("mpirun", start->path, sizeof start->path))
+        return dt_fail(DT_EUSAGE,
+                       "mpirun not found: install openmpi-bin, or ask for plans of one rank");
+    DT_TRY(make_folder(parent != NULL && parent[0] == '/' ? parent : "/tmp", start->folders[0]));
+    if (launch->ranks > 1 && access("/dev/shm", W_OK) == 0 &&
+        make_folder("/dev/shm", start->folders[1]) < 0)
+        start->folders[1][0] = '\0';
+    dt_status status = fill(launch, program, start);
+    if (status < 0) {
+        drop_folders(start);
+        dt_launch_fini(start);
+    }
+    return status;
+}
+
+void dt_launch_fini(struct dt_start *start)
+{
+    for (int i = 0; start->argv != NULL && start->argv[i] != NULL; i++)
+        free(start->argv[i]);
+    for (int i = 0; start->envp != NULL && start->envp[i] != NULL; i++)
+        free(start->envp[i]);
+    free(start->argv);
+    free(start->envp);
+    start->argv = start->envp = NULL;
+}
