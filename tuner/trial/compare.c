@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/trial/compare.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "tuner/trial/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VISIT_SECONDS 0.02
+#define VISIT_STEPS   8
+#define DECIDED_HALF_WIDTH                                                                         \
+    0.005 /* of the ratio: both sides of a tie are then within half a per cent */
+#define ROUNDS_MOST 64
+
+void dt_entrant_fini(struct dt_entrant *entrant)
+{
+    dt_result_fini(&entrant->result);
+}
+
+bool dt_entrant_faster(const struct dt_entrant *entrant)
+{
+    return entrant->ratio.pairs > 0 && entrant->ratio.interval.high < 1;
+}
+
+bool dt_entrant_slower(const struct dt_entrant *entrant)
+{
+    return entrant->ratio.pairs > 0 && entrant->ratio.interval.low > 1;
+}
+
+static dt_status make_resident(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
+{
+    DT_TRY(dt_rig_prepare(rig, &entrant->point, deadline_ns, &entrant->resident));
+    dt_rig_describe(&entrant->resident, &entrant->result);
+    if (entrant->resident.outcome != DT_TRIAL_OK) {
+        dt_rig_release(rig, &entrant->resident);
+        entrant->out = true;
+        return DT_OK;
+    }
+    struct dt_result warm;
+    dt_result_init(&warm, rig->target, &entrant->point);
+    warm.cold_seconds = entrant->result.cold_seconds;
+    dt_status status = dt_rig_run(rig, &entrant->resident, 2, "warmup",
+                                  dt_measure_deadline(&warm, 2, deadline_ns), &warm);
+    entrant->out = warm.outcome != DT_TRIAL_OK;
+    if (entrant->out) {
+        entrant->result.outcome = warm.outcome;
+        memcpy(entrant->result.cause, warm.cause, sizeof warm.cause);
+    }
+    dt_result_fini(&warm);
+    return status;
+}
+
+/* A group died under one entrant: the others that lived in it move to a new one, once. */
+static dt_status resettle(struct dt_rig *rig, struct dt_entrant entrants[], int n,
+                          const struct dt_group *dead, int64_t deadline_ns)
+{
+    for (int i = 0; i < n; i++)
+        if (!entrants[i].out && entrants[i].resident.group == dead) {
+            entrants[i].resident.group = NULL;
+            DT_TRY(make_resident(rig, &entrants[i], deadline_ns));
+        }
+    return DT_OK;
+}
+
+/* Median of the last `steps` steps, slowest rank each. */
+static double visit_seconds(const struct dt_result *result, int steps)
+{
+    double seconds[VISIT_STEPS];
+    int from = result->steps - steps;
+    dt_stats_over_ranks(result->ns + (size_t)from * (size_t)result->ranks, steps, result->ranks,
+                        seconds, NULL);
+    return dt_stats_median(seconds, steps);
+}
+
+static int steps_of_visit(const struct dt_entrant *entrant)
+{
+    double step = entrant->result.steps > 0 ? visit_seconds(&entrant->result, 1)
+                                            : entrant->result.cold_seconds;
+    double n = step > 0 ? VISIT_SECONDS / step : 1;
+    return n < 1 ? 1 : n > VISIT_STEPS ? VISIT_STEPS : (int)ceil(n);
+}
+
+static dt_status visit(struct dt_rig *rig, struct dt_entrant entrants[], int n, int i, int round,
+                       int64_t deadline_ns)
+{
+    struct dt_entrant *entrant = &entrants[i];
+    const struct dt_group *group = entrant->resident.group;
+    int steps = steps_of_visit(entrant);
+    struct dt_result lead;
+    entrant->visits[round] = NAN;
+    dt_result_init(&lead, rig->target, &entrant->point);
+    lead.cold_seconds = entrant->result.cold_seconds;
+    dt_status status = dt_rig_run(rig, &entrant->resident, 1, "warmup",
+                                  dt_measure_deadline(&lead, 1, deadline_ns), &lead);
+    if (status == DT_OK && lead.outcome == DT_TRIAL_OK) {
+        status =
+            dt_rig_run(rig, &entrant->resident, steps, "measure",
+                       dt_measure_deadline(&entrant->result, steps, deadline_ns), &entrant->result);
+    } else if (status == DT_OK) {
+        entrant->result.outcome = lead.outcome;
+        memcpy(entrant->result.cause, lead.cause, sizeof lead.cause);
+    }
+    if (status == DT_OK && entrant->result.outcome == DT_TRIAL_OK) {
+        entrant->visits[round] = visit_seconds(&entrant->result, steps);
+    } else if (status == DT_OK) {
+        entrant->out = true;
+        if (entrant->resident.group == NULL)
+            status = resettle(rig, entrants, n, group, deadline_ns);
+        dt_rig_release(rig, &entrant->resident);
+    }
+    dt_result_fini(&lead);
+    return status;
+}
+
+static void order_of_round(int order[], int n, int round, uint64_t seed)
+{
+    struct dt_rng rng = {
+        .seed = seed, .stream = dt_rng_stream("compare"), .index = (uint64_t)(round / 2) * 64};
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)dt_rng_below(&rng, (uint64_t)i + 1), keep = order[i];
+        order[i] = order[j];
+        order[j] = keep;
+    }
+    for (int i = 0; round % 2 == 1 && i < n / 2; i++) {
+        int keep = order[i];
+        order[i] = order[n - 1 - i];
+        order[n - 1 - i] = keep;
+    }
+}
+
+static double objective(const struct dt_rig *rig, const struct dt_entrant *entrant, double seconds)
+{
+    return rig->target->objective->value(seconds, entrant->result.batch, entrant->result.devices);
+}
+
+static void judge(const struct dt_rig *rig, struct dt_entrant entrants[], int n, int rounds,
+                  double level)
+{
+    for (int i = 0; i < n; i++) {
+        double logs[ROUNDS_MOST];
+        int pairs = 0;
+        for (int k = 0; k < rounds; k++) {
+            double a = objective(rig, &entrants[0], entrants[0].visits[k]);
+            double b = objective(rig, &entrants[i], entrants[i].visits[k]);
+            if (isfinite(a) && isfinite(b))
+                logs[pairs++] = log(b / a);
+        }
+        entrants[i].ratio = (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}};
+        if (pairs >= dt_look_samples[0] && !entrants[i].out && !entrants[0].out)
+            entrants[i].ratio = dt_stats_ratio(logs, pairs, level);
+    }
+}
+
+static bool decided(const struct dt_entrant entrants[], int n)
+{
+    for (int i = 1; i < n; i++) {
+        const struct dt_interval *interval = &entrants[i].ratio.interval;
+        bool narrow = interval->high - interval->low <= 2 * DECIDED_HALF_WIDTH;
+        if (entrants[i].decisive && !entrants[i].out && !narrow &&
+            !dt_entrant_faster(&entrants[i]) && !dt_entrant_slower(&entrants[i]))
+            return false;
+    }
+    return true;
+}
+
+/* One round in its order; *ended is set when the time was up before it was complete. */
+static dt_status one_round(struct dt_rig *rig, struct dt_entrant entrants[], int n,
+                           const struct dt_compare *how, int round, bool *ended)
+{
+    int order[DT_ENTRANTS];
+    order_of_round(order, n, round, how->seed);
+    for (int k = 0; k < n; k++)
+        entrants[k].visits[round] = NAN;
+    for (int k = 0; k < n; k++) {
+        struct dt_entrant *entrant = &entrants[order[k]];
+        if (entrant->out)
+            continue;
+        DT_TRY(visit(rig, entrants, n, order[k], round, how->deadline_ns + DT_NS_PER_SECOND));
+        if (entrant->result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= how->deadline_ns) {
+            entrant->result.outcome = DT_TRIAL_OK; /* not its fault: the comparison's time is up */
+            entrant->out = false;
+            *ended = true;
+            return DT_OK;
+        }
+    }
+    return DT_OK;
+}
+
+/* Rounds until decided, the last look, or the time is up: a round that may not fit is not begun. */
+static dt_status rounds_until(struct dt_rig *rig, struct dt_entrant entrants[], int n,
+                              const struct dt_compare *how, int *rounds)
+{
+    int64_t longest = 0;
+    int most = dt_look_samples[how->looks - 1];
+    bool ended = false;
+    dt_status status = DT_OK;
+    while (*rounds < most && !entrants[0].out) {
+        int64_t began = dt_clock_ns();
+        if (began + longest + longest / 4 > how->deadline_ns)
+            break;
+        status = one_round(rig, entrants, n, how, *rounds, &ended);
+        if (status < 0 || ended)
+            break;
+        int64_t took = dt_clock_ns() - began;
+        longest = took > longest ? took : longest;
+        ++*rounds;
+        if (how->progress != NULL)
+            how->progress(how->context, *rounds, most);
+        int look = dt_stats_look(*rounds);
+        if (look >= 0 && *rounds == dt_look_samples[look]) {
+            judge(rig, entrants, n, *rounds, 1 - dt_look_alpha[look]);
+            if (decided(entrants, n))
+                return DT_OK;
+        }
+    }
+    /* time ended between two looks: what is left of alpha up to the next look is spent now */
+    int look = dt_stats_look(*rounds);
+    if (look >= 0 && *rounds > dt_look_samples[look])
+        judge(rig, entrants, n, *rounds, 1 - dt_look_alpha[look + 1 < DT_LOOKS ? look + 1 : look]);
+    return status;
+}
+
+static dt_status finish(struct dt_entrant *entrant, int rounds)
+{
+    int look = dt_stats_look(rounds);
+    if (entrant->result.steps == 0)
+        return DT_OK;
+    return dt_result_finish(&entrant->result, look >= 0 ? 1 - dt_look_alpha[look] : 0.95, false, 0);
+}
+
+dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
+                         const struct dt_compare *how, int *rounds)
+{
+    *rounds = 0;
+    dt_rig_fresh(rig, DT_NS_PER_SECOND);
+    rig->pinned = true;
+    dt_status status = DT_OK;
+    for (int i = 0; i < n; i++) {
+        dt_result_init(&entrants[i].result, rig->target, &entrants[i].point);
+        entrants[i].resident = (struct dt_resident){0};
+        entrants[i].ratio = (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}};
+        entrants[i].out = false;
+    }
+    for (int i = 0; i < n && status == DT_OK; i++)
+        status = make_resident(rig, &entrants[i], how->deadline_ns);
+    if (status == DT_OK)
+        status = rounds_until(rig, entrants, n, how, rounds);
+    for (int i = 0; i < n; i++) {
+        dt_status finished = finish(&entrants[i], *rounds);
+        status = status < 0 ? status : finished;
+        dt_rig_release(rig, &entrants[i].resident);
+    }
+    rig->pinned = false;
+    return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* compare - several plans side by side, in turn, in fresh processes: A B C, C B A, ... (docs/measuring.md)
+ *
+ * Drift hits all alike, because every round visits every plan; the order of two rounds is a random one and its mirror.
+ * A visit is one untimed step, to undo what the plan before left in the caches, and then enough timed steps for 20 ms.
+ */
+#ifndef DT_TUNER_TRIAL_COMPARE_H
+#define DT_TUNER_TRIAL_COMPARE_H
+
+#include "tuner/trial/rig.h"
+
+#define DT_ENTRANTS 8
+
+struct dt_entrant {
+    const char *role; /* "default", "baseline", "against", "candidate" */
+    struct dt_point point;
+    struct dt_result result; /* all timed steps; statistics over visits */
+    struct dt_resident resident;
+    double visits[DT_LOOKS * 64]; /* seconds of each round's visit; NAN where it failed */
+    struct dt_ratio ratio;        /* against entrant 0: below 1 is faster by the objective */
+    bool out;                     /* failed */
+    bool decisive;                /* the comparison goes on until this one is decided */
+};
+
+struct dt_compare {
+    int64_t deadline_ns;
+    int looks; /* 1..DT_LOOKS: most rounds are dt_look_samples[looks - 1] */
+    uint64_t seed;
+    void (*progress)(void *context, int round, int rounds);
+    void *context;
+};
+
+/* Entrant 0 is the one others are compared with. Groups are started afresh first. *rounds: complete rounds made; below 8
+ * nothing is decided (ratio.pairs is 0). Failures of a plan put it out (result.outcome says why). DT_EINTR. */
+dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
+                         const struct dt_compare *how, int *rounds) DT_MUST_CHECK;
+void dt_entrant_fini(struct dt_entrant *entrant);
+
+/* The interval says faster (or slower) than entrant 0. */
+bool dt_entrant_faster(const struct dt_entrant *entrant);
+bool dt_entrant_slower(const struct dt_entrant *entrant);
+
+#endif

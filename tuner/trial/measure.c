@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Warm-up: two more steps after the two of verification, always; then the steady part of the measured series is
+ * found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless one is reported. */
+#include "tuner/trial/measure.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WARMUP_STEPS   2
+#define HOPELESS_STEPS 3
+#define MOST_STEPS     96 /* of all: 64 steady ones and a long warm-up */
+
+int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns)
+{
+    double cold = isfinite(result->cold_seconds) ? result->cold_seconds : 60.0;
+    int64_t most = dt_clock_ns() + (int64_t)((5.0 + 10.0 * cold * steps) * 1e9);
+    return most < deadline_ns ? most : deadline_ns;
+}
+
+static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, const char *mode,
+                       const struct dt_measure *how, struct dt_result *result)
+{
+    return dt_rig_run(rig, resident, n, mode, dt_measure_deadline(result, n, how->deadline_ns),
+                      result);
+}
+
+/* Samples to ask for so that the trial's time limit is not overrun; at least one. */
+static int affordable(const struct dt_result *result, const struct dt_measure *how, int wanted)
+{
+    double last =
+        result->steps > 0
+            ? (double)result->ns[(size_t)(result->steps - 1) * (size_t)result->ranks] * 1e-9
+            : result->cold_seconds;
+    double left = (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 * 0.9;
+    if (!(last > 0) || left >= last * wanted)
+        return wanted;
+    int n = (int)(left / last);
+    return n < 1 ? 1 : n;
+}
+
+static bool past(const struct dt_measure *how)
+{
+    return dt_clock_ns() >= how->deadline_ns;
+}
+
+/* Is the interval narrow enough, or the plan not worth more? */
+static bool enough(const struct dt_rig *rig, const struct dt_result *result,
+                   const struct dt_measure *how)
+{
+    const struct dt_summary *summary = &result->summary;
+    double width = (summary->interval.high - summary->interval.low) / 2;
+    if (width <= how->half_width * summary->median && result->steady)
+        return true;
+    return dt_result_trial(result, rig->target).low > how->good_enough;
+}
+
+static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
+                       const struct dt_measure *how, struct dt_result *result)
+{
+    int least = result->steps;
+    for (int look = 0; look < DT_LOOKS;) {
+        int missing = dt_look_samples[look] - result->n;
+        int n = affordable(result, how,
+                           look == 0 && result->n == 0 && isfinite(how->hopeless) ? HOPELESS_STEPS
+                                                                                  : missing);
+        DT_TRY(steps(rig, resident, n, "measure", how, result));
+        if (result->outcome != DT_TRIAL_OK)
+            return DT_OK;
+        DT_TRY(
+            dt_result_finish(result, 1 - dt_look_alpha[look], result->steps - least >= 8, least));
+        double value = dt_result_trial(result, rig->target).value;
+        if (result->n >= HOPELESS_STEPS && value > how->hopeless) {
+            result->outcome = DT_TRIAL_SLOW;
+            snprintf(result->cause, sizeof result->cause, "dropped after %d samples", result->n);
+            return DT_OK;
+        }
+        if (past(how) || result->steps - least >= MOST_STEPS)
+            return DT_OK;
+        if (result->n < dt_look_samples[look])
+            continue;
+        if (enough(rig, result, how))
+            return DT_OK;
+        look++;
+    }
+    return DT_OK;
+}
+
+/* One request beside the measurement; *answer may be NULL when the worker fails it (which
+ * fails the trial only if it was to write the output). */
+static dt_status ask(struct dt_resident *resident, json_t *request, const char *want,
+                     const struct dt_measure *how, struct dt_result *result, json_t **answer)
+{
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    dt_status status =
+        dt_group_call(resident->group, request, want, how->deadline_ns, answer, &failure);
+    json_decref(request);
+    if (status != DT_FAILED)
+        return status;
+    if (strcmp(want, "written") == 0) {
+        result->outcome = failure.outcome;
+        memcpy(result->cause, failure.cause, sizeof result->cause);
+    }
+    if (!dt_group_alive(resident->group))
+        resident->group = NULL;
+    return DT_OK;
+}
+
+static dt_status measure_peak(struct dt_resident *resident, const struct dt_measure *how,
+                              struct dt_result *result)
+{
+    json_t *answer = NULL;
+    DT_TRY(ask(resident, json_pack("{s:s}", "op", "peak"), "peak", how, result, &answer));
+    result->flop_peak = json_number_value(json_object_get(answer, "flop_rate"));
+    json_decref(answer);
+    return DT_OK;
+}
+
+static dt_status write_output(struct dt_resident *resident, const struct dt_measure *how,
+                              struct dt_result *result)
+{
+    json_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:i, s:s}", "op", "write", "handle", resident->handle,
+                                "path", how->output);
+    DT_TRY(ask(resident, request, "written", how, result, &answer));
+    json_decref(answer);
+    return DT_OK;
+}
+
+static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *resident,
+                                  const struct dt_measure *how, struct dt_result *result)
+{
+    DT_TRY(steps(rig, resident, WARMUP_STEPS, "warmup", how, result));
+    if (result->outcome == DT_TRIAL_OK)
+        DT_TRY(looks(rig, resident, how, result));
+    if (how->output != NULL && result->outcome == DT_TRIAL_OK)
+        DT_TRY(write_output(resident, how, result));
+    if (how->peak && resident->group != NULL)
+        DT_TRY(measure_peak(resident, how, result));
+    return DT_OK;
+}
+
+dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
+                          const struct dt_measure *how, struct dt_result *result)
+{
+    struct dt_resident resident;
+    int64_t began = dt_clock_ns();
+    dt_result_init(result, rig->target, point);
+    dt_status status = dt_rig_prepare(rig, point, how->deadline_ns, &resident);
+    if (status == DT_OK) {
+        dt_rig_describe(&resident, result);
+        if (resident.outcome == DT_TRIAL_OK)
+            status = measure_resident(rig, &resident, how, result);
+        dt_rig_release(rig, &resident);
+    }
+    result->cost_seconds = (double)(dt_clock_ns() - began) * 1e-9;
+    return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* measure - one trial: prepare and verify, warm up, look at 8, 16, 32, 64 samples (docs/measuring.md) */
+#ifndef DT_TUNER_TRIAL_MEASURE_H
+#define DT_TUNER_TRIAL_MEASURE_H
+
+#include "tuner/trial/rig.h"
+
+struct dt_measure {
+    int64_t deadline_ns; /* the trial ends here whatever it does */
+    double
+        half_width; /* stop when the interval of the median is this narrow, as a share of the median: 0.01 */
+    double
+        hopeless; /* objective value above which three samples are enough to drop the plan; INFINITY: never */
+    double
+        good_enough; /* objective value the interval's low end must stay below to be worth another look; INFINITY */
+    bool peak;          /* also measure the GEMM peak */
+    const char *output; /* write the network's output to this file; NULL: do not */
+};
+
+/* *result is initialised here and owned by the caller, also when the trial failed (which is data, DT_OK).
+ * DT_EINTR when a signal asked to stop. */
+dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
+                          const struct dt_measure *how, struct dt_result *result) DT_MUST_CHECK;
+
+/* Seconds a sample may take before a run of n steps counts as hung, from the cold step. */
+int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns);
+
+#endif

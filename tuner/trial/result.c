@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/trial/result.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void dt_result_init(struct dt_result *result, const struct dt_target *target,
+                    const struct dt_point *point)
+{
+    *result = (struct dt_result){.point = *point,
+                                 .outcome = DT_TRIAL_OK,
+                                 .ranks = dt_target_ranks(target, point),
+                                 .batch = dt_target_batch(target, point),
+                                 .devices = dt_target_devices(target, point),
+                                 .cold_seconds = NAN,
+                                 .verified_error = NAN,
+                                 .summary = {.median = NAN, .interval = {NAN, NAN}}};
+}
+
+void dt_result_fini(struct dt_result *result)
+{
+    free(result->ns);
+    free(result->seconds);
+    free(result->rank_seconds);
+    free(result->last);
+    json_decref(result->phases);
+    result->ns = NULL;
+    result->seconds = result->rank_seconds = NULL;
+    result->last = NULL;
+    result->phases = NULL;
+}
+
+static void *copy_of(const void *from, size_t bytes)
+{
+    void *to = from != NULL ? malloc(bytes + 1) : NULL;
+    if (to != NULL)
+        memcpy(to, from, bytes);
+    return to;
+}
+
+dt_status dt_result_copy(const struct dt_result *from, struct dt_result *to)
+{
+    size_t n = (size_t)from->n, ranks = (size_t)from->ranks;
+    struct dt_result copy = *from;
+    copy.ns = copy_of(from->ns, (size_t)from->steps * ranks * sizeof *from->ns);
+    copy.seconds = copy_of(from->seconds, n * sizeof *from->seconds);
+    copy.rank_seconds = copy_of(from->rank_seconds, ranks * sizeof *from->rank_seconds);
+    copy.last = copy_of(from->last, ranks * sizeof *from->last);
+    copy.phases = json_incref(from->phases);
+    if ((from->ns != NULL && copy.ns == NULL) || (from->seconds != NULL && copy.seconds == NULL) ||
+        (from->rank_seconds != NULL && copy.rank_seconds == NULL) ||
+        (from->last != NULL && copy.last == NULL)) {
+        dt_result_fini(&copy);
+        return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    *to = copy;
+    return DT_OK;
+}
+
+dt_status dt_result_add(struct dt_result *result, struct dt_run *run)
+{
+    if (result->steps > 0 && run->ranks != result->ranks)
+        return dt_fail(DT_EPROTO, "the worker answered with %d ranks, before with %d", run->ranks,
+                       result->ranks);
+    size_t old = (size_t)result->steps * (size_t)run->ranks;
+    size_t more = (size_t)run->steps * (size_t)run->ranks;
+    long long *ns = realloc(result->ns, (old + more) * sizeof *ns);
+    if (ns == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    memcpy(ns + old, run->ns, more * sizeof *ns);
+    result->ns = ns;
+    result->steps += run->steps;
+    result->ranks = run->ranks;
+    if (run->phases != NULL && run->steps >= result->phase_steps) {
+        json_decref(result->phases);
+        result->phases = json_incref(run->phases);
+        result->phase_steps = run->steps;
+    }
+    return DT_OK;
+}
+
+static dt_status make_room(struct dt_result *result)
+{
+    size_t steps = (size_t)result->steps + 1, ranks = (size_t)result->ranks + 1;
+    free(result->seconds);
+    free(result->rank_seconds);
+    free(result->last);
+    result->seconds = calloc(steps, sizeof *result->seconds);
+    result->rank_seconds = calloc(ranks, sizeof *result->rank_seconds);
+    result->last = calloc(ranks, sizeof *result->last);
+    if (result->seconds == NULL || result->rank_seconds == NULL || result->last == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    return DT_OK;
+}
+
+dt_status dt_result_finish(struct dt_result *result, double level, bool detect, int least)
+{
+    DT_TRY(make_room(result));
+    int ranks = result->ranks, from = least < result->steps ? least : result->steps;
+    dt_stats_over_ranks(result->ns, result->steps, ranks, result->seconds, NULL);
+    int start = 0;
+    result->steady = true;
+    if (detect)
+        result->steady = dt_stats_steady(result->seconds + from, result->steps - from, &start);
+    result->start = from + (result->steady ? start : 0);
+    result->n = result->steps - result->start;
+    const long long *ns = result->ns + (size_t)result->start * (size_t)ranks;
+    result->skew_seconds = dt_stats_over_ranks(ns, result->n, ranks, result->seconds, result->last);
+    result->summary = dt_stats_summary(result->seconds, result->n, level);
+    double *column = calloc((size_t)result->n + 1, sizeof *column);
+    if (column == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (int r = 0; r < ranks; r++) {
+        for (int i = 0; i < result->n; i++)
+            column[i] = (double)ns[(size_t)i * (size_t)ranks + (size_t)r] * 1e-9;
+        result->rank_seconds[r] = dt_stats_median(column, result->n);
+    }
+    free(column);
+    return DT_OK;
+}
+
+struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target)
+{
+    struct dt_trial trial = {.point = result->point,
+                             .outcome = result->outcome,
+                             .value = NAN,
+                             .low = NAN,
+                             .high = NAN,
+                             .seconds = result->summary.median,
+                             .peak_bytes = result->peak_bytes,
+                             .cost = result->cost_seconds};
+    memcpy(trial.cause, result->cause, sizeof trial.cause);
+    if (result->outcome == DT_TRIAL_OK || result->outcome == DT_TRIAL_SLOW) {
+        const struct dt_objective *objective = target->objective;
+        trial.value = objective->value(result->summary.median, result->batch, result->devices);
+        trial.low = objective->value(result->summary.interval.low, result->batch, result->devices);
+        trial.high =
+            objective->value(result->summary.interval.high, result->batch, result->devices);
+    }
+    return trial;
+}
+
+/* JSON has no NAN: null stands for "there is none". */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *numbers(const double x[], int n)
+{
+    json_t *array = json_array();
+    for (int i = 0; x != NULL && i < n; i++)
+        json_array_append_new(array, number(x[i]));
+    return array;
+}
+
+static json_t *series_json(const struct dt_result *result)
+{
+    const struct dt_series *series = &result->summary.series;
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:o}", "autocorrelated",
+                     series->autocorrelated, "drifting", series->drifting, "stepped",
+                     series->stepped, "bimodal", series->bimodal, "interval_unreliable",
+                     result->summary.unreliable, "outliers_mild", series->outliers_mild,
+                     "outliers_severe", series->outliers_severe, "lag1", number(series->lag1));
+}
+
+static void add_rates(const struct dt_result *result, const struct dt_target *target,
+                      json_t *object)
+{
+    double step = result->summary.median, flops = target->image_flops * result->batch;
+    bool known = target->image_flops > 0 && isfinite(step);
+    json_object_set_new(object, "samples_per_second", number(result->batch / step));
+    json_object_set_new(object, "flops", flops > 0 ? json_real(flops) : json_null());
+    json_object_set_new(object, "flop_rate", known ? json_real(flops / step) : json_null());
+    json_object_set_new(object, "peak_flop_rate",
+                        result->flop_peak > 0 ? json_real(result->flop_peak) : json_null());
+    json_object_set_new(object, "peak_fraction",
+                        known && result->flop_peak > 0 ? json_real(flops / step / result->flop_peak)
+                                                       : json_null());
+}
+
+json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
+{
+    const struct dt_summary *summary = &result->summary;
+    json_t *last = json_array();
+    for (int r = 0; result->last != NULL && r < result->ranks; r++)
+        json_array_append_new(last, json_integer(result->last[r]));
+    double steps = target->sampler_steps;
+    json_t *object = json_pack(
+        "{s:o, s:s, s:s?, s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:i, s:b, s:i, "
+        "s:i, s:b, s:o}",
+        "plan", dt_point_json(target->space, &result->point), "outcome",
+        dt_outcome_text(result->outcome), "cause", result->cause[0] != '\0' ? result->cause : NULL,
+        "median_seconds", number(summary->median), "interval_seconds",
+        number(summary->interval.low), number(summary->interval.high), "interval_level",
+        summary->level, "cold_seconds", number(result->cold_seconds), "samples_seconds",
+        numbers(result->seconds, result->n), "rank_seconds",
+        numbers(result->rank_seconds, result->n > 0 ? result->ranks : 0), "skew_seconds",
+        number(result->skew_seconds), "last_counts", last, "peak_bytes",
+        (json_int_t)result->peak_bytes, "verified_error", number(result->verified_error),
+        "warmup_steps", result->start, "steady", result->steady, "ranks", result->ranks, "batch",
+        result->batch, "oversubscribed", dt_target_oversubscribed(target, &result->point), "series",
+        series_json(result));
+    add_rates(result, target, object);
+    json_object_set_new(object, "images_per_second",
+                        number(result->batch / (summary->median * steps)));
+    json_object_set_new(object, "device_seconds_per_image",
+                        number(summary->median * steps * result->devices / result->batch));
+    if (result->phases != NULL)
+        json_object_set(object, "phases", result->phases);
+    return object;
+}

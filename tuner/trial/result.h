@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* result - what was measured of one plan: every sample of every rank, and what follows from them
+ *
+ * Samples are added as they come, warm-up included; dt_result_finish finds the steady part and sums it up. Nothing is
+ * dropped: what is left out of the statistics is left out by index.
+ */
+#ifndef DT_TUNER_TRIAL_RESULT_H
+#define DT_TUNER_TRIAL_RESULT_H
+
+#include "stats/stats.h"
+#include "tuner/process/group.h"
+#include "tuner/trial/target.h"
+
+struct dt_result {
+    struct dt_point point;
+    enum dt_outcome outcome;
+    char cause[256];
+    int ranks, batch, devices;
+    int64_t peak_bytes;    /* of the largest rank */
+    double cold_seconds;   /* the first step, slowest rank */
+    double verified_error; /* relative, worst image; NAN when not verified */
+    double cost_seconds;   /* wall time the trial took */
+    double flop_peak;      /* GEMM rate measured beside it; 0 when it was not */
+    int steps;             /* of ns, warm-up included */
+    long long *ns;         /* [steps * ranks], owned */
+    int start;             /* first steady step */
+    bool steady;
+    int n;           /* steady samples */
+    double *seconds; /* [n] slowest rank of each steady step, owned */
+    struct dt_summary summary;
+    double skew_seconds;  /* median of slowest - fastest rank */
+    double *rank_seconds; /* [ranks] medians, owned */
+    int *last;            /* [ranks] steps in which the rank was last, owned */
+    json_t *phases;       /* of the longest run, owned; NULL when the worker gives none */
+    int phase_steps;
+};
+
+void dt_result_init(struct dt_result *result, const struct dt_target *target,
+                    const struct dt_point *point);
+void dt_result_fini(struct dt_result *result);
+
+/* A copy that owns its memory. */
+dt_status dt_result_copy(const struct dt_result *from, struct dt_result *to) DT_MUST_CHECK;
+
+/* Takes the samples (and phases) of a run. */
+dt_status dt_result_add(struct dt_result *result, struct dt_run *run) DT_MUST_CHECK;
+
+/* Statistics at `level`. detect: find the steady part, at or after step `least`; otherwise it starts at `least`. May be called again
+ * after more samples. */
+dt_status dt_result_finish(struct dt_result *result, double level, bool detect,
+                           int least) DT_MUST_CHECK;
+
+/* The objective's value, smaller is better, and its interval; NAN when there is none. */
+struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target);
+
+/* The fields of docs/json.md; new reference. */
+json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target);
+
+#endif

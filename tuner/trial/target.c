@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/trial/target.h"
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "base/rng.h"
+#include "model/input.h"
+#include "space/dit.h"
+#include "tuner/process/group.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PIXELS_OF_A_LATENT_PIXEL 8
+#define HELLO_SECONDS            20
+
+/* The number behind "name=" in a plan's text; 0 when it is not named. */
+static int named_in(const char *plan, const char *name)
+{
+    size_t size = strlen(name);
+    for (const char *at = plan; at != NULL && (at = strstr(at, name)) != NULL; at += size) {
+        bool starts = at == plan || at[-1] == ' ' || at[-1] == ',';
+        if (starts && at[size] == '=') {
+            long value = strtol(at + size + 1, NULL, 10);
+            return value > 0 && value < 1 << 20 ? (int)value : 0;
+        }
+    }
+    return 0;
+}
+
+/* Ranks a plan's text asks for: its ranks, or the product of its degrees. */
+static int ranks_in(const char *plan)
+{
+    static const char *const degrees[] = {"dp", "cfg", "ulysses", "ring"};
+    int named = named_in(plan, "ranks");
+    int64_t product = 1;
+    for (int i = 0; i < 4; i++) {
+        int degree = named_in(plan, degrees[i]);
+        product *= degree > 0 ? degree : 1;
+        if (product > 1024)
+            product = 1024;
+    }
+    return named > product ? named : (int)product;
+}
+
+static dt_status find_worker(const struct dt_options *options, struct dt_target *target)
+{
+    char self[3072];
+    const char *chosen = options->worker != NULL ? options->worker : getenv("DITTUNE_WORKER");
+    if (chosen != NULL) {
+        snprintf(target->program, sizeof target->program, "%s", chosen);
+        return DT_OK;
+    }
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (size <= 0)
+        return dt_fail(
+            DT_FAILED,
+            "cannot tell where this program is: set DITTUNE_WORKER to the path of dittune-worker");
+    self[size] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(target->program, sizeof target->program, "%s/dittune-worker", self);
+    if (access(target->program, X_OK) != 0)
+        return dt_fail(DT_EUSAGE, "%s is missing: set DITTUNE_WORKER to the path of dittune-worker",
+                       target->program);
+    return DT_OK;
+}
+
+static dt_status set_size(const struct dt_options *options, int size, struct dt_workload *workload)
+{
+    const struct dt_network *network = &workload->network;
+    int step = PIXELS_OF_A_LATENT_PIXEL * network->patch;
+    if (size > 0 && (size % step != 0 || size > 16384))
+        return dt_fail(
+            DT_EUSAGE,
+            "--size %d is not a multiple of %d (8 x the patch of %s) up to 16384; near it: %d",
+            size, step, network->name,
+            size / step > 0 && size <= 16384 ? size / step * step : step);
+    workload->height = workload->width =
+        size > 0 ? size / PIXELS_OF_A_LATENT_PIXEL : network->latent_size;
+    if (options->input == NULL)
+        return DT_OK;
+    int height, width;
+    DT_TRY(dt_input_inspect(options->input, network, &workload->input_batch, &height, &width));
+    if (size > 0 && (height != workload->height || width != workload->width))
+        return dt_fail(
+            DT_EUSAGE,
+            "the input file %s: x is %d x %d, but --size %d asks for %d x %d latent pixels",
+            options->input, height, width, size, workload->height, workload->width);
+    workload->height = height;
+    workload->width = width;
+    workload->guidance = false;
+    return DT_OK;
+}
+
+static dt_status copy_path(const char *path, char out[], size_t room)
+{
+    char *full = path != NULL ? realpath(path, NULL) : NULL;
+    int size = snprintf(out, room, "%s", full != NULL ? full : path != NULL ? path : "");
+    free(full);
+    return size >= 0 && (size_t)size < room ? DT_OK
+                                            : dt_fail(DT_EUSAGE, "the path %s is too long", path);
+}
+
+static dt_status make_workload(const struct dt_options *options, int size,
+                               struct dt_workload *workload)
+{
+    *workload = (struct dt_workload){
+        .guidance = true, .seed = (uint64_t)options->seed, .sampler_steps = 50};
+    if (strcmp(options->dtype, "float32") != 0)
+        return dt_fail(DT_EUSAGE, "unknown dtype '%s': this version runs float32", options->dtype);
+    snprintf(workload->dtype, sizeof workload->dtype, "%s", options->dtype);
+    DT_TRY(dt_network_load(options->model, &workload->network));
+    DT_TRY(copy_path(options->weights, workload->weights, sizeof workload->weights));
+    DT_TRY(copy_path(options->input, workload->input, sizeof workload->input));
+    return set_size(options, size, workload);
+}
+
+/* Batches the space may hold: the input's, the command line's, or those the plan and the sweep name. */
+static void list_batches(const struct dt_options *options, const struct dt_target_opts *opts,
+                         struct dt_ints *batches)
+{
+    *batches = options->batches;
+    int named = opts->for_run ? named_in(opts->plan, "batch") : 0;
+    int more = opts->batch > 0 ? opts->batch : named;
+    if (opts->batch > 0)
+        batches->count = 0;
+    bool have = more == 0;
+    for (int i = 0; i < batches->count; i++)
+        have = have || batches->values[i] == more;
+    if (!have && batches->count < DT_LIST_MAX)
+        batches->values[batches->count++] = more;
+    if (batches->count == 0)
+        batches->values[batches->count++] = 1;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
+static dt_status make_key(const struct dt_options *options, const struct dt_workload *workload,
+                          struct dt_target *target)
+{
+    struct dt_text text = {0};
+    char hash[17];
+    json_t *network = dt_network_to_json(&workload->network);
+    json_object_del(network, "name");
+    dt_status status = dt_json_text(network, &text);
+    json_decref(network);
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(&text)));
+    dt_text_fini(&text);
+    json_t *batches = json_array();
+    for (int i = 0; i < options->batches.count; i++)
+        json_array_append_new(batches, json_integer(options->batches.values[i]));
+    if (options->batches.count == 0)
+        json_array_append_new(batches, json_integer(1));
+    target->key = json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model",
+                            workload->network.name, "network", hash, "height", workload->height,
+                            "width", workload->width, "guidance", workload->guidance ? 1 : 0,
+                            "dtype", workload->dtype, "devices", target->devices, "batch", batches);
+    return status;
+}
+
+static dt_status make_builtin(const struct dt_options *options, const struct dt_target_opts *opts,
+                              struct dt_target *target)
+{
+    struct dt_workload workload;
+    struct dt_ints batches;
+    DT_TRY(make_workload(options, opts->size, &workload));
+    list_batches(options, opts, &batches);
+    qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], compare_ints);
+    int wanted = opts->for_run ? ranks_in(opts->plan) : 0;
+    if (options->devices == 0 && wanted > target->devices)
+        target->devices = wanted < 64 ? wanted : 64;
+    struct dt_limits limits = {.cores = target->cores,
+                               .devices = target->devices,
+                               .oversubscribe = options->oversubscribe || opts->for_run,
+                               .memory_bytes = dt_host_memory_available(),
+                               .max_bytes = options->max_bytes,
+                               .batches = batches.values,
+                               .batch_count = batches.count};
+    DT_TRY(dt_dit_space(&workload, &limits, &target->space));
+    target->workload = dt_workload_to_json(&workload);
+    target->by_mpirun = true;
+    target->has_files = options->weights != NULL || options->input != NULL;
+    target->sampler_steps = workload.sampler_steps;
+    target->image_flops = dt_workload_flops(&workload, 1);
+    snprintf(target->engine, sizeof target->engine, "dittune");
+    snprintf(target->mode, sizeof target->mode, "eager");
+    snprintf(target->title, sizeof target->title, "%s, %d x %d px (%d tokens), %s, %s",
+             workload.network.name, workload.width * PIXELS_OF_A_LATENT_PIXEL,
+             workload.height * PIXELS_OF_A_LATENT_PIXEL, dt_workload_tokens(&workload),
+             workload.guidance ? "guided" : "not guided", workload.dtype);
+    DT_TRY(make_key(options, &workload, target));
+    if (dt_space_count(target->space) == 0)
+        return DT_OK;
+    DT_TRY(dt_dit_default(target->space, &target->fallback));
+    if (dt_dit_baseline(target->space, &target->baseline) < 0)
+        target->baseline = target->fallback;
+    return DT_OK;
+}
+
+/* The default point of a worker's own space, and the same with the fewest ranks. */
+static dt_status foreign_plans(struct dt_target *target)
+{
+    int64_t values[DT_AXES_MAX];
+    if (dt_space_count(target->space) == 0)
+        return DT_OK;
+    DT_TRY(dt_space_parse(target->space, "", values));
+    if (dt_space_locate(target->space, values, &target->fallback) < 0)
+        dt_space_at(target->space, 0, &target->fallback);
+    target->baseline = target->fallback;
+    int ranks = dt_space_role(target->space, DT_ROLE_RANKS);
+    struct dt_point one = target->fallback;
+    if (ranks >= 0) {
+        one.index[ranks] = 0;
+        if (dt_space_feasible(target->space, &one))
+            target->baseline = one;
+    }
+    return DT_OK;
+}
+
+static void copy_field(const json_t *object, const char *key, const char *fallback, char out[],
+                       size_t room)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    snprintf(out, room, "%s", text != NULL ? text : fallback);
+}
+
+static dt_status make_foreign(const struct dt_options *options, struct dt_target *target)
+{
+    struct dt_launch launch = {.program = target->program, .ranks = 1};
+    struct dt_failure failure;
+    struct dt_group *group = NULL;
+    dt_status status = dt_group_start(
+        &launch, NULL, dt_clock_ns() + HELLO_SECONDS * DT_NS_PER_SECOND, &group, &failure);
+    if (status == DT_FAILED)
+        return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->program,
+                       failure.cause);
+    DT_TRY(status);
+    const json_t *hello = dt_group_hello(group);
+    char name[64], workload[128];
+    copy_field(hello, "engine", "foreign", target->engine, sizeof target->engine);
+    copy_field(hello, "mode", "eager", target->mode, sizeof target->mode);
+    copy_field(hello, "name", "worker", name, sizeof name);
+    copy_field(hello, "workload", "its own workload", workload, sizeof workload);
+    const char *by = json_string_value(json_object_get(hello, "launch"));
+    target->by_mpirun = by != NULL && strcmp(by, "mpirun") == 0;
+    target->foreign = true;
+    target->sampler_steps = 1;
+    snprintf(target->title, sizeof target->title, "%s: %s", name, workload);
+    json_t *parameters = json_object_get(hello, "parameters");
+    if (parameters == NULL)
+        status =
+            dt_fail(DT_EUSAGE,
+                    "the worker %s announces no parameters in its hello: there is nothing to tune",
+                    target->program);
+    else
+        status = dt_space_from_json(hello, "the worker's hello", &target->space);
+    if (status == DT_OK)
+        status = foreign_plans(target);
+    target->key = json_pack("{s:s, s:s, s:i, s:O?}", "worker", name, "workload", workload,
+                            "devices", target->devices, "parameters", parameters);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+    (void)options;
+    return status;
+}
+
+static void make_hard(const struct dt_options *options, struct dt_target *target)
+{
+    char topology[17];
+    snprintf(topology, sizeof topology, "%016llx", (unsigned long long)dt_host_topology());
+    int64_t gib = (dt_host_memory_total() + (1LL << 29)) >> 30;
+    target->hard =
+        json_pack("{s:s, s:i, s:I, s:s, s:s, s:s, s:s}", "device", dt_host_cpu(), "cores",
+                  target->cores, "memory_gib", (json_int_t)gib, "topology", topology, "dtype",
+                  options->dtype, "engine", target->engine, "mode", target->mode);
+    if (target->objective != NULL)
+        json_object_set_new(target->key, "objective", json_string(target->objective->name));
+}
+
+dt_status dt_target_new(const struct dt_options *options, const struct dt_target_opts *opts,
+                        struct dt_target **out)
+{
+    struct dt_target *target = calloc(1, sizeof *target);
+    if (target == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    target->cores = dt_host_cores();
+    target->devices = options->devices > 0 ? (int)options->devices : target->cores;
+    target->tolerance = 1e-5;
+    dt_status status = dt_objective_find(options->objective, &target->objective);
+    if (status == DT_OK)
+        status = find_worker(options, target);
+    if (status == DT_OK && options->worker != NULL && options->input != NULL)
+        status = dt_fail(DT_EUSAGE, "--input goes with the built-in network, not with --worker");
+    if (status == DT_OK)
+        status = options->worker != NULL ? make_foreign(options, target)
+                                         : make_builtin(options, opts, target);
+    if (status < 0) {
+        dt_target_free(target);
+        return status;
+    }
+    make_hard(options, target);
+    *out = target;
+    return DT_OK;
+}
+
+void dt_target_free(struct dt_target *target)
+{
+    if (target == NULL)
+        return;
+    dt_space_free(target->space);
+    json_decref(target->workload);
+    json_decref(target->key);
+    json_decref(target->hard);
+    free(target);
+}
+
+static int role_value(const struct dt_target *target, const struct dt_point *point,
+                      enum dt_role role)
+{
+    int axis = dt_space_role(target->space, role);
+    if (axis < 0 || dt_space_axis(target->space, axis)->labels != NULL)
+        return 1;
+    int64_t value = dt_point_value(target->space, point, axis);
+    return value > 0 && value < INT_MAX ? (int)value : 1;
+}
+
+int dt_target_ranks(const struct dt_target *target, const struct dt_point *point)
+{
+    return role_value(target, point, DT_ROLE_RANKS);
+}
+
+int dt_target_batch(const struct dt_target *target, const struct dt_point *point)
+{
+    return role_value(target, point, DT_ROLE_BATCH);
+}
+
+int dt_target_devices(const struct dt_target *target, const struct dt_point *point)
+{
+    int ranks = dt_target_ranks(target, point);
+    int axis = target->foreign ? -1 : dt_space_find(target->space, "threads");
+    int threads = axis < 0 ? 1 : (int)dt_point_value(target->space, point, axis);
+    return ranks * threads < target->cores || target->foreign ? ranks * threads : target->cores;
+}
+
+bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point)
+{
+    return dt_target_ranks(target, point) > target->cores;
+}
+
+dt_status dt_target_plan(const struct dt_target *target, const char *text, struct dt_point *point)
+{
+    int64_t values[DT_AXES_MAX];
+    DT_TRY(dt_space_parse(target->space, text, values));
+    return dt_space_locate(target->space, values, point);
+}
+
+dt_status dt_target_check(const struct dt_target *target)
+{
+    if (dt_space_count(target->space) > 0)
+        return DT_OK;
+    struct dt_rule_info worst = {.removes = -1};
+    for (int i = 0; i < dt_space_rules(target->space); i++) {
+        struct dt_rule_info rule = dt_space_rule(target->space, i);
+        if (rule.removes > worst.removes)
+            worst = rule;
+    }
+    if (worst.removes <= 0)
+        return dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f",
+                       dt_space_cartesian(target->space));
+    return dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f: %s (%s) removes %lld of them",
+                   dt_space_cartesian(target->space), worst.sentence, worst.expr,
+                   (long long)worst.removes);
+}

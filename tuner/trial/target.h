@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* target - what is tuned: the built-in DiT at one size, or a foreign worker; from here on nobody knows which
+ *
+ * A target has a space, the plans everyone is compared with, the program that runs a plan, and the identity under which
+ * results are stored.
+ */
+#ifndef DT_TUNER_TRIAL_TARGET_H
+#define DT_TUNER_TRIAL_TARGET_H
+
+#include "space/space.h"
+#include "tuner/options.h"
+#include "tuner/trial/objective.h"
+
+#include <stdbool.h>
+
+struct dt_target {
+    struct dt_space *space;
+    json_t *workload;                   /* for the worker's hello; NULL for foreign workers */
+    struct dt_point fallback, baseline; /* the default plan and the 1-rank plan */
+    char program[4096];                 /* of the worker */
+    char title[256];                    /* "DiT-S/2, 256 x 256 px, guided, float32" */
+    char engine[64];                    /* "dittune", or what a foreign worker calls itself */
+    char mode[32];                      /* "eager" */
+    bool foreign;
+    bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
+    int cores, devices;
+    bool has_files; /* weights or input come from files */
+    const struct dt_objective *objective;
+    double tolerance;   /* of verification */
+    int sampler_steps;  /* denoising steps of an image */
+    double image_flops; /* of one image's step; 0 unknown */
+    json_t *key, *hard; /* for the store */
+};
+
+/* How a command wants its space. */
+struct dt_target_opts {
+    int size;         /* pixels; 0: the model's */
+    bool for_run;     /* any batch and rank count the plan names is legal */
+    const char *plan; /* with for_run: the plan, to know its batch and ranks; may be NULL */
+    int batch;        /* with for_run: 0, or the batch to use */
+};
+
+/* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here:
+ * fallback and baseline are then unset (dt_space_count is 0). */
+dt_status dt_target_new(const struct dt_options *options, const struct dt_target_opts *opts,
+                        struct dt_target **target) DT_MUST_CHECK;
+void dt_target_free(struct dt_target *target);
+
+/* Values of the roles at a point; 1 when there is no such parameter. */
+int dt_target_ranks(const struct dt_target *target, const struct dt_point *point);
+int dt_target_batch(const struct dt_target *target, const struct dt_point *point);
+/* Devices a plan holds while it runs: ranks, times threads of a CPU rank. */
+int dt_target_devices(const struct dt_target *target, const struct dt_point *point);
+bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point);
+
+/* A plan's text: the point; DT_EUSAGE or DT_EINFEASIBLE with the sentence of the space. */
+dt_status dt_target_plan(const struct dt_target *target, const char *text,
+                         struct dt_point *point) DT_MUST_CHECK;
+
+/* DT_EINFEASIBLE with a sentence when no plan is legal: which rule removes most. */
+dt_status dt_target_check(const struct dt_target *target) DT_MUST_CHECK;
+
+#endif
