@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* The shoot-out chooses the winner, the final comparison judges it on samples the choice has not seen: the figure of
+ * the winner is then free of the winner's curse (field/measuring.md, finding 8). */
+#include "tuner/session/finals.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SHOOTOUT_SHARE 0.75
+#define CANDIDATES     3
+#define STOP_SECONDS   0.6 /* to stop the last groups */
+
+static double value_of(const struct dt_session *session, const struct dt_result *result)
+{
+    return dt_result_trial(result, session->target).value;
+}
+
+/* The best eligible trials that are not the default, best first. */
+static int top_candidates(const struct dt_session *session, const struct dt_result *top[], int room)
+{
+    int n = 0;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (!dt_session_eligible(session, trial) ||
+            dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
+            continue;
+        int at = n < room ? n++ : room;
+        while (at > 0 && value_of(session, trial) < value_of(session, top[at - 1])) {
+            if (at < room)
+                top[at] = top[at - 1];
+            at--;
+        }
+        if (at < room)
+            top[at] = trial;
+    }
+    return n;
+}
+
+static int odd_values(const struct dt_session *session, const struct dt_point *point)
+{
+    int n = 0;
+    for (int a = 0; a < dt_space_axes(session->target->space); a++)
+        n += point->index[a] != session->target->fallback.index[a];
+    return n;
+}
+
+/* Of two plans that tie: fewer ranks, then less memory in all, then fewer values that differ from the default. */
+static bool simpler(const struct dt_session *session, const struct dt_result *a,
+                    const struct dt_result *b)
+{
+    if (a->ranks != b->ranks)
+        return a->ranks < b->ranks;
+    if (a->peak_bytes != b->peak_bytes)
+        return a->peak_bytes < b->peak_bytes;
+    return odd_values(session, &a->point) < odd_values(session, &b->point);
+}
+
+/* The interval of b's value over a's, pair by pair, holds 1. */
+static bool tied(const struct dt_session *session, const struct dt_entrant *a,
+                 const struct dt_entrant *b, int rounds)
+{
+    double logs[64];
+    int pairs = 0;
+    const struct dt_objective *objective = session->target->objective;
+    for (int i = 0; i < rounds && i < 64; i++) {
+        double x = objective->value(a->visits[i], a->result.batch, a->result.devices);
+        double y = objective->value(b->visits[i], b->result.batch, b->result.devices);
+        if (isfinite(x) && isfinite(y))
+            logs[pairs++] = log(y / x);
+    }
+    struct dt_ratio ratio = dt_stats_ratio(logs, pairs, 0.95);
+    return !(ratio.interval.low > 1);
+}
+
+/* The winner of a shoot-out: the least ratio, and among those it ties with the simplest. */
+static int choose(struct dt_session *session, struct dt_entrant entrants[], int n, int rounds)
+{
+    int best = -1, chosen;
+    for (int i = 1; i < n; i++)
+        if (entrants[i].ratio.pairs > 0 &&
+            (best < 0 || entrants[i].ratio.ratio < entrants[best].ratio.ratio))
+            best = i;
+    chosen = best;
+    session->tie_count = 0;
+    for (int i = 1; i < n && best >= 0; i++) {
+        if (i == best || entrants[i].ratio.pairs == 0 ||
+            !tied(session, &entrants[best], &entrants[i], rounds))
+            continue;
+        if (simpler(session, &entrants[i].result, &entrants[chosen].result))
+            chosen = i;
+    }
+    for (int i = 1; i < n && best >= 0; i++)
+        if (i != chosen && entrants[i].ratio.pairs > 0 &&
+            (i == best || tied(session, &entrants[best], &entrants[i], rounds)))
+            session->ties[session->tie_count++] = entrants[i].point;
+    return chosen;
+}
+
+/* A plan that failed its trial is not worth a place. */
+static bool runs(const struct dt_session *session, const struct dt_point *point)
+{
+    for (int i = 0; i < session->count; i++)
+        if (dt_point_equal(session->target->space, &session->trials[i].point, point))
+            return session->trials[i].outcome == DT_TRIAL_OK;
+    return false;
+}
+
+/* Picks one challenger of the default among the top candidates; false when there is none. */
+static dt_status shootout(struct dt_session *session, struct dt_point *challenger, bool *found)
+{
+    const struct dt_result *top[CANDIDATES];
+    int n = top_candidates(session, top, CANDIDATES), rounds = 0;
+    *found = n > 0;
+    if (n > 0)
+        *challenger = top[0]->point;
+    if (n < 2)
+        return DT_OK;
+    struct dt_entrant entrants[CANDIDATES + 1];
+    const struct dt_point *anchor =
+        runs(session, &session->target->fallback) ? &session->target->fallback : &top[0]->point;
+    entrants[0] = (struct dt_entrant){.role = "default", .point = *anchor};
+    for (int i = 0; i < n; i++)
+        entrants[i + 1] = (struct dt_entrant){.role = "candidate", .point = top[i]->point};
+    int64_t all = session->deadline_ns - session->began_ns;
+    struct dt_compare how = {.deadline_ns =
+                                 session->began_ns + (int64_t)(SHOOTOUT_SHARE * (double)all),
+                             .looks = 1,
+                             .seed = (uint64_t)session->options->seed,
+                             .progress = dt_progress_round,
+                             .context = &session->progress};
+    dt_status status = dt_compare_run(&session->rig, entrants, n + 1, &how, &rounds);
+    int chosen = status == DT_OK ? choose(session, entrants, n + 1, rounds) : -1;
+    if (chosen > 0)
+        *challenger = entrants[chosen].point;
+    for (int i = 0; i <= n; i++)
+        dt_entrant_fini(&entrants[i]);
+    return status;
+}
+
+static void enter(struct dt_session *session, const char *role, const struct dt_point *point,
+                  bool decisive)
+{
+    for (int i = 0; i < session->entrant_count; i++)
+        if (dt_point_equal(session->target->space, &session->entrants[i].point, point))
+            return;
+    session->entrants[session->entrant_count++] =
+        (struct dt_entrant){.role = role, .point = *point, .decisive = decisive};
+}
+
+static int fastest_eligible(const struct dt_session *session)
+{
+    int best = -1;
+    for (int i = 0; i < session->entrant_count; i++) {
+        const struct dt_result *result = &session->entrants[i].result;
+        if (!session->entrants[i].out && dt_session_eligible(session, result) &&
+            (best < 0 ||
+             value_of(session, result) < value_of(session, &session->entrants[best].result)))
+            best = i;
+    }
+    return best;
+}
+
+static void decide(struct dt_session *session, bool challenged)
+{
+    const struct dt_entrant *fallback = &session->entrants[0], *challenger = &session->entrants[1];
+    bool stands =
+        dt_point_equal(session->target->space, &fallback->point, &session->target->fallback);
+    session->verdict = DT_VERDICT_PROVISIONAL;
+    session->best = -1;
+    if (session->rounds < dt_look_samples[0])
+        return;
+    if (!stands || fallback->out || !dt_session_eligible(session, &fallback->result)) {
+        session->best = fastest_eligible(session);
+        session->verdict = session->best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
+        session->limit_broken = session->best < 0;
+    } else if (challenged && !challenger->out &&
+               dt_session_eligible(session, &challenger->result) && dt_entrant_faster(challenger)) {
+        session->best = 1;
+        session->verdict = DT_VERDICT_FASTER;
+    } else {
+        session->best = 0;
+        session->verdict = challenged && !challenger->out && !dt_entrant_slower(challenger)
+                               ? DT_VERDICT_TIE
+                               : DT_VERDICT_DEFAULT;
+    }
+}
+
+dt_status dt_finals_run(struct dt_session *session)
+{
+    struct dt_point challenger;
+    bool challenged = false;
+    DT_TRY(shootout(session, &challenger, &challenged));
+    if (runs(session, &session->target->fallback))
+        enter(session, "default", &session->target->fallback, false);
+    if (challenged)
+        enter(session, "candidate", &challenger, true);
+    if (runs(session, &session->target->baseline))
+        enter(session, "baseline", &session->target->baseline, false);
+    if (session->has_against && runs(session, &session->against))
+        enter(session, "against", &session->against, false);
+    struct dt_compare how = {.deadline_ns = session->deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
+                             .looks = DT_LOOKS,
+                             .seed = (uint64_t)session->options->seed + 1,
+                             .progress = dt_progress_round,
+                             .context = &session->progress};
+    dt_status status = dt_compare_run(&session->rig, session->entrants, session->entrant_count,
+                                      &how, &session->rounds);
+    if (status == DT_OK || status == DT_EINTR)
+        decide(session, challenged);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* finals - from trials to a verdict: the shoot-out of the top candidates, then the final comparison */
+#ifndef DT_TUNER_SESSION_FINALS_H
+#define DT_TUNER_SESSION_FINALS_H
+
+#include "tuner/session/session.h"
+
+/* Sets entrants, rounds, best, ties and verdict of the session. */
+dt_status dt_finals_run(struct dt_session *session) DT_MUST_CHECK;
+
+/* The result is ok and keeps --max-latency. */
+bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* progress - one live line on a terminal, one line a trial elsewhere; on standard error, written only between runs */
+#ifndef DT_TUNER_SESSION_PROGRESS_H
+#define DT_TUNER_SESSION_PROGRESS_H
+
+#include "tuner/trial/result.h"
+
+struct dt_progress {
+    bool quiet, live; /* live: standard error is a terminal that understands \r */
+    int64_t began_ns, deadline_ns;
+    int done, failed;
+    double drawn; /* width of the line on the screen */
+    const struct dt_target *target;
+    const struct dt_result *best, *fallback; /* may be NULL */
+};
+
+void dt_progress_init(struct dt_progress *progress, const struct dt_target *target, bool quiet,
+                      int64_t deadline_ns);
+void dt_progress_now(struct dt_progress *progress, const struct dt_point *point,
+                     const char *stage); /* what is running */
+void dt_progress_trial(struct dt_progress *progress,
+                       const struct dt_result *result);        /* what ended */
+void dt_progress_round(void *progress, int round, int rounds); /* the comparison */
+void dt_progress_note(struct dt_progress *progress, const char *format, ...)
+    DT_FORMAT(2, 3);                                /* a line of its own */
+void dt_progress_end(struct dt_progress *progress); /* clears the line */
+
+#endif

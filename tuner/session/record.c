@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/record.h"
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "db/store.h"
+
+#include <math.h>
+#include <string.h>
+
+static json_t *nanoseconds(double seconds)
+{
+    return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
+}
+
+static json_t *result_or_null(const struct dt_result *result, const struct dt_target *target)
+{
+    return result != NULL ? dt_result_json(result, target) : json_null();
+}
+
+/* [low, high] of the default's value over the entrant's: above 1 is a gain; null without a comparison. */
+static json_t *gain_json(const struct dt_entrant *entrant)
+{
+    if (entrant == NULL || entrant->ratio.pairs == 0)
+        return json_null();
+    return json_pack("{s:f, s:[f,f], s:i}", "ratio", 1 / entrant->ratio.ratio, "interval",
+                     1 / entrant->ratio.interval.high, 1 / entrant->ratio.interval.low, "pairs",
+                     entrant->ratio.pairs);
+}
+
+static json_t *trial_json(const struct dt_result *result, const struct dt_target *target)
+{
+    json_t *object = dt_result_json(result, target);
+    json_object_del(object, "phases");
+    return object;
+}
+
+static json_t *ties_json(const struct dt_session *session)
+{
+    json_t *ties = json_array();
+    for (int i = 0; i < session->tie_count; i++)
+        json_array_append_new(ties, dt_point_json(session->target->space, &session->ties[i]));
+    return ties;
+}
+
+json_t *dt_record_session(const struct dt_session *session)
+{
+    const struct dt_target *target = session->target;
+    json_t *trials = json_array();
+    for (int i = 0; i < session->count; i++)
+        json_array_append_new(trials, trial_json(&session->trials[i], target));
+    const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
+    json_t *object = json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:s, s:o, s:f, s:s, s:s}", "title",
+        target->title, "objective", target->objective->name, "best",
+        result_or_null(dt_session_best(session), target), "default",
+        result_or_null(dt_session_role(session, "default"), target), "baseline",
+        result_or_null(dt_session_role(session, "baseline"), target), "against",
+        result_or_null(session->has_against ? dt_session_role(session, "against") : NULL, target),
+        "gain", gain_json(best), "ties", ties_json(session), "rounds", session->rounds, "search",
+        session->search, "search_reason", session->why, "trials", trials, "elapsed_seconds",
+        session->elapsed_seconds, "verdict", dt_verdict_text(session->verdict), "journal",
+        session->journal != NULL ? dt_journal_id(session->journal) : "");
+    return object;
+}
+
+/* Figures of one plan in integers (times in ns), as they are stored. */
+static json_t *figures(const struct dt_result *result, const struct dt_target *target)
+{
+    if (result == NULL || result->n == 0)
+        return json_null();
+    return json_pack("{s:o, s:o, s:[o,o], s:o, s:I, s:i, s:i}", "plan",
+                     dt_point_json(target->space, &result->point), "median_ns",
+                     nanoseconds(result->summary.median), "interval_ns",
+                     nanoseconds(result->summary.interval.low),
+                     nanoseconds(result->summary.interval.high), "cold_ns",
+                     nanoseconds(result->cold_seconds), "peak_bytes",
+                     (json_int_t)result->peak_bytes, "samples", result->n, "batch", result->batch);
+}
+
+static json_t *fingerprint(const struct dt_session *session)
+{
+    json_t *soft = json_pack("{s:s, s:s, s:s}", "dittune", DT_VERSION, "hwloc",
+                             dt_host_hwloc_version(), "method", "1");
+    json_t *info = json_pack("{s:s, s:I}", "host", dt_host_name(), "t_wall_ns",
+                             (json_int_t)dt_clock_wall_ns());
+    return json_pack("{s:O, s:o, s:o}", "hard", session->target->hard, "soft", soft, "info", info);
+}
+
+json_t *dt_record_entry(const struct dt_session *session)
+{
+    const struct dt_target *target = session->target;
+    const struct dt_result *best = dt_session_best(session);
+    if (best == NULL)
+        return NULL;
+    const struct dt_entrant *entrant =
+        session->best >= 0 ? &session->entrants[session->best] : NULL;
+    return json_pack(
+        "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "key", target->key, "fingerprint",
+        fingerprint(session), "plan", dt_point_json(target->space, &best->point), "verdict",
+        dt_verdict_text(session->verdict), "provisional",
+        session->verdict == DT_VERDICT_PROVISIONAL, "figures", figures(best, target), "default",
+        figures(dt_session_role(session, "default"), target), "baseline",
+        figures(dt_session_role(session, "baseline"), target), "gain", gain_json(entrant),
+        "journal", session->journal != NULL ? dt_journal_id(session->journal) : "");
+}
+
+dt_status dt_record_begin(struct dt_session *session, const char *directory)
+{
+    DT_TRY(dt_store_check(directory));
+    DT_TRY(dt_journal_open(directory, &session->journal));
+    json_t *record = json_pack("{s:O, s:o, s:s, s:I, s:I}", "key", session->target->key,
+                               "fingerprint", fingerprint(session), "title", session->target->title,
+                               "budget_ns", (json_int_t)(session->deadline_ns - session->began_ns),
+                               "seed", (json_int_t)session->options->seed);
+    dt_status status = dt_journal_add(session->journal, "session", record);
+    json_decref(record);
+    return status;
+}
+
+static json_t *rounds_json(const struct dt_session *session)
+{
+    json_t *entrants = json_array();
+    for (int i = 0; i < session->entrant_count; i++) {
+        const struct dt_entrant *entrant = &session->entrants[i];
+        json_t *visits = json_array();
+        for (int k = 0; k < session->rounds; k++)
+            json_array_append_new(visits, nanoseconds(entrant->visits[k]));
+        json_array_append_new(
+            entrants, json_pack("{s:s, s:o, s:s, s:o}", "role", entrant->role, "plan",
+                                dt_point_json(session->target->space, &entrant->point), "outcome",
+                                dt_outcome_text(entrant->result.outcome), "visits_ns", visits));
+    }
+    return json_pack("{s:o, s:s}", "entrants", entrants, "verdict",
+                     dt_verdict_text(session->verdict));
+}
+
+dt_status dt_record_end(struct dt_session *session, const char *directory)
+{
+    json_t *final = rounds_json(session), *entry = dt_record_entry(session);
+    dt_status status = dt_journal_add(session->journal, "final", final);
+    if (status == DT_OK && entry != NULL)
+        status = dt_journal_add(session->journal, "best", entry);
+    if (entry != NULL) {
+        dt_status stored = dt_store_put(directory, entry);
+        status = status == DT_OK ? stored : status;
+    }
+    json_decref(final);
+    json_decref(entry);
+    return status;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/report.h"
+
+#include <math.h>
+#include <string.h>
+
+void dt_report_time(double seconds, struct dt_text *out)
+{
+    if (!isfinite(seconds))
+        dt_text_add(out, "-");
+    else if (seconds >= 1)
+        dt_text_add(out, "%.4g s", seconds);
+    else if (seconds >= 1e-3)
+        dt_text_add(out, "%.4g ms", seconds * 1e3);
+    else
+        dt_text_add(out, "%.4g us", seconds * 1e6);
+}
+
+void dt_report_bytes(int64_t bytes, struct dt_text *out)
+{
+    if (bytes >= 1LL << 30)
+        dt_text_add(out, "%.2f GiB", (double)bytes / (1LL << 30));
+    else
+        dt_text_add(out, "%.0f MiB", (double)bytes / (1 << 20));
+}
+
+static void pad(struct dt_text *line, size_t width)
+{
+    do
+        dt_text_add(line, " ");
+    while (line->size < width && !line->failed);
+}
+
+/* "role  step  [interval]  objective  vs default  cold  memory  plan" */
+static void add_row(const char *role, const struct dt_result *result,
+                    const struct dt_entrant *entrant, const struct dt_target *target,
+                    struct dt_text *out)
+{
+    struct dt_text line = {0};
+    const struct dt_interval *interval = &result->summary.interval;
+    dt_text_add(&line, "%s", role);
+    pad(&line, 10);
+    dt_report_time(result->summary.median, &line);
+    pad(&line, 21);
+    dt_text_add(&line, "[%.4g, %.4g]", interval->low * 1e3, interval->high * 1e3);
+    pad(&line, 39);
+    if (target->objective->one_batch == 0)
+        dt_text_add(&line, "%.4g",
+                    target->objective->shown(result->summary.median, result->batch, result->devices,
+                                             target->sampler_steps));
+    if (target->objective->one_batch == 0)
+        pad(&line, 53);
+    size_t base = target->objective->one_batch == 0 ? 53 : 39;
+    if (entrant != NULL && entrant->ratio.pairs > 0)
+        dt_text_add(&line, "%.3fx [%.3f, %.3f]", 1 / entrant->ratio.ratio,
+                    1 / entrant->ratio.interval.high, 1 / entrant->ratio.interval.low);
+    pad(&line, base + 24);
+    dt_report_time(result->cold_seconds, &line);
+    pad(&line, base + 34);
+    dt_report_bytes(result->peak_bytes, &line);
+    pad(&line, base + 44);
+    dt_point_short(target->space, &result->point, &line);
+    dt_text_add(out, "%s\n", dt_text_at(&line));
+    dt_text_fini(&line);
+}
+
+static void add_header(const struct dt_target *target, struct dt_text *out)
+{
+    const struct dt_objective *objective = target->objective;
+    dt_text_add(out, "%-10s%-11s%-18s", "", "step", "95 % interval, ms");
+    if (objective->one_batch == 0)
+        dt_text_add(out, "%-14s", objective->unit);
+    dt_text_add(out, "%-24s%-10s%-10s%s\n", "speed against default", "cold", "memory", "plan");
+}
+
+static void add_known(const struct dt_session *session, const char *role, struct dt_text *out)
+{
+    const struct dt_result *result = dt_session_role(session, role);
+    if (result == NULL)
+        return;
+    if (result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW)
+        dt_text_add(out, "%-10s%s: %s\n", role, dt_outcome_text(result->outcome), result->cause);
+    else
+        add_row(role, result, dt_session_entrant(session, role), session->target, out);
+}
+
+static void add_sureness(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
+    const struct dt_entrant *candidate = session->entrant_count > 1 ? &session->entrants[1] : NULL;
+    switch (session->verdict) {
+    case DT_VERDICT_FASTER:
+        dt_text_add(out,
+                    "How sure: %d interleaved pairs in fresh processes say the best plan is %.3f "
+                    "to %.3f times as fast as "
+                    "the default.",
+                    best->ratio.pairs, 1 / best->ratio.interval.high, 1 / best->ratio.interval.low);
+        break;
+    case DT_VERDICT_TIE:
+        dt_text_add(out,
+                    "How sure: a tie. The best candidate ran %.3f to %.3f times as fast as the "
+                    "default in %d interleaved "
+                    "pairs, which includes 1: the default stays.",
+                    1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
+                    candidate->ratio.pairs);
+        break;
+    case DT_VERDICT_DEFAULT:
+        dt_text_add(
+            out, "How sure: none of the %d plans tried beat the default in the final comparison.",
+            session->count);
+        break;
+    case DT_VERDICT_UNOPPOSED:
+        dt_text_add(out, "How sure: the default plan failed or breaks the limit; the fastest of "
+                         "the others is kept.");
+        break;
+    default:
+        dt_text_add(out, "How sure: not yet. There was no final comparison, so the default plan is "
+                         "kept as provisional.");
+        break;
+    }
+    dt_text_add(out, "\n");
+}
+
+static void add_ties(const struct dt_session *session, struct dt_text *out)
+{
+    for (int i = 0; i < session->tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
+        dt_text_add(out, "Not told apart from the best in the shoot-out: ");
+        dt_point_short(session->target->space, &session->ties[i], out);
+        dt_text_add(out, "\n");
+    }
+}
+
+void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(session);
+    int failed = 0;
+    for (int i = 0; i < session->count; i++)
+        failed += session->trials[i].outcome != DT_TRIAL_OK &&
+                  session->trials[i].outcome != DT_TRIAL_SLOW;
+    dt_text_add(out, "\n%s; objective: %s\n%d of %lld plans tried, %d failed, %.1f s\n\n",
+                session->target->title, session->target->objective->doc, session->count,
+                (long long)dt_space_count(session->target->space), failed,
+                session->elapsed_seconds);
+    add_header(session->target, out);
+    if (best != NULL)
+        add_row("best", best, session->best >= 0 ? &session->entrants[session->best] : NULL,
+                session->target, out);
+    add_known(session, "default", out);
+    add_known(session, "baseline", out);
+    if (session->has_against)
+        add_known(session, "against", out);
+    dt_text_add(out, "\n");
+    add_sureness(session, out);
+    add_ties(session, out);
+    if (best != NULL)
+        dt_report_cold(best, dt_session_role(session, "baseline"), session->target, out);
+    if (best != NULL && lookup != NULL)
+        dt_text_add(out, "Stored. Look it up: %s\n", lookup);
+}
+
+static double block_median(const struct dt_result *result)
+{
+    json_t *blocks = result != NULL ? json_object_get(result->phases, "blocks") : NULL;
+    double median = NAN;
+    int64_t most = 0;
+    for (size_t i = 0; i < json_array_size(blocks); i++) {
+        json_t *block = json_array_get(blocks, i);
+        int64_t count = json_integer_value(json_object_get(block, "count"));
+        if (count > most) {
+            most = count;
+            median = (double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9;
+        }
+    }
+    return median;
+}
+
+bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
+                    const struct dt_target *target, struct dt_text *out)
+{
+    double blocks = block_median(plan), before = block_median(one);
+    if (plan == NULL || one == NULL || dt_point_equal(target->space, &plan->point, &one->point))
+        return false;
+    if (!(blocks < before) || !(plan->cold_seconds > one->cold_seconds))
+        return false;
+    dt_text_add(out, "Cold against warm: the blocks got faster (");
+    dt_report_time(before, out);
+    dt_text_add(out, " -> ");
+    dt_report_time(blocks, out);
+    dt_text_add(out, " each) while the cold run got slower (");
+    dt_report_time(one->cold_seconds, out);
+    dt_text_add(out, " -> ");
+    dt_report_time(plan->cold_seconds, out);
+    dt_text_add(out, "): the first step pays once for connections, buffers and first use of every "
+                     "shape, and more ranks "
+                     "pay more of it; a timing without warm-up would call this plan slower.\n");
+    return true;
+}
+
+static void add_phases(const struct dt_result *result, struct dt_text *out)
+{
+    json_t *kinds = json_object_get(result->phases, "kinds"),
+           *blocks = json_object_get(result->phases, "blocks");
+    int64_t steps = json_integer_value(json_object_get(result->phases, "steps"));
+    double whole = (double)json_integer_value(json_object_get(result->phases, "step_ns"));
+    if (steps <= 0 || whole <= 0)
+        return;
+    dt_text_add(out, "phases of a step (rank that was last most often):\n");
+    for (size_t i = 0; i < json_array_size(kinds); i++) {
+        json_t *kind = json_array_get(kinds, i);
+        double ns = (double)json_integer_value(json_object_get(kind, "ns"));
+        dt_text_add(out, "  %-10s %5.1f %%  ", json_string_value(json_object_get(kind, "name")),
+                    100 * ns / whole);
+        dt_report_time(ns * 1e-9 / (double)steps, out);
+        double flight = (double)json_integer_value(json_object_get(kind, "in_flight_ns"));
+        if (flight > 0)
+            dt_text_add(out, "  (%.3g MB sent, %.0f %% of the time in flight exposed)",
+                        (double)json_integer_value(json_object_get(kind, "bytes")) * 1e-6 /
+                            (double)steps,
+                        100 * ns / flight);
+        dt_text_add(out, "\n");
+    }
+    for (size_t i = 0; i < json_array_size(blocks); i++) {
+        json_t *block = json_array_get(blocks, i);
+        dt_text_add(out, "  %-10s %lld a step, ", json_string_value(json_object_get(block, "name")),
+                    (long long)(json_integer_value(json_object_get(block, "count")) / steps));
+        dt_report_time((double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9, out);
+        dt_text_add(out, " each\n");
+    }
+}
+
+static void add_warnings(const struct dt_result *result, struct dt_text *out)
+{
+    const struct dt_series *series = &result->summary.series;
+    if (!result->steady)
+        dt_text_add(out, "warning: no steady state was reached in %d steps\n", result->steps);
+    if (series->drifting || series->stepped)
+        dt_text_add(out, "warning: the samples %s: the machine was not quiet\n",
+                    series->drifting ? "drift" : "step");
+    if (series->bimodal)
+        dt_text_add(out, "warning: the samples have two modes\n");
+    if (result->summary.unreliable)
+        dt_text_add(
+            out,
+            "warning: neighbouring samples depend on each other: the interval is too narrow\n");
+    if (series->outliers_severe > 0)
+        dt_text_add(out, "note: %d severe outliers among %d samples (kept)\n",
+                    series->outliers_severe, result->n);
+}
+
+void dt_report_result(const struct dt_result *result, const struct dt_target *target,
+                      struct dt_text *out)
+{
+    const struct dt_summary *summary = &result->summary;
+    dt_text_add(out, "plan        ");
+    dt_point_text(target->space, &result->point, out);
+    dt_text_add(out, "%s\ncold step   ",
+                dt_target_oversubscribed(target, &result->point) ? "  (oversubscribed)" : "");
+    dt_report_time(result->cold_seconds, out);
+    dt_text_add(out, "\nwarm step   ");
+    dt_report_time(summary->median, out);
+    dt_text_add(out, ", %.1f %% interval [%.4g, %.4g] ms, %d samples after %d warm-up steps\n",
+                100 * summary->level, summary->interval.low * 1e3, summary->interval.high * 1e3,
+                result->n, result->start);
+    dt_text_add(out, "ranks       ");
+    for (int r = 0; r < result->ranks; r++) {
+        dt_text_add(out, r > 0 ? ", " : "");
+        dt_report_time(result->rank_seconds[r], out);
+        dt_text_add(out, " (last %d)", result->last[r]);
+    }
+    dt_text_add(out, "; skew ");
+    dt_report_time(result->skew_seconds, out);
+    dt_text_add(out, "\nmemory      ");
+    dt_report_bytes(result->peak_bytes, out);
+    dt_text_add(out, " on the largest rank\nspeed       %.4g samples/s",
+                result->batch / summary->median);
+    if (target->image_flops > 0)
+        dt_text_add(out, ", %.4g GFLOP/s",
+                    target->image_flops * result->batch / summary->median * 1e-9);
+    if (target->image_flops > 0 && result->flop_peak > 0)
+        dt_text_add(out, ", %.0f %% of the GEMM peak",
+                    100 * target->image_flops * result->batch / summary->median /
+                        result->flop_peak);
+    if (isfinite(result->verified_error))
+        dt_text_add(out, "\nverified    differs from the 1-rank plan by %.2g\n",
+                    result->verified_error);
+    else
+        dt_text_add(out, "\nverified    no: the worker gave nothing to compare\n");
+    add_phases(result, out);
+    add_warnings(result, out);
+}

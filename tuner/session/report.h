@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* report - what people read: tables to paste, one sentence on how sure it is */
+#ifndef DT_TUNER_SESSION_REPORT_H
+#define DT_TUNER_SESSION_REPORT_H
+
+#include "tuner/session/session.h"
+
+void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out);
+void dt_report_result(const struct dt_result *result, const struct dt_target *target,
+                      struct dt_text *out);
+
+/* The sentence about a cold run: when the blocks of `plan` got faster than those of `one` while its first step got
+ * slower, says so and why; adds nothing otherwise. Both may be NULL. */
+bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
+                    const struct dt_target *target, struct dt_text *out);
+
+/* "83.1 ms", "1.25 s", "640 us"; "1.3 GiB" */
+void dt_report_time(double seconds, struct dt_text *out);
+void dt_report_bytes(int64_t bytes, struct dt_text *out);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* session - finding the best plan of one target within a deadline
+ *
+ *     reference -> default, baseline, --against -> search -> shoot-out of the top three -> final comparison
+ *
+ * The default plan goes first, so that a session that is cut short never stores anything slower. The final
+ * comparison runs in fresh processes, and every figure that is published comes from it.
+ */
+#ifndef DT_TUNER_SESSION_SESSION_H
+#define DT_TUNER_SESSION_SESSION_H
+
+#include "db/journal.h"
+#include "search/search.h"
+#include "tuner/session/progress.h"
+#include "tuner/trial/compare.h"
+
+enum dt_verdict {
+    DT_VERDICT_NONE,   /* nothing was measured */
+    DT_VERDICT_FASTER, /* best beats the default: the interval says so */
+    DT_VERDICT_TIE, /* a candidate looked better, the interval does not say so: the default stays */
+    DT_VERDICT_DEFAULT,     /* no candidate looked better than the default */
+    DT_VERDICT_PROVISIONAL, /* no final comparison */
+    DT_VERDICT_UNOPPOSED /* the default failed or breaks --max-latency: best is the fastest that does not */
+};
+const char *dt_verdict_text(enum dt_verdict verdict);
+
+struct dt_session {
+    const struct dt_options *options;
+    const struct dt_target *target;
+    struct dt_rig rig;
+    struct dt_progress progress;
+    struct dt_journal *journal; /* NULL: none */
+    int64_t began_ns, deadline_ns, search_deadline_ns;
+    struct dt_point against;
+    bool has_against;
+    struct dt_result *trials; /* owned */
+    int count, room;
+    int first_cost_ms;
+    char search[32], why[160];               /* the strategy, and why it was chosen */
+    struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison */
+    int entrant_count, rounds;
+    int best;                /* of entrants; -1: none */
+    struct dt_point ties[3]; /* candidates that the shoot-out could not tell from the best */
+    int tie_count;
+    enum dt_verdict verdict;
+    bool limit_broken; /* no plan keeps --max-latency */
+    double elapsed_seconds;
+};
+
+/* Runs it. The session is initialised with options, target, journal and deadline_ns. DT_OK (also with failures of
+ * plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan keeps the limits), DT_EINTR; *session tells what is known. */
+dt_status dt_session_run(struct dt_session *session) DT_MUST_CHECK;
+void dt_session_fini(struct dt_session *session);
+
+/* Results to publish: from the final comparison, or, without one, from the trials; NULL when there is none. */
+const struct dt_result *dt_session_best(const struct dt_session *session);
+const struct dt_result *dt_session_role(const struct dt_session *session, const char *role);
+const struct dt_entrant *dt_session_entrant(const struct dt_session *session, const char *role);
+
+#endif
