@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/print.h"
+#include "tuner/trial/target.h"
+
+static dt_status explain(const struct dt_options *options, const struct dt_target *target,
+                         const char *plan)
+{
+    int64_t values[DT_AXES_MAX];
+    struct dt_explanation explanation = {0};
+    DT_TRY(dt_space_parse(target->space, plan, values));
+    DT_TRY(dt_space_explain(target->space, values, &explanation));
+    bool feasible = json_is_true(json_object_get(explanation.json, "feasible"));
+    dt_status status = DT_OK;
+    if (options->json) {
+        status = dt_print_json(json_incref(explanation.json));
+    } else {
+        struct dt_text text = {0};
+        dt_text_add(&text, "%s", dt_text_at(&explanation.text));
+        status = dt_print_text(&text);
+    }
+    dt_explanation_fini(&explanation);
+    if (status < 0 || feasible)
+        return status;
+    return dt_fail(DT_EINFEASIBLE, "the plan '%s' is not legal", plan);
+}
+
+dt_status dt_command_explain(const struct dt_options *options)
+{
+    struct dt_text plan = {0};
+    struct dt_target *target = NULL;
+    for (int i = 0; i < options->rest_count; i++)
+        dt_text_add(&plan, "%s%s", i > 0 ? " " : "", options->rest[i]);
+    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
+                                  .for_run = true,
+                                  .plan = dt_text_at(&plan)};
+    dt_status status = dt_target_new(options, &opts, &target);
+    if (status == DT_OK)
+        status = explain(options, target, dt_text_at(&plan));
+    dt_target_free(target);
+    dt_text_fini(&plan);
+    return status;
+}

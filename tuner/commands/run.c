@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* One plan, measured like a trial, with its phases and the 1-rank plan beside it (which also is the reference its
+ * output is compared with). A sweep does it for each batch. */
+#include "base/clock.h"
+#include "tuner/print.h"
+#include "tuner/session/report.h"
+#include "tuner/trial/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define RUN_SECONDS 1800
+
+/* A trial's outcome as the program's. */
+static dt_status outcome_status(const struct dt_result *result)
+{
+    switch (result->outcome) {
+    case DT_TRIAL_OK:
+        return DT_OK;
+    case DT_TRIAL_INFEASIBLE:
+        return dt_fail(DT_EUSAGE, "%s", result->cause);
+    case DT_TRIAL_MEMORY:
+        return dt_fail(DT_EINFEASIBLE, "%s", result->cause);
+    default:
+        return dt_fail(DT_FAILED, "the plan failed (%s): %s", dt_outcome_text(result->outcome),
+                       result->cause);
+    }
+}
+
+static dt_status measure_both(struct dt_rig *rig, const struct dt_point *point,
+                              const struct dt_options *options, struct dt_result *result,
+                              struct dt_result *one)
+{
+    struct dt_measure how = {.deadline_ns = dt_clock_ns() + RUN_SECONDS * DT_NS_PER_SECOND,
+                             .half_width = 0.005,
+                             .hopeless = INFINITY,
+                             .good_enough = INFINITY,
+                             .peak = true,
+                             .output = options->output};
+    DT_TRY(dt_measure_plan(rig, point, &how, result));
+    struct dt_point base = rig->target->baseline;
+    int batch = dt_space_role(rig->target->space, DT_ROLE_BATCH);
+    if (batch >= 0)
+        base.index[batch] = point->index[batch];
+    if (result->outcome != DT_TRIAL_OK || dt_point_equal(rig->target->space, &base, point) ||
+        !dt_space_feasible(rig->target->space, &base))
+        return DT_OK;
+    how.half_width = 0.05;
+    how.peak = false;
+    how.output = NULL;
+    dt_rig_fresh(rig, DT_NS_PER_SECOND);
+    return dt_measure_plan(rig, &base, &how, one);
+}
+
+static json_t *run_json(const struct dt_result *result, const struct dt_result *one,
+                        const struct dt_target *target)
+{
+    json_t *object = dt_result_json(result, target);
+    struct dt_text cold = {0};
+    json_object_set_new(object, "title", json_string(target->title));
+    json_object_set_new(object, "baseline", one->n > 0 ? dt_result_json(one, target) : json_null());
+    json_object_set_new(object, "speedup",
+                        one->n > 0 ? json_real(one->summary.median / result->summary.median)
+                                   : json_null());
+    bool said = dt_report_cold(result, one->n > 0 ? one : NULL, target, &cold);
+    json_object_set_new(object, "cold_note", said ? json_string(dt_text_at(&cold)) : json_null());
+    dt_text_fini(&cold);
+    return object;
+}
+
+static void add_text(const struct dt_result *result, const struct dt_result *one,
+                     const struct dt_target *target, struct dt_text *out)
+{
+    dt_report_result(result, target, out);
+    if (one->n == 0)
+        return;
+    dt_text_add(out, "1 rank      ");
+    dt_report_time(one->summary.median, out);
+    dt_text_add(out, " warm, ");
+    dt_report_time(one->cold_seconds, out);
+    dt_text_add(out, " cold: this plan is %.3f times as fast\n",
+                one->summary.median / result->summary.median);
+    dt_report_cold(result, one, target, out);
+}
+
+/* Measures the plan at one batch (0: the plan's own) and appends to json or text. */
+static dt_status run_one(const struct dt_options *options, int batch, json_t *list,
+                         struct dt_text *text)
+{
+    const char *plan = options->plan != NULL ? options->plan : "";
+    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
+                                  .for_run = true,
+                                  .plan = plan,
+                                  .batch = batch};
+    struct dt_target *target = NULL;
+    struct dt_point point;
+    struct dt_result result = {0}, one = {0};
+    struct dt_rig rig;
+    struct dt_text full = {0};
+    DT_TRY(dt_target_new(options, &opts, &target));
+    dt_text_add(&full, batch > 0 ? "%s batch=%d" : "%s", plan, batch);
+    dt_status status = dt_target_check(target);
+    if (status == DT_OK)
+        status = dt_target_plan(target, dt_text_at(&full), &point);
+    dt_rig_init(&rig, target, (uint64_t)options->seed);
+    if (status == DT_OK && dt_target_oversubscribed(target, &point))
+        fprintf(stderr,
+                "dittune: warning: %d ranks on %d cores: oversubscribed, the times mean little\n",
+                dt_target_ranks(target, &point), target->cores);
+    if (status == DT_OK)
+        status = measure_both(&rig, &point, options, &result, &one);
+    if (status == DT_OK)
+        status = outcome_status(&result);
+    if (status == DT_OK && options->json)
+        json_array_append_new(list, run_json(&result, &one, target));
+    else if (status == DT_OK)
+        add_text(&result, &one, target, text);
+    dt_rig_fini(&rig, 10 * DT_NS_PER_SECOND);
+    dt_result_fini(&result);
+    dt_result_fini(&one);
+    dt_text_fini(&full);
+    dt_target_free(target);
+    return status;
+}
+
+static void add_curve(const json_t *list, struct dt_text *text)
+{
+    dt_text_add(text, "%8s %12s %14s %14s\n", "batch", "step, ms", "samples/s", "GFLOP/s");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *row = json_array_get(list, i);
+        dt_text_add(text, "%8lld %12.4g %14.4g %14.4g\n",
+                    (long long)json_integer_value(json_object_get(row, "batch")),
+                    json_number_value(json_object_get(row, "median_seconds")) * 1e3,
+                    json_number_value(json_object_get(row, "samples_per_second")),
+                    json_number_value(json_object_get(row, "flop_rate")) * 1e-9);
+    }
+}
+
+static dt_status sweep(const struct dt_options *options)
+{
+    struct dt_options quiet = *options;
+    struct dt_text text = {0};
+    json_t *list = json_array();
+    dt_status status = DT_OK;
+    quiet.json = true;
+    for (int i = 0; i < options->sweep.count && status == DT_OK; i++)
+        status = run_one(&quiet, options->sweep.values[i], list, NULL);
+    if (options->json)
+        status = status < 0 ? status : dt_print_json(json_pack("{s:O}", "sweep", list));
+    else
+        add_curve(list, &text);
+    dt_status printed = dt_print_text(&text);
+    json_decref(list);
+    return status < 0 ? status : printed;
+}
+
+dt_status dt_command_run(const struct dt_options *options)
+{
+    if (options->sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "'dittune run' takes one --size, not %d", options->sizes.count);
+    if (options->output != NULL && options->input == NULL)
+        return dt_fail(
+            DT_EUSAGE,
+            "--output needs --input: the output of one forward pass of that file is written");
+    if (options->sweep.count > 0 && options->input != NULL)
+        return dt_fail(DT_EUSAGE, "--sweep does not go with --input: the batch is the file's");
+    if (options->sweep.count > 0)
+        return sweep(options);
+    struct dt_text text = {0};
+    json_t *list = json_array();
+    dt_status status = run_one(options, 0, list, &text);
+    dt_status printed = dt_print_text(&text);
+    if (status == DT_OK && options->json)
+        printed = dt_print_json(json_incref(json_array_get(list, 0)));
+    json_decref(list);
+    return status < 0 ? status : printed;
+}

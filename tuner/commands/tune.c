@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "db/store.h"
+#include "tuner/print.h"
+#include "tuner/session/record.h"
+#include "tuner/session/report.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static void describe_lookup(const struct dt_options *options, int size, struct dt_text *out)
+{
+    dt_text_add(out, "dittune lookup");
+    if (options->worker != NULL)
+        dt_text_add(out, " --worker %s", options->worker);
+    else
+        dt_text_add(out, " --model %s", options->model);
+    if (size > 0)
+        dt_text_add(out, " --size %d", size);
+    if (options->devices > 0)
+        dt_text_add(out, " --devices %lld", (long long)options->devices);
+    for (int i = 0; i < options->batches.count; i++)
+        dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->batches.values[i]);
+    dt_text_add(out, " --objective %s", options->objective);
+    if (options->db != NULL)
+        dt_text_add(out, " --db %s", options->db);
+}
+
+static dt_status report(const struct dt_options *options, const struct dt_session *session,
+                        int size, json_t *list)
+{
+    struct dt_text text = {0}, lookup = {0};
+    if (options->json) {
+        json_array_append_new(list, dt_record_session(session));
+        return DT_OK;
+    }
+    describe_lookup(options, size, &lookup);
+    dt_report_session(session, dt_text_at(&lookup), &text);
+    dt_text_fini(&lookup);
+    return dt_print_text(&text);
+}
+
+/* Ctrl-C and a budget that ended keep what is known: the session is stored and shown whatever ended it. */
+static dt_status tune_target(const struct dt_options *options, const struct dt_target *target,
+                             int size, int64_t deadline_ns, json_t *list)
+{
+    const char *directory = options->db != NULL ? options->db : dt_store_default();
+    struct dt_session session = {.options = options,
+                                 .target = target,
+                                 .began_ns = dt_clock_ns(),
+                                 .deadline_ns = deadline_ns,
+                                 .best = -1};
+    dt_status status = dt_target_check(target);
+    if (status == DT_OK && options->against != NULL) {
+        session.has_against = true;
+        status = dt_target_plan(target, options->against, &session.against);
+    }
+    if (status == DT_OK)
+        status = dt_record_begin(&session, directory);
+    if (status < 0)
+        return status;
+    status = dt_session_run(&session);
+    char ended[1024];
+    snprintf(ended, sizeof ended, "%s", dt_message());
+    dt_status stored = dt_record_end(&session, directory);
+    if (stored < 0)
+        status = stored;
+    else if (status < 0)
+        status = dt_fail(status, "%s", ended);
+    dt_status printed = report(options, &session, size, list);
+    dt_journal_close(session.journal);
+    dt_session_fini(&session);
+    return status < 0 ? status : printed;
+}
+
+static void introduce(const struct dt_options *options, const struct dt_target *target)
+{
+    if (options->json || options->quiet)
+        return;
+    if (target->foreign)
+        printf("dittune %s tunes %s (%lld plans) on %d cores\n", DT_VERSION, target->title,
+               (long long)dt_space_count(target->space), target->cores);
+    else
+        printf("dittune %s tunes the built-in network %s (%lld plans) on %d cores; another: "
+               "--model NAME|FILE.json "
+               "--size PX\n",
+               DT_VERSION, target->title, (long long)dt_space_count(target->space), target->cores);
+    fflush(stdout);
+}
+
+static dt_status check_search(const char *name)
+{
+    bool known = strcmp(name, "auto") == 0;
+    struct dt_text list = {0};
+    dt_text_add(&list, "auto");
+    for (int i = 0; dt_strategies[i] != NULL; i++) {
+        known = known || strcmp(name, dt_strategies[i]->name) == 0;
+        dt_text_add(&list, ", %s", dt_strategies[i]->name);
+    }
+    dt_status status =
+        known ? DT_OK : dt_fail(DT_EUSAGE, "unknown search '%s': %s", name, dt_text_at(&list));
+    dt_text_fini(&list);
+    return status;
+}
+
+static dt_status check_options(const struct dt_options *options)
+{
+    const struct dt_objective *objective;
+    DT_TRY(dt_objective_find(options->objective, &objective));
+    if (objective->one_batch && options->batches.count > 1)
+        return dt_fail(
+            DT_EUSAGE,
+            "--objective %s compares plans of one batch, but --batch names %d; give one, or use "
+            "--objective throughput",
+            objective->name, options->batches.count);
+    return check_search(options->search);
+}
+
+static dt_status interrupted(void)
+{
+    bool term = dt_group_interrupted == SIGTERM;
+    return dt_fail(term ? DT_ETERM : DT_EINTR, "interrupted; what was known is stored");
+}
+
+dt_status dt_command_tune(const struct dt_options *options)
+{
+    int sizes = options->sizes.count > 0 ? options->sizes.count : 1;
+    int64_t end = dt_clock_ns() + options->budget_ns;
+    json_t *list = json_array();
+    DT_TRY(check_options(options));
+    dt_status worst = DT_OK;
+    for (int i = 0; i < sizes && worst != DT_EINTR; i++) {
+        int size = options->sizes.count > 0 ? options->sizes.values[i] : 0;
+        struct dt_target_opts opts = {.size = size};
+        struct dt_target *target = NULL;
+        int64_t now = dt_clock_ns(), share = (end - now) / (sizes - i);
+        dt_status status = dt_target_new(options, &opts, &target);
+        if (status == DT_OK) {
+            introduce(options, target);
+            status = tune_target(options, target, size, now + share, list);
+        }
+        dt_target_free(target);
+        worst = status < 0 && (worst == DT_OK || status == DT_EINTR) ? status : worst;
+        if (status < 0 && sizes > 1 && status != DT_EINTR)
+            fprintf(stderr, "dittune: --size %d: %s\n", size, dt_message());
+    }
+    dt_status printed = DT_OK;
+    if (options->json && sizes == 1 && json_array_size(list) == 1)
+        printed = dt_print_json(json_incref(json_array_get(list, 0)));
+    else if (options->json && json_array_size(list) > 0)
+        printed = dt_print_json(json_pack("{s:O}", "results", list));
+    json_decref(list);
+    if (worst == DT_EINTR)
+        return interrupted();
+    return worst < 0 ? worst : printed;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* dittune - the controller. Only this file chooses the exit code. */
+#include "tuner/options.h"
+#include "tuner/process/group.h"
+
+#include <gsl/gsl_errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void on_signal(int number)
+{
+    if (dt_group_interrupted != 0)
+        _exit(128 +
+              number); /* the second time; supervisors see the end of their pipe and clean up */
+    dt_group_interrupted = number;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static dt_status print_help(const struct dt_command *command, bool all)
+{
+    struct dt_text text = {0};
+    dt_options_help(all ? NULL : command, false, &text);
+    fputs(dt_text_at(&text), stdout);
+    dt_text_fini(&text);
+    return DT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct dt_options options;
+    const struct dt_command *command = NULL;
+    gsl_set_error_handler_off();
+    catch_signals();
+    if (argc == 2 && strcmp(argv[1], "--version") == 0)
+        return printf("dittune %s\n", DT_VERSION) > 0 ? 0 : 74;
+    bool all = argc < 2 || argv[1][0] == '-';
+    dt_status status = dt_options_parse(argc, argv, &options, &command);
+    if (status >= 0)
+        status = options.help ? print_help(command, all) : command->run(&options);
+    if (status < 0 && dt_message()[0] != '\0')
+        fprintf(stderr, "dittune: %s\n", dt_message());
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "dittune: cannot write to standard output\n");
+        return 74;
+    }
+    return status < 0 ? dt_status_exit(status) : 0;
+}

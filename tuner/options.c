@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* A row says how an option's text becomes a field: the parser function writes at an offset of struct dt_options. */
+#include "tuner/options_int.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct dt_command dt_commands[] = {
+#define DT_COMMAND(name, word, arguments, least, most, doc)                                        \
+    {word, arguments, doc, least, most, dt_command_##name},
+#include "tuner/commands.def"
+#undef DT_COMMAND
+};
+const int dt_command_count = sizeof dt_commands / sizeof dt_commands[0];
+
+static dt_status parse_switch(const char *option, const char *text, void *field)
+{
+    (void)option;
+    (void)text;
+    *(bool *)field = true;
+    return DT_OK;
+}
+
+static dt_status parse_text(const char *option, const char *text, void *field)
+{
+    if (text[0] == '\0')
+        return dt_fail(DT_EUSAGE, "--%s is empty", option);
+    *(const char **)field = text;
+    return DT_OK;
+}
+
+/* A whole number at *text; moves *text behind it. */
+static bool take_number(const char **text, int64_t *value)
+{
+    char *end;
+    if (**text < '0' || **text > '9')
+        return false;
+    errno = 0;
+    *value = strtoll(*text, &end, 10);
+    *text = end;
+    return errno == 0;
+}
+
+static dt_status parse_count(const char *option, const char *text, void *field)
+{
+    const char *at = text;
+    int64_t value;
+    if (!take_number(&at, &value) || *at != '\0')
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a whole number", option, text);
+    *(int64_t *)field = value;
+    return DT_OK;
+}
+
+/* "N" or "1..N" */
+static dt_status parse_devices(const char *option, const char *text, void *field)
+{
+    const char *at = text;
+    int64_t first, last;
+    if (!take_number(&at, &first))
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a count such as 4 or 1..4", option, text);
+    last = first;
+    if (strncmp(at, "..", 2) == 0) {
+        at += 2;
+        if (!take_number(&at, &last) || first != 1)
+            return dt_fail(DT_EUSAGE, "--%s '%s' is not a range such as 1..4 (it starts at 1)",
+                           option, text);
+    }
+    if (*at != '\0' || last < 1 || last > 1024)
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a count of 1 to 1024, such as 4 or 1..4",
+                       option, text);
+    *(int64_t *)field = last;
+    return DT_OK;
+}
+
+static dt_status parse_ints(const char *option, const char *text, void *field)
+{
+    struct dt_ints list = {0};
+    const char *at = text;
+    do {
+        int64_t value;
+        if (!take_number(&at, &value) || value < 1 || value > 1 << 20 ||
+            (*at != ',' && *at != '\0'))
+            return dt_fail(DT_EUSAGE, "--%s '%s' is not a list of whole numbers such as 1,2,4",
+                           option, text);
+        if (list.count == DT_LIST_MAX)
+            return dt_fail(DT_EUSAGE, "--%s has more than %d values", option, DT_LIST_MAX);
+        for (int i = 0; i < list.count; i++)
+            if (list.values[i] == (int)value)
+                return dt_fail(DT_EUSAGE, "--%s names %d twice", option, (int)value);
+        list.values[list.count++] = (int)value;
+    } while (*at++ == ',');
+    *(struct dt_ints *)field = list;
+    return DT_OK;
+}
+
+/* "batch=1,2,4": the only sweep there is */
+static dt_status parse_sweep(const char *option, const char *text, void *field)
+{
+    if (strncmp(text, "batch=", 6) != 0)
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not of the form batch=1,2,4", option, text);
+    return parse_ints(option, text + 6, field);
+}
+
+struct unit {
+    const char *name;
+    double factor;
+};
+
+static dt_status parse_unit(const char *option, const char *text, const struct unit units[],
+                            const char *want, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    if (end == text || errno != 0 || !(value > 0) ||
+        !((text[0] >= '0' && text[0] <= '9') || text[0] == '.'))
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not %s", option, text, want);
+    for (int i = 0; units[i].name != NULL; i++)
+        if (strcmp(units[i].name, end) == 0 && value * units[i].factor < 9e18) {
+            *out = (int64_t)(value * units[i].factor);
+            return DT_OK;
+        }
+    if (*end == '\0')
+        return dt_fail(DT_EUSAGE, "--%s '%s' has no unit: write %s", option, text, want);
+    return dt_fail(DT_EUSAGE, "--%s '%s' has the unknown unit '%s': write %s", option, text, end,
+                   want);
+}
+
+static dt_status parse_duration(const char *option, const char *text, void *field)
+{
+    static const struct unit units[] = {
+        {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {NULL, 0}};
+    return parse_unit(option, text, units, "a time such as 500ms, 90s, 2m or 1.5h", field);
+}
+
+static dt_status parse_bytes(const char *option, const char *text, void *field)
+{
+    static const struct unit units[] = {
+        {"B", 1},    {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.},
+        {"KB", 1e3}, {"MB", 1e6},    {"GB", 1e9},       {NULL, 0}};
+    return parse_unit(option, text, units, "a size such as 800MiB or 16GB", field);
+}
+
+#define AT(field) offsetof(struct dt_options, field)
+
+const struct dt_option_row dt_option_rows[] = {
+    {"budget", "TIME", "tune", "10m", parse_duration, AT(budget_ns),
+     "time for all of it: 90s, 2m, 1.5h"},
+    {"model", "NAME|FILE", "tune run space explain lookup", "dit-s/2", parse_text, AT(model),
+     "a preset, or a JSON file that describes a DiT"},
+    {"size", "PX[,PX]", "tune run space explain lookup", NULL, parse_ints, AT(sizes),
+     "image size in pixels; several share the budget (default: the model's own)"},
+    {"devices", "1..N", "tune run space explain lookup", NULL, parse_devices, AT(devices),
+     "most ranks of a plan (default: the cores)"},
+    {"batch", "N[,N]", "tune run space explain lookup", NULL, parse_ints, AT(batches),
+     "images of a step (default: 1)"},
+    {"dtype", "NAME", "tune run space explain lookup", "float32", parse_text, AT(dtype),
+     "data type: float32"},
+    {"objective", "NAME", "tune lookup", "latency", parse_text, AT(objective),
+     "latency (seconds a step), throughput (images/s) or cost (device-seconds an image)"},
+    {"max-bytes", "SIZE", "tune run space explain", NULL, parse_bytes, AT(max_bytes),
+     "most memory of a rank: 2GiB"},
+    {"max-latency", "TIME", "tune", NULL, parse_duration, AT(max_latency_ns),
+     "longest step of a plan: 80ms"},
+    {"against", "'PLAN'", "tune", NULL, parse_text, AT(against),
+     "today's production plan: measured and compared too"},
+    {"search", "NAME", "tune", "auto", parse_text, AT(search), "auto, exhaustive or random"},
+    {"plan", "'PLAN'", "run", NULL, parse_text, AT(plan),
+     "'ranks=2 ulysses=2'; what is not named takes its default"},
+    {"sweep", "batch=N,N", "run", NULL, parse_sweep, AT(sweep), "measure the plan at each batch"},
+    {"weights", "FILE", "run", NULL, parse_text, AT(weights),
+     "safetensors file of the network's weights"},
+    {"input", "FILE", "run space explain", NULL, parse_text, AT(input),
+     "safetensors file with x, t and y"},
+    {"output", "FILE", "run", NULL, parse_text, AT(output),
+     "safetensors file to write the output to"},
+    {"worker", "PROGRAM", "tune run space explain lookup", NULL, parse_text, AT(worker),
+     "tune a program that speaks the worker protocol"},
+    {"oversubscribe", NULL, "tune", NULL, parse_switch, AT(oversubscribe),
+     "allow more ranks than cores"},
+    {"list", NULL, "space", NULL, parse_switch, AT(list), "every plan, one a line"},
+    {"db", "DIR", "tune lookup", NULL, parse_text, AT(db),
+     "where plans are stored (default: $DITTUNE_DB or the user's data folder)"},
+    {"seed", "N", "tune run", "1", parse_count, AT(seed), "of weights, inputs and search"},
+    {"quiet", NULL, "tune run", NULL, parse_switch, AT(quiet), "no progress on standard error"},
+    {"json", NULL, "tune run space explain lookup worker-test", NULL, parse_switch, AT(json),
+     "one JSON object on standard output (docs/json.md)"},
+    {"markdown", NULL, "help", NULL, parse_switch, AT(markdown),
+     "the help of every command as docs/cli.md"},
+    {"help", NULL, NULL, NULL, parse_switch, AT(help), "this help"},
+};
+const int dt_option_row_count = sizeof dt_option_rows / sizeof dt_option_rows[0];
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t size = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += size)
+        if ((at == words || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0'))
+            return true;
+    return false;
+}
+
+bool dt_option_taken(const struct dt_command *command, const struct dt_option_row *row)
+{
+    return row->commands == NULL || has_word(row->commands, command->name);
+}
+
+static dt_status unknown_option(const char *name)
+{
+    const char *names[sizeof dt_option_rows / sizeof dt_option_rows[0] + 1] = {NULL};
+    for (int i = 0; i < dt_option_row_count; i++)
+        names[i] = dt_option_rows[i].name;
+    const char *near = dt_json_nearest(name, names);
+    if (near != NULL)
+        return dt_fail(DT_EUSAGE, "unknown option --%s, did you mean --%s?", name, near);
+    return dt_fail(DT_EUSAGE, "unknown option --%s: see dittune --help", name);
+}
+
+static dt_status find_command(const char *word, const struct dt_command **command)
+{
+    const char *names[32] = {NULL};
+    for (int i = 0; i < dt_command_count; i++) {
+        names[i] = dt_commands[i].name;
+        if (strcmp(word, dt_commands[i].name) == 0) {
+            *command = &dt_commands[i];
+            return DT_OK;
+        }
+    }
+    const char *near = dt_json_nearest(word, names);
+    if (near != NULL)
+        return dt_fail(DT_EUSAGE, "unknown command '%s', did you mean '%s'?", word, near);
+    return dt_fail(DT_EUSAGE, "unknown command '%s': see dittune --help", word);
+}
+
+/* One "--name", "--name value" or "--name=value" at argv[*i]. */
+static dt_status parse_option(int argc, char **argv, int *i, const struct dt_command *command,
+                              struct dt_options *options)
+{
+    char name[64];
+    const char *word = argv[*i] + 2, *equals = strchr(word, '=');
+    size_t size = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    if (argv[*i][1] != '-' || size == 0 || size >= sizeof name)
+        return dt_fail(DT_EUSAGE,
+                       "unknown option %s: options start with two dashes, see dittune --help",
+                       argv[*i]);
+    memcpy(name, word, size);
+    name[size] = '\0';
+    const struct dt_option_row *row = NULL;
+    for (int k = 0; k < dt_option_row_count; k++)
+        if (strcmp(dt_option_rows[k].name, name) == 0)
+            row = &dt_option_rows[k];
+    if (row == NULL)
+        return unknown_option(name);
+    if (!dt_option_taken(command, row))
+        return dt_fail(DT_EUSAGE, "--%s is not an option of 'dittune %s' (it belongs to: %s)", name,
+                       command->name, row->commands);
+    if (row->hint == NULL && equals != NULL)
+        return dt_fail(DT_EUSAGE, "--%s takes no value", name);
+    if (row->hint != NULL && equals == NULL && *i + 1 >= argc)
+        return dt_fail(DT_EUSAGE, "--%s needs a value: --%s %s", name, name, row->hint);
+    const char *value = row->hint == NULL ? "" : equals != NULL ? equals + 1 : argv[++*i];
+    return row->parse(name, value, (char *)options + row->offset);
+}
+
+/* The first word that is no option and no option's value is the command. */
+static dt_status choose_command(int argc, char **argv, int *at, const struct dt_command **command)
+{
+    *at = 0;
+    *command = &dt_commands[0];
+    if (argc > 1 && argv[1][0] != '-') {
+        *at = 1;
+        return find_command(argv[1], command);
+    }
+    return DT_OK;
+}
+
+dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
+                           const struct dt_command **command)
+{
+    int at, words = 0;
+    *options = (struct dt_options){0};
+    for (int k = 0; k < dt_option_row_count; k++)
+        if (dt_option_rows[k].fallback != NULL)
+            DT_TRY(dt_option_rows[k].parse(dt_option_rows[k].name, dt_option_rows[k].fallback,
+                                           (char *)options + dt_option_rows[k].offset));
+    DT_TRY(choose_command(argc, argv, &at, command));
+    bool only_words = false;
+    for (int i = at + 1; i < argc; i++) {
+        /* what follows the program of worker-test is the program's own */
+        bool own = strcmp((*command)->name, "worker-test") == 0 && words > 0;
+        if (!only_words && !own && strcmp(argv[i], "--") == 0) {
+            only_words = true;
+        } else if (!only_words && !own && argv[i][0] == '-' && argv[i][1] != '\0') {
+            DT_TRY(parse_option(argc, argv, &i, *command, options));
+        } else {
+            argv[1 + words++] = argv[i];
+        }
+    }
+    options->rest = (const char *const *)argv + 1;
+    options->rest_count = words;
+    argv[1 + words < argc ? 1 + words : argc] = NULL;
+    if (options->help)
+        return DT_OK;
+    if (words > (*command)->words_max)
+        return dt_fail(DT_EUSAGE, "'dittune %s' does not take the word '%s': see dittune %s --help",
+                       (*command)->name, argv[1 + (*command)->words_max], (*command)->name);
+    if (words < (*command)->words_min)
+        return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
+    return DT_OK;
+}

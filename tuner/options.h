@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* options - the command line: one table of options, one table of commands
+ *
+ * `--help`, docs/cli.md and the parser read the same rows. To add an option: a field here and a row in options.c;
+ * to add a command: tuner/commands/<name>.c and a row in commands.def.
+ */
+#ifndef DT_TUNER_OPTIONS_H
+#define DT_TUNER_OPTIONS_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DT_LIST_MAX 64
+
+struct dt_ints {
+    int count; /* 0: not given */
+    int values[DT_LIST_MAX];
+};
+
+struct dt_options {
+    const char *model, *dtype, *objective, *search, *against, *plan, *worker, *db;
+    const char *weights, *input,
+        *output; /* NULL: not given; so for every text but those with a default */
+    struct dt_ints sizes, batches, sweep;
+    int64_t devices;                                    /* most ranks; 0: the cores */
+    int64_t budget_ns, max_bytes, max_latency_ns, seed; /* limits: 0 is none */
+    bool oversubscribe, json, list, quiet, help, markdown;
+    const char *const *rest; /* the words that are not options, rest_count of them */
+    int rest_count;
+};
+
+struct dt_command {
+    const char *name, *arguments, *doc;
+    int words_min, words_max; /* how many words may follow */
+    dt_status (*run)(const struct dt_options *options);
+};
+#define DT_COMMAND(name, word, arguments, least, most, doc)                                        \
+    dt_status dt_command_##name(const struct dt_options *options);
+#include "tuner/commands.def"
+#undef DT_COMMAND
+
+extern const struct dt_command dt_commands[];
+extern const int dt_command_count;
+
+/* Fills *options with defaults and the arguments, and finds the command (the first word, or tune). argv is reordered in
+ * place. DT_EUSAGE with a sentence: unknown option or command (and the nearest), missing or bad value, an option that
+ * the command does not take. */
+dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
+                           const struct dt_command **command) DT_MUST_CHECK;
+
+/* Help for one command, or for all of them (NULL); plain text or Markdown. */
+void dt_options_help(const struct dt_command *command, bool markdown, struct dt_text *out);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/print.h"
+
+#include <stdio.h>
+
+dt_status dt_print_text(struct dt_text *text)
+{
+    dt_status status = dt_text_status(text);
+    if (status == DT_OK && fputs(dt_text_at(text), stdout) < 0)
+        status = dt_fail(DT_EIO, "cannot write to standard output");
+    dt_text_fini(text);
+    return status;
+}
+
+dt_status dt_print_json(json_t *object)
+{
+    struct dt_text text = {0};
+    dt_status status = dt_json_text(object, &text);
+    json_decref(object);
+    dt_text_add(&text, "\n");
+    dt_status printed = dt_print_text(&text);
+    return status < 0 ? status : printed;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* print - standard output of the commands: text, or one JSON object */
+#ifndef DT_TUNER_PRINT_H
+#define DT_TUNER_PRINT_H
+
+#include "base/json.h"
+
+/* One line; steals the reference. DT_ENOMEM when object is NULL. */
+dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
+
+/* The text, then frees it. */
+dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
+
+#endif
