@@ -26,10 +26,6 @@ dt_status dt_weights_new(const struct dt_workload *workload,
                          struct dt_weights **weights) DT_MUST_CHECK;
 void dt_weights_free(struct dt_weights *weights);
 
-/* Shape of a workload's input file: fills height, width, input_batch; checks x [B,C,h,w] F32, t [B] I64, y [B] I64. */
-dt_status dt_input_inspect(const char *path, const struct dt_network *network, int *batch,
-                           int *height, int *width) DT_MUST_CHECK;
-
 /* Where the time of a step went, on this rank; sums over steps until cleared by the caller. */
 enum dt_phase_kind {
     DT_PHASE_ATTENTION,

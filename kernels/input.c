@@ -4,7 +4,7 @@
 #include "kernels/pass_int.h"
 
 #include "base/rng.h"
-#include "kernels/safetensors.h"
+#include "model/input.h"
 
 #include <math.h>
 #include <string.h>
@@ -76,116 +76,26 @@ void dt_pass_noise(struct dt_pass *pass)
         fill_image(pass, i, NULL);
 }
 
-static int64_t int64_at(const char *data, int64_t i)
-{
-    int64_t value;
-    memcpy(&value, data + i * (int64_t)sizeof value, sizeof value);
-    return value;
-}
-
-struct input {
-    struct dt_safetensors *file;
-    const char *x, *t, *y;
-    int64_t batch, height, width;
-};
-
-static dt_status check_values(const char *path, const struct dt_network *network,
-                              const struct input *input)
-{
-    for (int64_t i = 0; i < input->batch; i++) {
-        int64_t t = int64_at(input->t, i), y = int64_at(input->y, i);
-        if (t < 0)
-            return dt_fail(DT_EUSAGE, "%.300s: tensor 't' holds %lld at %lld, expected 0 or more",
-                           path, (long long)t, (long long)i);
-        if (y < 0 || y > network->classes)
-            return dt_fail(DT_EUSAGE, "%.300s: tensor 'y' holds %lld at %lld, expected 0 to %d",
-                           path, (long long)y, (long long)i, network->classes);
-    }
-    return DT_OK;
-}
-
-static dt_status check_input(const char *path, const struct dt_network *network,
-                             struct input *input)
-{
-    const void *x = NULL, *t = NULL, *y = NULL;
-    const struct dt_safetensor expect_x = {
-        .name = "x", .dtype = "F32", .rank = 4, .shape = {-1, network->in_channels, -1, -1}};
-    DT_TRY(dt_safetensors_get(input->file, &expect_x, &x));
-    const int64_t *shape = dt_safetensors_find(input->file, "x")->shape;
-    const struct dt_safetensor expect_t = {
-        .name = "t", .dtype = "I64", .rank = 1, .shape = {shape[0]}};
-    const struct dt_safetensor expect_y = {
-        .name = "y", .dtype = "I64", .rank = 1, .shape = {shape[0]}};
-    DT_TRY(dt_safetensors_get(input->file, &expect_t, &t));
-    DT_TRY(dt_safetensors_get(input->file, &expect_y, &y));
-    if (shape[0] < 1 || shape[0] > 1 << 20)
-        return dt_fail(DT_EUSAGE, "%.300s: tensor 'x' holds %lld images, expected 1 to 1048576",
-                       path, (long long)shape[0]);
-    for (int i = 2; i < 4; i++)
-        if (shape[i] < network->patch || shape[i] > 65536 || shape[i] % network->patch != 0)
-            return dt_fail(
-                DT_EUSAGE,
-                "%.300s: tensor 'x' is %lld pixels %s, expected a multiple of the patch, "
-                "%d, up to 65536",
-                path, (long long)shape[i], i == 2 ? "high" : "wide", network->patch);
-    input->x = x;
-    input->t = t;
-    input->y = y;
-    input->batch = shape[0];
-    input->height = shape[2];
-    input->width = shape[3];
-    for (int i = 0; i < dt_safetensors_count(input->file); i++) {
-        const char *name = dt_safetensors_at(input->file, i)->name;
-        if (strlen(name) != 1 || strchr("xty", name[0]) == NULL)
-            return dt_fail(DT_EUSAGE,
-                           "%.300s: tensor '%.128s' is not an input, expected x, t and y", path,
-                           name);
-    }
-    return check_values(path, network, input);
-}
-
-/* The caller closes input->file on success. */
-static dt_status open_input(const char *path, const struct dt_network *network, struct input *input)
-{
-    DT_TRY(dt_safetensors_open(path, &input->file));
-    dt_status status = check_input(path, network, input);
-    if (status != DT_OK)
-        dt_safetensors_close(input->file);
-    return status;
-}
-
-dt_status dt_input_inspect(const char *path, const struct dt_network *network, int *batch,
-                           int *height, int *width)
-{
-    struct input input = {0};
-    DT_TRY(open_input(path, network, &input));
-    dt_safetensors_close(input.file);
-    *batch = (int)input.batch;
-    *height = (int)input.height;
-    *width = (int)input.width;
-    return DT_OK;
-}
-
 static dt_status fill_from_file(struct dt_pass *pass)
 {
     const struct dt_workload *workload = &pass->workload;
     int32_t *labels = (int32_t *)(void *)dt_pass_at(pass, DT_BUFFER_LABEL);
-    struct input input = {0};
-    DT_TRY(open_input(workload->input, &workload->network, &input));
+    struct dt_input input;
+    DT_TRY(dt_input_open(workload->input, &workload->network, &input));
     dt_status status = DT_OK;
     if (input.batch != workload->input_batch || input.height != workload->height ||
         input.width != workload->width)
-        status = dt_fail(
-            DT_EUSAGE, "%.300s: tensor 'x' is %lld images of %lldx%lld, expected %d of %dx%d",
-            workload->input, (long long)input.batch, (long long)input.height,
-            (long long)input.width, workload->input_batch, workload->height, workload->width);
+        status =
+            dt_fail(DT_EUSAGE, "%.300s: tensor 'x' is %d images of %d x %d, expected %d of %d x %d",
+                    workload->input, input.batch, input.height, input.width, workload->input_batch,
+                    workload->height, workload->width);
     for (int i = 0; status == DT_OK && i < pass->layout.images; i++) {
+        int image = pass->layout.first_image + i;
         fill_image(pass, i, input.x);
-        dt_pass_at(pass, DT_BUFFER_TIME)[i] =
-            (float)int64_at(input.t, pass->layout.first_image + i);
-        labels[i] = (int32_t)int64_at(input.y, pass->layout.first_image + i);
+        dt_pass_at(pass, DT_BUFFER_TIME)[i] = (float)dt_input_time(&input, image);
+        labels[i] = (int32_t)dt_input_label(&input, image);
     }
-    dt_safetensors_close(input.file);
+    dt_input_close(&input);
     return status;
 }
 

@@ -2,7 +2,7 @@
 #include "kernels/pass_int.h"
 
 #include "base/rng.h"
-#include "kernels/safetensors.h"
+#include "base/safetensors.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,6 @@
 #include "kernels/weights_int.h"
 
 #include "base/rng.h"
-#include "kernels/safetensors.h"
-#include "model/layout.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -17,74 +15,6 @@ struct dt_weights {
     int count;
     int64_t at[]; /* of each tensor, in floats */
 };
-
-static const struct row {
-    const char *name, *shape;
-    bool gain;
-    float scale;
-} whole[] =
-    {
-#define GAIN(x)                            true, (x)
-#define PLAIN(x)                           false, (x)
-#define DT_TENSOR(id, name, shape, seeded) {name, shape, seeded},
-#define DT_BLOCK_TENSOR(id, name, shape, seeded)
-#include "kernels/tensors.def"
-},
-  of_block[] = {
-#define DT_TENSOR(id, name, shape, seeded)
-#define DT_BLOCK_TENSOR(id, name, shape, seeded) {name, shape, seeded},
-#include "kernels/tensors.def"
-};
-
-static int64_t size_of(const struct dt_workload *workload, char letter)
-{
-    const struct dt_network *network = &workload->network;
-    const struct {
-        char letter;
-        int64_t size;
-    } sizes[] = {
-        {'C', network->hidden},
-        {'A', network->in_channels},
-        {'P', network->patch},
-        {'F', DT_TIME_CHANNELS},
-        {'L', network->classes + 1},
-        {'M', dt_network_mlp(network)},
-        {'T', dt_workload_tokens(workload)},
-        {'O', (int64_t)network->patch * network->patch * dt_network_out_channels(network)},
-        {'1', 1},
-        {'2', 2L * network->hidden},
-        {'3', 3L * network->hidden},
-        {'6', 6L * network->hidden},
-    };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].letter == letter)
-            return sizes[i].size;
-    return 0;
-}
-
-int dt_tensor_count(const struct dt_network *network)
-{
-    return DT_TENSOR_BLOCKS + network->depth * DT_TENSORS_OF_BLOCK;
-}
-
-void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload, int index)
-{
-    int local = index - DT_TENSOR_BLOCKS;
-    const struct row *row = local < 0 ? &whole[index] : &of_block[local % DT_TENSORS_OF_BLOCK];
-    int64_t inputs = 1;
-    *tensor = (struct dt_tensor){.rank = (int)strlen(row->shape), .size = 1};
-    if (local < 0)
-        snprintf(tensor->name, sizeof tensor->name, "%s", row->name);
-    else
-        snprintf(tensor->name, sizeof tensor->name, "blocks.%d.%s", local / DT_TENSORS_OF_BLOCK,
-                 row->name);
-    for (int i = 0; i < tensor->rank; i++) {
-        tensor->shape[i] = size_of(workload, row->shape[i]);
-        tensor->size *= tensor->shape[i];
-        inputs *= i > 0 ? tensor->shape[i] : 1;
-    }
-    tensor->scale = row->gain ? row->scale / sqrtf((float)inputs) : row->scale;
-}
 
 static void seed_tensor(const struct dt_tensor *tensor, uint64_t seed, float *data)
 {
@@ -131,44 +61,30 @@ static void seed_all(const struct dt_workload *workload, struct dt_weights *weig
     fill_position(workload, weights->data + weights->at[DT_W_POSITION]);
 }
 
-static dt_status refuse_unknown(const struct dt_workload *workload,
-                                const struct dt_safetensors *file)
+/* A table of another grid, as that of the network's own size, is not used: it is a formula. As many tokens on a grid of
+ * another shape than the network's own square are another grid too. */
+static bool table_fits(const struct dt_workload *workload, const struct dt_safetensor *table)
 {
-    int count = dt_tensor_count(&workload->network);
-    for (int i = 0; i < dt_safetensors_count(file); i++) {
-        const char *name = dt_safetensors_at(file, i)->name;
-        bool known = false;
-        for (int j = 0; !known && j < count; j++) {
-            struct dt_tensor tensor;
-            dt_tensor_init(&tensor, workload, j);
-            known = strcmp(tensor.name, name) == 0;
-        }
-        if (!known)
-            return dt_fail(
-                DT_EUSAGE, "%.300s: tensor '%.128s' is not part of the network '%s' of depth %d",
-                dt_safetensors_path(file), name, workload->network.name, workload->network.depth);
-    }
-    return DT_OK;
+    int64_t across = workload->network.latent_size / workload->network.patch;
+    bool own = workload->height == workload->network.latent_size &&
+               workload->width == workload->network.latent_size;
+    return table != NULL && table->shape[1] == dt_workload_tokens(workload) &&
+           (own || table->shape[1] != across * across);
 }
 
-static dt_status read_all(const struct dt_workload *workload, const struct dt_safetensors *file,
-                          struct dt_weights *weights)
+static void read_all(const struct dt_workload *workload, const struct dt_safetensors *file,
+                     struct dt_weights *weights)
 {
-    DT_TRY(refuse_unknown(workload, file));
     for (int i = 0; i < weights->count; i++) {
         struct dt_tensor tensor;
-        const void *data = NULL;
         dt_tensor_init(&tensor, workload, i);
-        if (i == DT_W_POSITION && dt_safetensors_find(file, tensor.name) == NULL) {
-            fill_position(workload, weights->data + weights->at[i]);
-            continue;
-        }
-        struct dt_safetensor expect = {.name = tensor.name, .dtype = "F32", .rank = tensor.rank};
-        memcpy(expect.shape, tensor.shape, sizeof tensor.shape);
-        DT_TRY(dt_safetensors_get(file, &expect, &data));
-        memcpy(weights->data + weights->at[i], data, (size_t)tensor.size * sizeof(float));
+        const struct dt_safetensor *found = dt_safetensors_find(file, tensor.name);
+        float *to = weights->data + weights->at[i];
+        if (i == DT_W_POSITION && !table_fits(workload, found))
+            fill_position(workload, to);
+        else
+            memcpy(to, found->data, (size_t)tensor.size * sizeof(float));
     }
-    return DT_OK;
 }
 
 static dt_status allocate(const struct dt_workload *workload, struct dt_weights **out)
@@ -202,10 +118,10 @@ dt_status dt_weights_new(const struct dt_workload *workload, struct dt_weights *
     struct dt_safetensors *file = NULL;
     dt_status status = DT_OK;
     if (workload->weights[0] != '\0')
-        DT_TRY(dt_safetensors_open(workload->weights, &file));
+        DT_TRY(dt_tensors_open(workload->weights, &workload->network, &file));
     status = allocate(workload, &made);
     if (status == DT_OK && file != NULL)
-        status = read_all(workload, file, made);
+        read_all(workload, file, made);
     else if (status == DT_OK)
         seed_all(workload, made);
     dt_safetensors_close(file);

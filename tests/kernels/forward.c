@@ -8,8 +8,9 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "kernels/safetensors.h"
+#include "base/safetensors.h"
 #include "kernels/weights_int.h"
+#include "model/input.h"
 #include "tests/kernels/case.h"
 
 #include <unistd.h>

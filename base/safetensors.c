@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The format is Hugging Face's: https://huggingface.co/docs/safetensors (2022). Data must be covered by the tensors
  * without gap or overlap, so nothing can hide in it. */
-#include "kernels/safetensors.h"
+#include "base/safetensors.h"
 
 #include "base/json.h"
 

@@ -9,8 +9,8 @@
  *     status = dt_safetensors_get(file, &(struct dt_safetensor){"x", "F32", 4, {b, c, h, w}}, &data);
  *     dt_safetensors_close(file);
  */
-#ifndef DT_KERNELS_SAFETENSORS_H
-#define DT_KERNELS_SAFETENSORS_H
+#ifndef DT_BASE_SAFETENSORS_H
+#define DT_BASE_SAFETENSORS_H
 
 #include "base/status.h"
 

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/tensors.h"
+
+#include "model/input.h"
+#include "model/layout.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct row {
+    const char *name, *shape;
+    bool gain;
+    float scale;
+} whole[] =
+    {
+#define GAIN(x)                            true, (x)
+#define PLAIN(x)                           false, (x)
+#define DT_TENSOR(id, name, shape, seeded) {name, shape, seeded},
+#define DT_BLOCK_TENSOR(id, name, shape, seeded)
+#include "model/tensors.def"
+},
+  of_block[] = {
+#define DT_TENSOR(id, name, shape, seeded)
+#define DT_BLOCK_TENSOR(id, name, shape, seeded) {name, shape, seeded},
+#include "model/tensors.def"
+};
+
+static int64_t size_of(const struct dt_workload *workload, char letter)
+{
+    const struct dt_network *network = &workload->network;
+    const struct {
+        char letter;
+        int64_t size;
+    } sizes[] = {
+        {'C', network->hidden},
+        {'A', network->in_channels},
+        {'P', network->patch},
+        {'F', DT_TIME_CHANNELS},
+        {'L', network->classes + 1},
+        {'M', dt_network_mlp(network)},
+        {'T', dt_workload_tokens(workload)},
+        {'O', (int64_t)network->patch * network->patch * dt_network_out_channels(network)},
+        {'1', 1},
+        {'2', 2L * network->hidden},
+        {'3', 3L * network->hidden},
+        {'6', 6L * network->hidden},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].letter == letter)
+            return sizes[i].size;
+    return 0;
+}
+
+int dt_tensor_count(const struct dt_network *network)
+{
+    return DT_TENSOR_BLOCKS + network->depth * DT_TENSORS_OF_BLOCK;
+}
+
+void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload, int index)
+{
+    int local = index - DT_TENSOR_BLOCKS;
+    const struct row *row = local < 0 ? &whole[index] : &of_block[local % DT_TENSORS_OF_BLOCK];
+    int64_t inputs = 1;
+    *tensor = (struct dt_tensor){.rank = (int)strlen(row->shape), .size = 1};
+    if (local < 0)
+        snprintf(tensor->name, sizeof tensor->name, "%s", row->name);
+    else
+        snprintf(tensor->name, sizeof tensor->name, "blocks.%d.%s", local / DT_TENSORS_OF_BLOCK,
+                 row->name);
+    for (int i = 0; i < tensor->rank; i++) {
+        tensor->shape[i] = size_of(workload, row->shape[i]);
+        tensor->size *= tensor->shape[i];
+        inputs *= i > 0 ? tensor->shape[i] : 1;
+    }
+    tensor->scale = row->gain ? row->scale / sqrtf((float)inputs) : row->scale;
+}
+
+static bool among(const struct row rows[], size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "blocks.3.attn.qkv.weight": the number as it would be printed, below depth. */
+static bool known(const struct dt_network *network, const char *name)
+{
+    static const char blocks[] = "blocks.";
+    if (strncmp(name, blocks, sizeof blocks - 1) != 0)
+        return among(whole, sizeof whole / sizeof whole[0], name);
+    char *end, digits[32];
+    const char *number = name + sizeof blocks - 1;
+    long block = strtol(number, &end, 10);
+    int size = snprintf(digits, sizeof digits, "%ld.", block);
+    return block >= 0 && block < network->depth && strncmp(number, digits, (size_t)size) == 0 &&
+           among(of_block, sizeof of_block / sizeof of_block[0], end + 1);
+}
+
+static dt_status check_tensors(const struct dt_safetensors *file, const struct dt_network *network)
+{
+    const struct dt_workload workload = {
+        .network = *network, .height = network->latent_size, .width = network->latent_size};
+    for (int i = 0; i < dt_safetensors_count(file); i++) {
+        const char *name = dt_safetensors_at(file, i)->name;
+        if (!known(network, name))
+            return dt_fail(DT_EUSAGE,
+                           "%.300s: tensor '%.128s' is not part of the network '%s' of depth %d",
+                           dt_safetensors_path(file), name, network->name, network->depth);
+    }
+    for (int i = 0; i < dt_tensor_count(network); i++) {
+        struct dt_tensor tensor;
+        const void *data;
+        dt_tensor_init(&tensor, &workload, i);
+        if (i == DT_W_POSITION) {
+            if (dt_safetensors_find(file, tensor.name) == NULL)
+                continue;
+            tensor.shape[1] = -1;
+        }
+        struct dt_safetensor expect = {.name = tensor.name, .dtype = "F32", .rank = tensor.rank};
+        memcpy(expect.shape, tensor.shape, sizeof tensor.shape);
+        DT_TRY(dt_safetensors_get(file, &expect, &data));
+    }
+    return DT_OK;
+}
+
+dt_status dt_tensors_open(const char *path, const struct dt_network *network,
+                          struct dt_safetensors **file)
+{
+    struct dt_safetensors *opened = NULL;
+    DT_TRY(dt_safetensors_open(path, &opened));
+    dt_status status = check_tensors(opened, network);
+    if (status != DT_OK) {
+        dt_safetensors_close(opened);
+        return status;
+    }
+    *file = opened;
+    return DT_OK;
+}
+
+dt_status dt_weights_inspect(const char *path, const struct dt_network *network)
+{
+    struct dt_safetensors *file = NULL;
+    DT_TRY(dt_tensors_open(path, network, &file));
+    dt_safetensors_close(file);
+    return DT_OK;
+}
