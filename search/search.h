@@ -19,7 +19,8 @@
 #include <stddef.h>
 
 struct dt_search_opts {
-    const struct dt_space *space; /* sealed, with at least one feasible point; outlives the search */
+    const struct dt_space
+        *space; /* sealed, with at least one feasible point; outlives the search */
     uint64_t seed;
 };
 
@@ -38,7 +39,8 @@ extern const struct dt_strategy *const dt_strategies[]; /* NULL-ended, rows of s
 
 struct dt_search;
 /* DT_EUSAGE for an unknown name: lists the known ones. */
-dt_status dt_search_new(const char *name, const struct dt_search_opts *opts, struct dt_search **search) DT_MUST_CHECK;
+dt_status dt_search_new(const char *name, const struct dt_search_opts *opts,
+                        struct dt_search **search) DT_MUST_CHECK;
 dt_status dt_search_ask(struct dt_search *search, struct dt_point *point) DT_MUST_CHECK;
 void dt_search_tell(struct dt_search *search, const struct dt_trial *trial);
 void dt_search_free(struct dt_search *search);

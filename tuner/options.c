@@ -291,11 +291,9 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
     DT_TRY(choose_command(argc, argv, &at, command));
     bool only_words = false;
     for (int i = at + 1; i < argc; i++) {
-        /* what follows the program of worker-test is the program's own */
-        bool own = strcmp((*command)->name, "worker-test") == 0 && words > 0;
-        if (!only_words && !own && strcmp(argv[i], "--") == 0) {
+        if (!only_words && strcmp(argv[i], "--") == 0) {
             only_words = true;
-        } else if (!only_words && !own && argv[i][0] == '-' && argv[i][1] != '\0') {
+        } else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
             DT_TRY(parse_option(argc, argv, &i, *command, options));
         } else {
             argv[1 + words++] = argv[i];

@@ -7,34 +7,17 @@
 #include "tuner/process/launch.h"
 #include "worker/wire.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define TICK_NS DT_NS_PER_SECOND
-#define KEPT    4096
-#define DEATH_NS                                                                                   \
-    (2 * DT_NS_PER_SECOND) /* how long the end of a program may follow the end of its output */
 
 volatile int dt_group_interrupted;
-
-struct dt_group {
-    struct dt_supervised process;
-    struct dt_wire wire;
-    json_t *hello, *ready;
-    const char *phase; /* "preparing": what the failure sentence says */
-    char messages[KEPT + 1];
-    size_t kept;
-    bool alive;
-};
 
 const json_t *dt_group_hello(const struct dt_group *group)
 {
@@ -61,95 +44,6 @@ const char *dt_group_stderr(const struct dt_group *group)
     return group->messages;
 }
 
-/* Reads what is there of standard error and keeps its end. False at its end. */
-static bool drain(struct dt_group *group)
-{
-    char block[65536];
-    ssize_t got = read(group->process.messages, block, sizeof block);
-    if (got <= 0)
-        return got < 0 && (errno == EINTR || errno == EAGAIN);
-    size_t size = (size_t)got < KEPT ? (size_t)got : KEPT;
-    size_t stay = group->kept + size <= KEPT ? group->kept : KEPT - size;
-    memmove(group->messages, group->messages + group->kept - stay, stay);
-    memcpy(group->messages + stay, block + (size_t)got - size, size);
-    group->kept = stay + size;
-    group->messages[group->kept] = '\0';
-    return true;
-}
-
-/* The last line of standard error that says something, printable. */
-static void last_words(const struct dt_group *group, char out[], size_t room)
-{
-    size_t end = group->kept;
-    while (end > 0 && !isgraph((unsigned char)group->messages[end - 1]))
-        end--;
-    size_t begin = end;
-    while (begin > 0 && group->messages[begin - 1] != '\n')
-        begin--;
-    size_t n = 0;
-    for (size_t i = begin; i < end && n + 1 < room; i++)
-        out[n++] = isprint((unsigned char)group->messages[i]) ? group->messages[i] : '?';
-    out[n] = '\0';
-}
-
-/* Kills the group and says why. */
-static dt_status end_group(struct dt_group *group, struct dt_failure *failure,
-                           enum dt_outcome outcome, const char *why)
-{
-    *failure = (struct dt_failure){.outcome = outcome};
-    snprintf(failure->cause, sizeof failure->cause, "%s while %s", why, group->phase);
-    if (group->alive)
-        dt_supervisor_stop(&group->process, outcome == DT_TRIAL_CRASHED ? 0 : DT_NS_PER_SECOND / 5);
-    group->alive = false;
-    return dt_fail(DT_FAILED, "%s", failure->cause);
-}
-
-dt_status dt_group_condemn(struct dt_group *group, struct dt_failure *failure)
-{
-    char why[200];
-    snprintf(why, sizeof why, "%.190s", failure->cause);
-    return end_group(group, failure, failure->outcome, why);
-}
-
-static void describe_end(int wait_status, char out[], size_t room)
-{
-    if (WIFSIGNALED(wait_status)) {
-        const char *name = sigabbrev_np(WTERMSIG(wait_status));
-        snprintf(out, room, "killed by signal %d (SIG%s)", WTERMSIG(wait_status),
-                 name != NULL ? name : "?");
-    } else {
-        snprintf(out, room, "exited with %d", WEXITSTATUS(wait_status));
-    }
-}
-
-/* The worker's output ended: did the program end, and how? */
-static dt_status dead(struct dt_group *group, struct dt_failure *failure)
-{
-    char why[160] = "closed its output", words[80];
-    int wait_status;
-    int64_t until = dt_clock_ns() + DEATH_NS;
-    bool open = true, ended = false;
-    while (!ended && dt_clock_ns() < until) {
-        struct pollfd poller = {.fd = group->process.messages, .events = POLLIN};
-        if (open && poll(&poller, 1, 5) == 1)
-            open = drain(group);
-        else if (!open)
-            dt_clock_sleep_ns(2000000);
-        ended = dt_supervisor_ended(&group->process, &wait_status);
-    }
-    if (ended)
-        describe_end(wait_status, why, sizeof why);
-    while (open &&
-           (poll(&(struct pollfd){.fd = group->process.messages, .events = POLLIN}, 1, 0) == 1))
-        open = drain(group);
-    last_words(group, words, sizeof words);
-    if (words[0] != '\0') {
-        size_t size = strlen(why);
-        snprintf(why + size, sizeof why - size, " (it said: %s)", words);
-    }
-    return end_group(group, failure, DT_TRIAL_CRASHED, why);
-}
-
 /* Sleeps until the worker says something, it is time for the next tick, or the deadline; drains standard error. */
 static void rest(struct dt_group *group, int64_t deadline_ns)
 {
@@ -159,7 +53,7 @@ static void rest(struct dt_group *group, int64_t deadline_ns)
     int timeout = until > now ? (int)((until - now) / 1000000) + 1 : 0;
     if (poll(pollers, 2, timeout) <= 0)
         return;
-    if (pollers[1].revents != 0 && !drain(group)) {
+    if (pollers[1].revents != 0 && !dt_group_drain(group)) {
         /* its end: poll would report it for ever */
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         dup3(null, group->process.messages, O_CLOEXEC);
@@ -174,10 +68,21 @@ static dt_status misread(struct dt_group *group, dt_status status, struct dt_fai
     char why[160];
     snprintf(why, sizeof why, "%.150s", dt_message());
     if (status == DT_EDEAD && group->wire.pending.size == 0)
-        return dead(group, failure);
+        return dt_group_dead(group, failure);
     if (status == DT_EDEAD || status == DT_EPROTO)
-        return end_group(group, failure, DT_TRIAL_PROTOCOL, why);
+        return dt_group_break(group, failure, DT_TRIAL_PROTOCOL, why);
     return status;
+}
+
+/* A line of the transcript: '>' to the worker, '<' from it. */
+static void note(struct dt_group *group, char direction, const json_t *message)
+{
+    if (group->transcript == NULL)
+        return;
+    fprintf(group->transcript, "%c ", direction);
+    json_dumpf(message, group->transcript, JSON_COMPACT);
+    fputc('\n', group->transcript);
+    fflush(group->transcript);
 }
 
 /* The next message that is not a heartbeat. */
@@ -190,12 +95,13 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
             return dt_fail(DT_EINTR, "interrupted");
         dt_status status = dt_wire_read(&group->wire, 0, &got);
         if (status == DT_OK && strcmp(dt_wire_op(got), "heartbeat") != 0) {
+            note(group, '<', got);
             *message = got;
             return DT_OK;
         }
         json_decref(got);
         if (status == DT_ETIMEOUT && dt_clock_ns() >= deadline_ns)
-            return end_group(group, failure, DT_TRIAL_HUNG, "no answer before the deadline");
+            return dt_group_break(group, failure, DT_TRIAL_HUNG, "no answer before the deadline");
         if (status == DT_ETIMEOUT)
             rest(group, deadline_ns);
         else if (status != DT_OK && status != DT_EINTR)
@@ -209,7 +115,7 @@ static dt_status unexpected(struct dt_group *group, const char *want, json_t *me
     char why[160];
     snprintf(why, sizeof why, "said '%.40s', expected '%s'", dt_wire_op(message), want);
     json_decref(message);
-    return end_group(group, failure, DT_TRIAL_PROTOCOL, why);
+    return dt_group_break(group, failure, DT_TRIAL_PROTOCOL, why);
 }
 
 /* {"op":"failed"}: the worker lives on. */
@@ -248,9 +154,10 @@ static dt_status expect(struct dt_group *group, const char *want, int64_t deadli
 static dt_status say(struct dt_group *group, const json_t *request, struct dt_failure *failure)
 {
     if (!group->alive)
-        return end_group(group, failure, DT_TRIAL_CRASHED, "the group had ended before");
+        return dt_group_break(group, failure, DT_TRIAL_CRASHED, "the group had ended before");
+    note(group, '>', request);
     dt_status status = dt_wire_write(&group->wire, request);
-    return status == DT_EDEAD ? dead(group, failure) : status;
+    return status == DT_EDEAD ? dt_group_dead(group, failure) : status;
 }
 
 dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op,
@@ -279,11 +186,11 @@ static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
     DT_TRY(status);
     int64_t version = json_integer_value(json_object_get(group->hello, "protocol"));
     if (version < 1 || version > DT_PROTOCOL_VERSION)
-        return end_group(group, failure, DT_TRIAL_PROTOCOL,
-                         "speaks a protocol version this program does not know");
+        return dt_group_break(group, failure, DT_TRIAL_PROTOCOL,
+                              "speaks a protocol version this program does not know");
     DT_TRY(expect(group, "ready", deadline_ns, &group->ready, failure));
     if (dt_group_ranks(group) < 1)
-        return end_group(group, failure, DT_TRIAL_PROTOCOL, "'ready' lists no ranks");
+        return dt_group_break(group, failure, DT_TRIAL_PROTOCOL, "'ready' lists no ranks");
     return DT_OK;
 }
 
@@ -304,6 +211,8 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     }
     group->alive = true;
     group->phase = "starting";
+    const char *transcript = getenv("DITTUNE_TRANSCRIPT");
+    group->transcript = transcript != NULL ? fopen(transcript, "ae") : NULL;
     dt_wire_init(&group->wire, group->process.from, group->process.to);
     status = greet(group, launch, workload, deadline_ns, failure);
     if (status < 0) {
@@ -324,64 +233,4 @@ dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_
     json_decref(request);
     json_decref(answer);
     return status;
-}
-
-/* Waits for the program's end, reading on what it says, so that it is not stuck in a full pipe. */
-static bool await_end(struct dt_group *group, int64_t until, int *wait_status)
-{
-    char block[65536];
-    while (dt_clock_ns() < until) {
-        struct pollfd pollers[3] = {{.fd = group->process.status, .events = POLLIN},
-                                    {.fd = group->process.messages, .events = POLLIN},
-                                    {.fd = group->process.from, .events = POLLIN}};
-        if (dt_supervisor_ended(&group->process, wait_status))
-            return true;
-        poll(pollers, 3, 20);
-        bool said = pollers[1].revents != 0 && drain(group);
-        if (pollers[2].revents != 0)
-            said = read(group->process.from, block, sizeof block) > 0 || said;
-        if (!said && pollers[0].revents == 0)
-            dt_clock_sleep_ns(1000000);
-    }
-    return false;
-}
-
-bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, char how[],
-                  size_t room)
-{
-    int wait_status = 0;
-    json_t *quit = json_pack("{s:s}", "op", "quit");
-    dt_status said = say_quit ? dt_wire_write(&group->wire, quit) : DT_OK;
-    json_decref(quit);
-    if (!say_quit) {
-        close(group->process.to);
-        group->process.to = -1;
-    }
-    (void)said; /* a worker that is gone has ended */
-    if (!await_end(group, dt_clock_ns() + patience_ns, &wait_status))
-        return false;
-    describe_end(wait_status, how, room);
-    dt_supervisor_stop(&group->process, 0);
-    group->alive = false;
-    return true;
-}
-
-void dt_group_stop(struct dt_group *group, int64_t grace_ns)
-{
-    if (group == NULL)
-        return;
-    if (group->alive) {
-        json_t *quit = json_pack("{s:s}", "op", "quit");
-        int64_t until = dt_clock_ns() + grace_ns - grace_ns / 4;
-        int wait_status;
-        bool ended = grace_ns > 0 && group->process.to >= 0 &&
-                     dt_wire_write(&group->wire, quit) == DT_OK &&
-                     await_end(group, until, &wait_status);
-        json_decref(quit);
-        dt_supervisor_stop(&group->process, ended ? 0 : grace_ns / 4);
-    }
-    dt_wire_fini(&group->wire);
-    json_decref(group->hello);
-    json_decref(group->ready);
-    free(group);
 }

@@ -113,6 +113,8 @@ static dt_status make_workload(const struct dt_options *options, int size,
         return dt_fail(DT_EUSAGE, "unknown dtype '%s': this version runs float32", options->dtype);
     snprintf(workload->dtype, sizeof workload->dtype, "%s", options->dtype);
     DT_TRY(dt_network_load(options->model, &workload->network));
+    if (options->weights != NULL)
+        DT_TRY(dt_weights_inspect(options->weights, &workload->network));
     DT_TRY(copy_path(options->weights, workload->weights, sizeof workload->weights));
     DT_TRY(copy_path(options->input, workload->input, sizeof workload->input));
     return set_size(options, size, workload);
