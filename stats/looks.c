@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking often and stopping when content misses too often: alpha is spent over the looks (group-sequential testing,
+ * Lan, DeMets 1983), so that all the intervals looked at hold together. */
+#include "stats/stats.h"
+
+const int dt_look_samples[DT_LOOKS] = {8, 16, 32, 64};
+const double dt_look_alpha[DT_LOOKS] = {.008, .010, .012, .020};
+
+int dt_stats_look(int n)
+{
+    int look = -1;
+    for (int i = 0; i < DT_LOOKS; i++)
+        if (n >= dt_look_samples[i])
+            look = i;
+    return look;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* MSER (White 1997): leave out the first d samples that make the squared standard error of the mean of the rest the
+ * smallest, sum of (x - mean)^2 over (n - d)^2. A late spike would draw d past itself, so samples are first drawn in to
+ * three standard deviations (by the median absolute deviation) around the median of the second half: a slow start that
+ * is drawn in is still far off for long, and is cut off all the same. */
+#include "stats/stats_int.h"
+
+#include <gsl/gsl_math.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define REACH 3.0
+#define FLOOR                                                                                      \
+    1e-3 /* of the median: equal samples have no deviation, and a slow start is still slow */
+#define REMAINS 3 /* samples left at least: fewer have a small error by chance */
+
+static void draw_in(const double x[], int n, double kept[], double work[])
+{
+    int half = n / 2;
+    double centre = dt_stats_median(x + half, n - half);
+    double deviation = gsl_stats_mad(x + half, 1, (size_t)(n - half), work);
+    double reach = REACH * fmax(deviation, FLOOR * fabs(centre));
+    for (int i = 0; i < n; i++)
+        kept[i] = GSL_MAX_DBL(centre - reach, GSL_MIN_DBL(centre + reach, x[i]));
+}
+
+/* From the end to the front, by the recurrence of Welford (1962); the earlier of equals is taken. *early is the best of
+ * the first half. */
+static int best_truncation(const double x[], int n, int *early)
+{
+    double mean = 0, sum = 0, least = INFINITY, least_early = INFINITY;
+    int best = 0;
+    *early = 0;
+    for (int d = n - 1; d >= 0; d--) {
+        double count = n - d, delta = x[d] - mean;
+        mean += delta / count;
+        sum += delta * (x[d] - mean);
+        double error = sum / (count * count);
+        if (n - d >= REMAINS && error <= least) {
+            least = error;
+            best = d;
+        }
+        if (d <= n / 2 && error <= least_early) {
+            least_early = error;
+            *early = d;
+        }
+    }
+    return best;
+}
+
+static bool trends(const double x[], int n)
+{
+    return fabs(dt_trend_z(x, n)) > dt_threshold(DT_TEST_TREND, n);
+}
+
+/* Three quiet samples at the end are often chance: a minimum in the last half counts when the series is not of one
+ * piece by the rank tests either, or one in four quiet series would be refused. */
+bool dt_stats_steady(const double x[], int n, int *start)
+{
+    *start = 0;
+    if (n < DT_SERIES_LEAST)
+        return true;
+    double *kept = malloc((size_t)n * sizeof *kept), *work = malloc((size_t)n * sizeof *work);
+    bool steady = false;
+    if (kept != NULL && work != NULL) {
+        draw_in(x, n, kept, work);
+        int early, best = best_truncation(kept, n, &early);
+        struct dt_series whole = dt_stats_series(x, n);
+        steady =
+            !(best > n / 2 && (whole.drifting || whole.stepped)) && !trends(x + early, n - early);
+        if (steady)
+            *start = early;
+    }
+    free(kept);
+    free(work);
+    return steady;
+}
