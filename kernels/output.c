@@ -7,21 +7,26 @@
 #include <math.h>
 #include <string.h>
 
-/* One token's [p, p, channels] into its image [channels, height, width]. */
-static void place_token(const struct dt_workload *workload, int token, const float *from,
+/* One token's [p, p, channels] into its image [channels, height, width]; with mean, what is there stays by half. */
+static void place_token(const struct dt_workload *workload, int token, const float *from, bool mean,
                         float *image)
 {
     int patch = workload->network.patch, columns = workload->width / patch;
     int channels = dt_network_out_channels(&workload->network);
+    int placed = mean ? workload->network.in_channels : channels;
     int64_t plane = (int64_t)workload->height * workload->width;
     float *corner = image + (int64_t)(token / columns) * patch * workload->width +
                     (int64_t)(token % columns) * patch;
     for (int y = 0; y < patch; y++)
-        for (int x = 0; x < patch; x++)
-            for (int c = 0; c < channels; c++)
-                corner[c * plane + (int64_t)y * workload->width + x] = *from++;
+        for (int x = 0; x < patch; x++, from += channels)
+            for (int c = 0; c < placed; c++) {
+                float *to = &corner[c * plane + (int64_t)y * workload->width + x];
+                *to = mean ? 0.5f * (*to + from[c]) : from[c];
+            }
 }
 
+/* Both halves of the guidance hold the guided channels, equal to the bit, and each chains its own latent from them: their
+ * mean is the result, so that an error of either shows. */
 static void place_rank(const struct dt_pass *pass, int rank, const float *from, float *out)
 {
     const struct dt_workload *workload = &pass->workload;
@@ -30,12 +35,10 @@ static void place_rank(const struct dt_pass *pass, int rank, const float *from, 
     int64_t token = channels * workload->network.patch * workload->network.patch;
     struct dt_layout layout;
     dt_layout_init(&layout, workload, &pass->plan, rank);
-    if (layout.place.cfg != 0)
-        return;
     for (int i = 0; i < layout.images; i++)
         for (int t = 0; t < layout.tokens; t++)
             place_token(workload, layout.first_token + t,
-                        from + ((int64_t)i * layout.slots + t) * token,
+                        from + ((int64_t)i * layout.slots + t) * token, layout.place.cfg != 0,
                         out + (layout.first_image + i) * image);
 }
 

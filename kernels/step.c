@@ -308,8 +308,8 @@ static dt_status run_step(struct dt_pass *pass)
     finish(pass);
     end_block(pass, DT_BLOCK_FINAL, &start);
     DT_TRY(sample(pass));
-    end_block(pass, DT_BLOCK_SAMPLER, &start);
     pass->step = (pass->step + 1) % pass->workload.sampler_steps;
+    end_block(pass, DT_BLOCK_SAMPLER, &start);
     return DT_OK;
 }
 
@@ -320,7 +320,6 @@ dt_status dt_pass_step(struct dt_pass *pass, struct dt_phases *phases)
     pass->lap_ns = start;
     pass->compute->threads(pass->plan.threads);
     dt_status status = run_step(pass);
-    dt_pass_lap(pass, DT_PHASE_REST);
     if (phases != NULL)
         phases->step_ns += pass->lap_ns - start;
     pass->phases = NULL;

@@ -41,7 +41,7 @@ double dt_workload_flops(const struct dt_workload *workload, int batch)
     return 2 * multiply_adds * dt_workload_passes(workload) * batch;
 }
 
-/* Without the position table, which is computed: each rank's layout holds the rows of its own tokens. */
+/* The position table is fixed, but held like the others: one row a token. */
 int64_t dt_workload_weight_bytes(const struct dt_workload *workload)
 {
     const struct dt_network *network = &workload->network;
@@ -49,7 +49,7 @@ int64_t dt_workload_weight_bytes(const struct dt_workload *workload)
     int64_t square = (int64_t)network->patch * network->patch;
     int64_t token_in = network->in_channels * square;
     int64_t token_out = dt_network_out_channels(network) * square;
-    int64_t embed = (token_in + 1) * c;
+    int64_t embed = (token_in + 1) * c + dt_workload_tokens(workload) * c;
     int64_t condition = (DT_TIME_CHANNELS + 1) * c + (c + 1) * c + (network->classes + 1) * c;
     int64_t block = (c + 1) * 3 * c + (c + 1) * c + (c + 1) * mlp + (mlp + 1) * c + (c + 1) * 6 * c;
     int64_t final = (c + 1) * token_out + (c + 1) * 2 * c;

@@ -1,46 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* One list of messages under one lock serves every comm: a message is matched by comm, number of the call on that comm,
  * source and destination. Slow and plain: tests exchange kilobytes. */
-#include "kernels/fake.h"
+#include "kernels/comm/fake_int.h"
 
 #include "base/rng.h"
-#include "base/text.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { PATIENCE_SECONDS = 20 };
-
-struct message {
-    struct message *next;
-    uint64_t comm, call;
-    int from, to;      /* world ranks */
-    int64_t posted_ns; /* virtual */
-    bool lost;
-    size_t bytes;
-    char data[];
-};
-
-struct rank {
-    struct dt_comm *world;
-    int64_t clock_ns, exposed_ns;
-    int exchanges;
-    struct dt_text log;
-};
-
-struct dt_fake {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct message *messages;
-    bool broken; /* an exchange failed: nobody waits any more */
-    struct dt_fake_options options;
-    int count;
-    struct rank ranks[];
-};
 
 /* What a comm is to one of its ranks. */
 struct member {
@@ -60,15 +29,13 @@ struct pending {
 };
 _Static_assert(sizeof(struct pending) <= sizeof((struct dt_request *)0)->state, "fits a request");
 
-extern const struct dt_comm_ops dt_comm_fake_ops;
-
-static struct rank *rank_of(const struct member *member)
+static struct dt_fake_rank *rank_of(const struct member *member)
 {
     return &member->fake->ranks[member->self];
 }
 
-static dt_status make_comm(struct dt_fake *fake, uint64_t id, int size, int rank,
-                           const int members[], struct dt_comm **out)
+dt_status dt_fake_member(struct dt_fake *fake, uint64_t id, int size, int rank, const int members[],
+                         struct dt_comm **out)
 {
     struct dt_comm *comm = calloc(1, sizeof *comm);
     struct member *member = calloc(1, sizeof *member + (size_t)size * sizeof members[0]);
@@ -94,15 +61,15 @@ static dt_status put(const struct member *member, uint64_t call, int to, const v
                      size_t bytes)
 {
     struct dt_fake *fake = member->fake;
-    struct message *message = malloc(sizeof *message + bytes);
+    struct dt_fake_message *message = malloc(sizeof *message + bytes);
     if (message == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a message of %zu bytes", bytes);
-    *message = (struct message){.comm = member->id,
-                                .call = call,
-                                .from = member->self,
-                                .to = to,
-                                .posted_ns = rank_of(member)->clock_ns,
-                                .bytes = bytes};
+    *message = (struct dt_fake_message){.comm = member->id,
+                                        .call = call,
+                                        .from = member->self,
+                                        .to = to,
+                                        .posted_ns = rank_of(member)->clock_ns,
+                                        .bytes = bytes};
     if (bytes > 0)
         memcpy(message->data, data, bytes);
     pthread_mutex_lock(&fake->lock);
@@ -114,10 +81,10 @@ static dt_status put(const struct member *member, uint64_t call, int to, const v
 }
 
 /* Under the lock. */
-static struct message *unlink_message(const struct member *member, uint64_t call, int from)
+static struct dt_fake_message *unlink_message(const struct member *member, uint64_t call, int from)
 {
-    for (struct message **at = &member->fake->messages; *at != NULL; at = &(*at)->next) {
-        struct message *message = *at;
+    for (struct dt_fake_message **at = &member->fake->messages; *at != NULL; at = &(*at)->next) {
+        struct dt_fake_message *message = *at;
         if (message->comm == member->id && message->call == call && message->from == from &&
             message->to == member->self) {
             *at = message->next;
@@ -128,10 +95,11 @@ static struct message *unlink_message(const struct member *member, uint64_t call
 }
 
 /* Blocks until the message is there; DT_ETIMEOUT when it was lost or an exchange failed elsewhere. */
-static dt_status take(const struct member *member, uint64_t call, int from, struct message **out)
+static dt_status take(const struct member *member, uint64_t call, int from,
+                      struct dt_fake_message **out)
 {
     struct dt_fake *fake = member->fake;
-    struct message *message = NULL;
+    struct dt_fake_message *message = NULL;
     struct timespec until;
     int error = 0;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -155,7 +123,7 @@ static dt_status take(const struct member *member, uint64_t call, int from, stru
 static dt_status receive(const struct member *member, uint64_t call, int from, void *data,
                          size_t bytes)
 {
-    struct message *message = NULL;
+    struct dt_fake_message *message = NULL;
     DT_TRY(take(member, call, from, &message));
     size_t got = message->bytes;
     if (got == bytes && bytes > 0)
@@ -226,7 +194,7 @@ static dt_status split_among(struct dt_comm *comm, const int pairs[], int color,
         members[size++] = member->members[index];
     }
     uint64_t id = dt_rng_hash(member->id, member->calls, (uint64_t)(uint32_t)color);
-    dt_status status = make_comm(member->fake, id, size, rank, members, out);
+    dt_status status = dt_fake_member(member->fake, id, size, rank, members, out);
     free(members);
     return status;
 }
@@ -251,12 +219,12 @@ static dt_status split(struct dt_comm *comm, int color, int key, struct dt_comm 
 static void spoil(const struct member *member, uint64_t call, int64_t element)
 {
     int64_t floats = 0;
-    for (struct message *m = member->fake->messages; m != NULL; m = m->next)
+    for (struct dt_fake_message *m = member->fake->messages; m != NULL; m = m->next)
         if (m->comm == member->id && m->call == call && m->from == member->self &&
             m->to != member->self)
             floats += (int64_t)(m->bytes / sizeof(float));
     element = floats > 0 ? element % floats : 0;
-    for (struct message *m = member->fake->messages; m != NULL; m = m->next) {
+    for (struct dt_fake_message *m = member->fake->messages; m != NULL; m = m->next) {
         int64_t here = (int64_t)(m->bytes / sizeof(float));
         if (m->comm != member->id || m->call != call || m->from != member->self)
             continue;
@@ -280,7 +248,7 @@ static dt_status post(struct dt_comm *comm, const char *send, const struct pendi
 {
     struct member *member = comm->state;
     struct dt_fake *fake = member->fake;
-    struct rank *rank = rank_of(member);
+    struct dt_fake_rank *rank = rank_of(member);
     const struct dt_fake_options *options = &fake->options;
     bool faulty = options->fault != DT_FAKE_NONE && options->fault_rank == member->self &&
                   options->fault_exchange == pending->number;
@@ -335,12 +303,12 @@ static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_
 static dt_status wait(struct dt_comm *comm, struct dt_request *request)
 {
     struct member *member = comm->state;
-    struct rank *rank = rank_of(member);
+    struct dt_fake_rank *rank = rank_of(member);
     struct pending pending;
     memcpy(&pending, request->state, sizeof pending);
     int64_t ready = rank->clock_ns;
     for (int i = 0; i < comm->size; i++) {
-        struct message *message = NULL;
+        struct dt_fake_message *message = NULL;
         char *to = pending.recv + (pending.shift ? 0 : (size_t)i * pending.bytes);
         if (pending.shift && i != (comm->rank + comm->size - 1) % comm->size)
             continue;
@@ -362,121 +330,6 @@ static void note(struct dt_comm *comm, const char *what, int index)
     struct member *member = comm->state;
     dt_text_add(&rank_of(member)->log, "%s %d;", what, index);
     rank_of(member)->clock_ns += member->fake->options.compute_ns;
-}
-
-dt_status dt_fake_new(int ranks, const struct dt_fake_options *options, struct dt_fake **out)
-{
-    size_t bytes = sizeof(struct dt_fake) + (size_t)ranks * sizeof(struct rank);
-    struct dt_fake *fake = calloc(1, bytes);
-    int *members = calloc((size_t)ranks, sizeof *members);
-    pthread_mutexattr_t recursive;
-    dt_status status = DT_OK;
-    if (fake == NULL || members == NULL) {
-        free(fake);
-        free(members);
-        return dt_fail(DT_ENOMEM, "out of memory for %d ranks", ranks);
-    }
-    fake->options = *options;
-    pthread_mutexattr_init(&recursive);
-    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&fake->lock, &recursive);
-    pthread_mutexattr_destroy(&recursive);
-    pthread_cond_init(&fake->changed, NULL);
-    for (int i = 0; i < ranks; i++)
-        members[i] = i;
-    for (; status == DT_OK && fake->count < ranks; fake->count++)
-        status = make_comm(fake, 1, ranks, fake->count, members, &fake->ranks[fake->count].world);
-    free(members);
-    if (status != DT_OK) {
-        dt_fake_free(fake);
-        return status;
-    }
-    *out = fake;
-    return DT_OK;
-}
-
-void dt_fake_free(struct dt_fake *fake)
-{
-    if (fake == NULL)
-        return;
-    for (int i = 0; i < fake->count; i++) {
-        dt_comm_free(fake->ranks[i].world);
-        dt_text_fini(&fake->ranks[i].log);
-    }
-    while (fake->messages != NULL) {
-        struct message *next = fake->messages->next;
-        free(fake->messages);
-        fake->messages = next;
-    }
-    pthread_cond_destroy(&fake->changed);
-    pthread_mutex_destroy(&fake->lock);
-    free(fake);
-}
-
-struct dt_comm *dt_fake_comm(struct dt_fake *fake, int rank)
-{
-    return fake->ranks[rank].world;
-}
-
-struct job {
-    pthread_t thread;
-    bool started;
-    dt_status (*body)(struct dt_comm *comm, void *arg);
-    struct dt_comm *comm;
-    void *arg;
-    dt_status status;
-};
-
-static void *work(void *arg)
-{
-    struct job *job = arg;
-    job->status = job->body(job->comm, job->arg);
-    return NULL;
-}
-
-dt_status dt_fake_run(struct dt_fake *fake, dt_status (*body)(struct dt_comm *comm, void *arg),
-                      void *arg, dt_status statuses[])
-{
-    struct job *jobs = calloc((size_t)fake->count, sizeof *jobs);
-    dt_status first = DT_OK;
-    if (jobs == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory for %d threads", fake->count);
-    for (int i = 0; i < fake->count; i++) {
-        jobs[i] = (struct job){.body = body, .comm = fake->ranks[i].world, .arg = arg};
-        jobs[i].started = pthread_create(&jobs[i].thread, NULL, work, &jobs[i]) == 0;
-        if (!jobs[i].started)
-            jobs[i].status = dt_fail(DT_ELIB, "cannot start thread %d", i);
-    }
-    for (int i = 0; i < fake->count; i++) {
-        if (jobs[i].started)
-            pthread_join(jobs[i].thread, NULL);
-        if (statuses != NULL)
-            statuses[i] = jobs[i].status;
-        if (first == DT_OK)
-            first = jobs[i].status;
-    }
-    free(jobs);
-    return first;
-}
-
-const char *dt_fake_log(const struct dt_fake *fake, int rank)
-{
-    return dt_text_at(&fake->ranks[rank].log);
-}
-
-int dt_fake_exchanges(const struct dt_fake *fake, int rank)
-{
-    return fake->ranks[rank].exchanges;
-}
-
-int64_t dt_fake_clock_ns(const struct dt_fake *fake, int rank)
-{
-    return fake->ranks[rank].clock_ns;
-}
-
-int64_t dt_fake_exposed_ns(const struct dt_fake *fake, int rank)
-{
-    return fake->ranks[rank].exposed_ns;
 }
 
 const struct dt_comm_ops dt_comm_fake_ops = {
