@@ -74,7 +74,7 @@ static int widest(const struct steps *steps, int low, int high, double *distance
     return at;
 }
 
-/* Twice the dip, in samples. */
+/* Twice the dip, in samples. The ends of the inner interval belong to it: a step at the mode misses nothing. */
 static double narrow(const struct steps *steps)
 {
     int low = 0, high = steps->n - 1;
@@ -88,9 +88,9 @@ static double narrow(const struct steps *steps)
         int left = vertex_before(steps, n, at);
         if (distance <= twice)
             return twice;
-        for (int i = low; i <= left; i++)
+        for (int i = low; i < left; i++)
             twice = fmax(twice, steps->upto[i] - steps->minorant[i]);
-        for (int i = right; i <= high; i++)
+        for (int i = high; i > right; i--)
             twice = fmax(twice, steps->majorant[i] - steps->below[i]);
         if (left == low && right == high)
             return twice;

@@ -16,8 +16,8 @@ struct dt_interval {
     double low, high; /* NAN when the sample is too small for the level */
 };
 
-double dt_stats_median(const double x[], int n);                      /* NAN for n = 0 */
-double dt_stats_quantile(const double x[], int n, double f);          /* type 7 */
+double dt_stats_median(const double x[], int n);             /* NAN for n = 0 */
+double dt_stats_quantile(const double x[], int n, double f); /* type 7 */
 double dt_stats_mean(const double x[], int n);
 
 /* Ranks (1-based, lower <= upper) of the order statistics that bracket the median with at least `level`;
@@ -38,7 +38,8 @@ bool dt_stats_steady(const double x[], int n, int *start);
 /* Series diagnostics, thresholds for 1 % false alarms (field/measuring.md 2.6), Tukey's fences for outliers
  * (labelled, never dropped). */
 struct dt_series {
-    double lag1, trend_z, split; /* lag-1 autocorrelation; Mann-Kendall z; max-split rank statistic */
+    double lag1, trend_z,
+        split; /* lag-1 autocorrelation; Mann-Kendall z; max-split rank statistic */
     bool autocorrelated, drifting, stepped, bimodal;
     int outliers_mild, outliers_severe; /* beyond 1.5 and 3 interquartile ranges */
 };
@@ -49,7 +50,7 @@ struct dt_summary {
     double median, mean, min, max, mad; /* mad: median absolute deviation x 1.4826 */
     struct dt_interval interval;        /* of the median at `level`; batched when autocorrelated */
     double level;
-    bool unreliable;                    /* still autocorrelated after batching */
+    bool unreliable; /* still autocorrelated after batching */
     struct dt_series series;
 };
 struct dt_summary dt_stats_summary(const double x[], int n, double level);

@@ -30,18 +30,18 @@ static void draw_in(const double x[], int n, double kept[], double work[])
 static int best_truncation(const double x[], int n, int *early)
 {
     double mean = 0, sum = 0, least = INFINITY, least_early = INFINITY;
-    int best = 0;
+    int best = 0, remains = n / 8 > REMAINS ? n / 8 : REMAINS;
     *early = 0;
     for (int d = n - 1; d >= 0; d--) {
         double count = n - d, delta = x[d] - mean;
         mean += delta / count;
         sum += delta * (x[d] - mean);
         double error = sum / (count * count);
-        if (n - d >= REMAINS && error <= least) {
+        if (n - d >= remains && error <= least) {
             least = error;
             best = d;
         }
-        if (d <= n / 2 && error <= least_early) {
+        if (n - d >= remains && d <= n / 2 && error <= least_early) {
             least_early = error;
             *early = d;
         }
@@ -54,7 +54,7 @@ static bool trends(const double x[], int n)
     return fabs(dt_trend_z(x, n)) > dt_threshold(DT_TEST_TREND, n);
 }
 
-/* Three quiet samples at the end are often chance: a minimum in the last half counts when the series is not of one
+/* A few quiet samples at the end are often chance: a minimum in the last half counts when the series is not of one
  * piece by the rank tests either, or one in four quiet series would be refused. */
 bool dt_stats_steady(const double x[], int n, int *start)
 {
