@@ -187,6 +187,13 @@ static void decide(struct dt_session *session, bool challenged)
     }
 }
 
+/* The plan all others are compared with failed before anything could be decided. */
+static bool first_fell(const struct dt_session *session)
+{
+    return session->entrant_count > 1 && session->entrants[0].out &&
+           session->rounds < dt_look_samples[0];
+}
+
 dt_status dt_finals_run(struct dt_session *session)
 {
     struct dt_point challenger;
@@ -207,6 +214,14 @@ dt_status dt_finals_run(struct dt_session *session)
                              .context = &session->progress};
     dt_status status = dt_compare_run(&session->rig, session->entrants, session->entrant_count,
                                       &how, &session->rounds);
+    while (status == DT_OK && first_fell(session)) {
+        dt_entrant_fini(&session->entrants[0]);
+        session->entrant_count--;
+        memmove(&session->entrants[0], &session->entrants[1],
+                (size_t)session->entrant_count * sizeof session->entrants[0]);
+        status = dt_compare_run(&session->rig, session->entrants, session->entrant_count, &how,
+                                &session->rounds);
+    }
     if (status == DT_OK || status == DT_EINTR)
         decide(session, challenged);
     return status;

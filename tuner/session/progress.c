@@ -77,25 +77,36 @@ void dt_progress_now(struct dt_progress *progress, const struct dt_point *point,
     dt_text_fini(&text);
 }
 
+static void describe(const struct dt_result *result, struct dt_text *out)
+{
+    const struct dt_interval *interval = &result->summary.interval;
+    if (result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW) {
+        dt_text_add(out, "%s: %s", dt_outcome_text(result->outcome), result->cause);
+        return;
+    }
+    dt_text_add(out, "%.4g ms", result->summary.median * 1e3);
+    if (isfinite(interval->low))
+        dt_text_add(out, " [%.4g, %.4g]", interval->low * 1e3, interval->high * 1e3);
+    dt_text_add(out, ", %d samples%s%s", result->n,
+                result->outcome == DT_TRIAL_SLOW ? ", dropped: slow" : "",
+                result->steady ? "" : ", not steady");
+}
+
 void dt_progress_trial(struct dt_progress *progress, const struct dt_result *result)
 {
+    bool failed = result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW &&
+                  result->outcome != DT_TRIAL_INTERRUPTED;
+    struct dt_text text = {0};
     progress->done++;
-    bool failed = result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW;
     progress->failed += failed;
     if (progress->quiet || (progress->live && !failed))
         return;
-    struct dt_text text = {0};
+    dt_text_add(&text, "trial %-3d ", progress->done);
     dt_point_short(progress->target->space, &result->point, &text);
+    dt_text_add(&text, ": ");
+    describe(result, &text);
     clear(progress);
-    if (failed)
-        fprintf(stderr, "trial %-3d %s: %s: %s\n", progress->done, dt_text_at(&text),
-                dt_outcome_text(result->outcome), result->cause);
-    else
-        fprintf(stderr, "trial %-3d %s: %.4g ms [%.4g, %.4g], %d samples%s%s\n", progress->done,
-                dt_text_at(&text), result->summary.median * 1e3, result->summary.interval.low * 1e3,
-                result->summary.interval.high * 1e3, result->n,
-                result->outcome == DT_TRIAL_SLOW ? ", dropped: slow" : "",
-                result->steady ? "" : ", not steady");
+    fprintf(stderr, "%s\n", dt_text_at(&text));
     dt_text_fini(&text);
 }
 

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define COLD_MARGIN 0.95 /* below this share two times differ enough for a sentence */
+
 void dt_report_time(double seconds, struct dt_text *out)
 {
     if (!isfinite(seconds))
@@ -133,12 +135,15 @@ static void add_ties(const struct dt_session *session, struct dt_text *out)
 void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(session);
-    int failed = 0;
-    for (int i = 0; i < session->count; i++)
-        failed += session->trials[i].outcome != DT_TRIAL_OK &&
-                  session->trials[i].outcome != DT_TRIAL_SLOW;
+    int failed = 0, cut = 0;
+    for (int i = 0; i < session->count; i++) {
+        enum dt_outcome outcome = session->trials[i].outcome;
+        cut += outcome == DT_TRIAL_INTERRUPTED;
+        failed +=
+            outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW && outcome != DT_TRIAL_INTERRUPTED;
+    }
     dt_text_add(out, "\n%s; objective: %s\n%d of %lld plans tried, %d failed, %.1f s\n\n",
-                session->target->title, session->target->objective->doc, session->count,
+                session->target->title, session->target->objective->doc, session->count - cut,
                 (long long)dt_space_count(session->target->space), failed,
                 session->elapsed_seconds);
     add_header(session->target, out);
@@ -180,7 +185,7 @@ bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
     double blocks = block_median(plan), before = block_median(one);
     if (plan == NULL || one == NULL || dt_point_equal(target->space, &plan->point, &one->point))
         return false;
-    if (!(blocks < before) || !(plan->cold_seconds > one->cold_seconds))
+    if (!(blocks < COLD_MARGIN * before) || !(COLD_MARGIN * plan->cold_seconds > one->cold_seconds))
         return false;
     dt_text_add(out, "Cold against warm: the blocks got faster (");
     dt_report_time(before, out);
