@@ -2,8 +2,8 @@
 /* stats - estimates with intervals that mean what they say
  *
  * Times are positive doubles (seconds). Nothing here reorders or keeps its input; results are plain values. Intervals
- * of a median are exact order-statistic (binomial) intervals: distribution-free, no resampling (docs/measuring.md).
- * Method and numbers: field/measuring.md section 2 names the sources.
+ * of a median are exact order-statistic (binomial) intervals: distribution-free, no resampling. When memory is short a
+ * result is NAN, as for too few samples. docs/measuring.md says how each number is used and names the sources.
  */
 #ifndef DT_STATS_STATS_H
 #define DT_STATS_STATS_H
@@ -31,15 +31,18 @@ extern const int dt_look_samples[DT_LOOKS];
 extern const double dt_look_alpha[DT_LOOKS];
 int dt_stats_look(int n); /* the look reached by n samples: 0..3, or -1 below 8 */
 
-/* Steady state by MSER truncation (White 1997) with a trend test of what is left: *start is the first steady sample;
- * false ("no steady state") when the minimum lies in the last half or the rest still drifts. */
+/* Steady state by MSER truncation (White 1997) with a trend test of what is left: *start is the first steady sample, at
+ * most n / 2; false ("no steady state", *start = 0) when the minimum lies in the last half of a series that drifts or
+ * steps, or the rest still drifts. Fewer than 4 samples are too few to tell, and called steady. */
 bool dt_stats_steady(const double x[], int n, int *start);
 
-/* Series diagnostics, thresholds for 1 % false alarms (field/measuring.md 2.6), Tukey's fences for outliers
- * (labelled, never dropped). */
+/* Series diagnostics: each flag is raised at most once in a hundred series of independent samples, of any continuous
+ * distribution (bimodal: of any with one mode); never below 8 samples. Tukey's fences for outliers (labelled, never
+ * dropped). */
 struct dt_series {
-    double lag1, trend_z,
-        split; /* lag-1 autocorrelation; Mann-Kendall z; max-split rank statistic */
+    double lag1;    /* lag-1 autocorrelation of the ranks */
+    double trend_z; /* Mann-Kendall */
+    double split;   /* the largest |z| of a rank sum test over all cuts in two parts */
     bool autocorrelated, drifting, stepped, bimodal;
     int outliers_mild, outliers_severe; /* beyond 1.5 and 3 interquartile ranges */
 };
@@ -50,7 +53,7 @@ struct dt_summary {
     double median, mean, min, max, mad; /* mad: median absolute deviation x 1.4826 */
     struct dt_interval interval;        /* of the median at `level`; batched when autocorrelated */
     double level;
-    bool unreliable; /* still autocorrelated after batching */
+    bool unreliable; /* autocorrelated still after batching, or too few samples for batches */
     struct dt_series series;
 };
 struct dt_summary dt_stats_summary(const double x[], int n, double level);
@@ -65,7 +68,7 @@ struct dt_ratio {
 struct dt_ratio dt_stats_ratio(const double log_ratio[], int n, double level);
 
 /* Slowest rank of each step: ns[step * ranks + rank] -> out[step] seconds; last[rank] counts who was last; returns
- * the median skew (max - min) in seconds. last may be NULL. */
+ * the median skew (max - min) in seconds. Of equals the lowest rank is last. last may be NULL. */
 double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double out[], int last[]);
 
 /* Holm (1979): rejects[i] is set for the hypotheses rejected at family-wise alpha. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples that depend on their neighbours carry less than their number says. Medians of batches depend less on each
  * other, and a batch of odd size has its median below the true one as often as above it, whatever the distribution: the
- * order-statistic interval of batch medians is still one of the median (field/measuring.md 2.1). */
+ * order-statistic interval of batch medians is still one of the median. */
 #include "stats/stats_int.h"
 
 #include <gsl/gsl_statistics_double.h>

@@ -80,7 +80,7 @@ static double endless(int i)
 static void planted_transients(void **state)
 {
     (void)state;
-    enum { REPLICATES = 1500 };
+    enum { REPLICATES = 800 };
     static const struct transient rows[] = {
         {none, 8, 0, 0.02, 0.001, 6},         {none, 64, 0, 0.02, 0.001, 60},
         {first_call, 8, 0, 0.02, 0.002, 5},   {first_call, 64, 0, 0.02, 0.001, 60},
