@@ -16,10 +16,10 @@
 #include <stdint.h>
 
 #define DT_PROTOCOL_VERSION 1
-#define DT_WIRE_FOREVER INT64_MAX
+#define DT_WIRE_FOREVER     INT64_MAX
 
 struct dt_wire {
-    int in, out; /* borrowed descriptors; -1 for none */
+    int in, out;            /* borrowed descriptors; -1 for none */
     struct dt_text pending; /* bytes read beyond the last line */
     size_t scanned;
     int64_t last_write_ns;

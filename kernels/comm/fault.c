@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* One plan of what to spoil is shared by the wrapped comm and all its splits; it counts their users. */
+#include "kernels/fault.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct plan {
+    const struct kind *kind;
+    long rank, exchange, element; /* exchange: counted from 1 */
+    long seen;                    /* exchanges posted so far */
+    int world_rank, users;
+    const struct dt_request *target; /* the exchange to spoil, between its post and its wait */
+    float *received;
+    size_t count;
+};
+
+struct wrapper {
+    struct dt_comm *inner;
+    struct plan *plan;
+};
+
+struct kind {
+    const char *name;
+    dt_status (*strike)(struct plan *plan); /* after the exchange arrived */
+};
+
+static dt_status flip(struct plan *plan)
+{
+    size_t at = (size_t)plan->element;
+    if (at >= plan->count)
+        return dt_fail(DT_EUSAGE,
+                       "the fault's element=%ld is beyond the %zu floats of the exchange",
+                       plan->element, plan->count);
+    plan->received[at] = -plan->received[at];
+    return DT_OK;
+}
+
+static dt_status crash(struct plan *plan)
+{
+    (void)plan;
+    raise(SIGSEGV);
+    return dt_fail(DT_ELIB, "SIGSEGV was survived");
+}
+
+static dt_status leave(struct plan *plan)
+{
+    (void)plan;
+    _exit(3);
+}
+
+static dt_status hang(struct plan *plan)
+{
+    volatile const struct plan *never = plan;
+    while (never->users > 0)
+        ;
+    return DT_OK;
+}
+
+static dt_status error(struct plan *plan)
+{
+    return dt_fail(DT_ELIB, "exchange %ld failed, as the fault asked", plan->exchange);
+}
+
+static const struct kind kinds[] = {
+    {"flip", flip}, {"crash", crash}, {"exit", leave}, {"hang", hang}, {"error", error},
+};
+
+static const struct kind *find_kind(const char *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strlen(kinds[i].name) == size && memcmp(kinds[i].name, name, size) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+static dt_status parse_field(const char *field, struct plan *plan)
+{
+    static const char *const names[] = {"rank=", "exchange=", "element="};
+    long *const values[] = {&plan->rank, &plan->exchange, &plan->element};
+    for (int i = 0; i < 3; i++) {
+        size_t size = strlen(names[i]);
+        if (strncmp(field, names[i], size) != 0)
+            continue;
+        char *end;
+        errno = 0;
+        long value = strtol(field + size, &end, 10);
+        if (errno != 0 || end == field + size || (*end != ':' && *end != '\0') || value < 0)
+            break;
+        *values[i] = value;
+        return DT_OK;
+    }
+    return dt_fail(DT_EUSAGE, "fault '%.60s': expected rank=, exchange= or element= with a number",
+                   field);
+}
+
+static dt_status parse(const char *spec, struct plan *plan)
+{
+    plan->kind = find_kind(spec, strcspn(spec, ":"));
+    if (plan->kind == NULL)
+        return dt_fail(DT_EUSAGE,
+                       "unknown fault '%.60s': expected flip, crash, exit, hang or error", spec);
+    for (const char *at = strchr(spec, ':'); at != NULL; at = strchr(at + 1, ':'))
+        DT_TRY(parse_field(at + 1, plan));
+    if (plan->exchange < 1)
+        return dt_fail(DT_EUSAGE, "fault '%.60s': exchange is counted from 1", spec);
+    return DT_OK;
+}
+
+static struct wrapper *of(struct dt_comm *comm)
+{
+    return comm->state;
+}
+
+static dt_status wrap(struct dt_comm *inner, struct plan *plan, struct dt_comm **out);
+
+static dt_status split(struct dt_comm *comm, int color, int key, struct dt_comm **out)
+{
+    struct dt_comm *part = NULL;
+    DT_TRY(of(comm)->inner->ops->split(of(comm)->inner, color, key, &part));
+    dt_status status = wrap(part, of(comm)->plan, out);
+    if (status < 0)
+        dt_comm_free(part);
+    return status;
+}
+
+static void release(struct dt_comm *comm)
+{
+    struct wrapper *wrapper = of(comm);
+    if (--wrapper->plan->users == 0)
+        free(wrapper->plan);
+    dt_comm_free(wrapper->inner);
+    free(wrapper);
+    free(comm);
+}
+
+static dt_status barrier(struct dt_comm *comm)
+{
+    return of(comm)->inner->ops->barrier(of(comm)->inner);
+}
+
+static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
+{
+    return of(comm)->inner->ops->gather(of(comm)->inner, send, recv, bytes);
+}
+
+static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
+{
+    return of(comm)->inner->ops->broadcast(of(comm)->inner, data, bytes);
+}
+
+static void count(struct dt_comm *comm, void *recv, size_t bytes, const struct dt_request *request)
+{
+    struct plan *plan = of(comm)->plan;
+    if (comm->size < 2 || plan->world_rank != plan->rank || ++plan->seen != plan->exchange)
+        return;
+    plan->target = request;
+    plan->received = recv;
+    plan->count = bytes / sizeof(float);
+}
+
+static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                          struct dt_request *request)
+{
+    struct dt_comm *inner = of(comm)->inner;
+    DT_TRY(inner->ops->alltoall(inner, send, recv, bytes, request));
+    count(comm, recv, bytes * (size_t)comm->size, request);
+    return DT_OK;
+}
+
+static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                       struct dt_request *request)
+{
+    struct dt_comm *inner = of(comm)->inner;
+    DT_TRY(inner->ops->shift(inner, send, recv, bytes, request));
+    count(comm, recv, bytes, request);
+    return DT_OK;
+}
+
+static dt_status wait(struct dt_comm *comm, struct dt_request *request)
+{
+    struct plan *plan = of(comm)->plan;
+    DT_TRY(of(comm)->inner->ops->wait(of(comm)->inner, request));
+    if (plan->target != request)
+        return DT_OK;
+    plan->target = NULL;
+    return plan->kind->strike(plan);
+}
+
+static void poll_inner(struct dt_comm *comm)
+{
+    struct dt_comm *inner = of(comm)->inner;
+    if (inner->ops->poll != NULL)
+        inner->ops->poll(inner);
+}
+
+static void note(struct dt_comm *comm, const char *what, int index)
+{
+    struct dt_comm *inner = of(comm)->inner;
+    if (inner->ops->note != NULL)
+        inner->ops->note(inner, what, index);
+}
+
+static const struct dt_comm_ops ops = {
+    .name = "fault",
+    .doc = "another comm with one planted fault, for tests",
+    .split = split,
+    .free = release,
+    .barrier = barrier,
+    .gather = gather,
+    .broadcast = broadcast,
+    .alltoall = alltoall,
+    .shift = shift,
+    .wait = wait,
+    .poll = poll_inner,
+    .note = note,
+};
+
+static dt_status wrap(struct dt_comm *inner, struct plan *plan, struct dt_comm **out)
+{
+    struct dt_comm *comm = malloc(sizeof *comm);
+    struct wrapper *wrapper = malloc(sizeof *wrapper);
+    if (comm == NULL || wrapper == NULL) {
+        free(comm);
+        free(wrapper);
+        return dt_fail(DT_ENOMEM, "out of memory for a communicator");
+    }
+    *wrapper = (struct wrapper){inner, plan};
+    *comm =
+        (struct dt_comm){.ops = &ops, .rank = inner->rank, .size = inner->size, .state = wrapper};
+    plan->users++;
+    *out = comm;
+    return DT_OK;
+}
+
+dt_status dt_comm_fault(struct dt_comm *inner, const char *spec, struct dt_comm **comm)
+{
+    struct plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for a fault");
+    plan->world_rank = inner->rank;
+    plan->exchange = 1;
+    dt_status status = parse(spec, plan);
+    if (status == DT_OK)
+        status = wrap(inner, plan, comm);
+    if (status != DT_OK)
+        free(plan);
+    return status; /* NOLINT(clang-analyzer-unix.Malloc): *comm holds the plan */
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Every wait is a loop of MPI_Test with a deadline: a peer that died or hangs must become an error here, and when ranks
+ * share a core each fruitless try gives it away (MPI's own blocking calls do neither). Counts are MPI_BYTE, whose int
+ * bounds one message to 2 GiB. */
+#include "base/clock.h"
+#include "kernels/comm.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
+#define SHIFT_TAG   7
+
+/* The first two slots of a request's state hold an MPI_Request each, the second often MPI_REQUEST_NULL. */
+_Static_assert(sizeof(MPI_Request) <= sizeof(void *), "an MPI_Request fits a slot of dt_request");
+
+struct world {
+    MPI_Comm comm;
+    int yields; /* more ranks than cores */
+};
+
+static dt_status failed(int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int size = 0;
+    MPI_Error_string(code, text, &size);
+    return dt_fail(DT_ELIB, "%s failed: %s", what, text);
+}
+
+#define DT_MPI(call)                                                                               \
+    do {                                                                                           \
+        int dt_mpi_ = (call);                                                                      \
+        if (dt_mpi_ != MPI_SUCCESS)                                                                \
+            return failed(dt_mpi_, #call);                                                         \
+    } while (0)
+
+static dt_status finish(const struct world *world, MPI_Request *requests, int n, const char *what)
+{
+    int64_t start = 0;
+    int done = 0;
+    for (unsigned tries = 1;; tries++) {
+        int code = MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
+        if (code != MPI_SUCCESS)
+            return failed(code, what);
+        if (done)
+            return DT_OK;
+        if (world->yields)
+            sched_yield();
+        if (tries % 1024 != 0)
+            continue;
+        if (start == 0)
+            start = dt_clock_ns();
+        if (dt_clock_ns() - start > PATIENCE_NS)
+            return dt_fail(DT_ETIMEOUT, "no end of the %s after %lld s: a rank is hung or dead",
+                           what, (long long)(PATIENCE_NS / DT_NS_PER_SECOND));
+    }
+}
+
+static dt_status check_count(size_t bytes)
+{
+    if (bytes > INT_MAX)
+        return dt_fail(
+            DT_EUNSUP,
+            "one message of %zu bytes is more than MPI's %d: use more chunks or a smaller batch",
+            bytes, INT_MAX);
+    return DT_OK;
+}
+
+/* The waits stand in finish, where the checker does not look. */
+/* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
+
+static dt_status barrier(struct dt_comm *comm)
+{
+    struct world *world = comm->state;
+    MPI_Request request;
+    DT_MPI(MPI_Ibarrier(world->comm, &request));
+    return finish(world, &request, 1, "barrier");
+}
+
+static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
+{
+    struct world *world = comm->state;
+    MPI_Request request;
+    DT_TRY(check_count(bytes));
+    DT_MPI(MPI_Igather(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE, 0, world->comm,
+                       &request));
+    return finish(world, &request, 1, "gather");
+}
+
+static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
+{
+    struct world *world = comm->state;
+    MPI_Request request;
+    DT_TRY(check_count(bytes));
+    DT_MPI(MPI_Ibcast(data, (int)bytes, MPI_BYTE, 0, world->comm, &request));
+    return finish(world, &request, 1, "broadcast");
+}
+
+static void keep(struct dt_request *request, const MPI_Request handles[2], size_t bytes)
+{
+    memcpy(&request->state[0], &handles[0], sizeof(MPI_Request));
+    memcpy(&request->state[1], &handles[1], sizeof(MPI_Request));
+    request->bytes = (int64_t)bytes;
+    request->posted_ns = dt_clock_ns();
+}
+
+static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                          struct dt_request *request)
+{
+    struct world *world = comm->state;
+    MPI_Request handles[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    DT_TRY(check_count(bytes));
+    DT_MPI(MPI_Ialltoall(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE, world->comm,
+                         &handles[0]));
+    keep(request, handles, bytes * (size_t)(comm->size - 1));
+    return DT_OK;
+}
+
+static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                       struct dt_request *request)
+{
+    struct world *world = comm->state;
+    MPI_Request handles[2];
+    int next = (comm->rank + 1) % comm->size, previous = (comm->rank + comm->size - 1) % comm->size;
+    DT_TRY(check_count(bytes));
+    DT_MPI(MPI_Irecv(recv, (int)bytes, MPI_BYTE, previous, SHIFT_TAG, world->comm, &handles[0]));
+    DT_MPI(MPI_Isend(send, (int)bytes, MPI_BYTE, next, SHIFT_TAG, world->comm, &handles[1]));
+    keep(request, handles, comm->size > 1 ? bytes : 0);
+    return DT_OK;
+}
+
+/* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
+
+static dt_status wait(struct dt_comm *comm, struct dt_request *request)
+{
+    MPI_Request handles[2];
+    memcpy(&handles[0], &request->state[0], sizeof(MPI_Request));
+    memcpy(&handles[1], &request->state[1], sizeof(MPI_Request));
+    return finish(comm->state, handles, 2, "exchange");
+}
+
+/* Any call that enters MPI's progress engine will do; a probe is the cheapest. */
+static void poll_once(struct dt_comm *comm)
+{
+    struct world *world = comm->state;
+    int there;
+    (void)MPI_Iprobe(MPI_ANY_SOURCE, SHIFT_TAG + 1, world->comm, &there, MPI_STATUS_IGNORE);
+}
+
+extern const struct dt_comm_ops dt_comm_mpi_ops;
+
+/* Takes over handle, also when it fails. */
+static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
+{
+    struct dt_comm *comm = malloc(sizeof *comm);
+    struct world *world = malloc(sizeof *world);
+    if (comm == NULL || world == NULL) {
+        free(comm);
+        free(world);
+        if (handle != MPI_COMM_WORLD)
+            MPI_Comm_free(&handle);
+        return dt_fail(DT_ENOMEM, "out of memory for a communicator");
+    }
+    *world = (struct world){handle, yields};
+    *comm = (struct dt_comm){.ops = &dt_comm_mpi_ops, .state = world};
+    MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(handle, &comm->rank);
+    MPI_Comm_size(handle, &comm->size);
+    *out = comm;
+    return DT_OK;
+}
+
+/* MPI_Comm_split blocks without a deadline, so a barrier that has one goes first. */
+static dt_status split(struct dt_comm *comm, int color, int key, struct dt_comm **out)
+{
+    struct world *world = comm->state;
+    MPI_Comm part;
+    DT_TRY(barrier(comm));
+    DT_MPI(MPI_Comm_split(world->comm, color, key, &part));
+    return wrap(part, world->yields, out);
+}
+
+static void release(struct dt_comm *comm)
+{
+    struct world *world = comm->state;
+    int over = 0;
+    MPI_Finalized(&over);
+    if (!over && world->comm != MPI_COMM_WORLD)
+        MPI_Comm_free(&world->comm);
+    free(world);
+    free(comm);
+}
+
+dt_status dt_comm_mpi(int *argc, char ***argv, int oversubscribed, struct dt_comm **comm)
+{
+    int there = 0, level;
+    DT_MPI(MPI_Initialized(&there));
+    if (!there)
+        DT_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level));
+    return wrap(MPI_COMM_WORLD, oversubscribed, comm);
+}
+
+void dt_comm_mpi_end(void)
+{
+    int there = 0, over = 0;
+    MPI_Initialized(&there);
+    MPI_Finalized(&over);
+    if (there && !over)
+        MPI_Finalize();
+}
+
+const char *dt_comm_mpi_version(void)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int size = 0;
+    if (text[0] == '\0' && MPI_Get_library_version(text, &size) == MPI_SUCCESS)
+        text[strcspn(text, ",\n")] = '\0';
+    return text;
+}
+
+const struct dt_comm_ops dt_comm_mpi_ops = {
+    .name = "mpi",
+    .doc = "MPI processes, host memory",
+    .split = split,
+    .free = release,
+    .barrier = barrier,
+    .gather = gather,
+    .broadcast = broadcast,
+    .alltoall = alltoall,
+    .shift = shift,
+    .wait = wait,
+    .poll = poll_once,
+};

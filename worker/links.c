@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* Set-up: rank 0 listens, the address and a random token go round by the communicator, whoever connects shows the token
+ * and its rank. The Unix socket is an abstract one named by the kernel, so nothing is left in any folder. */
+#include "worker/links.h"
+
+#include "base/clock.h"
+#include "base/host.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PATIENCE_NS (30 * DT_NS_PER_SECOND)
+
+struct address {
+    unsigned char token[16];
+    int failed; /* rank 0 could not listen */
+    struct sockaddr_un unix_name;
+    socklen_t unix_size; /* 0: by TCP */
+    char host[256], port[16];
+};
+
+struct hello {
+    unsigned char token[16];
+    int rank;
+};
+
+static dt_status broken(const char *what)
+{
+    return dt_fail(DT_EIO, "cannot %s the ranks: %s", what, strerror(errno));
+}
+
+static dt_status listen_unix(struct address *address, int *fd)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address->unix_size = sizeof address->unix_name;
+    if (*fd < 0 || bind(*fd, (struct sockaddr *)&name, sizeof name.sun_family) != 0 ||
+        listen(*fd, 1024) != 0 ||
+        getsockname(*fd, (struct sockaddr *)&address->unix_name, &address->unix_size) != 0)
+        return broken("listen for");
+    return DT_OK;
+}
+
+static dt_status listen_tcp(struct address *address, int *fd)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    struct sockaddr_storage name;
+    socklen_t size = sizeof name;
+    address->unix_size = 0;
+    if (getaddrinfo(NULL, "0", &hints, &found) != 0)
+        return dt_fail(DT_EIO, "cannot listen for the ranks: no network");
+    *fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int bad = *fd < 0 || bind(*fd, found->ai_addr, found->ai_addrlen) != 0 ||
+              listen(*fd, 1024) != 0 || getsockname(*fd, (struct sockaddr *)&name, &size) != 0;
+    freeaddrinfo(found);
+    if (bad)
+        return broken("listen for");
+    snprintf(address->host, sizeof address->host, "%s", dt_host_name());
+    if (getnameinfo((struct sockaddr *)&name, size, NULL, 0, address->port, sizeof address->port,
+                    NI_NUMERICSERV) != 0)
+        return dt_fail(DT_EIO, "cannot name the port the ranks connect to");
+    return DT_OK;
+}
+
+static int connect_unix(const struct address *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 &&
+        connect(fd, (const struct sockaddr *)&address->unix_name, address->unix_size) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int connect_tcp(const struct address *address)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    int fd = -1;
+    if (getaddrinfo(address->host, address->port, &hints, &found) != 0)
+        return -1;
+    for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(found);
+    return fd;
+}
+
+/* A stranger (wrong token, no greeting within a second) is shown out. */
+static bool greet(const struct dt_links *links, const struct address *address, int fd)
+{
+    const struct timeval second = {.tv_sec = 1};
+    struct hello hello;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
+    if (recv(fd, &hello, sizeof hello, MSG_WAITALL) != (ssize_t)sizeof hello ||
+        memcmp(hello.token, address->token, sizeof hello.token) != 0 || hello.rank < 1 ||
+        hello.rank >= links->size || links->wires[hello.rank].in >= 0)
+        return false;
+    const struct timeval never = {0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &never, sizeof never);
+    dt_wire_init(&links->wires[hello.rank], fd, fd);
+    return true;
+}
+
+static dt_status accept_all(struct dt_links *links, const struct address *address, int listener)
+{
+    int64_t end = dt_clock_ns() + PATIENCE_NS;
+    for (int there = 1; there < links->size;) {
+        int64_t left = end - dt_clock_ns();
+        struct pollfd ready = {.fd = listener, .events = POLLIN};
+        if (left <= 0 || poll(&ready, 1, (int)(left / 1000000) + 1) == 0)
+            return dt_fail(DT_ETIMEOUT, "only %d of %d ranks connected", there, links->size);
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0)
+            continue;
+        if (greet(links, address, fd))
+            there++;
+        else
+            close(fd);
+    }
+    return DT_OK;
+}
+
+static dt_status serve(struct dt_links *links, struct dt_comm *world, bool one_host)
+{
+    struct address address = {0};
+    int fd = -1;
+    dt_status status = one_host ? listen_unix(&address, &fd) : listen_tcp(&address, &fd);
+    if (status == DT_OK &&
+        getrandom(address.token, sizeof address.token, 0) != (ssize_t)sizeof address.token)
+        status = broken("make a token for");
+    address.failed = status < 0;
+    dt_status sent = world->ops->broadcast(world, &address, sizeof address);
+    if (status == DT_OK)
+        status = sent;
+    if (status == DT_OK)
+        status = accept_all(links, &address, fd);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+static dt_status join(struct dt_links *links, struct dt_comm *world)
+{
+    struct address address;
+    DT_TRY(world->ops->broadcast(world, &address, sizeof address));
+    if (address.failed)
+        return dt_fail(DT_EIO, "rank 0 could not listen for the ranks");
+    struct hello hello = {.rank = links->rank};
+    memcpy(hello.token, address.token, sizeof hello.token);
+    int fd = address.unix_size > 0 ? connect_unix(&address) : connect_tcp(&address);
+    if (fd < 0)
+        return broken("connect");
+    dt_wire_init(&links->wires[0], fd, fd);
+    if (send(fd, &hello, sizeof hello, 0) != (ssize_t)sizeof hello)
+        return broken("greet");
+    return DT_OK;
+}
+
+dt_status dt_links_open(struct dt_links *links, struct dt_comm *world, bool one_host)
+{
+    *links = (struct dt_links){.rank = world->rank, .size = world->size};
+    if (world->size == 1)
+        return DT_OK;
+    size_t n = world->rank == 0 ? (size_t)world->size : 1;
+    links->wires = calloc(n, sizeof *links->wires);
+    if (links->wires == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for the links to %d ranks", world->size);
+    for (size_t i = 0; i < n; i++)
+        dt_wire_init(&links->wires[i], -1, -1);
+    return world->rank == 0 ? serve(links, world, one_host) : join(links, world);
+}
+
+void dt_links_close(struct dt_links *links)
+{
+    int n = links->wires == NULL ? 0 : links->rank == 0 ? links->size : 1;
+    for (int i = 0; i < n; i++) {
+        if (links->wires[i].in >= 0)
+            close(links->wires[i].in);
+        dt_wire_fini(&links->wires[i]);
+    }
+    free(links->wires);
+    links->wires = NULL;
+}
+
+dt_status dt_links_tell(struct dt_links *links, const json_t *message)
+{
+    for (int i = 1; i < links->size; i++)
+        DT_TRY(dt_wire_write(&links->wires[i], message));
+    return DT_OK;
+}
+
+static dt_status hear(struct dt_wire *wire, json_t **message)
+{
+    dt_status status;
+    do
+        status = dt_wire_read(wire, DT_WIRE_FOREVER, message);
+    while (status == DT_EINTR);
+    return status;
+}
+
+dt_status dt_links_hear(struct dt_links *links, json_t **message)
+{
+    return hear(&links->wires[0], message);
+}
+
+/* A verdict as it travels: {"op":"verdict","code":-20,"say":"...","part":...}. */
+static json_t *verdict(dt_status status, json_t *part)
+{
+    return json_pack("{s:s,s:i,s:s,s:o?}", "op", "verdict", "code", status, "say",
+                     status < 0 ? dt_message() : "", "part", part);
+}
+
+static void weigh(const json_t *said, json_t **worst)
+{
+    json_int_t code = json_integer_value(json_object_get(said, "code"));
+    json_int_t before = json_integer_value(json_object_get(*worst, "code"));
+    if (code < 0 && (before == 0 || (before == DT_ETIMEOUT && code != DT_ETIMEOUT)))
+        *worst = (json_t *)said;
+}
+
+static dt_status collect(struct dt_links *links, json_t *own, json_t *all)
+{
+    int bad = json_array_append(all, own);
+    for (int i = 1; i < links->size; i++) {
+        json_t *said = NULL;
+        dt_status status = hear(&links->wires[i], &said);
+        if (status == DT_EDEAD)
+            return dt_fail(DT_EDEAD, "rank %d died", i);
+        DT_TRY(status);
+        bad |= json_array_append_new(all, said);
+    }
+    return bad ? dt_fail(DT_ENOMEM, "out of memory for the ranks' answers") : DT_OK;
+}
+
+static dt_status take_parts(const json_t *all, json_t **parts)
+{
+    json_t *list = json_array(), *said;
+    size_t i;
+    int bad = list == NULL;
+    json_array_foreach((json_t *)all, i, said) bad |=
+        json_array_append(list, json_object_get(said, "part"));
+    if (bad) {
+        json_decref(list);
+        return dt_fail(DT_ENOMEM, "out of memory for the ranks' answers");
+    }
+    *parts = list;
+    return DT_OK;
+}
+
+/* Rank 0 hears all, says the worst to all. */
+static dt_status judge(struct dt_links *links, json_t *own, json_t **parts)
+{
+    json_t *all = json_array(), *said, *worst = own;
+    size_t i;
+    dt_status status = collect(links, own, all);
+    if (status == DT_OK) {
+        json_array_foreach(all, i, said) weigh(said, &worst);
+        status = (dt_status)json_integer_value(json_object_get(worst, "code"));
+        if (status < 0)
+            (void)dt_fail(status, "%s", json_string_value(json_object_get(worst, "say")));
+        json_t *final = verdict(status, NULL);
+        dt_status told = dt_links_tell(links, final);
+        json_decref(final);
+        status = told < 0 ? told : status;
+    }
+    if (status == DT_OK && parts != NULL)
+        status = take_parts(all, parts);
+    json_decref(all);
+    return status;
+}
+
+dt_status dt_links_agree(struct dt_links *links, dt_status status, json_t *mine, json_t **parts)
+{
+    json_t *own = verdict(status, mine), *said = NULL;
+    if (own == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for a rank's answer");
+    if (links->rank == 0) {
+        status = judge(links, own, parts);
+        json_decref(own);
+        return status;
+    }
+    status = dt_wire_write(&links->wires[0], own);
+    json_decref(own);
+    DT_TRY(status);
+    DT_TRY(dt_links_hear(links, &said));
+    status = (dt_status)json_integer_value(json_object_get(said, "code"));
+    if (status < 0)
+        (void)dt_fail(status, "%s", json_string_value(json_object_get(said, "say")));
+    json_decref(said);
+    return status;
+}

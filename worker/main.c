@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* dittune-worker - runs plans of the built-in DiT on this machine's cores, told by docs/protocol.md
+ *
+ * Rank 0 reads requests from standard input; the others hear them over a socket. Whoever loses its upper end leaves at
+ * once, without ceremony: there may be a rank inside an exchange that will never end. */
+#include "worker/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What libraries print goes to standard error; the protocol keeps a descriptor of its own. */
+static dt_status take_output(int *fd)
+{
+    *fd = dup(STDOUT_FILENO);
+    if (*fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return dt_fail(DT_EIO, "cannot duplicate standard output: %s", strerror(errno));
+    return DT_OK;
+}
+
+/* libgomp reads its wait policy when it is loaded: idle threads of ranks that share a core must not spin on it. */
+static void start_again_passive(const struct dt_seat *seat, char **argv)
+{
+    if (seat->oversubscribed && getenv("OMP_WAIT_POLICY") == NULL &&
+        setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
+        execv("/proc/self/exe", argv);
+}
+
+static dt_status next_request(struct dt_session *session, json_t **request)
+{
+    if (session->seat.rank != 0)
+        return dt_links_hear(&session->links, request);
+    for (;;) {
+        dt_status status = dt_wire_read(&session->wire, DT_WIRE_FOREVER, request);
+        if (status == DT_OK)
+            return dt_links_tell(&session->links, *request);
+        if (status == DT_EPROTO)
+            status = dt_session_refuse(session, status);
+        if (status < 0 && status != DT_EINTR)
+            return status;
+    }
+}
+
+static dt_status serve(struct dt_session *session)
+{
+    while (!session->over) {
+        json_t *request = NULL;
+        dt_status status = next_request(session, &request);
+        if (status == DT_EDEAD)
+            return DT_DONE;
+        DT_TRY(status);
+        status = dt_session_serve(session, request);
+        json_decref(request);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+static dt_status work(struct dt_session *session, int *argc, char ***argv)
+{
+    int out;
+    DT_TRY(dt_seat_find(&session->seat));
+    start_again_passive(&session->seat, *argv);
+    DT_TRY(dt_seat_bind(&session->seat));
+    DT_TRY(take_output(&out));
+    dt_wire_init(&session->wire, STDIN_FILENO, out);
+    dt_status status = dt_session_start(session, argc, argv);
+    return status == DT_OK ? serve(session) : status;
+}
+
+int main(int argc, char **argv)
+{
+    struct dt_session *session = calloc(1, sizeof *session);
+    if (session == NULL || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        return 1;
+    if (argc > 1) {
+        fprintf(stderr,
+                "dittune-worker %s: takes no arguments; dittune starts it and talks to it\n",
+                DT_VERSION);
+        return 2;
+    }
+    dt_status status = work(session, &argc, &argv);
+    if (status < 0)
+        fprintf(stderr, "dittune-worker: rank %d: %s\n", session->seat.rank, dt_message());
+    if (status != DT_OK)
+        _exit(status < 0 ? 1 : 0);
+    dt_session_fini(session);
+#ifdef DT_HAVE_MPI
+    dt_comm_mpi_end();
+#endif
+    free(session);
+    return 0;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "worker/session.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+static dt_status release(struct dt_session *session, const json_t *request, json_t **answer)
+{
+    struct dt_resident *resident;
+    DT_TRY(dt_session_find(session, request, &resident));
+    dt_pass_free(resident->pass);
+    if (session->seat.rank == 0)
+        *answer = json_pack("{s:s,s:i}", "op", "released", "handle", resident->handle);
+    *resident = (struct dt_resident){0};
+    return DT_OK;
+}
+
+static dt_status write_output(struct dt_session *session, const json_t *request, json_t **answer)
+{
+    struct dt_resident *resident;
+    const char *path;
+    DT_TRY(dt_session_find(session, request, &resident));
+    DT_TRY(dt_json_string(request, "the request write", "path", &path));
+    DT_TRY(dt_session_settle(session, dt_pass_write(resident->pass, path), NULL, NULL));
+    if (session->seat.rank == 0)
+        *answer = json_pack("{s:s}", "op", "written");
+    return DT_OK;
+}
+
+static dt_status quit(struct dt_session *session, const json_t *request, json_t **answer)
+{
+    (void)request, (void)answer;
+    session->over = true;
+    return DT_OK;
+}
+
+static const struct request {
+    const char *name;
+    dt_status (*execute)(struct dt_session *session, const json_t *request, json_t **answer);
+} table[] = {
+    {"prepare", dt_request_prepare}, {"run", dt_request_run},   {"release", release},
+    {"write", write_output},         {"peak", dt_request_peak}, {"quit", quit},
+};
+
+static dt_status unknown(const char *name)
+{
+    struct dt_text known = {0};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        dt_text_add(&known, "%s%s", i > 0 ? ", " : "", table[i].name);
+    dt_status status = dt_fail(DT_EPROTO, "unknown request '%.40s'; this worker knows %s", name,
+                               dt_text_at(&known));
+    dt_text_fini(&known);
+    return status;
+}
+
+static dt_status execute(struct dt_session *session, const json_t *request, json_t **answer)
+{
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i].name, dt_wire_op(request)) == 0)
+            return table[i].execute(session, request, answer);
+    return unknown(dt_wire_op(request));
+}
+
+dt_status dt_session_refuse(struct dt_session *session, dt_status why)
+{
+    const char *kind = "error";
+    if (why == DT_ENOMEM)
+        kind = "memory";
+    else if (why == DT_EINFEASIBLE || why == DT_EUSAGE || why == DT_EUNSUP)
+        kind = "infeasible";
+    json_t *message = json_pack("{s:s,s:s,s:s}", "op", "failed", "kind", kind, "say", dt_message());
+    dt_status status = dt_wire_write(&session->wire, message);
+    json_decref(message);
+    return status;
+}
+
+dt_status dt_session_serve(struct dt_session *session, const json_t *request)
+{
+    json_t *answer = NULL;
+    dt_status status = execute(session, request, &answer);
+    if (status == DT_EDEAD)
+        return status;
+    if (session->seat.rank == 0 && !session->over) {
+        dt_status said =
+            status < 0 ? dt_session_refuse(session, status) : dt_wire_write(&session->wire, answer);
+        json_decref(answer);
+        DT_TRY(said);
+    }
+    return session->broken ? dt_fail(DT_EDEAD, "a rank was lost within an exchange") : DT_OK;
+}
+
+/* The controller closed its end and nothing it said is unread. */
+static bool abandoned(const struct dt_wire *wire)
+{
+    struct pollfd end = {.fd = wire->in};
+    int unread = 0;
+    return wire->pending.size == 0 && poll(&end, 1, 0) > 0 &&
+           (end.revents & (POLLHUP | POLLERR)) != 0 && ioctl(wire->in, FIONREAD, &unread) == 0 &&
+           unread == 0;
+}
+
+dt_status dt_session_beat(struct dt_session *session)
+{
+    if (session->seat.rank != 0 || dt_clock_ns() - session->wire.last_write_ns < DT_NS_PER_SECOND)
+        return DT_OK;
+    if (abandoned(&session->wire))
+        return dt_fail(DT_EDEAD, "the controller is gone");
+    json_t *message = json_pack("{s:s}", "op", "heartbeat");
+    dt_status status = dt_wire_write(&session->wire, message);
+    json_decref(message);
+    return status;
+}
+
+dt_status dt_session_find(struct dt_session *session, const json_t *request,
+                          struct dt_resident **resident)
+{
+    int64_t handle;
+    DT_TRY(dt_json_int(request, "the request", "handle", 1, INT32_MAX, &handle));
+    for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
+        if (session->residents[i].handle == handle) {
+            *resident = &session->residents[i];
+            return DT_OK;
+        }
+    return dt_fail(DT_EPROTO, "no plan of handle %lld is resident", (long long)handle);
+}
+
+dt_status dt_session_align(struct dt_session *session)
+{
+    DT_TRY(session->world->ops->barrier(session->world));
+    return session->world->ops->barrier(session->world);
+}
+
+dt_status dt_session_settle(struct dt_session *session, dt_status status, json_t *mine,
+                            json_t **parts)
+{
+    status = dt_links_agree(&session->links, status, mine, parts);
+    session->broken = session->links.size > 1 &&
+                      (status == DT_ETIMEOUT || status == DT_ELIB || status == DT_ENOMEM);
+    return status;
+}
+
+json_t *dt_session_column(const json_t *parts, const char *key)
+{
+    json_t *column = json_array(), *part;
+    size_t i;
+    json_array_foreach((json_t *)parts, i, part)
+    {
+        if (json_array_append(column, json_object_get(part, key)) != 0) {
+            json_decref(column);
+            return NULL;
+        }
+    }
+    return column;
+}

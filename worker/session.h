@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* session - what one rank of dittune-worker holds, and the requests it answers
+ *
+ * Every rank executes every request: rank 0 reads it from the controller and tells it to the others. A request's
+ * function works on its rank, agrees with the others (worker/links.h) after each stage that may fail, and on rank 0
+ * makes the answer.
+ *
+ * To add a request: write its function and add a row to the table in worker/requests.c (and to docs/protocol.md).
+ */
+#ifndef DT_WORKER_SESSION_H
+#define DT_WORKER_SESSION_H
+
+#include "kernels/forward.h"
+#include "worker/links.h"
+#include "worker/seat.h"
+
+#define DT_SESSION_RESIDENTS 16
+
+/* A plan made resident. */
+struct dt_resident {
+    int handle; /* 0: a free place */
+    struct dt_plan plan;
+    struct dt_pass *pass;
+};
+
+struct dt_session {
+    struct dt_seat seat;
+    struct dt_wire wire; /* to the controller; rank 0 only */
+    struct dt_links links;
+    struct dt_comm *world;
+    struct dt_workload workload;
+    struct dt_weights *weights; /* from the first prepare on */
+    struct dt_resident residents[DT_SESSION_RESIDENTS];
+    int handles; /* given so far */
+    bool over;   /* the controller said quit */
+    bool broken; /* a rank is lost within an exchange: no more requests */
+    struct dt_phases phases;
+};
+
+/* The group's start: answers hello on rank 0, connects the ranks, says ready. DT_DONE: quit or the end of
+ * the input came first. */
+dt_status dt_session_start(struct dt_session *session, int *argc, char ***argv) DT_MUST_CHECK;
+void dt_session_fini(struct dt_session *session);
+
+/* Executes one request and answers it. Errors are those of the wire or of a broken group. */
+dt_status dt_session_serve(struct dt_session *session, const json_t *request) DT_MUST_CHECK;
+
+/* {"op":"failed",...} with the sentence of the last dt_fail. */
+dt_status dt_session_refuse(struct dt_session *session, dt_status why) DT_MUST_CHECK;
+
+/* To be called between steps: a heartbeat when the controller heard nothing for a second. DT_EDEAD when it is gone. */
+dt_status dt_session_beat(struct dt_session *session) DT_MUST_CHECK;
+
+/* The resident of a request's "handle". */
+dt_status dt_session_find(struct dt_session *session, const json_t *request,
+                          struct dt_resident **resident) DT_MUST_CHECK;
+
+/* The ranks start a step together: two barriers, since the first lets ranks go as far apart as they came. */
+dt_status dt_session_align(struct dt_session *session) DT_MUST_CHECK;
+
+/* dt_links_agree after work that exchanges data: a rank that failed in there has left the others' exchanges open, so
+ * the group is broken. */
+dt_status dt_session_settle(struct dt_session *session, dt_status status, json_t *mine,
+                            json_t **parts) DT_MUST_CHECK;
+
+/* A new array of the ranks' `key`. */
+json_t *dt_session_column(const json_t *parts, const char *key);
+
+/* The requests: *answer is a new reference on rank 0, and left alone elsewhere. */
+dt_status dt_request_prepare(struct dt_session *session, const json_t *request, json_t **answer);
+dt_status dt_request_run(struct dt_session *session, const json_t *request, json_t **answer);
+dt_status dt_request_peak(struct dt_session *session, const json_t *request, json_t **answer);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/host.h"
+#include "kernels/fault.h"
+#include "worker/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Weighs a hello without acting on it; the workload goes to session->workload. */
+static dt_status read_hello(struct dt_session *session, const json_t *hello)
+{
+    int64_t protocol, ranks = session->seat.size;
+    DT_TRY(dt_json_int(hello, "hello", "protocol", DT_PROTOCOL_VERSION, 1000000, &protocol));
+    if (dt_json_has(hello, "ranks"))
+        DT_TRY(dt_json_int(hello, "hello", "ranks", 1, 65536, &ranks));
+    if (ranks != session->seat.size)
+        return dt_fail(DT_EUSAGE, "hello wants ranks=%d, but %d were started: use mpirun -np %d",
+                       (int)ranks, session->seat.size, (int)ranks);
+    if (!json_is_object(json_object_get(hello, "workload")))
+        return dt_fail(DT_EUSAGE, "hello has no workload, and dittune-worker knows none by itself");
+    return dt_workload_from_json(json_object_get(hello, "workload"), "the workload",
+                                 &session->workload);
+}
+
+static dt_status answer_hello(struct dt_session *session)
+{
+    json_t *answer = json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "op", "hello", "protocol",
+                               DT_PROTOCOL_VERSION, "name", "dittune-worker", "version", DT_VERSION,
+                               "engine", "dittune", "mode", "eager", "launch", "mpirun", "workload",
+                               session->workload.network.name);
+    dt_status status = dt_wire_write(&session->wire, answer);
+    json_decref(answer);
+    return status;
+}
+
+/* Reads until an acceptable hello; refuses what comes before it. */
+static dt_status await_hello(struct dt_session *session, json_t **hello)
+{
+    for (;;) {
+        json_t *message = NULL;
+        dt_status status = dt_wire_read(&session->wire, DT_WIRE_FOREVER, &message);
+        if (status == DT_EINTR)
+            continue;
+        if (status == DT_EDEAD)
+            return DT_DONE;
+        if (status < 0 && status != DT_EPROTO)
+            return status;
+        if (status == DT_OK && strcmp(dt_wire_op(message), "quit") == 0) {
+            json_decref(message);
+            return DT_DONE;
+        }
+        if (status == DT_OK && strcmp(dt_wire_op(message), "hello") == 0)
+            status = read_hello(session, message);
+        else if (status == DT_OK)
+            status = dt_fail(DT_EPROTO, "'%.40s' before hello", dt_wire_op(message));
+        if (status == DT_OK) {
+            *hello = message;
+            return answer_hello(session);
+        }
+        json_decref(message);
+        DT_TRY(dt_session_refuse(session, status));
+    }
+}
+
+static dt_status connect_world(struct dt_session *session, int *argc, char ***argv)
+{
+    struct dt_comm *world = NULL;
+    const char *fault = getenv("DITTUNE_FAULT");
+    if (session->seat.size == 1)
+        DT_TRY(dt_comm_self(&world));
+    else {
+#ifdef DT_HAVE_MPI
+        DT_TRY(dt_comm_mpi(argc, argv, session->seat.oversubscribed, &world));
+#else
+        (void)argc, (void)argv;
+        return dt_fail(DT_EUNSUP,
+                       "this dittune-worker was built without MPI: ask for plans of one rank");
+#endif
+    }
+    dt_status status = fault != NULL ? dt_comm_fault(world, fault, &session->world) : DT_OK;
+    if (status < 0)
+        dt_comm_free(world);
+    else if (fault == NULL)
+        session->world = world;
+    return status;
+}
+
+static json_t *versions(const struct dt_session *session)
+{
+    json_t *object = json_object();
+    for (const struct dt_version *row = dt_kernel_versions(); row != NULL && row->name != NULL;
+         row++)
+        json_object_set_new(object, row->name, json_string(row->version));
+    json_object_set_new(object, "hwloc", json_string(dt_host_hwloc_version()));
+#ifdef __clang__
+    json_object_set_new(object, "compiler", json_string("clang " __clang_version__));
+#else
+    json_object_set_new(object, "compiler", json_string("gcc " __VERSION__));
+#endif
+#ifdef DT_HAVE_MPI
+    if (session->seat.size > 1)
+        json_object_set_new(object, "mpi", json_string(dt_comm_mpi_version()));
+#endif
+    (void)session;
+    return object;
+}
+
+/* This rank's entry of ready. */
+static json_t *entry(const struct dt_session *session)
+{
+    const struct dt_seat *seat = &session->seat;
+    json_t *cores = json_array();
+    for (int i = 0; i < seat->core_count; i++)
+        json_array_append_new(cores, json_integer(seat->cores[i]));
+    return json_pack("{s:i,s:i,s:s,s:s,s:s,s:o,s:i,s:b,s:b,s:I,s:o}", "rank", seat->rank, "pid",
+                     (int)getpid(), "host", dt_host_name(), "device", "cpu", "processor",
+                     dt_host_cpu(), "cores", cores, "threads", seat->core_count, "bound",
+                     seat->bound, "oversubscribed", seat->oversubscribed, "memory_bytes",
+                     (json_int_t)dt_host_memory_total(), "versions", versions(session));
+}
+
+static dt_status say_ready(struct dt_session *session, json_t *parts)
+{
+    json_t *ready = json_pack("{s:s,s:O,s:s}", "op", "ready", "ranks", parts, "comm",
+                              session->world->ops->name);
+    dt_status status = dt_wire_write(&session->wire, ready);
+    json_decref(ready);
+    return status;
+}
+
+/* Rank 0 passes the hello on; from here on a failure of one is known to all. */
+static dt_status gather_ranks(struct dt_session *session, json_t *hello)
+{
+    json_t *heard = NULL, *parts = NULL;
+    bool first = session->seat.rank == 0;
+    dt_status status =
+        first ? dt_links_tell(&session->links, hello) : dt_links_hear(&session->links, &heard);
+    if (status == DT_OK && !first)
+        status = read_hello(session, heard);
+    json_decref(heard);
+    DT_TRY(dt_links_agree(&session->links, status, entry(session), &parts));
+    status = first ? say_ready(session, parts) : DT_OK;
+    json_decref(parts);
+    return status;
+}
+
+dt_status dt_session_start(struct dt_session *session, int *argc, char ***argv)
+{
+    json_t *hello = NULL;
+    bool first = session->seat.rank == 0;
+    if (first) {
+        dt_status status = await_hello(session, &hello);
+        if (status != DT_OK)
+            return status;
+    }
+    dt_status status = connect_world(session, argc, argv);
+    if (status == DT_OK)
+        status = dt_links_open(&session->links, session->world,
+                               session->seat.host_size == session->seat.size);
+    if (status == DT_OK)
+        status = gather_ranks(session, hello);
+    json_decref(hello);
+    if (status < 0 && first)
+        DT_TRY(dt_session_refuse(session, status));
+    return status;
+}
+
+void dt_session_fini(struct dt_session *session)
+{
+    for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
+        dt_pass_free(session->residents[i].pass);
+    dt_weights_free(session->weights);
+    dt_comm_free(session->world);
+    dt_links_close(&session->links);
+    dt_wire_fini(&session->wire);
+}
