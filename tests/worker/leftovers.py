@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""The 1-rank worker is free of everything that many ranks need: no MPI component loaded, no socket, no helper thread; two
+ranks have them, so that this test would see them."""
+import os
+
+from talk import Group, check, done
+
+
+def traces(pid):
+    maps = open(f"/proc/{pid}/maps").read()
+    links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    return dict(components="/mca_" in maps, sockets=any(link.startswith("socket:") for link in links),
+                threads=len(os.listdir(f"/proc/{pid}/task")))
+
+
+one = Group(1)
+one.prepare(threads=1)
+one.ask(op="run", handle=1, n=2, mode="measure")
+seen = traces(one.pids[0])
+check("one rank: no MPI component is loaded", not seen["components"], seen)
+check("one rank: no socket is open", not seen["sockets"], seen)
+check("one rank: no thread beside the plan's", seen["threads"] == 1, seen)
+check("one rank: says so", one.ready["comm"] == "self", one.ready)
+two = Group(2)
+seen = traces(two.pids[0])
+check("two ranks: the same look sees MPI and sockets", seen["components"] and seen["sockets"], seen)
+check("two ranks: each on cores of its own or oversubscribed",
+      two.ready["ranks"][0]["oversubscribed"] or not set(two.ready["ranks"][0]["cores"]) &
+      set(two.ready["ranks"][1]["cores"]), two.ready)
+check("ready lists host, device, cores and versions of every rank",
+      all(rank["host"] and rank["device"] == "cpu" and rank["cores"] and rank["versions"]["openblas"]
+          for rank in one.ready["ranks"] + two.ready["ranks"]), two.ready)
+for group in (one, two):
+    group.say(op="quit")
+    check("quits", group.process.wait(20) == 0 and not group.left())
+done()
