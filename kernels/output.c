@@ -46,10 +46,10 @@ dt_status dt_pass_output(struct dt_pass *pass, float *out)
 {
     int64_t floats = pass->layout.floats[DT_BUFFER_RESULT];
     struct dt_comm *world = pass->world;
-    float *all = world->rank == 0 ? dt_pass_at(pass, DT_BUFFER_GATHER) : NULL;
+    float *all = out != NULL ? dt_pass_at(pass, DT_BUFFER_GATHER) : NULL;
     DT_TRY(world->ops->gather(world, dt_pass_at(pass, DT_BUFFER_RESULT), all,
                               (size_t)floats * sizeof(float)));
-    for (int rank = 0; world->rank == 0 && rank < world->size; rank++)
+    for (int rank = 0; all != NULL && rank < world->size; rank++)
         place_rank(pass, rank, all + rank * floats, out);
     return DT_OK;
 }

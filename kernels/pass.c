@@ -132,18 +132,15 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
 {
     DT_TRY(dt_pass_check(workload, plan, world->size));
     struct dt_pass *made = calloc(1, sizeof *made);
-    dt_status status = DT_OK;
     if (made == NULL)
-        status = dt_fail(DT_ENOMEM, "no memory for a plan");
-    if (status == DT_OK) {
-        made->workload = *workload;
-        made->plan = *plan;
-        made->weights = weights;
-        made->compute = &dt_compute_cpu;
-        made->world = world;
-        dt_layout_init(&made->layout, workload, plan, world->rank);
-        status = allocate(made);
-    }
+        return agree(world, dt_fail(DT_ENOMEM, "no memory for a plan"));
+    made->workload = *workload;
+    made->plan = *plan;
+    made->weights = weights;
+    made->compute = &dt_compute_cpu;
+    made->world = world;
+    dt_layout_init(&made->layout, workload, plan, world->rank);
+    dt_status status = allocate(made);
     if (status == DT_OK)
         status = dt_pass_fill(made);
     status = agree(world, status);

@@ -45,8 +45,9 @@ static void fill_position(const struct dt_workload *workload, float *data)
     int tokens = dt_workload_tokens(workload), channels = workload->network.hidden;
     for (int token = 0; token < tokens; token++) {
         float *row = data + (int64_t)token * channels;
-        waves(row, channels / 2, token % columns);
-        waves(row + channels / 2, channels / 2, token / columns);
+        int x = token % columns, y = token / columns;
+        waves(row, channels / 2, x);
+        waves(row + channels / 2, channels / 2, y);
     }
 }
 

@@ -107,7 +107,7 @@ void dt_input_close(struct dt_input *input)
 dt_status dt_input_inspect(const char *path, const struct dt_network *network, int *batch,
                            int *height, int *width)
 {
-    struct dt_input input;
+    struct dt_input input = {0};
     DT_TRY(dt_input_open(path, network, &input));
     *batch = input.batch;
     *height = input.height;

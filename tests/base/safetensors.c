@@ -47,7 +47,7 @@ static size_t compose(char *out, const char *header, uint64_t length, size_t dat
     size_t size = strlen(header);
     for (int i = 0; i < 8; i++)
         out[i] = (char)(length >> 8 * i & 0xff);
-    memcpy(out + 8, header, size);
+    memcpy(out + 8, header, size + 1);
     for (size_t i = 0; i < data; i++)
         out[8 + size + i] = (char)i;
     return 8 + size + data;

@@ -32,6 +32,7 @@ struct sweep {
     struct dt_weights *weights;
     float *baseline[MOST_BATCH + 1], *out;
     int plans, tile;
+    bool cross; /* every tile pair with every choice of the others */
     double worst;
 };
 
@@ -89,16 +90,18 @@ static void try_plan(struct sweep *sweep, const struct dt_plan *plan)
     sweep->plans++;
 }
 
-/* Overlap and chunks of one choice of degrees; the tile pairs take turns. */
+/* Overlap and chunks of one choice of degrees, with every tile pair, or the pairs taking turns. */
 static void try_degrees(struct sweep *sweep, struct dt_plan plan)
 {
     int owned = sweep->workload.network.heads / plan.ulysses;
     for (plan.overlap = 0; plan.overlap <= 1; plan.overlap++) {
         for (plan.chunks = 1; plan.chunks <= owned; plan.chunks++) {
-            int tile = sweep->tile++ % TILES;
-            plan.tile_q = tiles_q[tile / TILES_KV];
-            plan.tile_kv = tiles_kv[tile % TILES_KV];
-            try_plan(sweep, &plan);
+            for (int i = 0; i < (sweep->cross ? TILES : 1); i++) {
+                int tile = sweep->tile++ % TILES;
+                plan.tile_q = tiles_q[tile / TILES_KV];
+                plan.tile_kv = tiles_kv[tile % TILES_KV];
+                try_plan(sweep, &plan);
+            }
         }
     }
 }
@@ -117,10 +120,11 @@ static void try_all(struct sweep *sweep, int most_ranks, int batch)
                 }
 }
 
-static void sweep_heads(int heads, int head, int height, int width)
+static void sweep_heads(struct dt_workload workload)
 {
     struct sweep sweep;
-    start(&sweep, case_workload(heads, head, height, width));
+    start(&sweep, workload);
+    sweep.cross = workload.network.depth == 1;
     try_all(&sweep, 6, 1);
     try_all(&sweep, 4, 2);
     end(&sweep);
@@ -129,19 +133,28 @@ static void sweep_heads(int heads, int head, int height, int width)
 static void three_heads(void **state)
 {
     (void)state;
-    sweep_heads(3, 8, 10, 10); /* 25 tokens */
+    sweep_heads(case_workload(3, 8, 10, 10)); /* 25 tokens */
+}
+
+/* The whole space, nothing left out. */
+static void three_heads_and_every_tile(void **state)
+{
+    (void)state;
+    struct dt_workload workload = case_workload(3, 4, 6, 10); /* 15 tokens */
+    workload.network.depth = 1;
+    sweep_heads(workload);
 }
 
 static void five_heads(void **state)
 {
     (void)state;
-    sweep_heads(5, 12, 6, 14); /* 21 tokens */
+    sweep_heads(case_workload(5, 12, 6, 14)); /* 21 tokens */
 }
 
 static void six_heads(void **state)
 {
     (void)state;
-    sweep_heads(6, 4, 6, 10); /* 15 tokens; 6 ranks get 2 or 3 */
+    sweep_heads(case_workload(6, 4, 6, 10)); /* 15 tokens; 6 ranks get 2 or 3 */
 }
 
 static void without_guidance(void **state)
@@ -215,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_heads),
+        cmocka_unit_test(three_heads_and_every_tile),
         cmocka_unit_test(five_heads),
         cmocka_unit_test(six_heads),
         cmocka_unit_test(without_guidance),
