@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/safetensors.h"
-#include "kernels/weights_int.h"
 #include "tests/kernels/case.h"
 
 #include <dlfcn.h>
@@ -228,65 +227,6 @@ static void trajectories_restart(void **state)
     free(again);
 }
 
-/* The weights of one network written under their names and read back give the same output; and they take the bytes
- * the model says. */
-static void weights_come_back_from_a_file(void **state)
-{
-    (void)state;
-    enum { MOST = 64 };
-    char path[] = "/tmp/dt-pass-XXXXXX", written[] = "/tmp/dt-pass-out-XXXXXX";
-    int fd = mkstemp(path), out_fd = mkstemp(written);
-    struct dt_workload workload = case_workload(2, 8, 8, 8), from_file = workload;
-    struct dt_plan plan = case_plan(1, 1, 1, 1);
-    struct dt_weights *seeded = NULL, *read = NULL;
-    struct dt_tensor about[MOST];
-    struct dt_safetensor tensors[MOST] = {0};
-    int n = dt_tensor_count(&workload.network);
-    assert_true(fd >= 0 && out_fd >= 0 && n <= MOST);
-    close(fd);
-    close(out_fd);
-    assert_int_equal(dt_weights_new(&workload, &seeded), DT_OK);
-    assert_int_equal(dt_weights_bytes(seeded), dt_workload_weight_bytes(&workload));
-    for (int i = 0; i < n; i++) {
-        dt_tensor_init(&about[i], &workload, i);
-        tensors[i] = (struct dt_safetensor){.name = about[i].name,
-                                            .dtype = "F32",
-                                            .rank = about[i].rank,
-                                            .data = dt_weights_at(seeded, i),
-                                            .bytes = about[i].size * (int64_t)sizeof(float)};
-        memcpy(tensors[i].shape, about[i].shape, sizeof about[i].shape);
-        for (int64_t e = 0; e < about[i].size && i != DT_W_POSITION; e++)
-            assert_true(dt_weights_at(seeded, i)[e] != 0.0f);
-    }
-    snprintf(from_file.weights, sizeof from_file.weights, "%s", path);
-    for (int without = 0; without < 2; without++) {
-        /* the position table may be left out: it stands last of the network's own tensors */
-        if (without)
-            tensors[DT_W_POSITION] = tensors[--n];
-        assert_int_equal(dt_safetensors_write(path, tensors, n), DT_OK);
-        assert_int_equal(dt_weights_new(&from_file, &read), DT_OK);
-        assert_memory_equal(dt_weights_at(read, 0), dt_weights_at(seeded, 0),
-                            (size_t)dt_weights_bytes(seeded));
-        dt_weights_free(read);
-    }
-    tensors[3].name = "t_embedder.mlp.0.bios";
-    assert_int_equal(dt_safetensors_write(path, tensors, n), DT_OK);
-    assert_int_equal(dt_weights_new(&from_file, &read), DT_EUSAGE);
-    assert_non_null(strstr(dt_message(), "t_embedder.mlp.0.bios"));
-    tensors[3].name = about[3].name;
-    tensors[3].dtype = "I32";
-    assert_int_equal(dt_safetensors_write(path, tensors, n), DT_OK);
-    assert_int_equal(dt_weights_new(&from_file, &read), DT_EUSAGE);
-    assert_non_null(strstr(dt_message(), "dtype I32, expected F32"));
-    assert_int_equal(dt_safetensors_write(path, tensors, 3), DT_OK);
-    assert_int_equal(dt_weights_new(&from_file, &read), DT_EUSAGE);
-    assert_non_null(strstr(dt_message(), "is missing"));
-    (void)plan;
-    dt_weights_free(seeded);
-    unlink(path);
-    unlink(written);
-}
-
 static void output_is_written(void **state)
 {
     (void)state;
@@ -359,9 +299,11 @@ static void illegal_plans_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_allocates_nothing),       cmocka_unit_test(phases_add_up),
-        cmocka_unit_test(projections_estimate_distances), cmocka_unit_test(trajectories_restart),
-        cmocka_unit_test(weights_come_back_from_a_file),  cmocka_unit_test(output_is_written),
+        cmocka_unit_test(a_step_allocates_nothing),
+        cmocka_unit_test(phases_add_up),
+        cmocka_unit_test(projections_estimate_distances),
+        cmocka_unit_test(trajectories_restart),
+        cmocka_unit_test(output_is_written),
         cmocka_unit_test(illegal_plans_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
