@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The shoot-out chooses the winner, the final comparison judges it on samples the choice has not seen: the figure of
- * the winner is then free of the winner's curse (field/measuring.md, finding 8). */
+ * the winner is then free of the winner's curse (docs/measuring.md). */
 #include "tuner/session/finals.h"
 
 #include "base/clock.h"
@@ -181,9 +181,9 @@ static void decide(struct dt_session *session, bool challenged)
         session->verdict = DT_VERDICT_FASTER;
     } else {
         session->best = 0;
-        session->verdict = challenged && !challenger->out && !dt_entrant_slower(challenger)
-                               ? DT_VERDICT_TIE
-                               : DT_VERDICT_DEFAULT;
+        bool rivals = challenged && !challenger->out && !dt_entrant_slower(challenger) &&
+                      dt_session_eligible(session, &challenger->result);
+        session->verdict = rivals ? DT_VERDICT_TIE : DT_VERDICT_DEFAULT;
     }
 }
 

@@ -42,7 +42,9 @@ static void describe_best(const struct dt_progress *progress, struct dt_text *ou
     const struct dt_summary *summary = &progress->best->summary;
     dt_text_add(out, " | best %.4g ms [%.4g, %.4g]", summary->median * 1e3,
                 summary->interval.low * 1e3, summary->interval.high * 1e3);
-    if (progress->fallback != NULL && progress->fallback != progress->best) {
+    if (progress->fallback == progress->best) {
+        dt_text_add(out, ", the default");
+    } else if (progress->fallback != NULL) {
         double a = dt_result_trial(progress->fallback, progress->target).value;
         double b = dt_result_trial(progress->best, progress->target).value;
         dt_text_add(out, ", %.2fx default", a / b);

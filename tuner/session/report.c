@@ -22,8 +22,10 @@ void dt_report_bytes(int64_t bytes, struct dt_text *out)
 {
     if (bytes >= 1LL << 30)
         dt_text_add(out, "%.2f GiB", (double)bytes / (1LL << 30));
-    else
+    else if (bytes >= 10LL << 20)
         dt_text_add(out, "%.0f MiB", (double)bytes / (1 << 20));
+    else
+        dt_text_add(out, "%.2g MiB", (double)bytes / (1 << 20));
 }
 
 static void pad(struct dt_text *line, size_t width)
@@ -69,7 +71,7 @@ static void add_row(const char *role, const struct dt_result *result,
 static void add_header(const struct dt_target *target, struct dt_text *out)
 {
     const struct dt_objective *objective = target->objective;
-    dt_text_add(out, "%-10s%-11s%-18s", "", "step", "95 % interval, ms");
+    dt_text_add(out, "%-10s%-11s%-18s", "", "step", "interval, ms");
     if (objective->one_batch == 0)
         dt_text_add(out, "%-14s", objective->unit);
     dt_text_add(out, "%-24s%-10s%-10s%s\n", "speed against default", "cold", "memory", "plan");

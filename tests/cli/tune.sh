@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A whole session on a small network: budget kept, figures from the final comparison, stored, looked up.
+set -u
+. "$(dirname "$0")/lib.sh"
+tool --budget 15s --model "$small" --json --seed 3
+check "ends well" 'code in (0, 6)'
+check "keeps its budget" 'o["elapsed_seconds"] <= 15 * 1.02 + 2'
+check "measures best, default, baseline" 'all(o[k]["median_seconds"] > 0 for k in ("best", "default", "baseline"))'
+check "baseline is one rank" 'o["baseline"]["plan"]["ranks"] == 1'
+check "best differs from default only when the interval says faster" \
+    'o["best"]["plan"] == o["default"]["plan"] or (o["verdict"] == "faster" and o["gain"]["interval"][0] > 1)'
+check "final figures have as many visits as rounds" \
+    'o["verdict"] == "provisional" or all(len(o[k]["samples_seconds"]) >= o["rounds"] >= 8 for k in ("best", "default", "baseline"))'
+check "median lies in its interval" 'o["best"]["interval_seconds"][0] <= o["best"]["median_seconds"] <= o["best"]["interval_seconds"][1]'
+check "every plan was verified" 'all(t["verified_error"] is not None and t["verified_error"] <= 1e-5 for t in o["trials"] if t["outcome"] == "ok")'
+check "no plan is tried twice" 'len({json.dumps(t["plan"], sort_keys=True) for t in o["trials"]}) == len(o["trials"])'
+cp "$T/out" "$T/tune.json"
+tool lookup --model "$small" --json
+check "lookup finds it" 'code == 0 and o["tier"] == "exact" and o["plan"] == json.load(open(T + "/tune.json"))["best"]["plan"]'
+tool lookup --model "$small" --objective cost
+check "lookup of another objective finds nothing" 'code == 10'
+tool run --model "$small" --plan "$(python3 -c 'import json,sys;print(" ".join("%s=%d"%p for p in json.load(open(sys.argv[1]))["best"]["plan"].items()))' "$T/tune.json")" --json
+check "the stored plan runs" 'code == 0 and o["plan"] == json.load(open(T + "/tune.json"))["best"]["plan"]'
+tool --budget 8s --model "$small" --objective throughput --batch 1,2 --json
+check "throughput searches the batch" 'code in (0, 6) and {t["plan"]["batch"] for t in o["trials"]} == {1, 2}'
+tool --budget 10s --model "$small" --size 64,128 --json
+check "several sizes share the budget" 'code in (0, 6) and len(o["results"]) == 2 and sum(r["elapsed_seconds"] for r in o["results"]) <= 10 * 1.02 + 2'
+tool --budget 8s --model "$small" --against 'ranks=1 tile_q=32 tile_kv=64' --json
+check "today's plan is measured and compared" 'code in (0, 6) and o["against"]["plan"]["tile_q"] == 32 and o["against"]["median_seconds"] > 0'
+tool --budget 8s --model "$small"
+check "the table has best, default, baseline and the look-up" \
+    'all(("\n" + w) in text for w in ("best ", "default ", "baseline ", "How sure", "Stored. Look it up: dittune lookup"))'
+tool --budget 1s --model "$small" --json
+check "a budget too short is provisional and stores no claim" 'code == 6'
+"$build/dittune" --budget 60s --model "$small" --json >"$T/out" 2>"$T/err" </dev/null &
+pid=$!
+sleep 4
+kill -INT $pid
+wait $pid
+code=$?
+check "Ctrl-C saves" 'code == 130 and o["trials"] and o["best"]["plan"] == o["default"]["plan"]'
+none_left
+exit $failed
