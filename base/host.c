@@ -158,7 +158,9 @@ dt_status dt_host_bind(int rank, int ranks, int room, int mine[], int *n)
     int rc = hwloc_bitmap_iszero(set) ? 0 : hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_PROCESS);
     hwloc_bitmap_free(set);
     *n = count;
-    return rc == 0 ? DT_OK : dt_fail(DT_ELIB, "cannot bind rank %d of %d to cores %d to %d", rank, ranks, first, last - 1);
+    return rc == 0 ? DT_OK
+                   : dt_fail(DT_ELIB, "cannot bind rank %d of %d to cores %d to %d", rank, ranks,
+                             first, last - 1);
 }
 
 dt_status dt_host_bind_thread(int core)

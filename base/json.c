@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +18,8 @@ static dt_status check_shape(const char *text, size_t size, const char *what)
     for (size_t i = 0; i < size; i++) {
         char c = text[i];
         if (c == '\0')
-            return dt_fail(DT_EUSAGE, "%s has a NUL byte at offset %zu, which JSON text cannot hold", what, i);
+            return dt_fail(DT_EUSAGE,
+                           "%s has a NUL byte at offset %zu, which JSON text cannot hold", what, i);
         if (quoted) {
             if (c == '\\')
                 i++;
@@ -27,7 +29,8 @@ static dt_status check_shape(const char *text, size_t size, const char *what)
             quoted = true;
         } else if (c == '[' || c == '{') {
             if (++depth > DT_JSON_MAX_DEPTH)
-                return dt_fail(DT_EUSAGE, "%s is nested deeper than %d levels", what, DT_JSON_MAX_DEPTH);
+                return dt_fail(DT_EUSAGE, "%s is nested deeper than %d levels", what,
+                               DT_JSON_MAX_DEPTH);
         } else if (c == ']' || c == '}') {
             depth--;
         }
@@ -38,15 +41,16 @@ static dt_status check_shape(const char *text, size_t size, const char *what)
 dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t **root)
 {
     if (size > DT_JSON_MAX_BYTES)
-        return dt_fail(DT_EUSAGE, "%s is %zu bytes long, more than the %d allowed", what, size, DT_JSON_MAX_BYTES);
+        return dt_fail(DT_EUSAGE, "%s is %zu bytes long, more than the %d allowed", what, size,
+                       DT_JSON_MAX_BYTES);
     DT_TRY(check_shape(text, size, what));
     json_error_t error;
     json_t *parsed = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (parsed == NULL && json_error_code(&error) == json_error_out_of_memory)
         return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
     if (parsed == NULL)
-        return dt_fail(DT_EUSAGE, "%s is not valid JSON: line %d, column %d: %s", what, error.line, error.column,
-                       error.text);
+        return dt_fail(DT_EUSAGE, "%s is not valid JSON: line %d, column %d: %s", what, error.line,
+                       error.column, error.text);
     *root = parsed;
     return DT_OK;
 }
@@ -64,7 +68,8 @@ static dt_status read_all(int fd, const char *name, struct dt_text *text)
             return dt_text_status(text);
         dt_text_add_bytes(text, block, (size_t)got);
         if (text->size > DT_JSON_MAX_BYTES)
-            return dt_fail(DT_EUSAGE, "%s is larger than the %d bytes allowed", name, DT_JSON_MAX_BYTES);
+            return dt_fail(DT_EUSAGE, "%s is larger than the %d bytes allowed", name,
+                           DT_JSON_MAX_BYTES);
     }
 }
 
@@ -98,8 +103,8 @@ static dt_status field(const json_t *object, const char *what, const char *key, 
     return *value != NULL ? DT_OK : dt_fail(DT_EUSAGE, "%s: '%s' is missing", what, key);
 }
 
-dt_status dt_json_int(const json_t *object, const char *what, const char *key, int64_t low, int64_t high,
-                      int64_t *out)
+dt_status dt_json_int(const json_t *object, const char *what, const char *key, int64_t low,
+                      int64_t high, int64_t *out)
 {
     json_t *value;
     DT_TRY(field(object, what, key, &value));
@@ -107,8 +112,8 @@ dt_status dt_json_int(const json_t *object, const char *what, const char *key, i
         return dt_fail(DT_EUSAGE, "%s: '%s' is not an integer", what, key);
     int64_t number = json_integer_value(value);
     if (number < low || number > high)
-        return dt_fail(DT_EUSAGE, "%s: '%s' is %lld, expected %lld to %lld", what, key, (long long)number,
-                       (long long)low, (long long)high);
+        return dt_fail(DT_EUSAGE, "%s: '%s' is %lld, expected %lld to %lld", what, key,
+                       (long long)number, (long long)low, (long long)high);
     *out = number;
     return DT_OK;
 }
@@ -183,7 +188,8 @@ dt_status dt_json_only(const json_t *object, const char *what, const char *const
             continue;
         const char *near = dt_json_nearest(key, known);
         if (near != NULL)
-            return dt_fail(DT_EUSAGE, "%s: unknown field '%s', did you mean '%s'?", what, key, near);
+            return dt_fail(DT_EUSAGE, "%s: unknown field '%s', did you mean '%s'?", what, key,
+                           near);
         return dt_fail(DT_EUSAGE, "%s: unknown field '%s'", what, key);
     }
     return DT_OK;
@@ -202,13 +208,13 @@ dt_status dt_json_text(const json_t *root, struct dt_text *text)
     return dt_text_status(text);
 }
 
-/* Edit distance (Levenshtein 1966) of strings shorter than 64 bytes. */
+/* Edit distance (Levenshtein 1966); INT_MAX for strings of 64 bytes and more, which are near nothing. */
 static int distance(const char *a, const char *b)
 {
     int row[64];
     int na = (int)strlen(a), nb = (int)strlen(b);
     if (na >= 64 || nb >= 64)
-        return 64;
+        return INT_MAX;
     for (int j = 0; j <= nb; j++)
         row[j] = j;
     for (int i = 1; i <= na; i++) {

@@ -27,21 +27,28 @@
 /* *root gets a new reference. Errors: DT_EIO (cannot be read, not a regular file), DT_EUSAGE (not JSON, too
  * deep, too large), each naming what, path, line and column. */
 dt_status dt_json_read(const char *path, const char *what, json_t **root) DT_MUST_CHECK;
-dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t **root) DT_MUST_CHECK;
+dt_status dt_json_parse(const char *text, size_t size, const char *what,
+                        json_t **root) DT_MUST_CHECK;
 
 /* A field of an object that must be there (ask dt_json_has first when it need not): its value to *out, or DT_EUSAGE
  * with a sentence. Strings, arrays and objects belong to the object. */
-dt_status dt_json_int(const json_t *object, const char *what, const char *key, int64_t low, int64_t high,
-                      int64_t *out) DT_MUST_CHECK;
-dt_status dt_json_real(const json_t *object, const char *what, const char *key, double *out) DT_MUST_CHECK;
-dt_status dt_json_bool(const json_t *object, const char *what, const char *key, bool *out) DT_MUST_CHECK;
-dt_status dt_json_string(const json_t *object, const char *what, const char *key, const char **out) DT_MUST_CHECK;
-dt_status dt_json_array(const json_t *object, const char *what, const char *key, json_t **out) DT_MUST_CHECK;
-dt_status dt_json_object(const json_t *object, const char *what, const char *key, json_t **out) DT_MUST_CHECK;
+dt_status dt_json_int(const json_t *object, const char *what, const char *key, int64_t low,
+                      int64_t high, int64_t *out) DT_MUST_CHECK;
+dt_status dt_json_real(const json_t *object, const char *what, const char *key,
+                       double *out) DT_MUST_CHECK;
+dt_status dt_json_bool(const json_t *object, const char *what, const char *key,
+                       bool *out) DT_MUST_CHECK;
+dt_status dt_json_string(const json_t *object, const char *what, const char *key,
+                         const char **out) DT_MUST_CHECK;
+dt_status dt_json_array(const json_t *object, const char *what, const char *key,
+                        json_t **out) DT_MUST_CHECK;
+dt_status dt_json_object(const json_t *object, const char *what, const char *key,
+                         json_t **out) DT_MUST_CHECK;
 bool dt_json_has(const json_t *object, const char *key);
 
 /* DT_EUSAGE when the object has a key that is not in the NULL-ended list; names it and the nearest known key. */
-dt_status dt_json_only(const json_t *object, const char *what, const char *const known[]) DT_MUST_CHECK;
+dt_status dt_json_only(const json_t *object, const char *what,
+                       const char *const known[]) DT_MUST_CHECK;
 
 /* Compact text, keys in insertion order, no newline, appended to text. */
 dt_status dt_json_text(const json_t *root, struct dt_text *text) DT_MUST_CHECK;

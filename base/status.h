@@ -12,7 +12,7 @@
 #ifndef DT_BASE_STATUS_H
 #define DT_BASE_STATUS_H
 
-#define DT_MUST_CHECK __attribute__((warn_unused_result))
+#define DT_MUST_CHECK        __attribute__((warn_unused_result))
 #define DT_FORMAT(at, first) __attribute__((format(printf, at, first)))
 
 enum dt_status_code {

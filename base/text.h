@@ -24,10 +24,12 @@ struct dt_text {
 
 void dt_text_add(struct dt_text *text, const char *format, ...) DT_FORMAT(2, 3);
 void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size);
-void dt_text_clear(struct dt_text *text); /* size 0, memory kept */
+void dt_text_clear(struct dt_text *text);           /* size 0, memory kept */
 const char *dt_text_at(const struct dt_text *text); /* never NULL */
-dt_status dt_text_status(const struct dt_text *text) DT_MUST_CHECK; /* DT_ENOMEM when an add failed */
-char *dt_text_take(struct dt_text *text); /* the caller frees; NULL when an add failed; text is empty after */
+dt_status
+dt_text_status(const struct dt_text *text) DT_MUST_CHECK; /* DT_ENOMEM when an add failed */
+char *dt_text_take(
+    struct dt_text *text); /* the caller frees; NULL when an add failed; text is empty after */
 void dt_text_fini(struct dt_text *text);
 
 #endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A request no machine can meet must come back as NULL under the address sanitizer too. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+static void grows(void **state)
+{
+    (void)state;
+    struct dt_text text = {0};
+    char expected[4096] = "";
+    assert_string_equal(dt_text_at(&text), "");
+    for (int i = 0; i < 300; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d,", i);
+        strcat(expected, number);
+        dt_text_add(&text, "%d,", i);
+        assert_int_equal(text.size, strlen(expected));
+        assert_string_equal(dt_text_at(&text), expected);
+    }
+    assert_int_equal(dt_text_status(&text), DT_OK);
+    dt_text_fini(&text);
+    assert_string_equal(dt_text_at(&text), "");
+}
+
+static void holds_any_bytes(void **state)
+{
+    (void)state;
+    struct dt_text text = {0};
+    dt_text_add_bytes(&text, "a\0b", 3);
+    dt_text_add_bytes(&text, NULL, 0);
+    dt_text_add(&text, "%s", "c");
+    assert_int_equal(text.size, 4);
+    assert_memory_equal(text.bytes, "a\0bc", 5);
+    dt_text_clear(&text);
+    assert_int_equal(text.size, 0);
+    assert_string_equal(dt_text_at(&text), "");
+    assert_true(text.room > 0);
+    dt_text_fini(&text);
+}
+
+static void take_gives_it_away(void **state)
+{
+    (void)state;
+    struct dt_text text = {0};
+    char *empty = dt_text_take(&text);
+    assert_string_equal(empty, "");
+    dt_text_add(&text, "mine");
+    char *taken = dt_text_take(&text);
+    assert_string_equal(taken, "mine");
+    assert_null(text.bytes);
+    assert_int_equal(text.size + text.room, 0);
+    free(taken);
+    free(empty);
+}
+
+static void running_out_is_sticky(void **state)
+{
+    (void)state;
+    struct dt_text text = {0};
+    volatile size_t huge = SIZE_MAX / 8;
+    dt_text_add(&text, "before");
+    dt_text_add_bytes(&text, "", huge);
+    assert_true(text.failed);
+    dt_text_add(&text, "after");
+    assert_int_equal(dt_text_status(&text), DT_ENOMEM);
+    assert_string_equal(dt_text_at(&text), "before");
+    assert_null(dt_text_take(&text));
+    assert_int_equal(dt_text_status(&text), DT_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grows),
+        cmocka_unit_test(holds_any_bytes),
+        cmocka_unit_test(take_gives_it_away),
+        cmocka_unit_test(running_out_is_sticky),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

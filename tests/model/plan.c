@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/plan.h"
+
+#include <string.h>
+
+static void test_rows_reach_their_fields(void **state)
+{
+    struct dt_plan plan;
+    (void)state;
+    for (int i = 0; i < dt_param_count; i++)
+        dt_plan_set(&plan, i, 100 + i);
+    for (int i = 0; i < dt_param_count; i++)
+        assert_int_equal(dt_plan_get(&plan, i), 100 + i);
+    assert_string_equal(dt_params[0].name, "ranks");
+    assert_int_equal(plan.ranks, 100);
+    for (int i = 0; i < dt_param_count; i++)
+        if (strcmp(dt_params[i].name, "ring") == 0)
+            assert_int_equal(plan.ring, 100 + i);
+}
+
+/* The header's formula, backwards. */
+static void test_places_are_the_formula(void **state)
+{
+    const struct dt_plan plan = {.ranks = 60, .dp = 5, .cfg = 2, .ring = 3, .ulysses = 2};
+    (void)state;
+    for (int rank = 0; rank < plan.ranks; rank++) {
+        struct dt_place place = dt_plan_place(&plan, rank);
+        assert_in_range(place.dp, 0, plan.dp - 1);
+        assert_in_range(place.cfg, 0, plan.cfg - 1);
+        assert_in_range(place.ring, 0, plan.ring - 1);
+        assert_in_range(place.ulysses, 0, plan.ulysses - 1);
+        assert_int_equal(((place.dp * plan.cfg + place.cfg) * plan.ring + place.ring) *
+                                 plan.ulysses +
+                             place.ulysses,
+                         rank);
+    }
+}
+
+static json_t *whole(void)
+{
+    json_t *root = json_object();
+    for (int i = 0; i < dt_param_count; i++)
+        assert_int_equal(json_object_set_new(root, dt_params[i].name, json_integer(i + 1)), 0);
+    return root;
+}
+
+static void test_json(void **state)
+{
+    struct dt_plan plan;
+    (void)state;
+    json_t *root = whole();
+    assert_int_equal(dt_plan_from_json(root, &plan), DT_OK);
+    for (int i = 0; i < dt_param_count; i++)
+        assert_int_equal(dt_plan_get(&plan, i), i + 1);
+    json_object_set_new(root, "overlap", json_integer(0));
+    assert_int_equal(dt_plan_from_json(root, &plan), DT_OK);
+    json_object_set_new(root, "ring", json_integer(0));
+    assert_int_equal(dt_plan_from_json(root, &plan), DT_EUSAGE);
+    assert_string_equal(dt_message(), "the plan: 'ring' is 0, expected 1 to 1048576");
+    json_object_set_new(root, "ring", json_integer((1 << 20) + 1));
+    assert_int_equal(dt_plan_from_json(root, &plan), DT_EUSAGE);
+    json_object_del(root, "ring");
+    assert_int_equal(dt_plan_from_json(root, &plan), DT_EUSAGE);
+    assert_string_equal(dt_message(), "the plan: 'ring' is missing");
+    json_object_set_new(root, "rings", json_integer(1));
+    assert_int_equal(dt_plan_from_json(root, &plan), DT_EUSAGE);
+    assert_string_equal(dt_message(), "the plan: unknown field 'rings', did you mean 'ring'?");
+    json_decref(root);
+}
+
+static void test_roles(void **state)
+{
+    enum dt_role role;
+    (void)state;
+    for (int i = DT_ROLE_PLAIN; i <= DT_ROLE_LOSSY; i++) {
+        assert_int_equal(dt_role_parse(dt_role_text((enum dt_role)i), &role), DT_OK);
+        assert_int_equal(role, i);
+    }
+    assert_int_equal(dt_role_parse("rank", &role), DT_EUSAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_reach_their_fields),
+        cmocka_unit_test(test_places_are_the_formula),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_roles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
