@@ -68,7 +68,8 @@ void dt_pass_reset(struct dt_pass *pass); /* back to the first step of the traje
 /* The last step's network output (after guidance), [B, out_channels, h, w], gathered to rank 0 (out is NULL elsewhere).
  * Collective. */
 dt_status dt_pass_output(struct dt_pass *pass, float *out) DT_MUST_CHECK;
-/* Rank 0: norm[B] and projections[B * count] of that output as docs/protocol.md says. Collective. */
+/* Rank 0: norm[B] and projections[B * count] of that output as docs/protocol.md says. When an exchange of the first step
+ * did not deliver what was sent, the projections are off by the norm, an error of 100 %. Collective. */
 dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double norm[],
                          double projections[]) DT_MUST_CHECK;
 /* Rank 0 writes `out` to a safetensors file (temp + rename). Collective. */

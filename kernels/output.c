@@ -5,6 +5,7 @@
 #include "base/safetensors.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One token's [p, p, channels] into its image [channels, height, width]; with mean, what is there stays by half. */
@@ -74,6 +75,21 @@ static double norm_of(const float *image, int64_t size)
     return sqrt(sum);
 }
 
+/* Rank 0: whether all that was sent in the first step arrived as it was. */
+static dt_status check_exchanges(struct dt_pass *pass, bool *intact)
+{
+    const uint64_t own[2] = {pass->sent, pass->received};
+    uint64_t lost = 0, *all = calloc((size_t)pass->world->size, sizeof own);
+    if (all == NULL)
+        return dt_fail(DT_ENOMEM, "no memory to verify %d ranks", pass->world->size);
+    dt_status status = pass->world->ops->gather(pass->world, own, all, sizeof own);
+    for (int rank = 0; rank < pass->world->size; rank++)
+        lost += all[2 * rank] - all[2 * rank + 1];
+    free(all);
+    *intact = lost == 0;
+    return status;
+}
+
 dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double norm[],
                          double projections[])
 {
@@ -81,11 +97,14 @@ dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double 
     int64_t size =
         (int64_t)dt_network_out_channels(&workload->network) * workload->height * workload->width;
     float *images = pass->world->rank == 0 ? dt_pass_at(pass, DT_BUFFER_IMAGE) : NULL;
+    bool intact = true;
     DT_TRY(dt_pass_output(pass, images));
+    DT_TRY(check_exchanges(pass, &intact));
     for (int i = 0; images != NULL && i < pass->plan.batch; i++) {
         norm[i] = norm_of(images + i * size, size);
         for (int k = 0; k < count; k++)
-            projections[i * count + k] = project(images + i * size, size, seed, k);
+            projections[i * count + k] =
+                project(images + i * size, size, seed, k) + (intact ? 0.0 : norm[i]);
     }
     return DT_OK;
 }

@@ -87,6 +87,7 @@ static dt_status post_forth(struct dt_pass *pass, int block, int index)
                  part * channels + head * head_size(pass),
              3 * channels, size);
     }
+    dt_pass_count(pass, &pass->sent, send, pass->plan.ulysses * peer_block);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_status status =
         dt_comm_alltoall(pass->ulysses, send, dt_pass_at(pass, DT_BUFFER_RECV) + start,
@@ -105,6 +106,7 @@ static dt_status take_forth(struct dt_pass *pass, struct chunk *chunk)
     float *q = dt_pass_at(pass, DT_BUFFER_QUERY), *k = dt_pass_at(pass, DT_BUFFER_KV);
     float *to[3] = {q, k, k + whole};
     DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->forth[chunk->index]));
+    dt_pass_count(pass, &pass->received, recv, pass->plan.ulysses * peer_block);
     for (int row = 0; row < pass->plan.ulysses * layout->sequences * 3; row++) {
         int part = row % 3, n = row / 3 % layout->sequences, u = row / 3 / layout->sequences;
         int64_t size[2] = {peer_tokens(pass, u), width};
@@ -134,6 +136,7 @@ static dt_status post_back(struct dt_pass *pass, const struct chunk *chunk)
                  ((int64_t)n * layout->block + peer_offset(pass, u)) * width,
              width, size);
     }
+    dt_pass_count(pass, &pass->sent, send, pass->plan.ulysses * peer_block);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_status status =
         dt_comm_alltoall(pass->ulysses, send, dt_pass_at(pass, DT_BUFFER_BACK_RECV) + start,
@@ -151,6 +154,7 @@ static dt_status take_back(struct dt_pass *pass, const struct chunk *chunk)
     int64_t size[2] = {layout->tokens, width};
     const float *recv = dt_pass_at(pass, DT_BUFFER_BACK_RECV) + wire_start(pass, chunk, 1);
     DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->back[chunk->index]));
+    dt_pass_count(pass, &pass->received, recv, pass->plan.ulysses * peer_block);
     for (int row = 0; row < pass->plan.ulysses * layout->sequences; row++) {
         int n = row % layout->sequences, u = row / layout->sequences;
         int64_t head = (int64_t)u * layout->heads + chunk->first;
@@ -214,13 +218,19 @@ static void attend(struct dt_pass *pass, const struct chunk *chunk, int keys, bo
     dt_pass_lap(pass, DT_PHASE_ATTENTION);
 }
 
+static int64_t rotated(const struct dt_pass *pass, const struct chunk *chunk)
+{
+    return 2 * (int64_t)pass->layout.sequences * pass->layout.block_slots * chunk->width;
+}
+
 static dt_status rotate(struct dt_pass *pass, const struct chunk *chunk, const float *from,
                         float *to)
 {
-    size_t floats = 2 * (size_t)pass->layout.sequences * (size_t)pass->layout.block_slots *
-                    (size_t)chunk->width;
+    int64_t floats = rotated(pass, chunk);
+    dt_pass_count(pass, &pass->sent, from, floats);
     dt_pass_lap(pass, DT_PHASE_REST);
-    dt_status status = dt_comm_shift(pass->ring, from, to, floats * sizeof(float), &pass->rotation);
+    dt_status status =
+        dt_comm_shift(pass->ring, from, to, (size_t)floats * sizeof(float), &pass->rotation);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -242,8 +252,10 @@ static dt_status attend_ring(struct dt_pass *pass, struct chunk *chunk)
         attend(pass, chunk, keys, hop > 0);
         if (more && !pass->plan.overlap)
             DT_TRY(rotate(pass, chunk, here, next));
-        if (more)
+        if (more) {
             DT_TRY(dt_pass_wait(pass, pass->ring, &pass->rotation));
+            dt_pass_count(pass, &pass->received, next, rotated(pass, chunk));
+        }
         float *last = here;
         here = next;
         next = last;
