@@ -23,11 +23,14 @@ struct dt_workload {
     int input_batch; /* B of the input file, 0 without one */
 };
 
-dt_status dt_workload_from_json(const json_t *root, const char *what, struct dt_workload *workload) DT_MUST_CHECK;
-json_t *dt_workload_to_json(const struct dt_workload *workload); /* new reference; NULL when out of memory */
+dt_status dt_workload_from_json(const json_t *root, const char *what,
+                                struct dt_workload *workload) DT_MUST_CHECK;
+json_t *dt_workload_to_json(
+    const struct dt_workload *workload); /* new reference; NULL when out of memory */
 
 int dt_workload_tokens(const struct dt_workload *workload); /* T of one image */
-int dt_workload_passes(const struct dt_workload *workload); /* forward passes of one image and step: 2 with guidance */
+int dt_workload_passes(
+    const struct dt_workload *workload); /* forward passes of one image and step: 2 with guidance */
 
 /* Tokens of sequence rank `index` of `ranks`: balanced, the first T % ranks get one more; and where they start. */
 int dt_workload_share(int tokens, int ranks, int index);
@@ -43,6 +46,7 @@ int64_t dt_workload_weight_bytes(const struct dt_workload *workload);
 /* Peak bytes of one rank of a plan: weights, activations, exchange buffers, attention scratch. The worker allocates
  * exactly what this file says (kernels/ sizes its workspace with dt_workload_activation_bytes). */
 int64_t dt_workload_rank_bytes(const struct dt_workload *workload, const struct dt_plan *plan);
-int64_t dt_workload_activation_bytes(const struct dt_workload *workload, const struct dt_plan *plan);
+int64_t dt_workload_activation_bytes(const struct dt_workload *workload,
+                                     const struct dt_plan *plan);
 
 #endif

@@ -12,17 +12,18 @@
 #include "space/space.h"
 
 struct dt_limits {
-    int cores;             /* physical cores of the machine */
-    int devices;           /* most ranks; may exceed cores (oversubscribed) */
-    bool oversubscribe;    /* false: ranks <= cores is a rule */
-    int64_t memory_bytes;  /* of the machine, for all ranks together */
-    int64_t max_bytes;     /* of one rank; 0: no limit */
-    const int *batches;    /* legal values of batch */
+    int cores;            /* physical cores of the machine */
+    int devices;          /* most ranks; may exceed cores (oversubscribed) */
+    bool oversubscribe;   /* false: ranks <= cores is a rule */
+    int64_t memory_bytes; /* of the machine, for all ranks together */
+    int64_t max_bytes;    /* of one rank; 0: no limit */
+    const int *batches;   /* legal values of batch */
     int batch_count;
 };
 
 /* Sealed. *space keeps copies. */
-dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits, struct dt_space **space) DT_MUST_CHECK;
+dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits,
+                       struct dt_space **space) DT_MUST_CHECK;
 
 /* The plan of a point of such a space. */
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point);

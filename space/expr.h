@@ -16,7 +16,8 @@ struct dt_expr; /* immutable after compile; any thread may eval */
 
 /* names: n names; name i has the value values[i] in eval. DT_EUSAGE with the column of a mistake:
  * "rule 'heads %% ulises == 0', column 9: unknown name 'ulises', did you mean 'ulysses'?" */
-dt_status dt_expr_new(const char *text, const char *const names[], int n, struct dt_expr **expr) DT_MUST_CHECK;
+dt_status dt_expr_new(const char *text, const char *const names[], int n,
+                      struct dt_expr **expr) DT_MUST_CHECK;
 void dt_expr_free(struct dt_expr *expr);
 
 /* Bit i set: name i is used (i < 128). */
@@ -27,7 +28,8 @@ struct dt_names dt_expr_names(const struct dt_expr *expr);
 const char *dt_expr_text(const struct dt_expr *expr);
 
 /* *result is the value (comparisons give 0 or 1). DT_EUSAGE on division by zero or overflow, with a sentence. */
-dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64_t *result) DT_MUST_CHECK;
+dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[],
+                       int64_t *result) DT_MUST_CHECK;
 
 /* The text with numbers for names: "heads=6 % (ulysses=4) == 0" */
 void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct dt_text *out);

@@ -26,11 +26,12 @@
 struct dt_axis {
     const char *name, *doc;
     enum dt_role role;
-    int count;             /* values, at least 1 */
-    const int64_t *values; /* ascending for numbers; 0..count-1 for labels */
+    int count;                 /* values, at least 1 */
+    const int64_t *values;     /* ascending for numbers; 0..count-1 for labels */
     const char *const *labels; /* NULL for numbers; the texts of a category otherwise */
-    int fallback;          /* index of the default value */
-    const char *variable;  /* of role environment: the environment variable it sets; NULL otherwise */
+    int fallback;              /* index of the default value */
+    const char
+        *variable; /* of role environment: the environment variable it sets; NULL otherwise */
 };
 
 /* A point is a plain value: an index into each axis, in axis order. */
@@ -45,8 +46,10 @@ void dt_space_free(struct dt_space *space);
 
 /* Everything is copied. DT_EUSAGE: a name twice, not a name, no values, too many axes. */
 dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis) DT_MUST_CHECK;
-dt_status dt_space_add_constant(struct dt_space *space, const char *name, int64_t value) DT_MUST_CHECK;
-dt_status dt_space_add_rule(struct dt_space *space, const char *expr, const char *sentence) DT_MUST_CHECK;
+dt_status dt_space_add_constant(struct dt_space *space, const char *name,
+                                int64_t value) DT_MUST_CHECK;
+dt_status dt_space_add_rule(struct dt_space *space, const char *expr,
+                            const char *sentence) DT_MUST_CHECK;
 
 /* An expression that the rules imply but that is decided before them. It only cuts the enumeration short: it is never
  * listed, counted or explained. */
@@ -55,11 +58,12 @@ dt_status dt_space_add_prune(struct dt_space *space, const char *expr) DT_MUST_C
 /* A name for rules whose value is a function of the axes listed in `uses` (NULL-ended, all axes when NULL); values are
  * in axis order. context must outlive the space. */
 typedef int64_t dt_derive(const void *context, const int64_t values[]);
-dt_status dt_space_add_derived(struct dt_space *space, const char *name, const char *const uses[], dt_derive *function,
-                               const void *context) DT_MUST_CHECK;
+dt_status dt_space_add_derived(struct dt_space *space, const char *name, const char *const uses[],
+                               dt_derive *function, const void *context) DT_MUST_CHECK;
 
 /* How unnamed parameters are filled in; without it each takes its axis' default. named[i] says axis i was given. */
-typedef void dt_complete(const void *context, const struct dt_space *space, const bool named[], int64_t values[]);
+typedef void dt_complete(const void *context, const struct dt_space *space, const bool named[],
+                         int64_t values[]);
 void dt_space_set_complete(struct dt_space *space, dt_complete *function, const void *context);
 
 /* Frees context together with the space. */
@@ -72,12 +76,15 @@ dt_status dt_space_seal(struct dt_space *space) DT_MUST_CHECK;
 
 int dt_space_axes(const struct dt_space *space);
 const struct dt_axis *dt_space_axis(const struct dt_space *space, int axis);
-int dt_space_find(const struct dt_space *space, const char *name);          /* axis of that name, or -1 */
-int dt_space_role(const struct dt_space *space, enum dt_role role);         /* first axis of that role, or -1 */
-double dt_space_cartesian(const struct dt_space *space);                    /* product of the axes' counts */
-int64_t dt_space_count(const struct dt_space *space);                       /* feasible points */
-void dt_space_at(const struct dt_space *space, int64_t k, struct dt_point *point); /* k-th, in axis order, last axis fastest */
-int64_t dt_space_index(const struct dt_space *space, const struct dt_point *point); /* inverse of at; -1 if infeasible */
+int dt_space_find(const struct dt_space *space, const char *name); /* axis of that name, or -1 */
+int dt_space_role(const struct dt_space *space,
+                  enum dt_role role);                    /* first axis of that role, or -1 */
+double dt_space_cartesian(const struct dt_space *space); /* product of the axes' counts */
+int64_t dt_space_count(const struct dt_space *space);    /* feasible points */
+void dt_space_at(const struct dt_space *space, int64_t k,
+                 struct dt_point *point); /* k-th, in axis order, last axis fastest */
+int64_t dt_space_index(const struct dt_space *space,
+                       const struct dt_point *point); /* inverse of at; -1 if infeasible */
 bool dt_space_feasible(const struct dt_space *space, const struct dt_point *point);
 
 /* For each rule, its text, sentence, and how many points of the full product it alone removes (-1 when the product is
@@ -91,34 +98,45 @@ int dt_space_rules(const struct dt_space *space);
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule);
 
 /* Values. A value's text is its number or label. */
-bool dt_space_constant(const struct dt_space *space, const char *name, int64_t *value); /* false: no such constant */
+bool dt_space_constant(const struct dt_space *space, const char *name,
+                       int64_t *value); /* false: no such constant */
 int64_t dt_point_value(const struct dt_space *space, const struct dt_point *point, int axis);
-bool dt_point_equal(const struct dt_space *space, const struct dt_point *a, const struct dt_point *b);
-void dt_point_text(const struct dt_space *space, const struct dt_point *point, struct dt_text *out); /* "ranks=2 dp=1 ..." */
-void dt_point_short(const struct dt_space *space, const struct dt_point *point, struct dt_text *out); /* only what differs from 1/default; never empty */
-json_t *dt_point_json(const struct dt_space *space, const struct dt_point *point); /* {"ranks": 2, ...}, new reference */
-dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan, struct dt_point *point) DT_MUST_CHECK;
+bool dt_point_equal(const struct dt_space *space, const struct dt_point *a,
+                    const struct dt_point *b);
+void dt_point_text(const struct dt_space *space, const struct dt_point *point,
+                   struct dt_text *out); /* "ranks=2 dp=1 ..." */
+void dt_point_short(const struct dt_space *space, const struct dt_point *point,
+                    struct dt_text *out); /* only what differs from 1/default; never empty */
+json_t *dt_point_json(const struct dt_space *space,
+                      const struct dt_point *point); /* {"ranks": 2, ...}, new reference */
+dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
+                             struct dt_point *point) DT_MUST_CHECK;
 
 /* "ranks=2 ulysses=2" (separated by spaces or commas): sets named[] and values[] (axis order; a value outside the axis is
  * kept so that explain can talk about it) and completes the rest. DT_EUSAGE: unknown parameter (with the nearest name), not
  * a number, named twice. */
-dt_status dt_space_parse(const struct dt_space *space, const char *text, int64_t values[]) DT_MUST_CHECK;
+dt_status dt_space_parse(const struct dt_space *space, const char *text,
+                         int64_t values[]) DT_MUST_CHECK;
 
 /* DT_OK and *point, or DT_EINFEASIBLE with one sentence: the first violated rule with its numbers and the nearest legal
  * values. */
-dt_status dt_space_locate(const struct dt_space *space, const int64_t values[], struct dt_point *point) DT_MUST_CHECK;
+dt_status dt_space_locate(const struct dt_space *space, const int64_t values[],
+                          struct dt_point *point) DT_MUST_CHECK;
 
 /* Every violated rule (and value outside its axis) with its numbers, and the nearest feasible points (fewest changed
  * parameters, then least change in log2). */
 struct dt_explanation {
-    json_t *json;        /* {"plan", "feasible", "violations": [{"rule","sentence","numbers"}], "nearest": [{plan}, ..]} */
+    json_t *
+        json; /* {"plan", "feasible", "violations": [{"rule","sentence","numbers"}], "nearest": [{plan}, ..]} */
     struct dt_text text; /* the same for people */
 };
-dt_status dt_space_explain(const struct dt_space *space, const int64_t values[], struct dt_explanation *out) DT_MUST_CHECK;
+dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],
+                           struct dt_explanation *out) DT_MUST_CHECK;
 void dt_explanation_fini(struct dt_explanation *explanation);
 
 /* {"parameters": [{"name","values": [ints or strings],"role","default","doc"}], "rules": [{"if","say"} or "expr"],
  *  "constants": {name: int}}, as in a worker's hello or a user's file. Sealed. */
-dt_status dt_space_from_json(const json_t *root, const char *what, struct dt_space **space) DT_MUST_CHECK;
+dt_status dt_space_from_json(const json_t *root, const char *what,
+                             struct dt_space **space) DT_MUST_CHECK;
 
 #endif

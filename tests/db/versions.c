@@ -9,7 +9,6 @@
 
 #include "tests/db/scratch.h"
 
-
 static void rewrite(const char *path, const char *from, const char *to)
 {
     size_t size;
