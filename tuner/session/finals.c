@@ -11,6 +11,9 @@
 #define SHOOTOUT_SHARE 0.75
 #define CANDIDATES     3
 #define STOP_SECONDS   0.6 /* to stop the last groups */
+#define START_SECONDS  0.5 /* to start fresh ones */
+#define SETUP_STEPS    5   /* of a plan before its first round */
+#define MARGIN         1.3
 
 static double value_of(const struct dt_session *session, const struct dt_result *result)
 {
@@ -107,6 +110,20 @@ static bool runs(const struct dt_session *session, const struct dt_point *point)
     return false;
 }
 
+double dt_finals_seconds(const struct dt_session *session, int more)
+{
+    const struct dt_result *known[] = {dt_session_role(session, "default"),
+                                       dt_session_role(session, "baseline"),
+                                       dt_session_role(session, "against")};
+    double sum = 0;
+    for (int i = 0; i < 3; i++)
+        if (known[i] != NULL && known[i]->n > 0 && (i == 0 || known[i] != known[0]))
+            sum += known[i]->summary.median;
+    if (known[0] != NULL && known[0]->n > 0)
+        sum += more * known[0]->summary.median;
+    return START_SECONDS + MARGIN * (SETUP_STEPS + 2 * dt_look_samples[0]) * sum;
+}
+
 /* Picks one challenger of the default among the top candidates; false when there is none. */
 static dt_status shootout(struct dt_session *session, struct dt_point *challenger, bool *found)
 {
@@ -115,7 +132,8 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
     *found = n > 0;
     if (n > 0)
         *challenger = top[0]->point;
-    if (n < 2)
+    double left = (double)(session->deadline_ns - dt_clock_ns()) * 1e-9 - STOP_SECONDS;
+    if (n < 2 || left < 2 * dt_finals_seconds(session, 1)) /* the final comparison comes first */
         return DT_OK;
     struct dt_entrant entrants[CANDIDATES + 1];
     const struct dt_point *anchor =

@@ -88,7 +88,7 @@ static void add_known(const struct dt_session *session, const char *role, struct
         add_row(role, result, dt_session_entrant(session, role), session->target, out);
 }
 
-static void add_sureness(const struct dt_session *session, struct dt_text *out)
+static void add_sureness(const struct dt_session *session, int tried, struct dt_text *out)
 {
     const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
     const struct dt_entrant *candidate = session->entrant_count > 1 ? &session->entrants[1] : NULL;
@@ -111,7 +111,7 @@ static void add_sureness(const struct dt_session *session, struct dt_text *out)
     case DT_VERDICT_DEFAULT:
         dt_text_add(
             out, "How sure: none of the %d plans tried beat the default in the final comparison.",
-            session->count);
+            tried);
         break;
     case DT_VERDICT_UNOPPOSED:
         dt_text_add(out, "How sure: the default plan failed or breaks the limit; the fastest of "
@@ -157,7 +157,7 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
     if (session->has_against)
         add_known(session, "against", out);
     dt_text_add(out, "\n");
-    add_sureness(session, out);
+    add_sureness(session, session->count - cut, out);
     add_ties(session, out);
     if (best != NULL)
         dt_report_cold(best, dt_session_role(session, "baseline"), session->target, out);

@@ -14,7 +14,12 @@
  * stop the last groups. */
 #define SEARCH_SHARE 0.60
 #define HOPELESS     1.25
-#define HALF_WIDTH   0.01
+#define KNOWN_SHARE                                                                                \
+    0.08 /* the default and the baseline take no further look beyond this share of the time */
+#define RACING_SHARE  0.04 /* nor does any other plan beyond this */
+#define TRIAL_STEPS   13   /* of a usual trial: two of verification, two of warm-up, a first look */
+#define HALF_WIDTH    0.01
+#define START_SECONDS 0.1 /* to start a group, shared by the plans it runs */
 
 const char *dt_verdict_text(enum dt_verdict verdict)
 {
@@ -125,7 +130,10 @@ static dt_status keep_trial(struct dt_session *session, struct dt_result *result
 static dt_status try_point(struct dt_session *session, const struct dt_point *point, bool racing,
                            double share)
 {
+    int64_t all = session->deadline_ns - session->began_ns;
+    double rest = racing ? RACING_SHARE : KNOWN_SHARE;
     struct dt_measure how = {.deadline_ns = trial_deadline(session, share),
+                             .rest_ns = dt_clock_ns() + (int64_t)(rest * (double)all),
                              .half_width = HALF_WIDTH,
                              .hopeless = INFINITY,
                              .good_enough = INFINITY};
@@ -163,13 +171,23 @@ static dt_status try_known(struct dt_session *session)
     return DT_OK;
 }
 
+/* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
+static void leave_time_for_finals(struct dt_session *session)
+{
+    int64_t all = session->deadline_ns - session->began_ns;
+    int64_t latest = session->deadline_ns - (int64_t)(dt_finals_seconds(session, 1) * 1e9);
+    int64_t least = session->began_ns + (int64_t)(SEARCH_SHARE / 3 * (double)all);
+    latest = latest > least ? latest : least;
+    if (latest < session->search_deadline_ns)
+        session->search_deadline_ns = latest;
+}
+
 static void choose_search(struct dt_session *session)
 {
     const char *asked = session->options->search;
     double left = (double)(session->search_deadline_ns - dt_clock_ns()) * 1e-9;
-    double one = 0;
-    for (int i = 0; i < session->count; i++)
-        one += session->trials[i].cost_seconds / session->count;
+    const struct dt_result *known = leader(session);
+    double one = START_SECONDS + TRIAL_STEPS * (known != NULL ? known->summary.median : 0);
     double all = one * (double)dt_space_count(session->target->space);
     bool fits = all <= left;
     snprintf(session->search, sizeof session->search, "%s",
@@ -241,6 +259,7 @@ static dt_status verdict_status(struct dt_session *session)
 static dt_status run(struct dt_session *session)
 {
     DT_TRY(try_known(session));
+    leave_time_for_finals(session);
     DT_TRY(search(session));
     session->limit_broken = session->options->max_latency_ns > 0 && leader(session) == NULL;
     if (leader(session) == NULL)
@@ -254,6 +273,7 @@ dt_status dt_session_run(struct dt_session *session)
     session->search_deadline_ns = session->began_ns + (int64_t)(SEARCH_SHARE * (double)all);
     session->best = -1;
     dt_rig_init(&session->rig, session->target, (uint64_t)session->options->seed);
+    session->rig.end_ns = session->deadline_ns - DT_NS_PER_SECOND / 2;
     dt_progress_init(&session->progress, session->target, session->options->quiet,
                      session->deadline_ns);
     session->progress.began_ns = session->began_ns;

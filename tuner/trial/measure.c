@@ -81,7 +81,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
             return DT_OK;
         if (result->n < dt_look_samples[look])
             continue;
-        if (enough(rig, result, how))
+        if (enough(rig, result, how) || (how->rest_ns > 0 && dt_clock_ns() >= how->rest_ns))
             return DT_OK;
         look++;
     }

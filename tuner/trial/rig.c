@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_SECONDS 60
-#define PROJECTIONS   16
+#define START_SECONDS   60
+#define RELEASE_SECONDS 5
+#define LEAST_GRACE_NS  (DT_NS_PER_SECOND / 20)
+#define PROJECTIONS     16
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
 {
@@ -25,9 +27,12 @@ static void close_slot(struct dt_rig_slot *slot, int64_t grace_ns)
 
 void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns)
 {
+    int64_t end = dt_clock_ns() + grace_ns;
     for (int i = 0; i < DT_RIG_GROUPS; i++)
-        if (rig->slots[i].group != NULL)
-            close_slot(&rig->slots[i], grace_ns);
+        if (rig->slots[i].group != NULL) {
+            int64_t left = end - dt_clock_ns();
+            close_slot(&rig->slots[i], left > LEAST_GRACE_NS ? left : LEAST_GRACE_NS);
+        }
 }
 
 void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
@@ -336,13 +341,15 @@ void dt_rig_describe(const struct dt_resident *resident, struct dt_result *resul
     result->cold_seconds = resident->cold_ns > 0 ? (double)resident->cold_ns * 1e-9 : NAN;
 }
 
+/* A worker that does not release in time is killed; at the end of the session there is little time. */
 void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
 {
     struct dt_failure failure;
-    (void)rig;
+    int64_t now = dt_clock_ns(), until = now + RELEASE_SECONDS * DT_NS_PER_SECOND;
+    if (rig->end_ns > 0 && until > rig->end_ns)
+        until = rig->end_ns > now + LEAST_GRACE_NS ? rig->end_ns : now + LEAST_GRACE_NS;
     if (resident->group != NULL && dt_group_alive(resident->group) &&
-        dt_group_release(resident->group, resident->handle, dt_clock_ns() + 10 * DT_NS_PER_SECOND,
-                         &failure) < 0)
+        dt_group_release(resident->group, resident->handle, until, &failure) < 0)
         resident->handle = -1; /* the group is dead or silent; it is replaced when next needed */
     resident->group = NULL;
 }

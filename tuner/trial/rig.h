@@ -38,8 +38,9 @@ struct dt_rig {
     int reference_count;
     struct dt_verify verify;
     int64_t longest_prepare_ns;
-    int started; /* groups started so far */
-    bool pinned; /* groups must not be stopped to make room: several plans are resident */
+    int64_t end_ns; /* of the session: releases do not wait beyond it; 0: no end */
+    int started;    /* groups started so far */
+    bool pinned;    /* groups must not be stopped to make room: several plans are resident */
 };
 
 struct dt_resident {
@@ -54,7 +55,7 @@ struct dt_resident {
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed);
 
-/* Stops every group (at most grace_ns each) and forgets nothing else: what is prepared next runs in fresh processes. */
+/* Stops every group (at most grace_ns for all) and forgets nothing else: what is prepared next runs in fresh processes. */
 void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns);
 void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns);
 
