@@ -4,8 +4,9 @@
  * Lines of the file (recorded with DITTUNE_TRANSCRIPT=FILE, or written by hand):
  *   > {...}     the next request must be this one, field by field (fields not named here may be anything)
  *   < {...}     say this
- *   ! raw TEXT  say TEXT without the end of the line      ! exit N      exit with N
- *   ! kill N    die of signal N                           ! hang        say nothing any more
+ *   ! raw TEXT  say TEXT without the end of the line      ! say TEXT    say TEXT as a line
+ *   ! exit N    exit with N                               ! kill N      die of signal N
+ *   ! hang      say nothing any more
  */
 #ifndef DT_TESTS_TUNER_REPLAY_H
 #define DT_TESTS_TUNER_REPLAY_H
@@ -35,6 +36,8 @@ static inline int replay_directive(const char *line)
 {
     if (strncmp(line, "raw ", 4) == 0)
         return write(STDOUT_FILENO, line + 4, strcspn(line + 4, "\n")) > 0 ? 0 : 1;
+    if (strncmp(line, "say ", 4) == 0)
+        return write(STDOUT_FILENO, line + 4, strlen(line + 4)) > 0 ? 0 : 1;
     if (strncmp(line, "exit ", 5) == 0)
         exit(atoi(line + 5));
     if (strncmp(line, "kill ", 5) == 0)

@@ -130,9 +130,7 @@ static dt_status failed(struct dt_group *group, json_t *message, struct dt_failu
         failure->outcome = DT_TRIAL_INFEASIBLE;
     snprintf(failure->cause, sizeof failure->cause, "%s",
              say != NULL ? say : "the worker gave no reason");
-    for (char *c = failure->cause; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    dt_group_clean(failure->cause);
     json_decref(message);
     (void)group;
     return dt_fail(DT_FAILED, "%s", failure->cause);

@@ -16,6 +16,13 @@
 #define DEATH_NS                                                                                   \
     (2 * DT_NS_PER_SECOND) /* how long the end of a program may follow the end of its output */
 
+void dt_group_clean(char text[])
+{
+    for (char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
+            *c = '?';
+}
+
 /* Reads what is there of standard error and keeps its end. False at its end. */
 bool dt_group_drain(struct dt_group *group)
 {
@@ -53,6 +60,7 @@ dt_status dt_group_break(struct dt_group *group, struct dt_failure *failure,
 {
     *failure = (struct dt_failure){.outcome = outcome};
     snprintf(failure->cause, sizeof failure->cause, "%s while %s", why, group->phase);
+    dt_group_clean(failure->cause);
     if (group->alive)
         dt_supervisor_stop(&group->process, outcome == DT_TRIAL_CRASHED ? 0 : DT_NS_PER_SECOND / 5);
     group->alive = false;
