@@ -22,7 +22,7 @@ plant() # expected words; the offence is in $copy
 spdx='/* SPDX-License-Identifier: MIT */'
 
 mkdir "$copy/base"
-{ echo "$spdx"; yes '' | head -n 400; } >"$copy/base/long.c"
+{ echo "$spdx"; printf '%.0s\n' $(seq 400); } >"$copy/base/long.c"
 plant 'base/long.c: 401 lines'
 echo 'int x;' >"$copy/base/bare.h"
 plant 'base/bare.h: no SPDX'
@@ -30,6 +30,6 @@ printf '%s\n#if 0\n#endif\n' "$spdx" >"$copy/base/dead.c"
 plant 'base/dead.c:2:'
 for i in $(seq 16); do echo "$spdx" >"$copy/base/f$i.c"; done
 plant 'base: 16 .c files'
-{ echo "$spdx"; yes '' | head -n 399; } >"$copy/base/fits.c"
+{ echo "$spdx"; printf '%.0s\n' $(seq 399); } >"$copy/base/fits.c"
 "$source/tools/check-files.sh" "$copy"
 exit $failed
