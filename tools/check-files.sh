@@ -23,7 +23,7 @@ done
 while read -r hit; do
     complain "$hit" "say it in an issue, not in the code"
 done < <(printf '%s\n' "${files[@]}" | grep -v 'check-files\.sh$\|^tests/tools/' |
-    xargs grep -nE 'TODO|FIXME|^[[:space:]]*#[[:space:]]*if 0' | cut -c1-100)
+    xargs grep -HnE 'TODO|FIXME|^[[:space:]]*#[[:space:]]*if 0' | cut -c1-100)
 while read -r count folder; do
     [ "$count" -le $most ] || complain "$folder" "$count .c files, more than $most: split the folder"
 done < <(printf '%s\n' "${files[@]}" | grep '\.c$' | grep -v '^tests/' | xargs -n1 dirname | sort | uniq -c)
