@@ -117,7 +117,7 @@ dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
                              struct dt_point *point)
 {
     bool named[DT_AXES_MAX] = {false};
-    int64_t values[DT_AXES_MAX], value;
+    int64_t values[DT_AXES_MAX], value = 0;
     const char *name;
     json_t *item;
     if (!json_is_object(plan))

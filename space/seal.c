@@ -104,7 +104,7 @@ static dt_status keep(struct walk *walk)
                        (long long)POINTS_MAX);
     if (space->count == space->room) {
         int64_t room = 2 * space->room + 64;
-        int16_t *points = realloc(space->points, (size_t)room * width * sizeof *points);
+        int16_t *points = realloc(space->points, (size_t)room * width * sizeof *points + 1);
         if (points == NULL)
             return no_memory();
         space->points = points;

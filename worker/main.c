@@ -73,15 +73,16 @@ static dt_status work(struct dt_session *session, int *argc, char ***argv)
 
 int main(int argc, char **argv)
 {
-    struct dt_session *session = calloc(1, sizeof *session);
-    if (session == NULL || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        return 1;
     if (argc > 1) {
         fprintf(stderr,
                 "dittune-worker %s: takes no arguments; dittune starts it and talks to it\n",
                 DT_VERSION);
         return 2;
     }
+    struct dt_session *session = calloc(1, sizeof *session);
+    if (session == NULL)
+        return 1;
+    signal(SIGPIPE, SIG_IGN);
     dt_status status = work(session, &argc, &argv);
     if (status < 0)
         fprintf(stderr, "dittune-worker: rank %d: %s\n", session->seat.rank, dt_message());

@@ -159,7 +159,7 @@ static dt_status first_steps(struct dt_session *session, const json_t *request,
 
 dt_status dt_request_prepare(struct dt_session *session, const json_t *request, json_t **answer)
 {
-    struct dt_plan plan;
+    struct dt_plan plan = {0};
     dt_status status = read_plan(session, request, &plan);
     if (status == DT_OK)
         status = check_memory(session, &plan);

@@ -33,9 +33,12 @@ check "the table has best, default, baseline and the look-up" \
     'all(("\n" + w) in text for w in ("best ", "default ", "baseline ", "How sure", "Stored. Look it up: dittune lookup"))'
 tool --budget 1s --model "$small" --json
 check "a budget too short is provisional and stores no claim" 'code == 6'
-"$build/dittune" --budget 60s --model "$small" --json >"$T/out" 2>"$T/err" </dev/null &
+"$build/dittune" --budget 120s --json >"$T/out" 2>"$T/err" </dev/null &
 pid=$!
-sleep 4
+for _ in $(seq 600); do
+    grep -q '^trial 2' "$T/err" && break
+    sleep 0.1
+done
 kill -INT $pid
 wait $pid
 code=$?

@@ -12,7 +12,7 @@
 
 static void test_rows_reach_their_fields(void **state)
 {
-    struct dt_plan plan;
+    struct dt_plan plan = {0};
     (void)state;
     for (int i = 0; i < dt_param_count; i++)
         dt_plan_set(&plan, i, 100 + i);

@@ -42,7 +42,7 @@ static int64_t max(int64_t x, int64_t y)
 
 #define SAME(expression)                                                                           \
     do {                                                                                           \
-        int64_t result;                                                                            \
+        int64_t result = 0;                                                                        \
         assert_int_equal(eval(#expression, values, &result), DT_OK);                               \
         assert_true(result == (int64_t)(expression));                                              \
     } while (0)

@@ -41,7 +41,7 @@ static inline int replay_directive(const char *line)
     if (strncmp(line, "exit ", 5) == 0)
         exit(atoi(line + 5));
     if (strncmp(line, "kill ", 5) == 0)
-        raise(atoi(line + 5));
+        return signal(atoi(line + 5), SIG_DFL) == SIG_ERR || raise(atoi(line + 5)) != 0;
     for (;;)
         pause();
 }

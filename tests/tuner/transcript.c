@@ -83,7 +83,8 @@ static void test_every_transcript(void **state)
             talk_again(path);
             n++;
         }
-    closedir(folder);
+    if (folder != NULL)
+        closedir(folder);
     assert_true(n >= 2);
 }
 
@@ -169,7 +170,7 @@ int main(int argc, char **argv)
 {
     const char *script = getenv("DITTUNE_REPLAY");
     if (script != NULL)
-        return replay(script);
+        _exit(replay(script)); /* no leak check of what was never meant to end */
     signal(SIGPIPE, SIG_IGN);
     if (argc == 2) {
         struct dt_result result;

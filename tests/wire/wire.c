@@ -30,8 +30,10 @@ static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     int fds[2];
-    if (f == NULL || pipe(fds) != 0)
+    if (f == NULL || pipe(fds) != 0) {
+        free(f);
         return -1;
+    }
     signal(SIGPIPE, SIG_IGN);
     f->read_end = fds[0];
     f->write_end = fds[1];

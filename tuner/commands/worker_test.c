@@ -122,7 +122,8 @@ static bool check_verify(struct test *test)
 static bool run_steps(struct test *test, int handle, int n, const char *mode)
 {
     struct dt_run run = {.ns = NULL};
-    dt_status status = dt_group_run(test->group, handle, n, mode, deadline(), &run, &test->failure);
+    dt_status status = dt_group_run(test->group, &(struct dt_steps){handle, n, mode}, deadline(),
+                                    &run, &test->failure);
     bool same = status != DT_OK || run.ranks == test->first.ranks;
     dt_run_fini(&run);
     if (!same)

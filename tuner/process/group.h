@@ -3,7 +3,7 @@
  *
  *     dt_group_start(&launch, workload, deadline, &group, &failure);
  *     dt_group_prepare(group, plan, &verify, deadline, &prepared, &failure);
- *     dt_group_run(group, prepared.handle, 8, "measure", deadline, &run, &failure);
+ *     dt_group_run(group, &(struct dt_steps){prepared.handle, 8, "measure"}, deadline, &run, &failure);
  *     dt_group_stop(group, grace);
  *
  * Between the controller and the program stands a supervisor (tuner/process/supervisor.h): it dies when the controller does, and
@@ -76,10 +76,13 @@ struct dt_run {
     long long *ns;  /* [steps * ranks], owned */
     json_t *phases; /* owned; NULL when the worker gives none */
 };
-/* mode: "warmup" or "measure". While the steps run this process only sleeps in poll. */
-dt_status dt_group_run(struct dt_group *group, int handle, int steps, const char *mode,
-                       int64_t deadline_ns, struct dt_run *run,
-                       struct dt_failure *failure) DT_MUST_CHECK;
+struct dt_steps {
+    int handle, count;
+    const char *mode; /* "warmup" or "measure" */
+};
+/* While the steps run this process only sleeps in poll. */
+dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
+                       struct dt_run *run, struct dt_failure *failure) DT_MUST_CHECK;
 void dt_run_fini(struct dt_run *run);
 
 dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_ns,

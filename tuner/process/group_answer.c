@@ -152,17 +152,17 @@ static dt_status read_samples(const json_t *answer, int steps, struct dt_run *ru
     return DT_OK;
 }
 
-dt_status dt_group_run(struct dt_group *group, int handle, int steps, const char *mode,
-                       int64_t deadline_ns, struct dt_run *out, struct dt_failure *failure)
+dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
+                       struct dt_run *out, struct dt_failure *failure)
 {
     struct dt_run run = {.steps = 0};
     json_t *answer = NULL;
-    json_t *request =
-        json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", handle, "n", steps, "mode", mode);
+    json_t *request = json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", steps->handle, "n",
+                                steps->count, "mode", steps->mode);
     dt_status status = dt_group_call(group, request, "samples", deadline_ns, &answer, failure);
     json_decref(request);
     DT_TRY(status);
-    status = read_samples(answer, steps, &run, failure);
+    status = read_samples(answer, steps->count, &run, failure);
     json_decref(answer);
     if (status < 0) {
         dt_run_fini(&run);

@@ -92,7 +92,11 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
 {
     const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
     const struct dt_entrant *candidate = session->entrant_count > 1 ? &session->entrants[1] : NULL;
-    switch (session->verdict) {
+    enum dt_verdict verdict = session->verdict;
+    if ((verdict == DT_VERDICT_FASTER && best == NULL) ||
+        (verdict == DT_VERDICT_TIE && candidate == NULL))
+        verdict = DT_VERDICT_NONE; /* cannot be */
+    switch (verdict) {
     case DT_VERDICT_FASTER:
         dt_text_add(out,
                     "How sure: %d interleaved pairs in fresh processes say the best plan is %.3f "

@@ -172,7 +172,7 @@ static bool decided(const struct dt_entrant entrants[], int n)
 static dt_status one_round(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                            const struct dt_compare *how, int round, bool *ended)
 {
-    int order[DT_ENTRANTS];
+    int order[DT_ENTRANTS] = {0};
     order_of_round(order, n, round, how->seed);
     for (int k = 0; k < n; k++)
         entrants[k].visits[round] = NAN;

@@ -317,8 +317,8 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, co
     struct dt_failure failure;
     struct dt_run run = {0};
     (void)rig;
-    dt_status status =
-        dt_group_run(resident->group, resident->handle, n, mode, deadline_ns, &run, &failure);
+    dt_status status = dt_group_run(resident->group, &(struct dt_steps){resident->handle, n, mode},
+                                    deadline_ns, &run, &failure);
     if (status == DT_FAILED) {
         result->outcome = resident->outcome = failure.outcome;
         memcpy(result->cause, failure.cause, sizeof result->cause);
