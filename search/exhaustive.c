@@ -1,46 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* Every feasible point once, in steps of about the golden section of their number (Weyl's equidistribution: the first m
- * points are spread evenly over the list for every m), so that a search cut short has looked everywhere. The seed is
- * where it starts. */
+/* Every feasible point once, in steps of the golden section of a circle (Weyl's equidistribution: the first m points are
+ * spread evenly over the list for every m), so that a search cut short has looked everywhere. The seed is where it
+ * starts. */
 #include "search/order_int.h"
 
 #include "base/rng.h"
 
 struct exhaustive {
     struct dt_order order;
-    int64_t start, stride;
+    uint64_t start; /* a circle is 2^64 long */
 };
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
+static const uint64_t golden = 0x9e3779b97f4a7c15;
 
 static dt_status init(void *state, const struct dt_search_opts *opts)
 {
     struct exhaustive *search = state;
-    DT_TRY(dt_order_init(&search->order, opts->space));
-    int64_t count = search->order.count;
     struct dt_rng rng = {.seed = opts->seed, .stream = dt_rng_stream("exhaustive")};
-    search->start = count > 0 ? (int64_t)dt_rng_below(&rng, (uint64_t)count) : 0;
-    search->stride = (int64_t)(0.6180339887498949 * (double)count);
-    search->stride += search->stride == 0;
-    while (common_divisor(search->stride, count) > 1)
-        search->stride++;
-    return DT_OK;
+    search->start = dt_rng_next(&rng);
+    return dt_order_init(&search->order, opts->space);
 }
 
+/* m steps leave no gap of (1 + 2/sqrt(5)) / m of the circle (the three-gap theorem), so 2 * count steps have met every
+ * point, whose shares of the circle are 1 / count; a step that meets a point again is passed over. */
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct exhaustive *search = state;
     struct dt_order *order = &search->order;
-    while (order->next < order->count) {
-        int64_t k = (search->start + order->next++ * search->stride) % order->count;
+    while (order->next < 2 * order->count) {
+        uint64_t at = search->start + (uint64_t)order->next++ * golden;
+        int64_t k = (int64_t)((at >> 32) * (uint64_t)order->count >> 32);
         if (dt_order_visit(order, k))
             continue;
         dt_space_at(order->space, k, point);
