@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* The built-in space against eleven nested loops over plain numbers, with the rules written again in C. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "space/dit.h"
+
+#include <string.h>
+
+struct machine {
+    struct dt_workload workload;
+    struct dt_limits limits;
+    int batches[8];
+};
+
+/* What one case varies; zeros are the usual. */
+struct given {
+    int heads, height, width, devices, cores;
+    bool guidance, oversubscribe;
+    int batches[4]; /* 0 ends */
+    int64_t memory_kib, max_kib;
+};
+
+static void set_up(const struct given *given, struct machine *machine)
+{
+    *machine =
+        (struct machine){.workload = {.network = {.family = "dit",
+                                                  .hidden = 8 * given->heads,
+                                                  .heads = given->heads,
+                                                  .depth = 2,
+                                                  .patch = 2,
+                                                  .in_channels = 4,
+                                                  .latent_size = 16,
+                                                  .classes = 10,
+                                                  .mlp_ratio = 4},
+                                      .height = given->height,
+                                      .width = given->width,
+                                      .guidance = given->guidance,
+                                      .dtype = "float32",
+                                      .sampler_steps = 50},
+                         .limits = {.cores = given->cores,
+                                    .devices = given->devices,
+                                    .oversubscribe = given->oversubscribe,
+                                    .memory_bytes = given->memory_kib > 0 ? given->memory_kib * 1024
+                                                                          : INT64_C(1) << 40,
+                                    .max_bytes = given->max_kib * 1024}};
+    while (given->batches[machine->limits.batch_count] > 0) {
+        machine->batches[machine->limits.batch_count] = given->batches[machine->limits.batch_count];
+        machine->limits.batch_count++;
+    }
+    machine->limits.batches = machine->batches;
+}
+
+static struct dt_space *make(const struct given *given, struct machine *machine)
+{
+    struct dt_space *space = NULL;
+    set_up(given, machine);
+    assert_int_equal(dt_dit_space(&machine->workload, &machine->limits, &space), DT_OK);
+    return space;
+}
+
+/* One rank's share for some number of ranks, or an even split of all cores. */
+static bool worth_threads(int threads, int cores)
+{
+    bool share = cores % threads == 0;
+    for (int ranks = 1; ranks <= cores; ranks++)
+        share = share || cores / ranks == threads;
+    return share;
+}
+
+static bool offered(const int list[], int n, int value)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == value)
+            return true;
+    return false;
+}
+
+/* Of the tiles that hold the whole sequence, only the smallest; 2^k * first is the list. */
+static bool worth_tile(int tile, int first, int tokens)
+{
+    return tile == first || tile / 2 < tokens;
+}
+
+static bool fits(const struct machine *machine, const struct dt_plan *plan)
+{
+    int64_t bytes = dt_workload_rank_bytes(&machine->workload, plan);
+    if (machine->limits.max_bytes > 0 && bytes > machine->limits.max_bytes)
+        return false;
+    return bytes * plan->ranks <= machine->limits.memory_bytes;
+}
+
+static bool degrees_legal(const struct machine *machine, const struct dt_plan *plan)
+{
+    int tokens = machine->workload.height / 2 * (machine->workload.width / 2);
+    int heads = machine->workload.network.heads;
+    if (plan->ranks != plan->dp * plan->cfg * plan->ulysses * plan->ring)
+        return false;
+    if (!machine->limits.oversubscribe && plan->ranks > machine->limits.cores)
+        return false;
+    if (heads % plan->ulysses != 0 || tokens < plan->ulysses * plan->ring)
+        return false;
+    return plan->cfg == 1 || machine->workload.guidance;
+}
+
+static bool rest_legal(const struct machine *machine, const struct dt_plan *plan)
+{
+    int tokens = machine->workload.height / 2 * (machine->workload.width / 2);
+    int share = machine->limits.cores / plan->ranks;
+    if (plan->threads > (share > 1 ? share : 1) ||
+        !worth_threads(plan->threads, machine->limits.cores))
+        return false;
+    if (plan->batch % plan->dp != 0)
+        return false;
+    if (!worth_tile(plan->tile_q, 32, tokens) || !worth_tile(plan->tile_kv, 64, tokens))
+        return false;
+    if (machine->workload.network.heads / plan->ulysses % plan->chunks != 0)
+        return false;
+    if (plan->overlap == 1 && plan->ring == 1 && plan->chunks == 1)
+        return false;
+    if (plan->chunks > 1 && (plan->overlap == 0 || plan->ulysses == 1))
+        return false;
+    return fits(machine, plan);
+}
+
+struct tally {
+    const struct dt_space *space;
+    const struct machine *machine;
+    int64_t count;
+};
+
+/* The next point of the space must be this plan. */
+static void expect(struct tally *tally, const struct dt_plan *plan)
+{
+    struct dt_point point;
+    assert_true(tally->count < dt_space_count(tally->space));
+    dt_space_at(tally->space, tally->count, &point);
+    struct dt_plan found = dt_dit_plan(tally->space, &point);
+    if (memcmp(&found, plan, sizeof found) != 0)
+        fail_msg("point %lld is not the plan of ranks=%d ulysses=%d ring=%d threads=%d chunks=%d",
+                 (long long)tally->count, plan->ranks, plan->ulysses, plan->ring, plan->threads,
+                 plan->chunks);
+    assert_true(dt_space_feasible(tally->space, &point));
+    assert_int_equal(dt_space_index(tally->space, &point), tally->count);
+    tally->count++;
+}
+
+static void loop_rest(struct tally *tally, struct dt_plan plan)
+{
+    const struct machine *machine = tally->machine;
+    for (plan.threads = 1; plan.threads <= machine->limits.cores; plan.threads++)
+        for (plan.batch = 1; plan.batch <= 12; plan.batch++) {
+            if (!offered(machine->batches, machine->limits.batch_count, plan.batch))
+                continue;
+            for (plan.tile_q = 32; plan.tile_q <= 256; plan.tile_q *= 2)
+                for (plan.tile_kv = 64; plan.tile_kv <= 512; plan.tile_kv *= 2)
+                    for (plan.overlap = 0; plan.overlap <= 1; plan.overlap++)
+                        for (plan.chunks = 1; plan.chunks <= 12; plan.chunks++)
+                            if (rest_legal(machine, &plan))
+                                expect(tally, &plan);
+        }
+}
+
+static void loop_degrees(struct tally *tally)
+{
+    int most = tally->machine->limits.devices;
+    struct dt_plan plan = {0};
+    for (plan.ranks = 1; plan.ranks <= most; plan.ranks++)
+        for (plan.dp = 1; plan.dp <= most; plan.dp++)
+            for (plan.cfg = 1; plan.cfg <= 2; plan.cfg++)
+                for (plan.ulysses = 1; plan.ulysses <= most; plan.ulysses++)
+                    for (plan.ring = 1; plan.ring <= most; plan.ring++)
+                        if (degrees_legal(tally->machine, &plan))
+                            loop_rest(tally, plan);
+}
+
+static int64_t check(const struct given *given)
+{
+    struct machine machine;
+    struct dt_space *space = make(given, &machine);
+    struct tally tally = {.space = space, .machine = &machine};
+    struct dt_point point;
+    loop_degrees(&tally);
+    assert_int_equal(tally.count, dt_space_count(space));
+    if (dt_space_count(space) > 0) {
+        assert_int_equal(dt_dit_default(space, &point), DT_OK);
+        assert_true(dt_space_feasible(space, &point));
+        assert_int_equal(dt_dit_baseline(space, &point), DT_OK);
+        struct dt_plan plan = dt_dit_plan(space, &point);
+        assert_int_equal(plan.ranks, 1);
+        assert_int_equal(plan.threads, given->cores);
+        assert_true(dt_space_feasible(space, &point));
+    }
+    dt_space_free(space);
+    return tally.count;
+}
+
+static void every_head_count(void **state)
+{
+    static const int heads[] = {3, 5, 6, 12};
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (int devices = 1; devices <= 6; devices++)
+            for (int guidance = 0; guidance <= 1; guidance++) {
+                const struct given given = {.heads = heads[i],
+                                            .height = 6,
+                                            .width = 10,
+                                            .devices = devices,
+                                            .cores = 6,
+                                            .guidance = guidance == 1,
+                                            .batches = {1, 2, 3}};
+                assert_true(check(&given) > 0);
+            }
+}
+
+static void odd_sizes(void **state)
+{
+    static const int sizes[][2] = {{2, 2}, {2, 6}, {10, 2}, {14, 18}, {22, 26}, {34, 16}};
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        const struct given given = {.heads = 6,
+                                    .height = sizes[i][0],
+                                    .width = sizes[i][1],
+                                    .devices = 6,
+                                    .cores = 8,
+                                    .guidance = true,
+                                    .batches = {2, 4}};
+        assert_true(check(&given) > 0);
+    }
+}
+
+static void cores_and_devices(void **state)
+{
+    (void)state;
+    for (int cores = 1; cores <= 7; cores++)
+        for (int oversubscribe = 0; oversubscribe <= 1; oversubscribe++) {
+            const struct given given = {.heads = 6,
+                                        .height = 8,
+                                        .width = 8,
+                                        .devices = 4,
+                                        .cores = cores,
+                                        .oversubscribe = oversubscribe == 1,
+                                        .guidance = true,
+                                        .batches = {6, 1}};
+            assert_true(check(&given) > 0);
+        }
+}
+
+static void batches(void **state)
+{
+    static const int lists[][4] = {{1}, {5}, {12, 1, 4}, {3, 3, 2}, {6, 4, 2}};
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct given given = {.heads = 3, .height = 4, .width = 6, .devices = 6, .cores = 6};
+        memcpy(given.batches, lists[i], sizeof given.batches);
+        assert_true(check(&given) > 0);
+    }
+}
+
+/* From no room at all to room for everything, the count grows, and each step is exact. */
+static void memory(void **state)
+{
+    struct given given = {.heads = 6,
+                          .height = 8,
+                          .width = 8,
+                          .devices = 4,
+                          .cores = 4,
+                          .guidance = true,
+                          .batches = {1, 4}};
+    const int64_t all = check(&given);
+    int64_t before = 0;
+    int steps = 0;
+    (void)state;
+    for (given.memory_kib = 1; given.memory_kib < 1 << 20;
+         given.memory_kib = given.memory_kib * 5 / 4 + 1) {
+        int64_t count = check(&given);
+        assert_true(count >= before);
+        steps += count > before;
+        before = count;
+    }
+    assert_int_equal(before, all);
+    assert_true(steps > 3);
+    given.memory_kib = 0;
+    before = 0;
+    for (given.max_kib = 1; given.max_kib < 1 << 16; given.max_kib = given.max_kib * 5 / 4 + 1) {
+        int64_t count = check(&given);
+        assert_true(count >= before);
+        before = count;
+    }
+    assert_int_equal(before, all);
+}
+
+static void no_room_at_all(void **state)
+{
+    const struct given given = {.heads = 3,
+                                .height = 4,
+                                .width = 4,
+                                .devices = 2,
+                                .cores = 2,
+                                .batches = {1},
+                                .memory_kib = 1};
+    struct machine machine;
+    struct dt_space *space = make(&given, &machine);
+    struct dt_point point;
+    (void)state;
+    assert_int_equal(dt_space_count(space), 0);
+    assert_int_equal(dt_dit_default(space, &point), DT_EINFEASIBLE);
+    assert_non_null(strstr(dt_message(), "memory"));
+    assert_int_equal(dt_dit_baseline(space, &point), DT_EINFEASIBLE);
+    dt_space_free(space);
+}
+
+/* By hand: cfg first, then ulysses up to the head limit, then ring, then dp; all cores shared out. */
+static void careful_default(void **state)
+{
+    static const struct {
+        struct given given;
+        struct dt_plan plan;
+    } cases[] = {
+        {{.heads = 6, .devices = 4, .cores = 8, .guidance = true, .batches = {4, 1}},
+         {.ranks = 4, .dp = 1, .cfg = 2, .ulysses = 2, .ring = 1, .threads = 2, .batch = 1}},
+        {{.heads = 6, .devices = 6, .cores = 6, .guidance = true, .batches = {1}},
+         {.ranks = 6, .dp = 1, .cfg = 2, .ulysses = 3, .ring = 1, .threads = 1, .batch = 1}},
+        {{.heads = 3, .devices = 4, .cores = 4, .batches = {1}},
+         {.ranks = 4, .dp = 1, .cfg = 1, .ulysses = 1, .ring = 4, .threads = 1, .batch = 1}},
+        {{.heads = 5, .devices = 3, .cores = 7, .guidance = true, .batches = {2}},
+         {.ranks = 3, .dp = 1, .cfg = 1, .ulysses = 1, .ring = 3, .threads = 2, .batch = 2}},
+        /* 3 tokens: the ring stops at 2 of 4, data parallelism takes the rest, if the batch lets it */
+        {{.heads = 5, .width = 6, .height = 2, .devices = 4, .cores = 4, .batches = {3, 2}},
+         {.ranks = 4, .dp = 2, .cfg = 1, .ulysses = 1, .ring = 2, .threads = 1, .batch = 2}},
+        {{.heads = 5, .width = 6, .height = 2, .devices = 4, .cores = 4, .batches = {1}},
+         {.ranks = 3, .dp = 1, .cfg = 1, .ulysses = 1, .ring = 3, .threads = 1, .batch = 1}},
+        /* more devices than cores are not used unasked */
+        {{.heads = 6, .devices = 6, .cores = 2, .oversubscribe = true, .batches = {1}},
+         {.ranks = 2, .dp = 1, .cfg = 1, .ulysses = 2, .ring = 1, .threads = 1, .batch = 1}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct given given = cases[i].given;
+        struct machine machine;
+        struct dt_point point;
+        given.height = given.height > 0 ? given.height : 16;
+        given.width = given.width > 0 ? given.width : 18;
+        struct dt_space *space = make(&given, &machine);
+        assert_int_equal(dt_dit_default(space, &point), DT_OK);
+        struct dt_plan plan = dt_dit_plan(space, &point), expected = cases[i].plan;
+        expected.tile_q = given.height == 2 ? 32 : 64;
+        expected.tile_kv = given.height == 2 ? 64 : 128;
+        expected.chunks = 1;
+        assert_memory_equal(&plan, &expected, sizeof plan);
+        dt_space_free(space);
+    }
+}
+
+static void refused(void **state)
+{
+    static const int zero[] = {0}, one[] = {1};
+    const struct given given = {
+        .heads = 3, .height = 4, .width = 4, .devices = 2, .cores = 2, .batches = {1}};
+    struct machine machine;
+    struct dt_space *space = NULL;
+    (void)state;
+    set_up(&given, &machine);
+    const struct dt_limits bad[] = {
+        {.cores = 2, .devices = 0, .batches = one, .batch_count = 1},
+        {.cores = 0, .devices = 1, .batches = one, .batch_count = 1},
+        {.cores = 2, .devices = 5000, .batches = one, .batch_count = 1},
+        {.cores = 2, .devices = 1, .batches = one, .batch_count = 0},
+        {.cores = 2, .devices = 1, .batches = zero, .batch_count = 1},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(dt_dit_space(&machine.workload, &bad[i], &space), DT_EUSAGE);
+        assert_true(dt_message()[0] != '\0');
+        assert_null(space);
+    }
+    machine.workload.input_batch = 5; /* an input file has the batch it has */
+    assert_int_equal(dt_dit_space(&machine.workload, &machine.limits, &space), DT_OK);
+    const struct dt_axis *batch = dt_space_axis(space, dt_space_role(space, DT_ROLE_BATCH));
+    assert_int_equal(batch->count, 1);
+    assert_int_equal(batch->values[0], 5);
+    dt_space_free(space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_head_count),
+        cmocka_unit_test(odd_sizes),
+        cmocka_unit_test(cores_and_devices),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(no_room_at_all),
+        cmocka_unit_test(careful_default),
+        cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
