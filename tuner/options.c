@@ -244,6 +244,10 @@ static dt_status parse_option(int argc, char **argv, int *i, const struct dt_com
     char name[64];
     const char *word = argv[*i] + 2, *equals = strchr(word, '=');
     size_t size = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    if (strcmp(argv[*i], "-h") == 0) {
+        options->help = true;
+        return DT_OK;
+    }
     if (argv[*i][1] != '-' || size == 0 || size >= sizeof name)
         return dt_fail(DT_EUSAGE,
                        "unknown option %s: options start with two dashes, see dittune --help",
@@ -304,6 +308,11 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
     argv[1 + words < argc ? 1 + words : argc] = NULL;
     if (options->help)
         return DT_OK;
+    if (words > (*command)->words_max && strchr(argv[1 + (*command)->words_max], '=') != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "'dittune %s' does not take the word '%s': quote a plan, as in --plan "
+                       "'ranks=2 ulysses=2'",
+                       (*command)->name, argv[1 + (*command)->words_max]);
     if (words > (*command)->words_max)
         return dt_fail(DT_EUSAGE, "'dittune %s' does not take the word '%s': see dittune %s --help",
                        (*command)->name, argv[1 + (*command)->words_max], (*command)->name);

@@ -7,6 +7,7 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
 {
     int64_t values[DT_AXES_MAX];
     struct dt_explanation explanation = {0};
+    struct dt_point point;
     DT_TRY(dt_space_parse(target->space, plan, values));
     DT_TRY(dt_space_explain(target->space, values, &explanation));
     bool feasible = json_is_true(json_object_get(explanation.json, "feasible"));
@@ -16,6 +17,12 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
     } else {
         struct dt_text text = {0};
         dt_text_add(&text, "%s", dt_text_at(&explanation.text));
+        if (feasible && dt_target_plan(target, plan, &point) == DT_OK &&
+            dt_target_oversubscribed(target, &point))
+            dt_text_add(&text,
+                        "but it has %d ranks on %d cores: 'dittune run' runs it, tuning leaves it "
+                        "out unless --oversubscribe\n",
+                        dt_target_ranks(target, &point), target->cores);
         status = dt_print_text(&text);
     }
     dt_explanation_fini(&explanation);

@@ -4,6 +4,8 @@
 #include "tuner/print.h"
 #include "tuner/trial/target.h"
 
+#include <stdio.h>
+
 static void describe(const json_t *entry, struct dt_text *out)
 {
     const char *name;
@@ -36,6 +38,9 @@ static dt_status answer(const struct dt_options *options, const struct dt_target
     else if (plan != NULL)
         describe(entry, &text);
     DT_TRY(dt_print_text(&text));
+    if (plan != NULL && json_is_true(json_object_get(entry, "provisional")) && !options->json)
+        fprintf(stderr, "dittune: this plan is the default one, stored by a session that ended "
+                        "before its final comparison\n");
     if (plan != NULL)
         return DT_OK;
     const char *directory = options->db != NULL ? options->db : dt_store_default();
@@ -43,10 +48,12 @@ static dt_status answer(const struct dt_options *options, const struct dt_target
         return dt_fail(DT_EWEAK,
                        "the stored plan for %s is no longer legal here: run dittune again",
                        target->title);
-    return dt_fail(DT_EWEAK,
-                   "no plan is stored in %s for %s (objective %s, %d devices) on this machine: run "
-                   "dittune first",
-                   directory, target->title, target->objective->name, target->devices);
+    return dt_fail(
+        DT_EWEAK,
+        "no plan is stored in %s for %s (objective %s, %d device%s) on this machine: run "
+        "dittune first",
+        directory, target->title, target->objective->name, target->devices,
+        target->devices == 1 ? "" : "s");
 }
 
 dt_status dt_command_lookup(const struct dt_options *options)

@@ -62,9 +62,9 @@ static void describe(const struct dt_target *target, bool list, struct dt_text *
         }
     if (list)
         return;
-    dt_text_add(out, "%s, at most %d devices\n%lld feasible plans among %.0f\n\nparameters:\n",
-                target->title, target->devices, (long long)dt_space_count(space),
-                dt_space_cartesian(space));
+    dt_text_add(out, "%s, at most %d device%s\n%lld feasible plans among %.0f\n\nparameters:\n",
+                target->title, target->devices, target->devices == 1 ? "" : "s",
+                (long long)dt_space_count(space), dt_space_cartesian(space));
     for (int a = 0; a < dt_space_axes(space); a++) {
         const struct dt_axis *axis = dt_space_axis(space, a);
         dt_text_add(out, "  %-10s %3d:", axis->name, axis->count);

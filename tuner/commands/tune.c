@@ -86,6 +86,11 @@ static void introduce(const struct dt_options *options, const struct dt_target *
                "--model NAME|FILE.json "
                "--size PX\n",
                DT_VERSION, target->title, (long long)dt_space_count(target->space), target->cores);
+    if (options->devices > target->cores && !options->oversubscribe && !target->foreign)
+        printf(
+            "plans of more than %d ranks are left out: there are %d cores (--oversubscribe takes "
+            "them in)\n",
+            target->cores, target->cores);
     fflush(stdout);
 }
 

@@ -135,6 +135,17 @@ static json_t *rounds_json(const struct dt_session *session)
                      dt_verdict_text(session->verdict));
 }
 
+/* A provisional result does not replace a decided one. */
+static dt_status store(struct dt_session *session, const char *directory, json_t *entry)
+{
+    json_t *before = NULL;
+    if (session->verdict == DT_VERDICT_PROVISIONAL)
+        DT_TRY(dt_store_get(directory, session->target->key, session->target->hard, &before));
+    session->kept_stored = before != NULL && json_is_false(json_object_get(before, "provisional"));
+    json_decref(before);
+    return session->kept_stored ? DT_OK : dt_store_put(directory, entry);
+}
+
 dt_status dt_record_end(struct dt_session *session, const char *directory)
 {
     json_t *final = rounds_json(session), *entry = dt_record_entry(session);
@@ -142,7 +153,7 @@ dt_status dt_record_end(struct dt_session *session, const char *directory)
     if (status == DT_OK && entry != NULL)
         status = dt_journal_add(session->journal, "best", entry);
     if (entry != NULL) {
-        dt_status stored = dt_store_put(directory, entry);
+        dt_status stored = store(session, directory, entry);
         status = status == DT_OK ? stored : status;
     }
     json_decref(final);

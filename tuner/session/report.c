@@ -88,10 +88,27 @@ static void add_known(const struct dt_session *session, const char *role, struct
         add_row(role, result, dt_session_entrant(session, role), session->target, out);
 }
 
+/* The plan that was chosen to challenge the default, when it did not become the best. */
+static const struct dt_entrant *candidate_of(const struct dt_session *session)
+{
+    for (int i = 0; i < session->entrant_count; i++)
+        if (i != session->best && strcmp(session->entrants[i].role, "candidate") == 0 &&
+            session->entrants[i].ratio.pairs > 0)
+            return &session->entrants[i];
+    return NULL;
+}
+
+static void add_candidate(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_entrant *candidate = candidate_of(session);
+    if (candidate != NULL)
+        add_row("candidate", &candidate->result, candidate, session->target, out);
+}
+
 static void add_sureness(const struct dt_session *session, int tried, struct dt_text *out)
 {
     const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
-    const struct dt_entrant *candidate = session->entrant_count > 1 ? &session->entrants[1] : NULL;
+    const struct dt_entrant *candidate = candidate_of(session);
     enum dt_verdict verdict = session->verdict;
     if ((verdict == DT_VERDICT_FASTER && best == NULL) ||
         (verdict == DT_VERDICT_TIE && candidate == NULL))
@@ -113,9 +130,16 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
                     candidate->ratio.pairs);
         break;
     case DT_VERDICT_DEFAULT:
-        dt_text_add(
-            out, "How sure: none of the %d plans tried beat the default in the final comparison.",
-            tried);
+        if (candidate != NULL)
+            dt_text_add(
+                out,
+                "How sure: the best of the other plans tried ran %.3f to %.3f times as fast "
+                "as the default in %d interleaved pairs: the default stays.",
+                1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
+                candidate->ratio.pairs);
+        else
+            dt_text_add(out, "How sure: of the %d plans tried only the default was fit to be used.",
+                        tried);
         break;
     case DT_VERDICT_UNOPPOSED:
         dt_text_add(out, "How sure: the default plan failed or breaks the limit; the fastest of "
@@ -160,12 +184,19 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
     add_known(session, "baseline", out);
     if (session->has_against)
         add_known(session, "against", out);
+    add_candidate(session, out);
     dt_text_add(out, "\n");
     add_sureness(session, session->count - cut, out);
     add_ties(session, out);
     if (best != NULL)
         dt_report_cold(best, dt_session_role(session, "baseline"), session->target, out);
-    if (best != NULL && lookup != NULL)
+    if (best != NULL && lookup != NULL && session->kept_stored)
+        dt_text_add(
+            out,
+            "Not stored: an earlier session decided this with a final comparison. Look that "
+            "up: %s\n",
+            lookup);
+    else if (best != NULL && lookup != NULL)
         dt_text_add(out, "Stored. Look it up: %s\n", lookup);
 }
 

@@ -196,6 +196,8 @@ static void choose_search(struct dt_session *session)
                                         : "random");
     if (strcmp(asked, "auto") != 0)
         snprintf(session->why, sizeof session->why, "asked for");
+    else if (left <= 0)
+        snprintf(session->why, sizeof session->why, "no time is left for trials");
     else
         snprintf(session->why, sizeof session->why,
                  "%lld plans at %.1f s each %s the %.0f s left for trials",

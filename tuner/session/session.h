@@ -43,6 +43,7 @@ struct dt_session {
     struct dt_point ties[3]; /* candidates that the shoot-out could not tell from the best */
     int tie_count;
     enum dt_verdict verdict;
+    bool kept_stored;  /* the store has a decided result, which this provisional one leaves alone */
     bool limit_broken; /* no plan keeps --max-latency */
     double elapsed_seconds;
 };

@@ -77,7 +77,9 @@ static dt_status set_size(const struct dt_options *options, int size, struct dt_
             DT_EUSAGE,
             "--size %d is not a multiple of %d (8 x the patch of %s) up to 16384; near it: %d",
             size, step, network->name,
-            size / step > 0 && size <= 16384 ? size / step * step : step);
+            size > 16384  ? 16384 / step * step
+            : size < step ? step
+                          : (size + step / 2) / step * step);
     workload->height = workload->width =
         size > 0 ? size / PIXELS_OF_A_LATENT_PIXEL : network->latent_size;
     if (options->input == NULL)
