@@ -113,6 +113,9 @@ static dt_status read_axis(struct dt_space *space, struct reading *reading, cons
 {
     struct dt_axis *axis = &reading->axis;
     *axis = (struct dt_axis){0};
+    if (!json_is_object(object))
+        return dt_fail(DT_EUSAGE, "%s: parameter %d is not {\"name\", \"values\"}", reading->what,
+                       space->axis_count + 1);
     DT_TRY(dt_json_string(object, reading->what, "name", &axis->name));
     DT_TRY(read_values(reading, object));
     DT_TRY(read_default(reading, object));

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* A user's space in a JSON file: what it says is what the space has, plans survive every way of writing them, and what
+ * is wrong is named. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/space/walk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char user[] =
+    "{\"parameters\": ["
+    "{\"name\": \"workers\", \"values\": [4, 1, 2], \"role\": \"ranks\", \"doc\": \"processes\"},"
+    "{\"name\": \"images\", \"values\": [1, 2, 3, 6], \"role\": \"batch\", \"default\": 2},"
+    "{\"name\": \"codec\", \"values\": [\"raw\", \"lz4\", \"zstd-9\"], \"default\": \"lz4\"},"
+    "{\"name\": \"huge\", \"values\": [\"off\", \"on\"], \"role\": \"environment\","
+    " \"variable\": \"HUGE_PAGES\"},"
+    "{\"name\": \"bits\", \"values\": [-8, 16, 32], \"role\": \"lossy\", \"default\": 32}],"
+    "\"constants\": {\"most\": 6},"
+    "\"rules\": [\"images % workers == 0\","
+    "{\"if\": \"codec == 0 || workers * images <= most\", \"say\": \"compression needs memory\"},"
+    "{\"if\": \"bits > 0 || huge == 1\"}]}";
+
+static json_t *parse(const char *text)
+{
+    json_error_t error;
+    json_t *root = json_loads(text, 0, &error);
+    if (root == NULL)
+        fail_msg("column %d of %s: %s", error.column, text, error.text);
+    return root;
+}
+
+static struct dt_space *make(const char *text)
+{
+    struct dt_space *space = NULL;
+    json_t *root = parse(text);
+    assert_int_equal(dt_space_from_json(root, "the file", &space), DT_OK);
+    json_decref(root);
+    return space;
+}
+
+static void parameters(void **state)
+{
+    static const struct {
+        const char *name, *doc;
+        enum dt_role role;
+        int count;
+        int64_t first, last, fallback;
+    } expected[] = {
+        {"workers", "processes", DT_ROLE_RANKS, 3, 1, 4, 4}, /* the first that is written */
+        {"images", "", DT_ROLE_BATCH, 4, 1, 6, 2},
+        {"codec", "", DT_ROLE_PLAIN, 3, 0, 2, 1},
+        {"huge", "", DT_ROLE_ENVIRONMENT, 2, 0, 1, 0},
+        {"bits", "", DT_ROLE_LOSSY, 3, -8, 32, 32},
+    };
+    struct dt_space *space = make(user);
+    int64_t most = 0;
+    (void)state;
+    assert_int_equal(dt_space_axes(space), 5);
+    for (int i = 0; i < 5; i++) {
+        const struct dt_axis *axis = dt_space_axis(space, i);
+        assert_string_equal(axis->name, expected[i].name);
+        assert_string_equal(axis->doc, expected[i].doc);
+        assert_int_equal(axis->role, expected[i].role);
+        assert_int_equal(axis->count, expected[i].count);
+        assert_int_equal(axis->values[0], expected[i].first);
+        assert_int_equal(axis->values[axis->count - 1], expected[i].last);
+        assert_int_equal(axis->values[axis->fallback], expected[i].fallback);
+        assert_int_equal(dt_space_find(space, expected[i].name), i);
+        assert_int_equal(dt_space_role(space, expected[i].role), i);
+    }
+    assert_string_equal(dt_space_axis(space, 2)->labels[2], "zstd-9");
+    assert_string_equal(dt_space_axis(space, 3)->variable, "HUGE_PAGES");
+    assert_int_equal(dt_space_find(space, "most"), -1);
+    assert_true(dt_space_constant(space, "most", &most));
+    assert_int_equal(most, 6);
+    assert_false(dt_space_constant(space, "least", &most));
+    dt_space_free(space);
+}
+
+static void rules(void **state)
+{
+    struct dt_space *space = make(user);
+    struct dt_point point = {{0}};
+    int64_t count = 0, removed[3] = {0};
+    (void)state;
+    do {
+        int64_t v[DT_AXES_MAX];
+        walk_values(space, &point, v);
+        const bool holds[] = {v[1] % v[0] == 0, v[2] == 0 || v[0] * v[1] <= 6, v[4] > 0 || v[3]};
+        assert_int_equal(dt_space_feasible(space, &point), holds[0] && holds[1] && holds[2]);
+        count += holds[0] && holds[1] && holds[2];
+        for (int i = 0; i < 3; i++)
+            removed[i] += !holds[i];
+    } while (walk_on(space, &point));
+    assert_int_equal(dt_space_count(space), count);
+    assert_int_equal(dt_space_rules(space), 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(dt_space_rule(space, i).removes, removed[i]);
+    assert_string_equal(dt_space_rule(space, 1).sentence, "compression needs memory");
+    assert_string_equal(dt_space_rule(space, 2).sentence, "bits > 0 || huge == 1");
+    dt_space_free(space);
+}
+
+/* Each plan as JSON and as text, and back. */
+static void round_trip(void **state)
+{
+    struct dt_space *space = make(user);
+    (void)state;
+    for (int64_t k = 0; k < dt_space_count(space); k++) {
+        struct dt_point point, found;
+        int64_t values[DT_AXES_MAX];
+        struct dt_text text = {0};
+        dt_space_at(space, k, &point);
+        json_t *plan = dt_point_json(space, &point);
+        assert_int_equal(json_object_size(plan), 5);
+        assert_true(json_is_string(json_object_get(plan, "codec")));
+        assert_int_equal(dt_point_from_json(space, plan, &found), DT_OK);
+        assert_true(dt_point_equal(space, &point, &found));
+        json_decref(plan);
+        dt_point_text(space, &point, &text);
+        assert_int_equal(dt_space_parse(space, dt_text_at(&text), values), DT_OK);
+        assert_int_equal(dt_space_locate(space, values, &found), DT_OK);
+        assert_int_equal(dt_space_index(space, &found), k);
+        /* What differs from the defaults is enough. */
+        dt_text_clear(&text);
+        dt_point_short(space, &point, &text);
+        assert_true(text.size > 0);
+        assert_int_equal(dt_space_parse(space, dt_text_at(&text), values), DT_OK);
+        assert_int_equal(dt_space_locate(space, values, &found), DT_OK);
+        assert_int_equal(dt_space_index(space, &found), k);
+        dt_text_fini(&text);
+    }
+    dt_space_free(space);
+}
+
+static void plans_read(void **state)
+{
+    static const struct {
+        const char *text, *says; /* NULL: it is read */
+    } cases[] = {
+        {"workers=2,codec=raw  images=6\tbits=32", NULL},
+        {"", NULL},
+        {"worker=2", "did you mean 'workers'?"},
+        {"speed=2", "unknown parameter 'speed'"},
+        {"workers=2 workers=2", "named twice"},
+        {"workers", "'workers' is not of the form name=value"},
+        {"workers=two", "workers=two is not an integer"},
+        {"workers=", "not an integer"},
+        {"workers=2x", "workers=2x is not an integer"},
+        {"workers=99999999999999999999", "too large"},
+        {"codec=gzip", "codec=gzip is unknown, expected one of raw, lz4, zstd-9"},
+    };
+    struct dt_space *space = make(user);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t values[DT_AXES_MAX];
+        dt_status status = dt_space_parse(space, cases[i].text, values);
+        assert_int_equal(status, cases[i].says == NULL ? DT_OK : DT_EUSAGE);
+        if (cases[i].says != NULL && strstr(dt_message(), cases[i].says) == NULL)
+            fail_msg("'%s' says: %s", cases[i].text, dt_message());
+    }
+    dt_space_free(space);
+}
+
+static void plans_in_json(void **state)
+{
+    static const struct {
+        const char *text;
+        dt_status status;
+        const char *says;
+    } cases[] = {
+        {"[]", DT_EUSAGE, "not a JSON object"},
+        {"{\"worker\": 2}", DT_EUSAGE, "did you mean 'workers'?"},
+        {"{\"workers\": \"2\"}", DT_EUSAGE, "'workers' is not an integer"},
+        {"{\"workers\": 2.5}", DT_EUSAGE, "'workers' is not an integer"},
+        {"{\"codec\": 1}", DT_EUSAGE, "'codec' is not a string"},
+        {"{\"codec\": \"gzip\"}", DT_EUSAGE, "expected one of raw, lz4, zstd-9"},
+        {"{\"workers\": 4, \"images\": 2}", DT_EINFEASIBLE, "images % workers == 0"},
+        {"{\"workers\": 1, \"images\": 5}", DT_EINFEASIBLE, "images=5 is not one of"},
+        {"{\"workers\": 2, \"images\": 6}", DT_EINFEASIBLE, "compression needs memory"},
+    };
+    struct dt_space *space = make(user);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dt_point point;
+        json_t *plan = parse(cases[i].text);
+        assert_int_equal(dt_point_from_json(space, plan, &point), cases[i].status);
+        if (strstr(dt_message(), cases[i].says) == NULL)
+            fail_msg("%s says: %s", cases[i].text, dt_message());
+        json_decref(plan);
+    }
+    dt_space_free(space);
+}
+
+#define ONE(more)  "{\"parameters\": [{\"name\": \"a\", " more "}]}"
+#define WITH(more) "{\"parameters\": [{\"name\": \"a\", \"values\": [1, 2]}], " more "}"
+
+static const struct {
+    const char *text, *says;
+} bad[] = {
+    {"{}", "parameters"},
+    {"{\"parameters\": 3}", "parameters"},
+    {"{\"parameters\": []}", "nothing to tune"},
+    {"{\"parameters\": [3]}", "parameter 1 is not"},
+    {"{\"parameters\": [{\"values\": [1]}]}", "name"},
+    {ONE("\"doc\": \"\""), "values"},
+    {ONE("\"values\": []"), "has 0 values"},
+    {ONE("\"values\": [1.5]"), "values are integers or strings"},
+    {ONE("\"values\": [1, \"x\"]"), "value 2 is not an integer"},
+    {ONE("\"values\": [\"x\", 1]"), "value 2 is not a string"},
+    {ONE("\"values\": [3, 1, 3]"), "the value 3 is given twice"},
+    {ONE("\"values\": [\"x\", \"x\"]"), "'x' is given twice"},
+    {ONE("\"values\": [\"x y\"]"), "'x y' cannot be a value"},
+    {ONE("\"values\": [\"\"]"), "cannot be a value"},
+    {ONE("\"values\": [1], \"default\": 2"), "'default' is none of its values"},
+    {ONE("\"values\": [\"x\"], \"default\": 0"), "'default' is none of its values"},
+    {ONE("\"values\": [1], \"role\": \"boss\""), "boss"},
+    {ONE("\"values\": [1], \"role\": 3"), "role"},
+    {ONE("\"values\": [0, 1], \"role\": \"ranks\""), "at least 1"},
+    {ONE("\"values\": [\"x\"], \"role\": \"batch\""), "at least 1"},
+    {ONE("\"values\": [1], \"role\": \"environment\""), "variable"},
+    {ONE("\"values\": [1], \"role\": \"environment\", \"variable\": \"A=B\""), "cannot name"},
+    {"{\"parameters\": [{\"name\": \"min\", \"values\": [1]}]}", "'min' cannot be a name"},
+    {"{\"parameters\": [{\"name\": \"a-b\", \"values\": [1]}]}", "'a-b' is not a name"},
+    {"{\"parameters\": [{\"name\": \"2a\", \"values\": [1]}]}", "'2a' is not a name"},
+    {"{\"parameters\": [{\"name\": \"a\", \"values\": [1]}, {\"name\": \"a\", \"values\": [1]}]}",
+     "'a' is given twice"},
+    {WITH("\"constants\": {\"a\": 1}"), "'a' is given twice"},
+    {WITH("\"constants\": {\"k\": 1.5}"), "'k' is not an integer"},
+    {WITH("\"constants\": []"), "constants"},
+    {WITH("\"rules\": {}"), "rules"},
+    {WITH("\"rules\": [3]"), "rule 1"},
+    {WITH("\"rules\": [{\"say\": \"no\"}]"), "if"},
+    {WITH("\"rules\": [\"a < b\"]"), "column 5: unknown name 'b'"},
+    {WITH("\"rules\": [\"a <\"]"), "column"},
+};
+
+static void what_is_wrong(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct dt_space *space = NULL;
+        json_t *root = parse(bad[i].text);
+        assert_int_equal(dt_space_from_json(root, "the file", &space), DT_EUSAGE);
+        assert_null(space);
+        if (strstr(dt_message(), bad[i].says) == NULL || strncmp(dt_message(), "the file", 8) != 0)
+            fail_msg("%s says: %s", bad[i].text, dt_message());
+        json_decref(root);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters),    cmocka_unit_test(rules),
+        cmocka_unit_test(round_trip),    cmocka_unit_test(plans_read),
+        cmocka_unit_test(plans_in_json), cmocka_unit_test(what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
