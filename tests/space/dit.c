@@ -48,10 +48,10 @@ static void set_up(const struct given *given, struct machine *machine)
                                     .memory_bytes = given->memory_kib > 0 ? given->memory_kib * 1024
                                                                           : INT64_C(1) << 40,
                                     .max_bytes = given->max_kib * 1024}};
-    while (given->batches[machine->limits.batch_count] > 0) {
-        machine->batches[machine->limits.batch_count] = given->batches[machine->limits.batch_count];
-        machine->limits.batch_count++;
-    }
+    int n = 0;
+    for (; given->batches[n] > 0; n++)
+        machine->batches[n] = given->batches[n];
+    machine->limits.batch_count = n;
     machine->limits.batches = machine->batches;
 }
 

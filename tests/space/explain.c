@@ -45,7 +45,7 @@ static bool holds(int rule, const int64_t v[])
     case 0:
         return v[0] * v[1] <= 12;
     case 1:
-        return v[1] % v[0] == 0 || v[2] == 0;
+        return (v[0] != 0 && v[1] % v[0] == 0) || v[2] == 0;
     case 2:
         return v[3] == 0 || v[2] > 0;
     case 3:
@@ -91,7 +91,7 @@ static int64_t read_value(int axis, const json_t *value)
 {
     if (axes[axis].labels == NULL)
         return json_integer_value(value);
-    for (int i = 0; i < axes[axis].count; i++)
+    for (int i = 0; i < (int)(sizeof labels / sizeof labels[0]); i++)
         if (strcmp(labels[i], json_string_value(value)) == 0)
             return i;
     fail_msg("not a label");
