@@ -48,10 +48,9 @@ static void set_up(const struct given *given, struct machine *machine)
                                     .memory_bytes = given->memory_kib > 0 ? given->memory_kib * 1024
                                                                           : INT64_C(1) << 40,
                                     .max_bytes = given->max_kib * 1024}};
-    int n = 0;
-    for (; given->batches[n] > 0; n++)
-        machine->batches[n] = given->batches[n];
-    machine->limits.batch_count = n;
+    int *n = &machine->limits.batch_count;
+    for (; given->batches[*n] > 0; ++*n)
+        machine->batches[*n] = given->batches[*n];
     machine->limits.batches = machine->batches;
 }
 
