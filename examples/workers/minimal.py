@@ -17,13 +17,13 @@ import socket
 import sys
 import time
 
-ROWS = 96  # of the matrices
+ROWS = 64  # of the matrices
 HELLO = {
     "op": "hello", "protocol": 1, "name": "minimal", "version": "1.0", "engine": "minimal", "mode": "eager",
     "launch": "self", "workload": f"a {ROWS} x {ROWS} matrix product in plain Python",
     "parameters": [
         {"name": "ranks", "role": "ranks", "values": [1, 2], "default": 1, "doc": "processes; each does its share of the rows"},
-        {"name": "tile", "values": [8, 16, 32, 40, 96], "default": 16, "doc": "rows of the inner block"},
+        {"name": "tile", "values": [8, 16, 32, 40, 64], "default": 16, "doc": "rows of the inner block"},
         {"name": "order", "values": ["row", "column"], "default": "row", "doc": "which index runs innermost"},
     ],
     "constants": {"rows": ROWS},
@@ -99,12 +99,9 @@ class Plan:
         self.peer.sendall(b"s")
         self.compute(0, self.half)
         size = 8 + 8 * ROWS * (ROWS - self.half)
-        answer = b""
-        while len(answer) < size:
-            part = self.peer.recv(size - len(answer))
-            if not part:
-                sys.exit("the second rank died")
-            answer += part
+        answer = self.peer.recv(size, socket.MSG_WAITALL)
+        if len(answer) < size:
+            sys.exit("the second rank died")
         self.out[self.half * ROWS:] = array.array("d", answer[8:])
         return [max(1, time.monotonic_ns() - begin), int.from_bytes(answer[:8], "little")]
 
@@ -174,10 +171,9 @@ class Worker:
         return dict(op="released", handle=request["handle"])
 
     def answer(self, request):
-        op = request.get("op")
-        if op not in ("prepare", "run", "release"):
-            raise Refused("error", f"this worker does not know '{op}'")
-        return getattr(self, op)(request)
+        if request.get("op") not in ("prepare", "run", "release"):
+            raise Refused("error", f"this worker does not know '{request.get('op')}'")
+        return getattr(self, request["op"])(request)
 
     def serve(self):
         for line in sys.stdin:

@@ -59,17 +59,20 @@ class Honest:
         self.cold_work(values)
         out = self.output(values)
         cold = [time.monotonic_ns() - begin] * values.get("ranks", 1)
-        self.handles[len(self.handles) + 1] = values
+        self.last += 1
+        self.handles[self.last] = values
         count, seed = request["verify"]["projections"], request["verify"]["seed"]
         signs = [random.Random(f"{seed}/{k}") for k in range(count)]
         sums = [sum(x * rng.choice((-1, 1)) for x in out) for rng in signs]
         finite = [x if x == x else None for x in sums]
         norm = sum(x * x for x in out) ** 0.5
-        return self.say(op="prepared", handle=len(self.handles), peak_bytes=[1 << 20] * len(cold), cold_ns=cold,
+        return self.say(op="prepared", handle=self.last, peak_bytes=[1 << 20] * len(cold), cold_ns=cold,
                         resident_bytes=1 << 20, verify=dict(norm=[norm if norm == norm else None], projections=[finite]))
 
     def run(self, request):
-        values = self.handles[request["handle"]]
+        values = self.handles.get(request["handle"])
+        if values is None:
+            return self.say(op="failed", kind="error", say="no plan of this handle is resident")
         self.running(values)
         ns = [self.step(values) for _ in range(request["n"])]
         answer = dict(op="samples", handle=request["handle"], ns=ns)
@@ -79,7 +82,7 @@ class Honest:
     def serve(self):
         self.out = os.dup(1)
         os.dup2(2, 1)
-        self.handles = {}
+        self.handles, self.last = {}, 0
         for line in sys.stdin:
             request = json.loads(line)
             if request["op"] == "hello":
@@ -91,6 +94,7 @@ class Honest:
             elif request["op"] == "run":
                 self.run(request)
             elif request["op"] == "release":
+                self.handles.pop(request["handle"], None)
                 self.say(op="released", handle=request["handle"])
             elif request["op"] == "quit":
                 return

@@ -13,15 +13,19 @@ tool worker-test "$good"
 check "minimal.py passes worker-test" 'code == 0'
 tool worker-test "$build/dittune-worker"
 check "dittune-worker passes worker-test" 'code == 0'
-expect() { # worker outcome
-    tool --worker "$bad/$1.py" --budget "${3:-10s}" --json
+expect() { # worker, outcome, budget in seconds
+    local budget=${3:-10} start=$EPOCHREALTIME
+    tool --worker "$bad/$1.py" --budget "${budget}s" --json
+    export WALL BUDGET=$budget
+    WALL=$(python3 -c "print($EPOCHREALTIME - $start)")
     check "$1: recorded as $2, the session goes on" \
         "any(t['outcome'] == '$2' and t['cause'] for t in o['trials']) and any(t['outcome'] == 'ok' for t in o['trials'])"
+    check "$1: within the budget, 2 % and two seconds" 'float(os.environ["WALL"]) <= 1.02 * float(os.environ["BUDGET"]) + 2'
 }
 expect exits crashed
 expect segv crashed
-expect spins hung 30s
-expect stubborn hung 30s
+expect spins hung 30
+expect stubborn hung 30
 expect half protocol
 expect garbage protocol
 expect nan "wrong answer"
