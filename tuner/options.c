@@ -133,8 +133,8 @@ static dt_status parse_unit(const char *option, const char *text, const struct u
 
 static dt_status parse_duration(const char *option, const char *text, void *field)
 {
-    static const struct unit units[] = {
-        {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {NULL, 0}};
+    static const struct unit units[] = {{"us", 1e3}, {"ms", 1e6},   {"s", 1e9},
+                                        {"m", 60e9}, {"h", 3600e9}, {NULL, 0}};
     return parse_unit(option, text, units, "a time such as 500ms, 90s, 2m or 1.5h", field);
 }
 

@@ -6,8 +6,12 @@
 #include "tuner/session/report.h"
 #include "tuner/trial/measure.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define RUN_SECONDS 1800
 
@@ -154,6 +158,24 @@ static dt_status sweep(const struct dt_options *options)
     return status < 0 ? status : printed;
 }
 
+/* Before minutes of measuring: can the output be written where it shall go? */
+static dt_status check_output(const char *path)
+{
+    struct stat info;
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t size = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    if (size >= sizeof folder)
+        return dt_fail(DT_EIO, "cannot write %.200s...: the path is too long", path);
+    memcpy(folder, path, size);
+    folder[size] = '\0';
+    if (access(size > 0 ? folder : ".", W_OK | X_OK) != 0)
+        return dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(errno));
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return dt_fail(DT_EIO, "cannot write %s: it is not a regular file", path);
+    return DT_OK;
+}
+
 dt_status dt_command_run(const struct dt_options *options)
 {
     if (options->sizes.count > 1)
@@ -162,6 +184,8 @@ dt_status dt_command_run(const struct dt_options *options)
         return dt_fail(
             DT_EUSAGE,
             "--output needs --input: the output of one forward pass of that file is written");
+    if (options->output != NULL)
+        DT_TRY(check_output(options->output));
     if (options->sweep.count > 0 && options->input != NULL)
         return dt_fail(DT_EUSAGE, "--sweep does not go with --input: the batch is the file's");
     if (options->sweep.count > 0)

@@ -53,8 +53,8 @@ static void add_row(const char *role, const struct dt_result *result,
                     target->objective->shown(result->summary.median, result->batch, result->devices,
                                              target->sampler_steps));
     if (target->objective->one_batch == 0)
-        pad(&line, 53);
-    size_t base = target->objective->one_batch == 0 ? 53 : 39;
+        pad(&line, 55);
+    size_t base = target->objective->one_batch == 0 ? 55 : 39;
     if (entrant != NULL && entrant->ratio.pairs > 0)
         dt_text_add(&line, "%.3fx [%.3f, %.3f]", 1 / entrant->ratio.ratio,
                     1 / entrant->ratio.interval.high, 1 / entrant->ratio.interval.low);
@@ -73,7 +73,7 @@ static void add_header(const struct dt_target *target, struct dt_text *out)
     const struct dt_objective *objective = target->objective;
     dt_text_add(out, "%-10s%-11s%-18s", "", "step", "interval, ms");
     if (objective->one_batch == 0)
-        dt_text_add(out, "%-14s", objective->unit);
+        dt_text_add(out, "%-16s", objective->unit);
     dt_text_add(out, "%-24s%-10s%-10s%s\n", "speed against default", "cold", "memory", "plan");
 }
 

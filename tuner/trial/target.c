@@ -363,20 +363,17 @@ dt_status dt_target_plan(const struct dt_target *target, const char *text, struc
     return dt_space_locate(target->space, values, point);
 }
 
+/* Without a feasible plan the default plan's first violated rule says most about why. */
 dt_status dt_target_check(const struct dt_target *target)
 {
+    int64_t values[DT_AXES_MAX];
+    struct dt_point point;
+    char why[600] = "";
     if (dt_space_count(target->space) > 0)
         return DT_OK;
-    struct dt_rule_info worst = {.removes = -1};
-    for (int i = 0; i < dt_space_rules(target->space); i++) {
-        struct dt_rule_info rule = dt_space_rule(target->space, i);
-        if (rule.removes > worst.removes)
-            worst = rule;
-    }
-    if (worst.removes <= 0)
-        return dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f",
-                       dt_space_cartesian(target->space));
-    return dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f: %s (%s) removes %lld of them",
-                   dt_space_cartesian(target->space), worst.sentence, worst.expr,
-                   (long long)worst.removes);
+    if (dt_space_parse(target->space, "", values) == DT_OK &&
+        dt_space_locate(target->space, values, &point) < 0)
+        snprintf(why, sizeof why, "; the default plan: %s", dt_message());
+    return dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f%s",
+                   dt_space_cartesian(target->space), why);
 }
