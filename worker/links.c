@@ -204,18 +204,18 @@ dt_status dt_links_tell(struct dt_links *links, const json_t *message)
     return DT_OK;
 }
 
-static dt_status hear(struct dt_wire *wire, json_t **message)
+static dt_status hear(struct dt_wire *wire, int64_t deadline_ns, json_t **message)
 {
     dt_status status;
     do
-        status = dt_wire_read(wire, DT_WIRE_FOREVER, message);
+        status = dt_wire_read(wire, deadline_ns, message);
     while (status == DT_EINTR);
     return status;
 }
 
 dt_status dt_links_hear(struct dt_links *links, json_t **message)
 {
-    return hear(&links->wires[0], message);
+    return hear(&links->wires[0], DT_WIRE_FOREVER, message);
 }
 
 /* A verdict as it travels: {"op":"verdict","code":-20,"say":"...","part":...}. */
@@ -233,14 +233,19 @@ static void weigh(const json_t *said, json_t **worst)
         *worst = (json_t *)said;
 }
 
+/* A rank may work for long, but not when rank 0 waited in vain in the exchange that both are in. */
 static dt_status collect(struct dt_links *links, json_t *own, json_t *all)
 {
+    bool late = json_integer_value(json_object_get(own, "code")) == DT_ETIMEOUT;
+    int64_t deadline_ns = late ? dt_clock_ns() + PATIENCE_NS : DT_WIRE_FOREVER;
     int bad = json_array_append(all, own);
     for (int i = 1; i < links->size; i++) {
         json_t *said = NULL;
-        dt_status status = hear(&links->wires[i], &said);
+        dt_status status = hear(&links->wires[i], deadline_ns, &said);
         if (status == DT_EDEAD)
             return dt_fail(DT_EDEAD, "rank %d died", i);
+        if (status == DT_ETIMEOUT)
+            return dt_fail(DT_ETIMEOUT, "rank %d hangs", i);
         DT_TRY(status);
         bad |= json_array_append_new(all, said);
     }

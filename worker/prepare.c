@@ -168,6 +168,7 @@ dt_status dt_request_prepare(struct dt_session *session, const json_t *request, 
     if (status == DT_OK)
         status = load_weights(session);
     DT_TRY(dt_links_agree(&session->links, status, NULL, NULL));
+    DT_TRY(dt_session_beat(session));
     struct dt_resident *resident = free_place(session);
     struct dt_pass *pass = NULL;
     status = dt_pass_new(&session->workload, &plan, session->weights, session->world, &pass);

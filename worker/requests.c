@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "worker/session.h"
+#include "worker/watch.h"
 
-#include <poll.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 static dt_status release(struct dt_session *session, const json_t *request, json_t **answer)
 {
@@ -79,7 +78,9 @@ dt_status dt_session_refuse(struct dt_session *session, dt_status why)
 dt_status dt_session_serve(struct dt_session *session, const json_t *request)
 {
     json_t *answer = NULL;
+    dt_watch_start(session->seat.rank == 0 ? &session->wire : &session->links.wires[0]);
     dt_status status = execute(session, request, &answer);
+    dt_watch_stop();
     if (status == DT_EDEAD)
         return status;
     if (session->seat.rank == 0 && !session->over) {
@@ -91,21 +92,11 @@ dt_status dt_session_serve(struct dt_session *session, const json_t *request)
     return session->broken ? dt_fail(DT_EDEAD, "a rank was lost within an exchange") : DT_OK;
 }
 
-/* The controller closed its end and nothing it said is unread. */
-static bool abandoned(const struct dt_wire *wire)
-{
-    struct pollfd end = {.fd = wire->in};
-    int unread = 0;
-    return wire->pending.size == 0 && poll(&end, 1, 0) > 0 &&
-           (end.revents & (POLLHUP | POLLERR)) != 0 && ioctl(wire->in, FIONREAD, &unread) == 0 &&
-           unread == 0;
-}
-
 dt_status dt_session_beat(struct dt_session *session)
 {
     if (session->seat.rank != 0 || dt_clock_ns() - session->wire.last_write_ns < DT_NS_PER_SECOND)
         return DT_OK;
-    if (abandoned(&session->wire))
+    if (dt_watch_gone(&session->wire))
         return dt_fail(DT_EDEAD, "the controller is gone");
     json_t *message = json_pack("{s:s}", "op", "heartbeat");
     dt_status status = dt_wire_write(&session->wire, message);

@@ -145,19 +145,17 @@ static dt_status gather_ranks(struct dt_session *session, json_t *hello)
     return status;
 }
 
+/* MPI starts while the controller writes its hello; a failure of it is the answer to that. */
 dt_status dt_session_start(struct dt_session *session, int *argc, char ***argv)
 {
     json_t *hello = NULL;
     bool first = session->seat.rank == 0;
-    if (first) {
-        dt_status status = await_hello(session, &hello);
-        if (status != DT_OK)
-            return status;
-    }
     dt_status status = connect_world(session, argc, argv);
     if (status == DT_OK)
         status = dt_links_open(&session->links, session->world,
                                session->seat.host_size == session->seat.size);
+    if (status == DT_OK && first)
+        status = await_hello(session, &hello);
     if (status == DT_OK)
         status = gather_ranks(session, hello);
     json_decref(hello);

@@ -13,6 +13,8 @@ tool worker-test "$good"
 check "minimal.py passes worker-test" 'code == 0'
 tool worker-test "$build/dittune-worker"
 check "dittune-worker passes worker-test" 'code == 0'
+tool worker-test "$bad/wrong.py"
+check "a worker with one wrong plan does not pass" 'code == 1 and "mode=1" in text'
 expect() { # worker, outcome, budget in seconds
     local budget=${3:-10} start=$EPOCHREALTIME
     tool --worker "$bad/$1.py" --budget "${budget}s" --json

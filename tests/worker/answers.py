@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Plans of 1, 2 and 3 ranks sum up to the same projections; one flipped element does not; what is illegal is refused and
-the group goes on; noise of libraries does not reach the protocol."""
+the group goes on."""
 from talk import Group, check, done
 
 

@@ -22,6 +22,9 @@ check("one rank: no socket is open", not seen["sockets"], seen)
 check("one rank: no thread beside the plan's", seen["threads"] == 1, seen)
 check("one rank: says so", one.ready["comm"] == "self", one.ready)
 two = Group(2)
+for pid in one.pids + two.pids:
+    check("what libraries print goes where standard error goes",
+          os.readlink(f"/proc/{pid}/fd/1") == os.readlink(f"/proc/{pid}/fd/2"))
 seen = traces(two.pids[0])
 check("two ranks: the same look sees MPI and sockets", seen["components"] and seen["sockets"], seen)
 check("two ranks: each on cores of its own or oversubscribed",

@@ -28,13 +28,15 @@ def workload():
 
 
 class Group:
-    def __init__(self, ranks, **environment):
+    def __init__(self, ranks, hello=True, **environment):
         command = [BUILD + "/dittune-worker"]
         if ranks > 1:
             command = ["mpirun", "-np", str(ranks), "--bind-to", "none", "--oversubscribe"] + command
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **environment)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, env=env)
+        if not hello:
+            return
         self.say(op="hello", protocol=1, ranks=ranks, workload=workload())
         self.hello, self.ready = self.hear(), self.hear()
         assert self.ready["op"] == "ready", self.ready
@@ -57,8 +59,12 @@ class Group:
         self.say(**message)
         return self.hear()
 
+    def ask_to_prepare(self, **values):
+        self.say(op="prepare", plan=dict(PLAN, **values), seed=1, verify=dict(projections=8, seed=3))
+
     def prepare(self, **values):
-        return self.ask(op="prepare", plan=dict(PLAN, **values), seed=1, verify=dict(projections=8, seed=3))
+        self.ask_to_prepare(**values)
+        return self.hear()
 
     def cpu_seconds(self):
         """Processor time of all ranks."""

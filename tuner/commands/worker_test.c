@@ -15,6 +15,7 @@
 
 #define PATIENCE_NS  (120 * DT_NS_PER_SECOND)
 #define START_NS     (30 * DT_NS_PER_SECOND)
+#define PLANS_MOST   16
 #define PARKED_NS    (2 * DT_NS_PER_SECOND)
 #define PARKED_SHARE 0.01
 #define SEED         7
@@ -241,22 +242,27 @@ static bool check_end_of_file(struct test *test)
     return ended || no(test, "it still ran 5 s after the end of its standard input");
 }
 
-/* The default plan and the ends of the list agree with the 1-rank plan's output. */
+/* Sixteen plans, spread over the list, give the 1-rank plan's output. */
 static bool check_agree(struct test *test)
 {
     struct dt_rig rig;
     const struct dt_target *target = test->target;
-    struct dt_point points[3] = {target->fallback};
-    dt_space_at(target->space, 0, &points[1]);
-    dt_space_at(target->space, dt_space_count(target->space) - 1, &points[2]);
+    int64_t count = dt_space_count(target->space);
+    int n = count < PLANS_MOST ? (int)count : PLANS_MOST;
     dt_rig_init(&rig, target, SEED);
     bool fine = true;
-    for (int i = 0; i < 3 && fine; i++) {
+    for (int i = 0; i < n && fine; i++) {
         struct dt_resident resident;
-        dt_status status = dt_rig_prepare(&rig, &points[i], deadline(), &resident);
+        struct dt_point point;
+        dt_space_at(target->space, n > 1 ? i * (count - 1) / (n - 1) : 0, &point);
+        dt_status status = dt_rig_prepare(&rig, &point, deadline(), &resident);
         fine = status == DT_OK && resident.outcome == DT_TRIAL_OK;
-        if (!fine)
-            no(test, "%s", status == DT_OK ? resident.cause : dt_message());
+        if (!fine) {
+            struct dt_text text = {0};
+            dt_point_short(target->space, &point, &text);
+            no(test, "%s: %s", dt_text_at(&text), status == DT_OK ? resident.cause : dt_message());
+            dt_text_fini(&text);
+        }
         dt_rig_release(&rig, &resident);
     }
     dt_rig_fini(&rig, DT_NS_PER_SECOND);
