@@ -136,6 +136,8 @@ static dt_status gather_ranks(struct dt_session *session, json_t *hello)
     bool first = session->seat.rank == 0;
     dt_status status =
         first ? dt_links_tell(&session->links, hello) : dt_links_hear(&session->links, &heard);
+    if (status == DT_EDEAD && !first)
+        return DT_DONE;
     if (status == DT_OK && !first)
         status = read_hello(session, heard);
     json_decref(heard);
