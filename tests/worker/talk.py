@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Talks to dittune-worker as the controller does, to look at its processes. Used by the scripts beside it."""
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 BUILD, SOURCE = sys.argv[1], sys.argv[2]
+FOLDER = tempfile.mkdtemp()  # what a killed mpirun leaves behind goes with it
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 PLAN = dict(ranks=1, dp=1, cfg=1, ulysses=1, ring=1, threads=1, batch=1, tile_q=32, tile_kv=64, overlap=0, chunks=1)
+FOLDER = tempfile.mkdtemp()  # what a killed mpirun leaves behind
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 failed = False
 
 
@@ -32,7 +39,8 @@ class Group:
         command = [BUILD + "/dittune-worker"]
         if ranks > 1:
             command = ["mpirun", "-np", str(ranks), "--bind-to", "none", "--oversubscribe"] + command
-        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **environment)
+        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_orte_tmpdir_base=FOLDER, OMPI_MCA_btl_vader_backing_directory=FOLDER, **environment)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, env=env)
         if not hello:
