@@ -75,7 +75,7 @@ static double norm_of(const float *image, int64_t size)
     return sqrt(sum);
 }
 
-/* Rank 0: whether all that was sent in the first step arrived as it was. */
+/* Rank 0: whether all that was sent in the counted steps arrived as it was. */
 static dt_status check_exchanges(struct dt_pass *pass, bool *intact)
 {
     const uint64_t own[2] = {pass->sent, pass->received};

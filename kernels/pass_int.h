@@ -22,9 +22,11 @@ struct dt_pass {
     int step;                            /* of the trajectory, next */
     struct dt_phases *phases;            /* of the running step, or NULL */
     int64_t lap_ns;                      /* when the last phase ended */
-    bool warm;                           /* the first step is done */
-    uint64_t sent, received;             /* sums of the words of the first step's exchanges */
+    int counted;                         /* steps done, up to DT_COUNTED_STEPS */
+    uint64_t sent, received;             /* sums of the words of their exchanges */
 };
+
+#define DT_COUNTED_STEPS 2 /* those that the output is verified after */
 
 float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer);
 
@@ -35,7 +37,7 @@ void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind);
 dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm,
                        struct dt_request *request) DT_MUST_CHECK;
 
-/* Adds the words of what is sent, or was received, to the pass's sum, on the first step. */
+/* Adds the words of what is sent, or was received, to the pass's sum, on the first steps. */
 void dt_pass_count(const struct dt_pass *pass, uint64_t *sum, const float *data, int64_t floats);
 
 /* QKV to ATTENTION, over all tokens of the sequence, wherever they are. */

@@ -51,7 +51,7 @@ dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm, struct dt_req
  * element of thousands may move the output by less than rounding, but not the sum. */
 void dt_pass_count(const struct dt_pass *pass, uint64_t *sum, const float *data, int64_t floats)
 {
-    for (int64_t i = 0; !pass->warm && i < floats; i++) {
+    for (int64_t i = 0; pass->counted < DT_COUNTED_STEPS && i < floats; i++) {
         uint32_t word;
         memcpy(&word, data + i, sizeof word);
         *sum += word;
@@ -336,7 +336,7 @@ dt_status dt_pass_step(struct dt_pass *pass, struct dt_phases *phases)
     pass->lap_ns = start;
     pass->compute->threads(pass->plan.threads);
     dt_status status = run_step(pass);
-    pass->warm = true;
+    pass->counted += pass->counted < DT_COUNTED_STEPS;
     if (phases != NULL)
         phases->step_ns += pass->lap_ns - start;
     pass->phases = NULL;

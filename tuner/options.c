@@ -125,6 +125,9 @@ static dt_status parse_unit(const char *option, const char *text, const struct u
             *out = (int64_t)(value * units[i].factor);
             return DT_OK;
         }
+    for (int i = 0; units[i].name != NULL; i++)
+        if (strcmp(units[i].name, end) == 0)
+            return dt_fail(DT_EUSAGE, "--%s '%s' is too large", option, text);
     if (*end == '\0')
         return dt_fail(DT_EUSAGE, "--%s '%s' has no unit: write %s", option, text, want);
     return dt_fail(DT_EUSAGE, "--%s '%s' has the unknown unit '%s': write %s", option, text, end,

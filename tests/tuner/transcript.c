@@ -162,6 +162,9 @@ static void test_a_trial_again(void **state)
     double median = recorded_median(path, result.n) * 1e-9;
     assert_true(fabs(result.summary.median - median) <= 1e-12);
     assert_true(result.verified_error <= 1e-5);
+    int look = dt_stats_look(result.n);
+    assert_true(look >= 0 && result.summary.level == 1 - dt_look_alpha[look]);
+    assert_true(result.summary.interval.low <= median && median <= result.summary.interval.high);
     dt_result_fini(&result);
 }
 

@@ -13,8 +13,6 @@ BUILD, SOURCE = sys.argv[1], sys.argv[2]
 FOLDER = tempfile.mkdtemp()  # what a killed mpirun leaves behind goes with it
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 PLAN = dict(ranks=1, dp=1, cfg=1, ulysses=1, ring=1, threads=1, batch=1, tile_q=32, tile_kv=64, overlap=0, chunks=1)
-FOLDER = tempfile.mkdtemp()  # what a killed mpirun leaves behind
-atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 failed = False
 
 

@@ -151,7 +151,7 @@ static dt_status sweep(const struct dt_options *options)
         status = run_one(&quiet, options->sweep.values[i], list, NULL);
     if (options->json)
         status = status < 0 ? status : dt_print_json(json_pack("{s:O}", "sweep", list));
-    else
+    else if (status == DT_OK)
         add_curve(list, &text);
     dt_status printed = dt_print_text(&text);
     json_decref(list);
@@ -159,9 +159,11 @@ static dt_status sweep(const struct dt_options *options)
 }
 
 /* Before minutes of measuring: can the output be written where it shall go? */
-static dt_status check_output(const char *path)
+static dt_status check_output(const struct dt_options *options)
 {
-    struct stat info;
+    struct stat info, other;
+    const char *path = options->output;
+    const char *const sources[] = {options->input, options->weights};
     char folder[4096];
     const char *slash = strrchr(path, '/');
     size_t size = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
@@ -173,6 +175,10 @@ static dt_status check_output(const char *path)
         return dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(errno));
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
         return dt_fail(DT_EIO, "cannot write %s: it is not a regular file", path);
+    for (int i = 0; i < 2; i++)
+        if (sources[i] != NULL && stat(path, &info) == 0 && stat(sources[i], &other) == 0 &&
+            info.st_ino == other.st_ino && info.st_dev == other.st_dev)
+            return dt_fail(DT_EUSAGE, "--output %s is the file that is read from", path);
     return DT_OK;
 }
 
@@ -185,9 +191,11 @@ dt_status dt_command_run(const struct dt_options *options)
             DT_EUSAGE,
             "--output needs --input: the output of one forward pass of that file is written");
     if (options->output != NULL)
-        DT_TRY(check_output(options->output));
+        DT_TRY(check_output(options));
     if (options->sweep.count > 0 && options->input != NULL)
         return dt_fail(DT_EUSAGE, "--sweep does not go with --input: the batch is the file's");
+    if (options->input != NULL && options->batches.count > 0)
+        return dt_fail(DT_EUSAGE, "--batch does not go with --input: the batch is the file's");
     if (options->sweep.count > 0)
         return sweep(options);
     struct dt_text text = {0};

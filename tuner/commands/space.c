@@ -85,10 +85,12 @@ static dt_status print(const struct dt_options *options, const struct dt_target 
         describe(target, options->list, &text);
         return dt_print_text(&text);
     }
-    json_t *object = json_pack("{s:s, s:f, s:I, s:o, s:o}", "title", target->title, "cartesian",
-                               dt_space_cartesian(target->space), "feasible",
-                               (json_int_t)dt_space_count(target->space), "parameters",
-                               parameters_json(target->space), "rules", rules_json(target->space));
+    double cartesian = dt_space_cartesian(target->space);
+    json_t *object =
+        json_pack("{s:s, s:o, s:I, s:o, s:o}", "title", target->title, "cartesian",
+                  cartesian < 9e15 ? json_integer((json_int_t)cartesian) : json_real(cartesian),
+                  "feasible", (json_int_t)dt_space_count(target->space), "parameters",
+                  parameters_json(target->space), "rules", rules_json(target->space));
     if (object != NULL && options->list)
         json_object_set_new(object, "plans", plans_json(target->space));
     return dt_print_json(object);

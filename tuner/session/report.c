@@ -109,6 +109,8 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
 {
     const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
     const struct dt_entrant *candidate = candidate_of(session);
+    const struct dt_result *known = dt_session_role(session, "default");
+    bool default_runs = known == NULL || known->n > 0;
     enum dt_verdict verdict = session->verdict;
     if ((verdict == DT_VERDICT_FASTER && best == NULL) ||
         (verdict == DT_VERDICT_TIE && candidate == NULL))
@@ -146,8 +148,10 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
                          "the others is kept.");
         break;
     default:
-        dt_text_add(out, "How sure: not yet. There was no final comparison, so the default plan is "
-                         "kept as provisional.");
+        dt_text_add(out,
+                    "How sure: not yet. There was no final comparison, so the %s plan is kept as "
+                    "provisional.",
+                    default_runs ? "default" : "best measured");
         break;
     }
     dt_text_add(out, "\n");
@@ -246,7 +250,10 @@ static void add_phases(const struct dt_result *result, struct dt_text *out)
     double whole = (double)json_integer_value(json_object_get(result->phases, "step_ns"));
     if (steps <= 0 || whole <= 0)
         return;
-    dt_text_add(out, "phases of a step (rank that was last most often):\n");
+    dt_text_add(out, "phases (rank that was last most often, mean of %lld steps of ",
+                (long long)steps);
+    dt_report_time(whole * 1e-9 / (double)steps, out);
+    dt_text_add(out, "):\n");
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         json_t *kind = json_array_get(kinds, i);
         double ns = (double)json_integer_value(json_object_get(kind, "ns"));

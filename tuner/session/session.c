@@ -13,7 +13,9 @@
 /* Shares of the time: trials end at 60 %, the shoot-out at 75 %, the final comparison at the end less the time to
  * stop the last groups. */
 #define SEARCH_SHARE 0.60
-#define HOPELESS     1.25
+#define FIRST_SHARE                                                                                \
+    0.35 /* of the time: the most the first trial may take; one that hangs must not end the session */
+#define HOPELESS 1.25
 #define KNOWN_SHARE                                                                                \
     0.08 /* the default and the baseline take no further look beyond this share of the time */
 #define RACING_SHARE  0.04 /* nor does any other plan beyond this */
@@ -162,12 +164,12 @@ static dt_status try_known(struct dt_session *session)
 {
     const struct dt_target *target = session->target;
     int64_t began = dt_clock_ns();
-    DT_TRY(try_point(session, &target->fallback, false, SEARCH_SHARE));
+    DT_TRY(try_point(session, &target->fallback, false, FIRST_SHARE));
     session->first_cost_ms = (int)((dt_clock_ns() - began) / 1000000);
     if (!dt_point_equal(target->space, &target->baseline, &target->fallback))
-        DT_TRY(try_point(session, &target->baseline, false, SEARCH_SHARE / 2));
+        DT_TRY(try_point(session, &target->baseline, false, FIRST_SHARE / 2));
     if (session->has_against && trial_at(session, &session->against) == NULL)
-        DT_TRY(try_point(session, &session->against, false, SEARCH_SHARE / 2));
+        DT_TRY(try_point(session, &session->against, false, FIRST_SHARE / 2));
     return DT_OK;
 }
 
@@ -235,20 +237,22 @@ static dt_status search(struct dt_session *session)
 
 static dt_status verdict_status(struct dt_session *session)
 {
+    const struct dt_result *failed = NULL;
     bool any = false;
-    for (int i = 0; i < session->count; i++)
-        any = any || session->trials[i].outcome == DT_TRIAL_OK ||
-              session->trials[i].outcome == DT_TRIAL_SLOW;
-    bool cut =
-        session->count == 0 ||
-        (session->count > 0 && session->trials[session->count - 1].outcome == DT_TRIAL_INTERRUPTED);
-    if (!any && cut)
-        return dt_fail(
-            DT_EPROVISIONAL,
-            "the budget ended before one plan was measured: give it more, as in --budget 2m");
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        any = any || trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW;
+        if (failed == NULL && trial->outcome != DT_TRIAL_INTERRUPTED)
+            failed = trial;
+    }
+    if (!any && failed == NULL)
+        return dt_fail(DT_EPROVISIONAL,
+                       "the time for trials (%.0f %% of the budget) ended before one plan was "
+                       "measured: give it more, as in --budget 2m",
+                       100 * SEARCH_SHARE);
     if (!any)
         return dt_fail(DT_EALLFAILED, "every trial failed; the first: %s: %s",
-                       dt_outcome_text(session->trials[0].outcome), session->trials[0].cause);
+                       dt_outcome_text(failed->outcome), failed->cause);
     if (session->limit_broken)
         return dt_fail(DT_EINFEASIBLE, "none of the %d plans tried keeps --max-latency %.4g ms",
                        session->count, (double)session->options->max_latency_ns * 1e-6);
@@ -280,7 +284,7 @@ dt_status dt_session_run(struct dt_session *session)
                      session->deadline_ns);
     session->progress.began_ns = session->began_ns;
     dt_status status = run(session);
-    if (session->best < 0 && dt_session_role(session, "default") != NULL)
+    if (session->best < 0 && dt_session_best(session) != NULL)
         session->verdict = DT_VERDICT_PROVISIONAL;
     int64_t left = session->deadline_ns - dt_clock_ns(), grace = 10 * DT_NS_PER_SECOND;
     dt_progress_end(&session->progress);
@@ -332,5 +336,5 @@ const struct dt_result *dt_session_best(const struct dt_session *session)
     if (session->best >= 0)
         return &session->entrants[session->best].result;
     const struct dt_result *fallback = dt_session_role(session, "default");
-    return fallback != NULL && fallback->n > 0 ? fallback : NULL;
+    return fallback != NULL && fallback->n > 0 ? fallback : leader(session);
 }

@@ -115,7 +115,7 @@ static dt_status visit(struct dt_rig *rig, struct dt_entrant entrants[], int n, 
     return status;
 }
 
-static void order_of_round(int order[], int n, int round, uint64_t seed)
+void dt_compare_order(int order[], int n, int round, uint64_t seed)
 {
     struct dt_rng rng = {
         .seed = seed, .stream = dt_rng_stream("compare"), .index = (uint64_t)(round / 2) * 64};
@@ -173,7 +173,7 @@ static dt_status one_round(struct dt_rig *rig, struct dt_entrant entrants[], int
                            const struct dt_compare *how, int round, bool *ended)
 {
     int order[DT_ENTRANTS] = {0};
-    order_of_round(order, n, round, how->seed);
+    dt_compare_order(order, n, round, how->seed);
     for (int k = 0; k < n; k++)
         entrants[k].visits[round] = NAN;
     for (int k = 0; k < n; k++) {

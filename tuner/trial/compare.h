@@ -36,6 +36,9 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
                          const struct dt_compare *how, int *rounds) DT_MUST_CHECK;
 void dt_entrant_fini(struct dt_entrant *entrant);
 
+/* The order in which n entrants are visited in a round: a random one in even rounds, its mirror in the next. */
+void dt_compare_order(int order[], int n, int round, uint64_t seed);
+
 /* The interval says faster (or slower) than entrant 0. */
 bool dt_entrant_faster(const struct dt_entrant *entrant);
 bool dt_entrant_slower(const struct dt_entrant *entrant);

@@ -32,34 +32,49 @@ void dt_result_fini(struct dt_result *result)
     result->phases = NULL;
 }
 
-static void *copy_of(const void *from, size_t bytes)
+/* to[key] += from[key] */
+static void add_integer(json_t *to, const json_t *from, const char *key)
 {
-    void *to = from != NULL ? malloc(bytes + 1) : NULL;
-    if (to != NULL)
-        memcpy(to, from, bytes);
-    return to;
+    json_t *value = json_object_get(to, key);
+    if (json_is_integer(value))
+        json_integer_set(value, json_integer_value(value) +
+                                    json_integer_value(json_object_get(from, key)));
 }
 
-dt_status dt_result_copy(const struct dt_result *from, struct dt_result *to)
+/* Rows of the same name, as both were said by one worker. */
+static void add_rows(json_t *to, const json_t *from, const char *key)
 {
-    size_t n = (size_t)from->n, ranks = (size_t)from->ranks;
-    struct dt_result copy = *from;
-    copy.ns = copy_of(from->ns, (size_t)from->steps * ranks * sizeof *from->ns);
-    copy.seconds = copy_of(from->seconds, n * sizeof *from->seconds);
-    copy.rank_seconds = copy_of(from->rank_seconds, ranks * sizeof *from->rank_seconds);
-    copy.last = copy_of(from->last, ranks * sizeof *from->last);
-    copy.phases = json_incref(from->phases);
-    if ((from->ns != NULL && copy.ns == NULL) || (from->seconds != NULL && copy.seconds == NULL) ||
-        (from->rank_seconds != NULL && copy.rank_seconds == NULL) ||
-        (from->last != NULL && copy.last == NULL)) {
-        dt_result_fini(&copy);
-        return dt_fail(DT_ENOMEM, "out of memory");
+    for (size_t i = 0; i < json_array_size(json_object_get(to, key)); i++) {
+        json_t *row = json_array_get(json_object_get(to, key), i);
+        const json_t *more = json_array_get(json_object_get(from, key), i);
+        add_integer(row, more, "ns");
+        add_integer(row, more, "bytes");
+        add_integer(row, more, "in_flight_ns");
+        add_integer(row, more, "count");
     }
-    *to = copy;
+}
+
+/* Sums over all measured requests; a median of blocks stays that of the longest one. */
+static dt_status add_phases(struct dt_result *result, const struct dt_run *run)
+{
+    bool longest = run->steps > result->phase_steps;
+    json_t *sum = json_deep_copy(longest || result->phases == NULL ? run->phases : result->phases);
+    const json_t *other = longest || result->phases == NULL ? result->phases : run->phases;
+    if (sum == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (other != NULL) {
+        add_integer(sum, other, "steps");
+        add_integer(sum, other, "step_ns");
+        add_rows(sum, other, "kinds");
+        add_rows(sum, other, "blocks");
+    }
+    json_decref(result->phases);
+    result->phases = sum;
+    result->phase_steps = longest ? run->steps : result->phase_steps;
     return DT_OK;
 }
 
-dt_status dt_result_add(struct dt_result *result, struct dt_run *run)
+dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool measured)
 {
     if (result->steps > 0 && run->ranks != result->ranks)
         return dt_fail(DT_EPROTO, "the worker answered with %d ranks, before with %d", run->ranks,
@@ -73,11 +88,8 @@ dt_status dt_result_add(struct dt_result *result, struct dt_run *run)
     result->ns = ns;
     result->steps += run->steps;
     result->ranks = run->ranks;
-    if (run->phases != NULL && run->steps >= result->phase_steps) {
-        json_decref(result->phases);
-        result->phases = json_incref(run->phases);
-        result->phase_steps = run->steps;
-    }
+    if (run->phases != NULL && measured)
+        return add_phases(result, run);
     return DT_OK;
 }
 
@@ -172,7 +184,7 @@ static void add_rates(const struct dt_result *result, const struct dt_target *ta
     double step = result->summary.median, flops = target->image_flops * result->batch;
     bool known = target->image_flops > 0 && isfinite(step);
     json_object_set_new(object, "samples_per_second", number(result->batch / step));
-    json_object_set_new(object, "flops", flops > 0 ? json_real(flops) : json_null());
+    json_object_set_new(object, "flops", flops > 0 ? json_integer((json_int_t)flops) : json_null());
     json_object_set_new(object, "flop_rate", known ? json_real(flops / step) : json_null());
     json_object_set_new(object, "peak_flop_rate",
                         result->flop_peak > 0 ? json_real(result->flop_peak) : json_null());

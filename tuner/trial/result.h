@@ -31,19 +31,17 @@ struct dt_result {
     double skew_seconds;  /* median of slowest - fastest rank */
     double *rank_seconds; /* [ranks] medians, owned */
     int *last;            /* [ranks] steps in which the rank was last, owned */
-    json_t *phases;       /* of the longest run, owned; NULL when the worker gives none */
-    int phase_steps;
+    json_t *phases;  /* summed over the measured requests, owned; NULL: the worker gives none */
+    int phase_steps; /* of the longest of them */
 };
 
 void dt_result_init(struct dt_result *result, const struct dt_target *target,
                     const struct dt_point *point);
 void dt_result_fini(struct dt_result *result);
 
-/* A copy that owns its memory. */
-dt_status dt_result_copy(const struct dt_result *from, struct dt_result *to) DT_MUST_CHECK;
-
-/* Takes the samples (and phases) of a run. */
-dt_status dt_result_add(struct dt_result *result, struct dt_run *run) DT_MUST_CHECK;
+/* Takes the samples of a run, and its phases if it was measured. */
+dt_status dt_result_add(struct dt_result *result, const struct dt_run *run,
+                        bool measured) DT_MUST_CHECK;
 
 /* Statistics at `level`. detect: find the steady part, at or after step `least`; otherwise it starts at `least`. May be called again
  * after more samples. */

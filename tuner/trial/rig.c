@@ -327,7 +327,7 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, co
         return DT_OK;
     }
     DT_TRY(status);
-    status = dt_result_add(result, &run);
+    status = dt_result_add(result, &run, strcmp(mode, "measure") == 0);
     dt_run_fini(&run);
     return status;
 }

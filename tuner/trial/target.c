@@ -234,13 +234,20 @@ static void copy_field(const json_t *object, const char *key, const char *fallba
     snprintf(out, room, "%s", text != NULL ? text : fallback);
 }
 
+/* A worker has twenty seconds to get ready, or the budget when that is shorter. */
+static int64_t hello_ns(const struct dt_options *options)
+{
+    int64_t most = HELLO_SECONDS * DT_NS_PER_SECOND;
+    return options->budget_ns > 0 && options->budget_ns < most ? options->budget_ns : most;
+}
+
 static dt_status make_foreign(const struct dt_options *options, struct dt_target *target)
 {
     struct dt_launch launch = {.program = target->program, .ranks = 1};
     struct dt_failure failure;
     struct dt_group *group = NULL;
-    dt_status status = dt_group_start(
-        &launch, NULL, dt_clock_ns() + HELLO_SECONDS * DT_NS_PER_SECOND, &group, &failure);
+    dt_status status =
+        dt_group_start(&launch, NULL, dt_clock_ns() + hello_ns(options), &group, &failure);
     if (status == DT_FAILED)
         return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->program,
                        failure.cause);
