@@ -114,7 +114,7 @@ static int64_t trial_deadline(const struct dt_session *session, double share)
 
 static dt_status keep_trial(struct dt_session *session, struct dt_result *result)
 {
-    if (session->count == session->room) {
+    if (session->trials == NULL || session->count == session->room) {
         int room = 2 * session->room + 16;
         struct dt_result *trials = realloc(session->trials, (size_t)room * sizeof *trials);
         if (trials == NULL)
