@@ -66,7 +66,8 @@ fi
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"; }
 
 echo "setup: installing ${#missing[@]} packages with apt-get: ${missing[*]}"
-apt update || refuse "apt-get update failed"
+# Lists of packages that are there already may do: one unreachable source among several fails the update.
+apt update || echo "setup: apt-get update failed; trying with the lists that are there" >&2
 apt install -y --no-install-recommends "${missing[@]}" || refuse "apt-get install failed"
 mapfile -t missing < <(list_missing)
 [ ${#missing[@]} -eq 0 ] || refuse "apt-get left packages out"
