@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* dittune - the controller. Only this file chooses the exit code. */
+#include "base/clock.h"
 #include "tuner/options.h"
 #include "tuner/process/group.h"
 
@@ -9,20 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-/* The first signal ends the session in good order. Another one a second or more later ends the program at once
+/* The first signal ends the session in good order. Another one more than a second later ends the program at once
  * (supervisors see the end of their pipe and clean up); sooner, it is the echo of the first, as from timeout(1). */
 static void on_signal(int number)
 {
-    static volatile time_t first;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (dt_group_interrupted != 0 && now.tv_sec > first + 1)
+    static volatile int64_t first_ns;
+    int64_t now = dt_clock_ns();
+    if (dt_group_interrupted != 0 && now - first_ns > DT_NS_PER_SECOND)
         _exit(128 + number);
     if (dt_group_interrupted == 0)
-        first = now.tv_sec;
+        first_ns = now;
     dt_group_interrupted = dt_group_interrupted == 0 ? number : dt_group_interrupted;
 }
 

@@ -39,7 +39,7 @@ static dt_status answer(const struct dt_options *options, const struct dt_target
         describe(entry, &text);
     DT_TRY(dt_print_text(&text));
     if (plan != NULL && json_is_true(json_object_get(entry, "provisional")) && !options->json)
-        fprintf(stderr, "dittune: this plan is the default one, stored by a session that ended "
+        fprintf(stderr, "dittune: this plan is provisional: the session that stored it ended "
                         "before its final comparison\n");
     if (plan != NULL)
         return DT_OK;

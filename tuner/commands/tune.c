@@ -23,6 +23,10 @@ static void describe_lookup(const struct dt_options *options, int size, struct d
     for (int i = 0; i < options->batches.count; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->batches.values[i]);
     dt_text_add(out, " --objective %s", options->objective);
+    if (options->max_bytes > 0)
+        dt_text_add(out, " --max-bytes %lldB", (long long)options->max_bytes);
+    if (options->max_latency_ns > 0)
+        dt_text_add(out, " --max-latency %.12gms", (double)options->max_latency_ns * 1e-6);
     if (options->db != NULL)
         dt_text_add(out, " --db %s", options->db);
 }
@@ -132,8 +136,9 @@ dt_status dt_command_tune(const struct dt_options *options)
 {
     int sizes = options->sizes.count > 0 ? options->sizes.count : 1;
     int64_t end = dt_clock_ns() + options->budget_ns;
-    json_t *list = json_array();
     DT_TRY(check_options(options));
+    json_t *list = json_array();
+    char why[1024] = "";
     dt_status worst = DT_OK;
     for (int i = 0; i < sizes && worst != DT_EINTR; i++) {
         int size = options->sizes.count > 0 ? options->sizes.values[i] : 0;
@@ -146,7 +151,10 @@ dt_status dt_command_tune(const struct dt_options *options)
             status = tune_target(options, target, size, now + share, list);
         }
         dt_target_free(target);
-        worst = status < 0 && (worst == DT_OK || status == DT_EINTR) ? status : worst;
+        if (status < 0 && (worst == DT_OK || status == DT_EINTR)) {
+            worst = status;
+            snprintf(why, sizeof why, "%s", dt_message());
+        }
         if (status < 0 && sizes > 1 && status != DT_EINTR)
             fprintf(stderr, "dittune: --size %d: %s\n", size, dt_message());
     }
@@ -158,5 +166,5 @@ dt_status dt_command_tune(const struct dt_options *options)
     json_decref(list);
     if (worst == DT_EINTR)
         return interrupted();
-    return worst < 0 ? worst : printed;
+    return worst < 0 ? dt_fail(worst, "%s", why) : printed;
 }

@@ -234,6 +234,8 @@ static bool check_quit(struct test *test)
 static bool check_end_of_file(struct test *test)
 {
     char how[160];
+    dt_group_stop(test->group, 0);
+    test->group = NULL;
     if (!start(test))
         return false;
     bool ended = dt_group_end(test->group, false, 5 * DT_NS_PER_SECOND, how, sizeof how);

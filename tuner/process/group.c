@@ -39,11 +39,6 @@ bool dt_group_alive(const struct dt_group *group)
     return group != NULL && group->alive;
 }
 
-const char *dt_group_stderr(const struct dt_group *group)
-{
-    return group->messages;
-}
-
 /* Sleeps until the worker says something, it is time for the next tick, or the deadline; drains standard error. */
 static void rest(struct dt_group *group, int64_t deadline_ns)
 {
@@ -100,7 +95,7 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
             return DT_OK;
         }
         json_decref(got);
-        if (status == DT_ETIMEOUT && dt_clock_ns() >= deadline_ns)
+        if ((status == DT_ETIMEOUT || status == DT_OK) && dt_clock_ns() >= deadline_ns)
             return dt_group_break(group, failure, DT_TRIAL_HUNG, "no answer before the deadline");
         if (status == DT_ETIMEOUT)
             rest(group, deadline_ns);

@@ -47,8 +47,8 @@ const json_t *dt_group_ready(const struct dt_group *group);
 int dt_group_ranks(const struct dt_group *group); /* entries of ready */
 bool dt_group_alive(const struct dt_group *group);
 
-/* Said by rank 0 on standard error, the last 4 KiB. */
-const char *dt_group_stderr(const struct dt_group *group);
+/* A worker's words as a file and a terminal can take them: what is not printable ASCII becomes '?'. */
+void dt_group_clean(char text[]);
 
 struct dt_verify {
     int projections;

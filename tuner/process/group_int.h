@@ -23,9 +23,6 @@ struct dt_group {
     FILE *transcript; /* $DITTUNE_TRANSCRIPT: every message, with its direction; NULL: none */
 };
 
-/* A worker's words as a file and a terminal can take them: what is not printable ASCII becomes '?'. */
-void dt_group_clean(char text[]);
-
 /* Reads what is there of standard error and keeps its end. False at its end. */
 bool dt_group_drain(struct dt_group *group);
 

@@ -10,10 +10,12 @@
 
 #define SHOOTOUT_SHARE 0.75
 #define CANDIDATES     3
-#define STOP_SECONDS   0.6 /* to stop the last groups */
-#define START_SECONDS  0.5 /* to start fresh ones */
-#define SETUP_STEPS    5   /* of a plan before its first round */
-#define MARGIN         1.3
+#define TIE_MOST                                                                                   \
+    1.01 /* eight rounds cannot tell more apart than this; a plan slower by more is no tie */
+#define STOP_SECONDS  0.6 /* to stop the last groups */
+#define START_SECONDS 0.5 /* to start fresh ones */
+#define SETUP_STEPS   5   /* of a plan before its first round */
+#define MARGIN        1.3
 
 static double value_of(const struct dt_session *session, const struct dt_result *result)
 {
@@ -74,7 +76,7 @@ static bool tied(const struct dt_session *session, const struct dt_entrant *a,
             logs[pairs++] = log(y / x);
     }
     struct dt_ratio ratio = dt_stats_ratio(logs, pairs, 0.95);
-    return !(ratio.interval.low > 1);
+    return !(ratio.interval.low > 1) && ratio.ratio <= TIE_MOST;
 }
 
 /* The winner of a shoot-out: the least ratio, and among those it ties with the simplest. */
@@ -148,6 +150,7 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
                              .seed = (uint64_t)session->options->seed,
                              .progress = dt_progress_round,
                              .context = &session->progress};
+    session->progress.comparison = "shoot-out";
     dt_status status = dt_compare_run(&session->rig, entrants, n + 1, &how, &rounds);
     int chosen = status == DT_OK ? choose(session, entrants, n + 1, rounds) : -1;
     if (chosen > 0)
@@ -192,7 +195,7 @@ static void decide(struct dt_session *session, bool challenged)
     if (!stands || fallback->out || !dt_session_eligible(session, &fallback->result)) {
         session->best = fastest_eligible(session);
         session->verdict = session->best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
-        session->limit_broken = session->best < 0;
+        session->limit_broken = session->best < 0 && session->options->max_latency_ns > 0;
     } else if (challenged && !challenger->out &&
                dt_session_eligible(session, &challenger->result) && dt_entrant_faster(challenger)) {
         session->best = 1;
@@ -230,10 +233,12 @@ dt_status dt_finals_run(struct dt_session *session)
                              .seed = (uint64_t)session->options->seed + 1,
                              .progress = dt_progress_round,
                              .context = &session->progress};
+    session->progress.comparison = "final comparison";
     dt_status status = dt_compare_run(&session->rig, session->entrants, session->entrant_count,
                                       &how, &session->rounds);
     while (status == DT_OK && first_fell(session)) {
-        dt_entrant_fini(&session->entrants[0]);
+        for (int i = 0; i < session->entrant_count; i++)
+            dt_entrant_fini(&session->entrants[i]);
         session->entrant_count--;
         memmove(&session->entrants[0], &session->entrants[1],
                 (size_t)session->entrant_count * sizeof session->entrants[0]);

@@ -26,7 +26,7 @@ static void clear(struct dt_progress *progress)
 {
     if (progress->drawn > 0)
         fputs("\r\033[K", stderr);
-    progress->drawn = 0;
+    progress->drawn = false;
 }
 
 static double seconds(int64_t ns)
@@ -63,7 +63,7 @@ static void draw(struct dt_progress *progress, const char *what)
     clear(progress);
     fprintf(stderr, "%.118s", dt_text_at(&line));
     fflush(stderr);
-    progress->drawn = 1;
+    progress->drawn = true;
     dt_text_fini(&line);
 }
 
@@ -118,7 +118,7 @@ void dt_progress_round(void *context, int round, int rounds)
     char what[64];
     if (progress->quiet)
         return;
-    snprintf(what, sizeof what, "final comparison, round %d of at most %d", round, rounds);
+    snprintf(what, sizeof what, "%s, round %d of at most %d", progress->comparison, round, rounds);
     if (progress->live)
         draw(progress, what);
     else if (round % 8 == 0)

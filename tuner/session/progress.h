@@ -9,7 +9,8 @@ struct dt_progress {
     bool quiet, live; /* live: standard error is a terminal that understands \r */
     int64_t began_ns, deadline_ns;
     int done, failed;
-    double drawn; /* width of the line on the screen */
+    bool drawn;             /* there is a line on the screen */
+    const char *comparison; /* "shoot-out", "final comparison" */
     const struct dt_target *target;
     const struct dt_result *best, *fallback; /* may be NULL */
 };

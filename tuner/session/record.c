@@ -50,6 +50,8 @@ json_t *dt_record_session(const struct dt_session *session)
     for (int i = 0; i < session->count; i++)
         json_array_append_new(trials, trial_json(&session->trials[i], target));
     const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
+    if (!dt_session_against_default(session))
+        best = NULL; /* no gain to speak of */
     json_t *object = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:s, s:o, s:f, s:s, s:s}", "title",
         target->title, "objective", target->objective->name, "best",
@@ -91,10 +93,11 @@ json_t *dt_record_entry(const struct dt_session *session)
 {
     const struct dt_target *target = session->target;
     const struct dt_result *best = dt_session_best(session);
-    if (best == NULL)
+    if (best == NULL || session->limit_broken)
         return NULL;
-    const struct dt_entrant *entrant =
-        session->best >= 0 ? &session->entrants[session->best] : NULL;
+    const struct dt_entrant *entrant = session->best >= 0 && dt_session_against_default(session)
+                                           ? &session->entrants[session->best]
+                                           : NULL;
     return json_pack(
         "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "key", target->key, "fingerprint",
         fingerprint(session), "plan", dt_point_json(target->space, &best->point), "verdict",

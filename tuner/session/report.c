@@ -77,6 +77,13 @@ static void add_header(const struct dt_target *target, struct dt_text *out)
     dt_text_add(out, "%-24s%-10s%-10s%s\n", "speed against default", "cold", "memory", "plan");
 }
 
+/* An entrant whose ratio is speed against the default; NULL otherwise. */
+static const struct dt_entrant *judged(const struct dt_session *session,
+                                       const struct dt_entrant *entrant)
+{
+    return dt_session_against_default(session) ? entrant : NULL;
+}
+
 static void add_known(const struct dt_session *session, const char *role, struct dt_text *out)
 {
     const struct dt_result *result = dt_session_role(session, role);
@@ -85,7 +92,8 @@ static void add_known(const struct dt_session *session, const char *role, struct
     if (result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW)
         dt_text_add(out, "%-10s%s: %s\n", role, dt_outcome_text(result->outcome), result->cause);
     else
-        add_row(role, result, dt_session_entrant(session, role), session->target, out);
+        add_row(role, result, judged(session, dt_session_entrant(session, role)), session->target,
+                out);
 }
 
 /* The plan that was chosen to challenge the default, when it did not become the best. */
@@ -102,7 +110,7 @@ static void add_candidate(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_entrant *candidate = candidate_of(session);
     if (candidate != NULL)
-        add_row("candidate", &candidate->result, candidate, session->target, out);
+        add_row("candidate", &candidate->result, judged(session, candidate), session->target, out);
 }
 
 static void add_sureness(const struct dt_session *session, int tried, struct dt_text *out)
@@ -145,7 +153,7 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
         break;
     case DT_VERDICT_UNOPPOSED:
         dt_text_add(out, "How sure: the default plan failed or breaks the limit; the fastest of "
-                         "the others is kept.");
+                         "the others is kept, chosen and shown by the same samples.");
         break;
     default:
         dt_text_add(out,
@@ -182,7 +190,8 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
                 session->elapsed_seconds);
     add_header(session->target, out);
     if (best != NULL)
-        add_row("best", best, session->best >= 0 ? &session->entrants[session->best] : NULL,
+        add_row("best", best,
+                judged(session, session->best >= 0 ? &session->entrants[session->best] : NULL),
                 session->target, out);
     add_known(session, "default", out);
     add_known(session, "baseline", out);
@@ -192,15 +201,22 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
     dt_text_add(out, "\n");
     add_sureness(session, session->count - cut, out);
     add_ties(session, out);
+    for (int i = 0; i < session->rig.reference_count; i++)
+        if (session->rig.references[i].failed)
+            dt_text_add(
+                out, "warning: outputs at batch %d were not verified: the reference failed: %s\n",
+                session->rig.references[i].batch, session->rig.references[i].cause);
     if (best != NULL)
         dt_report_cold(best, dt_session_role(session, "baseline"), session->target, out);
-    if (best != NULL && lookup != NULL && session->kept_stored)
+    if (best == NULL || lookup == NULL || session->limit_broken)
+        return;
+    if (session->kept_stored)
         dt_text_add(
             out,
             "Not stored: an earlier session decided this with a final comparison. Look that "
             "up: %s\n",
             lookup);
-    else if (best != NULL && lookup != NULL)
+    else
         dt_text_add(out, "Stored. Look it up: %s\n", lookup);
 }
 

@@ -314,6 +314,13 @@ static const struct dt_point *point_of(const struct dt_session *session, const c
     return session->has_against ? &session->against : NULL;
 }
 
+bool dt_session_against_default(const struct dt_session *session)
+{
+    return session->entrant_count > 0 &&
+           dt_point_equal(session->target->space, &session->entrants[0].point,
+                          &session->target->fallback);
+}
+
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session, const char *role)
 {
     const struct dt_point *point = point_of(session, role);

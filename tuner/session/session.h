@@ -56,6 +56,8 @@ void dt_session_fini(struct dt_session *session);
 /* Results to publish: from the final comparison, or, without one, from the trials; NULL when there is none. */
 const struct dt_result *dt_session_best(const struct dt_session *session);
 const struct dt_result *dt_session_role(const struct dt_session *session, const char *role);
+/* The comparison was with the default plan: what its ratios say is speed against the default. */
+bool dt_session_against_default(const struct dt_session *session);
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session, const char *role);
 
 #endif

@@ -48,21 +48,10 @@ static dt_status make_resident(struct dt_rig *rig, struct dt_entrant *entrant, i
     if (entrant->out) {
         entrant->result.outcome = warm.outcome;
         memcpy(entrant->result.cause, warm.cause, sizeof warm.cause);
+        dt_rig_release(rig, &entrant->resident);
     }
     dt_result_fini(&warm);
     return status;
-}
-
-/* A group died under one entrant: the others that lived in it move to a new one, once. */
-static dt_status resettle(struct dt_rig *rig, struct dt_entrant entrants[], int n,
-                          const struct dt_group *dead, int64_t deadline_ns)
-{
-    for (int i = 0; i < n; i++)
-        if (!entrants[i].out && entrants[i].resident.group == dead) {
-            entrants[i].resident.group = NULL;
-            DT_TRY(make_resident(rig, &entrants[i], deadline_ns));
-        }
-    return DT_OK;
 }
 
 /* Median of the last `steps` steps, slowest rank each. */
@@ -83,14 +72,17 @@ static int steps_of_visit(const struct dt_entrant *entrant)
     return n < 1 ? 1 : n > VISIT_STEPS ? VISIT_STEPS : (int)ceil(n);
 }
 
-static dt_status visit(struct dt_rig *rig, struct dt_entrant entrants[], int n, int i, int round,
+/* One untimed step, then the timed ones. A group that died under another entrant is replaced first. */
+static dt_status visit(struct dt_rig *rig, struct dt_entrant *entrant, int round,
                        int64_t deadline_ns)
 {
-    struct dt_entrant *entrant = &entrants[i];
-    const struct dt_group *group = entrant->resident.group;
+    entrant->visits[round] = NAN;
+    if (!dt_group_alive(entrant->resident.group))
+        DT_TRY(make_resident(rig, entrant, deadline_ns));
+    if (entrant->out)
+        return DT_OK;
     int steps = steps_of_visit(entrant);
     struct dt_result lead;
-    entrant->visits[round] = NAN;
     dt_result_init(&lead, rig->target, &entrant->point);
     lead.cold_seconds = entrant->result.cold_seconds;
     dt_status status = dt_rig_run(rig, &entrant->resident, 1, "warmup",
@@ -103,14 +95,9 @@ static dt_status visit(struct dt_rig *rig, struct dt_entrant entrants[], int n, 
         entrant->result.outcome = lead.outcome;
         memcpy(entrant->result.cause, lead.cause, sizeof lead.cause);
     }
-    if (status == DT_OK && entrant->result.outcome == DT_TRIAL_OK) {
+    entrant->out = status == DT_OK && entrant->result.outcome != DT_TRIAL_OK;
+    if (status == DT_OK && !entrant->out)
         entrant->visits[round] = visit_seconds(&entrant->result, steps);
-    } else if (status == DT_OK) {
-        entrant->out = true;
-        if (entrant->resident.group == NULL)
-            status = resettle(rig, entrants, n, group, deadline_ns);
-        dt_rig_release(rig, &entrant->resident);
-    }
     dt_result_fini(&lead);
     return status;
 }
@@ -180,8 +167,8 @@ static dt_status one_round(struct dt_rig *rig, struct dt_entrant entrants[], int
         struct dt_entrant *entrant = &entrants[order[k]];
         if (entrant->out)
             continue;
-        DT_TRY(visit(rig, entrants, n, order[k], round, how->deadline_ns + DT_NS_PER_SECOND));
-        if (entrant->result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= how->deadline_ns) {
+        DT_TRY(visit(rig, entrant, round, how->deadline_ns + DT_NS_PER_SECOND));
+        if (entrant->out && dt_clock_ns() >= how->deadline_ns) {
             entrant->result.outcome = DT_TRIAL_OK; /* not its fault: the comparison's time is up */
             entrant->out = false;
             *ended = true;
@@ -189,6 +176,15 @@ static dt_status one_round(struct dt_rig *rig, struct dt_entrant entrants[], int
         }
     }
     return DT_OK;
+}
+
+/* Between two looks what is left of alpha up to the next one is spent. */
+static double level_at(int rounds)
+{
+    int look = dt_stats_look(rounds);
+    if (look >= 0 && rounds > dt_look_samples[look] && look + 1 < DT_LOOKS)
+        look++;
+    return look >= 0 ? 1 - dt_look_alpha[look] : 0.95;
 }
 
 /* Rounds until decided, the last look, or the time is up: a round that may not fit is not begun. */
@@ -218,19 +214,28 @@ static dt_status rounds_until(struct dt_rig *rig, struct dt_entrant entrants[], 
                 return DT_OK;
         }
     }
-    /* time ended between two looks: what is left of alpha up to the next look is spent now */
     int look = dt_stats_look(*rounds);
     if (look >= 0 && *rounds > dt_look_samples[look])
-        judge(rig, entrants, n, *rounds, 1 - dt_look_alpha[look + 1 < DT_LOOKS ? look + 1 : look]);
+        judge(rig, entrants, n, *rounds, level_at(*rounds));
     return status;
 }
 
+/* The published samples are the visits, not their steps: steps in a row are not independent. */
 static dt_status finish(struct dt_entrant *entrant, int rounds)
 {
-    int look = dt_stats_look(rounds);
-    if (entrant->result.steps == 0)
+    struct dt_result *result = &entrant->result;
+    if (result->steps == 0)
         return DT_OK;
-    return dt_result_finish(&entrant->result, look >= 0 ? 1 - dt_look_alpha[look] : 0.95, false, 0);
+    DT_TRY(dt_result_finish(result, level_at(rounds), false, 0));
+    int n = 0;
+    for (int k = 0; k < rounds; k++)
+        if (isfinite(entrant->visits[k]))
+            result->seconds[n++] = entrant->visits[k];
+    if (n > 0) {
+        result->n = n;
+        result->summary = dt_stats_summary(result->seconds, n, level_at(rounds));
+    }
+    return DT_OK;
 }
 
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,

@@ -14,7 +14,7 @@
 struct dt_entrant {
     const char *role; /* "default", "baseline", "against", "candidate" */
     struct dt_point point;
-    struct dt_result result; /* all timed steps; statistics over visits */
+    struct dt_result result; /* all timed steps; its samples are the visits */
     struct dt_resident resident;
     double visits[DT_LOOKS * 64]; /* seconds of each round's visit; NAN where it failed */
     struct dt_ratio ratio;        /* against entrant 0: below 1 is faster by the objective */

@@ -16,7 +16,7 @@
 int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns)
 {
     double cold = isfinite(result->cold_seconds) ? result->cold_seconds : 60.0;
-    int64_t most = dt_clock_ns() + (int64_t)((5.0 + 10.0 * cold * steps) * 1e9);
+    int64_t most = dt_clock_ns() + (int64_t)(fmin(5.0 + 10.0 * cold * steps, 1e6) * 1e9);
     return most < deadline_ns ? most : deadline_ns;
 }
 

@@ -76,9 +76,6 @@ static dt_status add_phases(struct dt_result *result, const struct dt_run *run)
 
 dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool measured)
 {
-    if (result->steps > 0 && run->ranks != result->ranks)
-        return dt_fail(DT_EPROTO, "the worker answered with %d ranks, before with %d", run->ranks,
-                       result->ranks);
     size_t old = (size_t)result->steps * (size_t)run->ranks;
     size_t more = (size_t)run->steps * (size_t)run->ranks;
     long long *ns = realloc(result->ns, (old + more) * sizeof *ns);

@@ -39,7 +39,7 @@ void dt_result_init(struct dt_result *result, const struct dt_target *target,
                     const struct dt_point *point);
 void dt_result_fini(struct dt_result *result);
 
-/* Takes the samples of a run, and its phases if it was measured. */
+/* Takes the samples of a run of as many ranks as before, and its phases if it was measured. */
 dt_status dt_result_add(struct dt_result *result, const struct dt_run *run,
                         bool measured) DT_MUST_CHECK;
 

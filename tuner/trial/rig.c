@@ -39,8 +39,7 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
 {
     dt_rig_fresh(rig, grace_ns);
     for (int i = 0; i < rig->reference_count; i++)
-        dt_prepared_fini(&rig->references[i].prepared);
-    rig->reference_count = 0;
+        dt_prepared_fini(&rig->references[i].prepared); /* count and causes stay, for the report */
 }
 
 /* The environment-only parameters of a point, one "NAME=value" a line. */
@@ -63,18 +62,24 @@ static struct dt_rig_slot *find_slot(struct dt_rig *rig, int ranks, const char *
 {
     for (int i = 0; i < DT_RIG_GROUPS; i++) {
         struct dt_rig_slot *slot = &rig->slots[i];
-        if (slot->group != NULL && slot->ranks == ranks &&
+        if (dt_group_alive(slot->group) && slot->ranks == ranks &&
             strcmp(dt_text_at(&slot->environment), environment) == 0)
             return slot;
     }
     return NULL;
 }
 
+/* A dead group goes, but not while plans are pinned: a resident may still point at it. NULL: no room while pinned. */
 static struct dt_rig_slot *free_slot(struct dt_rig *rig)
 {
+    for (int i = 0; i < DT_RIG_GROUPS && !rig->pinned; i++)
+        if (rig->slots[i].group != NULL && !dt_group_alive(rig->slots[i].group))
+            close_slot(&rig->slots[i], 0);
     for (int i = 0; i < DT_RIG_GROUPS; i++)
         if (rig->slots[i].group == NULL)
             return &rig->slots[i];
+    if (rig->pinned)
+        return NULL;
     struct dt_rig_slot *victim = &rig->slots[rig->started % DT_RIG_GROUPS];
     close_slot(victim, DT_NS_PER_SECOND);
     return victim;
@@ -123,16 +128,17 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
     list_environment(rig->target->space, point, &environment);
     int ranks = dt_target_ranks(rig->target, point);
     struct dt_rig_slot *slot = find_slot(rig, ranks, dt_text_at(&environment));
-    if (slot != NULL && !dt_group_alive(slot->group)) {
-        close_slot(slot, DT_NS_PER_SECOND);
-        slot = NULL;
-    }
     if (slot != NULL) {
         dt_text_fini(&environment);
         *group = slot->group;
         return DT_OK;
     }
     slot = free_slot(rig);
+    if (slot == NULL) {
+        dt_text_fini(&environment);
+        *failure = (struct dt_failure){DT_TRIAL_FAILED, "too many groups ended"};
+        return dt_fail(DT_FAILED, "%s", failure->cause);
+    }
     slot->ranks = ranks;
     slot->environment = environment;
     dt_status status = start_group(rig, slot, deadline_ns, failure);
@@ -175,6 +181,7 @@ static dt_status prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
         if (status != DT_FAILED || failure->outcome != DT_TRIAL_MEMORY || !others || rig->pinned)
             break;
         dt_rig_fresh(rig, DT_NS_PER_SECOND);
+        *group = NULL;
     }
     json_decref(plan);
     return status;
@@ -190,7 +197,8 @@ static struct dt_point reference_point(const struct dt_rig *rig, const struct dt
     return one;
 }
 
-/* Finds or makes the reference of the point's batch; NULL in *out when it cannot be had (its cause is kept). */
+/* Finds or makes the reference of the point's batch; failed, with its cause, when it cannot be had: plans are then not
+ * verified, which the report says. */
 static dt_status get_reference(struct dt_rig *rig, const struct dt_point *point,
                                int64_t deadline_ns, const struct dt_reference **out)
 {
@@ -208,8 +216,13 @@ static dt_status get_reference(struct dt_rig *rig, const struct dt_point *point,
     struct dt_group *group = NULL;
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     dt_status status = prepare_raw(rig, &one, deadline_ns, &group, &reference->prepared, &failure);
+    if (status == DT_FAILED &&
+        failure.outcome == DT_TRIAL_CRASHED) /* once more: all depends on it */
+        status = prepare_raw(rig, &one, deadline_ns, &group, &reference->prepared, &failure);
     if (status != DT_OK && status != DT_FAILED)
         return status;
+    if (rig->reference_count < DT_RIG_REFERENCES)
+        rig->reference_count++;
     if (status == DT_FAILED) {
         reference->failed = true;
         snprintf(reference->cause, sizeof reference->cause, "%.190s", failure.cause);
@@ -218,8 +231,6 @@ static dt_status get_reference(struct dt_rig *rig, const struct dt_point *point,
         if (status < 0 && status != DT_FAILED)
             return status;
     }
-    if (rig->reference_count < DT_RIG_REFERENCES)
-        rig->reference_count++;
     *out = reference;
     return DT_OK;
 }
@@ -327,6 +338,14 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, co
         return DT_OK;
     }
     DT_TRY(status);
+    if (result->steps > 0 && run.ranks != result->ranks) {
+        result->outcome = resident->outcome = DT_TRIAL_PROTOCOL;
+        snprintf(result->cause, sizeof result->cause,
+                 "the worker answered with %d ranks, before with %d", run.ranks, result->ranks);
+        memcpy(resident->cause, result->cause, sizeof resident->cause);
+        dt_run_fini(&run);
+        return DT_OK;
+    }
     status = dt_result_add(result, &run, strcmp(mode, "measure") == 0);
     dt_run_fini(&run);
     return status;

@@ -145,8 +145,9 @@ static int compare_ints(const void *a, const void *b)
     return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
+/* sorted: the batches of the space */
 static dt_status make_key(const struct dt_options *options, const struct dt_workload *workload,
-                          struct dt_target *target)
+                          const struct dt_ints *sorted, struct dt_target *target)
 {
     struct dt_text text = {0};
     char hash[17];
@@ -157,14 +158,16 @@ static dt_status make_key(const struct dt_options *options, const struct dt_work
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(&text)));
     dt_text_fini(&text);
     json_t *batches = json_array();
-    for (int i = 0; i < options->batches.count; i++)
-        json_array_append_new(batches, json_integer(options->batches.values[i]));
-    if (options->batches.count == 0)
-        json_array_append_new(batches, json_integer(1));
+    for (int i = 0; i < sorted->count; i++)
+        json_array_append_new(batches, json_integer(sorted->values[i]));
     target->key = json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model",
                             workload->network.name, "network", hash, "height", workload->height,
                             "width", workload->width, "guidance", workload->guidance ? 1 : 0,
                             "dtype", workload->dtype, "devices", target->devices, "batch", batches);
+    if (options->max_bytes > 0)
+        json_object_set_new(target->key, "max_bytes", json_integer(options->max_bytes));
+    if (options->max_latency_ns > 0)
+        json_object_set_new(target->key, "max_latency_ns", json_integer(options->max_latency_ns));
     return status;
 }
 
@@ -198,7 +201,7 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
              workload.network.name, workload.width * PIXELS_OF_A_LATENT_PIXEL,
              workload.height * PIXELS_OF_A_LATENT_PIXEL, dt_workload_tokens(&workload),
              workload.guidance ? "guided" : "not guided", workload.dtype);
-    DT_TRY(make_key(options, &workload, target));
+    DT_TRY(make_key(options, &workload, &batches, target));
     if (dt_space_count(target->space) == 0)
         return DT_OK;
     DT_TRY(dt_dit_default(target->space, &target->fallback));
@@ -232,6 +235,7 @@ static void copy_field(const json_t *object, const char *key, const char *fallba
 {
     const char *text = json_string_value(json_object_get(object, key));
     snprintf(out, room, "%s", text != NULL ? text : fallback);
+    dt_group_clean(out);
 }
 
 /* A worker has twenty seconds to get ready, or the budget when that is shorter. */
