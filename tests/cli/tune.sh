@@ -33,10 +33,12 @@ check "the table has best, default, baseline and the look-up" \
     'all(("\n" + w) in text for w in ("best ", "default ", "baseline ", "How sure", "Stored. Look it up: dittune lookup"))'
 tool --budget 1s --model "$small" --json
 check "a budget too short is provisional and stores no claim" 'code == 6'
-"$build/dittune" --budget 120s --json >"$T/out" 2>"$T/err" </dev/null &
+: >"$T/err" # the one before has a trial 2 as well, and until it has started the program ignores the signal
+: >"$T/progress" # the child opens it later than we look
+"$build/dittune" --budget 120s --json >"$T/out" 2>"$T/progress" </dev/null &
 pid=$!
 for _ in $(seq 600); do
-    grep -q '^trial 2' "$T/err" && break
+    grep -q '^trial 2' "$T/progress" && break
     sleep 0.1
 done
 kill -INT $pid
