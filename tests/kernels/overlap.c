@@ -124,6 +124,53 @@ static void chunks_hide_all_but_the_first_and_the_last(void **state)
     assert_int_equal(ulysses_exposed(1, 2), 2 * DELAY_NS);
 }
 
+/* Of every exchange's 5 ms, computation of 6 ms between them: how much of the delay without overlap does overlap hide,
+ * on the worst rank? `ends` of the exchanges of a block have no computation beside them. */
+static void expect_hidden(struct dt_plan plan, int ends, double least)
+{
+    struct dt_workload workload = case_workload(12, 8, 8, 8);
+    struct dt_fake_options options = {.delay_ns = DELAY_NS, .compute_ns = 6000000};
+    int64_t exposed[2] = {0, 0}, clock[2] = {0, 0};
+    workload.guidance = false;
+    for (int overlap = 0; overlap < 2; overlap++) {
+        struct dt_fake *fake = NULL;
+        plan.overlap = overlap;
+        record(&workload, &plan, &options, &fake);
+        for (int rank = 0; rank < plan.ranks; rank++) {
+            int64_t ns = dt_fake_exposed_ns(fake, rank);
+            exposed[overlap] = ns > exposed[overlap] ? ns : exposed[overlap];
+            ns = dt_fake_clock_ns(fake, rank);
+            clock[overlap] = ns > clock[overlap] ? ns : clock[overlap];
+        }
+        dt_fake_free(fake);
+    }
+    int64_t bare = (int64_t)ends * workload.network.depth * DELAY_NS;
+    double hidden = 1 - (double)exposed[1] / (double)exposed[0];
+    print_message("ulysses=%d ring=%d chunks=%d: %2lld of %3lld ms of delay left: %3.0f %% hidden; "
+                  "%3.0f %% of what has a computation beside it\n",
+                  plan.ulysses, plan.ring, plan.chunks, (long long)exposed[1] / 1000000,
+                  (long long)exposed[0] / 1000000, 100 * hidden,
+                  100 * (double)(exposed[0] - exposed[1]) / (double)(exposed[0] - bare));
+    assert_true(exposed[0] >= 2 * DELAY_NS && clock[0] - clock[1] == exposed[0] - exposed[1]);
+    assert_int_equal(exposed[1], bare);
+    assert_true(hidden >= least);
+}
+
+static void four_fifths_of_the_delay_are_hidden(void **state)
+{
+    (void)state;
+    struct dt_plan plan = case_plan(1, 1, 2, 1);
+    for (int ring = 2; ring <= 4; ring++)
+        expect_hidden(case_plan(1, 1, 1, ring), 0, 0.8);
+    plan.chunks = 3;
+    expect_hidden(plan, 2, 0.66);
+    plan.chunks = 6;
+    expect_hidden(plan, 2, 0.8);
+    plan = case_plan(1, 1, 2, 3);
+    plan.chunks = 6;
+    expect_hidden(plan, 2, 0.8);
+}
+
 static dt_status run_faulty(const struct dt_plan *plan, const struct dt_fake_options *options,
                             struct case_run *run, int *exchanges)
 {
@@ -272,6 +319,7 @@ int main(void)
         cmocka_unit_test(both_together_overlap),
         cmocka_unit_test(a_long_computation_hides_the_delay),
         cmocka_unit_test(chunks_hide_all_but_the_first_and_the_last),
+        cmocka_unit_test(four_fifths_of_the_delay_are_hidden),
         cmocka_unit_test(a_flipped_element_is_caught),
         cmocka_unit_test(a_dropped_exchange_is_a_status),
         cmocka_unit_test(a_refused_exchange_is_a_status),
