@@ -36,7 +36,7 @@ nccl kernels/
 nv kernels/
 omp.h kernels/ worker/
 gsl/ stats/ search/ tuner/
-jansson.h base/json.h
+jansson.h base/json.h tests/truth/
 hwloc base/host.c
 '
 
