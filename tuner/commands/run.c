@@ -15,22 +15,6 @@
 
 #define RUN_SECONDS 1800
 
-/* A trial's outcome as the program's. */
-static dt_status outcome_status(const struct dt_result *result)
-{
-    switch (result->outcome) {
-    case DT_TRIAL_OK:
-        return DT_OK;
-    case DT_TRIAL_INFEASIBLE:
-        return dt_fail(DT_EUSAGE, "%s", result->cause);
-    case DT_TRIAL_MEMORY:
-        return dt_fail(DT_EINFEASIBLE, "%s", result->cause);
-    default:
-        return dt_fail(DT_FAILED, "the plan failed (%s): %s", dt_outcome_text(result->outcome),
-                       result->cause);
-    }
-}
-
 static dt_status measure_both(struct dt_rig *rig, const struct dt_point *point,
                               const struct dt_options *options, struct dt_result *result,
                               struct dt_result *one)
@@ -114,7 +98,7 @@ static dt_status run_one(const struct dt_options *options, int batch, json_t *li
     if (status == DT_OK)
         status = measure_both(&rig, &point, options, &result, &one);
     if (status == DT_OK)
-        status = outcome_status(&result);
+        status = dt_result_status(&result);
     if (status == DT_OK && options->json)
         json_array_append_new(list, run_json(&result, &one, target));
     else if (status == DT_OK)

@@ -210,7 +210,7 @@ static dt_status rounds_until(struct dt_rig *rig, struct dt_entrant entrants[], 
         int look = dt_stats_look(*rounds);
         if (look >= 0 && *rounds == dt_look_samples[look]) {
             judge(rig, entrants, n, *rounds, 1 - dt_look_alpha[look]);
-            if (decided(entrants, n))
+            if (!how->every_round && decided(entrants, n))
                 return DT_OK;
         }
     }

@@ -24,7 +24,8 @@ struct dt_entrant {
 
 struct dt_compare {
     int64_t deadline_ns;
-    int looks; /* 1..DT_LOOKS: most rounds are dt_look_samples[looks - 1] */
+    int looks;        /* 1..DT_LOOKS: most rounds are dt_look_samples[looks - 1] */
+    bool every_round; /* as many as there is time for, whatever the earlier looks say */
     uint64_t seed;
     void (*progress)(void *context, int round, int rounds);
     void *context;

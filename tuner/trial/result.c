@@ -130,6 +130,21 @@ dt_status dt_result_finish(struct dt_result *result, double level, bool detect, 
     return DT_OK;
 }
 
+dt_status dt_result_status(const struct dt_result *result)
+{
+    switch (result->outcome) {
+    case DT_TRIAL_OK:
+        return DT_OK;
+    case DT_TRIAL_INFEASIBLE:
+        return dt_fail(DT_EUSAGE, "%s", result->cause);
+    case DT_TRIAL_MEMORY:
+        return dt_fail(DT_EINFEASIBLE, "%s", result->cause);
+    default:
+        return dt_fail(DT_FAILED, "the plan failed (%s): %s", dt_outcome_text(result->outcome),
+                       result->cause);
+    }
+}
+
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target)
 {
     struct dt_trial trial = {.point = result->point,

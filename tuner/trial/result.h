@@ -48,6 +48,9 @@ dt_status dt_result_add(struct dt_result *result, const struct dt_run *run,
 dt_status dt_result_finish(struct dt_result *result, double level, bool detect,
                            int least) DT_MUST_CHECK;
 
+/* The outcome of a plan's only trial, as the command's. */
+dt_status dt_result_status(const struct dt_result *result) DT_MUST_CHECK;
+
 /* The objective's value, smaller is better, and its interval; NAN when there is none. */
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target);
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The spread of the visits is taken from the median absolute deviation: a single spike among tens of visits does not
+ * harm a median of ratios, so it must not make a machine too noisy to judge either. */
+#include "tuner/trial/noise.h"
+
+#include <math.h>
+
+static double spread(const struct dt_entrant *entrant)
+{
+    const struct dt_summary *summary = &entrant->result.summary;
+    return entrant->result.n > 0 ? summary->mad / summary->median : NAN;
+}
+
+struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entrant *twin)
+{
+    const struct dt_ratio *ratio = &twin->ratio;
+    if (ratio->pairs == 0)
+        return (struct dt_noise){.ratio = NAN, .interval = {NAN, NAN}, .margin = NAN, .cv = NAN};
+    struct dt_noise noise = {.pairs = ratio->pairs,
+                             .ratio = ratio->ratio,
+                             .interval = ratio->interval,
+                             .margin = fmax(1 - ratio->interval.low, ratio->interval.high - 1),
+                             .cv = fmax(spread(first), spread(twin)),
+                             .differs = ratio->interval.low > 1 || ratio->interval.high < 1};
+    noise.noisy = noise.margin > DT_NOISE_MOST || noise.cv > DT_NOISE_MOST;
+    return noise;
+}
+
+json_t *dt_noise_json(const struct dt_noise *noise)
+{
+    if (noise->pairs == 0)
+        return json_null();
+    return json_pack("{s:f, s:f, s:[f,f], s:i}", "margin", noise->margin, "ratio", noise->ratio,
+                     "interval", noise->interval.low, noise->interval.high, "pairs", noise->pairs);
+}
+
+void dt_noise_warnings(const struct dt_noise *noise, struct dt_text *out)
+{
+    if (noise->margin > DT_NOISE_MOST)
+        dt_text_add(out,
+                    "warning: too noisy to judge: differences below %.1f %% are lost in the noise. "
+                    "Is something else running?\n",
+                    100 * noise->margin);
+    else if (noise->noisy)
+        dt_text_add(out,
+                    "warning: too noisy to judge: the visits of one and the same plan spread by "
+                    "%.1f %%. Is something else running?\n",
+                    100 * noise->cv);
+    if (noise->differs)
+        dt_text_add(out,
+                    "warning: the same plan differed from itself: its second copy ran %.3f to %.3f "
+                    "times as long. Where a plan is placed, or when it runs, has an effect here\n",
+                    noise->interval.low, noise->interval.high);
+}
