@@ -11,9 +11,6 @@
 
 #define VISIT_SECONDS 0.02
 #define VISIT_STEPS   8
-#define DECIDED_HALF_WIDTH                                                                         \
-    0.005 /* of the ratio: both sides of a tie are then within half a per cent */
-#define ROUNDS_MOST 64
 
 void dt_entrant_fini(struct dt_entrant *entrant)
 {
@@ -22,12 +19,12 @@ void dt_entrant_fini(struct dt_entrant *entrant)
 
 bool dt_entrant_faster(const struct dt_entrant *entrant)
 {
-    return entrant->ratio.pairs > 0 && entrant->ratio.interval.high < 1;
+    return dt_judge_faster(&entrant->ratio);
 }
 
 bool dt_entrant_slower(const struct dt_entrant *entrant)
 {
-    return entrant->ratio.pairs > 0 && entrant->ratio.interval.low > 1;
+    return dt_judge_slower(&entrant->ratio);
 }
 
 static dt_status make_resident(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
@@ -120,39 +117,37 @@ void dt_compare_order(int order[], int n, int round, uint64_t seed)
     }
 }
 
-static double objective(const struct dt_rig *rig, const struct dt_entrant *entrant, double seconds)
-{
-    return rig->target->objective->value(seconds, entrant->result.batch, entrant->result.devices);
-}
-
-static void judge(const struct dt_rig *rig, struct dt_entrant entrants[], int n, int rounds,
-                  double level)
+/* The entrants as numbers; values: room for each, NAN where a visit failed. */
+static void look_at(const struct dt_target *target, const struct dt_entrant entrants[], int n,
+                    double values[][DT_ROUNDS_MOST], struct dt_judged judged[])
 {
     for (int i = 0; i < n; i++) {
-        double logs[ROUNDS_MOST];
-        int pairs = 0;
-        for (int k = 0; k < rounds; k++) {
-            double a = objective(rig, &entrants[0], entrants[0].visits[k]);
-            double b = objective(rig, &entrants[i], entrants[i].visits[k]);
-            if (isfinite(a) && isfinite(b))
-                logs[pairs++] = log(b / a);
-        }
-        entrants[i].ratio = (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}};
-        if (pairs >= dt_look_samples[0] && !entrants[i].out && !entrants[0].out)
-            entrants[i].ratio = dt_stats_ratio(logs, pairs, level);
+        const struct dt_entrant *entrant = &entrants[i];
+        for (int k = 0; k < DT_ROUNDS_MOST; k++)
+            values[i][k] = target->objective->value(entrant->visits[k], entrant->result.batch,
+                                                    entrant->result.devices);
+        judged[i] = (struct dt_judged){.values = values[i],
+                                       .out = entrant->out,
+                                       .decisive = entrant->decisive,
+                                       .ratio = entrant->ratio};
     }
 }
 
-static bool decided(const struct dt_entrant entrants[], int n)
+/* After `rounds` rounds, the last of all when `last`; true: decided. */
+static bool judge(const struct dt_target *target, struct dt_entrant entrants[], int n, int rounds,
+                  bool last)
 {
-    for (int i = 1; i < n; i++) {
-        const struct dt_interval *interval = &entrants[i].ratio.interval;
-        bool narrow = interval->high - interval->low <= 2 * DECIDED_HALF_WIDTH;
-        if (entrants[i].decisive && !entrants[i].out && !narrow &&
-            !dt_entrant_faster(&entrants[i]) && !dt_entrant_slower(&entrants[i]))
-            return false;
-    }
-    return true;
+    double values[DT_ENTRANTS][DT_ROUNDS_MOST];
+    struct dt_judged judged[DT_ENTRANTS];
+    bool decided = false;
+    look_at(target, entrants, n, values, judged);
+    if (last)
+        dt_judge_end(judged, n, rounds);
+    else
+        decided = dt_judge_look(judged, n, rounds);
+    for (int i = 0; i < n; i++)
+        entrants[i].ratio = judged[i].ratio;
+    return decided;
 }
 
 /* One round in its order; *ended is set when the time was up before it was complete. */
@@ -178,15 +173,6 @@ static dt_status one_round(struct dt_rig *rig, struct dt_entrant entrants[], int
     return DT_OK;
 }
 
-/* Between two looks what is left of alpha up to the next one is spent. */
-static double level_at(int rounds)
-{
-    int look = dt_stats_look(rounds);
-    if (look >= 0 && rounds > dt_look_samples[look] && look + 1 < DT_LOOKS)
-        look++;
-    return look >= 0 ? 1 - dt_look_alpha[look] : 0.95;
-}
-
 /* Rounds until decided, the last look, or the time is up: a round that may not fit is not begun. */
 static dt_status rounds_until(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                               const struct dt_compare *how, int *rounds)
@@ -207,16 +193,10 @@ static dt_status rounds_until(struct dt_rig *rig, struct dt_entrant entrants[], 
         ++*rounds;
         if (how->progress != NULL)
             how->progress(how->context, *rounds, most);
-        int look = dt_stats_look(*rounds);
-        if (look >= 0 && *rounds == dt_look_samples[look]) {
-            judge(rig, entrants, n, *rounds, 1 - dt_look_alpha[look]);
-            if (!how->every_round && decided(entrants, n))
-                return DT_OK;
-        }
+        if (judge(rig->target, entrants, n, *rounds, false) && !how->every_round)
+            return DT_OK;
     }
-    int look = dt_stats_look(*rounds);
-    if (look >= 0 && *rounds > dt_look_samples[look])
-        judge(rig, entrants, n, *rounds, level_at(*rounds));
+    judge(rig->target, entrants, n, *rounds, true);
     return status;
 }
 
@@ -226,14 +206,14 @@ static dt_status finish(struct dt_entrant *entrant, int rounds)
     struct dt_result *result = &entrant->result;
     if (result->steps == 0)
         return DT_OK;
-    DT_TRY(dt_result_finish(result, level_at(rounds), false, 0));
+    DT_TRY(dt_result_finish(result, dt_judge_level(rounds), false, 0));
     int n = 0;
     for (int k = 0; k < rounds; k++)
         if (isfinite(entrant->visits[k]))
             result->seconds[n++] = entrant->visits[k];
     if (n > 0) {
         result->n = n;
-        result->summary = dt_stats_summary(result->seconds, n, level_at(rounds));
+        result->summary = dt_stats_summary(result->seconds, n, dt_judge_level(rounds));
     }
     return DT_OK;
 }

@@ -7,6 +7,7 @@
 #ifndef DT_TUNER_TRIAL_COMPARE_H
 #define DT_TUNER_TRIAL_COMPARE_H
 
+#include "tuner/trial/judge.h"
 #include "tuner/trial/rig.h"
 
 #define DT_ENTRANTS 8
@@ -16,10 +17,10 @@ struct dt_entrant {
     struct dt_point point;
     struct dt_result result; /* all timed steps; its samples are the visits */
     struct dt_resident resident;
-    double visits[DT_LOOKS * 64]; /* seconds of each round's visit; NAN where it failed */
-    struct dt_ratio ratio;        /* against entrant 0: below 1 is faster by the objective */
-    bool out;                     /* failed */
-    bool decisive;                /* the comparison goes on until this one is decided */
+    double visits[DT_ROUNDS_MOST]; /* seconds of each round's visit; NAN where it failed */
+    struct dt_ratio ratio;         /* against entrant 0: below 1 is faster by the objective */
+    bool out;                      /* failed */
+    bool decisive;                 /* the comparison goes on until this one is decided */
 };
 
 struct dt_compare {
