@@ -67,6 +67,15 @@ struct dt_ratio {
 };
 struct dt_ratio dt_stats_ratio(const double log_ratio[], int n, double level);
 
+/* "Is b still not slower than a by more than threshold (0.03)?", asked at 8, 16, 32, 64 pairs until there is an answer:
+ * WIN when the whole interval of the ratio lies below 1, PASS when below 1 + threshold, FAIL when above 1 and the ratio
+ * itself above 1 + threshold. Pairs that end between two looks are judged at the alpha of the next; below 8 nothing is
+ * said. *ratio: of the pairs up to the one that decided. */
+enum dt_gate { DT_GATE_INCONCLUSIVE, DT_GATE_PASS, DT_GATE_WIN, DT_GATE_FAIL };
+enum dt_gate dt_stats_gate(const double log_ratio[], int n, double threshold,
+                           struct dt_ratio *ratio);
+const char *dt_gate_text(enum dt_gate gate); /* "inconclusive", "pass", "win", "fail" */
+
 /* Slowest rank of each step: ns[step * ranks + rank] -> out[step] seconds; last[rank] counts who was last; returns
  * the median skew (max - min) in seconds. Of equals the lowest rank is last. last may be NULL. */
 double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double out[], int last[]);
