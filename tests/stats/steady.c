@@ -82,11 +82,11 @@ static void planted_transients(void **state)
     (void)state;
     enum { REPLICATES = 800 };
     static const struct transient rows[] = {
-        {none, 8, 0, 0.02, 0.001, 6},         {none, 64, 0, 0.02, 0.001, 60},
-        {first_call, 8, 0, 0.02, 0.002, 5},   {first_call, 64, 0, 0.02, 0.001, 60},
-        {three_calls, 12, 0, 0.10, 0.002, 7}, {three_calls, 20, 0, 0.08, 0.001, 14},
-        {quick, 64, 0, 0.15, 0.002, 40},      {slow, 64, 0.4, 1, 0.01, 30},
-        {twenty_calls, 32, 0.95, 1, 1, 0},    {twenty_calls, 64, 0, 0.12, 0.001, 38},
+        {none, 8, 0, 0.02, 0.001, 7.5},       {none, 64, 0, 0.02, 0.001, 63},
+        {first_call, 8, 0, 0.03, 0.003, 5},   {first_call, 64, 0, 0.03, 0.001, 60},
+        {three_calls, 12, 0, 0.15, 0.003, 7}, {three_calls, 20, 0, 0.15, 0.001, 14},
+        {quick, 64, 0, 0.32, 0.002, 40},      {slow, 64, 0.8, 1, 0.01, 30},
+        {twenty_calls, 32, 0.95, 1, 1, 0},    {twenty_calls, 64, 0, 0.18, 0.001, 38},
         {endless, 32, 0.9, 1, 1, 0},
     };
     for (int k = 0; k < LENGTH(rows); k++) {
