@@ -39,8 +39,13 @@ static const struct request {
     const char *name;
     dt_status (*execute)(struct dt_session *session, const json_t *request, json_t **answer);
 } table[] = {
-    {"prepare", dt_request_prepare}, {"run", dt_request_run},   {"release", release},
-    {"write", write_output},         {"peak", dt_request_peak}, {"quit", quit},
+    {"prepare", dt_request_prepare},
+    {"run", dt_request_run},
+    {"release", release},
+    {"write", write_output},
+    {"peak", dt_request_peak},
+    {"exchange", dt_request_exchange},
+    {"quit", quit},
 };
 
 static dt_status unknown(const char *name)

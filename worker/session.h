@@ -70,5 +70,6 @@ json_t *dt_session_column(const json_t *parts, const char *key);
 dt_status dt_request_prepare(struct dt_session *session, const json_t *request, json_t **answer);
 dt_status dt_request_run(struct dt_session *session, const json_t *request, json_t **answer);
 dt_status dt_request_peak(struct dt_session *session, const json_t *request, json_t **answer);
+dt_status dt_request_exchange(struct dt_session *session, const json_t *request, json_t **answer);
 
 #endif

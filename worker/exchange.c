@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* What an exchange costs by itself, for the fit of latency and bandwidth: the same communicators and the same calls as a
+ * plan's, on messages of several sizes. The first exchange of a size is not timed (buffers are registered, connections
+ * made) and what arrived is compared byte by byte. */
+#include "base/clock.h"
+#include "worker/session.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHAT       "the request exchange"
+#define SIZES_MOST 64
+#define TIMES_MOST 1000
+#define BYTES_MOST ((int64_t)1 << 30)
+
+struct kind {
+    const char *name;
+    bool blocks; /* a rank's bytes are one block a rank of the group */
+    dt_status (*post)(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                      struct dt_request *request);
+};
+
+static const struct kind kinds[] = {
+    {"alltoall", true, dt_comm_alltoall},
+    {"shift", false, dt_comm_shift},
+};
+
+struct probe {
+    const struct kind *kind;
+    int64_t group, stride, n;
+    int64_t bytes[SIZES_MOST]; /* a rank has */
+    size_t sizes;
+    struct dt_comm *comm;
+    int64_t first;              /* the group's first rank */
+    unsigned char *send, *recv; /* of the largest size */
+    int64_t *ns;                /* [sizes * n] */
+    int64_t wrong,
+        wrong_bytes; /* first byte that was not what was sent, and of how many; -1: none */
+};
+
+static dt_status find_kind(const char *name, const struct kind **kind)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, name) == 0) {
+            *kind = &kinds[i];
+            return DT_OK;
+        }
+    return dt_fail(DT_EUSAGE, "unknown kind of exchange '%.20s': expected alltoall or shift", name);
+}
+
+static dt_status read_sizes(const json_t *request, struct probe *probe)
+{
+    json_t *array = json_object_get(request, "bytes");
+    probe->sizes = json_array_size(array);
+    if (probe->sizes < 1 || probe->sizes > SIZES_MOST)
+        return dt_fail(DT_EUSAGE, WHAT ": bytes has %zu sizes, expected 1 to %d", probe->sizes,
+                       SIZES_MOST);
+    for (size_t i = 0; i < probe->sizes; i++) {
+        json_t *value = json_array_get(array, i);
+        probe->bytes[i] = json_is_integer(value) ? json_integer_value(value) : 0;
+        if (probe->bytes[i] < 1 || probe->bytes[i] > BYTES_MOST)
+            return dt_fail(DT_EUSAGE, WHAT ": size %zu is not a count of 1 to %lld bytes", i,
+                           (long long)BYTES_MOST);
+        if (probe->kind->blocks && probe->bytes[i] % probe->group != 0)
+            return dt_fail(DT_EUSAGE, WHAT ": %lld bytes are not %lld equal blocks",
+                           (long long)probe->bytes[i], (long long)probe->group);
+    }
+    return DT_OK;
+}
+
+static dt_status read_request(const struct dt_session *session, const json_t *request,
+                              struct probe *probe)
+{
+    const char *kind;
+    int64_t ranks = session->seat.size;
+    probe->stride = 1;
+    DT_TRY(dt_json_string(request, WHAT, "kind", &kind));
+    DT_TRY(find_kind(kind, &probe->kind));
+    DT_TRY(dt_json_int(request, WHAT, "group", 2, 65536, &probe->group));
+    if (dt_json_has(request, "stride"))
+        DT_TRY(dt_json_int(request, WHAT, "stride", 1, 65536, &probe->stride));
+    if (ranks % (probe->group * probe->stride) != 0)
+        return dt_fail(DT_EUSAGE, "%lld ranks form no groups of %lld, %lld apart", (long long)ranks,
+                       (long long)probe->group, (long long)probe->stride);
+    DT_TRY(dt_json_int(request, WHAT, "n", 1, TIMES_MOST, &probe->n));
+    return read_sizes(request, probe);
+}
+
+static dt_status allocate(struct probe *probe)
+{
+    int64_t most = 1;
+    assert(probe->sizes > 0 && probe->n > 0);
+    for (size_t i = 0; i < probe->sizes; i++)
+        most = probe->bytes[i] > most ? probe->bytes[i] : most;
+    probe->send = malloc((size_t)most);
+    probe->recv = malloc((size_t)most);
+    probe->ns = calloc(probe->sizes * (size_t)probe->n, sizeof *probe->ns);
+    if (probe->send == NULL || probe->recv == NULL || probe->ns == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for exchanges of %lld bytes", (long long)most);
+    return DT_OK;
+}
+
+/* As a plan numbers its ranks (model/plan.h): the members of a group are `stride` apart. */
+static dt_status form_group(const struct dt_session *session, struct probe *probe)
+{
+    int stride = (int)probe->stride, group = (int)probe->group, rank = session->seat.rank;
+    assert(stride > 0 && group > 1);
+    probe->first = rank - rank / stride % group * stride;
+    int color = rank / (group * stride) * stride + rank % stride;
+    return session->world->ops->split(session->world, color, rank / stride % group, &probe->comm);
+}
+
+/* Byte i of what member m of the group sends. */
+static unsigned char word(const struct probe *probe, int m, int64_t i)
+{
+    return (unsigned char)((probe->first + m * probe->stride) * 37 + i * 11 + (i >> 8) * 7);
+}
+
+static int64_t block_of(const struct probe *probe, int64_t bytes)
+{
+    return probe->kind->blocks ? bytes / probe->group : bytes;
+}
+
+static dt_status exchange(const struct probe *probe, int64_t bytes)
+{
+    struct dt_request request = {.bytes = 0};
+    DT_TRY(probe->kind->post(probe->comm, probe->send, probe->recv, (size_t)block_of(probe, bytes),
+                             &request));
+    return probe->comm->ops->wait(probe->comm, &request);
+}
+
+/* Block b is from rank b of the group, and is the block it had for this rank; a shift's only block is the rank's before.
+ * What is wrong is said at the end: a rank that left now would keep the others waiting. */
+static void compare(struct probe *probe, int64_t bytes)
+{
+    int64_t block = block_of(probe, bytes);
+    int size = probe->comm->size, rank = probe->comm->rank;
+    for (int64_t i = 0; i < bytes && probe->wrong < 0; i++) {
+        int from = probe->kind->blocks ? (int)(i / block) : (rank + size - 1) % size;
+        int64_t there = probe->kind->blocks ? rank * block + i % block : i;
+        if (probe->recv[i] != word(probe, from, there)) {
+            probe->wrong = i;
+            probe->wrong_bytes = bytes;
+        }
+    }
+}
+
+static dt_status time_size(struct dt_session *session, struct probe *probe, size_t at)
+{
+    int64_t bytes = probe->bytes[at];
+    for (int64_t i = 0; i < bytes; i++)
+        probe->send[i] = word(probe, probe->comm->rank, i);
+    memset(probe->recv, 0, (size_t)bytes);
+    DT_TRY(exchange(probe, bytes));
+    compare(probe, bytes);
+    for (int64_t i = 0; i < probe->n; i++) {
+        DT_TRY(dt_session_align(session));
+        int64_t start = dt_clock_ns();
+        DT_TRY(exchange(probe, bytes));
+        probe->ns[(int64_t)at * probe->n + i] = dt_clock_ns() - start;
+        DT_TRY(dt_session_beat(session));
+    }
+    return DT_OK;
+}
+
+static json_t *list(const struct probe *probe)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < probe->sizes * (size_t)probe->n; i++)
+        json_array_append_new(array, json_integer(probe->ns[i]));
+    return array;
+}
+
+/* ns[size][n], the slowest rank's. */
+static json_t *reply(const struct probe *probe, const json_t *parts)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < probe->sizes; i++) {
+        json_t *row = json_array();
+        for (size_t k = i * (size_t)probe->n; k < (i + 1) * (size_t)probe->n; k++) {
+            json_int_t most = 0;
+            for (size_t r = 0; r < json_array_size(parts); r++) {
+                json_int_t ns = json_integer_value(json_array_get(json_array_get(parts, r), k));
+                most = ns > most ? ns : most;
+            }
+            json_array_append_new(row, json_integer(most));
+        }
+        json_array_append_new(rows, row);
+    }
+    return json_pack("{s:s,s:o}", "op", "exchanged", "ns", rows);
+}
+
+static dt_status time_all(struct dt_session *session, struct probe *probe)
+{
+    DT_TRY(form_group(session, probe));
+    for (size_t i = 0; i < probe->sizes; i++)
+        DT_TRY(time_size(session, probe, i));
+    if (probe->wrong >= 0)
+        return dt_fail(DT_ELIB, "byte %lld of an exchange of %lld bytes is not what was sent",
+                       (long long)probe->wrong, (long long)probe->wrong_bytes);
+    return DT_OK;
+}
+
+dt_status dt_request_exchange(struct dt_session *session, const json_t *request, json_t **answer)
+{
+    struct probe probe = {.wrong = -1};
+    json_t *parts = NULL;
+    dt_status status = read_request(session, request, &probe);
+    if (status == DT_OK)
+        status = allocate(&probe);
+    status = dt_links_agree(&session->links, status, NULL, NULL);
+    if (status == DT_OK) {
+        status = time_all(session, &probe);
+        if (status != DT_EDEAD)
+            status =
+                dt_session_settle(session, status, status == DT_OK ? list(&probe) : NULL, &parts);
+    }
+    if (status == DT_OK && session->seat.rank == 0)
+        *answer = reply(&probe, parts);
+    json_decref(parts);
+    dt_comm_free(probe.comm);
+    free(probe.send);
+    free(probe.recv);
+    free(probe.ns);
+    return status;
+}
