@@ -129,6 +129,15 @@ const char *dt_host_cpu(void)
     return cpu;
 }
 
+bool dt_host_has_bfloat16(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
 uint64_t dt_host_topology(void)
 {
     char shape[1024] = "";

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Cores this process may use, read once, before any binding; at least 1. */
@@ -21,6 +22,9 @@ int64_t dt_host_memory_total(void);
 /* Host name and processor model; "unknown" when they cannot be read. Static storage. */
 const char *dt_host_name(void);
 const char *dt_host_cpu(void);
+
+/* The processor multiplies bfloat16 by itself (AVX-512 BF16, which those with AMX have too). */
+bool dt_host_has_bfloat16(void);
 
 /* One hash of the topology's shape (sockets, NUMA nodes, caches, cores), the same on machines of the same make. */
 uint64_t dt_host_topology(void);

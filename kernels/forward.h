@@ -75,8 +75,8 @@ dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double 
 /* Rank 0 writes `out` to a safetensors file (temp + rename). Collective. */
 dt_status dt_pass_write(struct dt_pass *pass, const char *path) DT_MUST_CHECK;
 
-/* FLOP/s of a large sgemm on this rank's threads, measured now (takes about 0.3 s). */
-double dt_gemm_peak(int threads);
+/* FLOP/s of a large linear layer in a data type on this rank's threads, measured now (takes about 0.3 s). */
+double dt_gemm_peak(enum dt_dtype dtype, int threads);
 
 /* Library versions for `ready`: name and version pairs, NULL-ended. */
 struct dt_version {

@@ -45,7 +45,7 @@ static void place_rank(const struct dt_pass *pass, int rank, const float *from, 
 
 dt_status dt_pass_output(struct dt_pass *pass, float *out)
 {
-    int64_t floats = pass->layout.floats[DT_BUFFER_RESULT];
+    int64_t floats = pass->layout.count[DT_BUFFER_RESULT];
     struct dt_comm *world = pass->world;
     float *all = out != NULL ? dt_pass_at(pass, DT_BUFFER_GATHER) : NULL;
     DT_TRY(world->ops->gather(world, dt_pass_at(pass, DT_BUFFER_RESULT), all,

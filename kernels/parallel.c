@@ -12,8 +12,8 @@ struct chunk {
     int index, block; /* block of the network */
     int first, heads; /* of the heads this rank owns */
     int width;        /* heads * D */
-    const float *q, *k, *v;
-    float *out;
+    const char *q, *k, *v;
+    char *out;
     struct dt_strides q_at, kv_at, out_at;
 };
 
@@ -32,10 +32,21 @@ static struct chunk chunk_at(const struct dt_pass *pass, int block, int index)
     return chunk;
 }
 
-static void copy(struct dt_pass *pass, float *to, int64_t to_stride, const float *from,
+/* Bytes of an element of what flows between layers, and of `count` of them. */
+static int element(const struct dt_pass *pass)
+{
+    return pass->layout.element[DT_BUFFER_QKV];
+}
+
+static int64_t bytes_of(const struct dt_pass *pass, int64_t count)
+{
+    return count * element(pass);
+}
+
+static void copy(struct dt_pass *pass, void *to, int64_t to_stride, const void *from,
                  int64_t from_stride, const int64_t size[2])
 {
-    struct dt_copy op = {to, from, to_stride, from_stride, size[0], size[1]};
+    struct dt_copy op = {to, from, to_stride, from_stride, size[0], size[1], element(pass)};
     pass->compute->copy(&op);
 }
 
@@ -55,7 +66,7 @@ static int peer_offset(const struct dt_pass *pass, int u)
     return dt_workload_offset(tokens, ranks, first + u) - dt_workload_offset(tokens, ranks, first);
 }
 
-/* Floats of one peer's block of an all-to-all, `parts` tensors wide, and where a chunk's exchange starts. */
+/* Elements of one peer's block of an all-to-all, `parts` tensors wide, and where a chunk's exchange starts. */
 static int64_t wire_block(const struct dt_pass *pass, const struct chunk *chunk, int parts)
 {
     return (int64_t)pass->layout.sequences * pass->layout.slots * parts * chunk->width;
@@ -75,23 +86,23 @@ static dt_status post_forth(struct dt_pass *pass, int block, int index)
     int64_t channels = pass->workload.network.hidden, start = wire_start(pass, &chunk, 3);
     int64_t peer_block = wire_block(pass, &chunk, 3);
     int64_t size[2] = {layout->tokens, chunk.width};
-    float *send = dt_pass_at(pass, DT_BUFFER_SEND) + start;
+    void *send = dt_pass_data(pass, DT_BUFFER_SEND, start);
+    int64_t bytes = bytes_of(pass, peer_block);
     for (int row = 0; row < pass->plan.ulysses * layout->sequences * 3; row++) {
         int part = row % 3, n = row / 3 % layout->sequences, u = row / 3 / layout->sequences;
         int64_t head = (int64_t)u * layout->heads + chunk.first;
-        copy(pass,
-             send + u * peer_block + (int64_t)n * layout->slots * 3 * chunk.width +
-                 part * chunk.width,
-             3 * chunk.width,
-             dt_pass_at(pass, DT_BUFFER_QKV) + (int64_t)n * layout->tokens * 3 * channels +
-                 part * channels + head * head_size(pass),
-             3 * channels, size);
+        int64_t to = start + u * peer_block + (int64_t)n * layout->slots * 3 * chunk.width +
+                     part * chunk.width;
+        int64_t from =
+            (int64_t)n * layout->tokens * 3 * channels + part * channels + head * head_size(pass);
+        copy(pass, dt_pass_data(pass, DT_BUFFER_SEND, to), 3 * chunk.width,
+             dt_pass_data(pass, DT_BUFFER_QKV, from), 3 * channels, size);
     }
-    dt_pass_count(pass, &pass->sent, send, pass->plan.ulysses * peer_block);
+    dt_pass_count(pass, &pass->sent, send, pass->plan.ulysses * bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_status status =
-        dt_comm_alltoall(pass->ulysses, send, dt_pass_at(pass, DT_BUFFER_RECV) + start,
-                         (size_t)peer_block * sizeof(float), &pass->forth[index]);
+        dt_comm_alltoall(pass->ulysses, send, dt_pass_data(pass, DT_BUFFER_RECV, start),
+                         (size_t)bytes, &pass->forth[index]);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -101,22 +112,24 @@ static dt_status take_forth(struct dt_pass *pass, struct chunk *chunk)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t peer_block = wire_block(pass, chunk, 3), width = chunk->width;
-    const float *recv = dt_pass_at(pass, DT_BUFFER_RECV) + wire_start(pass, chunk, 3);
+    int64_t start = wire_start(pass, chunk, 3);
     int64_t whole = (int64_t)layout->sequences * layout->block * width;
-    float *q = dt_pass_at(pass, DT_BUFFER_QUERY), *k = dt_pass_at(pass, DT_BUFFER_KV);
-    float *to[3] = {q, k, k + whole};
+    const enum dt_buffer to[3] = {DT_BUFFER_QUERY, DT_BUFFER_KV, DT_BUFFER_KV};
     DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->forth[chunk->index]));
-    dt_pass_count(pass, &pass->received, recv, pass->plan.ulysses * peer_block);
+    dt_pass_count(pass, &pass->received, dt_pass_data(pass, DT_BUFFER_RECV, start),
+                  bytes_of(pass, pass->plan.ulysses * peer_block));
     for (int row = 0; row < pass->plan.ulysses * layout->sequences * 3; row++) {
         int part = row % 3, n = row / 3 % layout->sequences, u = row / 3 / layout->sequences;
         int64_t size[2] = {peer_tokens(pass, u), width};
-        copy(pass, to[part] + ((int64_t)n * layout->block + peer_offset(pass, u)) * width, width,
-             recv + u * peer_block + (int64_t)n * layout->slots * 3 * width + part * width,
-             3 * width, size);
+        int64_t at = ((int64_t)n * layout->block + peer_offset(pass, u)) * width;
+        int64_t from =
+            start + u * peer_block + (int64_t)n * layout->slots * 3 * width + part * width;
+        copy(pass, dt_pass_data(pass, to[part], part == 2 ? whole + at : at), width,
+             dt_pass_data(pass, DT_BUFFER_RECV, from), 3 * width, size);
     }
-    chunk->q = q;
-    chunk->k = k;
-    chunk->v = k + whole;
+    chunk->q = dt_pass_data(pass, DT_BUFFER_QUERY, 0);
+    chunk->k = dt_pass_data(pass, DT_BUFFER_KV, 0);
+    chunk->v = dt_pass_data(pass, DT_BUFFER_KV, whole);
     chunk->q_at = chunk->kv_at = (struct dt_strides){layout->block * width, width};
     return DT_OK;
 }
@@ -127,20 +140,21 @@ static dt_status post_back(struct dt_pass *pass, const struct chunk *chunk)
     const struct dt_layout *layout = &pass->layout;
     int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
     int64_t start = wire_start(pass, chunk, 1);
-    float *send = dt_pass_at(pass, DT_BUFFER_BACK_SEND) + start;
+    int64_t bytes = bytes_of(pass, peer_block);
+    void *send = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start);
     for (int row = 0; row < pass->plan.ulysses * layout->sequences; row++) {
         int n = row % layout->sequences, u = row / layout->sequences;
         int64_t size[2] = {peer_tokens(pass, u), width};
-        copy(pass, send + u * peer_block + (int64_t)n * layout->slots * width, width,
-             dt_pass_at(pass, DT_BUFFER_HEADS) +
-                 ((int64_t)n * layout->block + peer_offset(pass, u)) * width,
-             width, size);
+        int64_t to = start + u * peer_block + (int64_t)n * layout->slots * width;
+        int64_t from = ((int64_t)n * layout->block + peer_offset(pass, u)) * width;
+        copy(pass, dt_pass_data(pass, DT_BUFFER_BACK_SEND, to), width,
+             dt_pass_data(pass, DT_BUFFER_HEADS, from), width, size);
     }
-    dt_pass_count(pass, &pass->sent, send, pass->plan.ulysses * peer_block);
+    dt_pass_count(pass, &pass->sent, send, pass->plan.ulysses * bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_status status =
-        dt_comm_alltoall(pass->ulysses, send, dt_pass_at(pass, DT_BUFFER_BACK_RECV) + start,
-                         (size_t)peer_block * sizeof(float), &pass->back[chunk->index]);
+        dt_comm_alltoall(pass->ulysses, send, dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
+                         (size_t)bytes, &pass->back[chunk->index]);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -152,16 +166,17 @@ static dt_status take_back(struct dt_pass *pass, const struct chunk *chunk)
     int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
     int64_t channels = pass->workload.network.hidden;
     int64_t size[2] = {layout->tokens, width};
-    const float *recv = dt_pass_at(pass, DT_BUFFER_BACK_RECV) + wire_start(pass, chunk, 1);
+    int64_t start = wire_start(pass, chunk, 1);
     DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->back[chunk->index]));
-    dt_pass_count(pass, &pass->received, recv, pass->plan.ulysses * peer_block);
+    dt_pass_count(pass, &pass->received, dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
+                  bytes_of(pass, pass->plan.ulysses * peer_block));
     for (int row = 0; row < pass->plan.ulysses * layout->sequences; row++) {
         int n = row % layout->sequences, u = row / layout->sequences;
         int64_t head = (int64_t)u * layout->heads + chunk->first;
-        copy(pass,
-             dt_pass_at(pass, DT_BUFFER_ATTENTION) + (int64_t)n * layout->tokens * channels +
-                 head * head_size(pass),
-             channels, recv + u * peer_block + (int64_t)n * layout->slots * width, width, size);
+        int64_t to = (int64_t)n * layout->tokens * channels + head * head_size(pass);
+        int64_t from = start + u * peer_block + (int64_t)n * layout->slots * width;
+        copy(pass, dt_pass_data(pass, DT_BUFFER_ATTENTION, to), channels,
+             dt_pass_data(pass, DT_BUFFER_BACK_RECV, from), width, size);
     }
     return DT_OK;
 }
@@ -199,12 +214,12 @@ static void attend(struct dt_pass *pass, const struct chunk *chunk, int keys, bo
         .poll_arg = pass,
     };
     if (merge) {
-        op.out = dt_pass_at(pass, DT_BUFFER_PART);
+        op.out = dt_pass_data(pass, DT_BUFFER_PART, 0);
         op.lse = dt_pass_at(pass, DT_BUFFER_LSE_PART);
         op.out_at = (struct dt_strides){layout->block * width, width};
     }
     dt_pass_lap(pass, DT_PHASE_REST);
-    pass->compute->attention(&op);
+    pass->compute->attention(pass->workload.dtype, &op);
     if (pass->world->ops->note != NULL)
         pass->world->ops->note(pass->world, "attention", chunk->block);
     if (merge) {
@@ -213,24 +228,23 @@ static void attend(struct dt_pass *pass, const struct chunk *chunk, int keys, bo
                                 chunk->out_at, op.sequences,
                                 op.heads,      op.head,
                                 op.queries};
-        pass->compute->merge(&join);
+        pass->compute->merge(pass->workload.dtype, &join);
     }
     dt_pass_lap(pass, DT_PHASE_ATTENTION);
 }
 
 static int64_t rotated(const struct dt_pass *pass, const struct chunk *chunk)
 {
-    return 2 * (int64_t)pass->layout.sequences * pass->layout.block_slots * chunk->width;
+    return bytes_of(pass,
+                    2 * (int64_t)pass->layout.sequences * pass->layout.block_slots * chunk->width);
 }
 
-static dt_status rotate(struct dt_pass *pass, const struct chunk *chunk, const float *from,
-                        float *to)
+static dt_status rotate(struct dt_pass *pass, const struct chunk *chunk, const char *from, char *to)
 {
-    int64_t floats = rotated(pass, chunk);
-    dt_pass_count(pass, &pass->sent, from, floats);
+    int64_t bytes = rotated(pass, chunk);
+    dt_pass_count(pass, &pass->sent, from, bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
-    dt_status status =
-        dt_comm_shift(pass->ring, from, to, (size_t)floats * sizeof(float), &pass->rotation);
+    dt_status status = dt_comm_shift(pass->ring, from, to, (size_t)bytes, &pass->rotation);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -239,14 +253,15 @@ static dt_status rotate(struct dt_pass *pass, const struct chunk *chunk, const f
 static dt_status attend_ring(struct dt_pass *pass, struct chunk *chunk)
 {
     int ranks = pass->plan.ring, tokens = dt_workload_tokens(&pass->workload);
-    float *here = dt_pass_at(pass, DT_BUFFER_KV), *next = dt_pass_at(pass, DT_BUFFER_KV_NEXT);
+    char *here = dt_pass_data(pass, DT_BUFFER_KV, 0);
+    char *next = dt_pass_data(pass, DT_BUFFER_KV_NEXT, 0);
     for (int hop = 0; hop < ranks; hop++) {
         int owner = (pass->layout.place.ring - hop + ranks) % ranks;
         int keys = dt_layout_block(tokens, &pass->plan, owner);
         bool more = hop + 1 < ranks;
         chunk->kv_at = (struct dt_strides){(int64_t)keys * chunk->width, chunk->width};
         chunk->k = here;
-        chunk->v = here + pass->layout.sequences * chunk->kv_at.sequence;
+        chunk->v = here + bytes_of(pass, pass->layout.sequences * chunk->kv_at.sequence);
         if (more && pass->plan.overlap)
             DT_TRY(rotate(pass, chunk, here, next));
         attend(pass, chunk, keys, hop > 0);
@@ -256,7 +271,7 @@ static dt_status attend_ring(struct dt_pass *pass, struct chunk *chunk)
             DT_TRY(dt_pass_wait(pass, pass->ring, &pass->rotation));
             dt_pass_count(pass, &pass->received, next, rotated(pass, chunk));
         }
-        float *last = here;
+        char *last = here;
         here = next;
         next = last;
     }
@@ -271,16 +286,15 @@ static void take_own(struct dt_pass *pass, struct chunk *chunk)
     int64_t column = (int64_t)chunk->first * head_size(pass);
     int64_t rows = (int64_t)layout->sequences * layout->tokens;
     int64_t size[2] = {rows, chunk->width};
-    const float *qkv = dt_pass_at(pass, DT_BUFFER_QKV) + column;
-    float *kv = dt_pass_at(pass, DT_BUFFER_KV);
-    chunk->q = qkv;
-    chunk->k = qkv + channels;
-    chunk->v = qkv + 2 * channels;
+    chunk->q = dt_pass_data(pass, DT_BUFFER_QKV, column);
+    chunk->k = dt_pass_data(pass, DT_BUFFER_QKV, column + channels);
+    chunk->v = dt_pass_data(pass, DT_BUFFER_QKV, column + 2 * channels);
     chunk->q_at = chunk->kv_at = (struct dt_strides){layout->tokens * 3 * channels, 3 * channels};
     if (pass->ring == NULL)
         return;
-    copy(pass, kv, chunk->width, chunk->k, 3 * channels, size);
-    copy(pass, kv + rows * chunk->width, chunk->width, chunk->v, 3 * channels, size);
+    copy(pass, dt_pass_data(pass, DT_BUFFER_KV, 0), chunk->width, chunk->k, 3 * channels, size);
+    copy(pass, dt_pass_data(pass, DT_BUFFER_KV, rows * chunk->width), chunk->width, chunk->v,
+         3 * channels, size);
 }
 
 static dt_status attend_chunk(struct dt_pass *pass, struct chunk *chunk)
@@ -289,12 +303,12 @@ static dt_status attend_chunk(struct dt_pass *pass, struct chunk *chunk)
     int64_t channels = pass->workload.network.hidden;
     if (pass->ulysses != NULL) {
         DT_TRY(take_forth(pass, chunk));
-        chunk->out = dt_pass_at(pass, DT_BUFFER_HEADS);
+        chunk->out = dt_pass_data(pass, DT_BUFFER_HEADS, 0);
         chunk->out_at = chunk->q_at;
     } else {
         take_own(pass, chunk);
         chunk->out =
-            dt_pass_at(pass, DT_BUFFER_ATTENTION) + (int64_t)chunk->first * head_size(pass);
+            dt_pass_data(pass, DT_BUFFER_ATTENTION, (int64_t)chunk->first * head_size(pass));
         chunk->out_at = (struct dt_strides){layout->tokens * channels, channels};
     }
     if (pass->ring != NULL)

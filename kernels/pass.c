@@ -50,9 +50,6 @@ dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan
         if (value < low)
             return dt_fail(DT_EUSAGE, "%s=%d, expected %d or more", dt_params[i].name, value, low);
     }
-    if (strcmp(workload->dtype, "float32") != 0)
-        return dt_fail(DT_EUNSUP, "the data type '%s' is not supported, only float32 is",
-                       workload->dtype);
     if ((int64_t)plan->dp * plan->cfg * plan->ulysses * plan->ring != plan->ranks)
         return dt_fail(DT_EUSAGE, "dp=%d x cfg=%d x ulysses=%d x ring=%d is not ranks=%d", plan->dp,
                        plan->cfg, plan->ulysses, plan->ring, plan->ranks);
@@ -85,8 +82,9 @@ static dt_status allocate(struct dt_pass *pass)
      * first step. */
     memset(pass->arena, 0xff, (size_t)pass->layout.bytes);
     memset(dt_pass_at(pass, DT_BUFFER_RESULT), 0,
-           (size_t)pass->layout.floats[DT_BUFFER_RESULT] * sizeof(float));
-    return DT_OK;
+           (size_t)pass->layout.count[DT_BUFFER_RESULT] * sizeof(float));
+    pass->compute->threads(pass->plan.threads);
+    return dt_pass_layers(pass);
 }
 
 /* All ranks learn whether one of them failed, so that none waits for it later. */
@@ -130,14 +128,16 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
                       const struct dt_weights *weights, struct dt_comm *world,
                       struct dt_pass **pass)
 {
+    const struct dt_compute *compute = NULL;
     DT_TRY(dt_pass_check(workload, plan, world->size));
+    DT_TRY(dt_compute_find(workload->dtype, &compute));
     struct dt_pass *made = calloc(1, sizeof *made);
     if (made == NULL)
         return agree(world, dt_fail(DT_ENOMEM, "no memory for a plan"));
     made->workload = *workload;
     made->plan = *plan;
     made->weights = weights;
-    made->compute = &dt_compute_cpu;
+    made->compute = compute;
     made->world = world;
     dt_layout_init(&made->layout, workload, plan, world->rank);
     dt_status status = allocate(made);
@@ -158,6 +158,8 @@ void dt_pass_free(struct dt_pass *pass)
 {
     if (pass == NULL)
         return;
+    for (int i = 0; i < DT_LAYERS; i++)
+        pass->compute->linear_free(pass->linears[i]);
     dt_comm_free(pass->cfg);
     dt_comm_free(pass->ring);
     dt_comm_free(pass->ulysses);

@@ -8,12 +8,28 @@
 #include "kernels/weights_int.h"
 #include "model/layout.h"
 
+enum dt_layer {
+    DT_LAYER_TIME0,
+    DT_LAYER_TIME2,
+    DT_LAYER_PATCH,
+    DT_LAYER_MODULATION,
+    DT_LAYER_QKV,
+    DT_LAYER_PROJECTION,
+    DT_LAYER_FC1,
+    DT_LAYER_FC2,
+    DT_LAYER_FINAL_MODULATION,
+    DT_LAYER_OUT,
+    DT_LAYERS
+};
+
 struct dt_pass {
     struct dt_workload workload;
     struct dt_plan plan;
     struct dt_layout layout;
     const struct dt_weights *weights;
     const struct dt_compute *compute;
+    struct dt_linear_shape shapes[DT_LAYERS];
+    struct dt_linear *linears[DT_LAYERS]; /* own */
     struct dt_comm *world;                /* borrowed */
     struct dt_comm *cfg, *ulysses, *ring; /* own; NULL where the degree is 1 */
     struct dt_request *forth, *back; /* [chunks] all-to-alls of the heads, and of their outputs */
@@ -28,7 +44,15 @@ struct dt_pass {
 
 #define DT_COUNTED_STEPS 2 /* those that the output is verified after */
 
+/* A buffer of float32, and element `at` of any buffer. */
 float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer);
+void *dt_pass_data(const struct dt_pass *pass, enum dt_buffer buffer, int64_t at);
+
+/* Makes the linear layers ready, for the threads that are set. */
+dt_status dt_pass_layers(struct dt_pass *pass) DT_MUST_CHECK;
+
+/* Applies a layer of a block (ignored for those of the network); it writes from element y_at of its buffer on. */
+void dt_pass_apply(struct dt_pass *pass, enum dt_layer layer, int block, int64_t y_at);
 
 /* The time since the last call was spent on kind. */
 void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind);
@@ -38,7 +62,7 @@ dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm,
                        struct dt_request *request) DT_MUST_CHECK;
 
 /* Adds the words of what is sent, or was received, to the pass's sum, on the first steps. */
-void dt_pass_count(const struct dt_pass *pass, uint64_t *sum, const float *data, int64_t floats);
+void dt_pass_count(const struct dt_pass *pass, uint64_t *sum, const void *data, int64_t bytes);
 
 /* QKV to ATTENTION, over all tokens of the sequence, wherever they are. */
 dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;

@@ -26,6 +26,11 @@ float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer)
     return (float *)(void *)(pass->arena + pass->layout.offset[buffer]);
 }
 
+void *dt_pass_data(const struct dt_pass *pass, enum dt_buffer buffer, int64_t at)
+{
+    return pass->arena + pass->layout.offset[buffer] + at * pass->layout.element[buffer];
+}
+
 void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind)
 {
     if (pass->phases == NULL)
@@ -49,47 +54,14 @@ dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm, struct dt_req
 
 /* Over all ranks what was sent is what was received, so the two sums are equal unless a word was changed on its way: one
  * element of thousands may move the output by less than rounding, but not the sum. */
-void dt_pass_count(const struct dt_pass *pass, uint64_t *sum, const float *data, int64_t floats)
+void dt_pass_count(const struct dt_pass *pass, uint64_t *sum, const void *data, int64_t bytes)
 {
-    for (int64_t i = 0; pass->counted < DT_COUNTED_STEPS && i < floats; i++) {
-        uint32_t word;
-        memcpy(&word, data + i, sizeof word);
+    const char *from = data;
+    for (int64_t i = 0; pass->counted < DT_COUNTED_STEPS && i < bytes; i += 2) {
+        uint16_t word;
+        memcpy(&word, from + i, sizeof word);
         *sum += word;
     }
-}
-
-static void linear(struct dt_pass *pass, const struct dt_linear *op)
-{
-    dt_pass_lap(pass, DT_PHASE_REST);
-    pass->compute->linear(op);
-    dt_pass_lap(pass, DT_PHASE_GEMM);
-}
-
-/* From the buffer x to the buffer y by tensors weight and weight + 1 of the block, or of the network (block -1). */
-struct layer {
-    enum dt_buffer x, y;
-    int block, weight;
-    int rows, in, out;
-    enum dt_activation act;
-};
-
-static void apply(struct dt_pass *pass, const struct layer *layer)
-{
-    const struct dt_weights *weights = pass->weights;
-    int block = layer->block, weight = layer->weight;
-    bool whole = block < 0;
-    struct dt_linear op = {
-        .x = dt_pass_at(pass, layer->x),
-        .y = dt_pass_at(pass, layer->y),
-        .weight = whole ? dt_weights_at(weights, weight) : dt_weights_block(weights, block, weight),
-        .bias = whole ? dt_weights_at(weights, weight + 1)
-                      : dt_weights_block(weights, block, weight + 1),
-        .rows = layer->rows,
-        .in = layer->in,
-        .out = layer->out,
-        .act = layer->act,
-    };
-    linear(pass, &op);
 }
 
 static void embed(struct dt_pass *pass)
@@ -97,115 +69,91 @@ static void embed(struct dt_pass *pass)
     const struct dt_network *network = &pass->workload.network;
     const struct dt_layout *layout = &pass->layout;
     int rows = layout->sequences, channels = network->hidden;
-    int pixels = network->in_channels * network->patch * network->patch;
+    const float *table = dt_weights_at(pass->weights, DT_W_POSITION);
     struct dt_sinusoid sinusoid = {dt_pass_at(pass, DT_BUFFER_TIME),
                                    dt_pass_at(pass, DT_BUFFER_FREQUENCY), rows, DT_TIME_CHANNELS};
-    const struct layer layers[] = {
-        {DT_BUFFER_FREQUENCY, DT_BUFFER_EMBED, -1, DT_W_TIME0, rows, DT_TIME_CHANNELS, channels,
-         DT_ACT_SILU},
-        {DT_BUFFER_EMBED, DT_BUFFER_CONDITION, -1, DT_W_TIME2, rows, channels, channels,
-         DT_ACT_NONE},
-        {DT_BUFFER_LATENT, DT_BUFFER_NORM, -1, DT_W_PATCH, layout->images * layout->tokens, pixels,
-         channels, DT_ACT_NONE},
-    };
     struct dt_condition condition = {dt_pass_at(pass, DT_BUFFER_CONDITION),
                                      dt_weights_at(pass->weights, DT_W_LABEL),
                                      (const int32_t *)(void *)dt_pass_at(pass, DT_BUFFER_LABEL),
                                      dt_pass_at(pass, DT_BUFFER_CONDITION),
                                      rows,
                                      channels};
-    struct dt_position position = {dt_pass_at(pass, DT_BUFFER_NORM),
-                                   dt_weights_at(pass->weights, DT_W_POSITION) +
-                                       (int64_t)layout->first_token * channels,
+    struct dt_position position = {dt_pass_at(pass, DT_BUFFER_EMBEDDED),
+                                   table + (int64_t)layout->first_token * channels,
                                    dt_pass_at(pass, DT_BUFFER_STREAM),
                                    rows,
                                    layout->images,
                                    layout->tokens,
                                    channels};
     pass->compute->sinusoid(&sinusoid);
-    for (int i = 0; i < 3; i++)
-        apply(pass, &layers[i]);
+    dt_pass_apply(pass, DT_LAYER_TIME0, 0, 0);
+    dt_pass_apply(pass, DT_LAYER_TIME2, 0, 0);
+    dt_pass_apply(pass, DT_LAYER_PATCH, 0, 0);
     pass->compute->condition(&condition);
     pass->compute->position(&position);
 }
 
-/* NORM = LayerNorm(STREAM), modulated by parts `shift` and `shift + 1` of the MODULATION of `parts` parts. */
-static void modulate(struct dt_pass *pass, int shift, int parts)
+/* Where the modulation of a block starts; that of the final layer follows the last block's. Two lie side by side: the
+ * last branch of a block is gated by its own while the next one's already normalises. */
+static int64_t modulation_at(const struct dt_pass *pass, int block)
 {
-    const struct dt_layout *layout = &pass->layout;
-    int channels = pass->workload.network.hidden;
-    const float *modulation = dt_pass_at(pass, DT_BUFFER_MODULATION) + (int64_t)shift * channels;
-    struct dt_modulate op = {dt_pass_at(pass, DT_BUFFER_STREAM),
-                             modulation,
-                             modulation + channels,
-                             dt_pass_at(pass, DT_BUFFER_NORM),
-                             (int64_t)parts * channels,
-                             layout->sequences,
-                             layout->tokens,
-                             channels};
-    pass->compute->modulate(&op);
+    return block % 2 * (pass->layout.count[DT_BUFFER_MODULATION] / 2);
 }
 
-/* STREAM += gate NORM */
-static void gate(struct dt_pass *pass, int part)
+static void condition_block(struct dt_pass *pass, int block)
+{
+    enum dt_layer layer =
+        block < pass->workload.network.depth ? DT_LAYER_MODULATION : DT_LAYER_FINAL_MODULATION;
+    dt_pass_apply(pass, layer, block, modulation_at(pass, block));
+}
+
+/* A gated residual and the norm after it, by parts of the modulation of the block that has them; gate -1: none. */
+struct join {
+    int gate_block, gate;
+    int norm_block, shift;
+};
+
+/* STREAM += gate NORM, then NORM = LayerNorm(STREAM), modulated. */
+static void modulate(struct dt_pass *pass, const struct join *join)
 {
     const struct dt_layout *layout = &pass->layout;
     int channels = pass->workload.network.hidden;
-    struct dt_gate op = {dt_pass_at(pass, DT_BUFFER_STREAM),
-                         dt_pass_at(pass, DT_BUFFER_NORM),
-                         dt_pass_at(pass, DT_BUFFER_MODULATION) + (int64_t)part * channels,
-                         6L * channels,
-                         layout->sequences,
-                         layout->tokens,
-                         channels};
-    pass->compute->gate(&op);
+    int parts = join->norm_block < pass->workload.network.depth ? 6 : 2;
+    const float *modulation = dt_pass_at(pass, DT_BUFFER_MODULATION);
+    const float *shift =
+        modulation + modulation_at(pass, join->norm_block) + (int64_t)join->shift * channels;
+    struct dt_modulate op = {.x = dt_pass_at(pass, DT_BUFFER_STREAM),
+                             .shift = shift,
+                             .scale = shift + channels,
+                             .y = dt_pass_data(pass, DT_BUFFER_NORM, 0),
+                             .gate_stride = 6L * channels,
+                             .stride = (int64_t)parts * channels,
+                             .sequences = layout->sequences,
+                             .tokens = layout->tokens,
+                             .channels = channels};
+    if (join->gate >= 0) {
+        op.branch = op.y;
+        op.gate =
+            modulation + modulation_at(pass, join->gate_block) + (int64_t)join->gate * channels;
+    }
+    pass->compute->modulate(pass->workload.dtype, &op);
 }
 
 static dt_status run_block(struct dt_pass *pass, int i)
 {
-    int sequences = pass->layout.sequences, rows = sequences * pass->layout.tokens;
-    int c = pass->workload.network.hidden, mlp = dt_network_mlp(&pass->workload.network);
-    const struct layer modulation = {
-        DT_BUFFER_CONDITION, DT_BUFFER_MODULATION, i, DT_W_MOD, sequences, c, 6 * c, DT_ACT_NONE};
-    const struct layer qkv = {DT_BUFFER_NORM, DT_BUFFER_QKV, i, DT_W_QKV, rows, c,
-                              3 * c,          DT_ACT_NONE};
-    const struct layer projection = {DT_BUFFER_ATTENTION, DT_BUFFER_NORM, i, DT_W_PROJ, rows, c, c,
-                                     DT_ACT_NONE};
-    const struct layer fc1 = {DT_BUFFER_NORM, DT_BUFFER_MLP, i, DT_W_FC1, rows, c, mlp,
-                              DT_ACT_GELU};
-    const struct layer fc2 = {DT_BUFFER_MLP, DT_BUFFER_NORM, i, DT_W_FC2, rows, mlp, c,
-                              DT_ACT_NONE};
-    apply(pass, &modulation);
-    modulate(pass, 0, 6);
-    apply(pass, &qkv);
+    if (i == 0) {
+        condition_block(pass, 0);
+        modulate(pass, &(struct join){.gate = -1});
+    }
+    dt_pass_apply(pass, DT_LAYER_QKV, i, 0);
     DT_TRY(dt_pass_attention(pass, i));
-    apply(pass, &projection);
-    gate(pass, 2);
-    modulate(pass, 3, 6);
-    apply(pass, &fc1);
-    apply(pass, &fc2);
-    gate(pass, 5);
+    dt_pass_apply(pass, DT_LAYER_PROJECTION, i, 0);
+    modulate(pass, &(struct join){.gate_block = i, .gate = 2, .norm_block = i, .shift = 3});
+    dt_pass_apply(pass, DT_LAYER_FC1, i, 0);
+    dt_pass_apply(pass, DT_LAYER_FC2, i, 0);
+    condition_block(pass, i + 1);
+    modulate(pass, &(struct join){.gate_block = i, .gate = 5, .norm_block = i + 1});
     return DT_OK;
-}
-
-static void finish(struct dt_pass *pass)
-{
-    const struct dt_network *network = &pass->workload.network;
-    int c = network->hidden, rows = pass->layout.sequences * pass->layout.tokens;
-    int out = network->patch * network->patch * dt_network_out_channels(network);
-    const struct layer modulation = {DT_BUFFER_CONDITION,
-                                     DT_BUFFER_MODULATION,
-                                     -1,
-                                     DT_W_FINAL_MOD,
-                                     pass->layout.sequences,
-                                     c,
-                                     2 * c,
-                                     DT_ACT_NONE};
-    const struct layer last = {DT_BUFFER_NORM, DT_BUFFER_OUT, -1, DT_W_OUT, rows, c, out,
-                               DT_ACT_NONE};
-    apply(pass, &modulation);
-    modulate(pass, 0, 2);
-    apply(pass, &last);
 }
 
 /* The eps of the own tokens, to and from the rank that runs the other half. */
@@ -221,15 +169,16 @@ static dt_status swap_eps(struct dt_pass *pass)
                          network->in_channels,
                          dt_network_out_channels(network),
                          pixels,
-                         network->in_channels};
+                         network->in_channels,
+                         sizeof(float)};
     size_t bytes = (size_t)pixels * (size_t)network->in_channels * sizeof(float);
     pass->compute->copy(&op);
-    dt_pass_count(pass, &pass->sent, send, pixels * network->in_channels);
+    dt_pass_count(pass, &pass->sent, send, (int64_t)bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     DT_TRY(dt_comm_shift(pass->cfg, send, recv, bytes, &pass->partner));
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     DT_TRY(dt_pass_wait(pass, pass->cfg, &pass->partner));
-    dt_pass_count(pass, &pass->received, recv, pixels * network->in_channels);
+    dt_pass_count(pass, &pass->received, recv, (int64_t)bytes);
     return DT_OK;
 }
 
@@ -321,7 +270,7 @@ static dt_status run_step(struct dt_pass *pass)
         DT_TRY(run_block(pass, i));
         end_block(pass, DT_BLOCK_BLOCK, &start);
     }
-    finish(pass);
+    dt_pass_apply(pass, DT_LAYER_OUT, 0, 0);
     end_block(pass, DT_BLOCK_FINAL, &start);
     DT_TRY(sample(pass));
     pass->step = (pass->step + 1) % pass->workload.sampler_steps;

@@ -2,6 +2,7 @@
 #include "kernels/weights_int.h"
 
 #include "base/rng.h"
+#include "kernels/compute.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -10,10 +11,10 @@
 #include <string.h>
 
 struct dt_weights {
-    float *data;
+    char *data;
     int64_t bytes;
     int count;
-    int64_t at[]; /* of each tensor, in floats */
+    int64_t at[]; /* of each tensor, in bytes */
 };
 
 static void seed_tensor(const struct dt_tensor *tensor, uint64_t seed, float *data)
@@ -51,17 +52,6 @@ static void fill_position(const struct dt_workload *workload, float *data)
     }
 }
 
-static void seed_all(const struct dt_workload *workload, struct dt_weights *weights)
-{
-    for (int i = 0; i < weights->count; i++) {
-        struct dt_tensor tensor;
-        dt_tensor_init(&tensor, workload, i);
-        if (i != DT_W_POSITION)
-            seed_tensor(&tensor, workload->seed, weights->data + weights->at[i]);
-    }
-    fill_position(workload, weights->data + weights->at[DT_W_POSITION]);
-}
-
 /* A table of another grid, as that of the network's own size, is not used: it is a formula. As many tokens on a grid of
  * another shape than the network's own square are another grid too. */
 static bool table_fits(const struct dt_workload *workload, const struct dt_safetensor *table)
@@ -73,42 +63,77 @@ static bool table_fits(const struct dt_workload *workload, const struct dt_safet
            (own || table->shape[1] != across * across);
 }
 
-static void read_all(const struct dt_workload *workload, const struct dt_safetensors *file,
-                     struct dt_weights *weights)
+/* Values of a tensor as they come: from the file, or seeded. */
+static void fill(const struct dt_workload *workload, const struct dt_safetensors *file, int index,
+                 float *data)
 {
-    for (int i = 0; i < weights->count; i++) {
+    struct dt_tensor tensor;
+    dt_tensor_init(&tensor, workload, index);
+    const struct dt_safetensor *found =
+        file != NULL ? dt_safetensors_find(file, tensor.name) : NULL;
+    if (index == DT_W_POSITION && !table_fits(workload, found))
+        fill_position(workload, data);
+    else if (found != NULL)
+        memcpy(data, found->data, (size_t)tensor.size * sizeof(float));
+    else
+        seed_tensor(&tensor, workload->seed, data);
+}
+
+static int64_t largest(const struct dt_workload *workload)
+{
+    int64_t most = 0;
+    for (int i = 0; i < dt_tensor_count(&workload->network); i++) {
         struct dt_tensor tensor;
         dt_tensor_init(&tensor, workload, i);
-        const struct dt_safetensor *found = dt_safetensors_find(file, tensor.name);
-        float *to = weights->data + weights->at[i];
-        if (i == DT_W_POSITION && !table_fits(workload, found))
-            fill_position(workload, to);
-        else
-            memcpy(to, found->data, (size_t)tensor.size * sizeof(float));
+        if (tensor.linear && tensor.size > most)
+            most = tensor.size;
     }
+    return most;
+}
+
+/* Linear layers' weights pass through a buffer that holds the largest of them. */
+static dt_status fill_all(const struct dt_workload *workload, const struct dt_safetensors *file,
+                          struct dt_weights *weights)
+{
+    const struct dt_compute *compute = NULL;
+    DT_TRY(dt_compute_find(workload->dtype, &compute));
+    float *work = malloc((size_t)largest(workload) * sizeof *work + 1);
+    if (work == NULL)
+        return dt_fail(DT_ENOMEM, "no memory to pack weights");
+    dt_status status = DT_OK;
+    for (int i = 0; i < weights->count && status == DT_OK; i++) {
+        struct dt_tensor tensor;
+        char *to = weights->data + weights->at[i];
+        dt_tensor_init(&tensor, workload, i);
+        fill(workload, file, i, tensor.linear ? work : (float *)(void *)to);
+        if (tensor.linear)
+            status = compute->pack(workload->dtype, work, dt_tensor_in(&tensor),
+                                   dt_tensor_out(&tensor), to);
+    }
+    free(work);
+    return status;
 }
 
 static dt_status allocate(const struct dt_workload *workload, struct dt_weights **out)
 {
     int count = dt_tensor_count(&workload->network);
     struct dt_weights *weights = calloc(1, sizeof *weights + (size_t)count * sizeof weights->at[0]);
-    int64_t floats = 0;
     if (weights == NULL)
         return dt_fail(DT_ENOMEM, "no memory for the table of weights");
     weights->count = count;
     for (int i = 0; i < count; i++) {
         struct dt_tensor tensor;
         dt_tensor_init(&tensor, workload, i);
-        weights->at[i] = floats;
-        floats += tensor.size;
+        weights->at[i] = weights->bytes;
+        weights->bytes += (tensor.bytes + 63) / 64 * 64;
     }
-    weights->bytes = floats * (int64_t)sizeof(float);
-    weights->data = aligned_alloc(64, ((size_t)weights->bytes + 63) / 64 * 64);
+    weights->data = aligned_alloc(64, (size_t)weights->bytes);
     if (weights->data == NULL) {
+        int64_t bytes = weights->bytes;
         free(weights);
-        return dt_fail(DT_ENOMEM, "no memory for %lld bytes of weights",
-                       (long long)(floats * (int64_t)sizeof(float)));
+        return dt_fail(DT_ENOMEM, "no memory for %lld bytes of weights", (long long)bytes);
     }
+    memset(weights->data, 0, (size_t)weights->bytes); /* what pads a packed weight */
     *out = weights;
     return DT_OK;
 }
@@ -117,14 +142,11 @@ dt_status dt_weights_new(const struct dt_workload *workload, struct dt_weights *
 {
     struct dt_weights *made = NULL;
     struct dt_safetensors *file = NULL;
-    dt_status status = DT_OK;
     if (workload->weights[0] != '\0')
         DT_TRY(dt_tensors_open(workload->weights, &workload->network, &file));
-    status = allocate(workload, &made);
-    if (status == DT_OK && file != NULL)
-        read_all(workload, file, made);
-    else if (status == DT_OK)
-        seed_all(workload, made);
+    dt_status status = allocate(workload, &made);
+    if (status == DT_OK && made != NULL)
+        status = fill_all(workload, file, made);
     dt_safetensors_close(file);
     if (status != DT_OK) {
         dt_weights_free(made);
@@ -142,12 +164,12 @@ void dt_weights_free(struct dt_weights *weights)
     free(weights);
 }
 
-const float *dt_weights_at(const struct dt_weights *weights, int tensor)
+const void *dt_weights_at(const struct dt_weights *weights, int tensor)
 {
     return weights->data + weights->at[tensor];
 }
 
-const float *dt_weights_block(const struct dt_weights *weights, int block, int tensor)
+const void *dt_weights_block(const struct dt_weights *weights, int block, int tensor)
 {
     return dt_weights_at(weights, DT_TENSOR_BLOCKS + block * DT_TENSORS_OF_BLOCK + tensor);
 }
@@ -155,4 +177,9 @@ const float *dt_weights_block(const struct dt_weights *weights, int block, int t
 int64_t dt_weights_bytes(const struct dt_weights *weights)
 {
     return weights->bytes;
+}
+
+void dt_weights_seeded(const struct dt_workload *workload, int index, float *data)
+{
+    fill(workload, NULL, index, data);
 }

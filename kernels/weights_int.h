@@ -8,9 +8,12 @@
 
 #include <stdint.h>
 
-/* A tensor of the whole network, and one of block `block`. */
-const float *dt_weights_at(const struct dt_weights *weights, int tensor);
-const float *dt_weights_block(const struct dt_weights *weights, int block, int tensor);
+/* A tensor of the whole network, and one of block `block`: float32, the weights of linear layers packed. */
+const void *dt_weights_at(const struct dt_weights *weights, int tensor);
+const void *dt_weights_block(const struct dt_weights *weights, int block, int tensor);
 int64_t dt_weights_bytes(const struct dt_weights *weights);
+
+/* The values of a tensor before they are packed; for tests. */
+void dt_weights_seeded(const struct dt_workload *workload, int index, float *data);
 
 #endif

@@ -12,13 +12,25 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* One thread's floats: transposed queries and outputs, their maxima and sums, scores, a key and a value tile. */
-static int64_t scratch(int head, int tile_q, int tile_kv)
+/* What flows between the layers, in the workload's data type; all else is float32 (labels are 32 bits, too). */
+static const bool activation[DT_BUFFER_COUNT] = {
+    [DT_BUFFER_CAST] = true,      [DT_BUFFER_NORM] = true,      [DT_BUFFER_QKV] = true,
+    [DT_BUFFER_ATTENTION] = true, [DT_BUFFER_MLP] = true,       [DT_BUFFER_SEND] = true,
+    [DT_BUFFER_RECV] = true,      [DT_BUFFER_BACK_SEND] = true, [DT_BUFFER_BACK_RECV] = true,
+    [DT_BUFFER_QUERY] = true,     [DT_BUFFER_KV] = true,        [DT_BUFFER_KV_NEXT] = true,
+    [DT_BUFFER_HEADS] = true,     [DT_BUFFER_PART] = true,
+};
+
+/* One thread's floats: transposed queries and outputs, their maxima and sums, scores, a key and a value tile; and for
+ * bfloat16, whose tiles take half of that, weights in pairs. */
+static int64_t scratch(enum dt_dtype dtype, int head, int tile_q, int tile_kv)
 {
     int64_t channels = round_up(head, ROW_PAD);
     int64_t queries = round_up(tile_q, QUERY_PAD);
     int64_t keys = round_up(tile_kv, ROW_PAD);
     int64_t floats = 2 * queries * channels + 2 * queries + keys * QUERY_PAD + 2 * keys * channels;
+    if (dtype == DT_BFLOAT16)
+        floats += keys * QUERY_PAD / 2;
     return round_up(floats, ALIGN / (int64_t)sizeof(float));
 }
 
@@ -53,71 +65,86 @@ static void place(struct dt_layout *layout, const struct dt_workload *workload,
     layout->block_slots = dt_layout_block(tokens, plan, 0);
     layout->heads = workload->network.heads / plan->ulysses;
     layout->chunk_heads = dt_workload_share(layout->heads, plan->chunks, 0);
-    layout->scratch = scratch(dt_network_head(&workload->network), plan->tile_q, plan->tile_kv);
+    layout->scratch =
+        scratch(workload->dtype, dt_network_head(&workload->network), plan->tile_q, plan->tile_kv);
 }
 
-static void size_network(struct dt_layout *layout, const struct dt_network *network)
+/* The largest float32 input of a linear layer; float32 layers read it where it is. */
+static int64_t cast(const struct dt_layout *layout, const struct dt_workload *workload)
 {
-    int64_t *floats = layout->floats;
+    int64_t widest = workload->network.hidden;
+    if (workload->dtype == DT_FLOAT32)
+        return 0;
+    widest = widest > DT_TIME_CHANNELS ? widest : DT_TIME_CHANNELS;
+    int64_t rows = layout->sequences * widest, pixels = layout->count[DT_BUFFER_LATENT];
+    return rows > pixels ? rows : pixels;
+}
+
+static void size_network(struct dt_layout *layout, const struct dt_workload *workload)
+{
+    const struct dt_network *network = &workload->network;
+    int64_t *count = layout->count;
     int64_t channels = network->hidden;
     int64_t rows = layout->sequences;
     int64_t tokens = rows * layout->tokens;
     int64_t pixels = (int64_t)network->patch * network->patch;
-    floats[DT_BUFFER_LATENT] = layout->images * layout->tokens * network->in_channels * pixels;
-    floats[DT_BUFFER_TIME] = rows;
-    floats[DT_BUFFER_LABEL] = rows;
-    floats[DT_BUFFER_FREQUENCY] = rows * DT_TIME_CHANNELS;
-    floats[DT_BUFFER_EMBED] = rows * channels;
-    floats[DT_BUFFER_CONDITION] = rows * channels;
-    floats[DT_BUFFER_MODULATION] = rows * 6 * channels;
-    floats[DT_BUFFER_STREAM] = tokens * channels;
-    floats[DT_BUFFER_NORM] = tokens * channels;
-    floats[DT_BUFFER_QKV] = tokens * 3 * channels;
-    floats[DT_BUFFER_ATTENTION] = tokens * channels;
-    floats[DT_BUFFER_MLP] = tokens * dt_network_mlp(network);
-    floats[DT_BUFFER_OUT] = tokens * pixels * dt_network_out_channels(network);
+    count[DT_BUFFER_LATENT] = layout->images * layout->tokens * network->in_channels * pixels;
+    count[DT_BUFFER_TIME] = rows;
+    count[DT_BUFFER_LABEL] = rows;
+    count[DT_BUFFER_FREQUENCY] = rows * DT_TIME_CHANNELS;
+    count[DT_BUFFER_EMBED] = rows * channels;
+    count[DT_BUFFER_CONDITION] = rows * channels;
+    count[DT_BUFFER_MODULATION] = 2 * rows * 6 * channels;
+    count[DT_BUFFER_EMBEDDED] = layout->images * layout->tokens * channels;
+    count[DT_BUFFER_CAST] = cast(layout, workload);
+    count[DT_BUFFER_STREAM] = tokens * channels;
+    count[DT_BUFFER_NORM] = tokens * channels;
+    count[DT_BUFFER_QKV] = tokens * 3 * channels;
+    count[DT_BUFFER_ATTENTION] = tokens * channels;
+    count[DT_BUFFER_MLP] = tokens * dt_network_mlp(network);
+    count[DT_BUFFER_OUT] = tokens * pixels * dt_network_out_channels(network);
 }
 
 static void size_result(struct dt_layout *layout, const struct dt_workload *workload,
                         const struct dt_plan *plan, int rank)
 {
     const struct dt_network *network = &workload->network;
-    int64_t *floats = layout->floats;
+    int64_t *count = layout->count;
     int64_t pixels = (int64_t)network->patch * network->patch;
     int64_t out = dt_network_out_channels(network);
     int64_t eps = (int64_t)layout->images * layout->tokens * pixels * network->in_channels;
-    floats[DT_BUFFER_EPS_SEND] = plan->cfg > 1 ? eps : 0;
-    floats[DT_BUFFER_EPS_RECV] = plan->cfg > 1 ? eps : 0;
-    floats[DT_BUFFER_RESULT] = layout->image_slots * layout->slots * pixels * out;
-    floats[DT_BUFFER_GATHER] = rank == 0 ? plan->ranks * floats[DT_BUFFER_RESULT] : 0;
-    floats[DT_BUFFER_IMAGE] =
+    count[DT_BUFFER_EPS_SEND] = plan->cfg > 1 ? eps : 0;
+    count[DT_BUFFER_EPS_RECV] = plan->cfg > 1 ? eps : 0;
+    count[DT_BUFFER_RESULT] = layout->image_slots * layout->slots * pixels * out;
+    count[DT_BUFFER_GATHER] = rank == 0 ? plan->ranks * count[DT_BUFFER_RESULT] : 0;
+    count[DT_BUFFER_IMAGE] =
         rank == 0 ? (int64_t)plan->batch * out * workload->height * workload->width : 0;
 }
 
 static void size_parallel(struct dt_layout *layout, const struct dt_workload *workload,
                           const struct dt_plan *plan)
 {
-    int64_t *floats = layout->floats;
+    int64_t *count = layout->count;
     int64_t channels = workload->network.hidden;
     int64_t width = (int64_t)layout->chunk_heads * dt_network_head(&workload->network);
     int64_t rows = layout->sequences;
     if (plan->ulysses > 1) {
-        floats[DT_BUFFER_SEND] = rows * layout->slots * 3 * channels;
-        floats[DT_BUFFER_RECV] = floats[DT_BUFFER_SEND];
-        floats[DT_BUFFER_BACK_SEND] = rows * layout->slots * channels;
-        floats[DT_BUFFER_BACK_RECV] = floats[DT_BUFFER_BACK_SEND];
-        floats[DT_BUFFER_QUERY] = rows * layout->block * width;
-        floats[DT_BUFFER_HEADS] = floats[DT_BUFFER_QUERY];
+        count[DT_BUFFER_SEND] = rows * layout->slots * 3 * channels;
+        count[DT_BUFFER_RECV] = count[DT_BUFFER_SEND];
+        count[DT_BUFFER_BACK_SEND] = rows * layout->slots * channels;
+        count[DT_BUFFER_BACK_RECV] = count[DT_BUFFER_BACK_SEND];
+        count[DT_BUFFER_QUERY] = rows * layout->block * width;
+        count[DT_BUFFER_HEADS] = count[DT_BUFFER_QUERY];
     }
     if (plan->ulysses > 1 || plan->ring > 1)
-        floats[DT_BUFFER_KV] = 2 * rows * layout->block_slots * width;
+        count[DT_BUFFER_KV] = 2 * rows * layout->block_slots * width;
     if (plan->ring > 1) {
-        floats[DT_BUFFER_KV_NEXT] = floats[DT_BUFFER_KV];
-        floats[DT_BUFFER_PART] = rows * layout->block * width;
-        floats[DT_BUFFER_LSE] = rows * layout->block * layout->chunk_heads;
-        floats[DT_BUFFER_LSE_PART] = floats[DT_BUFFER_LSE];
+        count[DT_BUFFER_KV_NEXT] = count[DT_BUFFER_KV];
+        count[DT_BUFFER_PART] = rows * layout->block * width;
+        count[DT_BUFFER_LSE] = rows * layout->block * layout->chunk_heads;
+        count[DT_BUFFER_LSE_PART] = count[DT_BUFFER_LSE];
     }
-    floats[DT_BUFFER_SCRATCH] = plan->threads * layout->scratch;
+    count[DT_BUFFER_SCRATCH] = plan->threads * layout->scratch;
 }
 
 void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload,
@@ -125,12 +152,13 @@ void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload
 {
     *layout = (struct dt_layout){0};
     place(layout, workload, plan, rank);
-    size_network(layout, &workload->network);
+    size_network(layout, workload);
     size_result(layout, workload, plan, rank);
     size_parallel(layout, workload, plan);
     for (int i = 0; i < DT_BUFFER_COUNT; i++) {
         layout->offset[i] = layout->bytes;
-        layout->bytes += round_up(layout->floats[i] * (int64_t)sizeof(float), ALIGN);
+        layout->element[i] = activation[i] ? dt_dtype_bytes(workload->dtype) : (int)sizeof(float);
+        layout->bytes += round_up(layout->count[i] * layout->element[i], ALIGN);
     }
 }
 

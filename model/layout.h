@@ -6,6 +6,7 @@
  *
  * Letters: b images of this rank, N sequences (b times the passes run here), t tokens of this rank, S slots (the most
  * tokens of any rank: what travels is padded to equal size), h heads of a chunk, K tokens of a ring block.
+ * What flows between layers is in the workload's data type, the rest float32 (layout.c says which).
  */
 #ifndef DT_MODEL_LAYOUT_H
 #define DT_MODEL_LAYOUT_H
@@ -24,7 +25,9 @@ enum dt_buffer {
     DT_BUFFER_FREQUENCY,  /* [N, 256] sinusoids of the timestep */
     DT_BUFFER_EMBED,      /* [N, C] inside the timestep MLP */
     DT_BUFFER_CONDITION,  /* [N, C] timestep + class */
-    DT_BUFFER_MODULATION, /* [N, 6C] */
+    DT_BUFFER_MODULATION, /* [2, N, 6C] of this block and the next */
+    DT_BUFFER_EMBEDDED,   /* [b, t, C] embedded patches */
+    DT_BUFFER_CAST,       /* a float32 input of a linear layer in the workload's data type */
     DT_BUFFER_STREAM,     /* [N, t, C] residual stream */
     DT_BUFFER_NORM,       /* [N, t, C] normalised stream; also what a branch gives back */
     DT_BUFFER_QKV,        /* [N, t, 3, H, D] */
@@ -62,7 +65,8 @@ struct dt_layout {
     int heads, chunk_heads;          /* heads owned after the all-to-all; of the largest chunk */
     int64_t scratch;                 /* floats of one thread's attention scratch */
     int64_t offset[DT_BUFFER_COUNT]; /* bytes from the start, multiples of 64 */
-    int64_t floats[DT_BUFFER_COUNT]; /* 0: the plan does not need it */
+    int64_t count[DT_BUFFER_COUNT];  /* elements; 0: the plan does not need it */
+    int element[DT_BUFFER_COUNT];    /* bytes of one */
     int64_t bytes;
 };
 

@@ -53,6 +53,28 @@ static int64_t size_of(const struct dt_workload *workload, char letter)
     return 0;
 }
 
+int dt_tensor_out(const struct dt_tensor *tensor)
+{
+    return (int)tensor->shape[0];
+}
+
+int dt_tensor_in(const struct dt_tensor *tensor)
+{
+    return (int)(tensor->size / tensor->shape[0]);
+}
+
+/* Blocks of 64 outputs by 16 inputs, or by 32 of half the size, padded with zeros: what AVX-512 products read. The
+ * padding of the large layers is nothing, and a library that wants less leaves the rest alone. */
+static int64_t kept_bytes(const struct dt_tensor *tensor, enum dt_dtype dtype)
+{
+    int64_t element = dt_dtype_bytes(dtype), depth = 64 / element;
+    if (!tensor->linear)
+        return tensor->size * (int64_t)sizeof(float);
+    int64_t in = (dt_tensor_in(tensor) + depth - 1) / depth * depth;
+    int64_t out = (int64_t)(dt_tensor_out(tensor) + 63) / 64 * 64;
+    return in * out * element;
+}
+
 int dt_tensor_count(const struct dt_network *network)
 {
     return DT_TENSOR_BLOCKS + network->depth * DT_TENSORS_OF_BLOCK;
@@ -74,6 +96,8 @@ void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload
         tensor->size *= tensor->shape[i];
         inputs *= i > 0 ? tensor->shape[i] : 1;
     }
+    tensor->linear = row->gain;
+    tensor->bytes = kept_bytes(tensor, workload->dtype);
     tensor->scale = row->gain ? row->scale / sqrtf((float)inputs) : row->scale;
 }
 

@@ -9,6 +9,7 @@
 #include "base/safetensors.h"
 #include "model/workload.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -28,10 +29,17 @@ struct dt_tensor {
     int rank;
     int64_t shape[4];
     int64_t size; /* elements */
-    float scale;  /* standard deviation of seeded values */
+    bool
+        linear; /* the weight of a linear layer [out, in...] : kept packed, in the workload's data type */
+    int64_t bytes; /* as it is kept */
+    float scale;   /* standard deviation of seeded values */
 };
 
 int dt_tensor_count(const struct dt_network *network);
+
+/* Inputs and outputs of a linear layer's weight. */
+int dt_tensor_out(const struct dt_tensor *tensor);
+int dt_tensor_in(const struct dt_tensor *tensor);
 
 /* The table of positions is that of the workload's grid; all others depend on the network only. */
 void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload, int index);

@@ -4,6 +4,7 @@
 #include "model/workload.h"
 
 #include "model/layout.h"
+#include "model/tensors.h"
 
 int dt_workload_tokens(const struct dt_workload *workload)
 {
@@ -41,19 +42,27 @@ double dt_workload_flops(const struct dt_workload *workload, int batch)
     return 2 * multiply_adds * dt_workload_passes(workload) * batch;
 }
 
-/* The position table is fixed, but held like the others: one row a token. */
+int64_t dt_workload_parameters(const struct dt_workload *workload)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < dt_tensor_count(&workload->network); i++) {
+        struct dt_tensor tensor;
+        dt_tensor_init(&tensor, workload, i);
+        sum += tensor.size;
+    }
+    return sum;
+}
+
+/* The blocks are alike, and this is asked for every plan of a space. */
 int64_t dt_workload_weight_bytes(const struct dt_workload *workload)
 {
-    const struct dt_network *network = &workload->network;
-    int64_t c = network->hidden, mlp = dt_network_mlp(network);
-    int64_t square = (int64_t)network->patch * network->patch;
-    int64_t token_in = network->in_channels * square;
-    int64_t token_out = dt_network_out_channels(network) * square;
-    int64_t embed = (token_in + 1) * c + dt_workload_tokens(workload) * c;
-    int64_t condition = (DT_TIME_CHANNELS + 1) * c + (c + 1) * c + (network->classes + 1) * c;
-    int64_t block = (c + 1) * 3 * c + (c + 1) * c + (c + 1) * mlp + (mlp + 1) * c + (c + 1) * 6 * c;
-    int64_t final = (c + 1) * token_out + (c + 1) * 2 * c;
-    return (int64_t)sizeof(float) * (embed + condition + network->depth * block + final);
+    int64_t whole = 0, block = 0;
+    for (int i = 0; i < DT_TENSOR_BLOCKS + DT_TENSORS_OF_BLOCK; i++) {
+        struct dt_tensor tensor;
+        dt_tensor_init(&tensor, workload, i);
+        *(i < DT_TENSOR_BLOCKS ? &whole : &block) += (tensor.bytes + 63) / 64 * 64;
+    }
+    return whole + workload->network.depth * block;
 }
 
 int64_t dt_workload_activation_bytes(const struct dt_workload *workload, const struct dt_plan *plan)

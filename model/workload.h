@@ -6,6 +6,7 @@
 #ifndef DT_MODEL_WORKLOAD_H
 #define DT_MODEL_WORKLOAD_H
 
+#include "model/dtype.h"
 #include "model/network.h"
 #include "model/plan.h"
 
@@ -15,7 +16,7 @@ struct dt_workload {
     struct dt_network network;
     int height, width; /* latent pixels; multiples of network.patch */
     bool guidance;     /* classifier-free: every image runs with and without its class */
-    char dtype[16];    /* "float32" */
+    enum dt_dtype dtype;
     uint64_t seed;     /* of weights and inputs */
     int sampler_steps; /* denoising steps of one image, for images/s; 50 */
     /* Files instead of seeded data; "" when not used. With input: guidance is off, B is the file's. */
@@ -40,7 +41,8 @@ int dt_workload_offset(int tokens, int ranks, int index);
  * the linear layers, and attention's 4 T^2 C for each pass and block. */
 double dt_workload_flops(const struct dt_workload *workload, int batch);
 
-/* Bytes of the network's parameters. */
+/* The network's parameters, the fixed table of positions among them; and bytes they are kept in. */
+int64_t dt_workload_parameters(const struct dt_workload *workload);
 int64_t dt_workload_weight_bytes(const struct dt_workload *workload);
 
 /* Peak bytes of one rank of a plan: weights, activations, exchange buffers, attention scratch. The worker allocates

@@ -42,14 +42,12 @@ static dt_status read_int(const json_t *root, const char *what, const char *key,
 
 static dt_status read_dtype(const json_t *root, const char *what, struct dt_workload *workload)
 {
-    const char *dtype = "float32";
+    const char *name = dt_dtype_text(DT_FLOAT32);
+    char field[64];
     if (dt_json_has(root, "dtype"))
-        DT_TRY(dt_json_string(root, what, "dtype", &dtype));
-    if (strcmp(dtype, "float32") != 0)
-        return dt_fail(DT_EUSAGE, "%s: 'dtype' is '%s', the only one so far is 'float32'", what,
-                       dtype);
-    snprintf(workload->dtype, sizeof workload->dtype, "%s", dtype);
-    return DT_OK;
+        DT_TRY(dt_json_string(root, what, "dtype", &name));
+    snprintf(field, sizeof field, "%s: 'dtype'", what);
+    return dt_dtype_find(field, name, &workload->dtype);
 }
 
 static dt_status read_files(const json_t *root, const char *what, struct dt_workload *workload)
@@ -101,8 +99,9 @@ json_t *dt_workload_to_json(const struct dt_workload *workload)
 {
     return json_pack("{s:o, s:i, s:i, s:b, s:s, s:I, s:i, s:s, s:s, s:s, s:i}", "network",
                      dt_network_to_json(&workload->network), "height", workload->height, "width",
-                     workload->width, "guidance", (int)workload->guidance, "dtype", workload->dtype,
-                     "seed", (json_int_t)workload->seed, "sampler_steps", workload->sampler_steps,
-                     "weights", workload->weights, "input", workload->input, "output",
-                     workload->output, "input_batch", workload->input_batch);
+                     workload->width, "guidance", (int)workload->guidance, "dtype",
+                     dt_dtype_text(workload->dtype), "seed", (json_int_t)workload->seed,
+                     "sampler_steps", workload->sampler_steps, "weights", workload->weights,
+                     "input", workload->input, "output", workload->output, "input_batch",
+                     workload->input_batch);
 }

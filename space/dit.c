@@ -284,7 +284,7 @@ static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
         {"guidance", dit->workload.guidance},     {"cores", dit->cores},
         {"oversubscribe", limits->oversubscribe}, {"memory_bytes", limits->memory_bytes},
         {"max_bytes", limits->max_bytes},         {"tile_q_limit", dit->tile_q_limit},
-        {"tile_kv_limit", dit->tile_kv_limit},
+        {"tile_kv_limit", dit->tile_kv_limit},    {"no_dtype", limits->no_dtype},
     };
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
         DT_TRY(dt_space_add_constant(space, constants[i].name, constants[i].value));

@@ -15,6 +15,7 @@ struct dt_limits {
     int cores;            /* physical cores of the machine */
     int devices;          /* most ranks; may exceed cores (oversubscribed) */
     bool oversubscribe;   /* false: ranks <= cores is a rule */
+    bool no_dtype;        /* the machine does not run the workload's data type */
     int64_t memory_bytes; /* of the machine, for all ranks together */
     int64_t max_bytes;    /* of one rank; 0: no limit */
     const int *batches;   /* legal values of batch */
@@ -29,7 +30,7 @@ dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limit
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point);
 
 /* The plan a careful user picks with `devices` ranks at most, and the 1-rank baseline; both with the smallest batch.
- * DT_EINFEASIBLE when the space is empty. */
+ * DT_EINFEASIBLE when there is none: the space is empty, or one rank cannot hold the network. */
 dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point) DT_MUST_CHECK;
 dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point) DT_MUST_CHECK;
 

@@ -98,6 +98,15 @@ static dt_status locate_text(const struct dt_space *space, const char *text, str
     return dt_space_locate(space, values, point);
 }
 
+/* Where memory is so short that the plan by rule does not fit, the first one that does: that of the fewest ranks. */
+static dt_status first_plan(const struct dt_space *space, dt_status status, struct dt_point *point)
+{
+    if (status != DT_EINFEASIBLE || dt_space_count(space) == 0)
+        return status;
+    dt_space_at(space, 0, point);
+    return DT_OK;
+}
+
 dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point)
 {
     const struct dt_axis *ranks = dt_space_axis(space, AT_ranks);
@@ -113,7 +122,7 @@ dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point)
         if (status != DT_EINFEASIBLE)
             return status;
     }
-    return status;
+    return first_plan(space, status, point);
 }
 
 dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
@@ -122,5 +131,11 @@ dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
     int64_t cores = 1;
     (void)dt_space_constant(space, "cores", &cores);
     snprintf(text, sizeof text, "ranks=1 threads=%lld", (long long)cores);
-    return locate_text(space, text, point);
+    struct dt_point found;
+    dt_status status = first_plan(space, locate_text(space, text, &found), &found);
+    if (status == DT_OK && dt_point_value(space, &found, AT_ranks) != 1)
+        return dt_fail(DT_EINFEASIBLE, "no plan of one rank is feasible");
+    if (status == DT_OK)
+        *point = found;
+    return status;
 }

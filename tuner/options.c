@@ -163,7 +163,7 @@ const struct dt_option_row dt_option_rows[] = {
     {"batch", "N[,N]", "tune run noise space explain lookup", NULL, parse_ints, AT(batches),
      "images of a step (default: 1)"},
     {"dtype", "NAME", "tune run noise space explain lookup", "float32", parse_text, AT(dtype),
-     "data type: float32"},
+     "data type: float32 or bfloat16 (weights and what flows between layers)"},
     {"objective", "NAME", "tune lookup", "latency", parse_text, AT(objective),
      "latency (seconds a step), throughput (images/s) or cost (device-seconds an image)"},
     {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes, AT(max_bytes),

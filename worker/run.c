@@ -158,7 +158,7 @@ dt_status dt_request_peak(struct dt_session *session, const json_t *request, jso
     if (status == DT_OK)
         status = dt_session_align(session);
     if (status == DT_OK)
-        mine = json_real(dt_gemm_peak(session->seat.core_count));
+        mine = json_real(dt_gemm_peak(session->workload.dtype, session->seat.core_count));
     DT_TRY(dt_session_settle(session, status, mine, &parts));
     json_array_foreach(parts, i, rate) sum += json_real_value(rate);
     if (session->seat.rank == 0)

@@ -7,9 +7,9 @@
 #include <omp.h>
 #include <stddef.h>
 
-void dt_cpu_attention(const struct dt_attention *op)
+void dt_cpu_attention(enum dt_dtype dtype, const struct dt_attention *op)
 {
-    const struct dt_simd *simd = dt_simd();
+    const struct dt_simd *simd = dt_simd(dtype);
     int tiles = (op->queries + op->tile_q - 1) / op->tile_q;
     int units = op->sequences * op->heads * tiles;
 #pragma omp parallel for schedule(dynamic)
@@ -29,18 +29,18 @@ static void merge_row(const struct dt_merge *op, const struct dt_simd *simd, int
     float a = op->lse[at], b = op->part_lse[at];
     float top = a > b ? a : b;
     float wa = expf(a - top), wb = expf(b - top);
-    int64_t part_row = (int64_t)op->heads * op->head;
-    simd->blend(
-        op->out + sequence * op->out_at.sequence + row * op->out_at.row + (int64_t)head * op->head,
-        wa / (wa + wb),
-        op->part + ((int64_t)sequence * op->queries + row) * part_row + (int64_t)head * op->head,
-        wb / (wa + wb), op->head);
+    int64_t part_row = (int64_t)op->heads * op->head, column = (int64_t)head * op->head;
+    int64_t to = sequence * op->out_at.sequence + row * op->out_at.row + column;
+    int64_t from = ((int64_t)sequence * op->queries + row) * part_row + column;
+    int bytes = dt_dtype_bytes(simd->dtype);
+    simd->blend((char *)op->out + to * bytes, wa / (wa + wb), (const char *)op->part + from * bytes,
+                wb / (wa + wb), op->head);
     op->lse[at] = top + logf(wa + wb);
 }
 
-void dt_cpu_merge(const struct dt_merge *op)
+void dt_cpu_merge(enum dt_dtype dtype, const struct dt_merge *op)
 {
-    const struct dt_simd *simd = dt_simd();
+    const struct dt_simd *simd = dt_simd(dtype);
     int pairs = op->sequences * op->heads;
 #pragma omp parallel for collapse(2) schedule(static)
     for (int pair = 0; pair < pairs; pair++)

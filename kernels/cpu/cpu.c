@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The small operations in plain C, and the table. */
 #include "kernels/cpu/cpu_int.h"
+#include "kernels/cpu/gemm_int.h"
+#include "kernels/cpu/simd.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -10,8 +13,9 @@ static void copy(const struct dt_copy *op)
 {
 #pragma omp parallel for schedule(static)
     for (int64_t row = 0; row < op->rows; row++)
-        memcpy(op->to + row * op->to_stride, op->from + row * op->from_stride,
-               (size_t)op->width * sizeof(float));
+        memcpy((char *)op->to + row * op->to_stride * op->element,
+               (const char *)op->from + row * op->from_stride * op->element,
+               (size_t)(op->width * op->element));
 }
 
 static void sinusoid(const struct dt_sinusoid *op)
@@ -79,13 +83,32 @@ static void sampler(const struct dt_sampler *op)
     }
 }
 
+static void threads(int count)
+{
+    omp_set_num_threads(count);
+}
+
+static bool usable(enum dt_dtype dtype)
+{
+    return dt_simd(dtype) != NULL && dt_gemm(dtype) != NULL;
+}
+
+static dt_status pack(enum dt_dtype dtype, const float *weight, int in, int out, void *packed)
+{
+    return dt_gemm(dtype)->pack(dtype, weight, in, out, packed);
+}
+
 const struct dt_compute dt_compute_cpu = {
     .name = "cpu",
-    .doc = "OpenBLAS, OpenMP and vectors",
-    .threads = dt_cpu_threads,
-    .linear = dt_cpu_linear,
+    .doc = "oneDNN or OpenBLAS, OpenMP and vectors",
+    .usable = usable,
+    .threads = threads,
+    .pack = pack,
+    .linear_new = dt_linear_new,
+    .linear = dt_linear_run,
+    .linear_free = dt_linear_free,
+    .narrow = dt_cpu_narrow,
     .modulate = dt_cpu_modulate,
-    .gate = dt_cpu_gate,
     .attention = dt_cpu_attention,
     .merge = dt_cpu_merge,
     .copy = copy,

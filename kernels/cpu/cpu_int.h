@@ -5,11 +5,9 @@
 
 #include "kernels/compute.h"
 
-void dt_cpu_threads(int count);
-void dt_cpu_linear(const struct dt_linear *op);
-void dt_cpu_modulate(const struct dt_modulate *op);
-void dt_cpu_gate(const struct dt_gate *op);
-void dt_cpu_attention(const struct dt_attention *op);
-void dt_cpu_merge(const struct dt_merge *op);
+void dt_cpu_modulate(enum dt_dtype dtype, const struct dt_modulate *op);
+void dt_cpu_narrow(enum dt_dtype dtype, const float *x, void *y, int64_t n);
+void dt_cpu_attention(enum dt_dtype dtype, const struct dt_attention *op);
+void dt_cpu_merge(enum dt_dtype dtype, const struct dt_merge *op);
 
 #endif

@@ -1,44 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* Linear layers by OpenBLAS (OpenMP flavour: it shares the threads of our own loops), and what works row by row. */
 #include "kernels/cpu/cpu_int.h"
 #include "kernels/cpu/simd.h"
 
-#include <cblas.h>
-#include <omp.h>
+#include <stddef.h>
+#include <string.h>
 
-void dt_cpu_threads(int count)
+void dt_cpu_modulate(enum dt_dtype dtype, const struct dt_modulate *op)
 {
-    omp_set_num_threads(count);
-}
-
-void dt_cpu_linear(const struct dt_linear *op)
-{
-    const struct dt_simd *simd = dt_simd();
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, op->rows, op->out, op->in, 1.0f, op->x,
-                op->in, op->weight, op->in, 0.0f, op->y, op->out);
-#pragma omp parallel for schedule(static)
-    for (int row = 0; row < op->rows; row++)
-        simd->activate(op->y + (int64_t)row * op->out, op->bias, op->out, op->act);
-}
-
-void dt_cpu_modulate(const struct dt_modulate *op)
-{
-    const struct dt_simd *simd = dt_simd();
+    const struct dt_simd *simd = dt_simd(dtype);
     int rows = op->sequences * op->tokens;
+    int64_t width = (int64_t)op->channels * dt_dtype_bytes(dtype);
 #pragma omp parallel for schedule(static)
-    for (int row = 0; row < rows; row++) {
-        int64_t at = (int64_t)row * op->channels, from = row / op->tokens * op->stride;
-        simd->modulate(op->x + at, op->shift + from, op->scale + from, op->y + at, op->channels);
+    for (int i = 0; i < rows; i++) {
+        int64_t sequence = i / op->tokens;
+        struct dt_row row = {.x = op->x + (int64_t)i * op->channels,
+                             .shift = op->shift + sequence * op->stride,
+                             .scale = op->scale + sequence * op->stride,
+                             .y = (char *)op->y + i * width,
+                             .channels = op->channels};
+        if (op->branch == NULL) {
+            simd->modulate(&row);
+            continue;
+        }
+        row.branch = (const char *)op->branch + i * width;
+        row.gate = op->gate + sequence * op->gate_stride;
+        simd->residual(&row);
     }
 }
 
-void dt_cpu_gate(const struct dt_gate *op)
+void dt_cpu_narrow(enum dt_dtype dtype, const float *x, void *y, int64_t n)
 {
-    const struct dt_simd *simd = dt_simd();
-    int rows = op->sequences * op->tokens;
-#pragma omp parallel for schedule(static)
-    for (int row = 0; row < rows; row++) {
-        int64_t at = (int64_t)row * op->channels;
-        simd->gate(op->x + at, op->y + at, op->gate + row / op->tokens * op->stride, op->channels);
+    enum { CHUNK = 8192 };
+    const struct dt_simd *simd = dt_simd(dtype);
+    int bytes = dt_dtype_bytes(dtype);
+    if (simd->narrow == NULL) {
+        memcpy(y, x, (size_t)n * sizeof *x);
+        return;
     }
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; i += CHUNK)
+        simd->narrow(x + i, (char *)y + i * bytes, n - i < CHUNK ? (int)(n - i) : CHUNK);
 }

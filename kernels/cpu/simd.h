@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* simd - the vector kernels, compiled once an instruction set from simd_body.h and chosen at run time
+/* simd - the vector kernels, compiled once an instruction set and data type and chosen at run time
  *
  * To add an instruction set: simd_<name>.c that defines the macros of simd_body.h, a row in simd.c, its flags in
  * cmake/dittune.cmake.
@@ -11,8 +11,18 @@
 
 #include <stdbool.h>
 
+/* One token of struct dt_modulate. */
+struct dt_row {
+    float *x;
+    const void *branch;
+    const float *gate, *shift, *scale;
+    void *y;
+    int channels;
+};
+
 struct dt_simd {
     const char *name;
+    enum dt_dtype dtype; /* of activations */
     /* Query rows first .. first+count-1 (count <= tile_q) of one sequence and head. */
     void (*attention)(const struct dt_attention *op, int sequence, int head, int first,
                       float *scratch);
@@ -20,20 +30,22 @@ struct dt_simd {
                 int n); /* relative error of a few ulp for -87 <= x <= 88, clamped beyond */
     void (*activate)(float *y, const float *bias, int n,
                      enum dt_activation act); /* y = act(y + bias) */
-    void (*modulate)(const float *x, const float *shift, const float *scale, float *y, int n);
-    void (*gate)(float *x, const float *y, const float *gate, int n); /* x += gate * y */
-    void (*blend)(float *x, float a, const float *y, float b, int n); /* x = a x + b y */
+    void (*modulate)(const struct dt_row *row);
+    void (*residual)(const struct dt_row *row); /* x += gate branch, then modulate */
+    void (*blend)(void *x, float a, const void *y, float b, int n); /* x = a x + b y */
+    void (*narrow)(const float *x, void *y, int n);                 /* NULL for float32 */
 };
 
 extern const struct dt_simd dt_simd_portable;
 #if defined(__x86_64__)
-extern const struct dt_simd dt_simd_avx2, dt_simd_avx512;
+extern const struct dt_simd dt_simd_avx2, dt_simd_avx512, dt_simd_bf16;
 #endif
 
-/* The best this processor has, or what dt_simd_use chose. */
-const struct dt_simd *dt_simd(void);
+/* The best this processor has for a data type, or what dt_simd_use chose; NULL when it has none. */
+const struct dt_simd *dt_simd(enum dt_dtype dtype);
 
-/* Rows in order of preference, NULL-ended; whether this processor can run row i; for tests: use it (NULL: the best). */
+/* Rows in order of preference, NULL-ended; whether this processor can run row i; for tests: use it for its data type
+ * (NULL: the best of each again). */
 const struct dt_simd *const *dt_simd_rows(void);
 bool dt_simd_usable(int i);
 void dt_simd_use(const struct dt_simd *simd);

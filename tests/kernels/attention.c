@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The vector kernels of every instruction set this processor has, against plain float64 formulas. */
+/* Attention of every instruction set this processor has, against plain float64 formulas. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/rng.h"
 #include "kernels/cpu/simd.h"
 #include "model/layout.h"
+#include "tests/kernels/values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,17 +19,10 @@ struct shape {
     int sequences, heads, head, queries, keys, tile_q, tile_kv;
 };
 
-static float *seeded(int64_t n, const char *name, float scale)
+static int64_t scratch_floats(enum dt_dtype dtype, const struct shape *s)
 {
-    float *x = calloc((size_t)n, sizeof *x);
-    assert_non_null(x);
-    dt_rng_fill(x, (size_t)n, 3, dt_rng_stream(name), 0, scale);
-    return x;
-}
-
-static int64_t scratch_floats(const struct shape *s)
-{
-    struct dt_workload workload = {.network = {.hidden = s->head * s->heads,
+    struct dt_workload workload = {.dtype = dtype,
+                                   .network = {.hidden = s->head * s->heads,
                                                .heads = s->heads,
                                                .patch = 1,
                                                .in_channels = 1,
@@ -42,30 +35,32 @@ static int64_t scratch_floats(const struct shape *s)
     return layout.scratch;
 }
 
-static double score(const struct dt_attention *op, int n, int h, int i, int j)
+static double score(enum dt_dtype dtype, const struct dt_attention *op, const int at[4])
 {
     double dot = 0.0;
-    const float *q = op->q + n * op->q_at.sequence + i * op->q_at.row + h * op->head;
-    const float *k = op->k + n * op->kv_at.sequence + j * op->kv_at.row + h * op->head;
+    int64_t n = at[0], column = (int64_t)at[1] * op->head;
+    int64_t q = n * op->q_at.sequence + at[2] * op->q_at.row + column;
+    int64_t k = n * op->kv_at.sequence + at[3] * op->kv_at.row + column;
     for (int d = 0; d < op->head; d++)
-        dot += (double)q[d] * (double)k[d];
+        dot += (double)value(dtype, op->q, q + d) * (double)value(dtype, op->k, k + d);
     return dot / sqrt(op->head);
 }
 
 /* One query's row in float64 against what the kernel gave. Errors are relative to the size of the values, 1. */
-static double row_error(const struct dt_attention *op, int n, int h, int i)
+static double row_error(enum dt_dtype dtype, const struct dt_attention *op, int n, int h, int i)
 {
-    const float *out = op->out + n * op->out_at.sequence + i * op->out_at.row + h * op->head;
+    int64_t out = n * op->out_at.sequence + i * op->out_at.row + h * op->head;
     double worst = 0.0, total = 0.0;
     double *weights = calloc((size_t)op->keys, sizeof *weights);
     for (int j = 0; j < op->keys; j++)
-        total += weights[j] = exp(score(op, n, h, i, j));
+        total += weights[j] = exp(score(dtype, op, (int[]){n, h, i, j}));
     for (int d = 0; d < op->head; d++) {
         double want = 0.0;
         for (int j = 0; j < op->keys; j++)
             want += weights[j] / total *
-                    (double)op->v[n * op->kv_at.sequence + j * op->kv_at.row + h * op->head + d];
-        double error = fabs((double)out[d] - want);
+                    (double)value(dtype, op->v,
+                                  n * op->kv_at.sequence + j * op->kv_at.row + h * op->head + d);
+        double error = fabs((double)value(dtype, op->out, out + d) - want);
         worst = error > worst || isnan(error) ? error : worst;
     }
     double lse = (double)op->lse[((int64_t)n * op->heads + h) * op->queries + i];
@@ -78,16 +73,19 @@ static double row_error(const struct dt_attention *op, int n, int h, int i)
 static double attention_error(const struct dt_simd *simd, const struct shape *s)
 {
     int channels = s->heads * s->head, longest = s->queries > s->keys ? s->queries : s->keys;
-    float *qkv = seeded((int64_t)s->sequences * longest * 3 * channels, "qkv", 1.2f);
+    int64_t size = (int64_t)s->sequences * longest * 3 * channels;
+    float *values = seeded(size, "qkv", 1.2f);
+    char *qkv = activations(simd->dtype, values, size);
+    int element = dt_dtype_bytes(simd->dtype);
     int64_t row = channels + 3, rows = (int64_t)s->sequences * s->queries;
-    float *out = calloc((size_t)(rows * row), sizeof *out);
+    char *out = calloc((size_t)(rows * row), (size_t)element);
     float *lse = calloc((size_t)(rows * s->heads), sizeof *lse);
-    int64_t room = scratch_floats(s);
+    int64_t room = scratch_floats(simd->dtype, s);
     float *scratch = aligned_alloc(64, (size_t)room * sizeof *scratch + 64);
     memset(scratch, 0xff, (size_t)room * sizeof *scratch + 64);
     struct dt_attention op = {.q = qkv,
-                              .k = qkv + channels,
-                              .v = qkv + 2 * channels,
+                              .k = qkv + channels * element,
+                              .v = qkv + 2 * channels * element,
                               .out = out,
                               .lse = lse,
                               .q_at = {(int64_t)longest * 3 * channels, 3 * channels},
@@ -111,17 +109,18 @@ static double attention_error(const struct dt_simd *simd, const struct shape *s)
     for (int n = 0; n < s->sequences; n++)
         for (int h = 0; h < s->heads; h++)
             for (int i = 0; i < s->queries; i++) {
-                double error = row_error(&op, n, h, i);
+                double error = row_error(simd->dtype, &op, n, h, i);
                 worst = error > worst || isnan(error) ? error : worst;
             }
     for (int64_t i = 0; i < rows; i++)
         for (int64_t c = channels; c < row; c++)
-            assert_true(out[i * row + c] == 0.0f);
+            assert_true(value(simd->dtype, out, i * row + c) == 0.0f);
     for (int i = 0; i < 16; i++) {
         uint32_t bits;
         memcpy(&bits, scratch + room + i, sizeof bits);
         assert_int_equal(bits, UINT32_MAX);
     }
+    free(values);
     free(qkv);
     free(out);
     free(lse);
@@ -132,7 +131,7 @@ static double attention_error(const struct dt_simd *simd, const struct shape *s)
 static void check_shape(const struct dt_simd *simd, struct shape shape)
 {
     double error = attention_error(simd, &shape);
-    if (!(error < 2e-6))
+    if (!(error < (simd->dtype == DT_FLOAT32 ? 2e-6 : 1.2e-2)))
         fail_msg("%s: D=%d %dx%d tokens, tile %dx%d: error %.2e", simd->name, shape.head,
                  shape.queries, shape.keys, shape.tile_q, shape.tile_kv, error);
 }
@@ -188,7 +187,7 @@ static void parts_merge_to_the_whole(void **state)
     float whole[QUERIES * C], out[QUERIES * C], part[QUERIES * C];
     float whole_lse[HEADS * QUERIES], lse[HEADS * QUERIES], part_lse[HEADS * QUERIES];
     const int cuts[] = {0, 17, 17, 18, KEYS};
-    float *scratch = aligned_alloc(64, (size_t)scratch_floats(&s) * sizeof *scratch);
+    float *scratch = aligned_alloc(64, (size_t)scratch_floats(DT_FLOAT32, &s) * sizeof *scratch);
     struct dt_attention op = {.q = q,
                               .k = k,
                               .v = v,
@@ -205,19 +204,19 @@ static void parts_merge_to_the_whole(void **state)
                               .tile_q = 32,
                               .tile_kv = 64,
                               .scratch = scratch,
-                              .scratch_floats = scratch_floats(&s)};
+                              .scratch_floats = scratch_floats(DT_FLOAT32, &s)};
     struct dt_merge merge = {out, lse, part, part_lse, {0, C}, 1, HEADS, HEAD, QUERIES};
     dt_compute_cpu.threads(1);
-    dt_compute_cpu.attention(&op);
+    dt_compute_cpu.attention(DT_FLOAT32, &op);
     for (int i = 0; i < 4; i++) {
         op.k = k + cuts[i] * C;
         op.v = v + cuts[i] * C;
         op.keys = cuts[i + 1] - cuts[i];
         op.out = i == 0 ? out : part;
         op.lse = i == 0 ? lse : part_lse;
-        dt_compute_cpu.attention(&op);
+        dt_compute_cpu.attention(DT_FLOAT32, &op);
         if (i > 0)
-            dt_compute_cpu.merge(&merge);
+            dt_compute_cpu.merge(DT_FLOAT32, &merge);
     }
     for (int i = 0; i < QUERIES * C; i++)
         assert_true(fabsf(out[i] - whole[i]) < 1e-6f);
@@ -237,11 +236,17 @@ static void garbage_shows(void **state)
     struct shape s = {1, 1, HEAD, TOKENS, TOKENS, 32, 64};
     for (int i = 0; dt_simd_rows()[i] != NULL; i++) {
         for (int which = 0; dt_simd_usable(i) && which < 3; which++) {
-            float *in[3], out[TOKENS * HEAD];
-            for (int j = 0; j < 3; j++)
-                in[j] = seeded(TOKENS * HEAD, "x", 1.0f);
-            in[which][11 * HEAD + 3] = NAN;
-            float *scratch = aligned_alloc(64, (size_t)scratch_floats(&s) * sizeof *scratch);
+            enum dt_dtype dtype = dt_simd_rows()[i]->dtype;
+            void *in[3];
+            float out[TOKENS * HEAD];
+            for (int j = 0; j < 3; j++) {
+                float *x = seeded(TOKENS * HEAD, "x", 1.0f);
+                if (j == which)
+                    x[11 * HEAD + 3] = NAN;
+                in[j] = activations(dtype, x, TOKENS * HEAD);
+                free(x);
+            }
+            float *scratch = aligned_alloc(64, (size_t)scratch_floats(dtype, &s) * sizeof *scratch);
             struct dt_attention op = {.q = in[0],
                                       .k = in[1],
                                       .v = in[2],
@@ -260,74 +265,11 @@ static void garbage_shows(void **state)
             dt_simd_rows()[i]->attention(&op, 0, 0, 0, scratch);
             bool shown = false;
             for (int j = 0; j < TOKENS * HEAD; j++)
-                shown = shown || isnan(out[j]);
+                shown = shown || isnan(value(dtype, out, j));
             assert_true(shown);
             for (int j = 0; j < 3; j++)
                 free(in[j]);
             free(scratch);
-        }
-    }
-}
-
-static void exp_is_exact_to_a_few_ulp(void **state)
-{
-    (void)state;
-    enum { N = 100003 };
-    static float x[N], y[N];
-    for (int i = 0; i < N; i++)
-        x[i] = -87.0f + 175.0f * (float)i / (N - 1);
-    for (int i = 0; dt_simd_rows()[i] != NULL; i++) {
-        double worst = 0.0;
-        if (!dt_simd_usable(i))
-            continue;
-        dt_simd_rows()[i]->exp(x, y, N);
-        for (int j = 0; j < N; j++) {
-            double want = exp((double)x[j]), error = fabs((double)y[j] - want) / want;
-            worst = error > worst || isnan(error) ? error : worst;
-        }
-        print_message("%s: %.2f ulp\n", dt_simd_rows()[i]->name, worst * 0x1p24);
-        assert_true(worst < 3 * 0x1p-24);
-    }
-}
-
-static double gelu(double x)
-{
-    return 0.5 * x * (1.0 + tanh(sqrt(2.0 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
-}
-
-static void rows_match_float64(void **state)
-{
-    (void)state;
-    for (int i = 0; dt_simd_rows()[i] != NULL; i++) {
-        const struct dt_simd *simd = dt_simd_rows()[i];
-        for (int n = 1; dt_simd_usable(i) && n < 80; n += 1) {
-            float *x = seeded(n, "x", 3.0f), *b = seeded(n, "b", 0.5f), *s = seeded(n, "s", 0.5f);
-            float *y = seeded(n, "x", 3.0f), *z = seeded(n, "x", 3.0f);
-            double mean = 0.0, variance = 0.0;
-            simd->activate(y, b, n, DT_ACT_GELU);
-            simd->activate(z, b, n, DT_ACT_SILU);
-            for (int j = 0; j < n; j++) {
-                double in = (double)(x[j] + b[j]);
-                assert_true(fabs((double)y[j] - gelu(in)) < 2e-6);
-                assert_true(fabs((double)z[j] - in / (1.0 + exp(-in))) < 2e-6);
-                mean += (double)x[j] / n;
-            }
-            for (int j = 0; j < n; j++)
-                variance += pow((double)x[j] - mean, 2) / n;
-            simd->modulate(x, b, s, y, n);
-            memcpy(z, x, (size_t)n * sizeof *x);
-            simd->gate(z, b, s, n);
-            for (int j = 0; j < n; j++) {
-                double unit = ((double)x[j] - mean) / sqrt(variance + 1e-6);
-                double want = unit * (1.0 + (double)s[j]) + (double)b[j];
-                assert_true(fabs((double)y[j] - want) < 1e-5);
-                assert_true(fabsf(z[j] - (x[j] + s[j] * b[j])) < 1e-6f);
-            }
-            free(x);
-            free(b);
-            free(s);
-            free(y);
-            free(z);
         }
     }
 }
@@ -338,8 +280,6 @@ int main(void)
         cmocka_unit_test(attention_matches_float64),
         cmocka_unit_test(parts_merge_to_the_whole),
         cmocka_unit_test(garbage_shows),
-        cmocka_unit_test(exp_is_exact_to_a_few_ulp),
-        cmocka_unit_test(rows_match_float64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,6 @@ static inline struct dt_workload case_workload(int heads, int head, int height, 
         .height = height,
         .width = width,
         .guidance = true,
-        .dtype = "float32",
         .seed = 11,
         .sampler_steps = 50,
     };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "kernels/compute.h"
 #include "model/layout.h"
 #include "tests/kernels/case.h"
 
@@ -36,23 +37,29 @@ struct sweep {
     double worst;
 };
 
+/* The baseline is float32 whatever the plans run in. */
 static void start(struct sweep *sweep, struct dt_workload workload)
 {
+    struct dt_workload wide = workload;
+    struct dt_weights *weights = NULL;
+    wide.dtype = DT_FLOAT32;
     *sweep = (struct sweep){.workload = workload};
     int64_t size = case_image(&workload);
     assert_int_equal(dt_weights_new(&workload, &sweep->weights), DT_OK);
+    assert_int_equal(dt_weights_new(&wide, &weights), DT_OK);
     sweep->out = calloc((size_t)(MOST_BATCH * size), sizeof(float));
     for (int batch = 1; batch <= MOST_BATCH; batch++) {
         struct dt_plan plan = case_plan(1, 1, 1, 1);
         plan.batch = batch;
         sweep->baseline[batch] = calloc((size_t)(batch * size), sizeof(float));
-        struct case_run run = {.workload = &sweep->workload,
+        struct case_run run = {.workload = &wide,
                                .plan = &plan,
-                               .weights = sweep->weights,
+                               .weights = weights,
                                .steps = 2,
                                .out = sweep->baseline[batch]};
         assert_int_equal(case_run_plan(&run, &(struct dt_fake_options){0}), DT_OK);
     }
+    dt_weights_free(weights);
 }
 
 static void end(struct sweep *sweep)
@@ -78,7 +85,7 @@ static void try_plan(struct sweep *sweep, const struct dt_plan *plan)
         fail_msg("%s: %s", case_text(plan, text), dt_message());
     double error = case_error(sweep->out, sweep->baseline[plan->batch], plan->batch,
                               case_image(&sweep->workload));
-    if (!(error < 5e-6))
+    if (!(error < (sweep->workload.dtype == DT_FLOAT32 ? 5e-6 : 2e-2)))
         fail_msg("%s: relative error %.2e", case_text(plan, text), error);
     int64_t most = 0;
     for (int i = 0; i < plan->ranks; i++)
@@ -171,6 +178,30 @@ static void without_guidance(void **state)
     end(&sweep);
 }
 
+/* Every legal plan in bfloat16 stays within 2e-2 of float32 on one rank. */
+static void bfloat16_is_near_float32(void **state)
+{
+    (void)state;
+    const struct dt_compute *compute;
+    struct dt_workload workload = case_workload(3, 8, 10, 10); /* 25 tokens */
+    workload.dtype = DT_BFLOAT16;
+    if (dt_compute_find(DT_BFLOAT16, &compute) != DT_OK) {
+        print_message("skipped: %s\n", dt_message());
+        skip();
+    }
+    sweep_heads(workload);
+    workload = case_workload(5, 12, 6, 14); /* 21 tokens */
+    workload.dtype = DT_BFLOAT16;
+    workload.network.depth = 1;
+    sweep_heads(workload);
+    workload =
+        case_workload(3, 5, 6, 10); /* an odd number of channels of a head: pairs do not fit */
+    workload.network.hidden = 60;
+    workload.network.heads = 4;
+    workload.dtype = DT_BFLOAT16;
+    sweep_heads(workload);
+}
+
 /* Sequences longer than the tiles, so that every pair really tiles. */
 static void every_tile(void **state)
 {
@@ -232,6 +263,7 @@ int main(void)
         cmocka_unit_test(five_heads),
         cmocka_unit_test(six_heads),
         cmocka_unit_test(without_guidance),
+        cmocka_unit_test(bfloat16_is_near_float32),
         cmocka_unit_test(every_tile),
         cmocka_unit_test(images_do_not_depend_on_the_batch),
         cmocka_unit_test(first_rank_is_the_largest),

@@ -32,6 +32,7 @@ static int remove_path(void **state)
 /* The seeded tensors of a workload under their names. */
 struct made {
     struct dt_weights *seeded;
+    float *values[MOST]; /* owned */
     struct dt_tensor about[MOST];
     struct dt_safetensor tensors[MOST];
     int count;
@@ -45,13 +46,23 @@ static void make(struct made *made, const struct dt_workload *workload)
     for (int i = 0; i < made->count; i++) {
         struct dt_tensor *about = &made->about[i];
         dt_tensor_init(about, workload, i);
+        made->values[i] = calloc((size_t)about->size, sizeof(float));
+        assert_non_null(made->values[i]);
+        dt_weights_seeded(workload, i, made->values[i]);
         made->tensors[i] = (struct dt_safetensor){.name = about->name,
                                                   .dtype = "F32",
                                                   .rank = about->rank,
-                                                  .data = dt_weights_at(made->seeded, i),
+                                                  .data = made->values[i],
                                                   .bytes = about->size * (int64_t)sizeof(float)};
         memcpy(made->tensors[i].shape, about->shape, sizeof about->shape);
     }
+}
+
+static void forget(struct made *made)
+{
+    dt_weights_free(made->seeded);
+    for (int i = 0; i < MOST; i++)
+        free(made->values[i]);
 }
 
 static dt_status read_back(struct made *made, struct dt_workload workload, struct dt_weights **read)
@@ -71,7 +82,7 @@ static void weights_come_back_from_a_file(void **state)
     assert_int_equal(dt_weights_bytes(made.seeded), dt_workload_weight_bytes(&workload));
     for (int i = 0; i < made.count; i++)
         for (int64_t e = 0; e < made.about[i].size && i != DT_W_POSITION; e++)
-            assert_true(dt_weights_at(made.seeded, i)[e] != 0.0f);
+            assert_true(made.values[i][e] != 0.0f);
     for (int without = 0; without < 2; without++) {
         if (without)
             made.tensors[DT_W_POSITION] = made.tensors[--made.count];
@@ -83,7 +94,7 @@ static void weights_come_back_from_a_file(void **state)
     made.tensors[3].name = "t_embedder.mlp.0.bios";
     assert_int_equal(read_back(&made, workload, &read), DT_EUSAGE);
     assert_non_null(strstr(dt_message(), "t_embedder.mlp.0.bios"));
-    dt_weights_free(made.seeded);
+    forget(&made);
 }
 
 /* Whether a table of `tokens` rows in the file of a network of 8 x 8 pixels is used for an input of height x width;
@@ -111,7 +122,7 @@ static bool table_is_used(int tokens, int height, int width)
     assert_true(used || memcmp(found, dt_weights_at(formula, DT_W_POSITION), bytes) == 0);
     dt_weights_free(read);
     dt_weights_free(formula);
-    dt_weights_free(made.seeded);
+    forget(&made);
     return used;
 }
 

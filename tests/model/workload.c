@@ -15,7 +15,7 @@
 
 static struct dt_workload make(const char *name)
 {
-    struct dt_workload workload = {.dtype = "float32", .sampler_steps = 50};
+    struct dt_workload workload = {.sampler_steps = 50};
     assert_int_equal(dt_network_load(name, &workload.network), DT_OK);
     workload.height = workload.width = workload.network.latent_size;
     return workload;
@@ -35,13 +35,13 @@ static void test_published_counts(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct dt_workload workload = make(rows[i].name);
-        double parameters = (double)dt_workload_weight_bytes(&workload) / 4;
+        double parameters = (double)dt_workload_parameters(&workload);
         double gflops = dt_workload_flops(&workload, 1) / 2e9;
         assert_true(fabs(parameters / 1e6 - rows[i].millions) <= 0.6);
         assert_true(fabs(gflops / rows[i].gflops - 1) < 0.005);
     }
     struct dt_workload largest = make("dit-xl/2");
-    assert_int_equal(dt_workload_weight_bytes(&largest), 4 * 675129632LL);
+    assert_int_equal(dt_workload_parameters(&largest), 675129632LL);
 }
 
 static void test_flops_scale(void **state)
@@ -119,7 +119,7 @@ static void test_each_mistake_is_one_sentence(void **state)
     } rows[] = {
         {"height", "33", "it: 'height' is 33, not a multiple of the patch, 2"},
         {"width", "0", "it: 'width' is 0, expected 1 to 8192"},
-        {"dtype", "\"float16\"", "it: 'dtype' is 'float16', the only one so far is 'float32'"},
+        {"dtype", "\"float16\"", "it: 'dtype' 'float16' is unknown, expected float32 or bfloat16"},
         {"guidance", "1", "it: 'guidance' is neither true nor false"},
         {"sampler_steps", "0", "it: 'sampler_steps' is 0, expected 1 to 1048576"},
         {"input", "\"x\"", "it: with 'input' there is no guidance, set it to false"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/trial/rig.h"
+#include "tuner/trial/rig_int.h"
 
 #include "base/clock.h"
 
@@ -99,8 +99,8 @@ static void split_lines(char *text, const char *lines[], int room)
     lines[n] = NULL;
 }
 
-static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, int64_t deadline_ns,
-                             struct dt_failure *failure)
+static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, const json_t *workload,
+                             int64_t deadline_ns, struct dt_failure *failure)
 {
     const char *lines[DT_AXES_MAX + 1];
     char *copy = strdup(dt_text_at(&slot->environment));
@@ -112,9 +112,8 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, int64
                                .ranks = rig->target->by_mpirun ? slot->ranks : 1,
                                .oversubscribed = slot->ranks > rig->target->cores,
                                .environment = lines};
-    dt_status status =
-        dt_group_start(&launch, rig->target->workload, deadline_ns < most ? deadline_ns : most,
-                       &slot->group, failure);
+    dt_status status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
+                                      &slot->group, failure);
     rig->started++;
     free(copy);
     return status;
@@ -141,7 +140,7 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
     }
     slot->ranks = ranks;
     slot->environment = environment;
-    dt_status status = start_group(rig, slot, deadline_ns, failure);
+    dt_status status = start_group(rig, slot, rig->target->workload, deadline_ns, failure);
     if (status != DT_OK) {
         slot->group = NULL;
         close_slot(slot, 0);
@@ -160,7 +159,7 @@ static int64_t prepare_deadline(const struct dt_rig *rig, int64_t deadline_ns)
 }
 
 /* Prepares without verification. A plan that does not fit beside the parked groups gets a second try alone. */
-static dt_status prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                              struct dt_group **group, struct dt_prepared *prepared,
                              struct dt_failure *failure)
 {
@@ -187,113 +186,21 @@ static dt_status prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
     return status;
 }
 
-/* The baseline at the point's batch. */
-static struct dt_point reference_point(const struct dt_rig *rig, const struct dt_point *point)
+/* A group of another workload, for one plan: its output's projections are all that stays of it. */
+dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
+                               const json_t *workload, int64_t deadline_ns,
+                               struct dt_prepared *prepared, struct dt_failure *failure)
 {
-    struct dt_point one = rig->target->baseline;
-    int batch = dt_space_role(rig->target->space, DT_ROLE_BATCH);
-    if (batch >= 0)
-        one.index[batch] = point->index[batch];
-    return one;
-}
-
-/* Finds or makes the reference of the point's batch; failed, with its cause, when it cannot be had: plans are then not
- * verified, which the report says. */
-static dt_status get_reference(struct dt_rig *rig, const struct dt_point *point,
-                               int64_t deadline_ns, const struct dt_reference **out)
-{
-    int batch = dt_target_batch(rig->target, point);
-    for (int i = 0; i < rig->reference_count; i++)
-        if (rig->references[i].batch == batch) {
-            *out = &rig->references[i];
-            return DT_OK;
-        }
-    struct dt_reference *reference = &rig->references[rig->reference_count % DT_RIG_REFERENCES];
-    if (rig->reference_count >= DT_RIG_REFERENCES)
-        dt_prepared_fini(&reference->prepared);
-    *reference = (struct dt_reference){.batch = batch};
-    struct dt_point one = reference_point(rig, point);
-    struct dt_group *group = NULL;
-    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
-    dt_status status = prepare_raw(rig, &one, deadline_ns, &group, &reference->prepared, &failure);
-    if (status == DT_FAILED &&
-        failure.outcome == DT_TRIAL_CRASHED) /* once more: all depends on it */
-        status = prepare_raw(rig, &one, deadline_ns, &group, &reference->prepared, &failure);
-    if (status != DT_OK && status != DT_FAILED)
-        return status;
-    if (rig->reference_count < DT_RIG_REFERENCES)
-        rig->reference_count++;
-    if (status == DT_FAILED) {
-        reference->failed = true;
-        snprintf(reference->cause, sizeof reference->cause, "%.190s", failure.cause);
-    } else if (dt_group_alive(group)) {
-        status = dt_group_release(group, reference->prepared.handle, deadline_ns, &failure);
-        if (status < 0 && status != DT_FAILED)
-            return status;
+    struct dt_rig_slot slot = {.ranks = dt_target_ranks(rig->target, point)};
+    json_t *plan = dt_point_json(rig->target->space, point);
+    dt_status status = start_group(rig, &slot, workload, deadline_ns, failure);
+    if (status == DT_OK) {
+        status = dt_group_prepare(slot.group, plan, &rig->verify,
+                                  prepare_deadline(rig, deadline_ns), prepared, failure);
+        close_slot(&slot, DT_NS_PER_SECOND);
     }
-    *out = reference;
-    return DT_OK;
-}
-
-/* Estimate of ||a - b|| / ||b|| of the worst image (docs/protocol.md); INFINITY when something is not finite. */
-static double relative_error(const struct dt_prepared *a, const struct dt_prepared *b)
-{
-    double worst = 0;
-    for (int i = 0; i < a->images; i++) {
-        double sum = 0;
-        for (int k = 0; k < a->projections; k++) {
-            double d =
-                a->projection[i * a->projections + k] - b->projection[i * a->projections + k];
-            sum += d * d;
-        }
-        double error = sqrt(sum / a->projections) / b->norm[i];
-        if (!isfinite(error) || !isfinite(a->norm[i]))
-            return INFINITY;
-        worst = error > worst ? error : worst;
-    }
-    return worst;
-}
-
-static bool is_lossy(const struct dt_rig *rig, const struct dt_point *point)
-{
-    for (int a = 0; a < dt_space_axes(rig->target->space); a++)
-        if (dt_space_axis(rig->target->space, a)->role == DT_ROLE_LOSSY &&
-            point->index[a] != rig->target->baseline.index[a])
-            return true;
-    return false;
-}
-
-static bool all_finite(const struct dt_prepared *prepared)
-{
-    for (int i = 0; i < prepared->images; i++)
-        if (!isfinite(prepared->norm[i]))
-            return false;
-    for (int i = 0; i < prepared->images * prepared->projections; i++)
-        if (!isfinite(prepared->projection[i]))
-            return false;
-    return true;
-}
-
-static void judge(const struct dt_rig *rig, const struct dt_prepared *prepared,
-                  const struct dt_reference *reference, struct dt_resident *resident)
-{
-    if (prepared->images == 0)
-        return;
-    if (!all_finite(prepared)) {
-        resident->outcome = DT_TRIAL_WRONG;
-        snprintf(resident->cause, sizeof resident->cause, "the output is not finite");
-        return;
-    }
-    if (reference == NULL || reference->failed || reference->prepared.images != prepared->images ||
-        reference->prepared.projections != prepared->projections)
-        return;
-    resident->verified_error = relative_error(prepared, &reference->prepared);
-    if (resident->verified_error <= rig->target->tolerance)
-        return;
-    resident->outcome = DT_TRIAL_WRONG;
-    snprintf(resident->cause, sizeof resident->cause,
-             "the output differs from the 1-rank plan's by %.2g, allowed %.2g",
-             resident->verified_error, rig->target->tolerance);
+    json_decref(plan);
+    return status;
 }
 
 dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
@@ -303,9 +210,10 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     struct dt_prepared prepared = {0};
     *resident = (struct dt_resident){.verified_error = NAN};
-    if (!is_lossy(rig, point))
-        DT_TRY(get_reference(rig, point, deadline_ns, &reference));
-    dt_status status = prepare_raw(rig, point, deadline_ns, &resident->group, &prepared, &failure);
+    if (!dt_verify_skips(rig, point))
+        DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
+    dt_status status =
+        dt_rig_prepare_raw(rig, point, deadline_ns, &resident->group, &prepared, &failure);
     if (status == DT_FAILED) {
         resident->group = NULL;
         resident->outcome = failure.outcome;
@@ -317,7 +225,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->images = prepared.images;
     resident->cold_ns = prepared.cold_ns;
     resident->peak_bytes = prepared.peak_bytes;
-    judge(rig, &prepared, reference, resident);
+    dt_verify_judge(rig, &prepared, reference, resident);
     dt_prepared_fini(&prepared);
     return DT_OK;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/trial/target.h"
+#include "tuner/trial/target_int.h"
 
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/rng.h"
 #include "model/input.h"
 #include "space/dit.h"
-#include "tuner/process/group.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 
 #define PIXELS_OF_A_LATENT_PIXEL 8
-#define HELLO_SECONDS            20
 
 /* The number behind "name=" in a plan's text; 0 when it is not named. */
 static int named_in(const char *plan, const char *name)
@@ -111,9 +109,7 @@ static dt_status make_workload(const struct dt_options *options, int size,
 {
     *workload = (struct dt_workload){
         .guidance = true, .seed = (uint64_t)options->seed, .sampler_steps = 50};
-    if (strcmp(options->dtype, "float32") != 0)
-        return dt_fail(DT_EUSAGE, "unknown dtype '%s': this version runs float32", options->dtype);
-    snprintf(workload->dtype, sizeof workload->dtype, "%s", options->dtype);
+    DT_TRY(dt_dtype_find("--dtype", options->dtype, &workload->dtype));
     DT_TRY(dt_network_load(options->model, &workload->network));
     if (options->weights != NULL)
         DT_TRY(dt_weights_inspect(options->weights, &workload->network));
@@ -160,15 +156,25 @@ static dt_status make_key(const struct dt_options *options, const struct dt_work
     json_t *batches = json_array();
     for (int i = 0; i < sorted->count; i++)
         json_array_append_new(batches, json_integer(sorted->values[i]));
-    target->key = json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model",
-                            workload->network.name, "network", hash, "height", workload->height,
-                            "width", workload->width, "guidance", workload->guidance ? 1 : 0,
-                            "dtype", workload->dtype, "devices", target->devices, "batch", batches);
+    target->key =
+        json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model", workload->network.name,
+                  "network", hash, "height", workload->height, "width", workload->width, "guidance",
+                  workload->guidance ? 1 : 0, "dtype", dt_dtype_text(workload->dtype), "devices",
+                  target->devices, "batch", batches);
     if (options->max_bytes > 0)
         json_object_set_new(target->key, "max_bytes", json_integer(options->max_bytes));
     if (options->max_latency_ns > 0)
         json_object_set_new(target->key, "max_latency_ns", json_integer(options->max_latency_ns));
     return status;
+}
+
+static bool runs_dtype(enum dt_dtype dtype)
+{
+#if defined(DT_HAVE_ONEDNN)
+    return dtype == DT_FLOAT32 || dt_host_has_bfloat16();
+#else
+    return dtype == DT_FLOAT32;
+#endif
 }
 
 static dt_status make_builtin(const struct dt_options *options, const struct dt_target_opts *opts,
@@ -185,12 +191,19 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
     struct dt_limits limits = {.cores = target->cores,
                                .devices = target->devices,
                                .oversubscribe = options->oversubscribe || opts->for_run,
+                               .no_dtype = !runs_dtype(workload.dtype),
                                .memory_bytes = dt_host_memory_available(),
                                .max_bytes = options->max_bytes,
                                .batches = batches.values,
                                .batch_count = batches.count};
     DT_TRY(dt_dit_space(&workload, &limits, &target->space));
     target->workload = dt_workload_to_json(&workload);
+    target->tolerance = dt_dtype_tolerance(workload.dtype);
+    snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(workload.dtype));
+    if (workload.dtype != DT_FLOAT32) {
+        target->reference = dt_workload_to_json(&workload);
+        json_object_set_new(target->reference, "dtype", json_string(dt_dtype_text(DT_FLOAT32)));
+    }
     target->by_mpirun = true;
     target->has_files = options->weights != NULL || options->input != NULL;
     target->sampler_steps = workload.sampler_steps;
@@ -200,7 +213,7 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
     snprintf(target->title, sizeof target->title, "%s, %d x %d px (%d tokens), %s, %s",
              workload.network.name, workload.width * PIXELS_OF_A_LATENT_PIXEL,
              workload.height * PIXELS_OF_A_LATENT_PIXEL, dt_workload_tokens(&workload),
-             workload.guidance ? "guided" : "not guided", workload.dtype);
+             workload.guidance ? "guided" : "not guided", dt_dtype_text(workload.dtype));
     DT_TRY(make_key(options, &workload, &batches, target));
     if (dt_space_count(target->space) == 0)
         return DT_OK;
@@ -210,81 +223,7 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
     return DT_OK;
 }
 
-/* The default point of a worker's own space, and the same with the fewest ranks. */
-static dt_status foreign_plans(struct dt_target *target)
-{
-    int64_t values[DT_AXES_MAX];
-    if (dt_space_count(target->space) == 0)
-        return DT_OK;
-    DT_TRY(dt_space_parse(target->space, "", values));
-    if (dt_space_locate(target->space, values, &target->fallback) < 0)
-        dt_space_at(target->space, 0, &target->fallback);
-    target->baseline = target->fallback;
-    int ranks = dt_space_role(target->space, DT_ROLE_RANKS);
-    struct dt_point one = target->fallback;
-    if (ranks >= 0) {
-        one.index[ranks] = 0;
-        if (dt_space_feasible(target->space, &one))
-            target->baseline = one;
-    }
-    return DT_OK;
-}
-
-static void copy_field(const json_t *object, const char *key, const char *fallback, char out[],
-                       size_t room)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    snprintf(out, room, "%s", text != NULL ? text : fallback);
-    dt_group_clean(out);
-}
-
-/* A worker has twenty seconds to get ready, or the budget when that is shorter. */
-static int64_t hello_ns(const struct dt_options *options)
-{
-    int64_t most = HELLO_SECONDS * DT_NS_PER_SECOND;
-    return options->budget_ns > 0 && options->budget_ns < most ? options->budget_ns : most;
-}
-
-static dt_status make_foreign(const struct dt_options *options, struct dt_target *target)
-{
-    struct dt_launch launch = {.program = target->program, .ranks = 1};
-    struct dt_failure failure;
-    struct dt_group *group = NULL;
-    dt_status status =
-        dt_group_start(&launch, NULL, dt_clock_ns() + hello_ns(options), &group, &failure);
-    if (status == DT_FAILED)
-        return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->program,
-                       failure.cause);
-    DT_TRY(status);
-    const json_t *hello = dt_group_hello(group);
-    char name[64], workload[128];
-    copy_field(hello, "engine", "foreign", target->engine, sizeof target->engine);
-    copy_field(hello, "mode", "eager", target->mode, sizeof target->mode);
-    copy_field(hello, "name", "worker", name, sizeof name);
-    copy_field(hello, "workload", "its own workload", workload, sizeof workload);
-    const char *by = json_string_value(json_object_get(hello, "launch"));
-    target->by_mpirun = by != NULL && strcmp(by, "mpirun") == 0;
-    target->foreign = true;
-    target->sampler_steps = 1;
-    snprintf(target->title, sizeof target->title, "%s: %s", name, workload);
-    json_t *parameters = json_object_get(hello, "parameters");
-    if (parameters == NULL)
-        status =
-            dt_fail(DT_EUSAGE,
-                    "the worker %s announces no parameters in its hello: there is nothing to tune",
-                    target->program);
-    else
-        status = dt_space_from_json(hello, "the worker's hello", &target->space);
-    if (status == DT_OK)
-        status = foreign_plans(target);
-    target->key = json_pack("{s:s, s:s, s:i, s:O?}", "worker", name, "workload", workload,
-                            "devices", target->devices, "parameters", parameters);
-    dt_group_stop(group, DT_NS_PER_SECOND);
-    (void)options;
-    return status;
-}
-
-static void make_hard(const struct dt_options *options, struct dt_target *target)
+static void make_hard(struct dt_target *target)
 {
     char topology[17];
     snprintf(topology, sizeof topology, "%016llx", (unsigned long long)dt_host_topology());
@@ -292,7 +231,7 @@ static void make_hard(const struct dt_options *options, struct dt_target *target
     target->hard =
         json_pack("{s:s, s:i, s:I, s:s, s:s, s:s, s:s}", "device", dt_host_cpu(), "cores",
                   target->cores, "memory_gib", (json_int_t)gib, "topology", topology, "dtype",
-                  options->dtype, "engine", target->engine, "mode", target->mode);
+                  target->dtype, "engine", target->engine, "mode", target->mode);
     if (target->objective != NULL)
         json_object_set_new(target->key, "objective", json_string(target->objective->name));
 }
@@ -305,20 +244,21 @@ dt_status dt_target_new(const struct dt_options *options, const struct dt_target
         return dt_fail(DT_ENOMEM, "out of memory");
     target->cores = dt_host_cores();
     target->devices = options->devices > 0 ? (int)options->devices : target->cores;
-    target->tolerance = 1e-5;
+    target->tolerance = dt_dtype_tolerance(DT_FLOAT32);
+    snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(DT_FLOAT32));
     dt_status status = dt_objective_find(options->objective, &target->objective);
     if (status == DT_OK)
         status = find_worker(options, target);
     if (status == DT_OK && options->worker != NULL && options->input != NULL)
         status = dt_fail(DT_EUSAGE, "--input goes with the built-in network, not with --worker");
     if (status == DT_OK)
-        status = options->worker != NULL ? make_foreign(options, target)
+        status = options->worker != NULL ? dt_target_foreign(options, target)
                                          : make_builtin(options, opts, target);
     if (status < 0) {
         dt_target_free(target);
         return status;
     }
-    make_hard(options, target);
+    make_hard(target);
     *out = target;
     return DT_OK;
 }
@@ -329,6 +269,7 @@ void dt_target_free(struct dt_target *target)
         return;
     dt_space_free(target->space);
     json_decref(target->workload);
+    json_decref(target->reference);
     json_decref(target->key);
     json_decref(target->hard);
     free(target);

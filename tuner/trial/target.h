@@ -16,11 +16,13 @@
 struct dt_target {
     struct dt_space *space;
     json_t *workload;                   /* for the worker's hello; NULL for foreign workers */
+    json_t *reference;                  /* the same in float32, which others are verified against */
     struct dt_point fallback, baseline; /* the default plan and the 1-rank plan */
     char program[4096];                 /* of the worker */
     char title[256];                    /* "DiT-S/2, 256 x 256 px, guided, float32" */
     char engine[64];                    /* "dittune", or what a foreign worker calls itself */
     char mode[32];                      /* "eager" */
+    char dtype[16];                     /* "float32" */
     bool foreign;
     bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
     int cores, devices;

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* simd_rows_body - what works row by row; the includer has included simd_vec_body.h and defines ACT, the type in which activations
+ * are kept, and load_act(p), store_act(p, v) and their _part(..., n) forms, which convert it to float32 and back.
+ */
+
+/* tanh-GELU is x sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): no cancellation, one exponential. */
+INLINE VEC gelu(VEC x)
+{
+    VEC cubic = VEC_FMA(x * x, splat(0.044715f), splat(1.0f));
+    return x / (exp_vec(x * cubic * -1.5957691216057308f) + 1.0f);
+}
+
+INLINE VEC silu(VEC x)
+{
+    return x / (exp_vec(-x) + 1.0f);
+}
+
+INLINE VEC act_vec(VEC x, enum dt_activation act)
+{
+    if (act == DT_ACT_GELU)
+        return gelu(x);
+    return act == DT_ACT_SILU ? silu(x) : x;
+}
+
+INLINE void activate_as(float *y, const float *bias, int n, enum dt_activation act)
+{
+    int i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store(y + i, act_vec(load(y + i) + load(bias + i), act));
+    if (i < n)
+        store_part(y + i, act_vec(load_part(y + i, n - i) + load_part(bias + i, n - i), act),
+                   n - i);
+}
+
+static void activate_row(float *y, const float *bias, int n, enum dt_activation act)
+{
+    if (act == DT_ACT_NONE)
+        activate_as(y, bias, n, DT_ACT_NONE);
+    else if (act == DT_ACT_GELU)
+        activate_as(y, bias, n, DT_ACT_GELU);
+    else
+        activate_as(y, bias, n, DT_ACT_SILU);
+}
+
+/* y = LayerNorm(x) (1 + scale) + shift, the mean being known: the variance about it, since the one-pass formula
+ * cancels. */
+INLINE void normalise(const struct dt_row *row, float mean)
+{
+    const float *x = row->x;
+    ACT *y = row->y;
+    VEC squares = {0};
+    int n = row->channels, whole = n / LANES * LANES, rest = n - whole;
+    for (int i = 0; i < whole; i += LANES) {
+        VEC apart = load(x + i) - mean;
+        squares = VEC_FMA(apart, apart, squares);
+    }
+    float variance = sum(squares);
+    for (int i = whole; i < n; i++)
+        variance += (x[i] - mean) * (x[i] - mean);
+    float inverse = 1.0f / sqrtf(variance / (float)n + 1e-6f);
+    for (int i = 0; i < whole; i += LANES) {
+        VEC unit = (load(x + i) - mean) * inverse;
+        store_act(y + i, VEC_FMA(unit, load(row->scale + i) + 1.0f, load(row->shift + i)));
+    }
+    if (rest > 0) {
+        VEC unit = (load_part(x + whole, rest) - mean) * inverse;
+        VEC scale = load_part(row->scale + whole, rest) + 1.0f;
+        store_act_part(y + whole, VEC_FMA(unit, scale, load_part(row->shift + whole, rest)), rest);
+    }
+}
+
+static void modulate_row(const struct dt_row *row)
+{
+    VEC total = {0};
+    int n = row->channels, whole = n / LANES * LANES;
+    for (int i = 0; i < whole; i += LANES)
+        total += load(row->x + i);
+    total += load_part(row->x + whole, n - whole);
+    normalise(row, sum(total) / (float)n);
+}
+
+/* x += gate branch, and its mean on the way: the row is read from memory once. */
+static void residual_row(const struct dt_row *row)
+{
+    float *x = row->x;
+    const ACT *branch = row->branch;
+    VEC total = {0};
+    int n = row->channels, whole = n / LANES * LANES, rest = n - whole;
+    for (int i = 0; i < whole; i += LANES) {
+        VEC v = VEC_FMA(load(row->gate + i), load_act(branch + i), load(x + i));
+        store(x + i, v);
+        total += v;
+    }
+    if (rest > 0) {
+        VEC v = VEC_FMA(load_part(row->gate + whole, rest), load_act_part(branch + whole, rest),
+                        load_part(x + whole, rest));
+        store_part(x + whole, v, rest);
+        total += v;
+    }
+    normalise(row, sum(total) / (float)n);
+}
+
+static void blend_row(void *to, float a, const void *from, float b, int n)
+{
+    ACT *x = to;
+    const ACT *y = from;
+    int i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store_act(x + i, VEC_FMA(splat(b), load_act(y + i), load_act(x + i) * a));
+    if (i < n)
+        store_act_part(
+            x + i, VEC_FMA(splat(b), load_act_part(y + i, n - i), load_act_part(x + i, n - i) * a),
+            n - i);
+}

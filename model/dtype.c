@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/dtype.h"
+
+#include <string.h>
+
+/* Rounding to bfloat16 costs up to 2^-8 each time; a network of tens of layers stays within some 1e-2. */
+static const struct row {
+    const char *name, *alias;
+    int bytes;
+    double tolerance;
+} rows[DT_DTYPES] = {
+    [DT_FLOAT32] = {"float32", "fp32", 4, 1e-5},
+    [DT_BFLOAT16] = {"bfloat16", "bf16", 2, 2e-2},
+};
+
+const char *dt_dtype_text(enum dt_dtype dtype)
+{
+    return rows[dtype].name;
+}
+
+int dt_dtype_bytes(enum dt_dtype dtype)
+{
+    return rows[dtype].bytes;
+}
+
+double dt_dtype_tolerance(enum dt_dtype dtype)
+{
+    return rows[dtype].tolerance;
+}
+
+dt_status dt_dtype_find(const char *what, const char *name, enum dt_dtype *dtype)
+{
+    for (int i = 0; i < DT_DTYPES; i++)
+        if (strcmp(rows[i].name, name) == 0 || strcmp(rows[i].alias, name) == 0) {
+            *dtype = (enum dt_dtype)i;
+            return DT_OK;
+        }
+    return dt_fail(DT_EUSAGE, "%s '%.40s' is unknown, expected float32 or bfloat16", what, name);
+}

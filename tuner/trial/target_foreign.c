@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* What a foreign worker says of itself in its hello is its space and its identity. */
+#include "tuner/trial/target_int.h"
+
+#include "base/clock.h"
+#include "tuner/process/group.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HELLO_SECONDS 20
+
+/* The default point of a worker's own space, and the same with the fewest ranks. */
+static dt_status foreign_plans(struct dt_target *target)
+{
+    int64_t values[DT_AXES_MAX];
+    if (dt_space_count(target->space) == 0)
+        return DT_OK;
+    DT_TRY(dt_space_parse(target->space, "", values));
+    if (dt_space_locate(target->space, values, &target->fallback) < 0)
+        dt_space_at(target->space, 0, &target->fallback);
+    target->baseline = target->fallback;
+    int ranks = dt_space_role(target->space, DT_ROLE_RANKS);
+    struct dt_point one = target->fallback;
+    if (ranks >= 0) {
+        one.index[ranks] = 0;
+        if (dt_space_feasible(target->space, &one))
+            target->baseline = one;
+    }
+    return DT_OK;
+}
+
+static void copy_field(const json_t *object, const char *key, const char *fallback, char out[],
+                       size_t room)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    snprintf(out, room, "%s", text != NULL ? text : fallback);
+    dt_group_clean(out);
+}
+
+/* A worker has twenty seconds to get ready, or the budget when that is shorter. */
+static int64_t hello_ns(const struct dt_options *options)
+{
+    int64_t most = HELLO_SECONDS * DT_NS_PER_SECOND;
+    return options->budget_ns > 0 && options->budget_ns < most ? options->budget_ns : most;
+}
+
+dt_status dt_target_foreign(const struct dt_options *options, struct dt_target *target)
+{
+    struct dt_launch launch = {.program = target->program, .ranks = 1};
+    struct dt_failure failure;
+    struct dt_group *group = NULL;
+    dt_status status =
+        dt_group_start(&launch, NULL, dt_clock_ns() + hello_ns(options), &group, &failure);
+    if (status == DT_FAILED)
+        return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->program,
+                       failure.cause);
+    DT_TRY(status);
+    const json_t *hello = dt_group_hello(group);
+    char name[64], workload[128];
+    copy_field(hello, "engine", "foreign", target->engine, sizeof target->engine);
+    copy_field(hello, "mode", "eager", target->mode, sizeof target->mode);
+    copy_field(hello, "name", "worker", name, sizeof name);
+    copy_field(hello, "workload", "its own workload", workload, sizeof workload);
+    const char *by = json_string_value(json_object_get(hello, "launch"));
+    target->by_mpirun = by != NULL && strcmp(by, "mpirun") == 0;
+    target->foreign = true;
+    target->sampler_steps = 1;
+    snprintf(target->title, sizeof target->title, "%s: %s", name, workload);
+    json_t *parameters = json_object_get(hello, "parameters");
+    if (parameters == NULL)
+        status =
+            dt_fail(DT_EUSAGE,
+                    "the worker %s announces no parameters in its hello: there is nothing to tune",
+                    target->program);
+    else
+        status = dt_space_from_json(hello, "the worker's hello", &target->space);
+    if (status == DT_OK)
+        status = foreign_plans(target);
+    target->key = json_pack("{s:s, s:s, s:i, s:O?}", "worker", name, "workload", workload,
+                            "devices", target->devices, "parameters", parameters);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+    return status;
+}
