@@ -12,6 +12,8 @@ check "best differs from default only when the interval says faster" \
     'o["best"]["plan"] == o["default"]["plan"] or (o["verdict"] == "faster" and o["gain"]["interval"][0] > 1)'
 check "final figures have as many visits as rounds" \
     'o["verdict"] == "provisional" or all(len(o[k]["samples_seconds"]) >= o["rounds"] >= 8 for k in ("best", "default", "baseline"))'
+check "the noise is that of the default's twin, and no gain is within it" \
+    'o["noise"] is None and (o["noise_note"] or o["rounds"] < 8) or o["noise"]["margin"] == max(1 - o["noise"]["interval"][0], o["noise"]["interval"][1] - 1) and o["noise"]["pairs"] == o["rounds"] and (o["verdict"] != "faster" or 1 - 1 / o["gain"]["ratio"] > o["noise"]["margin"])'
 check "median lies in its interval" 'o["best"]["interval_seconds"][0] <= o["best"]["median_seconds"] <= o["best"]["interval_seconds"][1]'
 check "every plan was verified" 'all(t["verified_error"] is not None and t["verified_error"] <= 1e-5 for t in o["trials"] if t["outcome"] == "ok")'
 check "no plan is tried twice" 'len({json.dumps(t["plan"], sort_keys=True) for t in o["trials"]}) == len(o["trials"])'

@@ -48,13 +48,13 @@ static void test_words(void **state)
     (void)state;
     struct dt_text text = {0};
     struct dt_noise quiet = noise_of(0.99, 1, 1.01, 0.01), loud = noise_of(0.93, 1, 1.08, 0.06);
-    dt_noise_warnings(&quiet, &text);
+    dt_noise_note(&quiet, &text);
     assert_string_equal(dt_text_at(&text), "");
-    dt_noise_warnings(&loud, &text);
+    dt_noise_note(&loud, &text);
     assert_non_null(strstr(dt_text_at(&text), "too noisy to judge: differences below 8.0 %"));
     dt_text_fini(&text);
     struct dt_noise shifted = noise_of(1.002, 1.004, 1.006, 0.01);
-    dt_noise_warnings(&shifted, &text);
+    dt_noise_note(&shifted, &text);
     assert_non_null(strstr(dt_text_at(&text), "differed from itself"));
     assert_null(strstr(dt_text_at(&text), "too noisy"));
     dt_text_fini(&text);

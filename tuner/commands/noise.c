@@ -57,7 +57,11 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
                 "The smallest difference this machine can resolve now is %.2g %%: a plan that is "
                 "faster or slower by less cannot be told from the same plan run twice.\n",
                 100 * noise->margin);
-    dt_noise_warnings(noise, out);
+    struct dt_text note = {0};
+    dt_noise_note(noise, &note);
+    if (note.size > 0)
+        dt_text_add(out, "warning: %s\n", dt_text_at(&note));
+    dt_text_fini(&note);
 }
 
 /* A plan that hung until the budget's end may only have had too little of it. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "db/store.h"
+#include "tuner/session/finals.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,6 +44,17 @@ static json_t *ties_json(const struct dt_session *session)
     return ties;
 }
 
+static void add_noise(const struct dt_session *session, json_t *object)
+{
+    struct dt_noise noise = dt_session_noise(session);
+    struct dt_text note = {0};
+    dt_session_noise_note(session, &note);
+    json_object_set_new(object, "noise", dt_noise_json(&noise));
+    json_object_set_new(object, "noise_note",
+                        note.size > 0 ? json_string(dt_text_at(&note)) : json_null());
+    dt_text_fini(&note);
+}
+
 json_t *dt_record_session(const struct dt_session *session)
 {
     const struct dt_target *target = session->target;
@@ -63,6 +75,7 @@ json_t *dt_record_session(const struct dt_session *session)
         session->search, "search_reason", session->why, "trials", trials, "elapsed_seconds",
         session->elapsed_seconds, "verdict", dt_verdict_text(session->verdict), "journal",
         session->journal != NULL ? dt_journal_id(session->journal) : "");
+    add_noise(session, object);
     return object;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/report.h"
 
+#include "tuner/session/finals.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -113,6 +115,41 @@ static void add_candidate(const struct dt_session *session, struct dt_text *out)
         add_row("candidate", &candidate->result, judged(session, candidate), session->target, out);
 }
 
+static void add_tie(const struct dt_session *session, const struct dt_entrant *candidate,
+                    struct dt_text *out)
+{
+    struct dt_noise noise = dt_session_noise(session);
+    dt_text_add(out,
+                "How sure: a tie. The best candidate ran %.3f to %.3f times as fast as the default "
+                "in %d interleaved pairs, ",
+                1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
+                candidate->ratio.pairs);
+    if (dt_entrant_faster(candidate))
+        dt_text_add(out,
+                    "but the default run twice differed by up to %.2g %% in the same rounds: the "
+                    "default stays.",
+                    100 * noise.margin);
+    else
+        dt_text_add(out, "which includes 1: the default stays.");
+}
+
+/* What the rounds say of themselves. */
+static void add_noise(const struct dt_session *session, struct dt_text *out)
+{
+    struct dt_noise noise = dt_session_noise(session);
+    struct dt_text note = {0};
+    if (noise.pairs > 0)
+        dt_text_add(out,
+                    "Noise: the default run twice differed by no more than %.2g %% in the same "
+                    "rounds; smaller differences are ties.\n",
+                    100 * noise.margin);
+    dt_session_noise_note(session, &note);
+    if (note.size > 0)
+        dt_text_add(out, noise.pairs > 0 ? "warning: %s\n" : "Noise: not known, as %s.\n",
+                    dt_text_at(&note));
+    dt_text_fini(&note);
+}
+
 static void add_sureness(const struct dt_session *session, int tried, struct dt_text *out)
 {
     const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
@@ -132,12 +169,7 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
                     best->ratio.pairs, 1 / best->ratio.interval.high, 1 / best->ratio.interval.low);
         break;
     case DT_VERDICT_TIE:
-        dt_text_add(out,
-                    "How sure: a tie. The best candidate ran %.3f to %.3f times as fast as the "
-                    "default in %d interleaved "
-                    "pairs, which includes 1: the default stays.",
-                    1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
-                    candidate->ratio.pairs);
+        add_tie(session, candidate, out);
         break;
     case DT_VERDICT_DEFAULT:
         if (candidate != NULL)
@@ -201,6 +233,7 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
     dt_text_add(out, "\n");
     add_sureness(session, session->count - cut, out);
     add_ties(session, out);
+    add_noise(session, out);
     for (int i = 0; i < session->rig.reference_count; i++)
         if (session->rig.references[i].failed)
             dt_text_add(

@@ -177,7 +177,7 @@ static dt_status try_known(struct dt_session *session)
 static void leave_time_for_finals(struct dt_session *session)
 {
     int64_t all = session->deadline_ns - session->began_ns;
-    int64_t latest = session->deadline_ns - (int64_t)(dt_finals_seconds(session, 1) * 1e9);
+    int64_t latest = session->deadline_ns - (int64_t)(dt_finals_seconds(session, 2) * 1e9);
     int64_t least = session->began_ns + (int64_t)(SEARCH_SHARE / 3 * (double)all);
     latest = latest > least ? latest : least;
     if (latest < session->search_deadline_ns)

@@ -27,6 +27,11 @@ bool dt_entrant_slower(const struct dt_entrant *entrant)
     return dt_judge_slower(&entrant->ratio);
 }
 
+bool dt_entrant_twin(const struct dt_entrant *entrant)
+{
+    return strcmp(entrant->role, "twin") == 0;
+}
+
 static dt_status make_resident(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
 {
     DT_TRY(dt_rig_prepare(rig, &entrant->point, deadline_ns, &entrant->resident));
@@ -129,6 +134,7 @@ static void look_at(const struct dt_target *target, const struct dt_entrant entr
         judged[i] = (struct dt_judged){.values = values[i],
                                        .out = entrant->out,
                                        .decisive = entrant->decisive,
+                                       .twin = dt_entrant_twin(entrant),
                                        .ratio = entrant->ratio};
     }
 }
@@ -173,16 +179,34 @@ static dt_status one_round(struct dt_rig *rig, struct dt_entrant entrants[], int
     return DT_OK;
 }
 
+/* A twin must not cost the comparison its verdict: it goes when eight rounds like those before may not fit. */
+static void spare_twin(struct dt_entrant entrants[], int n, const struct dt_compare *how, int round,
+                       int64_t began_ns)
+{
+    int64_t now = dt_clock_ns();
+    if (round == 0 || round >= dt_look_samples[0] || how->every_round)
+        return;
+    int64_t missing = (now - began_ns) / round * (dt_look_samples[0] - round);
+    if (now + missing + missing / 4 <= how->deadline_ns)
+        return;
+    for (int i = 0; i < n; i++)
+        if (dt_entrant_twin(&entrants[i]) && !entrants[i].out) {
+            entrants[i].out = true;
+            entrants[i].result.outcome = DT_TRIAL_INTERRUPTED;
+        }
+}
+
 /* Rounds until decided, the last look, or the time is up: a round that may not fit is not begun. */
 static dt_status rounds_until(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                               const struct dt_compare *how, int *rounds)
 {
-    int64_t longest = 0;
+    int64_t longest = 0, first = dt_clock_ns();
     int most = dt_look_samples[how->looks - 1];
     bool ended = false;
     dt_status status = DT_OK;
     while (*rounds < most && !entrants[0].out) {
         int64_t began = dt_clock_ns();
+        spare_twin(entrants, n, how, *rounds, first);
         if (began + longest + longest / 4 > how->deadline_ns)
             break;
         status = one_round(rig, entrants, n, how, *rounds, &ended);
@@ -218,6 +242,13 @@ static dt_status finish(struct dt_entrant *entrant, int rounds)
     return DT_OK;
 }
 
+/* A twin that hangs must not use up the time of the plans: it gets what all before it took, and a second. */
+static int64_t twin_deadline(const struct dt_compare *how, int64_t began_ns)
+{
+    int64_t now = dt_clock_ns(), until = now + (now - began_ns) + DT_NS_PER_SECOND;
+    return until < how->deadline_ns ? until : how->deadline_ns;
+}
+
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                          const struct dt_compare *how, int *rounds)
 {
@@ -231,8 +262,11 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
         entrants[i].ratio = (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}};
         entrants[i].out = false;
     }
+    int64_t began = dt_clock_ns();
     for (int i = 0; i < n && status == DT_OK; i++)
-        status = make_resident(rig, &entrants[i], how->deadline_ns);
+        status = make_resident(rig, &entrants[i],
+                               dt_entrant_twin(&entrants[i]) ? twin_deadline(how, began)
+                                                             : how->deadline_ns);
     if (status == DT_OK)
         status = rounds_until(rig, entrants, n, how, rounds);
     for (int i = 0; i < n; i++) {

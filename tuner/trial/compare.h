@@ -13,7 +13,7 @@
 #define DT_ENTRANTS 8
 
 struct dt_entrant {
-    const char *role; /* "default", "baseline", "against", "candidate" */
+    const char *role; /* "default", "baseline", "against", "candidate", "twin" */
     struct dt_point point;
     struct dt_result result; /* all timed steps; its samples are the visits */
     struct dt_resident resident;
@@ -44,5 +44,8 @@ void dt_compare_order(int order[], int n, int round, uint64_t seed);
 /* The interval says faster (or slower) than entrant 0. */
 bool dt_entrant_faster(const struct dt_entrant *entrant);
 bool dt_entrant_slower(const struct dt_entrant *entrant);
+
+/* Entrant 0's plan once more, to know the noise (docs/measuring.md). */
+bool dt_entrant_twin(const struct dt_entrant *entrant);
 
 #endif

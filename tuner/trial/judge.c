@@ -47,12 +47,35 @@ void dt_judge(struct dt_judged judged[], int n, int rounds, double level)
     }
 }
 
+double dt_judge_margin(const struct dt_ratio *twin)
+{
+    return twin->pairs > 0 ? fmax(1 - twin->interval.low, twin->interval.high - 1) : NAN;
+}
+
+bool dt_judge_beats(const struct dt_ratio *ratio, double margin)
+{
+    return dt_judge_faster(ratio) && !(1 - ratio->ratio <= margin);
+}
+
+static double margin_of(const struct dt_judged judged[], int n)
+{
+    double margin = NAN;
+    for (int i = 1; i < n; i++)
+        if (judged[i].twin)
+            margin = dt_judge_margin(&judged[i].ratio);
+    return margin;
+}
+
+/* Better by less than the margin is not decided: with more rounds the margin shrinks. */
 static bool decided(const struct dt_judged judged[], int n)
 {
+    double margin = margin_of(judged, n);
     for (int i = 1; i < n; i++) {
         const struct dt_ratio *ratio = &judged[i].ratio;
-        if (judged[i].decisive && !judged[i].out && !dt_judge_narrow(ratio) &&
-            !dt_judge_faster(ratio) && !dt_judge_slower(ratio))
+        if (!judged[i].decisive || judged[i].out)
+            continue;
+        if (dt_judge_faster(ratio) ? !dt_judge_beats(ratio, margin)
+                                   : !dt_judge_slower(ratio) && !dt_judge_narrow(ratio))
             return false;
     }
     return true;

@@ -20,6 +20,7 @@ struct dt_judged {
     const double *values; /* of each round, smaller is better; NAN where the visit failed */
     bool out;             /* failed: nothing is said about it */
     bool decisive;        /* the comparison goes on until this one is decided */
+    bool twin;            /* entrant 0 once more: within its margin nothing is better */
     struct dt_ratio
         ratio; /* against entrant 0, below 1 is better; pairs is 0 while nothing is said */
 };
@@ -34,6 +35,12 @@ void dt_judge(struct dt_judged judged[], int n, int rounds, double level);
 bool dt_judge_faster(const struct dt_ratio *ratio);
 bool dt_judge_slower(const struct dt_ratio *ratio);
 bool dt_judge_narrow(const struct dt_ratio *ratio);
+
+/* What another plan's ratio may be by noise alone: the largest |ratio - 1| that the twin's interval holds. NAN: not known. */
+double dt_judge_margin(const struct dt_ratio *twin);
+
+/* The interval says better, and the ratio by more than the margin, where it is known. */
+bool dt_judge_beats(const struct dt_ratio *ratio, double margin);
 
 /* After a round: judges when this is a look; true when every decisive entrant is then decided. */
 bool dt_judge_look(struct dt_judged judged[], int n, int rounds);

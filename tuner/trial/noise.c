@@ -11,15 +11,20 @@ static double spread(const struct dt_entrant *entrant)
     return entrant->result.n > 0 ? summary->mad / summary->median : NAN;
 }
 
+struct dt_noise dt_noise_none(void)
+{
+    return (struct dt_noise){.ratio = NAN, .interval = {NAN, NAN}, .margin = NAN, .cv = NAN};
+}
+
 struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entrant *twin)
 {
     const struct dt_ratio *ratio = &twin->ratio;
     if (ratio->pairs == 0)
-        return (struct dt_noise){.ratio = NAN, .interval = {NAN, NAN}, .margin = NAN, .cv = NAN};
+        return dt_noise_none();
     struct dt_noise noise = {.pairs = ratio->pairs,
                              .ratio = ratio->ratio,
                              .interval = ratio->interval,
-                             .margin = fmax(1 - ratio->interval.low, ratio->interval.high - 1),
+                             .margin = dt_judge_margin(ratio),
                              .cv = fmax(spread(first), spread(twin)),
                              .differs = ratio->interval.low > 1 || ratio->interval.high < 1};
     noise.noisy = noise.margin > DT_NOISE_MOST || noise.cv > DT_NOISE_MOST;
@@ -34,21 +39,18 @@ json_t *dt_noise_json(const struct dt_noise *noise)
                      "interval", noise->interval.low, noise->interval.high, "pairs", noise->pairs);
 }
 
-void dt_noise_warnings(const struct dt_noise *noise, struct dt_text *out)
+void dt_noise_note(const struct dt_noise *noise, struct dt_text *out)
 {
     if (noise->margin > DT_NOISE_MOST)
-        dt_text_add(out,
-                    "warning: too noisy to judge: differences below %.1f %% are lost in the noise. "
-                    "Is something else running?\n",
+        dt_text_add(out, "too noisy to judge: differences below %.1f %% are lost in the noise",
                     100 * noise->margin);
     else if (noise->noisy)
         dt_text_add(out,
-                    "warning: too noisy to judge: the visits of one and the same plan spread by "
-                    "%.1f %%. Is something else running?\n",
+                    "too noisy to judge: the visits of one and the same plan spread by %.1f %%",
                     100 * noise->cv);
     if (noise->differs)
         dt_text_add(out,
-                    "warning: the same plan differed from itself: its second copy ran %.3f to %.3f "
-                    "times as long. Where a plan is placed, or when it runs, has an effect here\n",
-                    noise->interval.low, noise->interval.high);
+                    "%sthe same plan differed from itself, its second copy ran %.3f to %.3f times "
+                    "as long: place or order have an effect",
+                    noise->noisy ? "; " : "", noise->interval.low, noise->interval.high);
 }

@@ -23,11 +23,12 @@ struct dt_noise {
 
 /* first: the plan (entrant 0 of the comparison); twin: the same plan once more, with its ratio against first. */
 struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entrant *twin);
+struct dt_noise dt_noise_none(void); /* nothing is known: pairs is 0 */
 
 /* "margin", "ratio", "interval", "pairs"; null when pairs is 0. New reference. */
 json_t *dt_noise_json(const struct dt_noise *noise);
 
-/* One line a warning, none when there is nothing to warn of. */
-void dt_noise_warnings(const struct dt_noise *noise, struct dt_text *out);
+/* What is wrong with it, for a warning; nothing when all is well. */
+void dt_noise_note(const struct dt_noise *noise, struct dt_text *out);
 
 #endif
