@@ -16,6 +16,7 @@
 
 #define TAIL      18 /* ,"crc":"xxxxxxxx"} */
 #define CRC_FIELD ",\"crc\":\"%08x\"}"
+#define CRC_NAME  8 /* of it: ,"crc":" */
 
 struct dt_journal {
     int fd;
@@ -186,16 +187,53 @@ void dt_journal_close(struct dt_journal *journal)
 
 struct reader {
     void (*visit)(const json_t *record, void *context);
+    dt_status (*scan)(const json_t *record, int line, void *context); /* instead of visit */
     void *context;
+    const char *path;
     struct dt_text line;
     bool over; /* the line is longer than any record */
-    int bad;
+    int lines, bad;
 };
+
+/* A line of any program: with a crc, which must then be right, or without one. */
+static dt_status scan_line(const struct reader *reader)
+{
+    const char *line = dt_text_at(&reader->line), *damage = NULL;
+    size_t size = reader->line.size;
+    json_t *record = NULL;
+    dt_status status = DT_OK;
+    bool sealed = size >= TAIL && memcmp(line + size - TAIL, CRC_FIELD, CRC_NAME) == 0;
+    if (reader->over)
+        damage = "it is too long";
+    else if (size > 0)
+        status = sealed ? parse_line(line, size, &record)
+                        : dt_json_parse(line, size, "the record", &record);
+    if (status < 0 && status != DT_ENOMEM)
+        damage = sealed ? "it does not match its crc" : "it is not a JSON object";
+    else if (record != NULL && !json_is_object(record))
+        damage = "it is not a JSON object";
+    else if (!sealed && dt_json_has(record, "crc"))
+        damage = "it does not match its crc";
+    if (damage != NULL)
+        status =
+            dt_fail(DT_ECORRUPT, "%s: line %d is damaged: %s", reader->path, reader->lines, damage);
+    else if (record != NULL)
+        status = reader->scan(record, reader->lines, reader->context);
+    json_decref(record);
+    return status;
+}
 
 static dt_status end_line(struct reader *reader)
 {
     json_t *record = NULL;
     dt_status status = DT_OK;
+    reader->lines++;
+    if (reader->scan != NULL) {
+        status = scan_line(reader);
+        dt_text_clear(&reader->line);
+        reader->over = false;
+        return status;
+    }
     if (reader->over)
         status = DT_ECORRUPT;
     else if (reader->line.size > 0)
@@ -244,11 +282,9 @@ static dt_status read_lines(int fd, const char *path, struct reader *reader)
     }
 }
 
-dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context),
-                          void *context, int *bad)
+static dt_status read_file(const char *path, struct reader *reader)
 {
     struct stat info;
-    struct reader reader = {.visit = visit, .context = context};
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     dt_status status = DT_OK;
     if (fd < 0 || fstat(fd, &info) != 0)
@@ -256,11 +292,26 @@ dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, 
     else if (!S_ISREG(info.st_mode))
         status = dt_fail(DT_EIO, "cannot read the journal %s: it is not a regular file", path);
     else
-        status = read_lines(fd, path, &reader);
+        status = read_lines(fd, path, reader);
     if (fd >= 0)
         close(fd);
-    dt_text_fini(&reader.line);
-    if (status == DT_OK)
-        *bad = reader.bad;
+    dt_text_fini(&reader->line);
     return status;
+}
+
+dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context),
+                          void *context, int *bad)
+{
+    struct reader reader = {.visit = visit, .context = context};
+    DT_TRY(read_file(path, &reader));
+    *bad = reader.bad;
+    return DT_OK;
+}
+
+dt_status dt_journal_scan(const char *path,
+                          dt_status (*visit)(const json_t *record, int line, void *context),
+                          void *context)
+{
+    struct reader reader = {.scan = visit, .path = path, .context = context};
+    return read_file(path, &reader);
 }

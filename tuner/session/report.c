@@ -326,7 +326,7 @@ static void add_phases(const struct dt_result *result, struct dt_text *out)
     }
 }
 
-static void add_warnings(const struct dt_result *result, struct dt_text *out)
+void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
 {
     const struct dt_series *series = &result->summary.series;
     if (!result->steady)
@@ -384,5 +384,5 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     else
         dt_text_add(out, "\nverified    no: the worker gave nothing to compare\n");
     add_phases(result, out);
-    add_warnings(result, out);
+    dt_report_warnings(result, out);
 }

@@ -9,6 +9,9 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
                       struct dt_text *out);
 
+/* One line for each thing about the samples that a reader must know. */
+void dt_report_warnings(const struct dt_result *result, struct dt_text *out);
+
 /* The sentence about a cold run: when the blocks of `plan` got faster than those of `one` while its first step got
  * slower, says so and why; adds nothing otherwise. Both may be NULL. */
 bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define VISIT_SECONDS 0.02
-#define VISIT_STEPS   8
 
 void dt_entrant_fini(struct dt_entrant *entrant)
 {
@@ -56,11 +55,9 @@ static dt_status make_resident(struct dt_rig *rig, struct dt_entrant *entrant, i
     return status;
 }
 
-/* Median of the last `steps` steps, slowest rank each. */
-static double visit_seconds(const struct dt_result *result, int steps)
+double dt_visit_seconds(const struct dt_result *result, int from, int steps)
 {
-    double seconds[VISIT_STEPS];
-    int from = result->steps - steps;
+    double seconds[DT_VISIT_STEPS];
     dt_stats_over_ranks(result->ns + (size_t)from * (size_t)result->ranks, steps, result->ranks,
                         seconds, NULL);
     return dt_stats_median(seconds, steps);
@@ -68,10 +65,11 @@ static double visit_seconds(const struct dt_result *result, int steps)
 
 static int steps_of_visit(const struct dt_entrant *entrant)
 {
-    double step = entrant->result.steps > 0 ? visit_seconds(&entrant->result, 1)
-                                            : entrant->result.cold_seconds;
+    const struct dt_result *result = &entrant->result;
+    double step =
+        result->steps > 0 ? dt_visit_seconds(result, result->steps - 1, 1) : result->cold_seconds;
     double n = step > 0 ? VISIT_SECONDS / step : 1;
-    return n < 1 ? 1 : n > VISIT_STEPS ? VISIT_STEPS : (int)ceil(n);
+    return n < 1 ? 1 : n > DT_VISIT_STEPS ? DT_VISIT_STEPS : (int)ceil(n);
 }
 
 /* One untimed step, then the timed ones. A group that died under another entrant is replaced first. */
@@ -99,7 +97,8 @@ static dt_status visit(struct dt_rig *rig, struct dt_entrant *entrant, int round
     }
     entrant->out = status == DT_OK && entrant->result.outcome != DT_TRIAL_OK;
     if (status == DT_OK && !entrant->out)
-        entrant->visits[round] = visit_seconds(&entrant->result, steps);
+        entrant->visits[round] =
+            dt_visit_seconds(&entrant->result, entrant->result.steps - steps, steps);
     dt_result_fini(&lead);
     return status;
 }

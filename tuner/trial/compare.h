@@ -10,7 +10,8 @@
 #include "tuner/trial/judge.h"
 #include "tuner/trial/rig.h"
 
-#define DT_ENTRANTS 8
+#define DT_ENTRANTS    8
+#define DT_VISIT_STEPS 8 /* most timed steps of a visit */
 
 struct dt_entrant {
     const char *role; /* "default", "baseline", "against", "candidate", "twin" */
@@ -36,6 +37,10 @@ struct dt_compare {
  * nothing is decided (ratio.pairs is 0). Failures of a plan put it out (result.outcome says why). DT_EINTR. */
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                          const struct dt_compare *how, int *rounds) DT_MUST_CHECK;
+
+/* What a visit counts for: the median of its steps, slowest rank each. */
+double dt_visit_seconds(const struct dt_result *result, int from, int steps);
+
 void dt_entrant_fini(struct dt_entrant *entrant);
 
 /* The order in which n entrants are visited in a round: a random one in even rounds, its mirror in the next. */

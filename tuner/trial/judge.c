@@ -31,6 +31,14 @@ bool dt_judge_narrow(const struct dt_ratio *ratio)
     return ratio->interval.high - ratio->interval.low <= 2 * DECIDED_HALF_WIDTH;
 }
 
+const char *dt_judge_text(const struct dt_ratio *ratio)
+{
+    return dt_judge_faster(ratio)   ? "faster"
+           : dt_judge_slower(ratio) ? "slower"
+           : dt_judge_narrow(ratio) ? "tie"
+                                    : "undecided";
+}
+
 void dt_judge(struct dt_judged judged[], int n, int rounds, double level)
 {
     for (int i = 0; i < n; i++) {

@@ -35,6 +35,8 @@ void dt_judge(struct dt_judged judged[], int n, int rounds, double level);
 bool dt_judge_faster(const struct dt_ratio *ratio);
 bool dt_judge_slower(const struct dt_ratio *ratio);
 bool dt_judge_narrow(const struct dt_ratio *ratio);
+/* "faster", "slower", "tie" (narrow, and neither), or "undecided" */
+const char *dt_judge_text(const struct dt_ratio *ratio);
 
 /* What another plan's ratio may be by noise alone: the largest |ratio - 1| that the twin's interval holds. NAN: not known. */
 double dt_judge_margin(const struct dt_ratio *twin);

@@ -61,16 +61,14 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
                        const struct dt_measure *how, struct dt_result *result)
 {
     int least = result->steps;
-    for (int look = 0; look < DT_LOOKS;) {
-        int missing = dt_look_samples[look] - result->n;
+    while (dt_result_next(result)) {
+        bool first = result->n == 0 && isfinite(how->hopeless);
         int n = affordable(result, how,
-                           look == 0 && result->n == 0 && isfinite(how->hopeless) ? HOPELESS_STEPS
-                                                                                  : missing);
+                           first ? HOPELESS_STEPS : dt_look_samples[result->look] - result->n);
         DT_TRY(steps(rig, resident, n, "measure", how, result));
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
-        DT_TRY(
-            dt_result_finish(result, 1 - dt_look_alpha[look], result->steps - least >= 8, least));
+        DT_TRY(dt_result_look(result));
         double value = dt_result_trial(result, rig->target).value;
         if (result->n >= HOPELESS_STEPS && value > how->hopeless) {
             result->outcome = DT_TRIAL_SLOW;
@@ -79,11 +77,10 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
         }
         if (past(how) || result->steps - least >= MOST_STEPS)
             return DT_OK;
-        if (result->n < dt_look_samples[look])
+        if (result->n < dt_look_samples[result->look])
             continue;
         if (enough(rig, result, how) || (how->rest_ns > 0 && dt_clock_ns() >= how->rest_ns))
             return DT_OK;
-        look++;
     }
     return DT_OK;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DETECT_LEAST 8 /* measured steps from which a steady part is looked for */
+
 void dt_result_init(struct dt_result *result, const struct dt_target *target,
                     const struct dt_point *point)
 {
@@ -25,8 +27,10 @@ void dt_result_fini(struct dt_result *result)
     free(result->seconds);
     free(result->rank_seconds);
     free(result->last);
+    free(result->requests);
     json_decref(result->phases);
     result->ns = NULL;
+    result->requests = NULL;
     result->seconds = result->rank_seconds = NULL;
     result->last = NULL;
     result->phases = NULL;
@@ -74,6 +78,18 @@ static dt_status add_phases(struct dt_result *result, const struct dt_run *run)
     return DT_OK;
 }
 
+static dt_status add_request(struct dt_result *result, int steps)
+{
+    int *requests =
+        realloc(result->requests, (size_t)(result->request_count + 1) * sizeof *requests);
+    if (requests == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    result->requests = requests;
+    result->least = result->request_count == 0 ? result->steps : result->least;
+    requests[result->request_count++] = steps;
+    return DT_OK;
+}
+
 dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool measured)
 {
     size_t old = (size_t)result->steps * (size_t)run->ranks;
@@ -83,6 +99,8 @@ dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool
         return dt_fail(DT_ENOMEM, "out of memory");
     memcpy(ns + old, run->ns, more * sizeof *ns);
     result->ns = ns;
+    if (measured)
+        DT_TRY(add_request(result, run->steps));
     result->steps += run->steps;
     result->ranks = run->ranks;
     if (run->phases != NULL && measured)
@@ -128,6 +146,27 @@ dt_status dt_result_finish(struct dt_result *result, double level, bool detect, 
     }
     free(column);
     return DT_OK;
+}
+
+bool dt_result_detects(const struct dt_result *result)
+{
+    return result->steps - result->least >= DETECT_LEAST;
+}
+
+dt_status dt_result_look(struct dt_result *result)
+{
+    return dt_result_finish(result, 1 - dt_look_alpha[result->look], dt_result_detects(result),
+                            result->least);
+}
+
+bool dt_result_next(struct dt_result *result)
+{
+    while (result->n >= dt_look_samples[result->look]) {
+        if (result->look + 1 == DT_LOOKS)
+            return false;
+        result->look++;
+    }
+    return true;
 }
 
 dt_status dt_result_status(const struct dt_result *result)
@@ -205,28 +244,36 @@ static void add_rates(const struct dt_result *result, const struct dt_target *ta
                                                        : json_null());
 }
 
-json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
+json_t *dt_result_samples_json(const struct dt_result *result)
 {
     const struct dt_summary *summary = &result->summary;
     json_t *last = json_array();
     for (int r = 0; result->last != NULL && r < result->ranks; r++)
         json_array_append_new(last, json_integer(result->last[r]));
+    return json_pack("{s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:i, s:b, s:o}", "median_seconds",
+                     number(summary->median), "interval_seconds", number(summary->interval.low),
+                     number(summary->interval.high), "interval_level", summary->level,
+                     "samples_seconds", numbers(result->seconds, result->n), "rank_seconds",
+                     numbers(result->rank_seconds, result->n > 0 ? result->ranks : 0),
+                     "skew_seconds", number(result->skew_seconds), "last_counts", last,
+                     "warmup_steps", result->start, "steady", result->steady, "series",
+                     series_json(result));
+}
+
+json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
+{
+    const struct dt_summary *summary = &result->summary;
     double steps = target->sampler_steps;
+    json_t *samples = dt_result_samples_json(result);
     json_t *object = json_pack(
-        "{s:o, s:s, s:s?, s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:i, s:b, s:i, "
-        "s:i, s:b, s:o}",
-        "plan", dt_point_json(target->space, &result->point), "outcome",
-        dt_outcome_text(result->outcome), "cause", result->cause[0] != '\0' ? result->cause : NULL,
-        "median_seconds", number(summary->median), "interval_seconds",
-        number(summary->interval.low), number(summary->interval.high), "interval_level",
-        summary->level, "cold_seconds", number(result->cold_seconds), "samples_seconds",
-        numbers(result->seconds, result->n), "rank_seconds",
-        numbers(result->rank_seconds, result->n > 0 ? result->ranks : 0), "skew_seconds",
-        number(result->skew_seconds), "last_counts", last, "peak_bytes",
-        (json_int_t)result->peak_bytes, "verified_error", number(result->verified_error),
-        "warmup_steps", result->start, "steady", result->steady, "ranks", result->ranks, "batch",
-        result->batch, "oversubscribed", dt_target_oversubscribed(target, &result->point), "series",
-        series_json(result));
+        "{s:o, s:s, s:s?, s:o, s:I, s:o, s:i, s:i, s:b}", "plan",
+        dt_point_json(target->space, &result->point), "outcome", dt_outcome_text(result->outcome),
+        "cause", result->cause[0] != '\0' ? result->cause : NULL, "cold_seconds",
+        number(result->cold_seconds), "peak_bytes", (json_int_t)result->peak_bytes,
+        "verified_error", number(result->verified_error), "ranks", result->ranks, "batch",
+        result->batch, "oversubscribed", dt_target_oversubscribed(target, &result->point));
+    json_object_update(object, samples);
+    json_decref(samples);
     add_rates(result, target, object);
     json_object_set_new(object, "images_per_second",
                         number(result->batch / (summary->median * steps)));

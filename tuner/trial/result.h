@@ -23,7 +23,11 @@ struct dt_result {
     double flop_peak;      /* GEMM rate measured beside it; 0 when it was not */
     int steps;             /* of ns, warm-up included */
     long long *ns;         /* [steps * ranks], owned */
-    int start;             /* first steady step */
+    int least;             /* steps before the first measured request: warm-up in any case */
+    int *requests;         /* [request_count] steps of each measured request, owned */
+    int request_count;
+    int look;  /* of a trial: the look its samples are on the way to, 0..DT_LOOKS-1 */
+    int start; /* first steady step */
     bool steady;
     int n;           /* steady samples */
     double *seconds; /* [n] slowest rank of each steady step, owned */
@@ -43,6 +47,14 @@ void dt_result_fini(struct dt_result *result);
 dt_status dt_result_add(struct dt_result *result, const struct dt_run *run,
                         bool measured) DT_MUST_CHECK;
 
+/* What a trial does after each measured request: the statistics of all steps so far, at the alpha of its look. */
+dt_status dt_result_look(struct dt_result *result) DT_MUST_CHECK;
+/* Before a further request: the next look when the samples of this one are there; false after the last. */
+bool dt_result_next(struct dt_result *result);
+
+/* Enough steps follow `least` to look for a steady part. */
+bool dt_result_detects(const struct dt_result *result);
+
 /* Statistics at `level`. detect: find the steady part, at or after step `least`; otherwise it starts at `least`. May be called again
  * after more samples. */
 dt_status dt_result_finish(struct dt_result *result, double level, bool detect,
@@ -54,7 +66,10 @@ dt_status dt_result_status(const struct dt_result *result) DT_MUST_CHECK;
 /* The objective's value, smaller is better, and its interval; NAN when there is none. */
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target);
 
-/* The fields of docs/json.md; new reference. */
+/* The fields of docs/json.md that follow from the samples alone; new reference. */
+json_t *dt_result_samples_json(const struct dt_result *result);
+
+/* All fields of docs/json.md; new reference. */
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target);
 
 #endif

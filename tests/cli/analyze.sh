@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# `analyze`: numbers from raw samples. Here the samples are written by hand or drawn, and what must come out is worked out
+# by Python from the definitions of docs/measuring.md.
+set -u
+. "$(dirname "$0")/lib.sh"
+
+# records of any program; $T/rows keeps what went in, for the checks
+python3 - "$T" <<'PY'
+import json, random, sys
+rng = random.Random(5)
+T = sys.argv[1]
+draw = lambda steps, ranks: [[int(1e6 * rng.lognormvariate(0, .02)) for _ in range(ranks)] for _ in range(steps)]
+visits = lambda n, middle: [1e7 * middle * rng.lognormvariate(0, .01) for _ in range(n)]
+rows = [
+    {"kind": "trial", "ns": draw(30, 3)},
+    {"kind": "trial", "ns": draw(15, 2), "least": 2, "looks": True},
+    {"kind": "trial", "ns": draw(10, 1), "least": 2, "looks": True, "requests": [3, 5]},
+    {"kind": "trial", "ns": draw(5, 2), "level": .95},
+    {"kind": "trial", "ns": draw(6, 1), "level": .95},
+    {"kind": "something else", "ns": "of no interest"},
+    {"kind": "comparison", "threshold": .03, "entrants": [
+        {"role": "default", "visits_ns": visits(64, 1)},
+        {"role": "candidate", "visits_ns": visits(64, .97), "decisive": True},
+        {"role": "baseline", "visits_ns": visits(64, 2)}]},
+    {"kind": "comparison", "looks": 1, "entrants": [
+        {"role": "plan %d" % i, "visits_ns": visits(20, 1 + .01 * i), "decisive": True} for i in range(24)]},
+    {"kind": "comparison", "entrants": [
+        {"role": "a", "ns": [[30, 20], [10, 50], [70, 60]] * 12, "requests": [3] * 12},
+        {"role": "b", "visits_ns": [None, 55] + [40 + i for i in range(10)], "decisive": True}]},
+]
+open(T + "/rows", "w").write(json.dumps(rows))
+open(T + "/records.jsonl", "w").write("\n\n".join(map(json.dumps, rows)) + "\n")
+PY
+export PYTHONPATH=$T
+cat >"$T/oracle.py" <<'PY'
+import json, os, statistics
+from math import comb, exp, log
+rows = json.load(open(os.environ["T"] + "/rows"))
+near = lambda a, b: abs(a - b) <= 1e-12 * abs(b)
+def interval(x, level):
+    "order statistics l and n + 1 - l: the most inner ones that keep the level"
+    x, n = sorted(x), len(x)
+    tail = lambda l: 2 * sum(comb(n, i) for i in range(l)) / 2 ** n
+    ok = [l for l in range(1, n // 2 + 1) if tail(l) <= 1 - level + 1e-12]
+    return [x[max(ok) - 1], x[n - max(ok)]] if ok else [None, None]
+def trial(out, row, level, n):
+    ns = row["ns"][len(row["ns"]) - n:]
+    slowest = [max(step) * 1e-9 for step in ns]
+    last = [sum(step.index(max(step)) == r for step in ns) for r in range(len(ns[0]))]
+    return (all(map(near, out["samples_seconds"], slowest)) and len(out["samples_seconds"]) == n
+            and near(out["median_seconds"], statistics.median(slowest)) and near(out["interval_level"], level)
+            and out["last_counts"] == last and out["warmup_steps"] == len(row["ns"]) - n
+            and near(out["skew_seconds"], statistics.median(max(s) - min(s) for s in ns) * 1e-9)
+            and all(near(a, statistics.median(s[r] for s in ns) * 1e-9) for r, a in enumerate(out["rank_seconds"]))
+            and all(a == b or near(a, b) for a, b in zip(out["interval_seconds"], interval(slowest, level))))
+def ratio(out, row, i, rounds, level):
+    a, b = (row["entrants"][k]["visits_ns"] for k in (0, i))
+    logs = [log(y / x) for x, y in list(zip(a, b))[:rounds] if x and y]
+    return (out["pairs"] == len(logs) and near(out["ratio"], exp(statistics.median(logs)))
+            and all(map(near, out["interval"], map(exp, interval(logs, level)))))
+PY
+
+tool analyze "$T/records.jsonl" --json
+check "one object, records in order" 'code == 0 and len(o["trials"]) == 5 and len(o["comparisons"]) == 3'
+oracle() { check "$1" "(lambda t, c, q: $2)(o['trials'], o['comparisons'], __import__('oracle'))"; }
+oracle "a level of one's own" 'q.trial(t[0], q.rows[0], .95, 30)'
+oracle "between two looks the next one's alpha" 'q.trial(t[1], q.rows[1], .990, 13)'
+oracle "the look that the requests reached" 'q.trial(t[2], q.rows[2], .992, 8)'
+oracle "five samples have no interval" 'q.trial(t[3], q.rows[3], .95, 5) and t[3]["interval_seconds"] == [None, None]'
+oracle "six have" 'q.trial(t[4], q.rows[4], .95, 6) and None not in t[4]["interval_seconds"]'
+oracle "a comparison stops at the look that decides" \
+    'c[0]["rounds"] in (8, 16) and all(q.ratio(c[0]["entrants"][i], q.rows[6], i, c[0]["rounds"], c[0]["interval_level"]) for i in range(3))'
+oracle "verdicts" '[e["verdict"] for e in c[0]["entrants"]] == ["tie", "faster", "slower"] and [e["gate"] for e in c[0]["entrants"]] == ["pass", "win", "fail"]'
+oracle "24 entrants, one look" 'c[1]["rounds"] == 8 and len(c[1]["entrants"]) == 24 and all(q.ratio(c[1]["entrants"][i], q.rows[7], i, 8, .992) for i in range(24))'
+oracle "visits from steps; a failed one costs its pair" \
+    'c[2]["rounds"] == 12 and c[2]["entrants"][1]["pairs"] == 11 and q.near(c[2]["entrants"][1]["ratio"], 45 / 50)'
+tool analyze "$T/records.jsonl"
+check "words for people" 'code == 0 and text.count("trial") >= 5 and "too few samples for an interval" in text and "candidate: 0.9" in text and "gate at 3 %: win" in text'
+
+# what cannot be computed is said in one sentence that names the line
+bad() { # NAME RECORD WORDS
+    printf '%s\n' '{"kind":"trial","ns":[[5]]}' "$2" >"$T/bad.jsonl"
+    tool analyze "$T/bad.jsonl" --json
+    check "$1" "text == '' and code in (2, 7) and err.count('\\n') == 1 and 'line 2' in err and '''$3''' in err"
+}
+bad "a line cut short" '{"kind":"trial","ns":[[5],[6' "is damaged"
+bad "a crc that is not the line's" '{"kind":"trial","ns":[[5]],"crc":"00000000"}' "does not match its crc"
+bad "a crc that is not the last field" '{"crc":"00000000","kind":"trial","ns":[[5]]}' "does not match its crc"
+bad "no object" '[1]' "not a JSON object"
+bad "no kind" '{"ns":[[5]]}' "'kind' is missing"
+bad "no samples" '{"kind":"trial"}' "'ns' is missing"
+bad "a rank too few" '{"kind":"trial","ns":[[5,6],[7]]}' "step 1 of 'ns' is not an array of 2 ranks"
+bad "no time" '{"kind":"trial","ns":[[5],["x"]]}' "no time"
+bad "time that runs back" '{"kind":"trial","ns":[[5],[-1]]}' "no time"
+bad "requests that do not add up" '{"kind":"trial","ns":[[5],[6]],"requests":[1,2]}' "do not add up"
+bad "a level beyond 1" '{"kind":"trial","ns":[[5]],"level":95}' "expected one between 0 and 1"
+bad "one entrant" '{"kind":"comparison","entrants":[{"role":"a","visits_ns":[1]}]}' "two"
+bad "a visit of no time" '{"kind":"comparison","entrants":[{"role":"a","visits_ns":[1]},{"role":"b","visits_ns":[0]}]}' "above 0"
+echo '{"kind":"session of another program"}' >"$T/none.jsonl"
+tool analyze "$T/none.jsonl"
+check "nothing to compute" 'code == 2 and "holds no record" in err'
+tool analyze "$T/absent.jsonl"
+check "no such file" 'code == 74 and "absent.jsonl" in err'
+
+none_left
+exit $failed

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/trial/raw.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_NS (INT64_C(1) << 53) /* exact as a double: a hundred days */
+
+static dt_status read_row(const json_t *row, const char *what, int step, int ranks, long long ns[])
+{
+    if ((int)json_array_size(row) != ranks || ranks == 0)
+        return dt_fail(DT_EUSAGE, "%s: step %d of 'ns' is not an array of %d ranks", what, step,
+                       ranks);
+    for (int r = 0; r < ranks; r++) {
+        const json_t *value = json_array_get(row, (size_t)r);
+        ns[r] = json_integer_value(value);
+        if (!json_is_integer(value) || ns[r] < 0 || ns[r] > MOST_NS)
+            return dt_fail(DT_EUSAGE, "%s: step %d of 'ns' holds something that is no time", what,
+                           step);
+    }
+    return DT_OK;
+}
+
+static dt_status read_matrix(const json_t *record, const char *what, struct dt_result *result)
+{
+    json_t *rows;
+    DT_TRY(dt_json_array(record, what, "ns", &rows));
+    size_t steps = json_array_size(rows), ranks = json_array_size(json_array_get(rows, 0));
+    if (steps > INT_MAX || ranks > INT_MAX)
+        return dt_fail(DT_EUSAGE, "%s: 'ns' is too large", what);
+    struct dt_run run = {.steps = (int)steps, .ranks = (int)ranks};
+    if (steps == 0)
+        return DT_OK;
+    run.ns = calloc(steps * ranks + 1, sizeof *run.ns);
+    if (run.ns == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = DT_OK;
+    for (int i = 0; status == DT_OK && i < run.steps; i++)
+        status = read_row(json_array_get(rows, (size_t)i), what, i, run.ranks,
+                          run.ns + (size_t)i * ranks);
+    if (status == DT_OK)
+        status = dt_result_add(result, &run, false);
+    free(run.ns);
+    return status;
+}
+
+/* Steps of each request, after the first `least`; all of them are made. */
+static dt_status read_requests(const json_t *record, const char *what, struct dt_result *result)
+{
+    json_t *list;
+    DT_TRY(dt_json_array(record, what, "requests", &list));
+    int n = (int)json_array_size(list);
+    int64_t left = result->steps - result->least;
+    result->requests = calloc((size_t)n + 1, sizeof *result->requests);
+    if (result->requests == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0; i < n; i++) {
+        const json_t *value = json_array_get(list, (size_t)i);
+        int64_t steps = json_integer_value(value);
+        if (!json_is_integer(value) || steps < 1 || steps > left)
+            return dt_fail(DT_EUSAGE, "%s: 'requests' do not add up to the steps of 'ns'", what);
+        left -= steps;
+        result->requests[i] = (int)steps;
+    }
+    result->request_count = n;
+    return left == 0 || n == 0
+               ? DT_OK
+               : dt_fail(DT_EUSAGE, "%s: 'requests' do not add up to the steps of 'ns'", what);
+}
+
+dt_status dt_raw_read_samples(const json_t *record, const char *what, struct dt_result *result)
+{
+    int64_t least = 0;
+    DT_TRY(read_matrix(record, what, result));
+    if (dt_json_has(record, "least"))
+        DT_TRY(dt_json_int(record, what, "least", 0, result->steps, &least));
+    result->least = (int)least;
+    return dt_json_has(record, "requests") ? read_requests(record, what, result) : DT_OK;
+}
+
+/* As the trial went: statistics after each request, then the next look or the same again. */
+static dt_status replay_looks(struct dt_result *result)
+{
+    int all = result->steps;
+    result->steps = result->least;
+    for (int i = 0; i < result->request_count; i++) {
+        dt_result_next(result);
+        result->steps += result->requests[i];
+        DT_TRY(dt_result_look(result));
+    }
+    result->steps = all;
+    return DT_OK;
+}
+
+dt_status dt_raw_read_trial(const json_t *record, const char *what, struct dt_result *result)
+{
+    bool looks = false;
+    double level = 0.95;
+    DT_TRY(dt_raw_read_samples(record, what, result));
+    if (dt_json_has(record, "looks"))
+        DT_TRY(dt_json_bool(record, what, "looks", &looks));
+    if (dt_json_has(record, "level"))
+        DT_TRY(dt_json_real(record, what, "level", &level));
+    if (!(level > 0 && level < 1))
+        return dt_fail(DT_EUSAGE, "%s: 'level' is %g, expected one between 0 and 1", what, level);
+    if (looks && dt_json_has(record, "requests"))
+        return replay_looks(result);
+    if (looks) { /* one request of all steps, whose samples say how far the looks went */
+        DT_TRY(dt_result_look(result));
+        level = result->n < dt_look_samples[0] ? 1 - dt_look_alpha[0] : dt_judge_level(result->n);
+    }
+    return dt_result_finish(result, level, dt_result_detects(result), result->least);
+}
+
+static dt_status read_visits_ns(const json_t *entrant, const char *what, double visits[],
+                                int *rounds)
+{
+    json_t *list;
+    DT_TRY(dt_json_array(entrant, what, "visits_ns", &list));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *value = json_array_get(list, i);
+        double ns = json_is_null(value) ? NAN : json_number_value(value);
+        if (!json_is_null(value) && !(json_is_number(value) && ns > 0))
+            return dt_fail(DT_EUSAGE,
+                           "%s: visit %zu of 'visits_ns' is neither a time above 0 nor null", what,
+                           i);
+        if (i < DT_ROUNDS_MOST)
+            visits[i] = ns * 1e-9;
+    }
+    size_t n = json_array_size(list);
+    *rounds = n < DT_ROUNDS_MOST ? (int)n : DT_ROUNDS_MOST;
+    return DT_OK;
+}
+
+/* A request is a visit: an entrant that failed one was not asked again. */
+static dt_status visits_of(const struct dt_result *result, const char *what, double visits[],
+                           int *rounds)
+{
+    int from = result->least, n = result->request_count;
+    n = n < DT_ROUNDS_MOST ? n : DT_ROUNDS_MOST;
+    for (int i = 0; i < n; i++) {
+        if (result->requests[i] > DT_VISIT_STEPS)
+            return dt_fail(DT_EUSAGE, "%s: visit %d has %d steps, more than %d", what, i,
+                           result->requests[i], DT_VISIT_STEPS);
+        visits[i] = dt_visit_seconds(result, from, result->requests[i]);
+        from += result->requests[i];
+    }
+    *rounds = n;
+    return DT_OK;
+}
+
+dt_status dt_raw_read_visits(const json_t *entrant, const char *what, double visits[DT_ROUNDS_MOST],
+                             int *rounds)
+{
+    for (int i = 0; i < DT_ROUNDS_MOST; i++)
+        visits[i] = NAN;
+    if (!dt_json_has(entrant, "ns"))
+        return read_visits_ns(entrant, what, visits, rounds);
+    struct dt_result result = {0};
+    dt_status status = dt_raw_read_samples(entrant, what, &result);
+    if (status == DT_OK)
+        status = visits_of(&result, what, visits, rounds);
+    dt_result_fini(&result);
+    return status;
+}
