@@ -151,6 +151,13 @@ uint64_t dt_host_topology(void)
     return dt_rng_stream(shape);
 }
 
+void dt_host_unbind(int pid)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(pid, sizeof set, &set) == 0)
+        sched_setaffinity(0, sizeof set, &set);
+}
+
 dt_status dt_host_bind(int rank, int ranks, int room, int mine[], int *n)
 {
     int all = dt_host_cores();

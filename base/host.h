@@ -29,6 +29,9 @@ bool dt_host_has_bfloat16(void);
 /* One hash of the topology's shape (sockets, NUMA nodes, caches, cores), the same on machines of the same make. */
 uint64_t dt_host_topology(void);
 
+/* Lets this process run wherever process `pid` may, if the kernel agrees. Before dt_host_cores. */
+void dt_host_unbind(int pid);
+
 /* Binds the whole process to its share: part `rank` of `ranks` equal parts of the cores, or one core
  * (rank modulo cores) when there are more ranks than cores. Writes the core numbers to cores[0..*n-1]
  * (at most room). Must run before the first OpenMP region. DT_ELIB when the kernel refuses. */

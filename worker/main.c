@@ -3,6 +3,7 @@
  *
  * Rank 0 reads requests from standard input; the others hear them over a socket. Whoever loses its upper end leaves at
  * once, without ceremony: there may be a rank inside an exchange that will never end. */
+#include "base/environment.h"
 #include "worker/session.h"
 
 #include <errno.h>
@@ -82,6 +83,7 @@ int main(int argc, char **argv)
     struct dt_session *session = calloc(1, sizeof *session);
     if (session == NULL)
         return 1;
+    (void)dt_environment_dropped(); /* links in what has run before main */
     signal(SIGPIPE, SIG_IGN);
     dt_status status = work(session, &argc, &argv);
     if (status < 0)

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* What a launcher calls its numbers. A batch system's own variables (SLURM_*) are not asked: they are also set in the
  * shell of a job, where a program is started once. */
@@ -46,8 +48,17 @@ static dt_status ask_launcher(struct dt_seat *seat)
     return DT_OK;
 }
 
+/* Open MPI binds ranks to cores of its own choice unless it is told not to. Who launched us was not bound. */
+static void undo_launcher(void)
+{
+    const char *bound = getenv("OMPI_MCA_orte_bound_at_launch");
+    if (bound != NULL && strcmp(bound, "1") == 0)
+        dt_host_unbind(getppid());
+}
+
 dt_status dt_seat_find(struct dt_seat *seat)
 {
+    undo_launcher();
     DT_TRY(ask_launcher(seat));
     seat->oversubscribed = seat->host_size > dt_host_cores();
     return DT_OK;

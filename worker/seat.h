@@ -2,7 +2,7 @@
 /* seat - which rank this process is and which cores it may use, known before any call of MPI
  *
  * Launchers say rank and size in the environment; a process started by none is rank 0 of 1. The ranks of a host share
- * its cores evenly, and every OpenMP thread gets a core of its own.
+ * its cores evenly, and every OpenMP thread gets a core of its own, however the launcher bound them.
  */
 #ifndef DT_WORKER_SEAT_H
 #define DT_WORKER_SEAT_H

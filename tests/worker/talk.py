@@ -33,17 +33,17 @@ def workload():
 
 
 class Group:
-    def __init__(self, ranks, hello=True, **environment):
+    def __init__(self, ranks, hello=True, workload=workload(), bind=("--bind-to", "none"), **environment):
         command = [BUILD + "/dittune-worker"]
         if ranks > 1:
-            command = ["mpirun", "-np", str(ranks), "--bind-to", "none", "--oversubscribe"] + command
+            command = ["mpirun", "-np", str(ranks), *bind, "--oversubscribe"] + command
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                    OMPI_MCA_orte_tmpdir_base=FOLDER, OMPI_MCA_btl_vader_backing_directory=FOLDER, **environment)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, env=env)
         if not hello:
             return
-        self.say(op="hello", protocol=1, ranks=ranks, workload=workload())
+        self.say(op="hello", protocol=1, ranks=ranks, workload=workload)
         self.hello, self.ready = self.hear(), self.hear()
         assert self.ready["op"] == "ready", self.ready
         self.pids = [rank["pid"] for rank in self.ready["ranks"]]

@@ -3,6 +3,8 @@
  * folder of ours, so that a killed group leaves nothing in /tmp and /dev/shm. */
 #include "tuner/process/launch.h"
 
+#include "base/environment.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,31 +112,43 @@ static bool same_name(const char *a, const char *b)
     return strncmp(a, b, size + 1) == 0;
 }
 
+static bool any_names(char *const list[], const char *entry)
+{
+    for (int i = 0; list != NULL && list[i] != NULL; i++)
+        if (same_name(list[i], entry))
+            return true;
+    return false;
+}
+
+static int length(char *const list[])
+{
+    int n = 0;
+    while (list != NULL && list[n] != NULL)
+        n++;
+    return n;
+}
+
+/* Each list goes before the ones before it. What we took out for ourselves is handed on: the worker may be the user's. */
 static char **make_environment(const struct dt_launch *launch, const struct dt_start *start)
 {
-    char folder[300];
+    char folder[300], hwloc[] = "HWLOC_HIDE_ERRORS=2", root[] = "OMPI_ALLOW_RUN_AS_ROOT=1",
+                      confirm[] = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
     snprintf(folder, sizeof folder, "TMPDIR=%s", start->folders[0]);
-    const char *ours[] = {folder, "HWLOC_HIDE_ERRORS=2", "OMPI_ALLOW_RUN_AS_ROOT=1",
-                          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
-    int inherited = 0, given = 0, n = 0;
-    while (environ[inherited] != NULL)
-        inherited++;
-    while (launch->environment != NULL && launch->environment[given] != NULL)
-        given++;
-    char **list = calloc((size_t)inherited + (size_t)given + 5, sizeof *list);
-    for (int i = 0; list != NULL && i < inherited; i++) {
-        bool replaced = false;
-        for (int k = 0; k < 4; k++)
-            replaced = replaced || same_name(ours[k], environ[i]);
-        for (int k = 0; k < given; k++)
-            replaced = replaced || same_name(launch->environment[k], environ[i]);
-        if (!replaced)
-            list[n++] = strdup(environ[i]);
-    }
-    for (int k = 0; list != NULL && k < 4; k++)
-        list[n++] = strdup(ours[k]);
-    for (int k = 0; list != NULL && k < given; k++)
-        list[n++] = strdup(launch->environment[k]);
+    char *const ours[] = {folder, hwloc, root, confirm, NULL};
+    char *const *lists[] = {environ, dt_environment_dropped(), ours,
+                            (char *const *)launch->environment};
+    int room = 1, n = 0;
+    for (int i = 0; i < 4; i++)
+        room += length(lists[i]);
+    char **list = calloc((size_t)room, sizeof *list);
+    for (int i = 0; list != NULL && i < 4; i++)
+        for (int k = 0; k < length(lists[i]); k++) {
+            bool replaced = false;
+            for (int later = i + 1; later < 4; later++)
+                replaced = replaced || any_names(lists[later], lists[i][k]);
+            if (!replaced)
+                list[n++] = strdup(lists[i][k]);
+        }
     return list;
 }
 
