@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "tests/tuner/replay.h"
 #include "tuner/session/finals.h"
+#include "tuner/session/verdict.h"
 
 #include <math.h>
 #include <time.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "db/store.h"
-#include "tuner/session/finals.h"
+#include "tuner/session/verdict.h"
 
 #include <math.h>
 #include <string.h>

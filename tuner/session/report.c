@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/report.h"
 
-#include "tuner/session/finals.h"
+#include "tuner/session/verdict.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "tuner/session/finals.h"
+#include "tuner/session/verdict.h"
 #include "tuner/trial/measure.h"
 
 #include <math.h>
@@ -42,13 +43,6 @@ static const struct dt_result *trial_at(const struct dt_session *session,
 static double value_of(const struct dt_session *session, const struct dt_result *result)
 {
     return dt_result_trial(result, session->target).value;
-}
-
-bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result)
-{
-    double most = (double)session->options->max_latency_ns * 1e-9;
-    return result->outcome == DT_TRIAL_OK && result->n > 0 &&
-           (most <= 0 || result->summary.median <= most);
 }
 
 /* The best eligible trial so far, or NULL. */
