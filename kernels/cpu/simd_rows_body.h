@@ -42,24 +42,41 @@ static void activate_row(float *y, const float *bias, int n, enum dt_activation 
         activate_as(y, bias, n, DT_ACT_SILU);
 }
 
+/* Sum of (x - mean)^2. Two sums, as one would wait for itself; and the next row, which follows in memory, is fetched
+ * meanwhile (behind the last one nothing is touched: a prefetch does not fault). */
+INLINE float squares_of(const struct dt_row *row, float mean)
+{
+    const float *x = row->x;
+    VEC even = {0}, odd = {0};
+    int n = row->channels, whole = n / LANES * LANES, i = 0;
+    for (; i + 2 * LANES <= whole; i += 2 * LANES) {
+        VEC a = load(x + i) - mean, b = load(x + i + LANES) - mean;
+        __builtin_prefetch(x + n + i, 1);
+        __builtin_prefetch(x + n + i + LANES, 1);
+        even = VEC_FMA(a, a, even);
+        odd = VEC_FMA(b, b, odd);
+    }
+    if (i < whole) {
+        VEC a = load(x + i) - mean;
+        even = VEC_FMA(a, a, even);
+    }
+    return sum(even + odd);
+}
+
 /* y = LayerNorm(x) (1 + scale) + shift, the mean being known: the variance about it, since the one-pass formula
  * cancels. */
 INLINE void normalise(const struct dt_row *row, float mean)
 {
     const float *x = row->x;
     ACT *y = row->y;
-    VEC squares = {0};
     int n = row->channels, whole = n / LANES * LANES, rest = n - whole;
-    for (int i = 0; i < whole; i += LANES) {
-        VEC apart = load(x + i) - mean;
-        squares = VEC_FMA(apart, apart, squares);
-    }
-    float variance = sum(squares);
+    float variance = squares_of(row, mean);
     for (int i = whole; i < n; i++)
         variance += (x[i] - mean) * (x[i] - mean);
     float inverse = 1.0f / sqrtf(variance / (float)n + 1e-6f);
     for (int i = 0; i < whole; i += LANES) {
         VEC unit = (load(x + i) - mean) * inverse;
+        __builtin_prefetch(y + n + i, 1);
         store_act(y + i, VEC_FMA(unit, load(row->scale + i) + 1.0f, load(row->shift + i)));
     }
     if (rest > 0) {
@@ -71,33 +88,45 @@ INLINE void normalise(const struct dt_row *row, float mean)
 
 static void modulate_row(const struct dt_row *row)
 {
-    VEC total = {0};
-    int n = row->channels, whole = n / LANES * LANES;
-    for (int i = 0; i < whole; i += LANES)
-        total += load(row->x + i);
-    total += load_part(row->x + whole, n - whole);
-    normalise(row, sum(total) / (float)n);
+    const float *x = row->x;
+    VEC even = {0}, odd = {0};
+    int n = row->channels, i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        even += load(x + i);
+        odd += load(x + i + LANES);
+    }
+    for (; i < n; i += LANES)
+        even += load_part(x + i, n - i < LANES ? n - i : LANES);
+    normalise(row, sum(even + odd) / (float)n);
+}
+
+INLINE VEC add_gated(const struct dt_row *row, int i)
+{
+    VEC v = VEC_FMA(load(row->gate + i), load_act((const ACT *)row->branch + i), load(row->x + i));
+    store(row->x + i, v);
+    return v;
 }
 
 /* x += gate branch, and its mean on the way: the row is read from memory once. */
 static void residual_row(const struct dt_row *row)
 {
     float *x = row->x;
-    const ACT *branch = row->branch;
-    VEC total = {0};
-    int n = row->channels, whole = n / LANES * LANES, rest = n - whole;
-    for (int i = 0; i < whole; i += LANES) {
-        VEC v = VEC_FMA(load(row->gate + i), load_act(branch + i), load(x + i));
-        store(x + i, v);
-        total += v;
+    VEC even = {0}, odd = {0};
+    int n = row->channels, whole = n / LANES * LANES, rest = n - whole, i = 0;
+    for (; i + 2 * LANES <= whole; i += 2 * LANES) {
+        even += add_gated(row, i);
+        odd += add_gated(row, i + LANES);
     }
+    if (i < whole)
+        even += add_gated(row, i);
     if (rest > 0) {
-        VEC v = VEC_FMA(load_part(row->gate + whole, rest), load_act_part(branch + whole, rest),
+        VEC v = VEC_FMA(load_part(row->gate + whole, rest),
+                        load_act_part((const ACT *)row->branch + whole, rest),
                         load_part(x + whole, rest));
         store_part(x + whole, v, rest);
-        total += v;
+        odd += v;
     }
-    normalise(row, sum(total) / (float)n);
+    normalise(row, sum(even + odd) / (float)n);
 }
 
 static void blend_row(void *to, float a, const void *from, float b, int n)
