@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* What is said of one plan. */
+#include "tuner/session/report.h"
+
+#include <math.h>
+
+#define COLD_MARGIN 0.95 /* below this share two times differ enough for a sentence */
+
+void dt_report_time(double seconds, struct dt_text *out)
+{
+    if (!isfinite(seconds))
+        dt_text_add(out, "-");
+    else if (seconds >= 1)
+        dt_text_add(out, "%.4g s", seconds);
+    else if (seconds >= 1e-3)
+        dt_text_add(out, "%.4g ms", seconds * 1e3);
+    else
+        dt_text_add(out, "%.4g us", seconds * 1e6);
+}
+
+void dt_report_bytes(int64_t bytes, struct dt_text *out)
+{
+    if (bytes >= 1LL << 30)
+        dt_text_add(out, "%.2f GiB", (double)bytes / (1LL << 30));
+    else if (bytes >= 10LL << 20)
+        dt_text_add(out, "%.0f MiB", (double)bytes / (1 << 20));
+    else
+        dt_text_add(out, "%.2g MiB", (double)bytes / (1 << 20));
+}
+
+static double block_median(const struct dt_result *result)
+{
+    json_t *blocks = result != NULL ? json_object_get(result->phases, "blocks") : NULL;
+    double median = NAN;
+    int64_t most = 0;
+    for (size_t i = 0; i < json_array_size(blocks); i++) {
+        json_t *block = json_array_get(blocks, i);
+        int64_t count = json_integer_value(json_object_get(block, "count"));
+        if (count > most) {
+            most = count;
+            median = (double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9;
+        }
+    }
+    return median;
+}
+
+bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
+                    const struct dt_target *target, struct dt_text *out)
+{
+    double blocks = block_median(plan), before = block_median(one);
+    if (plan == NULL || one == NULL || dt_point_equal(target->space, &plan->point, &one->point))
+        return false;
+    if (!(blocks < COLD_MARGIN * before) || !(COLD_MARGIN * plan->cold_seconds > one->cold_seconds))
+        return false;
+    dt_text_add(out, "Cold against warm: the blocks got faster (");
+    dt_report_time(before, out);
+    dt_text_add(out, " -> ");
+    dt_report_time(blocks, out);
+    dt_text_add(out, " each) while the cold run got slower (");
+    dt_report_time(one->cold_seconds, out);
+    dt_text_add(out, " -> ");
+    dt_report_time(plan->cold_seconds, out);
+    dt_text_add(out, "): the first step pays once for connections, buffers and first use of every "
+                     "shape, and more ranks "
+                     "pay more of it; a timing without warm-up would call this plan slower.\n");
+    return true;
+}
+
+static void add_phases(const struct dt_result *result, struct dt_text *out)
+{
+    json_t *kinds = json_object_get(result->phases, "kinds"),
+           *blocks = json_object_get(result->phases, "blocks");
+    int64_t steps = json_integer_value(json_object_get(result->phases, "steps"));
+    double whole = (double)json_integer_value(json_object_get(result->phases, "step_ns"));
+    if (steps <= 0 || whole <= 0)
+        return;
+    dt_text_add(out, "phases (rank that was last most often, mean of %lld steps of ",
+                (long long)steps);
+    dt_report_time(whole * 1e-9 / (double)steps, out);
+    dt_text_add(out, "):\n");
+    for (size_t i = 0; i < json_array_size(kinds); i++) {
+        json_t *kind = json_array_get(kinds, i);
+        double ns = (double)json_integer_value(json_object_get(kind, "ns"));
+        dt_text_add(out, "  %-10s %5.1f %%  ", json_string_value(json_object_get(kind, "name")),
+                    100 * ns / whole);
+        dt_report_time(ns * 1e-9 / (double)steps, out);
+        double flight = (double)json_integer_value(json_object_get(kind, "in_flight_ns"));
+        if (flight > 0)
+            dt_text_add(out, "  (%.3g MB sent, %.0f %% of the time in flight exposed)",
+                        (double)json_integer_value(json_object_get(kind, "bytes")) * 1e-6 /
+                            (double)steps,
+                        100 * ns / flight);
+        dt_text_add(out, "\n");
+    }
+    for (size_t i = 0; i < json_array_size(blocks); i++) {
+        json_t *block = json_array_get(blocks, i);
+        dt_text_add(out, "  %-10s %lld a step, ", json_string_value(json_object_get(block, "name")),
+                    (long long)(json_integer_value(json_object_get(block, "count")) / steps));
+        dt_report_time((double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9, out);
+        dt_text_add(out, " each\n");
+    }
+}
+
+void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
+{
+    const struct dt_series *series = &result->summary.series;
+    if (!result->steady)
+        dt_text_add(out, "warning: no steady state was reached in %d steps\n", result->steps);
+    if (series->drifting || series->stepped)
+        dt_text_add(out, "warning: the samples %s: the machine was not quiet\n",
+                    series->drifting ? "drift" : "step");
+    if (series->bimodal)
+        dt_text_add(out, "warning: the samples have two modes\n");
+    if (result->summary.unreliable)
+        dt_text_add(
+            out,
+            "warning: neighbouring samples depend on each other: the interval is too narrow\n");
+    if (series->outliers_severe > 0)
+        dt_text_add(out, "note: %d severe outliers among %d samples (kept)\n",
+                    series->outliers_severe, result->n);
+}
+
+void dt_report_result(const struct dt_result *result, const struct dt_target *target,
+                      struct dt_text *out)
+{
+    const struct dt_summary *summary = &result->summary;
+    dt_text_add(out, "plan        ");
+    dt_point_text(target->space, &result->point, out);
+    dt_text_add(out, "%s\ncold step   ",
+                dt_target_oversubscribed(target, &result->point) ? "  (oversubscribed)" : "");
+    dt_report_time(result->cold_seconds, out);
+    dt_text_add(out, "\nwarm step   ");
+    dt_report_time(summary->median, out);
+    dt_text_add(out, ", %.1f %% interval [%.4g, %.4g] ms, %d samples after %d warm-up steps\n",
+                100 * summary->level, summary->interval.low * 1e3, summary->interval.high * 1e3,
+                result->n, result->start);
+    dt_text_add(out, "ranks       ");
+    for (int r = 0; r < result->ranks; r++) {
+        dt_text_add(out, r > 0 ? ", " : "");
+        dt_report_time(result->rank_seconds[r], out);
+        dt_text_add(out, " (last %d)", result->last[r]);
+    }
+    dt_text_add(out, "; skew ");
+    dt_report_time(result->skew_seconds, out);
+    dt_text_add(out, "\nmemory      ");
+    dt_report_bytes(result->peak_bytes, out);
+    dt_text_add(out, " on the largest rank\nspeed       %.4g samples/s",
+                result->batch / summary->median);
+    if (target->image_flops > 0)
+        dt_text_add(out, ", %.4g GFLOP/s",
+                    target->image_flops * result->batch / summary->median * 1e-9);
+    if (target->image_flops > 0 && result->flop_peak > 0)
+        dt_text_add(out, ", %.0f %% of the GEMM peak",
+                    100 * target->image_flops * result->batch / summary->median /
+                        result->flop_peak);
+    if (isfinite(result->verified_error))
+        dt_text_add(out, "\nverified    differs from the 1-rank plan by %.2g\n",
+                    result->verified_error);
+    else
+        dt_text_add(out, "\nverified    no: the worker gave nothing to compare\n");
+    add_phases(result, out);
+    dt_report_warnings(result, out);
+}
