@@ -58,6 +58,16 @@ struct dt_summary {
 };
 struct dt_summary dt_stats_summary(const double x[], int n, double level);
 
+/* The same measured in n fresh processes, each summed up by its own median: the interval is Student's t over the log
+ * medians, so it holds for the next process too. None (NAN) for one. */
+struct dt_processes {
+    int n;
+    double median; /* of the medians */
+    struct dt_interval interval;
+    double level;
+};
+struct dt_processes dt_stats_processes(const double medians[], int n, double level);
+
 /* Paired comparison: log_ratio[i] = log(b_i / a_i) of pair i. Ratio is exp of the median; interval by order statistics
  * (the sign test inverted). */
 struct dt_ratio {

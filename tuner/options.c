@@ -176,6 +176,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"plan", "'PLAN'", "run noise", NULL, parse_text, AT(plan),
      "'ranks=2 ulysses=2'; what is not named takes its default"},
     {"sweep", "batch=N,N", "run", NULL, parse_sweep, AT(sweep), "measure the plan at each batch"},
+    {"processes", "N", "run", "1", parse_count, AT(processes),
+     "measure in N fresh processes, 5 for a headline: the interval is over them"},
     {"weights", "FILE", "run", NULL, parse_text, AT(weights),
      "safetensors file of the network's weights"},
     {"input", "FILE", "run space explain", NULL, parse_text, AT(input),

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "tuner/print.h"
 #include "tuner/session/report.h"
-#include "tuner/trial/measure.h"
+#include "tuner/trial/processes.h"
 
 #include <errno.h>
 #include <math.h>
@@ -25,7 +25,7 @@ static dt_status measure_both(struct dt_rig *rig, const struct dt_point *point,
                              .good_enough = INFINITY,
                              .peak = true,
                              .output = options->output};
-    DT_TRY(dt_measure_plan(rig, point, &how, result));
+    DT_TRY(dt_measure_processes(rig, point, &how, (int)options->processes, result));
     struct dt_point base = rig->target->baseline;
     int batch = dt_space_role(rig->target->space, DT_ROLE_BATCH);
     if (batch >= 0)
@@ -170,6 +170,9 @@ dt_status dt_command_run(const struct dt_options *options)
 {
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune run' takes one --size, not %d", options->sizes.count);
+    if (options->processes < 1 || options->processes > DT_PROCESSES_MOST)
+        return dt_fail(DT_EUSAGE, "--processes %lld is not a count of 1 to %d",
+                       (long long)options->processes, DT_PROCESSES_MOST);
     if (options->output != NULL && options->input == NULL)
         return dt_fail(
             DT_EUSAGE,

@@ -120,6 +120,20 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
                     series->outliers_severe, result->n);
 }
 
+/* Which intervals hold for the next process, too. */
+static void add_processes(const struct dt_result *result, struct dt_text *out)
+{
+    if (result->process_seconds == NULL) {
+        dt_text_add(out, " of one process\n");
+        return;
+    }
+    dt_text_add(out, "\nprocesses   %d fresh ones, the interval is over them: medians",
+                result->processes.n);
+    for (int i = 0; i < result->processes.n; i++)
+        dt_text_add(out, " %.4g", result->process_seconds[i] * 1e3);
+    dt_text_add(out, " ms\n");
+}
+
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
                       struct dt_text *out)
 {
@@ -131,9 +145,10 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     dt_report_time(result->cold_seconds, out);
     dt_text_add(out, "\nwarm step   ");
     dt_report_time(summary->median, out);
-    dt_text_add(out, ", %.1f %% interval [%.4g, %.4g] ms, %d samples after %d warm-up steps\n",
+    dt_text_add(out, ", %.1f %% interval [%.4g, %.4g] ms, %d samples after %d warm-up steps",
                 100 * summary->level, summary->interval.low * 1e3, summary->interval.high * 1e3,
                 result->n, result->start);
+    add_processes(result, out);
     dt_text_add(out, "ranks       ");
     for (int r = 0; r < result->ranks; r++) {
         dt_text_add(out, r > 0 ? ", " : "");

@@ -28,10 +28,11 @@ void dt_result_fini(struct dt_result *result)
     free(result->rank_seconds);
     free(result->last);
     free(result->requests);
+    free(result->process_seconds);
     json_decref(result->phases);
     result->ns = NULL;
     result->requests = NULL;
-    result->seconds = result->rank_seconds = NULL;
+    result->seconds = result->rank_seconds = result->process_seconds = NULL;
     result->last = NULL;
     result->phases = NULL;
 }
@@ -122,6 +123,24 @@ static dt_status make_room(struct dt_result *result)
     return DT_OK;
 }
 
+dt_status dt_result_sum(struct dt_result *result, const long long *ns)
+{
+    size_t ranks = (size_t)result->ranks;
+    DT_TRY(make_room(result));
+    double *column = calloc((size_t)result->n + 1, sizeof *column);
+    if (column == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    result->skew_seconds =
+        dt_stats_over_ranks(ns, result->n, result->ranks, result->seconds, result->last);
+    for (size_t r = 0; r < ranks; r++) {
+        for (int i = 0; i < result->n; i++)
+            column[i] = (double)ns[(size_t)i * ranks + r] * 1e-9;
+        result->rank_seconds[r] = dt_stats_median(column, result->n);
+    }
+    free(column);
+    return DT_OK;
+}
+
 dt_status dt_result_finish(struct dt_result *result, double level, bool detect, int least)
 {
     DT_TRY(make_room(result));
@@ -133,18 +152,8 @@ dt_status dt_result_finish(struct dt_result *result, double level, bool detect, 
         result->steady = dt_stats_steady(result->seconds + from, result->steps - from, &start);
     result->start = from + (result->steady ? start : 0);
     result->n = result->steps - result->start;
-    const long long *ns = result->ns + (size_t)result->start * (size_t)ranks;
-    result->skew_seconds = dt_stats_over_ranks(ns, result->n, ranks, result->seconds, result->last);
+    DT_TRY(dt_result_sum(result, result->ns + (size_t)result->start * (size_t)ranks));
     result->summary = dt_stats_summary(result->seconds, result->n, level);
-    double *column = calloc((size_t)result->n + 1, sizeof *column);
-    if (column == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    for (int r = 0; r < ranks; r++) {
-        for (int i = 0; i < result->n; i++)
-            column[i] = (double)ns[(size_t)i * (size_t)ranks + (size_t)r] * 1e-9;
-        result->rank_seconds[r] = dt_stats_median(column, result->n);
-    }
-    free(column);
     return DT_OK;
 }
 
@@ -229,6 +238,19 @@ static json_t *series_json(const struct dt_result *result)
                      "outliers_severe", series->outliers_severe, "lag1", number(series->lag1));
 }
 
+/* One process, unless more were asked for: what holds for its samples need not hold for the next. */
+static json_t *processes_json(const struct dt_result *result)
+{
+    bool several = result->process_seconds != NULL;
+    const double *medians = several ? result->process_seconds : &result->summary.median;
+    int n = several ? result->processes.n : result->n > 0;
+    struct dt_interval interval =
+        several ? result->processes.interval : (struct dt_interval){NAN, NAN};
+    return json_pack("{s:i, s:o, s:o, s:[o,o]}", "count", several ? n : 1, "medians_seconds",
+                     numbers(medians, n), "median_seconds", number(result->summary.median),
+                     "interval_seconds", number(interval.low), number(interval.high));
+}
+
 static void add_rates(const struct dt_result *result, const struct dt_target *target,
                       json_t *object)
 {
@@ -250,14 +272,14 @@ json_t *dt_result_samples_json(const struct dt_result *result)
     json_t *last = json_array();
     for (int r = 0; result->last != NULL && r < result->ranks; r++)
         json_array_append_new(last, json_integer(result->last[r]));
-    return json_pack("{s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:i, s:b, s:o}", "median_seconds",
-                     number(summary->median), "interval_seconds", number(summary->interval.low),
-                     number(summary->interval.high), "interval_level", summary->level,
-                     "samples_seconds", numbers(result->seconds, result->n), "rank_seconds",
-                     numbers(result->rank_seconds, result->n > 0 ? result->ranks : 0),
-                     "skew_seconds", number(result->skew_seconds), "last_counts", last,
-                     "warmup_steps", result->start, "steady", result->steady, "series",
-                     series_json(result));
+    return json_pack(
+        "{s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o}", "median_seconds",
+        number(summary->median), "interval_seconds", number(summary->interval.low),
+        number(summary->interval.high), "interval_level", summary->level, "samples_seconds",
+        numbers(result->seconds, result->n), "rank_seconds",
+        numbers(result->rank_seconds, result->n > 0 ? result->ranks : 0), "skew_seconds",
+        number(result->skew_seconds), "last_counts", last, "warmup_steps", result->start, "steady",
+        result->steady, "series", series_json(result), "processes", processes_json(result));
 }
 
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)

@@ -32,9 +32,11 @@ struct dt_result {
     int n;           /* steady samples */
     double *seconds; /* [n] slowest rank of each steady step, owned */
     struct dt_summary summary;
-    double skew_seconds;  /* median of slowest - fastest rank */
-    double *rank_seconds; /* [ranks] medians, owned */
-    int *last;            /* [ranks] steps in which the rank was last, owned */
+    double skew_seconds;     /* median of slowest - fastest rank */
+    double *rank_seconds;    /* [ranks] medians, owned */
+    int *last;               /* [ranks] steps in which the rank was last, owned */
+    double *process_seconds; /* [processes.n] median of each fresh process, owned; NULL: of one */
+    struct dt_processes processes;
     json_t *phases;  /* summed over the measured requests, owned; NULL: the worker gives none */
     int phase_steps; /* of the longest of them */
 };
@@ -62,6 +64,9 @@ dt_status dt_result_finish(struct dt_result *result, double level, bool detect,
 
 /* The outcome of a plan's only trial, as the command's. */
 dt_status dt_result_status(const struct dt_result *result) DT_MUST_CHECK;
+
+/* Ranks, samples and skew of the result's n steady steps at ns; room is made for them. */
+dt_status dt_result_sum(struct dt_result *result, const long long *ns) DT_MUST_CHECK;
 
 /* The objective's value, smaller is better, and its interval; NAN when there is none. */
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target);
