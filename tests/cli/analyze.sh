@@ -28,6 +28,7 @@ rows = [
     {"kind": "comparison", "entrants": [
         {"role": "a", "ns": [[30, 20], [10, 50], [70, 60]] * 12, "requests": [3] * 12},
         {"role": "b", "visits_ns": [None, 55] + [40 + i for i in range(10)], "decisive": True}]},
+    {"kind": "trial", "ns": draw(29, 2), "least": 1, "process_steps": [7, 8, 7, 7]},
 ]
 open(T + "/rows", "w").write(json.dumps(rows))
 open(T + "/records.jsonl", "w").write("\n\n".join(map(json.dumps, rows)) + "\n")
@@ -54,6 +55,21 @@ def trial(out, row, level, n):
             and near(out["skew_seconds"], statistics.median(max(s) - min(s) for s in ns) * 1e-9)
             and all(near(a, statistics.median(s[r] for s in ns) * 1e-9) for r, a in enumerate(out["rank_seconds"]))
             and all(a == b or near(a, b) for a, b in zip(out["interval_seconds"], interval(slowest, level))))
+def processes(out, row):
+    "Student's t, 3 degrees of freedom, over the log medians of what each process did after its first step"
+    slowest, at, warm = [max(step) * 1e-9 for step in row["ns"]], 0, []
+    for n in row["process_steps"]:
+        warm.append(slowest[at + row["least"]:at + n])
+        at += n
+    medians = [statistics.median(part) for part in warm]
+    logs = list(map(log, medians))
+    half = 3.182446305284263 * statistics.stdev(logs) / 2
+    ends = [exp(statistics.fmean(logs) - half), exp(statistics.fmean(logs) + half)]
+    said = out["processes"]
+    return (said["count"] == 4 and all(map(near, said["medians_seconds"], medians)) and out["warmup_steps"] == 4
+            and near(said["median_seconds"], statistics.median(medians)) and near(out["median_seconds"], statistics.median(medians))
+            and all(abs(a / b - 1) < 1e-9 for a, b in zip(said["interval_seconds"], ends)) and out["interval_seconds"] == said["interval_seconds"]
+            and all(map(near, out["samples_seconds"], sum(warm, []))) and sum(out["last_counts"]) == 25)
 def ratio(out, row, i, rounds, level):
     a, b = (row["entrants"][k]["visits_ns"] for k in (0, i))
     logs = [log(y / x) for x, y in list(zip(a, b))[:rounds] if x and y]
@@ -62,13 +78,15 @@ def ratio(out, row, i, rounds, level):
 PY
 
 tool analyze "$T/records.jsonl" --json
-check "one object, records in order" 'code == 0 and len(o["trials"]) == 5 and len(o["comparisons"]) == 3'
+check "one object, records in order" 'code == 0 and len(o["trials"]) == 6 and len(o["comparisons"]) == 3'
 oracle() { check "$1" "(lambda t, c, q: $2)(o['trials'], o['comparisons'], __import__('oracle'))"; }
 oracle "a level of one's own" 'q.trial(t[0], q.rows[0], .95, 30)'
 oracle "between two looks the next one's alpha" 'q.trial(t[1], q.rows[1], .990, 13)'
 oracle "the look that the requests reached" 'q.trial(t[2], q.rows[2], .992, 8)'
 oracle "five samples have no interval" 'q.trial(t[3], q.rows[3], .95, 5) and t[3]["interval_seconds"] == [None, None]'
 oracle "six have" 'q.trial(t[4], q.rows[4], .95, 6) and None not in t[4]["interval_seconds"]'
+oracle "four processes, each with its own warm-up" 'q.processes(t[5], q.rows[9])'
+oracle "the others are of one" 'all(r["processes"]["count"] == 1 and r["processes"]["medians_seconds"] == [r["median_seconds"]] and r["processes"]["interval_seconds"] == [None, None] for r in t[:5])'
 oracle "a comparison stops at the look that decides" \
     'c[0]["rounds"] in (8, 16) and all(q.ratio(c[0]["entrants"][i], q.rows[6], i, c[0]["rounds"], c[0]["interval_level"]) for i in range(3))'
 oracle "verdicts" '[e["verdict"] for e in c[0]["entrants"]] == ["tie", "faster", "slower"] and [e["gate"] for e in c[0]["entrants"]] == ["pass", "win", "fail"]'
@@ -94,6 +112,9 @@ bad "a rank too few" '{"kind":"trial","ns":[[5,6],[7]]}' "step 1 of 'ns' is not 
 bad "no time" '{"kind":"trial","ns":[[5],["x"]]}' "no time"
 bad "time that runs back" '{"kind":"trial","ns":[[5],[-1]]}' "no time"
 bad "requests that do not add up" '{"kind":"trial","ns":[[5],[6]],"requests":[1,2]}' "do not add up"
+bad "processes that do not add up" '{"kind":"trial","ns":[[5],[6],[7]],"process_steps":[1,1]}' "do not add up"
+bad "a process of no steps" '{"kind":"trial","ns":[[5],[6]],"process_steps":[0,2]}' "do not add up"
+bad "more processes than there are" '{"kind":"trial","ns":[[5]],"process_steps":[]}' "expected 1 to 64"
 bad "a level beyond 1" '{"kind":"trial","ns":[[5]],"level":95}' "expected one between 0 and 1"
 bad "one entrant" '{"kind":"comparison","entrants":[{"role":"a","visits_ns":[1]}]}' "two"
 bad "a visit of no time" '{"kind":"comparison","entrants":[{"role":"a","visits_ns":[1]},{"role":"b","visits_ns":[0]}]}' "above 0"

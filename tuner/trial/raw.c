@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/trial/raw.h"
 
+#include "tuner/trial/processes.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -94,10 +96,74 @@ static dt_status replay_looks(struct dt_result *result)
     return DT_OK;
 }
 
+/* looks: at the alpha of the look reached, by one request of all steps when there are no others. */
+static dt_status finish(struct dt_result *result, bool looks, double level)
+{
+    if (looks && result->request_count > 0)
+        return replay_looks(result);
+    if (looks) {
+        DT_TRY(dt_result_look(result));
+        level = result->n < dt_look_samples[0] ? 1 - dt_look_alpha[0] : dt_judge_level(result->n);
+    }
+    return dt_result_finish(result, level, dt_result_detects(result), result->least);
+}
+
+/* How many of the steps each fresh process made, all of them together. */
+static dt_status read_processes(const json_t *record, const char *what, int all, int steps[],
+                                int *n)
+{
+    json_t *list;
+    DT_TRY(dt_json_array(record, what, "process_steps", &list));
+    size_t count = json_array_size(list);
+    if (count < 1 || count > DT_PROCESSES_MOST)
+        return dt_fail(DT_EUSAGE, "%s: %zu 'process_steps', expected 1 to %d", what, count,
+                       DT_PROCESSES_MOST);
+    int64_t left = all;
+    for (size_t i = 0; i < count; i++) {
+        int64_t value = json_integer_value(json_array_get(list, i));
+        if (value < 1 || value > left)
+            return dt_fail(DT_EUSAGE, "%s: 'process_steps' do not add up to the steps of 'ns'",
+                           what);
+        left -= value;
+        steps[i] = (int)value;
+    }
+    *n = (int)count;
+    return left == 0
+               ? DT_OK
+               : dt_fail(DT_EUSAGE, "%s: 'process_steps' do not add up to the steps of 'ns'", what);
+}
+
+/* The steps of *result as those of n processes, each with its own warm-up of `least` steps. */
+static dt_status finish_processes(struct dt_result *result, const int steps[], int n, bool looks,
+                                  double level)
+{
+    struct dt_result whole = {.outcome = DT_TRIAL_OK};
+    struct dt_result *parts = calloc((size_t)n, sizeof *parts);
+    dt_status status = parts != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    long long *ns = result->ns;
+    for (int i = 0; i < n && status == DT_OK; i++) {
+        struct dt_run run = {.steps = steps[i], .ranks = result->ranks, .ns = ns};
+        ns += (size_t)steps[i] * (size_t)result->ranks;
+        status = dt_result_add(&parts[i], &run, false);
+        parts[i].least = result->least < steps[i] ? result->least : steps[i];
+        if (status == DT_OK)
+            status = finish(&parts[i], looks, level);
+    }
+    if (status == DT_OK)
+        status = dt_processes_join(parts, n, &whole);
+    for (int i = 0; i < n && parts != NULL; i++)
+        dt_result_fini(&parts[i]);
+    free(parts);
+    dt_result_fini(result);
+    *result = whole;
+    return status;
+}
+
 dt_status dt_raw_read_trial(const json_t *record, const char *what, struct dt_result *result)
 {
     bool looks = false;
     double level = 0.95;
+    int n = 1, steps[DT_PROCESSES_MOST];
     DT_TRY(dt_raw_read_samples(record, what, result));
     if (dt_json_has(record, "looks"))
         DT_TRY(dt_json_bool(record, what, "looks", &looks));
@@ -105,13 +171,9 @@ dt_status dt_raw_read_trial(const json_t *record, const char *what, struct dt_re
         DT_TRY(dt_json_real(record, what, "level", &level));
     if (!(level > 0 && level < 1))
         return dt_fail(DT_EUSAGE, "%s: 'level' is %g, expected one between 0 and 1", what, level);
-    if (looks && dt_json_has(record, "requests"))
-        return replay_looks(result);
-    if (looks) { /* one request of all steps, whose samples say how far the looks went */
-        DT_TRY(dt_result_look(result));
-        level = result->n < dt_look_samples[0] ? 1 - dt_look_alpha[0] : dt_judge_level(result->n);
-    }
-    return dt_result_finish(result, level, dt_result_detects(result), result->least);
+    if (dt_json_has(record, "process_steps"))
+        DT_TRY(read_processes(record, what, result->steps, steps, &n));
+    return n > 1 ? finish_processes(result, steps, n, looks, level) : finish(result, looks, level);
 }
 
 static dt_status read_visits_ns(const json_t *entrant, const char *what, double visits[],
