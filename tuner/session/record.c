@@ -147,8 +147,9 @@ static json_t *rounds_json(const struct dt_session *session)
                                 dt_point_json(session->target->space, &entrant->point), "outcome",
                                 dt_outcome_text(entrant->result.outcome), "visits_ns", visits));
     }
-    return json_pack("{s:o, s:s}", "entrants", entrants, "verdict",
-                     dt_verdict_text(session->verdict));
+    return json_pack("{s:o, s:s, s:I}", "entrants", entrants, "verdict",
+                     dt_verdict_text(session->verdict), "compared_ns",
+                     (json_int_t)session->rig.compared_ns);
 }
 
 /* A provisional result does not replace a decided one. */

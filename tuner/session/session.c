@@ -78,6 +78,7 @@ static dt_status record_trial(struct dt_session *session, const struct dt_result
                                "start", result->start, "steady", result->steady, "ns", matrix);
     if (record == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
+    json_object_set_new(record, "cost_ns", json_integer(llround(result->cost_seconds * 1e9)));
     json_object_set_new(record, "verified_error",
                         isfinite(result->verified_error) ? json_real(result->verified_error)
                                                          : json_null());

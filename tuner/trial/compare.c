@@ -251,6 +251,7 @@ static int64_t twin_deadline(const struct dt_compare *how, int64_t began_ns)
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                          const struct dt_compare *how, int *rounds)
 {
+    int64_t entered = dt_clock_ns();
     *rounds = 0;
     dt_rig_fresh(rig, DT_NS_PER_SECOND);
     rig->pinned = true;
@@ -274,5 +275,6 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
         dt_rig_release(rig, &entrants[i].resident);
     }
     rig->pinned = false;
+    rig->compared_ns += dt_clock_ns() - entered;
     return status;
 }

@@ -38,9 +38,10 @@ struct dt_rig {
     int reference_count;
     struct dt_verify verify;
     int64_t longest_prepare_ns;
-    int64_t end_ns; /* of the session: releases do not wait beyond it; 0: no end */
-    int started;    /* groups started so far */
-    bool pinned;    /* groups must not be stopped to make room: several plans are resident */
+    int64_t end_ns;      /* of the session: releases do not wait beyond it; 0: no end */
+    int64_t compared_ns; /* spent in comparisons so far */
+    int started;         /* groups started so far */
+    bool pinned;         /* groups must not be stopped to make room: several plans are resident */
 };
 
 struct dt_resident {
