@@ -96,6 +96,23 @@ oracle "visits from steps; a failed one costs its pair" \
 tool analyze "$T/records.jsonl"
 check "words for people" 'code == 0 and text.count("trial") >= 5 and "too few samples for an interval" in text and "candidate: 0.9" in text and "gate at 3 %: win" in text'
 
+# Throttled: by the first trial's clock a step of the second is left out, by rank; a step without clocks is not judged; the
+# third trial has nothing else. A twin 5 % slower makes 3 % a tie, and not 6 %.
+cat >"$T/clocks.jsonl" <<'END'
+{"kind":"trial","ns":[[10,1],[10,1],[10,1]],"clock":[[100,7],[100,7],[100,7]]}
+{"kind":"trial","ns":[[10,1],[90,1],[12,1],[80,1],[70,1]],"clock":[[100,7],[94,7],[100,7],[100,6.6],null]}
+{"kind":"trial","ns":[[20,1],[22,1]],"clock":[[60,7],[60,7]]}
+{"kind":"trial","ns":[[5],[99],[7],[8],[9],[77]],"clock":[[100],[60],[100],[100],[100],[60]],"process_steps":[3,3]}
+{"kind":"comparison","entrants":[{"role":"default","visits_ns":[100,100,100,100,100,100,100,100]},{"role":"a","visits_ns":[97,97,97,97,97,97,97,97]},{"role":"b","visits_ns":[94,94,94,94,94,94,94,94]},{"role":"twin","visits_ns":[105,105,105,105,105,105,105,105]}]}
+END
+tool analyze "$T/clocks.jsonl" --json
+check "throttled samples are left out" 'code == 0 and [t["throttled_steps"] for t in o["trials"]] == [0, 2, 2, 2] and [round(s * 1e9) for s in o["trials"][1]["samples_seconds"]] == [10, 12, 70] and o["trials"][1]["last_counts"] == [3, 0]'
+check "unless there are no others" '[round(s * 1e9) for s in o["trials"][2]["samples_seconds"]] == [20, 22] and [t["series"]["throttled"] for t in o["trials"]] == [False, True, True, True]'
+check "in every process" '[round(s * 1e9) for s in o["trials"][3]["samples_seconds"]] == [5, 7, 8, 9]'
+check "the twin makes ties" '[e["verdict"] for e in o["comparisons"][0]["entrants"]] == ["tie", "tie", "faster", "slower"]'
+tool analyze "$T/clocks.jsonl"
+check "and says so" '"2 samples were taken below 95 % of the session" in text and "they are left out" in text and "there were no others" in text'
+
 # what cannot be computed is said in one sentence that names the line
 bad() { # NAME RECORD WORDS
     printf '%s\n' '{"kind":"trial","ns":[[5]]}' "$2" >"$T/bad.jsonl"
@@ -115,6 +132,8 @@ bad "requests that do not add up" '{"kind":"trial","ns":[[5],[6]],"requests":[1,
 bad "processes that do not add up" '{"kind":"trial","ns":[[5],[6],[7]],"process_steps":[1,1]}' "do not add up"
 bad "a process of no steps" '{"kind":"trial","ns":[[5],[6]],"process_steps":[0,2]}' "do not add up"
 bad "more processes than there are" '{"kind":"trial","ns":[[5]],"process_steps":[]}' "expected 1 to 64"
+bad "a clock that stands" '{"kind":"trial","ns":[[5],[6]],"clock":[[1],[0]]}' "is not one positive number a rank"
+bad "clocks of another number of steps" '{"kind":"trial","ns":[[5],[6]],"clock":[[1]]}' "not as many rows"
 bad "a level beyond 1" '{"kind":"trial","ns":[[5]],"level":95}' "expected one between 0 and 1"
 bad "one entrant" '{"kind":"comparison","entrants":[{"role":"a","visits_ns":[1]}]}' "two"
 bad "a visit of no time" '{"kind":"comparison","entrants":[{"role":"a","visits_ns":[1]},{"role":"b","visits_ns":[0]}]}' "above 0"

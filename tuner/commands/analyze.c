@@ -14,6 +14,7 @@ struct analysis {
     const struct dt_options *options;
     struct dt_text trials, comparisons; /* what was found out, JSON or words */
     int trial_count, comparison_count;
+    struct dt_clocks clocks; /* the first trial's, as in a session */
 };
 
 static json_t *number(double value)
@@ -50,8 +51,10 @@ static void trial_text(const struct dt_result *result, int number_of_it, struct 
 
 static dt_status analyze_trial(const json_t *record, const char *what, struct analysis *analysis)
 {
-    struct dt_result result = {0};
+    struct dt_result result = {.clocks = &analysis->clocks};
     dt_status status = dt_raw_read_trial(record, what, &result);
+    if (status == DT_OK)
+        status = dt_clocks_learn(&analysis->clocks, &result);
     analysis->trial_count++;
     if (status == DT_OK && analysis->options->json)
         status = add_json(dt_result_samples_json(&result), &analysis->trials);
@@ -99,6 +102,7 @@ static dt_status read_entrant(const json_t *entrant, const char *what, int i, st
         DT_TRY(dt_json_string(entrant, what, "outcome", &outcome));
     DT_TRY(dt_raw_read_visits(entrant, what, rounds->values[i], &count));
     judged->out = strcmp(outcome, "ok") != 0;
+    judged->twin = strcmp(rounds->roles[i], "twin") == 0;
     judged->values = rounds->values[i];
     rounds->rounds = count > rounds->rounds ? count : rounds->rounds;
     return DT_OK;
@@ -135,13 +139,24 @@ static enum dt_gate gate_of(const struct rounds *rounds, int i, struct dt_ratio 
     return dt_stats_gate(logs, pairs, rounds->threshold, ratio);
 }
 
+/* As a session decides: faster within the noise of entrant 0's twin is a tie. */
+static const char *verdict_of(const struct rounds *rounds, int i)
+{
+    const struct dt_ratio *ratio = &rounds->judged[i].ratio;
+    double margin = NAN;
+    for (int k = 1; k < rounds->n; k++)
+        if (rounds->judged[k].twin)
+            margin = dt_judge_margin(&rounds->judged[k].ratio);
+    return dt_judge_faster(ratio) && !dt_judge_beats(ratio, margin) ? "tie" : dt_judge_text(ratio);
+}
+
 static json_t *entrant_json(const struct rounds *rounds, int i)
 {
     const struct dt_ratio *ratio = &rounds->judged[i].ratio;
     json_t *object = json_pack("{s:s, s:o, s:[o,o], s:i, s:s}", "role", rounds->roles[i], "ratio",
                                number(ratio->ratio), "interval", number(ratio->interval.low),
                                number(ratio->interval.high), "pairs", ratio->pairs, "verdict",
-                               dt_judge_text(ratio));
+                               verdict_of(rounds, i));
     if (isnan(rounds->threshold))
         return object;
     struct dt_ratio gated;
@@ -172,7 +187,7 @@ static void rounds_text(const struct rounds *rounds, int number_of_it, struct dt
         if (ratio->pairs > 0)
             dt_text_add(out, "%.4f [%.4f, %.4f], %d pairs: ", ratio->ratio, ratio->interval.low,
                         ratio->interval.high, ratio->pairs);
-        dt_text_add(out, "%s", dt_judge_text(ratio));
+        dt_text_add(out, "%s", verdict_of(rounds, i));
         if (isfinite(rounds->threshold))
             dt_text_add(out, "; gate at %.3g %%: %s", 100 * rounds->threshold,
                         dt_gate_text(gate_of(rounds, i, &gated)));
@@ -238,6 +253,7 @@ dt_status dt_command_analyze(const struct dt_options *options)
     dt_status status = dt_journal_scan(options->rest[0], analyze_record, &analysis);
     if (status == DT_OK)
         status = print(&analysis);
+    dt_clocks_fini(&analysis.clocks);
     dt_text_fini(&analysis.trials);
     dt_text_fini(&analysis.comparisons);
     return status;

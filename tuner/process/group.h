@@ -73,7 +73,9 @@ void dt_prepared_fini(struct dt_prepared *prepared);
 
 struct dt_run {
     int steps, ranks;
-    long long *ns;  /* [steps * ranks], owned */
+    long long *ns; /* [steps * ranks], owned */
+    double *
+        clock; /* [steps * ranks] in the worker's own unit, owned; NULL when the worker gives none */
     json_t *phases; /* owned; NULL when the worker gives none */
 };
 struct dt_steps {

@@ -19,8 +19,10 @@ void dt_prepared_fini(struct dt_prepared *prepared)
 void dt_run_fini(struct dt_run *run)
 {
     free(run->ns);
+    free(run->clock);
     json_decref(run->phases);
     run->ns = NULL;
+    run->clock = NULL;
     run->phases = NULL;
 }
 
@@ -127,6 +129,23 @@ dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
     return DT_OK;
 }
 
+static dt_status read_clock(const json_t *rows, struct dt_run *run, struct dt_failure *failure)
+{
+    size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
+    run->clock = calloc(steps * ranks, sizeof *run->clock);
+    if (run->clock == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (json_array_size(rows) != steps)
+        return breach(failure, "clock has not one row a step");
+    for (size_t i = 0; i < steps * ranks; i++) {
+        json_t *row = json_array_get(rows, i / ranks), *value = json_array_get(row, i % ranks);
+        run->clock[i] = json_number_value(value);
+        if (json_array_size(row) != ranks || !(run->clock[i] > 0))
+            return breach(failure, "clock has a row without one positive number a rank");
+    }
+    return DT_OK;
+}
+
 static dt_status read_samples(const json_t *answer, int steps, struct dt_run *run,
                               struct dt_failure *failure)
 {
@@ -146,6 +165,9 @@ static dt_status read_samples(const json_t *answer, int steps, struct dt_run *ru
         for (size_t r = 0; r < ranks; r++)
             run->ns[i * ranks + r] = json_integer_value(json_array_get(json_array_get(rows, i), r));
     }
+    json_t *clock = json_object_get(answer, "clock");
+    if (clock != NULL && !json_is_null(clock))
+        DT_TRY(read_clock(clock, run, failure));
     json_t *phases = json_object_get(answer, "phases");
     if (json_is_object(phases))
         run->phases = json_incref(phases);

@@ -92,6 +92,8 @@ static void describe(const struct dt_result *result, struct dt_text *out)
     dt_text_add(out, ", %d samples%s%s", result->n,
                 result->outcome == DT_TRIAL_SLOW ? ", dropped: slow" : "",
                 result->steady ? "" : ", not steady");
+    if (result->throttled_steps > 0)
+        dt_text_add(out, ", %d throttled", result->throttled_steps);
 }
 
 void dt_progress_trial(struct dt_progress *progress, const struct dt_result *result)

@@ -173,6 +173,22 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
     dt_text_add(out, "\n");
 }
 
+static void add_throttled(const struct dt_session *session, struct dt_text *out)
+{
+    int n = 0, all = 0;
+    for (int i = 0; i < session->count; i++) {
+        n += session->trials[i].throttled_steps > 0;
+        all += session->trials[i].all_throttled;
+    }
+    for (int i = 0; i < session->entrant_count; i++)
+        n += session->entrants[i].result.throttled_steps > 0;
+    if (n > 0)
+        dt_text_add(out,
+                    "warning: throttled: in %d trials or plans of the final comparison samples "
+                    "were taken below 95 %% of the session's clock (in %d trials all of them)\n",
+                    n, all);
+}
+
 static void add_ties(const struct dt_session *session, struct dt_text *out)
 {
     for (int i = 0; i < session->tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
@@ -210,6 +226,7 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
     add_sureness(session, session->count - cut, out);
     add_ties(session, out);
     add_noise(session, out);
+    add_throttled(session, out);
     for (int i = 0; i < session->rig.reference_count; i++)
         if (session->rig.references[i].failed)
             dt_text_add(

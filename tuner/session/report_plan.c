@@ -115,6 +115,10 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
         dt_text_add(
             out,
             "warning: neighbouring samples depend on each other: the interval is too narrow\n");
+    if (result->throttled_steps > 0)
+        dt_text_add(out, "warning: %d samples were taken below 95 %% of the session's clock: %s\n",
+                    result->throttled_steps,
+                    result->all_throttled ? "there were no others" : "they are left out");
     if (series->outliers_severe > 0)
         dt_text_add(out, "note: %d severe outliers among %d samples (kept)\n",
                     series->outliers_severe, result->n);

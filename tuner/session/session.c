@@ -5,6 +5,7 @@
 #include "tuner/session/finals.h"
 #include "tuner/session/verdict.h"
 #include "tuner/trial/measure.h"
+#include "tuner/trial/raw.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,6 +83,7 @@ static dt_status record_trial(struct dt_session *session, const struct dt_result
     json_object_set_new(record, "verified_error",
                         isfinite(result->verified_error) ? json_real(result->verified_error)
                                                          : json_null());
+    dt_raw_add_clock(result, record);
     dt_status status = dt_journal_add(session->journal, "trial", record);
     json_decref(record);
     return status;

@@ -258,6 +258,7 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
     dt_status status = DT_OK;
     for (int i = 0; i < n; i++) {
         dt_result_init(&entrants[i].result, rig->target, &entrants[i].point);
+        entrants[i].result.clocks = &rig->clocks;
         entrants[i].resident = (struct dt_resident){0};
         entrants[i].ratio = (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}};
         entrants[i].out = false;

@@ -62,22 +62,23 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
 {
     int least = result->steps;
     while (dt_result_next(result)) {
-        bool first = result->n == 0 && isfinite(how->hopeless);
+        bool first = result->request_count == 0 && isfinite(how->hopeless);
         int n = affordable(result, how,
-                           first ? HOPELESS_STEPS : dt_look_samples[result->look] - result->n);
+                           first ? HOPELESS_STEPS
+                                 : dt_look_samples[result->look] - dt_result_counted(result));
         DT_TRY(steps(rig, resident, n, "measure", how, result));
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
         DT_TRY(dt_result_look(result));
         double value = dt_result_trial(result, rig->target).value;
-        if (result->n >= HOPELESS_STEPS && value > how->hopeless) {
+        if (result->n >= HOPELESS_STEPS && value > how->hopeless && !result->waits) {
             result->outcome = DT_TRIAL_SLOW;
             snprintf(result->cause, sizeof result->cause, "dropped after %d samples", result->n);
             return DT_OK;
         }
         if (past(how) || result->steps - least >= MOST_STEPS)
             return DT_OK;
-        if (result->n < dt_look_samples[result->look])
+        if (dt_result_counted(result) < dt_look_samples[result->look])
             continue;
         if (enough(rig, result, how) || (how->rest_ns > 0 && dt_clock_ns() >= how->rest_ns))
             return DT_OK;
@@ -145,11 +146,14 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
     struct dt_resident resident;
     int64_t began = dt_clock_ns();
     dt_result_init(result, rig->target, point);
+    result->clocks = &rig->clocks;
     dt_status status = dt_rig_prepare(rig, point, how->deadline_ns, &resident);
     if (status == DT_OK) {
         dt_rig_describe(&resident, result);
         if (resident.outcome == DT_TRIAL_OK)
             status = measure_resident(rig, &resident, how, result);
+        if (status == DT_OK)
+            status = dt_clocks_learn(&rig->clocks, result);
         dt_rig_release(rig, &resident);
     }
     result->cost_seconds = (double)(dt_clock_ns() - began) * 1e-9;

@@ -42,6 +42,8 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
         whole->steady = whole->steady && part->steady;
         whole->start += part->start;
         whole->n += part->n;
+        whole->throttled_steps += part->throttled_steps;
+        whole->all_throttled = whole->all_throttled || part->all_throttled;
     }
     whole->cold_seconds = dt_stats_median(cold, n);
 }
@@ -50,7 +52,11 @@ static dt_status add_steps(const struct dt_result parts[], int n, struct dt_resu
 {
     for (int i = 0; i < n; i++) {
         const struct dt_result *part = &parts[i];
-        struct dt_run run = {part->steps, part->ranks, part->ns, part->phases};
+        struct dt_run run = {.steps = part->steps,
+                             .ranks = part->ranks,
+                             .ns = part->ns,
+                             .clock = part->clock,
+                             .phases = part->phases};
         DT_TRY(dt_result_add(whole, &run, true));
     }
     return DT_OK;
@@ -60,6 +66,7 @@ static dt_status add_steps(const struct dt_result parts[], int n, struct dt_resu
 static dt_status add_samples(const struct dt_result parts[], int n, struct dt_result *whole)
 {
     size_t ranks = (size_t)whole->ranks, at = 0;
+    dt_status status = DT_OK;
     long long *ns = calloc((size_t)whole->n * ranks + 1, sizeof *ns);
     whole->process_seconds = calloc((size_t)n, sizeof *whole->process_seconds);
     if (ns == NULL || whole->process_seconds == NULL) {
@@ -67,12 +74,17 @@ static dt_status add_samples(const struct dt_result parts[], int n, struct dt_re
         return dt_fail(DT_ENOMEM, "out of memory");
     }
     for (int i = 0; i < n; i++) {
-        size_t size = (size_t)parts[i].n * ranks;
-        memcpy(ns + at, parts[i].ns + (size_t)parts[i].start * ranks, size * sizeof *ns);
-        at += size;
+        struct dt_kept kept = {0};
+        if (status == DT_OK)
+            status = dt_throttle_keep(&parts[i], parts[i].start, &kept);
+        if (status == DT_OK)
+            memcpy(ns + at, kept.ns, (size_t)kept.n * ranks * sizeof *ns);
+        at += (size_t)kept.n * ranks;
+        dt_kept_fini(&kept);
         whole->process_seconds[i] = parts[i].summary.median;
     }
-    dt_status status = dt_result_sum(whole, ns);
+    if (status == DT_OK)
+        status = dt_result_sum(whole, ns);
     free(ns);
     return status;
 }

@@ -25,6 +25,48 @@ static dt_status read_row(const json_t *row, const char *what, int step, int ran
     return DT_OK;
 }
 
+/* One positive number a rank, or null for a step without clocks. */
+static dt_status read_clock(const json_t *record, const char *what, struct dt_run *run)
+{
+    json_t *rows = NULL;
+    size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
+    if (!dt_json_has(record, "clock") || ranks == 0)
+        return DT_OK;
+    DT_TRY(dt_json_array(record, what, "clock", &rows));
+    run->clock = calloc(steps * ranks + 1, sizeof *run->clock);
+    if (run->clock == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (json_array_size(rows) != steps)
+        return dt_fail(DT_EUSAGE, "%s: 'clock' has not as many rows as 'ns'", what);
+    for (size_t i = 0; i < steps * ranks; i++) {
+        const json_t *row = json_array_get(rows, i / ranks);
+        bool told = !json_is_null(row);
+        run->clock[i] = told ? json_number_value(json_array_get(row, i % ranks)) : NAN;
+        if (told && (json_array_size(row) != ranks || !(run->clock[i] > 0)))
+            return dt_fail(DT_EUSAGE, "%s: step %zu of 'clock' is not one positive number a rank",
+                           what, i / ranks);
+    }
+    return DT_OK;
+}
+
+void dt_raw_add_clock(const struct dt_result *result, json_t *record)
+{
+    if (result->clock == NULL)
+        return;
+    json_t *rows = json_array(), *throttled = json_array();
+    for (int i = 0; i < result->steps; i++) {
+        const double *clock = result->clock + (size_t)i * (size_t)result->ranks;
+        json_t *row = isfinite(clock[0]) ? json_array() : json_null();
+        for (int r = 0; r < result->ranks && json_is_array(row); r++)
+            json_array_append_new(row, json_real(clock[r]));
+        json_array_append_new(rows, row);
+        if (result->throttled != NULL && result->throttled[i])
+            json_array_append_new(throttled, json_integer(i));
+    }
+    json_object_set_new(record, "clock", rows);
+    json_object_set_new(record, "throttled", throttled);
+}
+
 static dt_status read_matrix(const json_t *record, const char *what, struct dt_result *result)
 {
     json_t *rows;
@@ -38,13 +80,13 @@ static dt_status read_matrix(const json_t *record, const char *what, struct dt_r
     run.ns = calloc(steps * ranks + 1, sizeof *run.ns);
     if (run.ns == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status = DT_OK;
+    dt_status status = read_clock(record, what, &run);
     for (int i = 0; status == DT_OK && i < run.steps; i++)
         status = read_row(json_array_get(rows, (size_t)i), what, i, run.ranks,
                           run.ns + (size_t)i * ranks);
     if (status == DT_OK)
         status = dt_result_add(result, &run, false);
-    free(run.ns);
+    dt_run_fini(&run);
     return status;
 }
 
@@ -140,14 +182,20 @@ static dt_status finish_processes(struct dt_result *result, const int steps[], i
     struct dt_result whole = {.outcome = DT_TRIAL_OK};
     struct dt_result *parts = calloc((size_t)n, sizeof *parts);
     dt_status status = parts != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
-    long long *ns = result->ns;
-    for (int i = 0; i < n && status == DT_OK; i++) {
-        struct dt_run run = {.steps = steps[i], .ranks = result->ranks, .ns = ns};
-        ns += (size_t)steps[i] * (size_t)result->ranks;
+    size_t at = 0;
+    for (int i = 0; i < n && parts != NULL && status == DT_OK; i++) {
+        struct dt_run run = {.steps = steps[i],
+                             .ranks = result->ranks,
+                             .ns = result->ns + at,
+                             .clock = result->clock != NULL ? result->clock + at : NULL};
+        at += (size_t)steps[i] * (size_t)result->ranks;
+        parts[i].clocks = result->clocks;
         status = dt_result_add(&parts[i], &run, false);
         parts[i].least = result->least < steps[i] ? result->least : steps[i];
         if (status == DT_OK)
             status = finish(&parts[i], looks, level);
+        if (status == DT_OK && result->clocks != NULL)
+            status = dt_clocks_learn(result->clocks, &parts[i]);
     }
     if (status == DT_OK)
         status = dt_processes_join(parts, n, &whole);

@@ -10,10 +10,13 @@
 
 #include "tuner/trial/compare.h"
 
-/* "ns": steps x ranks, and "least", "requests" into *result, which is initialised and has no samples yet; no statistics.
+/* "ns" and, when there is one, "clock": steps x ranks, and "least", "requests" into *result, which is initialised and has no samples yet; no statistics.
  * Errors name `what`. */
 dt_status dt_raw_read_samples(const json_t *record, const char *what,
                               struct dt_result *result) DT_MUST_CHECK;
+
+/* Into a record: "clock", steps x ranks, and "throttled", the steps that were; nothing when the worker told no clocks. */
+void dt_raw_add_clock(const struct dt_result *result, json_t *record);
 
 /* The same and then the statistics of a trial: with "looks" at the level of the look reached, else at "level". */
 dt_status dt_raw_read_trial(const json_t *record, const char *what,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AGAIN_MOST   3 /* requests of a trial for samples instead of throttled ones */
 #define DETECT_LEAST 8 /* measured steps from which a steady part is looked for */
 
 void dt_result_init(struct dt_result *result, const struct dt_target *target,
@@ -28,10 +29,14 @@ void dt_result_fini(struct dt_result *result)
     free(result->rank_seconds);
     free(result->last);
     free(result->requests);
+    free(result->clock);
+    free(result->throttled);
     free(result->process_seconds);
     json_decref(result->phases);
     result->ns = NULL;
     result->requests = NULL;
+    result->clock = NULL;
+    result->throttled = NULL;
     result->seconds = result->rank_seconds = result->process_seconds = NULL;
     result->last = NULL;
     result->phases = NULL;
@@ -91,6 +96,21 @@ static dt_status add_request(struct dt_result *result, int steps)
     return DT_OK;
 }
 
+/* old, more: values before and of this run; NAN where either has no clocks. */
+static dt_status add_clock(struct dt_result *result, const struct dt_run *run, size_t old,
+                           size_t more)
+{
+    double *clock = realloc(result->clock, (old + more) * sizeof *clock);
+    if (clock == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (size_t i = 0; i < old && result->clock == NULL; i++)
+        clock[i] = NAN;
+    for (size_t i = 0; i < more; i++)
+        clock[old + i] = run->clock != NULL ? run->clock[i] : NAN;
+    result->clock = clock;
+    return DT_OK;
+}
+
 dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool measured)
 {
     size_t old = (size_t)result->steps * (size_t)run->ranks;
@@ -100,6 +120,8 @@ dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool
         return dt_fail(DT_ENOMEM, "out of memory");
     memcpy(ns + old, run->ns, more * sizeof *ns);
     result->ns = ns;
+    if (run->clock != NULL || result->clock != NULL)
+        DT_TRY(add_clock(result, run, old, more));
     if (measured)
         DT_TRY(add_request(result, run->steps));
     result->steps += run->steps;
@@ -143,18 +165,21 @@ dt_status dt_result_sum(struct dt_result *result, const long long *ns)
 
 dt_status dt_result_finish(struct dt_result *result, double level, bool detect, int least)
 {
+    int from = least < result->steps ? least : result->steps, start = 0;
+    struct dt_kept kept;
     DT_TRY(make_room(result));
-    int ranks = result->ranks, from = least < result->steps ? least : result->steps;
-    dt_stats_over_ranks(result->ns, result->steps, ranks, result->seconds, NULL);
-    int start = 0;
-    result->steady = true;
-    if (detect)
-        result->steady = dt_stats_steady(result->seconds + from, result->steps - from, &start);
-    result->start = from + (result->steady ? start : 0);
-    result->n = result->steps - result->start;
-    DT_TRY(dt_result_sum(result, result->ns + (size_t)result->start * (size_t)ranks));
-    result->summary = dt_stats_summary(result->seconds, result->n, level);
-    return DT_OK;
+    DT_TRY(dt_throttle_mark(result, from));
+    DT_TRY(dt_throttle_keep(result, from, &kept));
+    dt_stats_over_ranks(kept.ns, kept.n, result->ranks, result->seconds, NULL);
+    result->steady = !detect || dt_stats_steady(result->seconds, kept.n, &start);
+    start = result->steady ? start : 0;
+    result->start = start < kept.n ? kept.index[start] : from;
+    result->n = kept.n - start;
+    dt_status status = dt_result_sum(result, kept.ns + (size_t)start * (size_t)result->ranks);
+    dt_kept_fini(&kept);
+    if (status == DT_OK)
+        result->summary = dt_stats_summary(result->seconds, result->n, level);
+    return status;
 }
 
 bool dt_result_detects(const struct dt_result *result)
@@ -162,15 +187,34 @@ bool dt_result_detects(const struct dt_result *result)
     return result->steps - result->least >= DETECT_LEAST;
 }
 
+/* Samples that no throttling spoilt. */
+static int usable(const struct dt_result *result)
+{
+    return result->all_throttled ? 0 : result->n;
+}
+
+int dt_result_counted(const struct dt_result *result)
+{
+    return result->waits ? usable(result) : result->n + result->forgiven;
+}
+
+/* Throttled samples that keep the trial from its look are asked for again, a few times; then it goes on without them. */
 dt_status dt_result_look(struct dt_result *result)
 {
-    return dt_result_finish(result, 1 - dt_look_alpha[result->look], dt_result_detects(result),
-                            result->least);
+    int need = dt_look_samples[result->look];
+    DT_TRY(dt_result_finish(result, 1 - dt_look_alpha[result->look], dt_result_detects(result),
+                            result->least));
+    int n = usable(result), spoilt = result->throttled_steps;
+    bool lacking = spoilt > 0 && (n == 0 || (n < need && n + spoilt >= need));
+    result->waits = lacking && result->again < AGAIN_MOST;
+    result->again += result->waits;
+    result->forgiven = lacking && result->n < need ? need - result->n : 0;
+    return DT_OK;
 }
 
 bool dt_result_next(struct dt_result *result)
 {
-    while (result->n >= dt_look_samples[result->look]) {
+    while (dt_result_counted(result) >= dt_look_samples[result->look]) {
         if (result->look + 1 == DT_LOOKS)
             return false;
         result->look++;
@@ -231,11 +275,12 @@ static json_t *numbers(const double x[], int n)
 static json_t *series_json(const struct dt_result *result)
 {
     const struct dt_series *series = &result->summary.series;
-    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:o}", "autocorrelated",
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:o}", "autocorrelated",
                      series->autocorrelated, "drifting", series->drifting, "stepped",
-                     series->stepped, "bimodal", series->bimodal, "interval_unreliable",
-                     result->summary.unreliable, "outliers_mild", series->outliers_mild,
-                     "outliers_severe", series->outliers_severe, "lag1", number(series->lag1));
+                     series->stepped, "bimodal", series->bimodal, "throttled",
+                     result->throttled_steps > 0, "interval_unreliable", result->summary.unreliable,
+                     "outliers_mild", series->outliers_mild, "outliers_severe",
+                     series->outliers_severe, "lag1", number(series->lag1));
 }
 
 /* One process, unless more were asked for: what holds for its samples need not hold for the next. */
@@ -273,13 +318,14 @@ json_t *dt_result_samples_json(const struct dt_result *result)
     for (int r = 0; result->last != NULL && r < result->ranks; r++)
         json_array_append_new(last, json_integer(result->last[r]));
     return json_pack(
-        "{s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o}", "median_seconds",
+        "{s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:i, s:i, s:b, s:o, s:o}", "median_seconds",
         number(summary->median), "interval_seconds", number(summary->interval.low),
         number(summary->interval.high), "interval_level", summary->level, "samples_seconds",
         numbers(result->seconds, result->n), "rank_seconds",
         numbers(result->rank_seconds, result->n > 0 ? result->ranks : 0), "skew_seconds",
-        number(result->skew_seconds), "last_counts", last, "warmup_steps", result->start, "steady",
-        result->steady, "series", series_json(result), "processes", processes_json(result));
+        number(result->skew_seconds), "last_counts", last, "warmup_steps", result->start,
+        "throttled_steps", result->throttled_steps, "steady", result->steady, "series",
+        series_json(result), "processes", processes_json(result));
 }
 
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)

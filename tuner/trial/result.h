@@ -10,6 +10,7 @@
 #include "stats/stats.h"
 #include "tuner/process/group.h"
 #include "tuner/trial/target.h"
+#include "tuner/trial/throttle.h"
 
 struct dt_result {
     struct dt_point point;
@@ -26,8 +27,18 @@ struct dt_result {
     int least;             /* steps before the first measured request: warm-up in any case */
     int *requests;         /* [request_count] steps of each measured request, owned */
     int request_count;
-    int look;  /* of a trial: the look its samples are on the way to, 0..DT_LOOKS-1 */
-    int start; /* first steady step */
+    double *
+        clock; /* [steps * ranks] in the worker's own unit, NAN where it told none; NULL: never; owned */
+    struct dt_clocks *
+        clocks; /* of the session, borrowed, learnt from by whoever measures or reads; NULL: there is no session */
+    bool *throttled;     /* [steps], owned; NULL: no clocks */
+    int throttled_steps; /* of the measured ones: not among the samples, unless all are throttled */
+    bool all_throttled;
+    int again,
+        forgiven; /* requests made for throttled samples; samples of this look not had back */
+    bool waits;   /* for samples instead of throttled ones */
+    int look;     /* of a trial: the look its samples are on the way to, 0..DT_LOOKS-1 */
+    int start;    /* first steady step */
     bool steady;
     int n;           /* steady samples */
     double *seconds; /* [n] slowest rank of each steady step, owned */
@@ -53,6 +64,9 @@ dt_status dt_result_add(struct dt_result *result, const struct dt_run *run,
 dt_status dt_result_look(struct dt_result *result) DT_MUST_CHECK;
 /* Before a further request: the next look when the samples of this one are there; false after the last. */
 bool dt_result_next(struct dt_result *result);
+
+/* Samples on the way to the look. */
+int dt_result_counted(const struct dt_result *result);
 
 /* Enough steps follow `least` to look for a steady part. */
 bool dt_result_detects(const struct dt_result *result);

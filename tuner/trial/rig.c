@@ -38,6 +38,7 @@ void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns)
 void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
 {
     dt_rig_fresh(rig, grace_ns);
+    dt_clocks_fini(&rig->clocks);
     for (int i = 0; i < rig->reference_count; i++)
         dt_prepared_fini(&rig->references[i].prepared); /* count and causes stay, for the report */
 }

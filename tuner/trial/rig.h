@@ -37,6 +37,7 @@ struct dt_rig {
     struct dt_reference references[DT_RIG_REFERENCES];
     int reference_count;
     struct dt_verify verify;
+    struct dt_clocks clocks; /* the reference that throttled samples are told by */
     int64_t longest_prepare_ns;
     int64_t end_ns;      /* of the session: releases do not wait beyond it; 0: no end */
     int64_t compared_ns; /* spent in comparisons so far */
