@@ -66,8 +66,9 @@ static dt_status analyze_trial(const json_t *record, const char *what, struct an
 
 /* A recorded comparison: room for its entrants. */
 struct rounds {
-    int n, rounds, looks;
-    double threshold; /* NAN: no gate */
+    int n, looks;
+    int recorded, rounds; /* those in the file, and those until it was decided */
+    double threshold;     /* NAN: no gate */
     const char **roles;
     double (*values)[DT_ROUNDS_MOST];
     struct dt_judged *judged;
@@ -104,7 +105,7 @@ static dt_status read_entrant(const json_t *entrant, const char *what, int i, st
     judged->out = strcmp(outcome, "ok") != 0;
     judged->twin = strcmp(rounds->roles[i], "twin") == 0;
     judged->values = rounds->values[i];
-    rounds->rounds = count > rounds->rounds ? count : rounds->rounds;
+    rounds->recorded = count > rounds->recorded ? count : rounds->recorded;
     return DT_OK;
 }
 
@@ -133,7 +134,7 @@ static enum dt_gate gate_of(const struct rounds *rounds, int i, struct dt_ratio 
 {
     double logs[DT_ROUNDS_MOST];
     int pairs = 0;
-    for (int k = 0; k < rounds->rounds; k++)
+    for (int k = 0; k < rounds->recorded; k++)
         if (isfinite(rounds->values[0][k]) && isfinite(rounds->values[i][k]))
             logs[pairs++] = log(rounds->values[i][k] / rounds->values[0][k]);
     return dt_stats_gate(logs, pairs, rounds->threshold, ratio);
@@ -197,7 +198,7 @@ static void rounds_text(const struct rounds *rounds, int number_of_it, struct dt
 
 static dt_status judge(struct rounds *rounds, struct analysis *analysis)
 {
-    rounds->rounds = dt_judge_rounds(rounds->judged, rounds->n, rounds->rounds, rounds->looks);
+    rounds->rounds = dt_judge_rounds(rounds->judged, rounds->n, rounds->recorded, rounds->looks);
     if (analysis->options->json)
         return add_json(rounds_json(rounds), &analysis->comparisons);
     rounds_text(rounds, analysis->comparison_count, &analysis->comparisons);
