@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """dittune run and tune on a worker whose times are planted (planted.c): what is printed against what was planted."""
+import json
+import os
 import statistics
 
 import truth
@@ -12,19 +14,19 @@ def maxima(rows):
     return [max(row) * 1e-9 for row in rows]
 
 
-def measured(entries):
-    """All rows of a plan's run requests, warm-up included, in order."""
-    return [row for entry in entries if entry["op"] == "run" for row in entry["ns"]]
+def steps(entries, mode=""):
+    """All rows of a log's run requests, in order."""
+    return [row for entry in entries if entry["op"] == "run" and mode in entry["mode"] for row in entry["ns"]]
 
 
-def agrees(result, rows):
+def agrees(result, log):
     """Everything dittune derives from the samples, derived once more."""
-    warm = rows[result["warmup_steps"]:]
+    warm = steps(log)[result["warmup_steps"]:]
     columns = list(zip(*warm))
     slowest = maxima(warm)
     last = [sum(row.index(max(row)) == r for row in warm) for r in range(len(columns))]
     skew = statistics.median((max(row) - min(row)) * 1e-9 for row in warm)
-    return (len(slowest) == len(result["samples_seconds"])
+    return (result["warmup_steps"] >= len(steps(log, "warmup")) and len(slowest) == len(result["samples_seconds"])
             and all(truth.close(a, b) for a, b in zip(result["samples_seconds"], slowest))
             and truth.close(result["median_seconds"], statistics.median(slowest))
             and all(truth.close(a, statistics.median(c) * 1e-9) for a, c in zip(result["rank_seconds"], columns))
@@ -40,10 +42,10 @@ def over_ranks():
     for k in range(n):
         planted = truth.Planted(f"ranks{k}", ns=[MS], ranks=ranks, lateness=late, seed=rng.randrange(1 << 40))
         result = planted.dittune("run")
-        rows = measured(planted.log())
-        off += not agrees(result, rows)
+        log = planted.log()
+        off += not agrees(result, log)
         errors.append(result["median_seconds"] / true - 1)
-        warm = rows[result["warmup_steps"]:]
+        warm = steps(log)[result["warmup_steps"]:]
         means.append(statistics.median(statistics.fmean(row) for row in warm) * 1e-9 / true - 1)
         firsts.append(statistics.median(row[0] for row in warm) * 1e-9 / true - 1)
     truth.none_of("ranks: sample = slowest rank, median, last, skew, exactly", off, n)
@@ -79,7 +81,7 @@ def warm_up():
         for k in range(n):
             planted = truth.Planted(f"warm{k}", ns=[MS], cv=0.01, seed=rng.randrange(1 << 40), **transient)
             result = planted.dittune("run")
-            off += not agrees(result, measured(planted.log()))
+            off += not agrees(result, planted.log())
             if result["steady"]:
                 errors.append(result["median_seconds"] / (MS * 1e-9) - 1)
             unsteady += not result["steady"]
@@ -97,6 +99,23 @@ def few_samples():
     truth.report("few samples: no interval below six", 1, f"{len(slow)} dropped", "interval null", ok)
 
 
+def turns():
+    """The order of the visits: rounds in pairs, each second one the mirror of the first, and not all pairs alike."""
+    n, odd, orders = truth.dose(3, 20), 0, set()
+    rng = truth.stream("turns")
+    for k in range(n):
+        planted = truth.Planted(f"turns{k}", ns=[MS, MS, int(0.999 * MS)], cv=0.02, seed=rng.randrange(1 << 40))
+        planted.dittune("tune", "--budget", "20s", "--search", "exhaustive", "--against", "plan=2", "--seed", str(k + 1))
+        log = planted.log(last=True)
+        visits = [entry["handle"] for entry in log if entry["op"] == "run" and entry["mode"] == "measure"]
+        plans = len(set(visits))
+        rounds = [tuple(visits[at:at + plans]) for at in range(0, len(visits), plans)]
+        odd += sum(a != b[::-1] for a, b in zip(rounds[::2], rounds[1::2])) + sum(len(set(r)) != plans for r in rounds)
+        orders.update(rounds)
+    truth.none_of("turns: rounds that are not whole, or not mirrored", odd, n)
+    truth.report("turns: orders differ", n, len(orders), "> 2", len(orders) > 2)
+
+
 def winners_curse():
     """The best of 128 plans that are all alike looks faster than it is; the published figure must not."""
     n, plans, published, raw = truth.dose(16, 1000), 128, [], []
@@ -108,6 +127,16 @@ def winners_curse():
         raw.append(min(t["median_seconds"] for t in result["trials"] if t["outcome"] == "ok") / (MS * 1e-9) - 1)
     truth.mean_within("winner: published time of the best of 128 alike", published, 0.01)
     truth.mean_within("winner: control, least trial", raw, 0.01, fails=True)
+
+
+def replay():
+    """The record of a session, analysed again, is what the session printed: byte for byte."""
+    for name, scenario in (("alike", {"ns": [MS] * 6, "cv": 0.02}), ("ranks", {"ns": [MS, 900000], "ranks": 3, "cv": 0.01}),
+                           ("slow start", {"ns": [MS, 990000], "cv": 0.01, "warm_size": 0.05, "warm_steps": 9})):
+        planted = truth.Planted("replay", seed=truth.stream(name).randrange(1 << 40), **scenario)
+        said = planted.dittune("tune", "--budget", "20s", "--search", "exhaustive", raw=True)
+        again = truth.analyze_file(os.path.join(truth.FOLDER.name, "db", "runs", json.loads(said)["journal"] + ".jsonl"))
+        truth.report(f"replay: {name}: analyze prints what tune printed", 1, len(again), f"{len(said)} bytes", said == again)
 
 
 def tune_many(name, n, plans, budget="20s", **scenario):
@@ -139,7 +168,7 @@ def gain():
     truth.at_least("gain: interval holds the planted ratio", covered, len(found), 0.95)
 
 
-for check in (over_ranks, one_late_rank, warm_up, few_samples, winners_curse, alike, gain):
+for check in (over_ranks, one_late_rank, warm_up, few_samples, turns, winners_curse, alike, gain):
     if truth.wanted(check.__name__):
         check()
 truth.finish()

@@ -70,15 +70,17 @@ def at_least(name, hits, n, target, reached=None):
 def mean_within(name, errors, target, fails=False, reached=None):
     """The mean of relative errors lies within +-target, three standard errors allowed for; fails: a negative control,
     whose mean must not."""
-    n, mean = len(errors), statistics.fmean(errors)
+    n = len(errors)
+    if n == 0:
+        return report(name, 0, "none", "an estimate", False)
+    mean = statistics.fmean(errors)
     slack = 3 * statistics.stdev(errors) / math.sqrt(n) if n > 1 else 0
     if fails:
-        report(name, n, f"{100 * mean:+.3f} %", f"outside +-{100 * target:g} %", abs(mean) > target)
-        return
+        return report(name, n, f"{100 * mean:+.3f} %", f"outside +-{100 * target:g} %", abs(mean) > target)
     limit = target + slack
     short = reached is not None and abs(mean) <= reached + slack
-    report(name, n, f"{100 * mean:+.3f} %", f"+-{100 * target:g} % + 3 sigma = {100 * limit:.3f} %",
-           abs(mean) <= limit, short)
+    return report(name, n, f"{100 * mean:+.3f} %", f"+-{100 * target:g} % + 3 sigma = {100 * limit:.3f} %",
+                  abs(mean) <= limit, short)
 
 
 def none_of(name, hits, n):
@@ -101,19 +103,30 @@ class Planted:
         if os.path.exists(self.log_path):
             os.unlink(self.log_path)
 
-    def dittune(self, command, *options):
-        """What dittune --json printed; exits when it did not."""
+    def dittune(self, command, *options, raw=False):
+        """What dittune --json printed (raw: as text); exits when it did not."""
         args = [f"{BUILD}/dittune", command, "--worker", f"{BUILD}/tests/planted", "--json", *options]
         env = dict(os.environ, PLANTED=self.path, DITTUNE_DB=os.path.join(FOLDER.name, "db"), TMPDIR=FOLDER.name)
         done = subprocess.run(args, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 6):
             sys.exit(f"{' '.join(args)}: exit code {done.returncode}: {done.stderr[-400:]}")
-        return json.loads(done.stdout)
+        return done.stdout if raw else json.loads(done.stdout)
 
-    def log(self):
-        """The worker's own record: [{"op":"prepare"|"run",...}], of all its processes in order."""
+    def log(self, last=False):
+        """The worker's own record: [{"op":"prepare"|"run",...}], of all its processes in order, or of the last one."""
         with open(self.log_path, encoding="utf-8") as file:
-            return [json.loads(line) for line in file if not line.startswith("#")]
+            text = file.read()
+        if last:
+            text = text[text.rindex("# process"):]
+        return [json.loads(line) for line in text.splitlines() if not line.startswith("#")]
+
+
+def analyze_file(path):
+    done = subprocess.run([f"{BUILD}/dittune", "analyze", path, "--json"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"dittune analyze {path}: exit code {done.returncode}: {done.stderr[-400:]}")
+    return done.stdout
 
 
 def analyze(records, name="records"):
@@ -123,12 +136,9 @@ def analyze(records, name="records"):
         for record in records:
             file.write(json.dumps(record, separators=(",", ":")))
             file.write("\n")
-    done = subprocess.run([f"{BUILD}/dittune", "analyze", path, "--json"], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, check=False)
+    said = json.loads(analyze_file(path))
     os.unlink(path)
-    if done.returncode != 0:
-        sys.exit(f"dittune analyze {name}: exit code {done.returncode}: {done.stderr[-400:]}")
-    return json.loads(done.stdout)
+    return said
 
 
 def finish():
