@@ -5,7 +5,7 @@ set -euo pipefail
 source=$2
 stubs=$(mktemp -d)
 trap 'rm -rf "$stubs"' EXIT
-ln -s "$(command -v env)" "$(command -v touch)" "$stubs"
+ln -s "$(command -v env)" "$(command -v touch)" "$(command -v uname)" "$stubs"
 
 stub() # name, body
 {
