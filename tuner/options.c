@@ -98,12 +98,16 @@ static dt_status parse_ints(const char *option, const char *text, void *field)
     return DT_OK;
 }
 
-/* "batch=1,2,4": the only sweep there is */
+/* "batch=1,2,4" or "ranks=1,2,4" */
 static dt_status parse_sweep(const char *option, const char *text, void *field)
 {
-    if (strncmp(text, "batch=", 6) != 0)
-        return dt_fail(DT_EUSAGE, "--%s '%s' is not of the form batch=1,2,4", option, text);
-    return parse_ints(option, text + 6, field);
+    struct dt_sweep sweep = {.ranks = strncmp(text, "ranks=", 6) == 0};
+    if (!sweep.ranks && strncmp(text, "batch=", 6) != 0)
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not of the form batch=1,2,4 or ranks=1,2,4", option,
+                       text);
+    DT_TRY(parse_ints(option, text + 6, &sweep.values));
+    *(struct dt_sweep *)field = sweep;
+    return DT_OK;
 }
 
 struct unit {
@@ -175,7 +179,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"search", "NAME", "tune", "auto", parse_text, AT(search), "auto, exhaustive or random"},
     {"plan", "'PLAN'", "run noise", NULL, parse_text, AT(plan),
      "'ranks=2 ulysses=2'; what is not named takes its default"},
-    {"sweep", "batch=N,N", "run", NULL, parse_sweep, AT(sweep), "measure the plan at each batch"},
+    {"sweep", "WHAT=N,N", "run", NULL, parse_sweep, AT(sweep),
+     "measure the plan at each batch=1,2,4, or ranks=1,2,4, and fit a line"},
     {"processes", "N", "run", "1", parse_count, AT(processes),
      "measure in N fresh processes, 5 for a headline: the interval is over them"},
     {"weights", "FILE", "run", NULL, parse_text, AT(weights),

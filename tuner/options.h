@@ -20,11 +20,17 @@ struct dt_ints {
     int values[DT_LIST_MAX];
 };
 
+struct dt_sweep {
+    bool ranks; /* the values are rank counts; otherwise batches */
+    struct dt_ints values;
+};
+
 struct dt_options {
     const char *model, *dtype, *objective, *search, *against, *plan, *worker, *db;
     const char *weights, *input,
         *output; /* NULL: not given; so for every text but those with a default */
-    struct dt_ints sizes, batches, sweep;
+    struct dt_ints sizes, batches;
+    struct dt_sweep sweep;
     int64_t devices;                                    /* most ranks; 0: the cores */
     int64_t budget_ns, max_bytes, max_latency_ns, seed; /* limits: 0 is none */
     int64_t processes;                                  /* fresh ones a plan is measured in */

@@ -73,8 +73,12 @@ static void test_lists_and_counts(void **state)
     assert_int_equal(options.seed, 42);
     assert_int_equal(good("--devices 3").devices, 3);
     options = good("run --sweep batch=1,16");
-    assert_int_equal(options.sweep.count, 2);
-    assert_int_equal(options.sweep.values[1], 16);
+    assert_int_equal(options.sweep.values.count, 2);
+    assert_int_equal(options.sweep.values.values[1], 16);
+    assert_false(options.sweep.ranks);
+    options = good("run --sweep ranks=1,2,3");
+    assert_int_equal(options.sweep.values.count, 3);
+    assert_true(options.sweep.ranks);
 }
 
 static void test_defaults(void **state)

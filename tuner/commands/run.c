@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* One plan, measured like a trial, with its phases and the 1-rank plan beside it (which also is the reference its
- * output is compared with). A sweep does it for each batch. */
+ * output is compared with). A sweep does it for each batch or rank count. */
 #include "base/clock.h"
 #include "tuner/print.h"
 #include "tuner/session/report.h"
+#include "tuner/trial/fits.h"
 #include "tuner/trial/processes.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ static dt_status measure_both(struct dt_rig *rig, const struct dt_point *point,
                              .hopeless = INFINITY,
                              .good_enough = INFINITY,
                              .peak = true,
+                             .exchanges = true,
                              .output = options->output};
     DT_TRY(dt_measure_processes(rig, point, &how, (int)options->processes, result));
     struct dt_point base = rig->target->baseline;
@@ -34,7 +36,7 @@ static dt_status measure_both(struct dt_rig *rig, const struct dt_point *point,
         !dt_space_feasible(rig->target->space, &base))
         return DT_OK;
     how.half_width = 0.05;
-    how.peak = false;
+    how.peak = how.exchanges = false;
     how.output = NULL;
     dt_rig_fresh(rig, DT_NS_PER_SECOND);
     return dt_measure_plan(rig, &base, &how, one);
@@ -52,6 +54,8 @@ static json_t *run_json(const struct dt_result *result, const struct dt_result *
                                    : json_null());
     bool said = dt_report_cold(result, one->n > 0 ? one : NULL, target, &cold);
     json_object_set_new(object, "cold_note", said ? json_string(dt_text_at(&cold)) : json_null());
+    json_object_set_new(object, "fits",
+                        json_pack("{s:o}", "exchanges", dt_fits_exchanges(result->exchanges)));
     dt_text_fini(&cold);
     return object;
 }
@@ -59,7 +63,10 @@ static json_t *run_json(const struct dt_result *result, const struct dt_result *
 static void add_text(const struct dt_result *result, const struct dt_result *one,
                      const struct dt_target *target, struct dt_text *out)
 {
+    json_t *fits = json_pack("{s:o}", "exchanges", dt_fits_exchanges(result->exchanges));
     dt_report_result(result, target, out);
+    dt_fits_text(fits, out);
+    json_decref(fits);
     if (one->n == 0)
         return;
     dt_text_add(out, "1 rank      ");
@@ -71,23 +78,29 @@ static void add_text(const struct dt_result *result, const struct dt_result *one
     dt_report_cold(result, one, target, out);
 }
 
-/* Measures the plan at one batch (0: the plan's own) and appends to json or text. */
-static dt_status run_one(const struct dt_options *options, int batch, json_t *list,
+/* Measures the plan, or with a value (not 0) the plan at that step of the sweep, and appends to json or text. */
+static dt_status run_one(const struct dt_options *options, int value, json_t *list,
                          struct dt_text *text)
 {
-    const char *plan = options->plan != NULL ? options->plan : "";
+    bool ranks = options->sweep.ranks;
+    struct dt_text full = {0};
+    dt_text_add(&full, "%s", options->plan != NULL ? options->plan : "");
+    if (value > 0)
+        dt_text_add(&full, " %s=%d", ranks ? "ranks" : "batch", value);
     struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
                                   .for_run = true,
-                                  .plan = plan,
-                                  .batch = batch};
+                                  .plan = dt_text_at(&full),
+                                  .batch = ranks ? 0 : value};
     struct dt_target *target = NULL;
     struct dt_point point;
     struct dt_result result = {0}, one = {0};
     struct dt_rig rig;
-    struct dt_text full = {0};
-    DT_TRY(dt_target_new(options, &opts, &target));
-    dt_text_add(&full, batch > 0 ? "%s batch=%d" : "%s", plan, batch);
-    dt_status status = dt_target_check(target);
+    dt_status status = dt_target_new(options, &opts, &target);
+    if (status < 0) {
+        dt_text_fini(&full);
+        return status;
+    }
+    status = dt_target_check(target);
     if (status == DT_OK)
         status = dt_target_plan(target, dt_text_at(&full), &point);
     dt_rig_init(&rig, target, (uint64_t)options->seed);
@@ -111,33 +124,57 @@ static dt_status run_one(const struct dt_options *options, int batch, json_t *li
     return status;
 }
 
-static void add_curve(const json_t *list, struct dt_text *text)
+static void add_curve(const struct dt_sweep *sweep, const json_t *list, struct dt_text *text)
 {
-    dt_text_add(text, "%8s %12s %14s %14s\n", "batch", "step, ms", "samples/s", "GFLOP/s");
+    const char *name = sweep->ranks ? "ranks" : "batch";
+    dt_text_add(text, "%8s %12s %14s %14s\n", name, "step, ms", "samples/s", "GFLOP/s");
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *row = json_array_get(list, i);
         dt_text_add(text, "%8lld %12.4g %14.4g %14.4g\n",
-                    (long long)json_integer_value(json_object_get(row, "batch")),
+                    (long long)json_integer_value(json_object_get(row, name)),
                     json_number_value(json_object_get(row, "median_seconds")) * 1e3,
                     json_number_value(json_object_get(row, "samples_per_second")),
                     json_number_value(json_object_get(row, "flop_rate")) * 1e-9);
     }
 }
 
-static dt_status sweep(const struct dt_options *options)
+/* {"batch": fit} or {"ranks": fit} of what the sweep measured. */
+static json_t *fit_sweep(const struct dt_sweep *sweep, const json_t *list)
 {
+    double x[DT_LIST_MAX], seconds[DT_LIST_MAX];
+    int n = (int)json_array_size(list);
+    bool oversubscribed = false;
+    for (int i = 0; i < n; i++) {
+        const json_t *row = json_array_get(list, (size_t)i);
+        x[i] = sweep->values.values[i];
+        seconds[i] = json_number_value(json_object_get(row, "median_seconds"));
+        oversubscribed = oversubscribed || json_is_true(json_object_get(row, "oversubscribed"));
+    }
+    json_t *fit = sweep->ranks ? dt_fits_ranks(x, seconds, n) : dt_fits_batch(x, seconds, n);
+    json_object_set_new(fit, "oversubscribed", json_boolean(oversubscribed));
+    return json_pack("{s:o}", sweep->ranks ? "ranks" : "batch", fit);
+}
+
+static dt_status sweep_plan(const struct dt_options *options)
+{
+    const struct dt_sweep *sweep = &options->sweep;
     struct dt_options quiet = *options;
     struct dt_text text = {0};
-    json_t *list = json_array();
+    json_t *list = json_array(), *fits = NULL;
     dt_status status = DT_OK;
     quiet.json = true;
-    for (int i = 0; i < options->sweep.count && status == DT_OK; i++)
-        status = run_one(&quiet, options->sweep.values[i], list, NULL);
-    if (options->json)
-        status = status < 0 ? status : dt_print_json(json_pack("{s:O}", "sweep", list));
-    else if (status == DT_OK)
-        add_curve(list, &text);
+    for (int i = 0; i < sweep->values.count && status == DT_OK; i++)
+        status = run_one(&quiet, sweep->values.values[i], list, NULL);
+    if (status == DT_OK)
+        fits = fit_sweep(sweep, list);
+    if (status == DT_OK && options->json) {
+        status = dt_print_json(json_pack("{s:O, s:O}", "sweep", list, "fits", fits));
+    } else if (status == DT_OK) {
+        add_curve(sweep, list, &text);
+        dt_fits_text(fits, &text);
+    }
     dt_status printed = dt_print_text(&text);
+    json_decref(fits);
     json_decref(list);
     return status < 0 ? status : printed;
 }
@@ -179,12 +216,12 @@ dt_status dt_command_run(const struct dt_options *options)
             "--output needs --input: the output of one forward pass of that file is written");
     if (options->output != NULL)
         DT_TRY(check_output(options));
-    if (options->sweep.count > 0 && options->input != NULL)
+    if (options->sweep.values.count > 0 && options->input != NULL)
         return dt_fail(DT_EUSAGE, "--sweep does not go with --input: the batch is the file's");
     if (options->input != NULL && options->batches.count > 0)
         return dt_fail(DT_EUSAGE, "--batch does not go with --input: the batch is the file's");
-    if (options->sweep.count > 0)
-        return sweep(options);
+    if (options->sweep.values.count > 0)
+        return sweep_plan(options);
     struct dt_text text = {0};
     json_t *list = json_array();
     dt_status status = run_one(options, 0, list, &text);

@@ -4,6 +4,7 @@
 #include "tuner/trial/measure.h"
 
 #include "base/clock.h"
+#include "tuner/trial/exchange.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -135,6 +136,8 @@ static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *reside
         DT_TRY(looks(rig, resident, how, result));
     if (how->output != NULL && result->outcome == DT_TRIAL_OK)
         DT_TRY(write_output(resident, how, result));
+    if (how->exchanges && resident->group != NULL)
+        DT_TRY(dt_exchange_measure(rig->target, resident, how->deadline_ns, result));
     if (how->peak && resident->group != NULL)
         DT_TRY(measure_peak(resident, how, result));
     return DT_OK;

@@ -15,6 +15,7 @@ struct dt_measure {
     double
         good_enough; /* objective value the interval's low end must stay below to be worth another look; INFINITY */
     bool peak;          /* also measure the GEMM peak */
+    bool exchanges;     /* also time the plan's exchanges by themselves */
     const char *output; /* write the network's output to this file; NULL: do not */
 };
 

@@ -46,6 +46,7 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
         whole->all_throttled = whole->all_throttled || part->all_throttled;
     }
     whole->cold_seconds = dt_stats_median(cold, n);
+    whole->exchanges = json_incref(parts[n - 1].exchanges);
 }
 
 static dt_status add_steps(const struct dt_result parts[], int n, struct dt_result *whole)
@@ -129,6 +130,7 @@ static dt_status make(struct dt_rig *rig, const struct dt_point *point,
         struct dt_measure each = *how;
         bool last = *made + 1 == n;
         each.peak = how->peak && last;
+        each.exchanges = how->exchanges && last;
         each.output = last ? how->output : NULL;
         if (*made > 0)
             dt_rig_fresh(rig, DT_NS_PER_SECOND);

@@ -32,7 +32,9 @@ void dt_result_fini(struct dt_result *result)
     free(result->clock);
     free(result->throttled);
     free(result->process_seconds);
+    json_decref(result->exchanges);
     json_decref(result->phases);
+    result->exchanges = NULL;
     result->ns = NULL;
     result->requests = NULL;
     result->clock = NULL;

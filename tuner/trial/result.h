@@ -48,6 +48,8 @@ struct dt_result {
     int *last;               /* [ranks] steps in which the rank was last, owned */
     double *process_seconds; /* [processes.n] median of each fresh process, owned; NULL: of one */
     struct dt_processes processes;
+    json_t *
+        exchanges; /* of the plan, timed by themselves (tuner/trial/exchange.h), owned; NULL: not asked for */
     json_t *phases;  /* summed over the measured requests, owned; NULL: the worker gives none */
     int phase_steps; /* of the longest of them */
 };
