@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A PyTorch DiT with the module names of the authors' code, to compare outputs with at real sizes.
+"""A PyTorch DiT with the module names of the authors' code, to compare outputs and times with at real sizes.
 
   dit_torch.py make DIR MODEL.json HEIGHT WIDTH BATCH SEED   random weights and input: DIR/w.safetensors, DIR/x.safetensors;
                                                              HEIGHT, WIDTH in latent pixels; DIR/y.pt is the output
   dit_torch.py compare DIR Y                                 worst image's ||a-b||/||b||; exit 1 above 1e-4
+  dit_torch.py time MODEL.json SIZE BATCH DTYPE MODE THREADS guided denoising steps of SIZE x SIZE pixels, MODE eager or
+                                                             compile: says it is ready, then answers each line N on
+                                                             standard input by the nanoseconds of N steps
 
 DIR/w.safetensors holds pos_embed for the model's own latent_size, as a state dict of the authors' code does, whatever
 HEIGHT and WIDTH are. The first image is at t = 0, the second at t = 999, and the last one has no class (y = classes).
@@ -13,6 +16,7 @@ import json
 import math
 import struct
 import sys
+import time
 
 import torch
 import torch.nn as nn
@@ -68,6 +72,7 @@ class DiT(nn.Module):
         super().__init__()
         dim, p = m["hidden"], m["patch"]
         self.m, self.out_channels = m, m["in_channels"] * (2 if m["learn_sigma"] else 1)
+        self.fixed = None  # positions of the one size that is timed, as the authors' code keeps them
         self.x_embedder = Named(proj=nn.Conv2d(m["in_channels"], dim, p, p))
         self.t_embedder = Named(mlp=nn.Sequential(nn.Linear(256, dim), nn.SiLU(), nn.Linear(dim, dim)))
         self.y_embedder = Named(embedding_table=nn.Embedding(m["classes"] + 1, dim))
@@ -89,9 +94,10 @@ class DiT(nn.Module):
         b, _, height, width = x.shape
         p, dim = self.m["patch"], self.m["hidden"]
         h, w = height // p, width // p
-        x = self.x_embedder.proj(x).flatten(2).transpose(1, 2) + self.positions(h, w)
+        x = self.x_embedder.proj(x).flatten(2).transpose(1, 2) + (self.positions(h, w) if self.fixed is None else self.fixed)
         angles = t[:, None].float() * torch.exp(-math.log(10000) * torch.arange(128) / 128)
-        c = self.t_embedder.mlp(torch.cat([angles.cos(), angles.sin()], dim=1)) + self.y_embedder.embedding_table(y)
+        angles = torch.cat([angles.cos(), angles.sin()], dim=1).to(x.dtype)
+        c = self.t_embedder.mlp(angles) + self.y_embedder.embedding_table(y)
         for block in self.blocks:
             x = block(x, c)
         shift, scale = self.final_layer.adaLN_modulation(c).chunk(2, dim=1)
@@ -140,9 +146,51 @@ def make(folder, model, height, width, batch, seed):
         torch.save(net(x, t, y), folder + "/y.pt")
 
 
+def answer(**fields):
+    print(json.dumps(fields), flush=True)
+
+
+def time_steps(model, size, batch, dtype, mode, threads):
+    torch.set_num_threads(int(threads))
+    torch.manual_seed(1)
+    with open(model) as file:
+        m = json.load(file)
+    size, batch, dtype = int(size) // 8, int(batch), getattr(torch, dtype)
+    net = DiT(m).eval()
+    net.fixed = net.positions(size // m["patch"], size // m["patch"]).to(dtype)
+    net.to(dtype)
+    first = torch.randn(batch, m["in_channels"], size, size).to(dtype)
+    t, y = torch.full((2 * batch,), 500), torch.arange(2 * batch) % m["classes"]
+    y[batch:] = m["classes"]
+
+    def step(latent):
+        """Both halves in one batch, guidance, and the sampler's update: what dt_pass_step does."""
+        eps = net(torch.cat([latent, latent]), t, y)[:, : m["in_channels"]]
+        conditional, unconditional = eps.chunk(2)
+        return 0.99 * latent + 0.01 * (unconditional + 4.0 * (conditional - unconditional))
+
+    if mode == "compile":
+        from torch._inductor import config
+        config.freezing = True  # weights packed once, as for inference
+        step = torch.compile(step, dynamic=False)
+    with torch.inference_mode():
+        began = time.perf_counter()
+        step(first)
+        answer(cold_seconds=time.perf_counter() - began, version=torch.__version__, threads=torch.get_num_threads())
+        for line in sys.stdin:
+            latent, ns = first, []
+            for _ in range(int(line)):
+                began = time.perf_counter_ns()
+                latent = step(latent)
+                ns.append(time.perf_counter_ns() - began)
+            answer(ns=ns, finite=bool(torch.isfinite(latent).all()))
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "make":
         make(sys.argv[2], sys.argv[3], *(int(a) for a in sys.argv[4:8]))
+    elif sys.argv[1] == "time":
+        time_steps(*sys.argv[2:8])
     else:
         want, got = torch.load(sys.argv[2] + "/y.pt"), load_out(sys.argv[3])
         error = ((got - want).flatten(1).norm(dim=1) / want.flatten(1).norm(dim=1)).max().item()
