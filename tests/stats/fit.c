@@ -181,7 +181,14 @@ static void what_points_do_not_say(void **state)
     assert_string_equal(dt_stats_amdahl(x, t, 2).line.why, "a fit needs 3 rank counts or more");
     assert_string_equal(dt_stats_line(x, t, 0).why, "a fit needs 3 different values or more");
     assert_string_equal(dt_stats_line(x, bad, 4).why, "a time is not a positive number");
-    assert_non_null(dt_stats_line(x, t, DT_FIT_MOST + 1).why);
+    double many[DT_FIT_MOST + 1];
+    for (int i = 0; i <= DT_FIT_MOST; i++)
+        many[i] = i + 1;
+    assert_null(dt_stats_line(many, many, DT_FIT_MOST).why);
+    assert_string_equal(dt_stats_line(many, many, DT_FIT_MOST + 1).why,
+                        "too many points for a fit");
+    assert_string_equal(dt_stats_amdahl(many, many, DT_FIT_MOST + 1).line.why,
+                        "too many points for a fit");
 }
 
 int main(void)
