@@ -19,9 +19,16 @@ def steps(entries, mode=""):
     return [row for entry in entries if entry["op"] == "run" and mode in entry["mode"] for row in entry["ns"]]
 
 
+def kept(result, log):
+    """The samples: the steps after warm-up, those left out in which a rank's clock was low."""
+    rows = steps(log)
+    clocks = [row for entry in log if entry["op"] == "run" for row in entry.get("clock", [[1]] * len(entry["ns"]))]
+    return [row for row, clock in list(zip(rows, clocks))[result["warmup_steps"]:] if min(clock) >= 0.95]
+
+
 def agrees(result, log):
     """Everything dittune derives from the samples, derived once more."""
-    warm = steps(log)[result["warmup_steps"]:]
+    warm = kept(result, log)
     columns = list(zip(*warm))
     slowest = maxima(warm)
     last = [sum(row.index(max(row)) == r for row in warm) for r in range(len(columns))]
@@ -88,6 +95,25 @@ def warm_up():
         truth.none_of(f"warm-up: {name}: samples, median, exactly", off, n)
         if len(errors) > 1:
             truth.mean_within(f"warm-up: {name}: residual ({unsteady} unsteady)", errors, 0.002)
+
+
+def throttled():
+    """The clock of one rank at 60 % for ten steps: labelled, left out, made up for; and for ever: it ends all the same."""
+    n, rng = truth.dose(8, 100), truth.stream("throttled")
+    errors, off = [], 0
+    for k in range(n):
+        planted = truth.Planted(f"throttled{k}", ns=[MS], ranks=4, cv=0.01, seed=rng.randrange(1 << 40),
+                                slow_clock=0.6, slow_rank=rng.randrange(4), slow_at=rng.randrange(7, 10), slow_steps=10)
+        result = planted.dittune("run")
+        off += not (agrees(result, planted.log()) and result["throttled_steps"] == 10 and result["series"]["throttled"])
+        errors.append(result["median_seconds"] / (MS * 1e-9) - 1)
+    truth.none_of("throttle: ten steps are told and left out, exactly", off, n)
+    truth.mean_within("throttle: what is left", errors, 0.002)
+    planted = truth.Planted("always", ns=[MS, 900000], cv=0.002, slow_clock=0.6, slow_at=60, slow_steps=1 << 30,
+                            seed=rng.randrange(1 << 40))
+    result = planted.dittune("tune", "--budget", "10s", "--search", "exhaustive")
+    rows = sum(len(entry["ns"]) for entry in planted.log() if entry["op"] == "run")
+    truth.report("throttle: that never ends ends", 1, f"{rows} steps", "< 4000", rows < 4000 and result["rounds"] >= 8)
 
 
 def few_samples():
@@ -168,7 +194,7 @@ def gain():
     truth.at_least("gain: interval holds the planted ratio", covered, len(found), 0.95)
 
 
-for check in (over_ranks, one_late_rank, warm_up, few_samples, turns, winners_curse, alike, gain):
+for check in (over_ranks, one_late_rank, warm_up, throttled, few_samples, turns, winners_curse, alike, gain):
     if truth.wanted(check.__name__):
         check()
 truth.finish()

@@ -16,10 +16,13 @@
  *   warm     of a handle's k-th step (after warm_skip): warm_size for warm_steps steps, or decaying over warm_tau
  *   step     step_size from a handle's step_at-th step on
  *   late_r   lateness z_r, and late_size more on rank late_rank
+ * With slow_clock the clocks of the ranks are told, too: 1, but slow_clock on rank slow_rank, whose steps take as much longer,
+ * from the process's slow_at-th step of run requests on, slow_steps steps long.
  */
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +36,7 @@
 struct scenario {
     double seed, ranks, cold, process_sd, drift_sd, drift_tau, cv, ar1, spike_share, spike_mean;
     double mode_share, mode_size, warm_size, warm_steps, warm_tau, warm_skip, step_at, step_size;
-    double lateness, late_rank, late_size;
+    double lateness, late_rank, late_size, slow_clock, slow_rank, slow_at, slow_steps;
     double ns[PLANS_MOST];
     int plans;
 };
@@ -52,7 +55,8 @@ static const struct {
     ROW(spike_share, 0), ROW(spike_mean, 0), ROW(mode_share, 0), ROW(mode_size, 0),
     ROW(warm_size, 0),   ROW(warm_steps, 0), ROW(warm_tau, 0),   ROW(warm_skip, 0),
     ROW(step_at, 0),     ROW(step_size, 0),  ROW(lateness, 0),   ROW(late_rank, 0),
-    ROW(late_size, 0),
+    ROW(late_size, 0),   ROW(slow_clock, 0), ROW(slow_rank, 0),  ROW(slow_at, 0),
+    ROW(slow_steps, 0),
 };
 
 struct stream {
@@ -68,7 +72,8 @@ struct worker {
     struct scenario scenario;
     struct stream stream;
     struct handle *handles;
-    int count;
+    int count; /* of handles */
+    int steps; /* of run requests */
     int log;
     FILE *out;
 };
@@ -175,6 +180,24 @@ static double common(const struct scenario *scenario, struct stream *stream, int
     return factor * (1 + warm(scenario, step));
 }
 
+/* The clock of a rank in the step that comes. */
+static double clock_of(const struct worker *worker, int rank)
+{
+    const struct scenario *scenario = &worker->scenario;
+    double k = worker->steps - scenario->slow_at;
+    bool slow = scenario->slow_clock > 0 && rank == (int)scenario->slow_rank && k >= 0 &&
+                k < scenario->slow_steps;
+    return slow ? scenario->slow_clock : 1;
+}
+
+static json_t *clocks(const struct worker *worker)
+{
+    json_t *row = json_array();
+    for (int r = 0; r < (int)worker->scenario.ranks; r++)
+        json_array_append_new(row, json_real(clock_of(worker, r)));
+    return row;
+}
+
 static json_t *one_step(struct worker *worker, int plan, int step)
 {
     const struct scenario *scenario = &worker->scenario;
@@ -183,7 +206,7 @@ static json_t *one_step(struct worker *worker, int plan, int step)
     for (int r = 0; r < (int)scenario->ranks; r++) {
         double late = scenario->lateness * normal(&worker->stream);
         late += r == (int)scenario->late_rank ? scenario->late_size : 0;
-        long long ns = llround(all * (1 + late));
+        long long ns = llround(all * (1 + late) / clock_of(worker, r));
         json_array_append_new(row, json_integer(ns > 0 ? ns : 1));
     }
     return row;
@@ -299,11 +322,18 @@ static void run(struct worker *worker, const json_t *request)
     }
     struct handle *handle = &worker->handles[at];
     json_t *rows = json_array();
-    for (json_int_t i = 0; i < n; i++)
+    json_t *clock = worker->scenario.slow_clock > 0 ? json_array() : NULL;
+    for (json_int_t i = 0; i < n; i++) {
+        if (clock != NULL)
+            json_array_append_new(clock, clocks(worker));
         json_array_append_new(rows, one_step(worker, handle->plan, handle->steps++));
-    note(worker, json_pack("{s:s, s:i, s:i, s:O, s:O}", "op", "run", "handle", at, "plan",
-                           handle->plan, "mode", json_object_get(request, "mode"), "ns", rows));
-    say(worker, json_pack("{s:s, s:i, s:o}", "op", "samples", "handle", at, "ns", rows));
+        worker->steps++;
+    }
+    note(worker, json_pack("{s:s, s:i, s:i, s:O, s:O, s:O*}", "op", "run", "handle", at, "plan",
+                           handle->plan, "mode", json_object_get(request, "mode"), "ns", rows,
+                           "clock", clock));
+    say(worker, json_pack("{s:s, s:i, s:o, s:o*}", "op", "samples", "handle", at, "ns", rows,
+                          "clock", clock));
 }
 
 static void release(struct worker *worker, const json_t *request)

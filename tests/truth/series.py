@@ -162,7 +162,24 @@ def ranks():
     truth.mean_within("ranks: control, mean over the ranks", means, 0.001, fails=True)
 
 
-for check in (exact, coverage, few, dependent, flags, modes, warm_up, ranks):
+def processes():
+    """1 % from start to start, 1 % within: five starts of six steps; all thirty in one heap hold the truth too rarely."""
+    n, rng, series = truth.dose(400, 8000), truth.stream("processes"), []
+    for _ in range(n):
+        starts = [math.exp(0.01 * rng.gauss(0, 1)) for _ in range(5)]
+        series.append([start * math.exp(0.01 * rng.gauss(0, 1)) for start in starts for _ in range(6)])
+    for fields, name in (({"process_steps": [6] * 5}, "processes: five starts of six steps: coverage"),
+                         ({}, "processes: control, in one heap: coverage")):
+        results = trials([noise.trial(x, level=0.95, **fields) for x in series])
+        hits = sum(r["interval_seconds"][0] <= 1 <= r["interval_seconds"][1] for r in results)
+        if fields:
+            truth.at_least(name, hits, n, 0.94)
+            truth.none_of("processes: not said of how many", sum(r["processes"]["count"] != 5 for r in results), n)
+        else:
+            truth.report(name, n, f"{100 * hits / n:.4g} %", "< 94 %", hits < 0.94 * n)
+
+
+for check in (exact, coverage, few, dependent, flags, modes, warm_up, ranks, processes):
     if truth.wanted(check.__name__):
         check()
 truth.finish()
