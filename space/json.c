@@ -202,15 +202,49 @@ static dt_status add_source(dt_status status, const char *what)
     return dt_fail(status, "%s: %s", what, sentence);
 }
 
-dt_status dt_space_from_json(const json_t *root, const char *what, struct dt_space **space)
+static dt_status read_space(const json_t *root, const char *what,
+                            dt_status (*read)(struct dt_space *space, const json_t *root,
+                                              const char *what),
+                            struct dt_space **space)
 {
     struct dt_space *made = NULL;
     DT_TRY(dt_space_new(&made));
-    dt_status status = fill(made, root, what);
+    dt_status status = read(made, root, what);
     if (status != DT_OK) {
         dt_space_free(made);
         return add_source(status, what);
     }
     *space = made;
     return DT_OK;
+}
+
+dt_status dt_space_from_json(const json_t *root, const char *what, struct dt_space **space)
+{
+    return read_space(root, what, fill, space);
+}
+
+dt_status dt_space_axes_from_json(const json_t *root, const char *what, struct dt_space **space)
+{
+    return read_space(root, what, read_axes, space);
+}
+
+static json_t *axis_json(const struct dt_axis *axis)
+{
+    json_t *values = json_array();
+    for (int i = 0; i < axis->count; i++)
+        json_array_append_new(values, dt_value_json(axis, axis->values[i]));
+    json_t *object =
+        json_pack("{s:s, s:s, s:o, s:o}", "name", axis->name, "role", dt_role_text(axis->role),
+                  "values", values, "default", dt_value_json(axis, axis->values[axis->fallback]));
+    if (axis->variable != NULL)
+        json_object_set_new(object, "variable", json_string(axis->variable));
+    return object;
+}
+
+json_t *dt_space_axes_json(const struct dt_space *space)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < space->axis_count; i++)
+        json_array_append_new(list, axis_json(&space->axes[i]));
+    return list;
 }

@@ -134,6 +134,25 @@ dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
     return dt_space_locate(space, values, point);
 }
 
+dt_status dt_point_read(const struct dt_space *space, const json_t *plan, struct dt_point *point)
+{
+    struct dt_point read = {{0}};
+    for (int i = 0; i < space->axis_count; i++) {
+        const struct dt_axis *axis = &space->axes[i];
+        const json_t *item = json_object_get(plan, axis->name);
+        int64_t value = 0;
+        if (item == NULL)
+            return dt_fail(DT_EUSAGE, "the plan does not name '%s'", axis->name);
+        DT_TRY(read_json(space, axis->name, item, &value));
+        read.index[i] = dt_axis_find(axis, value);
+        if (read.index[i] < 0)
+            return dt_fail(DT_EUSAGE, "the plan's %s=%lld is none of its values", axis->name,
+                           (long long)value);
+    }
+    *point = read;
+    return DT_OK;
+}
+
 /* "; nearest legal: ulysses=3, 6 or ring=2" out of a violation's {"ulysses": [3, 6], ...}. */
 static void add_nearest(const json_t *nearest, struct dt_text *out)
 {

@@ -139,4 +139,14 @@ void dt_explanation_fini(struct dt_explanation *explanation);
 dt_status dt_space_from_json(const json_t *root, const char *what,
                              struct dt_space **space) DT_MUST_CHECK;
 
+/* The axes alone, as such "parameters"; new reference. From an object that has them comes a space that names, reads and
+ * prints points and knows no rules: it is not sealed, and has no plans to count or to draw. */
+json_t *dt_space_axes_json(const struct dt_space *space);
+dt_status dt_space_axes_from_json(const json_t *root, const char *what,
+                                  struct dt_space **space) DT_MUST_CHECK;
+
+/* A plan that names every parameter, legal or not. DT_EUSAGE: one is missing, or its value is none of the axis. */
+dt_status dt_point_read(const struct dt_space *space, const json_t *plan,
+                        struct dt_point *point) DT_MUST_CHECK;
+
 #endif

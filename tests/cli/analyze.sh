@@ -143,5 +143,129 @@ check "nothing to compute" 'code == 2 and "holds no record" in err'
 tool analyze "$T/absent.jsonl"
 check "no such file" 'code == 74 and "absent.jsonl" in err'
 
+# sessions: what `tune` printed comes out of its journal again, byte for byte
+cat >"$T/journal.py" <<'PY'
+import json, os, statistics, zlib
+from math import exp, log
+from oracle import near
+def records(path):
+    return [json.loads(line) for line in open(path) if line.strip()]
+def bare(path, change=None, skip=()):
+    "the journal as another program might write it: no crc, one thing changed"
+    rows = [r for r in records(path) if r["kind"] not in skip]
+    for row in rows:
+        del row["crc"]
+    if change:
+        change(rows)
+    with open(os.environ["T"] + "/copy.jsonl", "w") as out:
+        out.writelines(json.dumps(r) + "\n" for r in rows)
+def final(rows):
+    return [r for r in rows if r["kind"] == "comparison" and r["name"] == "final comparison"][-1]
+def visits(entrant):
+    slowest, out = [max(step) * 1e-9 for step in entrant["ns"]], []
+    for steps in entrant["requests"]:
+        out.append(statistics.median(slowest[:steps]))
+        slowest = slowest[steps:]
+    return out
+def slow_down(entrant):
+    "the fastest step of the first visit, on one rank: ten times"
+    step = min(entrant["ns"][:entrant["requests"][0]], key=max)
+    step[0] *= 10
+def agrees(o, rows):
+    "figures and gain of the session, from the definitions"
+    last = final(rows)
+    n = o["rounds"]
+    v = {e["role"]: visits(e)[:n] for e in last["entrants"]}
+    best = "candidate" if o["verdict"] == "faster" else "default"
+    ratio = exp(statistics.median(log(a / b) for a, b in zip(v["default"], v[best])))
+    return (all(map(near, o["best"]["samples_seconds"], v[best])) and near(o["best"]["median_seconds"], statistics.median(v[best]))
+            and all(map(near, o["default"]["samples_seconds"], v["default"])) and near(o["gain"]["ratio"], ratio))
+PY
+
+again() { # NAME: the session in $T/out and its journal
+    local journal
+    journal=$(ls -t "$T"/db/runs/*.jsonl | head -1)
+    mv "$T/out" "$T/printed"
+    tool analyze "$journal" --json
+    if [ "$code" = 0 ] && cmp "$T/out" "$T/printed"; then
+        echo "ok   $1"
+    else
+        echo "FAIL $1"
+        tail -3 "$T/err"
+        failed=1
+    fi
+    ln -sf "$journal" "$T/journal.jsonl"
+}
+journal() { # NAME EXPRESSION over o, j (the module above), rows (the journal) and printed
+    check "$1" "(lambda j, rows, printed: $2)(__import__('journal'), __import__('journal').records(T + '/journal.jsonl'), json.load(open(T + '/printed')))"
+}
+copy() { # what to do to the rows, and which kinds to leave out
+    PYTHONPATH=$T T=$T python3 -c "import journal as j; j.bare('$T/journal.jsonl', lambda rows: $1, $2)"
+    tool analyze "$T/copy.jsonl" --json
+}
+
+tool --worker "$source/examples/workers/minimal.py" --budget 14s --json --quiet
+check "a session of another worker" 'code in (0, 6) and len(o["trials"]) >= 3'
+again "is printed again from its journal"
+
+tool --model "$small" --devices 1 --batch 1,2 --objective throughput --against 'ranks=1 tile_q=32' --budget 8s --json --quiet
+check "a session of the network" 'code in (0, 6) and o["against"] and any(t["steady"] for t in o["trials"])'
+again "is printed again from its journal"
+
+# planted times: a shoot-out that ends in ties, and a final comparison, within seconds
+echo '{"ns":[1000000,1001000,1002000,1003000],"ranks":2,"cv":0.02,"drift_sd":0.02,"lateness":0.01,"seed":3}' >"$T/planted.json"
+export PLANTED=$T/planted.json
+tool --worker "$build/tests/planted" --budget 6s --json --quiet
+unset PLANTED
+check "a session with near-ties" 'code == 0 and o["noise"] and o["rounds"] >= 8'
+again "is printed again from its journal"
+journal "with its shoot-out" '[r["name"] for r in rows if r["kind"] == "comparison"] == ["shoot-out", "final comparison"]'
+journal "and follows from its raw samples" 'j.agrees(printed, rows)'
+journal "nothing computed is in the journal's measurements" \
+    'not any(k in r for r in rows if r["kind"] in ("trial", "comparison") for k in ("median_seconds", "start", "steady", "ratio", "verdict"))'
+copy "None" "()"
+check "records without a crc are read, too" 'o == json.load(open(T + "/printed"))'
+copy "j.slow_down(j.final(rows)['entrants'][0])" "()"
+journal "one raw number changes what is printed" 'code == 0 and o["default"] != printed["default"] and o["trials"] == printed["trials"]'
+copy "rows[1]['ns'][-1].__setitem__(0, 2 * rows[1]['ns'][-1][0])" "()"
+journal "in a trial as well" 'code == 0 and o["default"] == printed["default"] and o["trials"] != printed["trials"]'
+copy "[r.update(verdict='none', elapsed_ns=0) for r in rows if r['kind'] == 'end']" "()"
+journal "the verdict is not taken from it" 'code == 0 and o["verdict"] == printed["verdict"] and o["elapsed_seconds"] == 0'
+copy "None" "('end', 'comparison')"
+check "a session cut short" 'code == 0 and o["verdict"] == "provisional" and o["gain"] is None and "cut short" in err'
+tool analyze "$T/journal.jsonl"
+journal "a report for people" 'code == 0 and "How sure" in text and "baseline" in text'
+python3 - "$T" <<'PY'
+import sys
+lines = open(sys.argv[1] + "/journal.jsonl").read().split("\n")
+digit = lines[3].index('"ns":[[') + 7  # of the first trial, which stands on line 4
+lines[3] = lines[3][:digit] + ("2" if lines[3][digit] == "1" else "1") + lines[3][digit + 1:]
+open(sys.argv[1] + "/damaged.jsonl", "w").write("\n".join(lines))
+PY
+tool analyze "$T/damaged.jsonl" --json
+check "a changed digit is noticed, and where" 'code == 7 and text == "" and "damaged.jsonl: line 4 is damaged: it does not match its crc" in err'
+
+# a plan that fails
+tool --worker "$source/tests/bad_workers/segv.py" --budget 6s --json --quiet
+check "a session with a crash" 'any(t["outcome"] == "crashed" for t in o["trials"])'
+again "is printed again from its journal"
+
+# a worker that tells clocks, of which every ninth is low
+sed 's/ns=self.steps(self.plan(request), request\["n"\]))/**self.timed(request))/' "$source/examples/workers/minimal.py" >"$T/clocked.py"
+sed -i 's/^    def release(self, request):/    def timed(self, request):\n        rows = self.steps(self.plan(request), request["n"])\n        self.told = getattr(self, "told", 0) + len(rows)\n        return dict(ns=rows, clock=[[3.0 if (self.told + i) % 9 else 1.8] * len(row) for i, row in enumerate(rows)])\n\n&/' "$T/clocked.py"
+chmod +x "$T/clocked.py"
+tool --worker "$T/clocked.py" --budget 8s --json --quiet
+check "a session with throttled samples" 'code in (0, 6) and any(t["throttled_steps"] > 0 for t in o["trials"])'
+again "is printed again from its journal"
+
+# Ctrl-C in the middle
+"$build/dittune" --worker "$source/examples/workers/minimal.py" --budget 90s --json --quiet >"$T/out" 2>"$T/err" &
+sleep 4
+kill -INT $!
+wait $!
+code=$?
+check "an interrupted session" 'code == 130 and o["verdict"] == "provisional"'
+again "is printed again from its journal"
+
 none_left
 exit $failed

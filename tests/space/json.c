@@ -255,12 +255,48 @@ static void what_is_wrong(void **state)
     }
 }
 
+/* A space of the axes alone reads every plan of the whole one as the same point, and writes it the same. */
+static void axes_alone(void **state)
+{
+    (void)state;
+    struct dt_space *whole = make(user), *axes = NULL;
+    json_t *root = json_pack("{s:o}", "parameters", dt_space_axes_json(whole));
+    assert_int_equal(dt_space_axes_from_json(root, "the record", &axes), DT_OK);
+    json_t *again = dt_space_axes_json(axes);
+    assert_true(json_equal(json_object_get(root, "parameters"), again));
+    json_decref(again);
+    assert_true(dt_space_count(whole) > 0);
+    for (int64_t k = 0; k < dt_space_count(whole); k++) {
+        struct dt_point point, read;
+        dt_space_at(whole, k, &point);
+        json_t *plan = dt_point_json(whole, &point);
+        assert_int_equal(dt_point_read(axes, plan, &read), DT_OK);
+        assert_memory_equal(&point, &read, sizeof point);
+        json_t *written = dt_point_json(axes, &read);
+        assert_true(json_equal(plan, written));
+        json_decref(written);
+        if (k == 0) {
+            json_object_set_new(plan, "bits", json_integer(17));
+            assert_int_equal(dt_point_read(axes, plan, &read), DT_EUSAGE);
+            assert_non_null(strstr(dt_message(), "bits=17"));
+            json_object_del(plan, "bits");
+            assert_int_equal(dt_point_read(axes, plan, &read), DT_EUSAGE);
+            assert_non_null(strstr(dt_message(), "'bits'"));
+        }
+        json_decref(plan);
+    }
+    json_decref(root);
+    dt_space_free(axes);
+    dt_space_free(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters),    cmocka_unit_test(rules),
         cmocka_unit_test(round_trip),    cmocka_unit_test(plans_read),
         cmocka_unit_test(plans_in_json), cmocka_unit_test(what_is_wrong),
+        cmocka_unit_test(axes_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

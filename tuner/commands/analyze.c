@@ -2,8 +2,9 @@
 /* The numbers of a recorded measurement, computed again from its raw samples by the functions that judged it live. */
 #include "db/journal.h"
 #include "tuner/print.h"
+#include "tuner/session/history.h"
+#include "tuner/session/record.h"
 #include "tuner/session/report.h"
-#include "tuner/trial/raw.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@
 
 struct analysis {
     const struct dt_options *options;
+    struct dt_replay replay; /* once a session's record was read */
+    bool session;
     struct dt_text trials, comparisons; /* what was found out, JSON or words */
     int trial_count, comparison_count;
     struct dt_clocks clocks; /* the first trial's, as in a session */
@@ -52,7 +55,9 @@ static void trial_text(const struct dt_result *result, int number_of_it, struct 
 static dt_status analyze_trial(const json_t *record, const char *what, struct analysis *analysis)
 {
     struct dt_result result = {.clocks = &analysis->clocks};
-    dt_status status = dt_raw_read_trial(record, what, &result);
+    dt_status status = dt_raw_read_samples(record, what, &result);
+    if (status == DT_OK)
+        status = dt_raw_finish_trial(record, what, &result);
     if (status == DT_OK)
         status = dt_clocks_learn(&analysis->clocks, &result);
     analysis->trial_count++;
@@ -224,6 +229,11 @@ static dt_status analyze_record(const json_t *record, int line, void *context)
     char what[4096 + 32];
     snprintf(what, sizeof what, "%s: line %d", analysis->options->rest[0], line);
     DT_TRY(dt_json_string(record, what, "kind", &kind));
+    if (strcmp(kind, "session") == 0 && analysis->trial_count + analysis->comparison_count > 0)
+        return dt_fail(DT_EUSAGE, "%s: the session begins after records of others", what);
+    analysis->session = analysis->session || strcmp(kind, "session") == 0;
+    if (analysis->session)
+        return dt_replay_record(&analysis->replay, record, what);
     if (strcmp(kind, "trial") == 0)
         return analyze_trial(record, what, analysis);
     if (strcmp(kind, "comparison") == 0)
@@ -248,12 +258,27 @@ static dt_status print(struct analysis *analysis)
     return dt_print_text(&text);
 }
 
+static dt_status print_session(struct analysis *analysis)
+{
+    const struct dt_session *session = &analysis->replay.session;
+    struct dt_text text = {0};
+    dt_replay_end(&analysis->replay);
+    if (!analysis->replay.ended)
+        fprintf(stderr, "dittune: warning: %s has no end: its session was cut short\n",
+                analysis->options->rest[0]);
+    if (analysis->options->json)
+        return dt_print_json(dt_record_session(session));
+    dt_report_session(session, NULL, &text);
+    return dt_print_text(&text);
+}
+
 dt_status dt_command_analyze(const struct dt_options *options)
 {
     struct analysis analysis = {.options = options};
     dt_status status = dt_journal_scan(options->rest[0], analyze_record, &analysis);
     if (status == DT_OK)
-        status = print(&analysis);
+        status = analysis.session ? print_session(&analysis) : print(&analysis);
+    dt_replay_fini(&analysis.replay);
     dt_clocks_fini(&analysis.clocks);
     dt_text_fini(&analysis.trials);
     dt_text_fini(&analysis.comparisons);

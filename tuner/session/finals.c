@@ -4,6 +4,7 @@
 #include "tuner/session/finals.h"
 
 #include "base/clock.h"
+#include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 
 #include <string.h>
@@ -13,12 +14,6 @@
 #define START_SECONDS  0.5 /* to start fresh ones */
 #define SETUP_STEPS    5   /* of a plan before its first round */
 #define MARGIN         1.3
-
-/* Entrants: the default, the candidates, perhaps the default's twin. */
-struct shootout {
-    struct dt_entrant entrants[DT_CANDIDATES + 2];
-    int count, rounds;
-};
 
 /* A plan that failed its trial is not worth a place. */
 static bool runs(const struct dt_session *session, const struct dt_point *point)
@@ -58,8 +53,23 @@ static double seconds_until(int64_t ns)
     return (double)(ns - dt_clock_ns()) * 1e-9;
 }
 
+/* Runs a comparison and keeps what it measured, also when a signal ended it. */
+static dt_status compare(struct dt_session *session, const struct dt_compare *how,
+                         struct dt_compared *compared)
+{
+    session->progress.comparison = compared->name;
+    dt_status status =
+        dt_compare_run(&session->rig, compared->entrants, compared->count, how, &compared->rounds);
+    compared->looks = how->looks;
+    compared->complete = status == DT_OK;
+    if (status != DT_OK && status != DT_EINTR)
+        return status;
+    dt_status kept = dt_history_comparison(session, compared);
+    return status < 0 ? status : kept;
+}
+
 /* Runs the shoot-out of the top plans, with a twin when there is time for it; sets its rounds and ratios. */
-static dt_status shoot(struct dt_session *session, struct shootout *shootout)
+static dt_status shoot(struct dt_session *session, struct dt_compared *shootout)
 {
     int64_t all = session->deadline_ns - session->began_ns;
     struct dt_compare how = {.deadline_ns =
@@ -74,8 +84,7 @@ static dt_status shoot(struct dt_session *session, struct shootout *shootout)
         seconds_until(how.deadline_ns) > comparison_seconds(steps))
         entrants[shootout->count++] =
             (struct dt_entrant){.role = "twin", .point = entrants[0].point};
-    session->progress.comparison = "shoot-out";
-    return dt_compare_run(&session->rig, entrants, shootout->count, &how, &shootout->rounds);
+    return compare(session, &how, shootout);
 }
 
 /* Picks one challenger of the default among the top candidates; false when there is none. */
@@ -89,20 +98,21 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
     double left = seconds_until(session->deadline_ns) - STOP_SECONDS;
     if (n < 2 || left < 2 * dt_finals_seconds(session, 2)) /* the final comparison comes first */
         return DT_OK;
-    struct shootout shootout = {.count = n + 1};
+    struct dt_entrant entrants[DT_CANDIDATES + 2];
+    struct dt_compared shootout = {.name = "shoot-out", .entrants = entrants, .count = n + 1};
     const struct dt_point *anchor =
         runs(session, &session->target->fallback) ? &session->target->fallback : &top[0]->point;
-    shootout.entrants[0] = (struct dt_entrant){.role = "default", .point = *anchor};
+    entrants[0] = (struct dt_entrant){.role = "default", .point = *anchor};
     for (int i = 0; i < n; i++)
-        shootout.entrants[i + 1] = (struct dt_entrant){.role = "candidate", .point = top[i]->point};
+        entrants[i + 1] = (struct dt_entrant){.role = "candidate", .point = top[i]->point};
     dt_status status = shoot(session, &shootout);
-    int chosen = status == DT_OK ? dt_verdict_choose(session, shootout.entrants, shootout.count,
-                                                     shootout.rounds)
-                                 : -1;
+    int chosen = status == DT_OK
+                     ? dt_verdict_choose(session, entrants, shootout.count, shootout.rounds)
+                     : -1;
     if (chosen > 0)
-        *challenger = shootout.entrants[chosen].point;
+        *challenger = entrants[chosen].point;
     for (int i = 0; i < shootout.count; i++)
-        dt_entrant_fini(&shootout.entrants[i]);
+        dt_entrant_fini(&entrants[i]);
     return status;
 }
 
@@ -167,14 +177,15 @@ dt_status dt_finals_run(struct dt_session *session)
                              .seed = (uint64_t)session->options->seed + 1,
                              .progress = dt_progress_round,
                              .context = &session->progress};
-    session->progress.comparison = "final comparison";
-    dt_status status = dt_compare_run(&session->rig, session->entrants, session->entrant_count,
-                                      &how, &session->rounds);
-    while (status == DT_OK && first_fell(session)) {
-        drop_first(session);
-        status = dt_compare_run(&session->rig, session->entrants, session->entrant_count, &how,
-                                &session->rounds);
-    }
+    struct dt_compared final = {.name = "final comparison", .entrants = session->entrants};
+    dt_status status;
+    do {
+        if (final.count > 0)
+            drop_first(session);
+        final.count = session->entrant_count;
+        status = compare(session, &how, &final);
+        session->rounds = final.rounds;
+    } while (status == DT_OK && first_fell(session));
     if (status == DT_OK || status == DT_EINTR)
         dt_verdict_decide(session);
     return status;

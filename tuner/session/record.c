@@ -4,10 +4,11 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "db/store.h"
+#include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 static json_t *nanoseconds(double seconds)
 {
@@ -74,7 +75,7 @@ json_t *dt_record_session(const struct dt_session *session)
         "gain", gain_json(best), "ties", ties_json(session), "rounds", session->rounds, "search",
         session->search, "search_reason", session->why, "trials", trials, "elapsed_seconds",
         session->elapsed_seconds, "verdict", dt_verdict_text(session->verdict), "journal",
-        session->journal != NULL ? dt_journal_id(session->journal) : "");
+        session->id);
     add_noise(session, object);
     return object;
 }
@@ -111,45 +112,23 @@ json_t *dt_record_entry(const struct dt_session *session)
     const struct dt_entrant *entrant = session->best >= 0 && dt_session_against_default(session)
                                            ? &session->entrants[session->best]
                                            : NULL;
-    return json_pack(
-        "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "key", target->key, "fingerprint",
-        fingerprint(session), "plan", dt_point_json(target->space, &best->point), "verdict",
-        dt_verdict_text(session->verdict), "provisional",
-        session->verdict == DT_VERDICT_PROVISIONAL, "figures", figures(best, target), "default",
-        figures(dt_session_role(session, "default"), target), "baseline",
-        figures(dt_session_role(session, "baseline"), target), "gain", gain_json(entrant),
-        "journal", session->journal != NULL ? dt_journal_id(session->journal) : "");
+    return json_pack("{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "key", target->key,
+                     "fingerprint", fingerprint(session), "plan",
+                     dt_point_json(target->space, &best->point), "verdict",
+                     dt_verdict_text(session->verdict), "provisional",
+                     session->verdict == DT_VERDICT_PROVISIONAL, "figures", figures(best, target),
+                     "default", figures(dt_session_role(session, "default"), target), "baseline",
+                     figures(dt_session_role(session, "baseline"), target), "gain",
+                     gain_json(entrant), "journal", session->id);
 }
 
 dt_status dt_record_begin(struct dt_session *session, const char *directory)
 {
     DT_TRY(dt_store_check(directory));
     DT_TRY(dt_journal_open(directory, &session->journal));
-    json_t *record = json_pack("{s:O, s:o, s:s, s:I, s:I}", "key", session->target->key,
-                               "fingerprint", fingerprint(session), "title", session->target->title,
-                               "budget_ns", (json_int_t)(session->deadline_ns - session->began_ns),
-                               "seed", (json_int_t)session->options->seed);
-    dt_status status = dt_journal_add(session->journal, "session", record);
-    json_decref(record);
-    return status;
-}
-
-static json_t *rounds_json(const struct dt_session *session)
-{
-    json_t *entrants = json_array();
-    for (int i = 0; i < session->entrant_count; i++) {
-        const struct dt_entrant *entrant = &session->entrants[i];
-        json_t *visits = json_array();
-        for (int k = 0; k < session->rounds; k++)
-            json_array_append_new(visits, nanoseconds(entrant->visits[k]));
-        json_array_append_new(
-            entrants, json_pack("{s:s, s:o, s:s, s:o}", "role", entrant->role, "plan",
-                                dt_point_json(session->target->space, &entrant->point), "outcome",
-                                dt_outcome_text(entrant->result.outcome), "visits_ns", visits));
-    }
-    return json_pack("{s:o, s:s, s:I}", "entrants", entrants, "verdict",
-                     dt_verdict_text(session->verdict), "compared_ns",
-                     (json_int_t)session->rig.compared_ns);
+    snprintf(session->id, sizeof session->id, "%s", dt_journal_id(session->journal));
+    return dt_history_begin(session, json_pack("{s:O, s:o}", "key", session->target->key,
+                                               "fingerprint", fingerprint(session)));
 }
 
 /* A provisional result does not replace a decided one. */
@@ -165,15 +144,14 @@ static dt_status store(struct dt_session *session, const char *directory, json_t
 
 dt_status dt_record_end(struct dt_session *session, const char *directory)
 {
-    json_t *final = rounds_json(session), *entry = dt_record_entry(session);
-    dt_status status = dt_journal_add(session->journal, "final", final);
+    json_t *entry = dt_record_entry(session);
+    dt_status status = dt_history_end(session);
     if (status == DT_OK && entry != NULL)
         status = dt_journal_add(session->journal, "best", entry);
     if (entry != NULL) {
         dt_status stored = store(session, directory, entry);
         status = status == DT_OK ? stored : status;
     }
-    json_decref(final);
     json_decref(entry);
     return status;
 }

@@ -210,8 +210,7 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
     }
     dt_text_add(out, "\n%s; objective: %s\n%d of %lld plans tried, %d failed, %.1f s\n\n",
                 session->target->title, session->target->objective->doc, session->count - cut,
-                (long long)dt_space_count(session->target->space), failed,
-                session->elapsed_seconds);
+                (long long)session->target->plans, failed, session->elapsed_seconds);
     add_header(session->target, out);
     if (best != NULL)
         add_row("best", best,

@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "tuner/session/finals.h"
+#include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 #include "tuner/trial/measure.h"
-#include "tuner/trial/raw.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,36 +59,6 @@ static const struct dt_result *leader(const struct dt_session *session)
     return best;
 }
 
-static dt_status record_trial(struct dt_session *session, const struct dt_result *result)
-{
-    if (session->journal == NULL)
-        return DT_OK;
-    json_t *matrix = json_array();
-    for (int i = 0; i < result->steps; i++) {
-        json_t *row = json_array();
-        for (int r = 0; r < result->ranks; r++)
-            json_array_append_new(
-                row, json_integer(result->ns[(size_t)i * (size_t)result->ranks + (size_t)r]));
-        json_array_append_new(matrix, row);
-    }
-    int64_t cold = isfinite(result->cold_seconds) ? (int64_t)(result->cold_seconds * 1e9) : 0;
-    json_t *record = json_pack("{s:o, s:s, s:s, s:I, s:I, s:i, s:b, s:o}", "plan",
-                               dt_point_json(session->target->space, &result->point), "outcome",
-                               dt_outcome_text(result->outcome), "cause", result->cause, "cold_ns",
-                               (json_int_t)cold, "peak_bytes", (json_int_t)result->peak_bytes,
-                               "start", result->start, "steady", result->steady, "ns", matrix);
-    if (record == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    json_object_set_new(record, "cost_ns", json_integer(llround(result->cost_seconds * 1e9)));
-    json_object_set_new(record, "verified_error",
-                        isfinite(result->verified_error) ? json_real(result->verified_error)
-                                                         : json_null());
-    dt_raw_add_clock(result, record);
-    dt_status status = dt_journal_add(session->journal, "trial", record);
-    json_decref(record);
-    return status;
-}
-
 static void refresh_progress(struct dt_session *session)
 {
     session->progress.best = leader(session);
@@ -109,7 +79,7 @@ static int64_t trial_deadline(const struct dt_session *session, double share)
     return deadline < session->search_deadline_ns ? deadline : session->search_deadline_ns;
 }
 
-static dt_status keep_trial(struct dt_session *session, struct dt_result *result)
+dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result)
 {
     if (session->trials == NULL || session->count == session->room) {
         int room = 2 * session->room + 16;
@@ -120,9 +90,15 @@ static dt_status keep_trial(struct dt_session *session, struct dt_result *result
         session->room = room;
     }
     session->trials[session->count++] = *result;
+    return DT_OK;
+}
+
+static dt_status keep_trial(struct dt_session *session, const struct dt_result *result)
+{
+    DT_TRY(dt_session_keep(session, result));
     refresh_progress(session);
     dt_progress_trial(&session->progress, result);
-    return record_trial(session, result);
+    return dt_history_trial(session, result);
 }
 
 /* One trial; racing: drop it early when it is hopeless beside the best so far. */
@@ -281,8 +257,7 @@ dt_status dt_session_run(struct dt_session *session)
                      session->deadline_ns);
     session->progress.began_ns = session->began_ns;
     dt_status status = run(session);
-    if (session->best < 0 && dt_session_best(session) != NULL)
-        session->verdict = DT_VERDICT_PROVISIONAL;
+    dt_verdict_end(session);
     int64_t left = session->deadline_ns - dt_clock_ns(), grace = 10 * DT_NS_PER_SECOND;
     dt_progress_end(&session->progress);
     dt_rig_fini(&session->rig,

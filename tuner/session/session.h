@@ -30,6 +30,7 @@ struct dt_session {
     struct dt_rig rig;
     struct dt_progress progress;
     struct dt_journal *journal; /* NULL: none */
+    char id[64];                /* of the journal; "" without one */
     int64_t began_ns, deadline_ns, search_deadline_ns;
     struct dt_point against;
     bool has_against;
@@ -52,6 +53,9 @@ struct dt_session {
  * plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan keeps the limits), DT_EINTR; *session tells what is known. */
 dt_status dt_session_run(struct dt_session *session) DT_MUST_CHECK;
 void dt_session_fini(struct dt_session *session);
+
+/* Appends a trial, which then belongs to the session. */
+dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result) DT_MUST_CHECK;
 
 /* Results to publish: from the final comparison, or, without one, from the trials; NULL when there is none. */
 const struct dt_result *dt_session_best(const struct dt_session *session);

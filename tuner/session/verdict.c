@@ -185,3 +185,9 @@ void dt_verdict_decide(struct dt_session *session)
         session->verdict = rivals ? DT_VERDICT_TIE : DT_VERDICT_DEFAULT;
     }
 }
+
+void dt_verdict_end(struct dt_session *session)
+{
+    if (session->best < 0 && dt_session_best(session) != NULL)
+        session->verdict = DT_VERDICT_PROVISIONAL;
+}

@@ -22,6 +22,9 @@ int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entran
 /* Best and verdict of the session from the entrants of its final comparison. */
 void dt_verdict_decide(struct dt_session *session);
 
+/* Without a final comparison what is known is provisional. */
+void dt_verdict_end(struct dt_session *session);
+
 /* The entrant runs the default plan. */
 bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant);
 

@@ -279,3 +279,37 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
     rig->compared_ns += dt_clock_ns() - entered;
     return status;
 }
+
+/* It was out when the round was over: an entrant that failed a visit was not asked again. */
+static bool fell(const struct dt_entrant *entrant, int rounds)
+{
+    for (int k = 0; k < rounds; k++)
+        if (!isfinite(entrant->visits[k]))
+            return true;
+    return false;
+}
+
+dt_status dt_compare_judge(const struct dt_target *target, struct dt_entrant entrants[], int n,
+                           int looks, int *rounds)
+{
+    bool out[DT_ENTRANTS] = {false}, decided = false;
+    int made = 0, most = dt_look_samples[looks - 1];
+    for (int i = 0; i < n; i++) {
+        entrants[i].ratio = (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}};
+        out[i] = entrants[i].out;
+    }
+    while (made < *rounds && made < most && !decided) {
+        made++;
+        for (int i = 0; i < n; i++)
+            entrants[i].out = fell(&entrants[i], made);
+        decided = judge(target, entrants, n, made, false);
+    }
+    for (int i = 0; i < n; i++)
+        entrants[i].out = out[i];
+    if (!decided && n > 0)
+        judge(target, entrants, n, made, true);
+    *rounds = made;
+    for (int i = 0; i < n; i++)
+        DT_TRY(finish(&entrants[i], made));
+    return DT_OK;
+}

@@ -38,6 +38,11 @@ struct dt_compare {
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                          const struct dt_compare *how, int *rounds) DT_MUST_CHECK;
 
+/* What dt_compare_run says at the end, again: from results without statistics, visits and out. *rounds: those that were
+ * made; where it stops when that is earlier. */
+dt_status dt_compare_judge(const struct dt_target *target, struct dt_entrant entrants[], int n,
+                           int looks, int *rounds) DT_MUST_CHECK;
+
 /* What a visit counts for: the median of its steps, slowest rank each. */
 double dt_visit_seconds(const struct dt_result *result, int from, int steps);
 

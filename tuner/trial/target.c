@@ -258,6 +258,7 @@ dt_status dt_target_new(const struct dt_options *options, const struct dt_target
         dt_target_free(target);
         return status;
     }
+    target->plans = dt_space_count(target->space);
     make_hard(target);
     *out = target;
     return DT_OK;

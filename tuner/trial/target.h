@@ -17,6 +17,7 @@ struct dt_target {
     struct dt_space *space;
     json_t *workload;                   /* for the worker's hello; NULL for foreign workers */
     json_t *reference;                  /* the same in float32, which others are verified against */
+    int64_t plans;                      /* of the space */
     struct dt_point fallback, baseline; /* the default plan and the 1-rank plan */
     char program[4096];                 /* of the worker */
     char title[256];                    /* "DiT-S/2, 256 x 256 px, guided, float32" */

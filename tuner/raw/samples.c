@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/trial/raw.h"
+#include "tuner/raw/raw.h"
 
 #include "tuner/trial/processes.h"
 
@@ -181,9 +181,11 @@ static dt_status finish_processes(struct dt_result *result, const int steps[], i
 {
     struct dt_result whole = {.outcome = DT_TRIAL_OK};
     struct dt_result *parts = calloc((size_t)n, sizeof *parts);
-    dt_status status = parts != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    if (parts == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = DT_OK;
     size_t at = 0;
-    for (int i = 0; i < n && parts != NULL && status == DT_OK; i++) {
+    for (int i = 0; i < n && status == DT_OK; i++) {
         struct dt_run run = {.steps = steps[i],
                              .ranks = result->ranks,
                              .ns = result->ns + at,
@@ -199,7 +201,7 @@ static dt_status finish_processes(struct dt_result *result, const int steps[], i
     }
     if (status == DT_OK)
         status = dt_processes_join(parts, n, &whole);
-    for (int i = 0; i < n && parts != NULL; i++)
+    for (int i = 0; i < n; i++)
         dt_result_fini(&parts[i]);
     free(parts);
     dt_result_fini(result);
@@ -207,12 +209,11 @@ static dt_status finish_processes(struct dt_result *result, const int steps[], i
     return status;
 }
 
-dt_status dt_raw_read_trial(const json_t *record, const char *what, struct dt_result *result)
+dt_status dt_raw_finish_trial(const json_t *record, const char *what, struct dt_result *result)
 {
     bool looks = false;
     double level = 0.95;
     int n = 1, steps[DT_PROCESSES_MOST];
-    DT_TRY(dt_raw_read_samples(record, what, result));
     if (dt_json_has(record, "looks"))
         DT_TRY(dt_json_bool(record, what, "looks", &looks));
     if (dt_json_has(record, "level"))

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Seconds that came from a clock's nanoseconds are written as those: they give the same double again. */
+#include "tuner/raw/raw.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static json_t *nanoseconds(double seconds)
+{
+    return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
+}
+
+static json_t *matrix(const struct dt_result *result)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < result->steps; i++) {
+        json_t *row = json_array();
+        for (int r = 0; r < result->ranks; r++)
+            json_array_append_new(
+                row, json_integer(result->ns[(size_t)i * (size_t)result->ranks + (size_t)r]));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static json_t *requests(const struct dt_result *result)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < result->request_count; i++)
+        json_array_append_new(list, json_integer(result->requests[i]));
+    return list;
+}
+
+json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *target)
+{
+    json_t *object = json_pack(
+        "{s:o, s:s, s:s, s:o, s:I, s:o, s:o, s:i, s:o, s:o}", "plan",
+        dt_point_json(target->space, &result->point), "outcome", dt_outcome_text(result->outcome),
+        "cause", result->cause, "cold_ns", nanoseconds(result->cold_seconds), "peak_bytes",
+        (json_int_t)result->peak_bytes, "verified_error",
+        isfinite(result->verified_error) ? json_real(result->verified_error) : json_null(),
+        "cost_ns", nanoseconds(result->cost_seconds), "least", result->least, "requests",
+        requests(result), "ns", matrix(result));
+    if (result->flop_peak > 0)
+        json_object_set_new(object, "peak_flop_rate", json_real(result->flop_peak));
+    if (result->phases != NULL)
+        json_object_set(object, "phases", result->phases);
+    dt_raw_add_clock(result, object);
+    return object;
+}
+
+/* A number, or null: NAN. */
+static dt_status read_real(const json_t *record, const char *what, const char *key, double *out)
+{
+    *out = NAN;
+    return json_is_null(json_object_get(record, key)) ? DT_OK
+                                                      : dt_json_real(record, what, key, out);
+}
+
+static dt_status read_facts(const json_t *record, const char *what, struct dt_result *result)
+{
+    const char *outcome, *cause;
+    double cold_ns, cost_ns;
+    DT_TRY(dt_json_string(record, what, "outcome", &outcome));
+    DT_TRY(dt_outcome_parse(outcome, &result->outcome));
+    DT_TRY(dt_json_string(record, what, "cause", &cause));
+    DT_TRY(read_real(record, what, "cold_ns", &cold_ns));
+    DT_TRY(read_real(record, what, "cost_ns", &cost_ns));
+    DT_TRY(read_real(record, what, "verified_error", &result->verified_error));
+    DT_TRY(dt_json_int(record, what, "peak_bytes", INT64_MIN, INT64_MAX, &result->peak_bytes));
+    if (dt_json_has(record, "peak_flop_rate"))
+        DT_TRY(dt_json_real(record, what, "peak_flop_rate", &result->flop_peak));
+    snprintf(result->cause, sizeof result->cause, "%s", cause);
+    result->cold_seconds = cold_ns * 1e-9;
+    result->cost_seconds = cost_ns * 1e-9;
+    result->phases = json_incref(json_object_get(record, "phases"));
+    return DT_OK;
+}
+
+dt_status dt_raw_read_result(const json_t *record, const char *what, const struct dt_target *target,
+                             struct dt_result *result)
+{
+    json_t *plan;
+    struct dt_point point = {{0}};
+    *result = (struct dt_result){0};
+    DT_TRY(dt_json_object(record, what, "plan", &plan));
+    DT_TRY(dt_point_read(target->space, plan, &point));
+    dt_result_init(result, target, &point);
+    DT_TRY(read_facts(record, what, result));
+    return dt_raw_read_samples(record, what, result);
+}
+
+json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_target *target)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < compared->count; i++) {
+        const struct dt_entrant *entrant = &compared->entrants[i];
+        json_t *object =
+            json_pack("{s:s, s:b}", "role", entrant->role, "decisive", entrant->decisive);
+        json_t *result = dt_raw_result(&entrant->result, target);
+        json_object_update(object, result);
+        json_decref(result);
+        json_array_append_new(list, object);
+    }
+    return json_pack("{s:s, s:i, s:i, s:b, s:o}", "name", compared->name, "looks", compared->looks,
+                     "rounds", compared->rounds, "complete", compared->complete, "entrants", list);
+}
+
+static dt_status read_entrant(const json_t *record, const char *what,
+                              const struct dt_target *target, struct dt_entrant *entrant)
+{
+    int rounds;
+    DT_TRY(dt_json_string(record, what, "role", &entrant->role));
+    DT_TRY(dt_json_bool(record, what, "decisive", &entrant->decisive));
+    DT_TRY(dt_raw_read_result(record, what, target, &entrant->result));
+    entrant->point = entrant->result.point;
+    entrant->out = entrant->result.outcome != DT_TRIAL_OK;
+    return dt_raw_read_visits(record, what, entrant->visits, &rounds);
+}
+
+dt_status dt_raw_read_comparison(const json_t *record, const char *what,
+                                 const struct dt_target *target, struct dt_compared *compared)
+{
+    json_t *list;
+    int64_t rounds, looks;
+    compared->count = 0;
+    DT_TRY(dt_json_string(record, what, "name", &compared->name));
+    DT_TRY(dt_json_int(record, what, "looks", 1, DT_LOOKS, &looks));
+    DT_TRY(dt_json_int(record, what, "rounds", 0, DT_ROUNDS_MOST, &rounds));
+    DT_TRY(dt_json_bool(record, what, "complete", &compared->complete));
+    DT_TRY(dt_json_array(record, what, "entrants", &list));
+    if (json_array_size(list) > DT_ENTRANTS)
+        return dt_fail(DT_EUSAGE, "%s: a session's comparison has at most %d entrants", what,
+                       DT_ENTRANTS);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        compared->entrants[i] = (struct dt_entrant){0};
+        compared->count++;
+        DT_TRY(read_entrant(json_array_get(list, i), what, target, &compared->entrants[i]));
+        compared->entrants[i].result.clocks = compared->clocks;
+    }
+    compared->looks = (int)looks;
+    compared->rounds = (int)rounds;
+    return dt_compare_judge(target, compared->entrants, compared->count, compared->looks,
+                            &compared->rounds);
+}

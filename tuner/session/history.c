@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/history.h"
+
+#include <math.h>
+
+static dt_status add(const struct dt_session *session, const char *kind, json_t *record)
+{
+    dt_status status = record != NULL ? dt_journal_add(session->journal, kind, record)
+                                      : dt_fail(DT_ENOMEM, "out of memory");
+    json_decref(record);
+    return status;
+}
+
+dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
+{
+    const struct dt_options *options = session->options;
+    json_t *target = dt_raw_target(session->target);
+    json_object_update(identity, target);
+    json_decref(target);
+    json_object_set_new(identity, "against",
+                        session->has_against
+                            ? dt_point_json(session->target->space, &session->against)
+                            : json_null());
+    json_object_set_new(identity, "max_latency_ns", json_integer(options->max_latency_ns));
+    json_object_set_new(identity, "budget_ns",
+                        json_integer(session->deadline_ns - session->began_ns));
+    json_object_set_new(identity, "seed", json_integer(options->seed));
+    if (session->journal != NULL)
+        return add(session, "session", identity);
+    json_decref(identity);
+    return DT_OK;
+}
+
+dt_status dt_history_trial(const struct dt_session *session, const struct dt_result *result)
+{
+    if (session->journal == NULL)
+        return DT_OK;
+    json_t *record = dt_raw_result(result, session->target);
+    json_object_set_new(record, "looks", json_true());
+    return add(session, "trial", record);
+}
+
+dt_status dt_history_comparison(const struct dt_session *session,
+                                const struct dt_compared *compared)
+{
+    if (session->journal == NULL)
+        return DT_OK;
+    return add(session, "comparison", dt_raw_comparison(compared, session->target));
+}
+
+dt_status dt_history_end(const struct dt_session *session)
+{
+    const struct dt_rig *rig = &session->rig;
+    json_t *unverified = json_array();
+    if (session->journal == NULL)
+        return DT_OK;
+    for (int i = 0; i < rig->reference_count; i++)
+        if (rig->references[i].failed)
+            json_array_append_new(unverified,
+                                  json_pack("{s:i, s:s}", "batch", rig->references[i].batch,
+                                            "cause", rig->references[i].cause));
+    return add(session, "end",
+               json_pack("{s:s, s:s, s:I, s:I, s:o, s:s}", "search", session->search,
+                         "search_reason", session->why, "elapsed_ns",
+                         (json_int_t)llround(session->elapsed_seconds * 1e9), "compared_ns",
+                         (json_int_t)rig->compared_ns, "unverified", unverified, "verdict",
+                         dt_verdict_text(session->verdict)));
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* history - a session in its journal: every sample as it was taken, and back
+ *
+ * What is written is raw: times, outcomes, and which plans were compared. What is read back is a session that was judged
+ * again by the code that judged it live; nothing that was computed is taken from the journal. To keep another fact,
+ * write it in history.c and read it in replay.c: `dittune analyze` then prints what `dittune tune` printed.
+ */
+#ifndef DT_TUNER_SESSION_HISTORY_H
+#define DT_TUNER_SESSION_HISTORY_H
+
+#include "tuner/raw/raw.h"
+#include "tuner/session/session.h"
+
+/* Each does nothing for a session without a journal. */
+dt_status dt_history_begin(const struct dt_session *session, json_t *identity) DT_MUST_CHECK;
+dt_status dt_history_trial(const struct dt_session *session,
+                           const struct dt_result *result) DT_MUST_CHECK;
+dt_status dt_history_comparison(const struct dt_session *session,
+                                const struct dt_compared *compared) DT_MUST_CHECK;
+dt_status dt_history_end(const struct dt_session *session) DT_MUST_CHECK;
+
+/* A session read back; all zero before its first record. */
+struct dt_replay {
+    struct dt_session session; /* of the options and the target below */
+    struct dt_options options;
+    struct dt_target *target;
+    json_t *kept; /* records that names belong to */
+    bool ended;   /* its end was read: it was not cut short */
+};
+
+/* The next record of the journal, "session" first; other kinds are passed over. Errors name `what`. */
+dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
+                           const char *what) DT_MUST_CHECK;
+void dt_replay_end(struct dt_replay *replay); /* there are no more */
+void dt_replay_fini(struct dt_replay *replay);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/history.h"
+#include "tuner/session/verdict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static dt_status read_session(struct dt_replay *replay, const json_t *record, const char *what)
+{
+    struct dt_session *session = &replay->session;
+    const json_t *against = json_object_get(record, "against");
+    const char *run;
+    if (replay->target != NULL)
+        return dt_fail(DT_EUSAGE, "%s: a second session in one file", what);
+    DT_TRY(dt_json_string(record, what, "run", &run));
+    DT_TRY(
+        dt_json_int(record, what, "max_latency_ns", 0, INT64_MAX, &replay->options.max_latency_ns));
+    DT_TRY(dt_raw_read_target(record, what, &replay->target));
+    replay->kept = json_array();
+    session->best = -1;
+    session->options = &replay->options;
+    session->target = replay->target;
+    snprintf(session->id, sizeof session->id, "%s", run);
+    if (against == NULL || json_is_null(against))
+        return DT_OK;
+    session->has_against = true;
+    return dt_point_read(replay->target->space, against, &session->against);
+}
+
+static dt_status read_trial(struct dt_replay *replay, const json_t *record, const char *what)
+{
+    struct dt_result result;
+    dt_status status = dt_raw_read_result(record, what, replay->target, &result);
+    result.clocks = &replay->session.rig.clocks;
+    if (status == DT_OK && result.request_count > 0)
+        status = dt_raw_finish_trial(record, what, &result);
+    if (status == DT_OK)
+        status = dt_clocks_learn(result.clocks, &result);
+    if (status == DT_OK)
+        status = dt_session_keep(&replay->session, &result);
+    if (status < 0)
+        dt_result_fini(&result);
+    return status;
+}
+
+static void free_entrants(struct dt_compared *compared)
+{
+    for (int i = 0; i < compared->count; i++)
+        dt_entrant_fini(&compared->entrants[i]);
+}
+
+static dt_status read_comparison(struct dt_replay *replay, const json_t *record, const char *what)
+{
+    struct dt_session *session = &replay->session;
+    struct dt_entrant entrants[DT_ENTRANTS];
+    struct dt_compared compared = {.entrants = entrants, .clocks = &session->rig.clocks};
+    dt_status status = dt_raw_read_comparison(record, what, replay->target, &compared);
+    bool last = status == DT_OK && strcmp(compared.name, "final comparison") == 0;
+    if (status < 0 || !last) {
+        if (status == DT_OK && compared.complete && compared.count > 1)
+            dt_verdict_choose(session, entrants, compared.count, compared.rounds);
+        free_entrants(&compared);
+        return status;
+    }
+    json_array_append(replay->kept, (json_t *)record); /* the roles' names */
+    for (int i = 0; i < session->entrant_count; i++)
+        dt_entrant_fini(&session->entrants[i]);
+    memcpy(session->entrants, entrants, (size_t)compared.count * sizeof entrants[0]);
+    session->entrant_count = compared.count;
+    session->rounds = compared.rounds;
+    dt_verdict_decide(session);
+    return DT_OK;
+}
+
+static dt_status read_end(struct dt_replay *replay, const json_t *record, const char *what)
+{
+    struct dt_session *session = &replay->session;
+    const char *search, *why;
+    int64_t elapsed_ns;
+    json_t *unverified;
+    DT_TRY(dt_json_string(record, what, "search", &search));
+    DT_TRY(dt_json_string(record, what, "search_reason", &why));
+    DT_TRY(dt_json_int(record, what, "elapsed_ns", 0, INT64_MAX, &elapsed_ns));
+    DT_TRY(dt_json_array(record, what, "unverified", &unverified));
+    snprintf(session->search, sizeof session->search, "%s", search);
+    snprintf(session->why, sizeof session->why, "%s", why);
+    session->elapsed_seconds = (double)elapsed_ns * 1e-9;
+    replay->ended = true;
+    for (size_t i = 0; i < json_array_size(unverified) && i < DT_RIG_REFERENCES; i++) {
+        const json_t *row = json_array_get(unverified, i);
+        struct dt_reference *reference = &session->rig.references[i];
+        const char *cause;
+        int64_t batch;
+        DT_TRY(dt_json_int(row, what, "batch", 1, INT32_MAX, &batch));
+        DT_TRY(dt_json_string(row, what, "cause", &cause));
+        reference->batch = (int)batch;
+        reference->failed = true;
+        snprintf(reference->cause, sizeof reference->cause, "%s", cause);
+        session->rig.reference_count = (int)i + 1;
+    }
+    return DT_OK;
+}
+
+dt_status dt_replay_record(struct dt_replay *replay, const json_t *record, const char *what)
+{
+    static const struct {
+        const char *kind;
+        dt_status (*read)(struct dt_replay *replay, const json_t *record, const char *what);
+    } kinds[] = {{"session", read_session},
+                 {"trial", read_trial},
+                 {"comparison", read_comparison},
+                 {"end", read_end}};
+    const char *kind;
+    DT_TRY(dt_json_string(record, what, "kind", &kind));
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].kind, kind) == 0)
+            return kinds[i].read(replay, record, what);
+    return DT_OK;
+}
+
+void dt_replay_end(struct dt_replay *replay)
+{
+    dt_verdict_end(&replay->session);
+}
+
+void dt_replay_fini(struct dt_replay *replay)
+{
+    dt_session_fini(&replay->session);
+    dt_clocks_fini(&replay->session.rig.clocks);
+    dt_target_free(replay->target);
+    json_decref(replay->kept);
+    replay->target = NULL;
+    replay->kept = NULL;
+}
