@@ -79,6 +79,23 @@ dt_status dt_journal_open(const char *directory, struct dt_journal **journal)
     return status;
 }
 
+dt_status dt_journal_create(const char *path, struct dt_journal **journal)
+{
+    struct dt_journal *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while opening a journal");
+    name(made->id);
+    dt_text_add(&made->path, "%s", path);
+    made->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+    dt_status status = made->fd >= 0 ? dt_text_status(&made->path)
+                                     : dt_fail(DT_EIO, "cannot make %s: %s", path, strerror(errno));
+    if (status == DT_OK)
+        *journal = made;
+    else
+        dt_journal_close(made);
+    return status;
+}
+
 const char *dt_journal_id(const struct dt_journal *journal)
 {
     return journal->id;

@@ -18,6 +18,8 @@ struct dt_journal;
 
 /* Creates directory/runs/<id>.jsonl; id is time, pid and random. */
 dt_status dt_journal_open(const char *directory, struct dt_journal **journal) DT_MUST_CHECK;
+/* A file of that name, emptied if it is there. */
+dt_status dt_journal_create(const char *path, struct dt_journal **journal) DT_MUST_CHECK;
 const char *dt_journal_id(const struct dt_journal *journal);
 const char *dt_journal_path(const struct dt_journal *journal);
 /* kind: "session", "trial", "final", "best", "end", ...; record is borrowed, its fields are kept. */

@@ -189,6 +189,8 @@ const struct dt_option_row dt_option_rows[] = {
      "safetensors file with x, t and y"},
     {"output", "FILE", "run", NULL, parse_text, AT(output),
      "safetensors file to write the output to"},
+    {"raw", "FILE", "run", NULL, parse_text, AT(raw),
+     "keep every sample in a file, from which analyze computes all figures again"},
     {"worker", "PROGRAM", "tune run noise space explain lookup", NULL, parse_text, AT(worker),
      "tune a program that speaks the worker protocol"},
     {"oversubscribe", NULL, "tune noise", NULL, parse_switch, AT(oversubscribe),

@@ -27,8 +27,8 @@ struct dt_sweep {
 
 struct dt_options {
     const char *model, *dtype, *objective, *search, *against, *plan, *worker, *db;
-    const char *weights, *input,
-        *output; /* NULL: not given; so for every text but those with a default */
+    const char *weights, *input, *output,
+        *raw; /* NULL: not given; so for every text but those with a default */
     struct dt_ints sizes, batches;
     struct dt_sweep sweep;
     int64_t devices;                                    /* most ranks; 0: the cores */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/print.h"
 
+#include "tuner/session/record.h"
+#include "tuner/session/report.h"
+
 #include <stdio.h>
 
 dt_status dt_print_text(struct dt_text *text)
@@ -20,4 +23,17 @@ dt_status dt_print_json(json_t *object)
     dt_text_add(&text, "\n");
     dt_status printed = dt_print_text(&text);
     return status < 0 ? status : printed;
+}
+
+dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_text *text, bool json)
+{
+    json_t *record = dt_record_runs(sweep, list);
+    if (json)
+        return dt_print_json(record);
+    if (sweep->values.count > 0) {
+        dt_text_clear(text);
+        dt_report_sweep(sweep, record, text);
+    }
+    json_decref(record);
+    return dt_print_text(text);
 }

@@ -4,11 +4,16 @@
 #define DT_TUNER_PRINT_H
 
 #include "base/json.h"
+#include "tuner/options.h"
 
 /* One line; steals the reference. DT_ENOMEM when object is NULL. */
 dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
 
 /* The text, then frees it. */
 dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
+
+/* What `run` found: the list of dt_record_run's objects, or text for people about the only one, which is freed. */
+dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_text *text,
+                       bool json) DT_MUST_CHECK;
 
 #endif

@@ -204,7 +204,7 @@ copy() { # what to do to the rows, and which kinds to leave out
     tool analyze "$T/copy.jsonl" --json
 }
 
-tool --worker "$source/examples/workers/minimal.py" --budget 14s --json --quiet
+tool --worker "$source/examples/workers/minimal.py" --budget 10s --json --quiet
 check "a session of another worker" 'code in (0, 6) and len(o["trials"]) >= 3'
 again "is printed again from its journal"
 
@@ -257,6 +257,42 @@ chmod +x "$T/clocked.py"
 tool --worker "$T/clocked.py" --budget 8s --json --quiet
 check "a session with throttled samples" 'code in (0, 6) and any(t["throttled_steps"] > 0 for t in o["trials"])'
 again "is printed again from its journal"
+
+# runs: --raw keeps what is needed to print the same again
+raw() { # NAME ARGUMENTS...
+    local name=$1
+    shift
+    tool run "$@" --json --quiet --raw "$T/raw.jsonl"
+    check "$name" 'code == 0 and o'
+    mv "$T/out" "$T/printed"
+    tool analyze "$T/raw.jsonl" --json
+    cmp "$T/out" "$T/printed"
+    check "is printed again from its samples" "$? == 0 and code == 0"
+}
+raw "a run" --model "$small" --plan 'ranks=1 tile_q=32'
+python3 - "$T" <<'PY'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1] + "/raw.jsonl") if line.strip()]
+for row in rows:
+    del row["crc"]
+rows[1]["ns"][-1][0] *= 2
+open(sys.argv[1] + "/copy.jsonl", "w").writelines(json.dumps(row) + "\n" for row in rows)
+PY
+tool analyze "$T/copy.jsonl" --json
+check "one raw number changes what is printed" 'code == 0 and o["samples_seconds"] != json.load(open(T + "/printed"))["samples_seconds"]'
+export PLANTED=$T/planted.json
+raw "a run in three processes" --worker "$build/tests/planted" --processes 3
+unset PLANTED
+tool analyze "$T/raw.jsonl"
+check "words for people" 'code == 0 and "3 fresh ones" in text and "cold step" in text'
+raw "a sweep" --model "$small" --plan 'ranks=1' --sweep batch=1,2,3
+check "with its fit" 'len(o["sweep"]) == 3 and o["fits"]["batch"]'
+if command -v mpirun >/dev/null; then
+    raw "a run of two ranks, its exchanges and the 1-rank plan" --model "$small" --plan 'ranks=2 ring=2'
+    check "with them" 'o["baseline"] and o["fits"]["exchanges"]'
+fi
+tool run --model "$small" --raw "$T/no/such/folder.jsonl"
+check "a file that cannot be written is named before anything is measured" 'code == 74 and "folder.jsonl" in err'
 
 # Ctrl-C in the middle
 "$build/dittune" --worker "$source/examples/workers/minimal.py" --budget 90s --json --quiet >"$T/out" 2>"$T/err" &

@@ -13,8 +13,9 @@
 
 struct analysis {
     const struct dt_options *options;
-    struct dt_replay replay; /* once a session's record was read */
-    bool session;
+    struct dt_replay replay;  /* once a session's record was read */
+    struct dt_replay_run run; /* or a run's */
+    bool session, is_run;
     struct dt_text trials, comparisons; /* what was found out, JSON or words */
     int trial_count, comparison_count;
     struct dt_clocks clocks; /* the first trial's, as in a session */
@@ -229,11 +230,16 @@ static dt_status analyze_record(const json_t *record, int line, void *context)
     char what[4096 + 32];
     snprintf(what, sizeof what, "%s: line %d", analysis->options->rest[0], line);
     DT_TRY(dt_json_string(record, what, "kind", &kind));
-    if (strcmp(kind, "session") == 0 && analysis->trial_count + analysis->comparison_count > 0)
-        return dt_fail(DT_EUSAGE, "%s: the session begins after records of others", what);
-    analysis->session = analysis->session || strcmp(kind, "session") == 0;
+    bool first = analysis->trial_count + analysis->comparison_count == 0;
+    bool session = strcmp(kind, "session") == 0, is_run = strcmp(kind, "run") == 0;
+    if ((session && (analysis->is_run || !first)) || (is_run && (analysis->session || !first)))
+        return dt_fail(DT_EUSAGE, "%s: the %s begins after records of others", what, kind);
+    analysis->session = analysis->session || session;
+    analysis->is_run = analysis->is_run || is_run;
     if (analysis->session)
         return dt_replay_record(&analysis->replay, record, what);
+    if (analysis->is_run)
+        return dt_replay_run_record(&analysis->run, record, what);
     if (strcmp(kind, "trial") == 0)
         return analyze_trial(record, what, analysis);
     if (strcmp(kind, "comparison") == 0)
@@ -272,12 +278,22 @@ static dt_status print_session(struct analysis *analysis)
     return dt_print_text(&text);
 }
 
+static dt_status print_run(struct analysis *analysis)
+{
+    struct dt_replay_run *run = &analysis->run;
+    DT_TRY(dt_replay_run_end(run));
+    return dt_print_run(&run->sweep, run->list, &run->text, analysis->options->json);
+}
+
 dt_status dt_command_analyze(const struct dt_options *options)
 {
     struct analysis analysis = {.options = options};
     dt_status status = dt_journal_scan(options->rest[0], analyze_record, &analysis);
     if (status == DT_OK)
-        status = analysis.session ? print_session(&analysis) : print(&analysis);
+        status = analysis.session  ? print_session(&analysis)
+                 : analysis.is_run ? print_run(&analysis)
+                                   : print(&analysis);
+    dt_replay_run_fini(&analysis.run);
     dt_replay_fini(&analysis.replay);
     dt_clocks_fini(&analysis.clocks);
     dt_text_fini(&analysis.trials);

@@ -45,6 +45,8 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         json_object_set_new(object, "peak_flop_rate", json_real(result->flop_peak));
     if (result->phases != NULL)
         json_object_set(object, "phases", result->phases);
+    if (result->exchanges != NULL)
+        json_object_set(object, "exchanges", result->exchanges);
     dt_raw_add_clock(result, object);
     return object;
 }
@@ -55,6 +57,19 @@ static dt_status read_real(const json_t *record, const char *what, const char *k
     *out = NAN;
     return json_is_null(json_object_get(record, key)) ? DT_OK
                                                       : dt_json_real(record, what, key, out);
+}
+
+static dt_status read_exchanges(const json_t *record, const char *what, struct dt_result *result)
+{
+    json_t *list;
+    const char *kind;
+    if (!dt_json_has(record, "exchanges"))
+        return DT_OK;
+    DT_TRY(dt_json_array(record, what, "exchanges", &list));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        DT_TRY(dt_json_string(json_array_get(list, i), what, "kind", &kind));
+    result->exchanges = json_incref(list);
+    return DT_OK;
 }
 
 static dt_status read_facts(const json_t *record, const char *what, struct dt_result *result)
@@ -87,6 +102,7 @@ dt_status dt_raw_read_result(const json_t *record, const char *what, const struc
     DT_TRY(dt_point_read(target->space, plan, &point));
     dt_result_init(result, target, &point);
     DT_TRY(read_facts(record, what, result));
+    DT_TRY(read_exchanges(record, what, result));
     return dt_raw_read_samples(record, what, result);
 }
 

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-static dt_status add(const struct dt_session *session, const char *kind, json_t *record)
+static dt_status add(struct dt_journal *journal, const char *kind, json_t *record)
 {
-    dt_status status = record != NULL ? dt_journal_add(session->journal, kind, record)
+    dt_status status = record != NULL ? dt_journal_add(journal, kind, record)
                                       : dt_fail(DT_ENOMEM, "out of memory");
     json_decref(record);
     return status;
@@ -26,7 +26,7 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
                         json_integer(session->deadline_ns - session->began_ns));
     json_object_set_new(identity, "seed", json_integer(options->seed));
     if (session->journal != NULL)
-        return add(session, "session", identity);
+        return add(session->journal, "session", identity);
     json_decref(identity);
     return DT_OK;
 }
@@ -37,7 +37,7 @@ dt_status dt_history_trial(const struct dt_session *session, const struct dt_res
         return DT_OK;
     json_t *record = dt_raw_result(result, session->target);
     json_object_set_new(record, "looks", json_true());
-    return add(session, "trial", record);
+    return add(session->journal, "trial", record);
 }
 
 dt_status dt_history_comparison(const struct dt_session *session,
@@ -45,7 +45,7 @@ dt_status dt_history_comparison(const struct dt_session *session,
 {
     if (session->journal == NULL)
         return DT_OK;
-    return add(session, "comparison", dt_raw_comparison(compared, session->target));
+    return add(session->journal, "comparison", dt_raw_comparison(compared, session->target));
 }
 
 dt_status dt_history_end(const struct dt_session *session)
@@ -59,10 +59,33 @@ dt_status dt_history_end(const struct dt_session *session)
             json_array_append_new(unverified,
                                   json_pack("{s:i, s:s}", "batch", rig->references[i].batch,
                                             "cause", rig->references[i].cause));
-    return add(session, "end",
+    return add(session->journal, "end",
                json_pack("{s:s, s:s, s:I, s:I, s:o, s:s}", "search", session->search,
                          "search_reason", session->why, "elapsed_ns",
                          (json_int_t)llround(session->elapsed_seconds * 1e9), "compared_ns",
                          (json_int_t)rig->compared_ns, "unverified", unverified, "verdict",
                          dt_verdict_text(session->verdict)));
+}
+
+dt_status dt_history_run(struct dt_journal *journal, const struct dt_target *target,
+                         const struct dt_sweep *sweep, int value)
+{
+    if (journal == NULL)
+        return DT_OK;
+    json_t *record = dt_raw_target(target);
+    json_object_set_new(record, "sweep",
+                        value > 0 ? json_string(sweep->ranks ? "ranks" : "batch") : json_null());
+    json_object_set_new(record, "value", json_integer(value));
+    return add(journal, "run", record);
+}
+
+dt_status dt_history_measurement(struct dt_journal *journal, const struct dt_target *target,
+                                 const char *role, const struct dt_result *result)
+{
+    if (journal == NULL)
+        return DT_OK;
+    json_t *record = dt_raw_result(result, target);
+    json_object_set_new(record, "looks", json_true());
+    json_object_set_new(record, "role", json_string(role));
+    return add(journal, "trial", record);
 }

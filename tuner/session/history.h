@@ -19,6 +19,13 @@ dt_status dt_history_comparison(const struct dt_session *session,
                                 const struct dt_compared *compared) DT_MUST_CHECK;
 dt_status dt_history_end(const struct dt_session *session) DT_MUST_CHECK;
 
+/* `run`, whose journal may be NULL: the plan of a sweep's step (value 0: there is no sweep), and what is measured of it, as
+ * often as there are processes, in the role "plan" or "baseline". */
+dt_status dt_history_run(struct dt_journal *journal, const struct dt_target *target,
+                         const struct dt_sweep *sweep, int value) DT_MUST_CHECK;
+dt_status dt_history_measurement(struct dt_journal *journal, const struct dt_target *target,
+                                 const char *role, const struct dt_result *result) DT_MUST_CHECK;
+
 /* A session read back; all zero before its first record. */
 struct dt_replay {
     struct dt_session session; /* of the options and the target below */
@@ -33,5 +40,24 @@ dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
                            const char *what) DT_MUST_CHECK;
 void dt_replay_end(struct dt_replay *replay); /* there are no more */
 void dt_replay_fini(struct dt_replay *replay);
+
+/* A run read back; all zero before its first record. */
+struct dt_replay_run {
+    struct dt_target *target; /* of the plan that is being read; NULL: none */
+    struct dt_clocks clocks;
+    struct dt_result *parts; /* of each process, owned */
+    int count;
+    struct dt_result one;
+    struct dt_sweep sweep;
+    json_t *list;        /* what is to be printed of each plan, owned */
+    struct dt_text text; /* the same of the last one for people */
+};
+
+/* The next record, "run" first. */
+dt_status dt_replay_run_record(struct dt_replay_run *run, const json_t *record,
+                               const char *what) DT_MUST_CHECK;
+/* There are no more: judges the last plan. An outcome that is not ok is an error, as it was for `run`. */
+dt_status dt_replay_run_end(struct dt_replay_run *run) DT_MUST_CHECK;
+void dt_replay_run_fini(struct dt_replay_run *run);
 
 #endif

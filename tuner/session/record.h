@@ -8,6 +8,13 @@
 /* The object of `tune --json` (docs/json.md), new reference. */
 json_t *dt_record_session(const struct dt_session *session);
 
+/* The object of `run --json`; one: the 1-rank plan measured beside it, n is 0 without one. New reference. */
+json_t *dt_record_run(const struct dt_result *result, const struct dt_result *one,
+                      const struct dt_target *target);
+/* The object that `run --json` prints: the only one of the list, or with values of a sweep what they say together. New
+ * reference. */
+json_t *dt_record_runs(const struct dt_sweep *sweep, json_t *list);
+
 /* The store's entry (docs/database.md), or NULL when there is nothing to store. */
 json_t *dt_record_entry(const struct dt_session *session);
 

@@ -9,6 +9,11 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
                       struct dt_text *out);
 
+/* The same and how it compares with one (n is 0: nothing); the curve and fits of a sweep, from dt_record_runs. */
+void dt_report_run(const struct dt_result *result, const struct dt_result *one,
+                   const struct dt_target *target, struct dt_text *out);
+void dt_report_sweep(const struct dt_sweep *sweep, const json_t *record, struct dt_text *text);
+
 /* One line for each thing about the samples that a reader must know. */
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out);
 

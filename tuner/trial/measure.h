@@ -14,8 +14,10 @@ struct dt_measure {
         hopeless; /* objective value above which three samples are enough to drop the plan; INFINITY: never */
     double
         good_enough; /* objective value the interval's low end must stay below to be worth another look; INFINITY */
-    bool peak;          /* also measure the GEMM peak */
-    bool exchanges;     /* also time the plan's exchanges by themselves */
+    bool peak;      /* also measure the GEMM peak */
+    bool exchanges; /* also time the plan's exchanges by themselves */
+    dt_status (*keep)(void *context, const struct dt_result *result); /* each that was measured */
+    void *context;
     const char *output; /* write the network's output to this file; NULL: do not */
 };
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/history.h"
+#include "tuner/session/record.h"
+#include "tuner/session/report.h"
+#include "tuner/trial/processes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* As dt_measure_processes: one process, or the first that failed, speaks for itself. */
+static dt_status join(struct dt_replay_run *run, struct dt_result *result)
+{
+    struct dt_result *last = &run->parts[run->count - 1];
+    if (run->count > 1 && last->outcome == DT_TRIAL_OK) {
+        dt_result_init(result, run->target, &last->point);
+        return dt_processes_join(run->parts, run->count, result);
+    }
+    *result = *last;
+    *last = (struct dt_result){0};
+    return DT_OK;
+}
+
+static void forget_plan(struct dt_replay_run *run)
+{
+    for (int i = 0; i < run->count; i++)
+        dt_result_fini(&run->parts[i]);
+    run->count = 0;
+    dt_result_fini(&run->one);
+    run->one = (struct dt_result){0};
+    dt_clocks_fini(&run->clocks);
+    dt_target_free(run->target);
+    run->target = NULL;
+}
+
+dt_status dt_replay_run_end(struct dt_replay_run *run)
+{
+    struct dt_result result = {0};
+    if (run->count == 0)
+        return dt_fail(DT_EUSAGE, "the file ends before the plan was measured");
+    dt_status status = join(run, &result);
+    if (status == DT_OK)
+        status = dt_result_status(&result);
+    if (status == DT_OK) {
+        json_array_append_new(run->list, dt_record_run(&result, &run->one, run->target));
+        dt_text_clear(&run->text);
+        dt_report_run(&result, &run->one, run->target, &run->text);
+    }
+    dt_result_fini(&result);
+    forget_plan(run);
+    return status;
+}
+
+static dt_status read_run(struct dt_replay_run *run, const json_t *record, const char *what)
+{
+    const json_t *sweep = json_object_get(record, "sweep");
+    struct dt_ints *values = &run->sweep.values;
+    int64_t value;
+    if (run->target != NULL)
+        DT_TRY(dt_replay_run_end(run));
+    DT_TRY(dt_json_int(record, what, "value", 0, INT32_MAX, &value));
+    if (run->list == NULL)
+        run->list = json_array();
+    if (run->parts == NULL)
+        run->parts = calloc(DT_PROCESSES_MOST, sizeof *run->parts);
+    if (run->parts == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (json_is_string(sweep) && values->count < DT_LIST_MAX) {
+        run->sweep.ranks = strcmp(json_string_value(sweep), "ranks") == 0;
+        values->values[values->count++] = (int)value;
+    }
+    return dt_raw_read_target(record, what, &run->target);
+}
+
+static dt_status read_measurement(struct dt_replay_run *run, const json_t *record, const char *what)
+{
+    const char *role;
+    DT_TRY(dt_json_string(record, what, "role", &role));
+    bool plan = strcmp(role, "plan") == 0;
+    if (run->target == NULL || (plan ? run->count == DT_PROCESSES_MOST : run->one.steps > 0))
+        return dt_fail(DT_EUSAGE, "%s: one measurement too many", what);
+    struct dt_result *result = plan ? &run->parts[run->count++] : &run->one;
+    DT_TRY(dt_raw_read_result(record, what, run->target, result));
+    result->clocks = &run->clocks;
+    if (result->request_count > 0)
+        DT_TRY(dt_raw_finish_trial(record, what, result));
+    return dt_clocks_learn(&run->clocks, result);
+}
+
+dt_status dt_replay_run_record(struct dt_replay_run *run, const json_t *record, const char *what)
+{
+    const char *kind;
+    DT_TRY(dt_json_string(record, what, "kind", &kind));
+    if (strcmp(kind, "run") == 0)
+        return read_run(run, record, what);
+    return strcmp(kind, "trial") == 0 ? read_measurement(run, record, what) : DT_OK;
+}
+
+void dt_replay_run_fini(struct dt_replay_run *run)
+{
+    forget_plan(run);
+    free(run->parts);
+    json_decref(run->list);
+    dt_text_fini(&run->text);
+    *run = (struct dt_replay_run){0};
+}
