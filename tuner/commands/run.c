@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RUN_SECONDS 1800
+#define RUN_SECONDS  1800
+#define WARM_SECONDS 1
 
 struct run {
     const struct dt_options *options;
@@ -37,6 +38,7 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
 {
     const struct dt_options *options = run->options;
     struct dt_measure how = {.deadline_ns = dt_clock_ns() + RUN_SECONDS * DT_NS_PER_SECOND,
+                             .warm_seconds = WARM_SECONDS,
                              .half_width = 0.005,
                              .hopeless = INFINITY,
                              .good_enough = INFINITY,

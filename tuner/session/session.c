@@ -20,9 +20,12 @@
 #define HOPELESS 1.25
 #define KNOWN_SHARE                                                                                \
     0.08 /* the default and the baseline take no further look beyond this share of the time */
-#define RACING_SHARE  0.04 /* nor does any other plan beyond this */
-#define TRIAL_STEPS   13   /* of a usual trial: two of verification, two of warm-up, a first look */
-#define HALF_WIDTH    0.01
+#define RACING_SHARE 0.04 /* nor does any other plan beyond this */
+#define TRIAL_STEPS  13   /* of a usual trial: two of verification, two of warm-up, a first look */
+#define HALF_WIDTH   0.01
+#define SOAK_SECONDS                                                                               \
+    3 /* of warm-up in a session's first trial, and at most this share of the time */
+#define SOAK_SHARE    0.02
 #define START_SECONDS 0.1 /* to start a group, shared by the plans it runs */
 
 const char *dt_verdict_text(enum dt_verdict verdict)
@@ -112,6 +115,8 @@ static dt_status try_point(struct dt_session *session, const struct dt_point *po
                              .half_width = HALF_WIDTH,
                              .hopeless = INFINITY,
                              .good_enough = INFINITY};
+    if (session->count == 0) /* the machine's own slow start is nobody's fault */
+        how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
     const struct dt_result *best = leader(session);
     if (racing && best != NULL) {
         how.hopeless = HOPELESS * value_of(session, best);

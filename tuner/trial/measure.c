@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Warm-up: two more steps after the two of verification, always; then the steady part of the measured series is
- * found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless one is reported. */
+/* Warm-up: two more steps after the two of verification, always, and as long as was asked for; then the steady part of
+ * the measured series is found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless
+ * one is reported. A level start that outlasts the first look cannot be seen in it: that is what the long warm-up is for. */
 #include "tuner/trial/measure.h"
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define WARMUP_STEPS   2
+#define WARMUP_MOST    256 /* steps, however short */
 #define HOPELESS_STEPS 3
 #define MOST_STEPS     96 /* of all: 64 steady ones and a long warm-up */
 
@@ -28,13 +30,24 @@ static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, 
                       result);
 }
 
+/* The slowest rank of the steps made, together; the last `n` of them. */
+static double seconds_of(const struct dt_result *result, int n)
+{
+    double sum = 0;
+    for (int i = result->steps - n; i < result->steps; i++) {
+        const long long *row = result->ns + (size_t)i * (size_t)result->ranks;
+        long long most = 0;
+        for (int r = 0; r < result->ranks; r++)
+            most = row[r] > most ? row[r] : most;
+        sum += (double)most * 1e-9;
+    }
+    return sum;
+}
+
 /* Samples to ask for so that the trial's time limit is not overrun; at least one. */
 static int affordable(const struct dt_result *result, const struct dt_measure *how, int wanted)
 {
-    double last =
-        result->steps > 0
-            ? (double)result->ns[(size_t)(result->steps - 1) * (size_t)result->ranks] * 1e-9
-            : result->cold_seconds;
+    double last = result->steps > 0 ? seconds_of(result, 1) : result->cold_seconds;
     double left = (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 * 0.9;
     if (!(last > 0) || left >= last * wanted)
         return wanted;
@@ -45,6 +58,23 @@ static int affordable(const struct dt_result *result, const struct dt_measure *h
 static bool past(const struct dt_measure *how)
 {
     return dt_clock_ns() >= how->deadline_ns;
+}
+
+static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
+                         const struct dt_measure *how, struct dt_result *result)
+{
+    int n = WARMUP_STEPS;
+    while (n > 0) {
+        DT_TRY(steps(rig, resident, n, "warmup", how, result));
+        if (result->outcome != DT_TRIAL_OK || past(how))
+            return DT_OK;
+        double missing =
+            (how->warm_seconds - seconds_of(result, result->steps)) / seconds_of(result, 1);
+        int room = WARMUP_MOST - result->steps;
+        n = missing < room ? (int)ceil(missing) : room;
+        n = n > 0 ? affordable(result, how, n) : 0;
+    }
+    return DT_OK;
 }
 
 /* Is the interval narrow enough, or the plan not worth more? */
@@ -131,7 +161,7 @@ static dt_status write_output(struct dt_resident *resident, const struct dt_meas
 static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *resident,
                                   const struct dt_measure *how, struct dt_result *result)
 {
-    DT_TRY(steps(rig, resident, WARMUP_STEPS, "warmup", how, result));
+    DT_TRY(warm_up(rig, resident, how, result));
     if (result->outcome == DT_TRIAL_OK)
         DT_TRY(looks(rig, resident, how, result));
     if (how->output != NULL && result->outcome == DT_TRIAL_OK)

@@ -9,6 +9,8 @@ struct dt_measure {
     int64_t deadline_ns; /* the trial ends here whatever it does */
     int64_t rest_ns; /* with 8 samples no further look begins after this time; 0: no such time */
     double
+        warm_seconds; /* steps of warm-up: two at least, and until they took this long together */
+    double
         half_width; /* stop when the interval of the median is this narrow, as a share of the median: 0.01 */
     double
         hopeless; /* objective value above which three samples are enough to drop the plan; INFINITY: never */
