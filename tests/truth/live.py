@@ -204,7 +204,7 @@ def gain():
     truth.at_least("gain: interval holds the planted ratio", covered, len(found), 0.95)
 
 
-for check in (over_ranks, one_late_rank, warm_up, long_warm_up, throttled, few_samples, turns, winners_curse, alike, gain):
+for check in (over_ranks, one_late_rank, warm_up, long_warm_up, throttled, few_samples, turns, winners_curse, replay, alike, gain):
     if truth.wanted(check.__name__):
         check()
 truth.finish()
