@@ -137,7 +137,7 @@ def few_samples():
 
 def turns():
     """The order of the visits: rounds in pairs, each second one the mirror of the first, and not all pairs alike."""
-    n, odd, orders = truth.dose(3, 20), 0, set()
+    n, odd, stale = truth.dose(3, 20), 0, 0
     rng = truth.stream("turns")
     for k in range(n):
         planted = truth.Planted(f"turns{k}", ns=[MS, MS, int(0.999 * MS)], cv=0.02, seed=rng.randrange(1 << 40))
@@ -147,9 +147,9 @@ def turns():
         plans = len(set(visits))
         rounds = [tuple(visits[at:at + plans]) for at in range(0, len(visits), plans)]
         odd += sum(a != b[::-1] for a, b in zip(rounds[::2], rounds[1::2])) + sum(len(set(r)) != plans for r in rounds)
-        orders.update(rounds)
+        stale += len(set(rounds[::2])) < 2
     truth.none_of("turns: rounds that are not whole, or not mirrored", odd, n)
-    truth.report("turns: orders differ", n, len(orders), "> 2", len(orders) > 2)
+    truth.none_of("turns: comparisons of one order only", stale, n)
 
 
 def winners_curse():
@@ -161,7 +161,7 @@ def winners_curse():
         result = planted.dittune("tune", "--budget", "60s", "--search", "exhaustive", "--seed", str(k + 1))
         published.append(result["best"]["median_seconds"] / (MS * 1e-9) - 1)
         raw.append(min(t["median_seconds"] for t in result["trials"] if t["outcome"] == "ok") / (MS * 1e-9) - 1)
-    truth.mean_within("winner: published time of the best of 128 alike", published, 0.01)
+    truth.mean_within("winner: published time of the best of 128 alike", published, 0.005)
     truth.mean_within("winner: control, least trial", raw, 0.01, fails=True)
 
 
