@@ -219,6 +219,7 @@ tool --worker "$build/tests/planted" --budget 6s --json --quiet
 unset PLANTED
 check "a session with near-ties" 'code == 0 and o["noise"] and o["rounds"] >= 8'
 again "is printed again from its journal"
+cp "$T/journal.jsonl" "$T/planted.jsonl"
 journal "with its shoot-out" '[r["name"] for r in rows if r["kind"] == "comparison"] == ["shoot-out", "final comparison"]'
 journal "and follows from its raw samples" 'j.agrees(printed, rows)'
 journal "nothing computed is in the journal's measurements" \
@@ -293,6 +294,43 @@ if command -v mpirun >/dev/null; then
 fi
 tool run --model "$small" --raw "$T/no/such/folder.jsonl"
 check "a file that cannot be written is named before anything is measured" 'code == 74 and "folder.jsonl" in err'
+
+# one field after another made something else: an answer, or one sentence; never a crash
+spoil() { # FILE COUNT
+    T=$T python3 - "$build/dittune" "$1" "$2" <<'PY'
+import copy, json, os, random, subprocess, sys
+program, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+rng, rows = random.Random(9), [json.loads(line) for line in open(path) if line.strip()]
+def walk(value, path=()):
+    items = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield path + (key,)
+        yield from walk(inner, path + (key,))
+for row in rows:
+    del row["crc"]
+places = list(walk(rows[:2])) + list(walk(rows))
+for place in (rng.choice(places) for _ in range(count)):
+    spoilt = copy.deepcopy(rows)
+    inner = spoilt
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = rng.choice([None, -1, 7, 1 << 60, [], {}, "x"])
+    with open(os.environ["T"] + "/spoilt.jsonl", "w") as out:
+        out.writelines(json.dumps(row) + "\n" for row in spoilt)
+    for form in (["--json"], []):
+        done = subprocess.run([program, "analyze", out.name] + form, capture_output=True)
+        if done.returncode not in (0, 1, 2, 3, 7) or (done.returncode != 0 and done.stderr.count(b"\n") != 1):
+            sys.exit(f"{place} = {inner[place[-1]]!r}: {done.returncode} {done.stderr[-300:]}")
+PY
+    if [ $? = 0 ]; then
+        echo "ok   spoilt records of $(basename "$1")"
+    else
+        echo "FAIL spoilt records of $(basename "$1")"
+        failed=1
+    fi
+}
+spoil "$T/raw.jsonl" 60
+spoil "$T/planted.jsonl" 60
 
 # Ctrl-C in the middle
 "$build/dittune" --worker "$source/examples/workers/minimal.py" --budget 90s --json --quiet >"$T/out" 2>"$T/err" &

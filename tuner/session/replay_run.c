@@ -81,6 +81,8 @@ static dt_status read_measurement(struct dt_replay_run *run, const json_t *recor
     struct dt_result *result = plan ? &run->parts[run->count++] : &run->one;
     DT_TRY(dt_raw_read_result(record, what, run->target, result));
     result->clocks = &run->clocks;
+    if (result->request_count == 0 && result->outcome == DT_TRIAL_OK)
+        return dt_fail(DT_EUSAGE, "%s: the outcome is ok, but there are no 'requests'", what);
     if (result->request_count > 0)
         DT_TRY(dt_raw_finish_trial(record, what, result));
     return dt_clocks_learn(&run->clocks, result);
