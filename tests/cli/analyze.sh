@@ -332,9 +332,14 @@ PY
 spoil "$T/raw.jsonl" 60
 spoil "$T/planted.jsonl" 60
 
-# Ctrl-C in the middle
+# Ctrl-C after the first trials
+before=$(ls "$T/db/runs" | wc -l)
 "$build/dittune" --worker "$source/examples/workers/minimal.py" --budget 90s --json --quiet >"$T/out" 2>"$T/err" &
-sleep 4
+for _ in $(seq 60); do
+    sleep 0.5
+    [ "$(ls "$T/db/runs" | wc -l)" -gt "$before" ] || continue
+    [ "$(grep -c '"kind":"trial"' "$(ls -t "$T"/db/runs/*.jsonl | head -1)")" -lt 2 ] || break
+done
 kill -INT $!
 wait $!
 code=$?
