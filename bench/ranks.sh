@@ -32,7 +32,7 @@ def compared(store):
 def session(number, against, least, *options):
     store = f"{FOLDER}/db{number}"
     found = tool("tune", "--size", 256, "--devices", 2, "--search", "random", "--against", against, "--quiet",
-                 "--budget", "30s" if QUICK else "90s", "--db", store, *options)
+                 "--budget", "60s" if QUICK else "120s", "--db", store, *options)
     plans, baseline = compared(store), found["baseline"]
     for role in ("default", "against"):
         plan = found[role]

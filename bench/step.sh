@@ -62,7 +62,7 @@ def tiles(model, size, dtype):
 def visits(sides):
     """Name -> a function that gives the seconds of a step, from name -> a function that makes n steps."""
     def make(steps):
-        step = min(steps(2))
+        step = steps(1)[0]
         lead, n = step < 2, steps_in(0.2, step)
         return lambda: (steps(1) if lead else None, statistics.median(steps(n)))[1]
     return {name: make(steps) for name, steps in sides.items()}

@@ -27,10 +27,10 @@ ENVIRONMENTS = {
 }
 
 
-def workload():
+def workload(dtype="float32"):
     """Steps of some 10 ms, so that every thread has work in each."""
     network = json.load(open(SOURCE + "/model/presets/dit-s-2.json"))
-    return dict(network=dict(network, depth=2), height=32, width=32, guidance=True, dtype="float32", seed=1, sampler_steps=50)
+    return dict(network=dict(network, depth=2), height=32, width=32, guidance=True, dtype=dtype, seed=1, sampler_steps=50)
 
 
 def cpus(text):
@@ -58,11 +58,19 @@ def tasks(pid):
     return found
 
 
+def launched(group):
+    """Nanoseconds of mpirun, where there is one."""
+    return sum(busy for busy, _ in tasks(group.process.pid).values()) if group.process.pid not in group.pids else 0
+
+
 def observe(group, handle, steps):
     """Of each rank: share of all its threads' time -> where it may run, while `steps` steps run."""
     before = {pid: tasks(pid) for pid in group.pids}
+    launcher, began = launched(group), time.monotonic()
     answer = group.ask(op="run", handle=handle, n=steps, mode="measure")
     assert answer["op"] == "samples", answer
+    share = (launched(group) - launcher) * 1e-9 / (time.monotonic() - began)
+    check("the launcher sleeps meanwhile", share < 0.05, share)
     ranks = []
     for pid in group.pids:
         spent = [(busy - before[pid].get(thread, (0, None))[0], allowed) for thread, (busy, allowed) in tasks(pid).items()]
@@ -108,6 +116,13 @@ for name, environment in ENVIRONMENTS.items():
     try_plans(f"1 rank, {name}", Group(1, workload=workload(), **environment), (dict(threads=2), dict(threads=1)))
     try_plans(f"2 ranks, {name}", Group(2, workload=workload(), **environment),
               (dict(ranks=2, ring=2, threads=1), dict(ranks=2, ulysses=2, threads=1, overlap=1, chunks=3)))
+half = Group(1, hello=False, **COUNTS)
+half.say(op="hello", protocol=1, ranks=1, workload=workload("bfloat16"))
+able = half.hear()["op"] == "hello" and half.hear()["op"] == "ready" and half.prepare()["op"] == "prepared"
+half.say(op="quit")
+half.process.wait(20)
+for ranks, plan in ((1, dict(threads=2)), (2, dict(ranks=2, ring=2, threads=1))) if able else ():
+    try_plans(f"{ranks} ranks, bfloat16, 16 threads", Group(ranks, workload=workload("bfloat16"), **COUNTS), (plan,))
 try_plans("2 ranks, as mpirun binds by default", Group(2, workload=workload(), bind=()),
           (dict(ranks=2, ulysses=2, threads=1),))
 crowd = CORES + 1
