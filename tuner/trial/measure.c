@@ -13,6 +13,7 @@
 
 #define WARMUP_STEPS   2
 #define WARMUP_MOST    256 /* steps, however short */
+#define WARMUP_CHUNK   16  /* of a request: the clock is looked at in between */
 #define HOPELESS_STEPS 3
 #define MOST_STEPS     96 /* of all: 64 steady ones and a long warm-up */
 
@@ -60,17 +61,20 @@ static bool past(const struct dt_measure *how)
     return dt_clock_ns() >= how->deadline_ns;
 }
 
+/* Until the steps, or the clock with all that is between steps, have taken the time. */
 static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
                          const struct dt_measure *how, struct dt_result *result)
 {
     int n = WARMUP_STEPS;
+    int64_t end = dt_clock_ns() + (int64_t)(how->warm_seconds * 1e9);
     while (n > 0) {
         DT_TRY(steps(rig, resident, n, "warmup", how, result));
-        if (result->outcome != DT_TRIAL_OK || past(how))
+        if (result->outcome != DT_TRIAL_OK || past(how) || dt_clock_ns() >= end)
             return DT_OK;
         double missing =
             (how->warm_seconds - seconds_of(result, result->steps)) / seconds_of(result, 1);
         int room = WARMUP_MOST - result->steps;
+        room = room < WARMUP_CHUNK ? room : WARMUP_CHUNK;
         n = missing < room ? (int)ceil(missing) : room;
         n = n > 0 ? affordable(result, how, n) : 0;
     }
