@@ -106,7 +106,7 @@ def gate_alike():
         count, pairs = gates(f"alike {cv}", n, 0, cv)
         truth.at_most(f"gate: A/A, cv {100 * cv:g} %, drift 2 %: fail ({pairs:.0f} pairs)", count["fail"], n, 0.01)
     count, pairs = gates("alike blocks", n, 0, 0.02, noise.blocks)
-    rate, limit = count["fail"] / n, 0.01 + 3 * truth.sigma(0.01, n)
+    rate, limit = count["fail"] / n, truth.allowed(n, 0.01) / n
     truth.report("gate: control, A/A in blocks under drift: fail", n, f"{100 * rate:.3g} %", f"> {100 * limit:.3g} %",
                  rate > limit)
 

@@ -50,21 +50,33 @@ def report(name, replicates, estimate, limit, ok, reached=None):
     print(f"{word} {name:64} seed {SEED}  n {replicates:<6} {estimate:<14} limit {limit}", flush=True)
 
 
-def sigma(rate, n):
-    return math.sqrt(rate * (1 - rate) / n)
+def allowed(n, rate):
+    """The largest count that at most one run in 740 exceeds by chance (as three sigmas of a normal distribution are), of n
+    at this rate: the binomial tail itself, because few replicates are not normal."""
+    log_odds, below = math.log(rate) - math.log1p(-rate), 0.0
+    log_p = n * math.log1p(-rate)
+    for k in range(n + 1):
+        below += math.exp(log_p)
+        if below >= 1 - 0.00135:
+            return k
+        log_p += math.log((n - k) / (k + 1)) + log_odds
+    return n
 
 
 def at_most(name, hits, n, target, reached=None):
-    """A rate; three binomial sigmas are allowed for."""
-    limit, rate = target + 3 * sigma(target, n), hits / n
-    short = reached is not None and rate <= reached + 3 * sigma(reached, n)
-    report(name, n, f"{100 * rate:.3g} %", f"<= {100 * target:g} % + 3 sigma = {100 * limit:.3g} %", rate <= limit, short)
+    """A rate, three binomial sigmas allowed for."""
+    limit = allowed(n, target)
+    short = reached is not None and hits <= allowed(n, reached)
+    report(name, n, f"{100 * hits / n:.3g} %", f"<= {100 * target:g} % + 3 sigma = {100 * limit / n:.3g} %", hits <= limit, short)
 
 
 def at_least(name, hits, n, target, reached=None):
-    limit, rate = target - 3 * sigma(target, n), hits / n
-    short = reached is not None and rate >= reached - 3 * sigma(reached, n)
-    report(name, n, f"{100 * rate:.4g} %", f">= {100 * target:g} % - 3 sigma = {100 * limit:.4g} %", rate >= limit, short)
+    if n == 0:
+        return report(name, 0, "none", "an estimate", False)
+    limit = n - allowed(n, 1 - target)
+    short = reached is not None and hits >= n - allowed(n, 1 - reached)
+    return report(name, n, f"{100 * hits / n:.4g} %", f">= {100 * target:g} % - 3 sigma = {100 * limit / n:.4g} %",
+                  hits >= limit, short)
 
 
 def mean_within(name, errors, target, fails=False, reached=None):
