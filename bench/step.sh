@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # A guided denoising step of DiT-S/2 and DiT-XL/2, beside PyTorch eager and compiled.
 #
-#     bench/step.sh [BUILD] [--quick]        $BENCH_PYTHON: a Python that has PyTorch (default python3)
+#     bench/step.sh [BUILD] [--quick] [MODEL:PIXELS:BATCH]...    only these rows, as dit-s-2:256:1
+#
+# $BENCH_PYTHON: a Python that has PyTorch (default python3).
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${0%/*} BENCH_COMMAND="bench/step.sh" exec python3 - "$@" <<'PY'
 import itertools, json, os, statistics, subprocess, sys
 from lib import *
@@ -90,10 +92,13 @@ if found.returncode != 0:
     skip(f"no torch in {PYTHON} ($BENCH_PYTHON names another)")
 tell(f"PyTorch {found.stdout.strip()}.")
 models, sizes, batches = (("dit-s-2",), (256,), (1,)) if QUICK else (("dit-s-2", "dit-xl-2"), (256, 512), (1, 4))
-for model, size, dtype in itertools.product(models, sizes, DTYPES):
+asked = [word for word in sys.argv[1:] if ":" in word]
+rows = [word.split(":") for word in asked] or list(itertools.product(models, sizes, batches))
+rows = [(model, int(size), int(batch)) for model, size, batch in rows]
+for (model, size), dtype in itertools.product(dict.fromkeys(row[:2] for row in rows), DTYPES):
     try:
         pair = tiles(model, size, dtype)
-        for batch in batches:
+        for batch in (row[2] for row in rows if row[:2] == (model, size)):
             one(model, size, batch, dtype, complete(f"ranks=1 threads={THREADS} batch={batch} {pair}", "--model",
                                                     model.replace("-2", "/2"), "--size", size, "--batch", batch, "--dtype", dtype))
     except RuntimeError as error:
