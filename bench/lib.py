@@ -6,8 +6,8 @@ with their interval, and rows for bench/report.py.
     times = in_turn({"a": visit_a, "b": visit_b}, rounds=6)      visit_x() gives seconds; A B, B A, ...
     row("what against what", ratios(times["b"], times["a"]), least=1)
 
-Arguments of a benchmark: [BUILD] [--quick]; BUILD is build/release unless given. Rows go to standard output and, as JSON, to the
-file $BENCH_ROWS."""
+Arguments of a benchmark: [BUILD] [--quick]; BUILD is build/release unless given; a word with a colon is the benchmark's
+own. Rows go to standard output and, as JSON, to the file $BENCH_ROWS."""
 import atexit
 import json
 import math
@@ -22,7 +22,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QUICK = "--quick" in sys.argv[1:]
-BUILD = os.path.abspath(next((word for word in sys.argv[1:] if not word.startswith("-")), ROOT + "/build/release"))
+BUILD = os.path.abspath(next((word for word in sys.argv[1:] if not word.startswith("-") and ":" not in word), ROOT + "/build/release"))
 FOLDER = tempfile.mkdtemp(prefix="dittune-bench-")
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
