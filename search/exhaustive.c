@@ -2,23 +2,26 @@
 /* Every feasible point once, in steps of the golden section of a circle (Weyl's equidistribution: the first m points are
  * spread evenly over the list for every m), so that a search cut short has looked everywhere. The seed is where it
  * starts. */
-#include "search/order_int.h"
-
-#include "base/rng.h"
+#include "search/search.h"
+#include "search/seen.h"
 
 struct exhaustive {
-    struct dt_order order;
-    uint64_t start; /* a circle is 2^64 long */
+    const struct dt_space *space;
+    const struct dt_seen *seen;
+    int64_t count, next; /* points; steps made */
+    uint64_t start;      /* a circle is 2^64 long */
 };
 
 static const uint64_t golden = 0x9e3779b97f4a7c15;
 
 static dt_status init(void *state, const struct dt_search_opts *opts)
 {
-    struct exhaustive *search = state;
-    struct dt_rng rng = {.seed = opts->seed, .stream = dt_rng_stream("exhaustive")};
-    search->start = dt_rng_next(&rng);
-    return dt_order_init(&search->order, opts->space);
+    struct dt_rng rng = dt_rng_at(opts->seed, "exhaustive");
+    *(struct exhaustive *)state = (struct exhaustive){.space = opts->space,
+                                                      .seen = opts->seen,
+                                                      .count = dt_space_count(opts->space),
+                                                      .start = dt_rng_next(&rng)};
+    return DT_OK;
 }
 
 /* m steps leave no gap of (1 + 2/sqrt(5)) / m of the circle (the three-gap theorem), so 2 * count steps have met every
@@ -26,34 +29,20 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct exhaustive *search = state;
-    struct dt_order *order = &search->order;
-    while (order->next < 2 * order->count) {
-        uint64_t at = search->start + (uint64_t)order->next++ * golden;
-        int64_t k = (int64_t)((at >> 32) * (uint64_t)order->count >> 32);
-        if (dt_order_visit(order, k))
-            continue;
-        dt_space_at(order->space, k, point);
-        return DT_OK;
+    while (search->next < 2 * search->count) {
+        uint64_t at = search->start + (uint64_t)search->next++ * golden;
+        dt_space_at(search->space, (int64_t)((at >> 32) * (uint64_t)search->count >> 32), point);
+        if (!dt_seen_has(search->seen, point))
+            return DT_OK;
     }
     return DT_DONE;
-}
-
-static void tell(void *state, const struct dt_trial *trial)
-{
-    dt_order_tell(&((struct exhaustive *)state)->order, trial);
-}
-
-static void fini(void *state)
-{
-    dt_order_fini(&((struct exhaustive *)state)->order);
 }
 
 const struct dt_strategy dt_strategy_exhaustive = {
     .name = "exhaustive",
     .doc = "every plan once, evenly spread over the space at any time",
+    .paper = "Weyl 1916, On the equidistribution of numbers modulo one",
     .state_size = sizeof(struct exhaustive),
     .init = init,
     .ask = ask,
-    .tell = tell,
-    .fini = fini,
 };

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "search/search.h"
-
-#include "base/text.h"
+/* What all strategies owe their caller is done here, once: first the default and the known-good points, then what the
+ * strategy proposes, nothing twice and nothing infeasible, until no point is left. */
+#include "search/arm_int.h"
+#include "search/seen.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define DT_STRATEGY(name) extern const struct dt_strategy dt_strategy_##name;
-#include "search/strategies.def"
-#undef DT_STRATEGY
-
-const struct dt_strategy *const dt_strategies[] = {
-#define DT_STRATEGY(name) &dt_strategy_##name,
-#include "search/strategies.def"
-#undef DT_STRATEGY
-    NULL};
+enum { REFUSALS = 64 }; /* proposals in a row that may be old before a point is drawn */
 
 static const char *const outcomes[] = {
 #define DT_OUTCOME(name, text, doc) text,
@@ -38,61 +31,114 @@ dt_status dt_outcome_parse(const char *text, enum dt_outcome *outcome)
 }
 
 struct dt_search {
-    const struct dt_strategy *strategy;
-    void *state;
+    const struct dt_space *space;
+    struct dt_seen seen;
+    struct dt_rng rng;
+    struct dt_point *first; /* the default, then the known-good ones */
+    int first_count, first_next;
+    struct dt_arm arm;
 };
 
-static dt_status unknown(const char *name)
+dt_status dt_search_check(const char *name)
 {
-    struct dt_text names = {0};
-    for (int i = 0; dt_strategies[i] != NULL; i++)
-        dt_text_add(&names, "%s%s", i > 0 ? ", " : "", dt_strategies[i]->name);
-    dt_status status =
-        dt_fail(DT_EUSAGE, "unknown search '%s': choose one of %s", name, dt_text_at(&names));
-    dt_text_fini(&names);
-    return status;
+    struct dt_arm arm;
+    return dt_arm_parse(name, &arm);
+}
+
+static dt_status copy_first(struct dt_search *search, const struct dt_search_opts *opts)
+{
+    search->first = calloc((size_t)opts->known_count + 1, sizeof *search->first);
+    if (search->first == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for a search");
+    if (opts->start != NULL)
+        search->first[search->first_count++] = *opts->start;
+    for (int i = 0; i < opts->known_count; i++)
+        search->first[search->first_count++] = opts->known[i];
+    return DT_OK;
+}
+
+static dt_status open_search(struct dt_search *search, const char *name,
+                             const struct dt_search_opts *opts)
+{
+    struct dt_search_opts mine = *opts;
+    search->space = opts->space;
+    search->rng = dt_rng_at(opts->seed, "search");
+    DT_TRY(dt_search_check(name));
+    DT_TRY(dt_seen_init(&search->seen, opts->space));
+    DT_TRY(copy_first(search, opts));
+    mine.seen = &search->seen;
+    return dt_arm_open(&search->arm, name, &mine);
 }
 
 dt_status dt_search_new(const char *name, const struct dt_search_opts *opts, struct dt_search **out)
 {
-    const struct dt_strategy *strategy = NULL;
-    for (int i = 0; dt_strategies[i] != NULL; i++)
-        if (strcmp(dt_strategies[i]->name, name) == 0)
-            strategy = dt_strategies[i];
-    if (strategy == NULL)
-        return unknown(name);
     struct dt_search *search = calloc(1, sizeof *search);
-    void *state = calloc(1, strategy->state_size);
-    dt_status status = search != NULL && state != NULL
-                           ? strategy->init(state, opts)
-                           : dt_fail(DT_ENOMEM, "out of memory for the search '%s'", name);
+    dt_status status = search != NULL
+                           ? open_search(search, name, opts)
+                           : dt_fail(DT_ENOMEM, "out of memory for the search '%.80s'", name);
     if (status < 0) {
-        free(state);
-        free(search);
+        dt_search_free(search);
         return status;
     }
-    *search = (struct dt_search){.strategy = strategy, .state = state};
     *out = search;
     return DT_OK;
 }
 
+static bool is_new(const struct dt_search *search, const struct dt_point *point)
+{
+    return dt_space_feasible(search->space, point) && !dt_seen_has(&search->seen, point);
+}
+
+static dt_status propose(struct dt_search *search, struct dt_point *point)
+{
+    while (search->first_next < search->first_count) {
+        *point = search->first[search->first_next++];
+        if (is_new(search, point))
+            return DT_OK;
+    }
+    for (int i = 0; i < REFUSALS; i++) {
+        dt_status status = dt_arm_ask(&search->arm, point);
+        if (status != DT_OK || is_new(search, point))
+            return status;
+    }
+    return dt_seen_draw(&search->seen, &search->rng, point) ? DT_OK : DT_DONE;
+}
+
 dt_status dt_search_ask(struct dt_search *search, struct dt_point *point)
 {
-    return search->strategy->ask(search->state, point);
+    struct dt_point proposed = {{0}};
+    if (dt_seen_all(&search->seen))
+        return DT_DONE;
+    dt_status status = propose(search, &proposed);
+    if (status != DT_OK)
+        return status;
+    dt_seen_add(&search->seen, &proposed);
+    *point = proposed;
+    return DT_OK;
 }
 
 void dt_search_tell(struct dt_search *search, const struct dt_trial *trial)
 {
-    if (search->strategy->tell != NULL)
-        search->strategy->tell(search->state, trial);
+    if (!dt_space_feasible(search->space, &trial->point))
+        return;
+    dt_seen_add(&search->seen, &trial->point);
+    dt_arm_tell(&search->arm, trial);
+}
+
+void dt_search_note(const struct dt_search *search, struct dt_text *out)
+{
+    if (dt_seen_all(&search->seen))
+        dt_text_add(out, "every plan was tried");
+    else
+        dt_arm_note(&search->arm, out);
 }
 
 void dt_search_free(struct dt_search *search)
 {
     if (search == NULL)
         return;
-    if (search->strategy->fini != NULL)
-        search->strategy->fini(search->state);
-    free(search->state);
+    dt_arm_close(&search->arm);
+    dt_seen_fini(&search->seen);
+    free(search->first);
     free(search);
 }

@@ -18,31 +18,76 @@
 
 #include <stddef.h>
 
+#define DT_KNOBS_MAX 16
+
+/* One setting of a strategy, as in --search genetic:population=40,mutation=0.1. */
+struct dt_knob {
+    const char *name, *doc;
+    double fallback, low, high;
+};
+
+/* What is believed of points before anything was measured here: another machine's table, a cost estimate. */
+struct dt_prior {
+    const char *name;
+    /* Expected objective value of the point, in any unit: only its logarithm up to scale counts. NAN: nothing is known;
+     * INFINITY: it failed there. */
+    double (*value)(const void *context, const struct dt_point *point);
+    const void *context;
+};
+
+struct dt_seen;
+
 struct dt_search_opts {
     const struct dt_space
         *space; /* sealed, with at least one feasible point; outlives the search */
     uint64_t seed;
+    const struct dt_point *start; /* (optional) the default plan: asked first unless told */
+    const struct dt_point *known; /* (optional) known-good plans: asked next unless told */
+    int known_count;
+    const struct dt_prior *prior; /* (optional) outlives the search */
+    int64_t evaluations;          /* answers that the budget has room for; 0 unknown */
+    double seconds;               /* of trials that the budget has room for; 0 unknown */
+    int64_t capacity_bytes;       /* memory of a rank; 0 unknown */
+    const double *knobs;          /* set by the core: one a row of the strategy's knobs, in order */
+    const struct dt_seen *seen;   /* set by the core: what was asked or told (search/seen.h) */
 };
 
 struct dt_strategy {
     const char *name, *doc;
+    const char *paper; /* whose method it is: author, year, title */
     size_t state_size; /* the core allocates it, zeroed, and frees it */
+    const struct dt_knob
+        *knobs; /* (optional) rows, the last with name NULL; at most DT_KNOBS_MAX */
     dt_status (*init)(void *state, const struct dt_search_opts *opts);
-    /* Sets *point to a feasible point; DT_DONE when none is left; DT_WAIT when an earlier answer is needed first. */
+    /* Proposes a point; DT_DONE when none is left or none is worth it (see note); DT_WAIT when an earlier answer is
+     * needed first. The core asks for start and known points itself, and takes only what is feasible and new: it asks
+     * again after anything else, and after some refusals draws a point itself, so that no strategy gets stuck. */
     dt_status (*ask)(void *state, struct dt_point *point);
-    /* (optional) Takes note of an answer, failures included; also for points nobody asked for (warm start, resume). */
+    /* (optional) Takes note of an answer, failures included (value NAN); also for feasible points that this strategy
+     * never proposed (first points, draws of the core, warm start, resume), and for a point told again. */
     void (*tell)(void *state, const struct dt_trial *trial);
-    void (*fini)(void *state); /* (optional) */
+    void (*fini)(void *state); /* (optional) not called when init failed */
+    /* (optional) Why it would stop now, or what it believes, as part of a sentence; nothing when there is nothing. */
+    void (*note)(const void *state, struct dt_text *out);
 };
 
 extern const struct dt_strategy *const dt_strategies[]; /* NULL-ended, rows of strategies.def */
 
+/* What dt_search_new would say of a name. */
+dt_status dt_search_check(const char *name) DT_MUST_CHECK;
+
 struct dt_search;
-/* DT_EUSAGE for an unknown name: lists the known ones. */
+/* name: "genetic", or "genetic:population=40,mutation=0.1". DT_EUSAGE for an unknown name or knob, or a value out of
+ * its range: says which there are. start and known are copied. */
 dt_status dt_search_new(const char *name, const struct dt_search_opts *opts,
                         struct dt_search **search) DT_MUST_CHECK;
+/* Never a point that was asked for or told before. DT_DONE: none left, or no gain worth a trial (see the note);
+ * DT_WAIT: tell an answer first. */
 dt_status dt_search_ask(struct dt_search *search, struct dt_point *point) DT_MUST_CHECK;
+/* A point that is not of the space is ignored. */
 void dt_search_tell(struct dt_search *search, const struct dt_trial *trial);
+/* Appends why it stopped or what it believes; nothing when there is nothing to say. */
+void dt_search_note(const struct dt_search *search, struct dt_text *out);
 void dt_search_free(struct dt_search *search);
 
 #endif

@@ -21,6 +21,7 @@ struct dt_trial {
     enum dt_outcome outcome;
     double value;       /* the objective, smaller is better; NAN when there is none */
     double low, high;   /* its interval; NAN when there is none */
+    double variance;    /* of log value, from its samples; 0 unknown */
     double seconds;     /* median step */
     int64_t peak_bytes; /* of the largest rank; 0 unknown */
     double cost;        /* seconds the trial took */

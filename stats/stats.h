@@ -58,6 +58,9 @@ struct dt_summary {
 };
 struct dt_summary dt_stats_summary(const double x[], int n, double level);
 
+/* Variance of the logarithm of the median: the interval taken for that of a normal. NAN when there is no interval. */
+double dt_stats_log_variance(const struct dt_summary *summary);
+
 /* The same measured in n fresh processes, each summed up by its own median: the interval is Student's t over the log
  * medians, so it holds for the next process too. None (NAN) for one. */
 struct dt_processes {

@@ -4,6 +4,7 @@
  * order-statistic interval of batch medians is still one of the median. */
 #include "stats/stats_int.h"
 
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,4 +59,11 @@ struct dt_summary dt_stats_summary(const double x[], int n, double level)
     }
     free(work);
     return summary;
+}
+
+double dt_stats_log_variance(const struct dt_summary *summary)
+{
+    double half = 0.5 * log(summary->interval.high / summary->interval.low);
+    double error = half / gsl_cdf_ugaussian_Qinv(0.5 * (1 - summary->level));
+    return error * error;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Help and docs/cli.md from the rows that the parser reads. */
+#include "search/search.h"
 #include "tuner/options_int.h"
 
 #include <string.h>
@@ -63,6 +64,28 @@ static void describe_exits(bool markdown, struct dt_text *out)
     }
 }
 
+static void describe_search(const struct dt_strategy *search, bool markdown, struct dt_text *out)
+{
+    const struct dt_knob *knob = search->knobs;
+    dt_text_add(out, markdown ? "| `%s` | %s | " : "  %-12s %s\n", search->name, search->doc);
+    for (; knob != NULL && knob->name != NULL; knob++)
+        dt_text_add(out, markdown ? "`%s` %s: %g (%g to %g)<br>" : "    %s: %s: %g (%g to %g)\n",
+                    knob->name, knob->doc, knob->fallback, knob->low, knob->high);
+    if (markdown)
+        dt_text_add(out, " | %s |\n", search->paper);
+}
+
+static void describe_searches(bool markdown, struct dt_text *out)
+{
+    dt_text_add(out, markdown ? "## Searches\n\nAs in `--search name` or `--search "
+                                "name:setting=value,setting=value`.\n\n"
+                                "| name | what it does | settings | after |\n|---|---|---|---|\n"
+                              : "Searches (--search name:setting=value,..):\n");
+    for (int i = 0; dt_strategies[i] != NULL; i++)
+        describe_search(dt_strategies[i], markdown, out);
+    dt_text_add(out, "\n");
+}
+
 void dt_options_help(const struct dt_command *command, bool markdown, struct dt_text *out)
 {
     if (command != NULL) {
@@ -85,5 +108,6 @@ void dt_options_help(const struct dt_command *command, bool markdown, struct dt_
         dt_text_add(out, "\n");
         describe(&dt_commands[0], false, out);
     }
+    describe_searches(markdown, out);
     describe_exits(markdown, out);
 }

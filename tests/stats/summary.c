@@ -108,9 +108,21 @@ static void what_batches_cannot_mend_is_said(void **state)
     assert_true(isfinite(few.interval.low) && isfinite(few.interval.high));
 }
 
+/* The 97.5 % quantile of a normal is 1.959964: an interval of the median of e^-0.0392 .. e^0.0392 is one of 0.02. */
+static void variance_of_the_log_median(void **state)
+{
+    (void)state;
+    struct dt_summary summary = {.interval = {3 * exp(-0.03919928), 3 * exp(0.03919928)},
+                                 .level = 0.95};
+    assert_true(fabs(dt_stats_log_variance(&summary) - 4e-4) < 1e-9);
+    summary.interval = (struct dt_interval){NAN, NAN};
+    assert_true(isnan(dt_stats_log_variance(&summary)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(variance_of_the_log_median),
         cmocka_unit_test(fields),
         cmocka_unit_test(independent_samples_keep_the_plain_interval),
         cmocka_unit_test(batches_restore_the_coverage),

@@ -98,21 +98,6 @@ static void introduce(const struct dt_options *options, const struct dt_target *
     fflush(stdout);
 }
 
-static dt_status check_search(const char *name)
-{
-    bool known = strcmp(name, "auto") == 0;
-    struct dt_text list = {0};
-    dt_text_add(&list, "auto");
-    for (int i = 0; dt_strategies[i] != NULL; i++) {
-        known = known || strcmp(name, dt_strategies[i]->name) == 0;
-        dt_text_add(&list, ", %s", dt_strategies[i]->name);
-    }
-    dt_status status =
-        known ? DT_OK : dt_fail(DT_EUSAGE, "unknown search '%s': %s", name, dt_text_at(&list));
-    dt_text_fini(&list);
-    return status;
-}
-
 static dt_status check_options(const struct dt_options *options)
 {
     const struct dt_objective *objective;
@@ -123,7 +108,7 @@ static dt_status check_options(const struct dt_options *options)
             "--objective %s compares plans of one batch, but --batch names %d; give one, or use "
             "--objective throughput",
             objective->name, options->batches.count);
-    return check_search(options->search);
+    return strcmp(options->search, "auto") == 0 ? DT_OK : dt_search_check(options->search);
 }
 
 static dt_status interrupted(void)

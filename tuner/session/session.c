@@ -188,7 +188,8 @@ static void choose_search(struct dt_session *session)
 static dt_status search(struct dt_session *session)
 {
     struct dt_search_opts opts = {.space = session->target->space,
-                                  .seed = (uint64_t)session->options->seed};
+                                  .seed = (uint64_t)session->options->seed,
+                                  .start = &session->target->fallback};
     struct dt_search *search = NULL;
     choose_search(session);
     DT_TRY(dt_search_new(session->search, &opts, &search));

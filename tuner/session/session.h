@@ -37,7 +37,7 @@ struct dt_session {
     struct dt_result *trials; /* owned */
     int count, room;
     int first_cost_ms;
-    char search[32], why[160];               /* the strategy, and why it was chosen */
+    char search[160], why[160];              /* the strategy, and why it was chosen */
     struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison */
     int entrant_count, rounds;
     int best;                /* of entrants; -1: none */

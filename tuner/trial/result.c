@@ -256,6 +256,8 @@ struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_
         trial.low = objective->value(result->summary.interval.low, result->batch, result->devices);
         trial.high =
             objective->value(result->summary.interval.high, result->batch, result->devices);
+        double variance = dt_stats_log_variance(&result->summary);
+        trial.variance = isfinite(variance) ? variance : 0;
     }
     return trial;
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* arm - a strategy with its settings and its state, as one word of the user opens it
+ *
+ * The search has one; a strategy that plays others (portfolio, auto) has several.
+ */
+#ifndef DT_SEARCH_ARM_INT_H
+#define DT_SEARCH_ARM_INT_H
+
+#include "search/search.h"
+
+struct dt_arm {
+    const struct dt_strategy *strategy; /* NULL: not open */
+    void *state;
+    double knobs[DT_KNOBS_MAX]; /* the state may point here: an open arm does not move */
+};
+
+/* "genetic:population=40": the row, and the values of its knobs. DT_EUSAGE. */
+dt_status dt_arm_parse(const char *text, struct dt_arm *arm) DT_MUST_CHECK;
+/* dt_arm_parse, and the strategy's init; opts->seen is set. DT_EUSAGE, DT_ENOMEM, what init says. */
+dt_status dt_arm_open(struct dt_arm *arm, const char *text,
+                      const struct dt_search_opts *opts) DT_MUST_CHECK;
+void dt_arm_close(struct dt_arm *arm);
+
+dt_status dt_arm_ask(struct dt_arm *arm, struct dt_point *point) DT_MUST_CHECK;
+void dt_arm_tell(struct dt_arm *arm, const struct dt_trial *trial);
+void dt_arm_note(const struct dt_arm *arm, struct dt_text *out);
+
+#endif
