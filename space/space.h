@@ -74,6 +74,11 @@ void dt_space_own(struct dt_space *space, void *context, void (*free_context)(vo
  * DT_EUSAGE for a rule that does not compile. More than 4 million feasible points: DT_EUNSUP for now. */
 dt_status dt_space_seal(struct dt_space *space) DT_MUST_CHECK;
 
+/* Seals a space of axes alone with these points instead of enumerating: a recorded table's. Their order does not matter,
+ * and one that repeats counts once. DT_EUSAGE: an index outside its axis. */
+dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point points[],
+                               int64_t n) DT_MUST_CHECK;
+
 int dt_space_axes(const struct dt_space *space);
 const struct dt_axis *dt_space_axis(const struct dt_space *space, int axis);
 int dt_space_find(const struct dt_space *space, const char *name); /* axis of that name, or -1 */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* A space whose points are given, not enumerated: sorted into the order in which an enumeration would have met them. */
+#include "space/space_int.h"
+
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b)
+{
+    const struct dt_point *p = a, *q = b;
+    for (int i = 0; i < DT_AXES_MAX; i++)
+        if (p->index[i] != q->index[i])
+            return p->index[i] < q->index[i] ? -1 : 1;
+    return 0;
+}
+
+static dt_status check(const struct dt_space *space, const struct dt_point *point)
+{
+    for (int i = 0; i < space->axis_count; i++)
+        if (point->index[i] < 0 || point->index[i] >= space->axes[i].count)
+            return dt_fail(DT_EUSAGE, "a point's value %d of '%s' is none of its %d values",
+                           point->index[i], space->axes[i].name, space->axes[i].count);
+    return DT_OK;
+}
+
+/* Indices behind the last axis mean nothing; they are set to 0, so that equal points compare equal. */
+static void copy(const struct dt_space *space, const struct dt_point *from, struct dt_point *to)
+{
+    *to = (struct dt_point){{0}};
+    for (int i = 0; i < space->axis_count; i++)
+        to->index[i] = from->index[i];
+}
+
+static void keep(struct dt_space *space, const struct dt_point *sorted, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) {
+        if (k > 0 && compare(&sorted[k - 1], &sorted[k]) == 0)
+            continue;
+        for (int i = 0; i < space->axis_count; i++)
+            space->points[space->count * space->axis_count + i] = (int16_t)sorted[k].index[i];
+        space->count++;
+    }
+}
+
+dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point points[], int64_t n)
+{
+    size_t width = (size_t)space->axis_count;
+    for (int64_t k = 0; k < n; k++)
+        DT_TRY(check(space, &points[k]));
+    struct dt_point *sorted = calloc((size_t)n + 1, sizeof *sorted);
+    space->points = calloc((size_t)n * width + 1, sizeof *space->points);
+    if (sorted == NULL || space->points == NULL) {
+        free(sorted);
+        return dt_fail(DT_ENOMEM, "out of memory for a space of %lld plans", (long long)n);
+    }
+    for (int64_t k = 0; k < n; k++)
+        copy(space, &points[k], &sorted[k]);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    space->room = n;
+    keep(space, sorted, n);
+    free(sorted);
+    return DT_OK;
+}
