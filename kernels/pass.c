@@ -6,21 +6,11 @@
 
 static bool tile_known(const struct dt_plan *plan)
 {
-    static const int q[] = {
-#define DT_TILE_Q(rows) rows,
-#include "model/tiles.def"
-#undef DT_TILE_Q
-    };
-    static const int kv[] = {
-#define DT_TILE_KV(rows) rows,
-#include "model/tiles.def"
-#undef DT_TILE_KV
-    };
     bool q_known = false, kv_known = false;
-    for (size_t i = 0; i < sizeof q / sizeof q[0]; i++)
-        q_known = q_known || q[i] == plan->tile_q;
-    for (size_t i = 0; i < sizeof kv / sizeof kv[0]; i++)
-        kv_known = kv_known || kv[i] == plan->tile_kv;
+    for (int i = 0; i < DT_TILES_Q; i++)
+        q_known = q_known || dt_tiles_q[i] == plan->tile_q;
+    for (int i = 0; i < DT_TILES_KV; i++)
+        kv_known = kv_known || dt_tiles_kv[i] == plan->tile_kv;
     return q_known && kv_known;
 }
 

@@ -38,6 +38,17 @@ const struct dt_param dt_params[] = {
 enum { PARAMS = sizeof dt_params / sizeof dt_params[0] };
 const int dt_param_count = PARAMS;
 
+const int dt_tiles_q[DT_TILES_Q] = {
+#define DT_TILE_Q(rows) rows,
+#include "model/tiles.def"
+#undef DT_TILE_Q
+};
+const int dt_tiles_kv[DT_TILES_KV] = {
+#define DT_TILE_KV(rows) rows,
+#include "model/tiles.def"
+#undef DT_TILE_KV
+};
+
 int dt_plan_get(const struct dt_plan *plan, int param)
 {
     int value;

@@ -38,6 +38,20 @@ struct dt_param {
 extern const struct dt_param dt_params[];
 extern const int dt_param_count;
 
+/* The rows of tiles.def: the attention tiles the CPU back end offers. */
+enum {
+    DT_TILES_Q = 0
+#define DT_TILE_Q(rows) +1
+#include "model/tiles.def"
+#undef DT_TILE_Q
+    ,
+    DT_TILES_KV = 0
+#define DT_TILE_KV(rows) +1
+#include "model/tiles.def"
+#undef DT_TILE_KV
+};
+extern const int dt_tiles_q[DT_TILES_Q], dt_tiles_kv[DT_TILES_KV];
+
 int dt_plan_get(const struct dt_plan *plan, int param);
 void dt_plan_set(struct dt_plan *plan, int param, int value);
 

@@ -13,21 +13,6 @@ struct set {
     int count;
 };
 
-static const int tiles_q[] = {
-#define DT_TILE_Q(rows) rows,
-#include "model/tiles.def"
-#undef DT_TILE_Q
-};
-static const int tiles_kv[] = {
-#define DT_TILE_KV(rows) rows,
-#include "model/tiles.def"
-#undef DT_TILE_KV
-};
-enum {
-    TILES_Q = sizeof tiles_q / sizeof tiles_q[0],
-    TILES_KV = sizeof tiles_kv / sizeof tiles_kv[0]
-};
-
 /* Keeps the values ascending and once each. */
 static void add(struct set *set, int64_t value)
 {
@@ -96,15 +81,15 @@ static void values_batch(const struct dt_dit *dit, struct set *set)
 static void values_tile_q(const struct dt_dit *dit, struct set *set)
 {
     (void)dit;
-    for (int i = 0; i < TILES_Q; i++)
-        add(set, tiles_q[i]);
+    for (int i = 0; i < DT_TILES_Q; i++)
+        add(set, dt_tiles_q[i]);
 }
 
 static void values_tile_kv(const struct dt_dit *dit, struct set *set)
 {
     (void)dit;
-    for (int i = 0; i < TILES_KV; i++)
-        add(set, tiles_kv[i]);
+    for (int i = 0; i < DT_TILES_KV; i++)
+        add(set, dt_tiles_kv[i]);
 }
 
 static void values_overlap(const struct dt_dit *dit, struct set *set)
@@ -229,8 +214,8 @@ static dt_status new_dit(const struct dt_workload *workload, const struct dt_lim
                            .devices = limits->devices,
                            .batches = batches,
                            .batch_count = n,
-                           .tile_q_limit = tile_limit(tiles_q, TILES_Q, tokens),
-                           .tile_kv_limit = tile_limit(tiles_kv, TILES_KV, tokens)};
+                           .tile_q_limit = tile_limit(dt_tiles_q, DT_TILES_Q, tokens),
+                           .tile_kv_limit = tile_limit(dt_tiles_kv, DT_TILES_KV, tokens)};
     *out = dit;
     return DT_OK;
 }

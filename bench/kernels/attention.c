@@ -10,21 +10,6 @@ struct work {
     struct dt_attention op;
 };
 
-static const int tiles_q[] = {
-#define DT_TILE_Q(rows) rows,
-#include "model/tiles.def"
-#undef DT_TILE_Q
-};
-static const int tiles_kv[] = {
-#define DT_TILE_KV(rows) rows,
-#include "model/tiles.def"
-#undef DT_TILE_KV
-};
-enum {
-    TILES_Q = sizeof tiles_q / sizeof tiles_q[0],
-    TILES_KV = sizeof tiles_kv / sizeof tiles_kv[0]
-};
-
 static void run(void *arg)
 {
     struct work *work = arg;
@@ -82,9 +67,9 @@ static void bench(enum dt_dtype dtype, int tokens, int heads, int head)
                                     .queries = tokens,
                                     .keys = tokens};
     double flops = 4.0 * tokens * tokens * (double)width;
-    for (int i = 0; i < TILES_Q * TILES_KV && library[first] != NULL; i++) {
-        work.op.tile_q = tiles_q[i / TILES_KV];
-        work.op.tile_kv = tiles_kv[i % TILES_KV];
+    for (int i = 0; i < DT_TILES_Q * DT_TILES_KV && library[first] != NULL; i++) {
+        work.op.tile_q = dt_tiles_q[i / DT_TILES_KV];
+        work.op.tile_kv = dt_tiles_kv[i % DT_TILES_KV];
         work.op.scratch_floats = scratch_of(&work);
         work.op.scratch = dt_bench_room(4 * work.op.scratch_floats * dt_bench_threads);
         struct dt_side ours = {run, &work, flops};

@@ -138,23 +138,10 @@ static void check_shape(const struct dt_simd *simd, struct shape shape)
 
 static void check_tiles(const struct dt_simd *simd)
 {
-#define DT_TILE_Q(rows) rows,
-#define DT_TILE_KV(rows)
-    const int q[] = {
-#include "model/tiles.def"
-    };
-#undef DT_TILE_Q
-#undef DT_TILE_KV
-#define DT_TILE_Q(rows)
-#define DT_TILE_KV(rows) rows,
-    const int kv[] = {
-#include "model/tiles.def"
-    };
-#undef DT_TILE_Q
-#undef DT_TILE_KV
+    const int *q = dt_tiles_q, *kv = dt_tiles_kv;
     const int heads[] = {8, 24, 64, 72, 88, 128, 1, 37};
-    for (size_t i = 0; i < sizeof q / sizeof q[0]; i++)
-        for (size_t j = 0; j < sizeof kv / sizeof kv[0]; j++)
+    for (int i = 0; i < DT_TILES_Q; i++)
+        for (int j = 0; j < DT_TILES_KV; j++)
             for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++)
                 check_shape(simd,
                             (struct shape){1, 1, heads[k], q[i] + 13, kv[j] + 29, q[i], kv[j]});

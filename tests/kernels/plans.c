@@ -11,22 +11,7 @@
 #include "model/layout.h"
 #include "tests/kernels/case.h"
 
-static const int tiles_q[] = {
-#define DT_TILE_Q(rows) rows,
-#include "model/tiles.def"
-#undef DT_TILE_Q
-};
-static const int tiles_kv[] = {
-#define DT_TILE_KV(rows) rows,
-#include "model/tiles.def"
-#undef DT_TILE_KV
-};
-enum {
-    TILES_Q = sizeof tiles_q / sizeof tiles_q[0],
-    TILES_KV = sizeof tiles_kv / sizeof tiles_kv[0],
-    TILES = TILES_Q * TILES_KV,
-    MOST_BATCH = 4
-};
+enum { TILES = DT_TILES_Q * DT_TILES_KV, MOST_BATCH = 4 };
 
 struct sweep {
     struct dt_workload workload;
@@ -105,8 +90,8 @@ static void try_degrees(struct sweep *sweep, struct dt_plan plan)
         for (plan.chunks = 1; plan.chunks <= owned; plan.chunks++) {
             for (int i = 0; i < (sweep->cross ? TILES : 1); i++) {
                 int tile = sweep->tile++ % TILES;
-                plan.tile_q = tiles_q[tile / TILES_KV];
-                plan.tile_kv = tiles_kv[tile % TILES_KV];
+                plan.tile_q = dt_tiles_q[tile / DT_TILES_KV];
+                plan.tile_kv = dt_tiles_kv[tile % DT_TILES_KV];
                 try_plan(sweep, &plan);
             }
         }
@@ -215,8 +200,8 @@ static void every_tile(void **state)
         for (int i = 0; i < 4; i++) {
             struct dt_plan plan = case_plan(1, 1, degrees[i][0], degrees[i][1]);
             plan.overlap = i % 2;
-            plan.tile_q = tiles_q[tile / TILES_KV];
-            plan.tile_kv = tiles_kv[tile % TILES_KV];
+            plan.tile_q = dt_tiles_q[tile / DT_TILES_KV];
+            plan.tile_kv = dt_tiles_kv[tile % DT_TILES_KV];
             try_plan(&sweep, &plan);
         }
     }
