@@ -44,11 +44,6 @@ static const struct dt_result *trial_at(const struct dt_session *session,
     return NULL;
 }
 
-static double value_of(const struct dt_session *session, const struct dt_result *result)
-{
-    return dt_result_trial(result, session->target).value;
-}
-
 /* The best eligible trial so far, or NULL. */
 static const struct dt_result *leader(const struct dt_session *session)
 {
@@ -56,7 +51,7 @@ static const struct dt_result *leader(const struct dt_session *session)
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
         if (dt_session_eligible(session, trial) &&
-            (best == NULL || value_of(session, trial) < value_of(session, best)))
+            (best == NULL || dt_session_value(session, trial) < dt_session_value(session, best)))
             best = trial;
     }
     return best;
@@ -119,7 +114,7 @@ static dt_status try_point(struct dt_session *session, const struct dt_point *po
         how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
     const struct dt_result *best = leader(session);
     if (racing && best != NULL) {
-        how.hopeless = HOPELESS * value_of(session, best);
+        how.hopeless = HOPELESS * dt_session_value(session, best);
         how.good_enough = dt_result_trial(best, session->target).high;
         how.good_enough = isfinite(how.good_enough) ? how.good_enough : INFINITY;
     }

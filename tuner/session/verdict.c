@@ -13,7 +13,7 @@ bool dt_session_eligible(const struct dt_session *session, const struct dt_resul
            (most <= 0 || result->summary.median <= most);
 }
 
-static double value_of(const struct dt_session *session, const struct dt_result *result)
+double dt_session_value(const struct dt_session *session, const struct dt_result *result)
 {
     return dt_result_trial(result, session->target).value;
 }
@@ -34,7 +34,8 @@ int dt_verdict_candidates(const struct dt_session *session,
             dt_point_equal(session->target->space, &trial->point, &session->target->fallback))
             continue;
         int at = n < room ? n++ : room;
-        while (at > 0 && value_of(session, trial) < value_of(session, top[at - 1])) {
+        while (at > 0 &&
+               dt_session_value(session, trial) < dt_session_value(session, top[at - 1])) {
             if (at < room)
                 top[at] = top[at - 1];
             at--;
@@ -122,8 +123,8 @@ static int fastest_eligible(const struct dt_session *session)
         if (dt_entrant_twin(&session->entrants[i]))
             continue; /* the default, which is not fit */
         if (!session->entrants[i].out && dt_session_eligible(session, result) &&
-            (best < 0 ||
-             value_of(session, result) < value_of(session, &session->entrants[best].result)))
+            (best < 0 || dt_session_value(session, result) <
+                             dt_session_value(session, &session->entrants[best].result)))
             best = i;
     }
     return best;

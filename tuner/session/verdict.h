@@ -31,6 +31,9 @@ bool dt_verdict_default(const struct dt_session *session, const struct dt_entran
 /* The result is ok and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
 
+/* Of the objective, smaller is better; NAN: there is none. */
+double dt_session_value(const struct dt_session *session, const struct dt_result *result);
+
 /* What the default's twin says in the final comparison, pairs 0 without one: the margin within which all is a tie. */
 struct dt_noise dt_session_noise(const struct dt_session *session);
 /* Why there is no twin, or what is wrong with the noise; nothing when all is well. */
