@@ -28,19 +28,11 @@
 
 static char path[256];
 
-static const char *replay_this(const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
-    return replay_self(path);
-}
-
 static struct dt_group *start(const char *text)
 {
     struct dt_group *group = NULL;
     struct dt_failure failure;
-    struct dt_launch launch = {.program = replay_this(text), .ranks = 1};
+    struct dt_launch launch = {.program = replay_text(path, text), .ranks = 1};
     assert_int_equal(
         dt_group_start(&launch, NULL, dt_clock_ns() + 20 * DT_NS_PER_SECOND, &group, &failure),
         DT_OK);
@@ -216,7 +208,7 @@ static void test_greetings_are_checked(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct dt_group *group = NULL;
         struct dt_failure failure;
-        struct dt_launch launch = {.program = replay_this(rows[i].script), .ranks = 1};
+        struct dt_launch launch = {.program = replay_text(path, rows[i].script), .ranks = 1};
         assert_int_equal(
             dt_group_start(&launch, NULL, dt_clock_ns() + 20 * DT_NS_PER_SECOND, &group, &failure),
             DT_FAILED);

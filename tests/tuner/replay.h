@@ -95,4 +95,13 @@ static inline const char *replay_self(const char *path)
     return self;
 }
 
+/* The same with a file of these lines. */
+static inline const char *replay_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0)
+        abort();
+    return replay_self(path);
+}
+
 #endif

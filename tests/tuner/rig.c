@@ -9,17 +9,11 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "tests/tuner/replay.h"
+#include "tests/tuner/script.h"
 #include "tuner/trial/rig.h"
 
 #include <math.h>
 
-#define START                                                                                      \
-    "> {\"op\":\"hello\"}\n"                                                                       \
-    "< {\"op\":\"hello\",\"protocol\":1,\"name\":\"script\",\"launch\":\"self\",\"parameters\":"   \
-    "[{\"name\":\"tile\",\"values\":[1,2],\"default\":1}]}\n"                                      \
-    "< "                                                                                           \
-    "{\"op\":\"ready\",\"ranks\":[{\"rank\":0,\"pid\":1,\"host\":\"here\"}],\"comm\":\"self\"}\n"
 #define PREPARE(tile, handle, verify)                                                              \
     "> {\"op\":\"prepare\",\"plan\":{\"tile\":" tile                                               \
     "}}\n< {\"op\":\"prepared\",\"handle\":" handle                                                \
@@ -34,18 +28,11 @@ static char path[256];
 static struct dt_resident verify(const char *answer)
 {
     char text[4096];
-    struct dt_options options = {.objective = "latency", .dtype = "float32"};
-    struct dt_target_opts opts = {.for_run = true};
-    struct dt_target *target = NULL;
     struct dt_point point;
     struct dt_rig rig;
     struct dt_resident resident;
-    snprintf(text, sizeof text, START REFERENCE "%s", answer);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
-    options.worker = replay_self(path);
-    assert_int_equal(dt_target_new(&options, &opts, &target), DT_OK);
+    snprintf(text, sizeof text, SCRIPT_START REFERENCE "%s", answer);
+    struct dt_target *target = script_target(path, text);
     assert_int_equal(dt_target_plan(target, "tile=2", &point), DT_OK);
     dt_rig_init(&rig, target, 1);
     assert_int_equal(dt_rig_prepare(&rig, &point, dt_clock_ns() + 30 * DT_NS_PER_SECOND, &resident),

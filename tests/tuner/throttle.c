@@ -9,18 +9,12 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "tests/tuner/replay.h"
+#include "tests/tuner/script.h"
 #include "tuner/trial/measure.h"
 #include "tuner/trial/processes.h"
 
 #include <math.h>
 
-#define START                                                                                      \
-    "> {\"op\":\"hello\"}\n"                                                                       \
-    "< {\"op\":\"hello\",\"protocol\":1,\"name\":\"script\",\"launch\":\"self\",\"parameters\":"   \
-    "[{\"name\":\"tile\",\"values\":[1,2],\"default\":1}]}\n"                                      \
-    "< "                                                                                           \
-    "{\"op\":\"ready\",\"ranks\":[{\"rank\":0,\"pid\":1,\"host\":\"here\"}],\"comm\":\"self\"}\n"
 #define PREPARE(tile, handle)                                                                      \
     "> {\"op\":\"prepare\",\"plan\":{\"tile\":" tile "}}\n"                                        \
     "< {\"op\":\"prepared\",\"handle\":" handle                                                    \
@@ -51,20 +45,23 @@ static void run(const char *mode, const char *clocks)
 static void begin(void)
 {
     dt_text_fini(&script);
-    dt_text_add(&script, "%s", START REFERENCE);
+    dt_text_add(&script, "%s", SCRIPT_START REFERENCE);
+}
+
+/* Plan 1 measured at full clock, which is the reference, and plan 2 made resident. */
+static void begin_second(void)
+{
+    begin();
+    dt_text_add(&script, "%s", PREPARE("1", "1"));
+    run("warmup", "..");
+    run("measure", "........");
+    dt_text_add(&script, "%s", RELEASE("1") PREPARE("2", "2"));
 }
 
 /* The script begins: workers that are started from now on follow it. */
 static void start(void)
 {
-    static struct dt_options options;
-    options = (struct dt_options){.objective = "latency", .dtype = "float32"};
-    struct dt_target_opts opts = {.for_run = true};
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(dt_text_at(&script), file) >= 0 && fclose(file) == 0);
-    options.worker = replay_self(path);
-    assert_int_equal(dt_target_new(&options, &opts, &target), DT_OK);
+    target = script_target(path, dt_text_at(&script));
     dt_rig_init(&rig, target, 1);
 }
 
@@ -138,11 +135,7 @@ static void test_not_for_ever(void **state)
 static void test_nothing_but_throttled_samples(void **state)
 {
     (void)state;
-    begin();
-    dt_text_add(&script, "%s", PREPARE("1", "1"));
-    run("warmup", "..");
-    run("measure", "........");
-    dt_text_add(&script, "%s", RELEASE("1") PREPARE("2", "2"));
+    begin_second();
     run("warmup", "xx");
     run("measure", "xxxxxxxx");
     run("measure", "xxxxxxxx");
@@ -168,11 +161,7 @@ static void test_nothing_but_throttled_samples(void **state)
 static void test_throttled_is_not_slow(void **state)
 {
     (void)state;
-    begin();
-    dt_text_add(&script, "%s", PREPARE("1", "1"));
-    run("warmup", "..");
-    run("measure", "........");
-    dt_text_add(&script, "%s", RELEASE("1") PREPARE("2", "2"));
+    begin_second();
     run("warmup", "..");
     run("measure", "xxx");
     run("measure", "........");
