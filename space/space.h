@@ -14,6 +14,7 @@
 #define DT_SPACE_SPACE_H
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "model/plan.h"
@@ -91,6 +92,31 @@ void dt_space_at(const struct dt_space *space, int64_t k,
 int64_t dt_space_index(const struct dt_space *space,
                        const struct dt_point *point); /* inverse of at; -1 if infeasible */
 bool dt_space_feasible(const struct dt_space *space, const struct dt_point *point);
+
+/* dt_space_at and dt_space_index work. false: the feasible points are too many to count, dt_space_count is -1, and they can
+ * only be drawn, tested and walked from neighbour to neighbour. */
+bool dt_space_listed(const struct dt_space *space);
+
+/* Uniform over the feasible points, of which there must be one, listed or not. */
+void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point);
+
+enum dt_move {
+    DT_STEP,    /* one axis to its next feasible value below or above */
+    DT_EXCHANGE /* one axis to any other value */
+};
+
+/* Feasible points one move from a feasible point, by axis and then by value: the first `room` of them to out. Returns how
+ * many there are in all. */
+int dt_space_neighbours(const struct dt_space *space, const struct dt_point *point,
+                        enum dt_move move, struct dt_point out[], int room);
+
+/* *n distinct feasible points; fewer, and *n is how many, when the space has not as many. Uniform coordinates, from a Latin
+ * hypercube (McKay, Beckman, Conover 1979) or a Sobol sequence with a random shift, are taken through the distribution of each
+ * axis' value given the values before it (Rosenblatt 1952), so that each point by itself is a uniform draw. */
+dt_status dt_space_lhs(const struct dt_space *space, struct dt_rng *rng, int *n,
+                       struct dt_point points[]) DT_MUST_CHECK;
+dt_status dt_space_sobol(const struct dt_space *space, uint64_t seed, int *n,
+                         struct dt_point points[]) DT_MUST_CHECK;
 
 /* For each rule, its text, sentence, and how many points of the full product it alone removes (-1 when the product is
  * above 10 million and it was not counted). */

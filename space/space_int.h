@@ -82,4 +82,13 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
 /* One of them as a sentence. */
 void dt_violation_text(const json_t *violation, struct dt_text *out);
 
+/* A Sobol sequence of up to DT_AXES_MAX coordinates in [0, 1). */
+struct dt_sobol {
+    uint32_t direction[DT_AXES_MAX][32];
+    uint32_t state[DT_AXES_MAX]; /* begins as the shift */
+    uint32_t index;
+};
+void dt_sobol_init(struct dt_sobol *sobol, uint64_t seed);
+void dt_sobol_next(struct dt_sobol *sobol, double coordinates[DT_AXES_MAX]);
+
 #endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Draws, and designs that fill the space. A coordinate in [0, 1) chooses among the feasible values of an axis, each with the
+ * number of feasible points below it for weight, so coordinates that are spread evenly give points that are. */
+#include "space/space_int.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Points seen, by hash: open addressing, at most half full. */
+struct seen {
+    const struct dt_space *space;
+    const struct dt_point *points;
+    int *slots; /* index of a point, plus one */
+    uint64_t mask;
+};
+
+static dt_status no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while drawing plans");
+}
+
+bool dt_space_listed(const struct dt_space *space)
+{
+    return space->count >= 0;
+}
+
+void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point)
+{
+    assert(space->count > 0);
+    dt_space_at(space, (int64_t)dt_rng_below(rng, (uint64_t)space->count), point);
+}
+
+/* The first row in low..high-1 whose value of the axis is above `value`; they agree on the axes before it. */
+static int64_t above(const struct dt_space *space, int64_t low, int64_t high, int axis, int value)
+{
+    struct dt_point point;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        dt_space_at(space, middle, &point);
+        if (point.index[axis] > value)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void at_coordinates(const struct dt_space *space, const double coordinates[],
+                           struct dt_point *point)
+{
+    int64_t low = 0, high = space->count;
+    int used = 0;
+    for (int i = 0; i < space->axis_count; i++) {
+        if (space->axes[i].count == 1)
+            continue;
+        struct dt_point middle;
+        int64_t row = low + (int64_t)(coordinates[used++] * (double)(high - low));
+        dt_space_at(space, row < high ? row : high - 1, &middle);
+        low = above(space, low, high, i, middle.index[i] - 1);
+        high = above(space, low, high, i, middle.index[i]);
+    }
+    dt_space_at(space, low, point);
+}
+
+static uint64_t hash(const struct seen *seen, const struct dt_point *point)
+{
+    uint64_t key = 0;
+    for (int i = 0; i < seen->space->axis_count; i++)
+        key = dt_rng_hash(key, 0, (uint64_t)point->index[i]);
+    return key;
+}
+
+static dt_status seen_init(struct seen *seen, const struct dt_space *space,
+                           const struct dt_point points[], int n)
+{
+    uint64_t room = 16;
+    while (room < 2 * (uint64_t)n)
+        room *= 2;
+    *seen = (struct seen){.space = space, .points = points, .mask = room - 1};
+    seen->slots = calloc(room, sizeof *seen->slots);
+    return seen->slots != NULL ? DT_OK : no_memory();
+}
+
+/* false: an equal point is there already. */
+static bool add(struct seen *seen, int k)
+{
+    uint64_t at = hash(seen, &seen->points[k]) & seen->mask;
+    for (; seen->slots[at] != 0; at = (at + 1) & seen->mask)
+        if (dt_point_equal(seen->space, &seen->points[seen->slots[at] - 1], &seen->points[k]))
+            return false;
+    seen->slots[at] = k + 1;
+    return true;
+}
+
+/* Coordinates that fell on one point twice leave holes: uniform draws fill them. */
+static void fill(struct seen *seen, struct dt_rng *rng, int from, int n, struct dt_point points[])
+{
+    while (from < n) {
+        dt_space_draw(seen->space, rng, &points[from]);
+        from += add(seen, from);
+    }
+}
+
+/* Most of a small space is asked for: all of it in random order, the first *n. */
+static dt_status shuffle(const struct dt_space *space, struct dt_rng *rng, int *n,
+                         struct dt_point points[])
+{
+    int count = (int)space->count;
+    int *order = calloc((size_t)count + 1, sizeof *order);
+    if (order == NULL)
+        return no_memory();
+    for (int i = 0; i < count; i++)
+        order[i] = i;
+    *n = *n < count ? *n : count;
+    for (int i = 0; i < *n; i++) {
+        int k = i + (int)dt_rng_below(rng, (uint64_t)(count - i)), other = order[k];
+        order[k] = order[i];
+        dt_space_at(space, other, &points[i]);
+    }
+    free(order);
+    return DT_OK;
+}
+
+static bool is_small(const struct dt_space *space, int n)
+{
+    return dt_space_listed(space) && space->count <= 2 * (int64_t)n;
+}
+
+dt_status dt_space_sobol(const struct dt_space *space, uint64_t seed, int *n,
+                         struct dt_point points[])
+{
+    struct dt_rng rng = dt_rng_at(seed, "sobol");
+    struct dt_sobol sobol;
+    struct seen seen;
+    double coordinates[DT_AXES_MAX] = {0};
+    int found = 0;
+    if (is_small(space, *n))
+        return shuffle(space, &rng, n, points);
+    DT_TRY(seen_init(&seen, space, points, *n));
+    dt_sobol_init(&sobol, seed);
+    for (int64_t i = 0; found < *n && i < 4 * (int64_t)*n; i++) {
+        dt_sobol_next(&sobol, coordinates);
+        at_coordinates(space, coordinates, &points[found]);
+        found += add(&seen, found);
+    }
+    fill(&seen, &rng, found, *n, points);
+    free(seen.slots);
+    return DT_OK;
+}
+
+dt_status dt_space_lhs(const struct dt_space *space, struct dt_rng *rng, int *n,
+                       struct dt_point points[])
+{
+    struct seen seen = {0};
+    int found = 0;
+    if (is_small(space, *n))
+        return shuffle(space, rng, n, points);
+    size_t rows = (size_t)*n, width = (size_t)space->axis_count;
+    int *strata = calloc(rows * width + 1, sizeof *strata);
+    dt_status status = strata != NULL ? seen_init(&seen, space, points, *n) : no_memory();
+    for (size_t a = 0; status == DT_OK && a < width; a++) {
+        for (size_t i = 0; i < rows; i++) {
+            size_t k = (size_t)dt_rng_below(rng, i + 1);
+            strata[i * width + a] = strata[k * width + a];
+            strata[k * width + a] = (int)i;
+        }
+    }
+    for (size_t i = 0; status == DT_OK && i < rows; i++) {
+        double coordinates[DT_AXES_MAX] = {0};
+        for (size_t a = 0; a < width; a++)
+            coordinates[a] = (strata[i * width + a] + dt_rng_uniform(rng)) / (double)rows;
+        at_coordinates(space, coordinates, &points[found]);
+        found += add(&seen, found);
+    }
+    if (status == DT_OK)
+        fill(&seen, rng, found, *n, points);
+    free(seen.slots);
+    free(strata);
+    return status;
+}
