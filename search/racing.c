@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Racing (Maron and Moore 1997) with looks at doubling counts. The logarithms are compared: noise of times is in
+ * proportion, and one slow outlier then weighs less. */
+#include "search/racing.h"
+
+#include "stats/stats.h"
+
+#include <math.h>
+
+enum { MOST = 64 }; /* samples that a test reads: the last look */
+
+const char *dt_race_text(enum dt_race_next next)
+{
+    static const char *const texts[] = {"more", "far slower", "slower", "measured"};
+    return texts[next];
+}
+
+/* One-sided P that warm samples as slow as these come from a plan no slower than the incumbent. */
+static double chance(const struct dt_race *race, const double warm[], int n)
+{
+    double ours[MOST], theirs[MOST], difference[MOST];
+    int k = race->best_count < MOST ? race->best_count : MOST;
+    for (int i = 0; i < n; i++)
+        ours[i] = log(warm[i]);
+    for (int i = 0; i < k; i++)
+        theirs[i] = log(race->best[i]);
+    if (!race->paired)
+        return dt_stats_welch(ours, n, theirs, k);
+    int pairs = n < k ? n : k;
+    for (int i = 0; i < pairs; i++)
+        difference[i] = ours[i] - theirs[i];
+    return dt_stats_signed_rank(difference, pairs);
+}
+
+/* The count of warm samples at which the next look is. */
+static int next_look(int warm, int most)
+{
+    int next = DT_RACE_WARM;
+    for (int look = 0; look < DT_LOOKS && next <= warm; look++)
+        next = dt_look_samples[look];
+    return next > warm && next < most ? next : most;
+}
+
+enum dt_race_next dt_race_look(const struct dt_race *race, const double samples[], int n,
+                               int *until)
+{
+    const double *warm = samples + 1;
+    int count = n - 1 < MOST ? n - 1 : MOST, look = dt_stats_look(count);
+    bool against = race->best_count > 0 && count >= DT_RACE_WARM;
+    double least = INFINITY;
+    for (int i = 0; i < count; i++)
+        least = fmin(least, warm[i]);
+    if (against && least > DT_RACE_HOPELESS * dt_stats_median(race->best, race->best_count))
+        return DT_RACE_DROP;
+    if (against && look >= 0 && chance(race, warm, count) < dt_look_alpha[look])
+        return DT_RACE_SLOWER;
+    if (n - 1 >= race->most)
+        return DT_RACE_ENOUGH;
+    *until = 1 + next_look(n - 1 > 0 ? n - 1 : 0, race->most);
+    return DT_RACE_MORE;
+}

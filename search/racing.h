@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* racing - how many repetitions a plan is worth
+ *
+ * Numbers in, a decision out: the live session and the replay of recorded repetitions ask the same question.
+ *
+ *     while (dt_race_look(&race, samples, n, &until) == DT_RACE_MORE)
+ *         n = measure(samples, n, until);
+ *
+ * samples[0] is the cold first repetition, which says nothing about a plan and is never judged. After three warm ones a
+ * plan whose fastest is 1.25 times the incumbent is dropped; from then on it is dropped at 8, 16, 32, 64 warm
+ * repetitions when a one-sided test says that it is slower than the incumbent. The alphas of the looks add up to 5 %.
+ */
+#ifndef DT_SEARCH_RACING_H
+#define DT_SEARCH_RACING_H
+
+#include <stdbool.h>
+
+#define DT_RACE_WARM     3    /* warm repetitions before anything is said */
+#define DT_RACE_HOPELESS 1.25 /* times the incumbent */
+
+struct dt_race {
+    const double
+        *best; /* warm samples of the incumbent in the order they were taken; NULL: none yet */
+    int best_count;
+    bool
+        paired; /* best[i] was taken beside the i-th warm sample: the differences are tested (Wilcoxon 1945), not the
+                    two means (Welch 1947) */
+    int most;   /* warm repetitions a plan gets at most */
+};
+
+enum dt_race_next {
+    DT_RACE_MORE,   /* up to *until repetitions, the cold one included; then look again */
+    DT_RACE_DROP,   /* far slower than the incumbent */
+    DT_RACE_SLOWER, /* slower, by the test */
+    DT_RACE_ENOUGH  /* it has had its repetitions */
+};
+const char *dt_race_text(enum dt_race_next next);
+
+/* What to do after n repetitions of a plan, smaller is better. *until is set for DT_RACE_MORE. */
+enum dt_race_next dt_race_look(const struct dt_race *race, const double samples[], int n,
+                               int *until);
+
+#endif

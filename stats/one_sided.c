@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Is one set of samples larger than another? Exact signed ranks for pairs, Welch's t for independent samples. */
+#include "stats/stats_int.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Probability that the ranks of those signs that fall to plus by the toss of a coin add up to `sum` or more; ranks and sum
+ * are twice the true ones, so that midranks are whole. chance has room for total + 1. */
+static double toss(const double twice[], int n, int total, int sum, double chance[])
+{
+    double p = 0;
+    for (int s = 0; s <= total; s++)
+        chance[s] = s == 0;
+    for (int i = 0; i < n; i++) {
+        int rank = (int)twice[i];
+        for (int s = total; s >= 0; s--)
+            chance[s] = 0.5 * (chance[s] + (s >= rank ? chance[s - rank] : 0));
+    }
+    for (int s = sum; s <= total; s++)
+        p += chance[s];
+    return p;
+}
+
+double dt_stats_signed_rank(const double difference[], int n)
+{
+    double *size = calloc(2 * (size_t)n + 1, sizeof *size), *rank = size != NULL ? size + n : NULL;
+    int m = 0, sum = 0;
+    for (int i = 0; i < n && size != NULL; i++)
+        if (difference[i] != 0)
+            size[m++] = fabs(difference[i]);
+    int total = m * (m + 1);
+    double *sorted = dt_sorted(size, m), *chance = calloc((size_t)total + 1, sizeof *chance);
+    double p = size == NULL || chance == NULL ? NAN : 1;
+    if (sorted != NULL && chance != NULL) {
+        dt_midranks(size, m, sorted, rank);
+        for (int i = 0, k = 0; i < n; i++) {
+            if (difference[i] == 0)
+                continue;
+            rank[k] *= 2;
+            sum += difference[i] > 0 ? (int)rank[k] : 0;
+            k++;
+        }
+        p = toss(rank, m, total, sum, chance);
+    }
+    free(sorted);
+    free(chance);
+    free(size);
+    return p;
+}
+
+double dt_stats_welch(const double a[], int na, const double b[], int nb)
+{
+    if (na < 2 || nb < 2)
+        return NAN;
+    double va = gsl_stats_variance(a, 1, (size_t)na) / na;
+    double vb = gsl_stats_variance(b, 1, (size_t)nb) / nb;
+    double difference = dt_stats_mean(a, na) - dt_stats_mean(b, nb);
+    if (!(va + vb > 0))
+        return difference > 0 ? 0 : difference < 0 ? 1 : 0.5;
+    double freedom = (va + vb) * (va + vb) / (va * va / (na - 1) + vb * vb / (nb - 1));
+    return gsl_cdf_tdist_Q(difference / sqrt(va + vb), freedom);
+}
