@@ -18,10 +18,8 @@
 /* A plan that failed its trial is not worth a place. */
 static bool runs(const struct dt_session *session, const struct dt_point *point)
 {
-    for (int i = 0; i < session->count; i++)
-        if (dt_point_equal(session->target->space, &session->trials[i].point, point))
-            return session->trials[i].outcome == DT_TRIAL_OK;
-    return false;
+    const struct dt_result *trial = dt_session_trial(session, point);
+    return trial != NULL && trial->outcome == DT_TRIAL_OK;
 }
 
 /* Eight rounds of plans whose steps add up to `steps` seconds. */

@@ -57,6 +57,10 @@ void dt_session_fini(struct dt_session *session);
 /* Appends a trial, which then belongs to the session. */
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result) DT_MUST_CHECK;
 
+/* The point's trial; NULL: it was not tried. */
+const struct dt_result *dt_session_trial(const struct dt_session *session,
+                                         const struct dt_point *point);
+
 /* Results to publish: from the final comparison, or, without one, from the trials; NULL when there is none. */
 const struct dt_result *dt_session_best(const struct dt_session *session);
 const struct dt_result *dt_session_role(const struct dt_session *session, const char *role);

@@ -31,6 +31,9 @@ bool dt_verdict_default(const struct dt_session *session, const struct dt_entran
 /* The result is ok and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
 
+/* The best eligible trial so far; NULL: none. */
+const struct dt_result *dt_session_leader(const struct dt_session *session);
+
 /* Of the objective, smaller is better; NAN: there is none. */
 double dt_session_value(const struct dt_session *session, const struct dt_result *result);
 
