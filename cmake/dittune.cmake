@@ -21,10 +21,15 @@ if(DT_SANITIZE)
     target_link_options(dt_flags INTERFACE -fsanitize=${DT_SANITIZE})
 endif()
 
-# dt_module(name LINKS ...): every .c file of the folder, as library dt_<name>. A new file needs no row here.
+# dt_module(name FOLDERS ... LINKS ...): every .c file of the folder, and of those folders inside it, as library
+# dt_<name>. A new file needs no row here.
 function(dt_module name)
-    cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+    cmake_parse_arguments(ARG "" "" "FOLDERS;LINKS" ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
+    foreach(folder ${ARG_FOLDERS})
+        file(GLOB more CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/${folder}/*.c)
+        list(APPEND sources ${more})
+    endforeach()
     if(NOT sources)
         message(WARNING "${name}/ has no sources yet")
         file(WRITE ${CMAKE_BINARY_DIR}/generated/empty.c "extern int dt_empty;\n")

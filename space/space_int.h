@@ -6,7 +6,7 @@
 #ifndef DT_SPACE_SPACE_INT_H
 #define DT_SPACE_SPACE_INT_H
 
-#include "space/expr.h"
+#include "space/expr/expr.h"
 #include "space/space.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "space/expr.h"
+#include "space/expr/expr.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * Compiled once against a list of names, then decided on an array of values. C semantics; a division by zero or an
  * overflow makes the rule fail (dt_expr_eval says so). At most 4096 bytes, 512 operations, 32 levels.
  */
-#ifndef DT_SPACE_EXPR_H
-#define DT_SPACE_EXPR_H
+#ifndef DT_SPACE_EXPR_EXPR_H
+#define DT_SPACE_EXPR_EXPR_H
 
 #include "base/status.h"
 #include "base/text.h"

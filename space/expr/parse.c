@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Precedence climbing (Richards 1979): one table of operators instead of one function a level. The recursion is
  * bounded by DT_EXPR_LEVELS, so hostile text cannot reach the end of the stack. */
-#include "space/expr_int.h"
+#include "space/expr/expr_int.h"
 
 #include "base/json.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A stack machine: a rule is decided millions of times while a space is enumerated, and a walk over a flat array
  * of operations is quick enough and has nothing to free. */
-#include "space/expr_int.h"
+#include "space/expr/expr_int.h"
 
 #include <stdlib.h>
 #include <string.h>

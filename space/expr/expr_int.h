@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* expr_int - what the compiler (expr_parse.c) hands to the machine (expr.c) */
-#ifndef DT_SPACE_EXPR_INT_H
-#define DT_SPACE_EXPR_INT_H
+/* expr_int - what the compiler (parse.c) hands to the machine (expr.c) */
+#ifndef DT_SPACE_EXPR_EXPR_INT_H
+#define DT_SPACE_EXPR_EXPR_INT_H
 
-#include "space/expr.h"
+#include "space/expr/expr.h"
 
 #include <stddef.h>
 
