@@ -65,14 +65,12 @@ static void start(void)
     dt_rig_init(&rig, target, 1);
 }
 
-static struct dt_result measure(const char *plan, double hopeless)
+static struct dt_result measure(const char *plan, const struct dt_result *rival)
 {
     struct dt_result result;
     struct dt_point point;
-    struct dt_measure how = {.deadline_ns = dt_clock_ns() + 60 * DT_NS_PER_SECOND,
-                             .half_width = 0.9,
-                             .hopeless = hopeless,
-                             .good_enough = INFINITY};
+    struct dt_measure how = {
+        .deadline_ns = dt_clock_ns() + 60 * DT_NS_PER_SECOND, .half_width = 0.9, .rival = rival};
     assert_int_equal(dt_target_plan(target, plan, &point), DT_OK);
     assert_int_equal(dt_measure_plan(&rig, &point, &how, &result), DT_OK);
     return result;
@@ -95,7 +93,7 @@ static void test_throttled_samples_are_had_again(void **state)
     run("measure", "..xx.x..");
     run("measure", "...");
     start();
-    struct dt_result result = measure("tile=1", INFINITY);
+    struct dt_result result = measure("tile=1", NULL);
     assert_int_equal(result.outcome, DT_TRIAL_OK);
     assert_int_equal(result.n, 8);
     assert_int_equal(result.steps, 2 + 8 + 3);
@@ -123,7 +121,7 @@ static void test_not_for_ever(void **state)
     run("measure", "x");
     run("measure", "........");
     start();
-    struct dt_result result = measure("tile=1", INFINITY);
+    struct dt_result result = measure("tile=1", NULL);
     assert_int_equal(result.outcome, DT_TRIAL_OK);
     assert_int_equal(result.n, 15);
     assert_int_equal(result.throttled_steps, 6);
@@ -142,7 +140,7 @@ static void test_nothing_but_throttled_samples(void **state)
     run("measure", "xxxxxxxx");
     run("measure", "xxxxxxxx");
     start();
-    struct dt_result first = measure("tile=1", INFINITY), result = measure("tile=2", INFINITY);
+    struct dt_result first = measure("tile=1", NULL), result = measure("tile=2", NULL);
     assert_int_equal(first.throttled_steps, 0);
     assert_int_equal(result.outcome, DT_TRIAL_OK);
     assert_int_equal(result.n, 32);
@@ -166,7 +164,7 @@ static void test_throttled_is_not_slow(void **state)
     run("measure", "xxx");
     run("measure", "........");
     start();
-    struct dt_result first = measure("tile=1", INFINITY), result = measure("tile=2", 1.5e-3);
+    struct dt_result first = measure("tile=1", NULL), result = measure("tile=2", &first);
     assert_int_equal(result.outcome, DT_TRIAL_OK);
     assert_int_equal(result.n, 8);
     assert_int_equal(result.throttled_steps, 3);
@@ -230,7 +228,7 @@ static void test_bad_clocks_are_a_breach(void **state)
                     "{\"op\":\"samples\",\"ns\":[[1,1],[1,1]],\"clock\":%s}\n",
                     PREPARE("1", "1"), bad[i]);
         start();
-        struct dt_result result = measure("tile=1", INFINITY);
+        struct dt_result result = measure("tile=1", NULL);
         assert_int_equal(result.outcome, DT_TRIAL_PROTOCOL);
         assert_non_null(strstr(result.cause, "clock"));
         end(&result);

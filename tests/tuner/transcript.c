@@ -135,9 +135,7 @@ static void measure(const char *program, const char *plan, struct dt_result *res
     struct dt_rig rig;
     struct dt_point point;
     struct dt_measure how = {.deadline_ns = dt_clock_ns() + 500 * DT_NS_PER_SECOND,
-                             .half_width = 0.01,
-                             .hopeless = INFINITY,
-                             .good_enough = INFINITY};
+                             .half_width = 0.01};
     struct dt_target *target = make_target(program);
     assert_int_equal(dt_target_plan(target, plan, &point), DT_OK);
     const char *record = getenv("DITTUNE_RECORD");

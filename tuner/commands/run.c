@@ -40,8 +40,6 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
     struct dt_measure how = {.deadline_ns = dt_clock_ns() + RUN_SECONDS * DT_NS_PER_SECOND,
                              .warm_seconds = WARM_SECONDS,
                              .half_width = 0.005,
-                             .hopeless = INFINITY,
-                             .good_enough = INFINITY,
                              .peak = true,
                              .exchanges = true,
                              .keep = keep,

@@ -13,7 +13,6 @@
 
 #define FIRST_SHARE                                                                                \
     0.35 /* of the time: the most the first trial may take; one that hangs must not end the session */
-#define HOPELESS 1.25
 #define KNOWN_SHARE                                                                                \
     0.08 /* the default and the baseline take no further look beyond this share of the time */
 #define RACING_SHARE 0.04 /* nor does any other plan beyond this */
@@ -52,7 +51,7 @@ static dt_status keep_trial(struct dt_session *session, const struct dt_result *
     return dt_history_trial(session, result);
 }
 
-/* One trial; racing: drop it early when it is hopeless beside the best so far. */
+/* One trial; racing: against the best so far. */
 static dt_status try_point(struct dt_session *session, const struct dt_point *point, bool racing,
                            double share)
 {
@@ -61,16 +60,9 @@ static dt_status try_point(struct dt_session *session, const struct dt_point *po
     struct dt_measure how = {.deadline_ns = trial_deadline(session, share),
                              .rest_ns = dt_clock_ns() + (int64_t)(rest * (double)all),
                              .half_width = HALF_WIDTH,
-                             .hopeless = INFINITY,
-                             .good_enough = INFINITY};
+                             .rival = racing ? dt_session_leader(session) : NULL};
     if (session->count == 0) /* the machine's own slow start is nobody's fault */
         how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
-    const struct dt_result *best = dt_session_leader(session);
-    if (racing && best != NULL) {
-        how.hopeless = HOPELESS * dt_session_value(session, best);
-        how.good_enough = dt_result_trial(best, session->target).high;
-        how.good_enough = isfinite(how.good_enough) ? how.good_enough : INFINITY;
-    }
     struct dt_result result;
     dt_progress_now(&session->progress, point, "trial");
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);

@@ -5,17 +5,17 @@
 #include "tuner/trial/measure.h"
 
 #include "base/clock.h"
+#include "search/racing.h"
 #include "tuner/trial/exchange.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define WARMUP_STEPS   2
-#define WARMUP_MOST    256 /* steps, however short */
-#define WARMUP_CHUNK   16  /* of a request: the clock is looked at in between */
-#define HOPELESS_STEPS 3
-#define MOST_STEPS     96 /* of all: 64 steady ones and a long warm-up */
+#define WARMUP_STEPS 2
+#define WARMUP_MOST  256 /* steps, however short */
+#define WARMUP_CHUNK 16  /* of a request: the clock is looked at in between */
+#define MOST_STEPS   96  /* of all: 64 steady ones and a long warm-up */
 
 int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns)
 {
@@ -81,15 +81,33 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
     return DT_OK;
 }
 
-/* Is the interval narrow enough, or the plan not worth more? */
-static bool enough(const struct dt_rig *rig, const struct dt_result *result,
-                   const struct dt_measure *how)
+/* Objective values of a result's samples. */
+static int values_of(const struct dt_target *target, const struct dt_result *result, double out[])
+{
+    int n = result->n < MOST_STEPS ? result->n : MOST_STEPS;
+    for (int i = 0; i < n; i++)
+        out[i] = target->objective->value(result->seconds[i], result->batch, result->devices);
+    return n;
+}
+
+/* Beside the rival; what is said of samples that will be had again is not said yet. */
+static enum dt_race_next race(const struct dt_target *target, const struct dt_result *result,
+                              const struct dt_result *rival)
+{
+    double ours[1 + MOST_STEPS] = {result->cold_seconds}, best[MOST_STEPS];
+    int until;
+    if (rival == NULL || result->waits)
+        return DT_RACE_MORE;
+    struct dt_race race = {
+        .best = best, .best_count = values_of(target, rival, best), .most = MOST_STEPS};
+    return dt_race_look(&race, ours, 1 + values_of(target, result, ours + 1), &until);
+}
+
+static bool narrow(const struct dt_result *result, const struct dt_measure *how)
 {
     const struct dt_summary *summary = &result->summary;
     double width = (summary->interval.high - summary->interval.low) / 2;
-    if (width <= how->half_width * summary->median && result->steady)
-        return true;
-    return dt_result_trial(result, rig->target).low > how->good_enough;
+    return width <= how->half_width * summary->median && result->steady;
 }
 
 static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
@@ -97,16 +115,16 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
 {
     int least = result->steps;
     while (dt_result_next(result)) {
-        bool first = result->request_count == 0 && isfinite(how->hopeless);
+        bool first = result->request_count == 0 && how->rival != NULL;
         int n = affordable(result, how,
-                           first ? HOPELESS_STEPS
+                           first ? DT_RACE_WARM
                                  : dt_look_samples[result->look] - dt_result_counted(result));
         DT_TRY(steps(rig, resident, n, "measure", how, result));
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
         DT_TRY(dt_result_look(result));
-        double value = dt_result_trial(result, rig->target).value;
-        if (result->n >= HOPELESS_STEPS && value > how->hopeless && !result->waits) {
+        enum dt_race_next next = race(rig->target, result, how->rival);
+        if (next == DT_RACE_DROP) {
             result->outcome = DT_TRIAL_SLOW;
             snprintf(result->cause, sizeof result->cause, "dropped after %d samples", result->n);
             return DT_OK;
@@ -115,7 +133,8 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
             return DT_OK;
         if (dt_result_counted(result) < dt_look_samples[result->look])
             continue;
-        if (enough(rig, result, how) || (how->rest_ns > 0 && dt_clock_ns() >= how->rest_ns))
+        if (next == DT_RACE_SLOWER || narrow(result, how) ||
+            (how->rest_ns > 0 && dt_clock_ns() >= how->rest_ns))
             return DT_OK;
     }
     return DT_OK;

@@ -12,10 +12,8 @@ struct dt_measure {
         warm_seconds; /* steps of warm-up: two at least, and until they took this long together */
     double
         half_width; /* stop when the interval of the median is this narrow, as a share of the median: 0.01 */
-    double
-        hopeless; /* objective value above which three samples are enough to drop the plan; INFINITY: never */
-    double
-        good_enough; /* objective value the interval's low end must stay below to be worth another look; INFINITY */
+    const struct dt_result *
+        rival; /* it is not worth more samples than it takes to say that it is slower; NULL: it is */
     bool peak;      /* also measure the GEMM peak */
     bool exchanges; /* also time the plan's exchanges by themselves */
     dt_status (*keep)(void *context, const struct dt_result *result); /* each that was measured */
