@@ -16,12 +16,24 @@ static const uint64_t golden = 0x9e3779b97f4a7c15;
 
 static dt_status init(void *state, const struct dt_search_opts *opts)
 {
+    if (!dt_space_listed(opts->space))
+        return dt_fail(DT_EUNSUP,
+                       "the space has too many plans for an exhaustive search: choose another");
     struct dt_rng rng = dt_rng_at(opts->seed, "exhaustive");
     *(struct exhaustive *)state = (struct exhaustive){.space = opts->space,
                                                       .seen = opts->seen,
                                                       .count = dt_space_count(opts->space),
                                                       .start = dt_rng_next(&rng)};
     return DT_OK;
+}
+
+/* floor(a b / 2^64): the place on the circle as a number of a point. */
+static uint64_t scale(uint64_t a, uint64_t b)
+{
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX);
+    uint64_t right = (a & UINT32_MAX) * (b >> 32) + (low >> 32);
+    return (a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) +
+           (((left & UINT32_MAX) + (right & UINT32_MAX)) >> 32);
 }
 
 /* m steps leave no gap of (1 + 2/sqrt(5)) / m of the circle (the three-gap theorem), so 2 * count steps have met every
@@ -31,7 +43,7 @@ static dt_status ask(void *state, struct dt_point *point)
     struct exhaustive *search = state;
     while (search->next < 2 * search->count) {
         uint64_t at = search->start + (uint64_t)search->next++ * golden;
-        dt_space_at(search->space, (int64_t)((at >> 32) * (uint64_t)search->count >> 32), point);
+        dt_space_at(search->space, (int64_t)scale(at, (uint64_t)search->count), point);
         if (!dt_seen_has(search->seen, point))
             return DT_OK;
     }

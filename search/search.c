@@ -112,7 +112,8 @@ dt_status dt_search_ask(struct dt_search *search, struct dt_point *point)
     dt_status status = propose(search, &proposed);
     if (status != DT_OK)
         return status;
-    dt_seen_add(&search->seen, &proposed);
+    if (!dt_seen_add(&search->seen, &proposed))
+        return dt_fail(DT_ENOMEM, "out of memory for a search");
     *point = proposed;
     return DT_OK;
 }

@@ -3,40 +3,95 @@
 
 #include <stdlib.h>
 
+enum { BITS_MOST = 4000000, DRAWS = 10000, FIRST_ROOM = 1024, NEAR_ROOM = 256 };
+
+static dt_status no_memory(int64_t points)
+{
+    return dt_fail(DT_ENOMEM, "out of memory for a search of %lld plans", (long long)points);
+}
+
 dt_status dt_seen_init(struct dt_seen *seen, const struct dt_space *space)
 {
-    int64_t all = dt_space_count(space);
-    uint64_t *bits = calloc((size_t)all / 64 + 1, sizeof *bits);
-    if (bits == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory for a search of %lld plans", (long long)all);
-    *seen = (struct dt_seen){.space = space, .all = all, .bits = bits};
+    struct dt_seen made = {.space = space, .all = dt_space_count(space), .room = FIRST_ROOM};
+    if (dt_space_listed(space) && made.all <= BITS_MOST)
+        made.bits = calloc((size_t)made.all / 64 + 1, sizeof *made.bits);
+    else
+        made.hashes = calloc(made.room, sizeof *made.hashes);
+    if (made.bits == NULL && made.hashes == NULL)
+        return no_memory(made.all);
+    *seen = made;
     return DT_OK;
 }
 
 void dt_seen_fini(struct dt_seen *seen)
 {
     free(seen->bits);
-    seen->bits = NULL;
+    free(seen->hashes);
+    seen->bits = seen->hashes = NULL;
 }
 
-static bool has(const struct dt_seen *seen, int64_t k)
+static uint64_t hash(const struct dt_seen *seen, const struct dt_point *point)
+{
+    uint64_t key = 0;
+    for (int i = 0; i < dt_space_axes(seen->space); i++)
+        key = dt_rng_hash(key, 0, (uint64_t)point->index[i]);
+    return key != 0 ? key : 1;
+}
+
+/* Where the key is, or the empty place where it would be. */
+static uint64_t *place(uint64_t *hashes, uint64_t room, uint64_t key)
+{
+    uint64_t at = key & (room - 1);
+    while (hashes[at] != 0 && hashes[at] != key)
+        at = (at + 1) & (room - 1);
+    return &hashes[at];
+}
+
+static bool has_bit(const struct dt_seen *seen, int64_t k)
 {
     return (seen->bits[k / 64] >> (k % 64) & 1) != 0;
 }
 
 bool dt_seen_has(const struct dt_seen *seen, const struct dt_point *point)
 {
-    int64_t k = dt_space_index(seen->space, point);
-    return k >= 0 && has(seen, k);
+    if (seen->bits != NULL)
+        return has_bit(seen, dt_space_index(seen->space, point));
+    return *place(seen->hashes, seen->room, hash(seen, point)) != 0;
 }
 
-void dt_seen_add(struct dt_seen *seen, const struct dt_point *point)
+static bool grow(struct dt_seen *seen)
 {
+    uint64_t room = 2 * seen->room, *hashes = calloc(room, sizeof *hashes);
+    if (hashes == NULL)
+        return false;
+    for (uint64_t i = 0; i < seen->room; i++)
+        if (seen->hashes[i] != 0)
+            *place(hashes, room, seen->hashes[i]) = seen->hashes[i];
+    free(seen->hashes);
+    seen->hashes = hashes;
+    seen->room = room;
+    return true;
+}
+
+static bool add_hash(struct dt_seen *seen, uint64_t key)
+{
+    if (2 * ((uint64_t)seen->count + 1) > seen->room && !grow(seen))
+        return false;
+    *place(seen->hashes, seen->room, key) = key;
+    seen->count++;
+    return true;
+}
+
+bool dt_seen_add(struct dt_seen *seen, const struct dt_point *point)
+{
+    if (dt_seen_has(seen, point))
+        return true;
+    if (seen->bits == NULL)
+        return add_hash(seen, hash(seen, point));
     int64_t k = dt_space_index(seen->space, point);
-    if (k < 0 || has(seen, k))
-        return;
     seen->bits[k / 64] |= UINT64_C(1) << (k % 64);
     seen->count++;
+    return true;
 }
 
 bool dt_seen_all(const struct dt_seen *seen)
@@ -54,9 +109,8 @@ static int64_t unseen(const struct dt_seen *seen, int64_t r)
             break;
         r -= clear;
     }
-    int64_t k = word * 64;
-    for (;; k++)
-        if (!has(seen, k) && r-- == 0)
+    for (int64_t k = word * 64;; k++)
+        if (!has_bit(seen, k) && r-- == 0)
             return k;
 }
 
@@ -64,7 +118,55 @@ bool dt_seen_draw(const struct dt_seen *seen, struct dt_rng *rng, struct dt_poin
 {
     if (dt_seen_all(seen))
         return false;
-    int64_t left = seen->all - seen->count;
-    dt_space_at(seen->space, unseen(seen, (int64_t)dt_rng_below(rng, (uint64_t)left)), point);
-    return true;
+    if (seen->bits != NULL) {
+        uint64_t left = (uint64_t)(seen->all - seen->count);
+        dt_space_at(seen->space, unseen(seen, (int64_t)dt_rng_below(rng, left)), point);
+        return true;
+    }
+    for (int i = 0; i < DRAWS; i++) {
+        dt_space_draw(seen->space, rng, point);
+        if (!dt_seen_has(seen, point))
+            return true;
+    }
+    return false;
+}
+
+/* Neighbours into `near`, or into *more when they are too many for it; returns how many. */
+static int neighbours(const struct dt_space *space, const struct dt_point *from, enum dt_move move,
+                      struct dt_point near[NEAR_ROOM], struct dt_point **more)
+{
+    int n = dt_space_neighbours(space, from, move, near, NEAR_ROOM);
+    *more = n > NEAR_ROOM ? calloc((size_t)n, sizeof **more) : NULL;
+    if (*more != NULL)
+        return dt_space_neighbours(space, from, move, *more, n);
+    return n < NEAR_ROOM ? n : NEAR_ROOM;
+}
+
+bool dt_seen_near(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
+                  enum dt_move move, struct dt_point *point)
+{
+    struct dt_point near[NEAR_ROOM], *more;
+    int n = neighbours(seen->space, from, move, near, &more);
+    uint64_t found = 0;
+    for (int i = 0; i < n; i++) {
+        const struct dt_point *one = more != NULL ? &more[i] : &near[i];
+        if (!dt_seen_has(seen, one) && dt_rng_below(rng, ++found) == 0)
+            *point = *one;
+    }
+    free(more);
+    return found > 0;
+}
+
+void dt_seen_walk(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
+                  int moves, struct dt_point *point)
+{
+    struct dt_point near[NEAR_ROOM], *more;
+    *point = *from;
+    for (int i = 0; i < moves; i++) {
+        int n = neighbours(seen->space, point, DT_EXCHANGE, near, &more);
+        uint64_t k = n > 0 ? dt_rng_below(rng, (uint64_t)n) : 0;
+        if (n > 0)
+            *point = more != NULL ? more[k] : near[k];
+        free(more);
+    }
 }
