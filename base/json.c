@@ -11,9 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static dt_status check_shape(const char *text, size_t size, const char *what)
+static dt_status check_shape(const char *text, size_t size, size_t values, const char *what)
 {
     int depth = 0;
+    size_t count = 1;
     bool quoted = false;
     for (size_t i = 0; i < size; i++) {
         char c = text[i];
@@ -28,22 +29,28 @@ static dt_status check_shape(const char *text, size_t size, const char *what)
         } else if (c == '"') {
             quoted = true;
         } else if (c == '[' || c == '{') {
+            count++;
             if (++depth > DT_JSON_MAX_DEPTH)
                 return dt_fail(DT_EUSAGE, "%s is nested deeper than %d levels", what,
                                DT_JSON_MAX_DEPTH);
         } else if (c == ']' || c == '}') {
             depth--;
+        } else if (c == ',') {
+            count++;
         }
+        if (count > values)
+            return dt_fail(DT_EUSAGE, "%s has more than the %zu values allowed", what, values);
     }
     return DT_OK;
 }
 
-dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t **root)
+dt_status dt_json_parse_within(const char *text, size_t size, struct dt_json_limits limits,
+                               const char *what, json_t **root)
 {
-    if (size > DT_JSON_MAX_BYTES)
-        return dt_fail(DT_EUSAGE, "%s is %zu bytes long, more than the %d allowed", what, size,
-                       DT_JSON_MAX_BYTES);
-    DT_TRY(check_shape(text, size, what));
+    if (size > limits.bytes)
+        return dt_fail(DT_EUSAGE, "%s is %zu bytes long, more than the %zu allowed", what, size,
+                       limits.bytes);
+    DT_TRY(check_shape(text, size, limits.values, what));
     json_error_t error;
     json_t *parsed = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (parsed == NULL && json_error_code(&error) == json_error_out_of_memory)
@@ -53,6 +60,12 @@ dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t 
                        error.column, error.text);
     *root = parsed;
     return DT_OK;
+}
+
+dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t **root)
+{
+    const struct dt_json_limits limits = {.bytes = DT_JSON_MAX_BYTES, .values = DT_JSON_MAX_BYTES};
+    return dt_json_parse_within(text, size, limits, what, root);
 }
 
 static dt_status read_all(int fd, const char *name, struct dt_text *text)

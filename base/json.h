@@ -30,6 +30,13 @@ dt_status dt_json_read(const char *path, const char *what, json_t **root) DT_MUS
 dt_status dt_json_parse(const char *text, size_t size, const char *what,
                         json_t **root) DT_MUST_CHECK;
 
+/* The same with limits of one's own: for tables, whose text is long. A value may take some 100 bytes once parsed. */
+struct dt_json_limits {
+    size_t bytes, values;
+};
+dt_status dt_json_parse_within(const char *text, size_t size, struct dt_json_limits limits,
+                               const char *what, json_t **root) DT_MUST_CHECK;
+
 /* A field of an object that must be there (ask dt_json_has first when it need not): its value to *out, or DT_EUSAGE
  * with a sentence. Strings, arrays and objects belong to the object. */
 dt_status dt_json_int(const json_t *object, const char *what, const char *key, int64_t low,

@@ -332,3 +332,15 @@ dt_status dt_journal_scan(const char *path,
     struct reader reader = {.scan = visit, .path = path, .context = context};
     return read_file(path, &reader);
 }
+
+dt_status dt_journal_scan_bytes(const char *name, const char *bytes, size_t size,
+                                dt_status (*visit)(const json_t *record, int line, void *context),
+                                void *context)
+{
+    struct reader reader = {.scan = visit, .path = name, .context = context};
+    dt_status status = feed(&reader, bytes, size);
+    if (status == DT_OK)
+        status = end_line(&reader);
+    dt_text_fini(&reader.line);
+    return status;
+}

@@ -37,6 +37,11 @@ dt_status dt_journal_scan(const char *path,
                           dt_status (*visit)(const json_t *record, int line, void *context),
                           void *context) DT_MUST_CHECK;
 
+/* The same of bytes that were read already; name stands for the path in what is said. */
+dt_status dt_journal_scan_bytes(const char *name, const char *bytes, size_t size,
+                                dt_status (*visit)(const json_t *record, int line, void *context),
+                                void *context) DT_MUST_CHECK;
+
 uint32_t dt_crc32c(const void *bytes, size_t size);
 
 #endif

@@ -9,12 +9,29 @@
 #include <math.h>
 #include <stdlib.h>
 
+struct dt_interval dt_stats_mean_interval(const double x[], int n, double level)
+{
+    if (n < 2 || !(level > 0 && level < 1))
+        return (struct dt_interval){NAN, NAN};
+    double mean = gsl_stats_mean(x, 1, (size_t)n);
+    double error = gsl_stats_sd_m(x, 1, (size_t)n, mean) / sqrt(n);
+    double t = gsl_cdf_tdist_Pinv((1 + level) / 2, n - 1);
+    return (struct dt_interval){mean - t * error, mean + t * error};
+}
+
+struct dt_interval dt_stats_share_interval(int k, int n, double level)
+{
+    if (n < 1 || k < 0 || k > n || !(level > 0 && level < 1))
+        return (struct dt_interval){NAN, NAN};
+    double tail = (1 - level) / 2;
+    return (struct dt_interval){k == 0 ? 0 : gsl_cdf_beta_Pinv(tail, k, n - k + 1),
+                                k == n ? 1 : gsl_cdf_beta_Qinv(tail, k + 1, n - k)};
+}
+
 static struct dt_interval student(const double logs[], int n, double level)
 {
-    double mean = gsl_stats_mean(logs, 1, (size_t)n);
-    double error = gsl_stats_sd_m(logs, 1, (size_t)n, mean) / sqrt(n);
-    double t = gsl_cdf_tdist_Pinv((1 + level) / 2, n - 1);
-    return (struct dt_interval){exp(mean - t * error), exp(mean + t * error)};
+    struct dt_interval interval = dt_stats_mean_interval(logs, n, level);
+    return (struct dt_interval){exp(interval.low), exp(interval.high)};
 }
 
 struct dt_processes dt_stats_processes(const double medians[], int n, double level)

@@ -25,6 +25,10 @@ double dt_stats_mean(const double x[], int n);
 bool dt_stats_median_ranks(int n, double level, int *lower, int *upper);
 struct dt_interval dt_stats_median_interval(const double x[], int n, double level);
 
+/* Of a mean, by Student's t; of a share of k in n, never too short (Clopper, Pearson 1934). */
+struct dt_interval dt_stats_mean_interval(const double x[], int n, double level);
+struct dt_interval dt_stats_share_interval(int k, int n, double level);
+
 /* Looks at 8, 16, 32, 64 samples; the two-sided alpha spent at each is .008 .010 .012 .020 (total below 5 %). */
 #define DT_LOOKS 4
 extern const int dt_look_samples[DT_LOOKS];

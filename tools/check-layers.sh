@@ -37,6 +37,7 @@ nv kernels/
 omp.h kernels/ worker/
 gsl/ stats/ search/ tuner/
 jansson.h base/json.h tests/truth/
+zlib.h tuner/simulate/source.c
 hwloc base/host.c
 '
 

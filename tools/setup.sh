@@ -11,7 +11,7 @@ set -euo pipefail
 
 # Recommended packages are not installed, so what they would have brought (libc6-dev, g++, pkg-config) stands here.
 build=(gcc libc6-dev cmake ninja-build pkg-config
-       libopenblas-openmp-dev libgsl-dev libjansson-dev libhwloc-dev libopenmpi-dev openmpi-bin)
+       libopenblas-openmp-dev libgsl-dev libjansson-dev zlib1g-dev libhwloc-dev libopenmpi-dev openmpi-bin)
 # oneDNN runs the linear layers on x86-64 only.
 [ "$(uname -m)" != x86_64 ] || build+=(libdnnl-dev)
 test=(g++ clang libclang-rt-dev libomp-dev clang-format clang-tidy libcmocka-dev python3 procps)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* T4, the auto-tuning community's file of results: {"schema_version", "results": [{"configuration": {name: value},
+ * "times": {"compilation", "runtimes": [..], ..}, "invalidity", "measurements": [{"name", "value"}], "objectives":
+ * [name]}]}, in milliseconds. */
+#include "tuner/simulate/table_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool knows(const struct dt_source *source)
+{
+    return json_is_array(json_object_get(source->root, "results"));
+}
+
+static enum dt_outcome outcome_of(const char *invalidity)
+{
+    static const struct {
+        const char *word;
+        enum dt_outcome outcome;
+    } words[] = {
+        {"correct", DT_TRIAL_OK},
+        {"compile", DT_TRIAL_INFEASIBLE},
+        {"constraints", DT_TRIAL_INFEASIBLE},
+        {"correctness", DT_TRIAL_WRONG},
+        {"timeout", DT_TRIAL_HUNG},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i].word, invalidity) == 0)
+            return words[i].outcome;
+    return DT_TRIAL_FAILED;
+}
+
+/* The measurement that is the first objective, or "time"; NAN when there is none. */
+static double objective(const json_t *row)
+{
+    const char *name = json_string_value(json_array_get(json_object_get(row, "objectives"), 0));
+    json_t *list = json_object_get(row, "measurements"), *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        const char *its = json_string_value(json_object_get(item, "name"));
+        const json_t *value = json_object_get(item, "value");
+        if (its != NULL && strcmp(its, name != NULL ? name : "time") == 0 &&
+            json_is_number(value) && json_number_value(value) > 0)
+            return json_number_value(value);
+    }
+    return NAN;
+}
+
+/* Everything but the search's own time: that is another search's. */
+static double cost(const json_t *times)
+{
+    static const char *const parts[] = {"compilation", "validation", "framework"};
+    double sum = 0;
+    json_t *runtime;
+    size_t i;
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+        sum += fmax(0, json_number_value(json_object_get(times, parts[k])));
+    json_array_foreach(json_object_get(times, "runtimes"), i, runtime) sum +=
+        fmax(0, json_number_value(runtime));
+    return 1e-3 * sum;
+}
+
+static dt_status read_row(const json_t *row, const char *what, struct dt_table *table,
+                          double **samples, int *room)
+{
+    struct dt_cell cells[DT_AXES_MAX];
+    struct dt_entry entry = {.value = objective(row)};
+    json_t *configuration, *times;
+    const char *invalidity;
+    DT_TRY(dt_json_object(row, what, "configuration", &configuration));
+    DT_TRY(dt_json_object(row, what, "times", &times));
+    DT_TRY(dt_json_string(row, what, "invalidity", &invalidity));
+    if (table->column_count == 0) {
+        const char *name;
+        json_t *value;
+        json_object_foreach(configuration, name, value)
+            DT_TRY(dt_table_add_column(table, name, DT_ROLE_PLAIN));
+    }
+    for (int i = 0; i < table->column_count; i++) {
+        const char *name = table->columns[i].name;
+        DT_TRY(dt_cell_read(json_object_get(configuration, name), what, name, &cells[i]));
+    }
+    entry.outcome = outcome_of(invalidity);
+    entry.cost = cost(times);
+    if (entry.outcome == DT_TRIAL_OK && isnan(entry.value))
+        return dt_fail(DT_EUSAGE, "%s is correct and has no measurement of its objective", what);
+    if (entry.outcome == DT_TRIAL_OK)
+        DT_TRY(dt_table_numbers(json_object_get(times, "runtimes"), what, samples, room,
+                                &entry.count));
+    else
+        entry.value = NAN;
+    return dt_table_add_row(table, cells, &entry, *samples);
+}
+
+static dt_status read_table(const struct dt_source *source, struct dt_table *table)
+{
+    json_t *row, *results = json_object_get(source->root, "results");
+    double *samples = NULL;
+    int room = 0;
+    size_t i;
+    dt_status status = DT_OK;
+    snprintf(table->unit, sizeof table->unit, "ms");
+    table->seconds = 1e-3;
+    json_array_foreach(results, i, row)
+    {
+        char what[256];
+        snprintf(what, sizeof what, "%.200s: result %zu", table->what, i + 1);
+        status = read_row(row, what, table, &samples, &room);
+        if (status < 0)
+            break;
+    }
+    free(samples);
+    return status;
+}
+
+const struct dt_reader dt_reader_t4 = {
+    .name = "a T4 file",
+    .knows = knows,
+    .read = read_table,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* simulate - a search run on a landscape, as often as wanted
+ *
+ * Repeat r has the seed `seed + r`. Repeats are shared out to `jobs` processes: a strategy needs not know of it.
+ */
+#ifndef DT_TUNER_SIMULATE_SIMULATE_H
+#define DT_TUNER_SIMULATE_SIMULATE_H
+
+#include "search/search.h"
+#include "tuner/simulate/landscape.h"
+
+struct dt_simulation {
+    const struct dt_landscape *landscape;
+    const char *search; /* name and knobs, as dt_search_new takes them */
+    int evals, repeats, jobs;
+    uint64_t seed;
+    const struct dt_prior *prior; /* NULL: none */
+    bool noise;                   /* evaluations are measured again, by a draw */
+};
+
+struct dt_repeat {
+    int evals;      /* made: fewer than allowed when the search stopped */
+    double seconds; /* recorded cost of what it evaluated */
+    double start_ms, refit_ms;
+    int refits;
+    char note[160]; /* why it stopped */
+    dt_status status;
+    char message[256]; /* of a status that is an error */
+};
+
+struct dt_runs {
+    int evals, repeats;
+    struct dt_repeat *list; /* [repeats] */
+    int32_t *entries;       /* [repeats][evals] evaluated, in order; -1 after the last */
+    double *seen;           /* [repeats][evals] the value the search was told; NAN: failed */
+    double *ask_tell_ms;    /* [repeats][evals] processor time */
+    void *memory;           /* of all the above, shared by the processes */
+    size_t size;
+};
+
+dt_status dt_simulate(const struct dt_simulation *simulation, struct dt_runs *runs) DT_MUST_CHECK;
+void dt_runs_fini(struct dt_runs *runs);
+
+#endif

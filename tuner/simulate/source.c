@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The door to zlib: its reader hands plain files through as they are. */
+#include "tuner/simulate/table_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static dt_status read_all(gzFile file, const char *path, struct dt_text *bytes)
+{
+    char block[65536];
+    int got, code;
+    while ((got = gzread(file, block, sizeof block)) > 0) {
+        dt_text_add_bytes(bytes, block, (size_t)got);
+        DT_TRY(dt_text_status(bytes));
+        if (bytes->size > DT_TABLE_BYTES)
+            return dt_fail(DT_EUSAGE, "%s holds more than the %d bytes allowed", path,
+                           DT_TABLE_BYTES);
+    }
+    const char *why = gzerror(file, &code);
+    if (got == 0 && code == Z_OK)
+        return DT_OK;
+    if (code == Z_ERRNO)
+        return dt_fail(DT_EIO, "cannot read %s: %s", path, strerror(errno));
+    return dt_fail(DT_EUSAGE, "%s is not a whole gzip file: %s", path,
+                   code == Z_BUF_ERROR ? "it ends too early" : why);
+}
+
+dt_status dt_source_bytes(const char *path, struct dt_text *bytes)
+{
+    struct stat info;
+    gzFile file = NULL;
+    dt_status status = DT_OK;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &info) != 0)
+        status = dt_fail(DT_EIO, "cannot read %s: %s", path, strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        status = dt_fail(DT_EIO, "cannot read %s: it is not a regular file", path);
+    else if ((file = gzdopen(fd, "rb")) == NULL)
+        status = dt_fail(DT_ENOMEM, "out of memory while reading %s", path);
+    else
+        status = read_all(file, path, bytes);
+    if (file != NULL)
+        gzclose(file);
+    else if (fd >= 0)
+        close(fd);
+    return status;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* table_int - what a reader fills in and open.c makes a landscape of
+ *
+ * A reader sees a source and adds columns, then rows: a plan, then what came of it. Texts are borrowed from the source (or
+ * whatever the reader keeps in `held`) until the landscape is made.
+ */
+#ifndef DT_TUNER_SIMULATE_TABLE_INT_H
+#define DT_TUNER_SIMULATE_TABLE_INT_H
+
+#include "base/json.h"
+#include "tuner/simulate/landscape.h"
+
+#define DT_TABLE_BYTES  (256 * 1024 * 1024)
+#define DT_TABLE_VALUES 16000000
+#define DT_TABLE_ROWS   1000000
+
+struct dt_source {
+    const char *what; /* opens each sentence: its path */
+    const char *text;
+    size_t size;
+    const json_t *root; /* NULL: it is not one JSON object */
+};
+
+/* A value of a plan: a number, or a text. */
+struct dt_cell {
+    double number;
+    const char *text; /* NULL: a number */
+    bool truth;       /* the number was true or false */
+    bool real;        /* or had a fraction, if only .0 */
+};
+
+struct dt_column {
+    const char *name;
+    enum dt_role role;
+};
+
+struct dt_table {
+    const char *what;
+    char title[256], device[128], unit[16];
+    double seconds;
+    struct dt_column columns[DT_AXES_MAX];
+    int column_count;
+    struct dt_cell *cells;    /* [count][column_count] */
+    struct dt_entry *entries; /* [count]; key may be NULL: it is made of the cells */
+    int64_t count, room;
+    double *samples;
+    int64_t sample_count, sample_room;
+    int64_t start; /* row of the default plan; -1 */
+    void *held;    /* what texts are borrowed from, freed last */
+    void (*free_held)(void *);
+};
+
+struct dt_reader {
+    const char *name;
+    bool (*knows)(const struct dt_source *source);
+    dt_status (*read)(const struct dt_source *source, struct dt_table *table);
+};
+
+extern const struct dt_reader dt_reader_kernel_tuner, dt_reader_t4, dt_reader_journal;
+
+/* The bytes of a file, plain or gzipped. */
+dt_status dt_source_bytes(const char *path, struct dt_text *bytes) DT_MUST_CHECK;
+
+dt_status dt_table_add_column(struct dt_table *table, const char *name,
+                              enum dt_role role) DT_MUST_CHECK;
+/* cells: [column_count]; samples: [entry->count], copied. */
+dt_status dt_table_add_row(struct dt_table *table, const struct dt_cell cells[],
+                           const struct dt_entry *entry, const double samples[]) DT_MUST_CHECK;
+void dt_table_fini(struct dt_table *table);
+
+/* A number, a text, true or false. */
+dt_status dt_cell_read(const json_t *value, const char *what, const char *name,
+                       struct dt_cell *cell) DT_MUST_CHECK;
+/* As Python prints it. */
+void dt_cell_text(const struct dt_cell *cell, struct dt_text *out);
+
+/* Numbers of an array into *samples, which grows to *room and is the caller's; others are an error. */
+dt_status dt_table_numbers(const json_t *array, const char *what, double **samples, int *room,
+                           int *count) DT_MUST_CHECK;
+
+dt_status dt_landscape_make(const struct dt_table *table,
+                            struct dt_landscape **landscape) DT_MUST_CHECK;
+
+#endif
