@@ -199,8 +199,10 @@ const struct dt_option_row dt_option_rows[] = {
     {"evals", "N", "simulate", "150", parse_count, AT(evals), "evaluations of a repeat"},
     {"repeats", "N", "simulate", "20", parse_count, AT(repeats),
      "how often, with the seeds from --seed on"},
-    {"prior", "FILE", "simulate", NULL, parse_text, AT(prior),
-     "another machine's table, known to the search beforehand"},
+    {"prior", "FILE|cost|none", "tune simulate", NULL, parse_text, AT(prior),
+     "another machine's journal or table, known to the search beforehand; tune also takes cost, "
+     "the "
+     "operations and bytes of each plan (its default for the built-in network), and none"},
     {"replay-noise", NULL, "simulate", NULL, parse_switch, AT(replay_noise),
      "answer with a draw of the recorded repetitions instead of their mean"},
     {"jobs", "N", "simulate", "1", parse_count, AT(jobs), "processes that share the repeats"},

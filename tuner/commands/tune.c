@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "db/store.h"
 #include "tuner/print.h"
+#include "tuner/session/known.h"
 #include "tuner/session/record.h"
 #include "tuner/session/report.h"
 
@@ -61,9 +62,14 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_t
         status = dt_target_plan(target, options->against, &session.against);
     }
     if (status == DT_OK)
+        status = dt_belief_init(&session.belief, target, options->prior);
+    if (status == DT_OK)
         status = dt_record_begin(&session, directory);
-    if (status < 0)
+    if (status < 0) {
+        dt_belief_fini(&session.belief);
         return status;
+    }
+    dt_known_read(&session, directory);
     status = dt_session_run(&session);
     char ended[1024];
     snprintf(ended, sizeof ended, "%s", dt_message());

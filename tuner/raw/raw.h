@@ -16,6 +16,11 @@ json_t *dt_raw_target(const struct dt_target *target);
 dt_status dt_raw_read_target(const json_t *record, const char *what,
                              struct dt_target **target) DT_MUST_CHECK;
 
+/* A list of plans and back; at most `room`, and what is no plan of the space is left out. */
+json_t *dt_raw_points(const struct dt_space *space, const struct dt_point points[], int n);
+int dt_raw_read_points(const json_t *list, const struct dt_space *space, struct dt_point points[],
+                       int room);
+
 /* Everything of a result that was measured, found out or decided while it was; new reference. Reading it back, *result is
  * initialised here and to be freed by the caller, also after an error; its statistics are still to be made. */
 json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *target);

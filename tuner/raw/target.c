@@ -61,3 +61,20 @@ dt_status dt_raw_read_target(const json_t *record, const char *what, struct dt_t
     *out = target;
     return DT_OK;
 }
+
+json_t *dt_raw_points(const struct dt_space *space, const struct dt_point points[], int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, dt_point_json(space, &points[i]));
+    return list;
+}
+
+int dt_raw_read_points(const json_t *list, const struct dt_space *space, struct dt_point points[],
+                       int room)
+{
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(list) && n < room; i++)
+        n += dt_point_read(space, json_array_get(list, i), &points[n]) == DT_OK;
+    return n;
+}

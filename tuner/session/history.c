@@ -31,6 +31,20 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
     return DT_OK;
 }
 
+dt_status dt_history_search(const struct dt_session *session, const struct dt_search_opts *opts)
+{
+    if (session->journal == NULL)
+        return DT_OK;
+    return add(
+        session->journal, "search",
+        json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I}", "search", session->search, "search_reason",
+                  session->why, "prior", session->belief.name, "known",
+                  dt_raw_points(session->target->space, session->known, session->known_count),
+                  "evaluations", (json_int_t)opts->evaluations, "left_ns",
+                  (json_int_t)llround(opts->seconds * 1e9), "capacity_bytes",
+                  (json_int_t)opts->capacity_bytes));
+}
+
 dt_status dt_history_trial(const struct dt_session *session, const struct dt_result *result)
 {
     if (session->journal == NULL)
@@ -60,8 +74,9 @@ dt_status dt_history_end(const struct dt_session *session)
                                   json_pack("{s:i, s:s}", "batch", rig->references[i].batch,
                                             "cause", rig->references[i].cause));
     return add(session->journal, "end",
-               json_pack("{s:s, s:s, s:I, s:I, s:o, s:s}", "search", session->search,
-                         "search_reason", session->why, "elapsed_ns",
+               json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:s}", "search", session->search,
+                         "search_reason", session->why, "search_note", session->note,
+                         "search_stopped", session->stopped, "elapsed_ns",
                          (json_int_t)llround(session->elapsed_seconds * 1e9), "compared_ns",
                          (json_int_t)rig->compared_ns, "unverified", unverified, "verdict",
                          dt_verdict_text(session->verdict)));

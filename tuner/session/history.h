@@ -13,6 +13,9 @@
 
 /* Each does nothing for a session without a journal. */
 dt_status dt_history_begin(const struct dt_session *session, json_t *identity) DT_MUST_CHECK;
+/* The search as it was opened. */
+dt_status dt_history_search(const struct dt_session *session,
+                            const struct dt_search_opts *opts) DT_MUST_CHECK;
 dt_status dt_history_trial(const struct dt_session *session,
                            const struct dt_result *result) DT_MUST_CHECK;
 dt_status dt_history_comparison(const struct dt_session *session,

@@ -37,12 +37,16 @@ static json_t *trial_json(const struct dt_result *result, const struct dt_target
     return object;
 }
 
-static json_t *ties_json(const struct dt_session *session)
+/* The search, and what it went by. */
+static void add_search(const struct dt_session *session, json_t *object)
 {
-    json_t *ties = json_array();
-    for (int i = 0; i < session->tie_count; i++)
-        json_array_append_new(ties, dt_point_json(session->target->space, &session->ties[i]));
-    return ties;
+    const char *note = session->note, *prior = session->belief.name;
+    json_object_set_new(object, "search_note", note[0] != '\0' ? json_string(note) : json_null());
+    json_object_set_new(object, "search_stopped", json_boolean(session->stopped));
+    json_object_set_new(object, "prior", prior[0] != '\0' ? json_string(prior) : json_null());
+    json_object_set_new(
+        object, "known",
+        dt_raw_points(session->target->space, session->known, session->known_count));
 }
 
 static void add_noise(const struct dt_session *session, json_t *object)
@@ -72,10 +76,12 @@ json_t *dt_record_session(const struct dt_session *session)
         result_or_null(dt_session_role(session, "default"), target), "baseline",
         result_or_null(dt_session_role(session, "baseline"), target), "against",
         result_or_null(session->has_against ? dt_session_role(session, "against") : NULL, target),
-        "gain", gain_json(best), "ties", ties_json(session), "rounds", session->rounds, "search",
-        session->search, "search_reason", session->why, "trials", trials, "elapsed_seconds",
-        session->elapsed_seconds, "verdict", dt_verdict_text(session->verdict), "journal",
-        session->id);
+        "gain", gain_json(best), "ties",
+        dt_raw_points(target->space, session->ties, session->tie_count), "rounds", session->rounds,
+        "search", session->search, "search_reason", session->why, "trials", trials,
+        "elapsed_seconds", session->elapsed_seconds, "verdict", dt_verdict_text(session->verdict),
+        "journal", session->id);
+    add_search(session, object);
     add_noise(session, object);
     return object;
 }

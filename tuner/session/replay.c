@@ -72,6 +72,24 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
     return DT_OK;
 }
 
+/* Journals of before have no such record: what of it is in their end is read there. */
+static dt_status read_search(struct dt_replay *replay, const json_t *record, const char *what)
+{
+    struct dt_session *session = &replay->session;
+    const char *search, *why, *prior;
+    json_t *known;
+    DT_TRY(dt_json_string(record, what, "search", &search));
+    DT_TRY(dt_json_string(record, what, "search_reason", &why));
+    DT_TRY(dt_json_string(record, what, "prior", &prior));
+    DT_TRY(dt_json_array(record, what, "known", &known));
+    snprintf(session->search, sizeof session->search, "%s", search);
+    snprintf(session->why, sizeof session->why, "%s", why);
+    snprintf(session->belief.name, sizeof session->belief.name, "%s", prior);
+    session->known_count =
+        dt_raw_read_points(known, replay->target->space, session->known, DT_KNOWN);
+    return DT_OK;
+}
+
 static dt_status read_end(struct dt_replay *replay, const json_t *record, const char *what)
 {
     struct dt_session *session = &replay->session;
@@ -84,6 +102,9 @@ static dt_status read_end(struct dt_replay *replay, const json_t *record, const 
     DT_TRY(dt_json_array(record, what, "unverified", &unverified));
     snprintf(session->search, sizeof session->search, "%s", search);
     snprintf(session->why, sizeof session->why, "%s", why);
+    const char *note = json_string_value(json_object_get(record, "search_note"));
+    snprintf(session->note, sizeof session->note, "%s", note != NULL ? note : "");
+    session->stopped = json_is_true(json_object_get(record, "search_stopped"));
     session->elapsed_seconds = (double)elapsed_ns * 1e-9;
     replay->ended = true;
     for (size_t i = 0; i < json_array_size(unverified) && i < DT_RIG_REFERENCES; i++) {
@@ -107,6 +128,7 @@ dt_status dt_replay_record(struct dt_replay *replay, const json_t *record, const
         const char *kind;
         dt_status (*read)(struct dt_replay *replay, const json_t *record, const char *what);
     } kinds[] = {{"session", read_session},
+                 {"search", read_search},
                  {"trial", read_trial},
                  {"comparison", read_comparison},
                  {"end", read_end}};

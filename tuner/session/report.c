@@ -198,6 +198,20 @@ static void add_ties(const struct dt_session *session, struct dt_text *out)
     }
 }
 
+/* Which search it was, why, and why it stopped. */
+static void add_search(const struct dt_session *session, struct dt_text *out)
+{
+    if (session->search[0] != '\0')
+        dt_text_add(out, "Search: %s (%s)", session->search, session->why);
+    if (session->search[0] != '\0' && session->belief.name[0] != '\0')
+        dt_text_add(out, "; prior: %s", session->belief.name);
+    if (session->stopped)
+        dt_text_add(out, "\nThe search stopped before its time was over: %s", session->note);
+    else if (session->note[0] != '\0')
+        dt_text_add(out, "; at its end: %s", session->note);
+    dt_text_add(out, "\n\n");
+}
+
 void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(session);
@@ -208,9 +222,10 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
         failed +=
             outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW && outcome != DT_TRIAL_INTERRUPTED;
     }
-    dt_text_add(out, "\n%s; objective: %s\n%d of %lld plans tried, %d failed, %.1f s\n\n",
+    dt_text_add(out, "\n%s; objective: %s\n%d of %lld plans tried, %d failed, %.1f s\n",
                 session->target->title, session->target->objective->doc, session->count - cut,
                 (long long)session->target->plans, failed, session->elapsed_seconds);
+    add_search(session, out);
     add_header(session->target, out);
     if (best != NULL)
         add_row("best", best,

@@ -2,6 +2,7 @@
 #include "tuner/session/session.h"
 
 #include "base/clock.h"
+#include "tuner/session/explore.h"
 #include "tuner/session/finals.h"
 #include "tuner/session/trials.h"
 #include "tuner/session/verdict.h"
@@ -69,7 +70,7 @@ static dt_status verdict_status(struct dt_session *session)
 static dt_status run(struct dt_session *session)
 {
     DT_TRY(dt_trials_known(session));
-    DT_TRY(dt_trials_search(session));
+    DT_TRY(dt_explore(session));
     session->limit_broken =
         session->options->max_latency_ns > 0 && dt_session_leader(session) == NULL;
     if (dt_session_leader(session) == NULL)
@@ -99,6 +100,7 @@ dt_status dt_session_run(struct dt_session *session)
 
 void dt_session_fini(struct dt_session *session)
 {
+    dt_belief_fini(&session->belief);
     for (int i = 0; i < session->count; i++)
         dt_result_fini(&session->trials[i]);
     free(session->trials);

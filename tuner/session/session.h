@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* session - finding the best plan of one target within a deadline
  *
- *     reference -> default, baseline, --against -> search -> shoot-out of the top three -> final comparison
+ *     reference -> default, baseline, --against -> search (explore.h) -> shoot-out of the top three -> final comparison
  *
  * The default plan goes first, so that a session that is cut short never stores anything slower. The final
  * comparison runs in fresh processes, and every figure that is published comes from it.
@@ -11,8 +11,11 @@
 
 #include "db/journal.h"
 #include "search/search.h"
+#include "tuner/session/belief.h"
 #include "tuner/session/progress.h"
 #include "tuner/trial/compare.h"
+
+#define DT_KNOWN 4 /* most plans taken from the store */
 
 enum dt_verdict {
     DT_VERDICT_NONE,   /* nothing was measured */
@@ -37,7 +40,12 @@ struct dt_session {
     struct dt_result *trials; /* owned */
     int count, room;
     int first_cost_ms;
-    char search[160], why[160];              /* the strategy, and why it was chosen */
+    char search[160], why[240];      /* the strategy, and why it was chosen */
+    char note[240];                  /* what it said when it ended; "": nothing */
+    bool stopped;                    /* it ended before the time for trials did */
+    struct dt_point known[DT_KNOWN]; /* what other sessions found best */
+    int known_count;
+    struct dt_belief belief;
     struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison */
     int entrant_count, rounds;
     int best;                /* of entrants; -1: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trials - the first part of a session: the plans everything is judged by, then what the search asks for */
+/* trials - plans run one at a time, and kept: the plans everything is judged by, then what the search asks for */
 #ifndef DT_TUNER_SESSION_TRIALS_H
 #define DT_TUNER_SESSION_TRIALS_H
 
@@ -12,7 +12,9 @@
 /* Default, baseline, --against. */
 dt_status dt_trials_known(struct dt_session *session) DT_MUST_CHECK;
 
-/* Until the search has no more to ask for, or the time for trials is over. */
-dt_status dt_trials_search(struct dt_session *session) DT_MUST_CHECK;
+/* One trial of at most this share of the time, into the session's list. racing: it ends when the plan is slower than the
+ * best so far. */
+dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point, bool racing,
+                        double share) DT_MUST_CHECK;
 
 #endif

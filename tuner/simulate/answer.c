@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a landscape answers: to a search in place of a machine, and to another landscape as a prior. */
-#include "tuner/simulate/landscape.h"
+/* What a landscape answers: to a search in place of a machine, and to another landscape as a prior (transfer.h). */
+#include "tuner/simulate/transfer.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct dt_entry *entry_at(const struct dt_landscape *landscape,
@@ -69,91 +68,21 @@ void dt_landscape_trial_noisy(const struct dt_landscape *landscape, const struct
     trial->high = trial->value * exp(1.96 * error);
 }
 
-static bool same(const struct dt_original *a, const struct dt_original *b)
-{
-    if (a->text != NULL || b->text != NULL)
-        return a->text != NULL && b->text != NULL && strcmp(a->text, b->text) == 0;
-    return a->number == b->number;
-}
-
-/* For each value of an axis its index in the source's axis, or -1. */
-static int32_t *match(const struct dt_landscape *landscape, int axis,
-                      const struct dt_landscape *source, int its)
-{
-    int count = dt_space_axis(landscape->space, axis)->count;
-    int32_t *indices = malloc((size_t)count * sizeof *indices);
-    for (int i = 0; indices != NULL && i < count; i++) {
-        indices[i] = -1;
-        for (int k = 0; k < dt_space_axis(source->space, its)->count; k++)
-            if (same(&landscape->originals[axis][i], &source->originals[its][k]))
-                indices[i] = k;
-    }
-    return indices;
-}
-
-struct matching {
-    const struct dt_landscape *landscape, *source;
-    int theirs[DT_AXES_MAX];       /* axis of the source, -1: it has none */
-    int32_t *indices[DT_AXES_MAX]; /* owned */
-};
-
-/* A parameter of one value may be missing on one side: it says nothing. */
-static dt_status match_axes(struct matching *matching)
-{
-    const struct dt_space *space = matching->landscape->space, *other = matching->source->space;
-    for (int i = 0; i < dt_space_axes(space); i++) {
-        const struct dt_axis *axis = dt_space_axis(space, i);
-        int its = dt_space_find(other, axis->name);
-        matching->theirs[i] = its;
-        if (its < 0 && axis->count > 1)
-            return dt_fail(DT_EUSAGE, "the prior has no parameter '%s'", axis->name);
-        if (its < 0)
-            continue;
-        matching->indices[i] = match(matching->landscape, i, matching->source, its);
-        if (matching->indices[i] == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory for a prior");
-    }
-    for (int i = 0; i < dt_space_axes(other); i++) {
-        const struct dt_axis *axis = dt_space_axis(other, i);
-        if (axis->count > 1 && dt_space_find(space, axis->name) < 0)
-            return dt_fail(DT_EUSAGE, "the prior's parameter '%s' is none of the landscape's",
-                           axis->name);
-    }
-    return DT_OK;
-}
-
-static double value_at(const struct matching *matching, const struct dt_point *point)
-{
-    struct dt_point there = {{0}};
-    for (int i = 0; i < dt_space_axes(matching->landscape->space); i++) {
-        if (matching->theirs[i] < 0)
-            continue;
-        int32_t index = matching->indices[i][point->index[i]];
-        if (index < 0)
-            return NAN;
-        there.index[matching->theirs[i]] = index;
-    }
-    int64_t k = dt_space_index(matching->source->space, &there);
-    if (k < 0)
-        return NAN;
-    double value = matching->source->entries[k].value;
-    return isnan(value) ? INFINITY : value;
-}
-
 dt_status dt_landscape_map(const struct dt_landscape *landscape, const struct dt_landscape *source,
                            double values[], int64_t *found)
 {
-    struct matching matching = {.landscape = landscape, .source = source};
-    dt_status status = match_axes(&matching);
+    struct dt_transfer transfer;
+    const struct dt_original *originals[DT_AXES_MAX];
+    memcpy(originals, landscape->originals, sizeof originals);
+    dt_status status = dt_transfer_init(&transfer, landscape->space, originals, source);
     int64_t n = 0;
     for (int64_t k = 0; k < landscape->count && status == DT_OK; k++) {
         struct dt_point point;
         dt_space_at(landscape->space, k, &point);
-        values[k] = value_at(&matching, &point);
+        values[k] = dt_transfer_value(&transfer, &point);
         n += !isnan(values[k]);
     }
-    for (int i = 0; i < DT_AXES_MAX; i++)
-        free(matching.indices[i]);
+    dt_transfer_fini(&transfer);
     if (status == DT_OK && n == 0)
         status = dt_fail(DT_EUSAGE, "the prior and the landscape have no plan in common");
     if (status == DT_OK)

@@ -31,24 +31,10 @@ static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, 
                       result);
 }
 
-/* The slowest rank of the steps made, together; the last `n` of them. */
-static double seconds_of(const struct dt_result *result, int n)
-{
-    double sum = 0;
-    for (int i = result->steps - n; i < result->steps; i++) {
-        const long long *row = result->ns + (size_t)i * (size_t)result->ranks;
-        long long most = 0;
-        for (int r = 0; r < result->ranks; r++)
-            most = row[r] > most ? row[r] : most;
-        sum += (double)most * 1e-9;
-    }
-    return sum;
-}
-
 /* Samples to ask for so that the trial's time limit is not overrun; at least one. */
 static int affordable(const struct dt_result *result, const struct dt_measure *how, int wanted)
 {
-    double last = result->steps > 0 ? seconds_of(result, 1) : result->cold_seconds;
+    double last = result->steps > 0 ? dt_result_seconds(result, 1) : result->cold_seconds;
     double left = (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 * 0.9;
     if (!(last > 0) || left >= last * wanted)
         return wanted;
@@ -71,8 +57,8 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
         DT_TRY(steps(rig, resident, n, "warmup", how, result));
         if (result->outcome != DT_TRIAL_OK || past(how) || dt_clock_ns() >= end)
             return DT_OK;
-        double missing =
-            (how->warm_seconds - seconds_of(result, result->steps)) / seconds_of(result, 1);
+        double missing = (how->warm_seconds - dt_result_seconds(result, result->steps)) /
+                         dt_result_seconds(result, 1);
         int room = WARMUP_MOST - result->steps;
         room = room < WARMUP_CHUNK ? room : WARMUP_CHUNK;
         n = missing < room ? (int)ceil(missing) : room;

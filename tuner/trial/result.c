@@ -224,6 +224,19 @@ bool dt_result_next(struct dt_result *result)
     return true;
 }
 
+double dt_result_seconds(const struct dt_result *result, int n)
+{
+    double sum = 0;
+    for (int i = result->steps - n; i < result->steps; i++) {
+        const long long *row = result->ns + (size_t)i * (size_t)result->ranks;
+        long long most = 0;
+        for (int r = 0; r < result->ranks; r++)
+            most = row[r] > most ? row[r] : most;
+        sum += (double)most * 1e-9;
+    }
+    return sum;
+}
+
 dt_status dt_result_status(const struct dt_result *result)
 {
     switch (result->outcome) {

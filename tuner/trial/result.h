@@ -67,6 +67,9 @@ dt_status dt_result_look(struct dt_result *result) DT_MUST_CHECK;
 /* Before a further request: the next look when the samples of this one are there; false after the last. */
 bool dt_result_next(struct dt_result *result);
 
+/* The slowest rank of the last n steps, together. */
+double dt_result_seconds(const struct dt_result *result, int n);
+
 /* Samples on the way to the look. */
 int dt_result_counted(const struct dt_result *result);
 

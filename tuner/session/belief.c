@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/belief.h"
+
+#include "model/cost.h"
+#include "space/dit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A guess, which the first answers correct: cores of 50 Gflop/s that send 5 GB/s. */
+#define FLOPS_PER_BYTE 10
+
+static double cost_value(const void *context, const struct dt_point *point)
+{
+    const struct dt_belief *belief = context;
+    const struct dt_target *target = belief->target;
+    struct dt_plan plan = dt_dit_plan(target->space, point);
+    double step = dt_cost_step(&belief->workload, &plan, target->cores, FLOPS_PER_BYTE);
+    return target->objective->value(step, dt_target_batch(target, point),
+                                    dt_target_devices(target, point));
+}
+
+static dt_status believe_cost(struct dt_belief *belief)
+{
+    DT_TRY(dt_workload_from_json(belief->target->workload, "the workload", &belief->workload));
+    snprintf(belief->name, sizeof belief->name, "operations and bytes of each plan");
+    belief->prior = (struct dt_prior){.name = belief->name, .value = cost_value, .context = belief};
+    return DT_OK;
+}
+
+static double table_value(const void *context, const struct dt_point *point)
+{
+    return dt_transfer_value(&((const struct dt_belief *)context)->transfer, point);
+}
+
+/* From the table's side, which is small: how many of its plans are plans here. */
+static int64_t shared(const struct dt_belief *belief)
+{
+    const struct dt_space *space = belief->target->space, *theirs = belief->source->space;
+    int64_t n = 0;
+    for (int64_t k = 0; k < belief->source->count; k++) {
+        struct dt_point there, point = {{0}};
+        bool here = true;
+        dt_space_at(theirs, k, &there);
+        for (int a = 0; a < dt_space_axes(space) && here; a++)
+            here = dt_transfer_back(&belief->transfer, a, &there, &point.index[a]);
+        n += here && dt_space_feasible(space, &point);
+    }
+    return n;
+}
+
+static dt_status believe_table(struct dt_belief *belief, const char *path)
+{
+    DT_TRY(dt_landscape_open(path, &belief->source));
+    DT_TRY(dt_transfer_init(&belief->transfer, belief->target->space, NULL, belief->source));
+    int64_t n = shared(belief);
+    if (n == 0)
+        return dt_fail(DT_EUSAGE, "--prior %s: none of its %lld plans is a plan of %s", path,
+                       (long long)belief->source->count, belief->target->title);
+    snprintf(belief->name, sizeof belief->name, "%.80s (%lld plans)", path, (long long)n);
+    belief->prior =
+        (struct dt_prior){.name = belief->name, .value = table_value, .context = belief};
+    return DT_OK;
+}
+
+dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *target,
+                         const char *option)
+{
+    *belief = (struct dt_belief){.target = target};
+    if (option == NULL ? target->foreign : strcmp(option, "none") == 0)
+        return DT_OK;
+    if (option != NULL && strcmp(option, "cost") != 0)
+        return believe_table(belief, option);
+    if (target->foreign)
+        return dt_fail(DT_EUSAGE, "--prior cost knows the built-in network only, not the worker %s",
+                       target->program);
+    return believe_cost(belief);
+}
+
+void dt_belief_fini(struct dt_belief *belief)
+{
+    dt_transfer_fini(&belief->transfer);
+    dt_landscape_free(belief->source);
+    belief->source = NULL;
+}
+
+const struct dt_prior *dt_belief_prior(const struct dt_belief *belief)
+{
+    return belief->prior.value != NULL ? &belief->prior : NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* belief - what a session's search expects of plans before it has measured any
+ *
+ *     --prior FILE      a table that another machine recorded (docs/search.md)
+ *     --prior cost      operations and bytes of each plan (model/cost.h); the built-in network's default
+ *     --prior none
+ */
+#ifndef DT_TUNER_SESSION_BELIEF_H
+#define DT_TUNER_SESSION_BELIEF_H
+
+#include "model/workload.h"
+#include "search/search.h"
+#include "tuner/simulate/transfer.h"
+#include "tuner/trial/target.h"
+
+struct dt_belief {
+    const struct dt_target *target;
+    struct dt_workload workload; /* of the built-in network */
+    struct dt_landscape *source; /* owned; NULL: the cost is asked */
+    struct dt_transfer transfer; /* from the source */
+    char name[160];              /* "" when there is none */
+    struct dt_prior prior;       /* points here: a belief does not move */
+};
+
+/* DT_EUSAGE, DT_EIO: the file is no table, or none of its plans is one of the target's. */
+dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *target,
+                         const char *option) DT_MUST_CHECK;
+void dt_belief_fini(struct dt_belief *belief);
+
+/* For dt_search_opts; NULL: none. */
+const struct dt_prior *dt_belief_prior(const struct dt_belief *belief);
+
+#endif

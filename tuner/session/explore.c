@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/explore.h"
+
+#include "base/clock.h"
+#include "tuner/session/finals.h"
+#include "tuner/session/history.h"
+#include "tuner/session/trials.h"
+#include "tuner/session/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TRIAL_STEPS 13   /* of a usual trial: two of verification, two of warm-up, a first look */
+#define TRIAL_SHARE 0.12 /* of the time: the most a trial may take */
+
+/* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
+static void leave_time_for_finals(struct dt_session *session)
+{
+    int64_t all = session->deadline_ns - session->began_ns;
+    int64_t latest = session->deadline_ns - (int64_t)(dt_finals_seconds(session, 2) * 1e9);
+    int64_t least = session->began_ns + (int64_t)(DT_TRIALS_SHARE / 3 * (double)all);
+    latest = latest > least ? latest : least;
+    if (latest < session->search_deadline_ns)
+        session->search_deadline_ns = latest;
+}
+
+/* The mean batch of the space over that of the result. */
+static double batch_factor(const struct dt_session *session, const struct dt_result *result)
+{
+    int axis = dt_space_role(session->target->space, DT_ROLE_BATCH);
+    if (axis < 0)
+        return 1;
+    const struct dt_axis *batch = dt_space_axis(session->target->space, axis);
+    double sum = 0;
+    for (int i = 0; i < batch->count; i++)
+        sum += (double)batch->values[i];
+    return sum / batch->count / result->batch;
+}
+
+/* What a usual trial will about take, from those made: their steps, and what is around them. The first one's includes the
+ * reference and a long warm-up. */
+static double trial_seconds(const struct dt_session *session)
+{
+    double around = INFINITY, step = 0;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (trial->n == 0)
+            continue;
+        around =
+            fmin(around, fmax(0, trial->cost_seconds - dt_result_seconds(trial, trial->steps)));
+        step = fmax(step, trial->summary.median * batch_factor(session, trial));
+    }
+    return (isfinite(around) ? around : 0) + TRIAL_STEPS * step;
+}
+
+/* As the search is told of a result: one that breaks the limit of latency is no success. */
+static struct dt_trial told(const struct dt_session *session, const struct dt_result *result)
+{
+    struct dt_trial trial = dt_result_trial(result, session->target);
+    if (trial.outcome == DT_TRIAL_OK && !dt_session_eligible(session, result)) {
+        trial.outcome = DT_TRIAL_INFEASIBLE;
+        trial.value = trial.low = trial.high = NAN;
+    }
+    return trial;
+}
+
+/* What the search says of itself, into text[room]. */
+static void copy_note(const struct dt_search *search, char text[], size_t room)
+{
+    struct dt_text note = {0};
+    dt_search_note(search, &note);
+    snprintf(text, room, "%s", note.size > 0 ? dt_text_at(&note) : "");
+    dt_text_fini(&note);
+}
+
+static dt_status open_search(struct dt_session *session, struct dt_search **search)
+{
+    double left = (double)(session->search_deadline_ns - dt_clock_ns()) * 1e-9;
+    double one = trial_seconds(session);
+    struct dt_search_opts opts = {.space = session->target->space,
+                                  .seed = (uint64_t)session->options->seed,
+                                  .start = &session->target->fallback,
+                                  .known = session->known,
+                                  .known_count = session->known_count,
+                                  .prior = dt_belief_prior(&session->belief),
+                                  .evaluations = one > 0 ? (int64_t)fmax(1, left / one) : 0,
+                                  .seconds = fmax(left, 1e-3),
+                                  .capacity_bytes = session->options->max_bytes};
+    const char *asked = session->options->search;
+    bool fits = one * (double)dt_space_count(opts.space) <= left;
+    snprintf(session->search, sizeof session->search, "%s",
+             strcmp(asked, "auto") != 0 ? asked
+             : fits                     ? "exhaustive"
+                                        : "random");
+    DT_TRY(dt_search_new(session->search, &opts, search));
+    copy_note(*search, session->why, sizeof session->why);
+    if (session->why[0] == '\0')
+        snprintf(session->why, sizeof session->why, "asked for");
+    for (int i = 0; i < session->count; i++) {
+        struct dt_trial trial = told(session, &session->trials[i]);
+        dt_search_tell(*search, &trial);
+    }
+    dt_progress_note(&session->progress, "search: %s (%s); %.2g s a trial, %.0f s left for them",
+                     session->search, session->why, one, left);
+    return dt_history_search(session, &opts);
+}
+
+static dt_status run(struct dt_session *session, struct dt_search *search)
+{
+    dt_status status = DT_OK;
+    while (status == DT_OK && dt_clock_ns() < session->search_deadline_ns) {
+        struct dt_point point;
+        status = dt_search_ask(search, &point);
+        if (status == DT_OK)
+            status = dt_trials_try(session, &point, true, TRIAL_SHARE);
+        if (status == DT_OK) {
+            struct dt_trial trial = told(session, &session->trials[session->count - 1]);
+            dt_search_tell(search, &trial);
+        }
+    }
+    session->stopped = status == DT_DONE;
+    copy_note(search, session->note, sizeof session->note);
+    if (session->stopped)
+        dt_progress_note(&session->progress, "the search stopped after %d trials: %s",
+                         session->count, session->note);
+    return status < 0 ? status : DT_OK;
+}
+
+dt_status dt_explore(struct dt_session *session)
+{
+    struct dt_search *search = NULL;
+    leave_time_for_finals(session);
+    dt_status status = open_search(session, &search);
+    if (status == DT_OK)
+        status = run(session, search);
+    dt_search_free(search);
+    return status;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/known.h"
+
+#include "db/store.h"
+
+#include <string.h>
+
+struct reader {
+    struct dt_session *session;
+    int distance[DT_KNOWN]; /* of each known plan, ascending */
+};
+
+/* Fields of a key that change which plan is best, but not what a plan is. */
+static bool may_differ(const char *name)
+{
+    static const char *const names[] = {"batch", "devices",   "max_bytes",  "max_latency_ns",
+                                        "model", "objective", "parameters", NULL};
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static int differing(const json_t *mine, const json_t *other, bool *same_work)
+{
+    const char *name;
+    json_t *value;
+    int n = 0;
+    json_object_foreach((json_t *)mine, name, value)
+    {
+        bool equal = json_equal(value, json_object_get(other, name));
+        n += !equal;
+        *same_work = *same_work && (equal || may_differ(name));
+    }
+    return n;
+}
+
+/* The plan at a batch of this session's, when its own is none. */
+static bool legal(const struct dt_target *target, const json_t *plan, struct dt_point *point)
+{
+    int batch = dt_space_role(target->space, DT_ROLE_BATCH);
+    if (plan == NULL)
+        return false;
+    if (dt_point_from_json(target->space, plan, point) == DT_OK)
+        return true;
+    if (batch < 0)
+        return false;
+    const struct dt_axis *axis = dt_space_axis(target->space, batch);
+    json_t *changed = json_copy((json_t *)plan);
+    json_object_set_new(changed, axis->name,
+                        json_integer(dt_target_batch(target, &target->fallback)));
+    bool read = dt_point_from_json(target->space, changed, point) == DT_OK;
+    json_decref(changed);
+    return read;
+}
+
+/* By distance, each plan once. */
+static void insert(struct reader *reader, const struct dt_point *point, int distance)
+{
+    struct dt_session *session = reader->session;
+    const struct dt_space *space = session->target->space;
+    int at = 0, last;
+    while (at < session->known_count && reader->distance[at] <= distance) {
+        if (dt_point_equal(space, &session->known[at], point))
+            return;
+        at++;
+    }
+    for (last = at; last < session->known_count; last++)
+        if (dt_point_equal(space, &session->known[last], point))
+            break;
+    if (at == DT_KNOWN)
+        return;
+    if (last == session->known_count) /* not further down either: one more */
+        last = session->known_count < DT_KNOWN ? session->known_count++ : DT_KNOWN - 1;
+    for (int i = last; i > at; i--) {
+        session->known[i] = session->known[i - 1];
+        reader->distance[i] = reader->distance[i - 1];
+    }
+    session->known[at] = *point;
+    reader->distance[at] = distance;
+}
+
+static void visit(const json_t *entry, void *context)
+{
+    struct reader *reader = context;
+    const struct dt_target *target = reader->session->target;
+    struct dt_point point;
+    bool same_work = true, any = true;
+    int distance = differing(target->key, json_object_get(entry, "key"), &same_work);
+    if (!same_work || !legal(target, json_object_get(entry, "plan"), &point))
+        return;
+    distance += differing(target->hard,
+                          json_object_get(json_object_get(entry, "fingerprint"), "hard"), &any);
+    insert(reader, &point, distance);
+}
+
+void dt_known_read(struct dt_session *session, const char *directory)
+{
+    struct reader reader = {.session = session};
+    session->known_count = 0;
+    if (dt_store_each(directory, visit, &reader) < 0)
+        session->known_count = 0;
+}
