@@ -114,7 +114,7 @@ static dt_status check_options(const struct dt_options *options)
             "--objective %s compares plans of one batch, but --batch names %d; give one, or use "
             "--objective throughput",
             objective->name, options->batches.count);
-    return strcmp(options->search, "auto") == 0 ? DT_OK : dt_search_check(options->search);
+    return dt_search_check(options->search);
 }
 
 static dt_status interrupted(void)

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Chooses another strategy by the size of the space and the trials that the budget has room for, at the first question,
+ * when the plans measured before have shown how long a trial takes. */
+#include "search/arm_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MODEL_MOST = 2000
+}; /* answers above which a surrogate's linear algebra costs more than it finds */
+
+struct automatic {
+    struct dt_search_opts opts;
+    struct dt_arm arm;      /* open once chosen */
+    struct dt_trial *early; /* told before that */
+    int early_count, early_room;
+    double cost; /* seconds of the trials told */
+    char why[200];
+};
+
+static dt_status init(void *state, const struct dt_search_opts *opts)
+{
+    ((struct automatic *)state)->opts = *opts;
+    return DT_OK;
+}
+
+static bool exists(const char *name)
+{
+    for (int i = 0; dt_strategies[i] != NULL; i++)
+        if (strcmp(dt_strategies[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Trials that the budget has room for; 0: not known. */
+static double room_for(const struct automatic *search)
+{
+    if (search->opts.evaluations > 0)
+        return (double)search->opts.evaluations;
+    double each = search->early_count > 0 ? search->cost / search->early_count : 0;
+    return search->opts.seconds > 0 && each > 0 ? search->opts.seconds / each : 0;
+}
+
+static const char *choose(struct automatic *search)
+{
+    const struct dt_space *space = search->opts.space;
+    double room = room_for(search);
+    const char *model = exists("bayes") && room <= MODEL_MOST ? "bayes" : "portfolio";
+    struct dt_text why = {0};
+    if (!dt_space_listed(space))
+        dt_text_add(&why, "the plans are too many to list");
+    else
+        dt_text_add(&why, "%lld plans", (long long)dt_space_count(space));
+    const char *name =
+        dt_space_listed(space) && (double)dt_space_count(space) <= room ? "exhaustive" : model;
+    if (room > 0)
+        dt_text_add(&why, ", room for about %.0f trials", room);
+    else
+        dt_text_add(&why, ", a budget of unknown length");
+    snprintf(search->why, sizeof search->why, "%s: %s", name, dt_text_at(&why));
+    dt_text_fini(&why);
+    return name;
+}
+
+static dt_status open_chosen(struct automatic *search)
+{
+    DT_TRY(dt_arm_open(&search->arm, choose(search), &search->opts));
+    for (int i = 0; i < search->early_count; i++)
+        dt_arm_tell(&search->arm, &search->early[i]);
+    free(search->early);
+    search->early = NULL;
+    return DT_OK;
+}
+
+static dt_status ask(void *state, struct dt_point *point)
+{
+    struct automatic *search = state;
+    if (search->arm.strategy == NULL)
+        DT_TRY(open_chosen(search));
+    return dt_arm_ask(&search->arm, point);
+}
+
+static void keep(struct automatic *search, const struct dt_trial *trial)
+{
+    if (search->early_count == search->early_room) {
+        int room = 2 * search->early_room + 16;
+        struct dt_trial *early = realloc(search->early, (size_t)room * sizeof *early);
+        if (early == NULL)
+            return;
+        search->early = early;
+        search->early_room = room;
+    }
+    search->early[search->early_count++] = *trial;
+    search->cost += trial->cost;
+}
+
+static void tell(void *state, const struct dt_trial *trial)
+{
+    struct automatic *search = state;
+    if (search->arm.strategy == NULL)
+        keep(search, trial);
+    else
+        dt_arm_tell(&search->arm, trial);
+}
+
+static void fini(void *state)
+{
+    struct automatic *search = state;
+    dt_arm_close(&search->arm);
+    free(search->early);
+}
+
+static void note(const void *state, struct dt_text *out)
+{
+    const struct automatic *search = state;
+    dt_text_add(out, "%s", search->why);
+    size_t before = out->size;
+    if (search->arm.strategy != NULL && search->arm.strategy->note != NULL) {
+        dt_text_add(out, "; ");
+        dt_arm_note(&search->arm, out);
+    }
+    if (out->size == before + 2) /* nothing to add */
+        out->bytes[out->size = before] = '\0';
+}
+
+const struct dt_strategy dt_strategy_auto = {
+    .name = "auto",
+    .doc = "chooses by the size of the space and the trials that the budget has room for",
+    .paper = "none: exhaustive where every plan fits into the budget, else bayes or portfolio",
+    .state_size = sizeof(struct automatic),
+    .init = init,
+    .ask = ask,
+    .tell = tell,
+    .fini = fini,
+    .note = note,
+};

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* A bandit over other strategies. Each arm's credit is the area under the curve of its successes (a success: a new best)
+ * among the last answers, recent ones weighing more, and a bonus for arms that were seldom asked (Fialho et al. 2010). Every
+ * arm hears every answer. */
+#include "search/arm_int.h"
+#include "search/seen.h"
+#include "search/told_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {"genetic", "ils", "annealing", "tpe"};
+enum { ARMS = sizeof names / sizeof names[0], TRIES = 16 };
+
+struct asked {
+    struct dt_point point;
+    int arm;
+};
+
+struct event {
+    int arm;
+    bool success;
+};
+
+struct portfolio {
+    const struct dt_space *space;
+    const struct dt_seen *seen;
+    struct dt_rng rng;
+    double explore, best;
+    struct dt_arm arms[ARMS];
+    bool done[ARMS];
+    struct asked *asked; /* answers to come */
+    int asked_count, asked_room;
+    struct event *events; /* the last `window` answers, oldest first */
+    int event_count, window;
+};
+
+enum { WINDOW, EXPLORE };
+static const struct dt_knob knobs[] = {
+    {"window", "answers that credit is given for", 50, 1, 1e5},
+    {"explore", "weight of the bonus for arms that were seldom asked", 0.05, 0, 100},
+    {0}};
+
+static void fini(void *state)
+{
+    struct portfolio *search = state;
+    for (int i = 0; i < ARMS; i++)
+        dt_arm_close(&search->arms[i]);
+    free(search->asked);
+    free(search->events);
+}
+
+static dt_status init(void *state, const struct dt_search_opts *opts)
+{
+    struct portfolio *search = state;
+    *search = (struct portfolio){.space = opts->space,
+                                 .seen = opts->seen,
+                                 .rng = dt_rng_at(opts->seed, "portfolio"),
+                                 .explore = opts->knobs[EXPLORE],
+                                 .best = INFINITY,
+                                 .window = (int)opts->knobs[WINDOW]};
+    search->events = calloc((size_t)search->window, sizeof *search->events);
+    dt_status status = search->events != NULL
+                           ? DT_OK
+                           : dt_fail(DT_ENOMEM, "out of memory for the search 'portfolio'");
+    for (int i = 0; i < ARMS && status == DT_OK; i++)
+        status = dt_arm_open(&search->arms[i], names[i], opts);
+    if (status < 0)
+        fini(search);
+    return status;
+}
+
+/* Sum of t y_t / sum of t over the arm's own answers t = 1, 2, ..; y_t: it was a new best. */
+static double score(const struct portfolio *search, int arm)
+{
+    double area = 0, whole = 0;
+    int uses = 0;
+    for (int i = 0; i < search->event_count; i++) {
+        if (search->events[i].arm != arm)
+            continue;
+        uses++;
+        area += search->events[i].success ? uses : 0;
+        whole += uses;
+    }
+    for (int i = 0; i < search->asked_count; i++)
+        uses += search->asked[i].arm == arm;
+    if (uses == 0)
+        return INFINITY;
+    double all = search->event_count + search->asked_count;
+    return (whole > 0 ? area / whole : 0) + search->explore * sqrt(2 * log2(all) / uses);
+}
+
+/* The best arm that is not done, the first of equals in an order that turns by chance; -1: none. */
+static int choose(struct portfolio *search)
+{
+    int turn = (int)dt_rng_below(&search->rng, ARMS), chosen = -1;
+    double best = -INFINITY;
+    for (int k = 0; k < ARMS; k++) {
+        int arm = (k + turn) % ARMS;
+        double s = search->done[arm] ? -INFINITY : score(search, arm);
+        if (s > best) {
+            best = s;
+            chosen = arm;
+        }
+    }
+    return chosen;
+}
+
+static dt_status remember(struct portfolio *search, const struct dt_point *point, int arm)
+{
+    if (search->asked_count == search->asked_room) {
+        int room = 2 * search->asked_room + 16;
+        struct asked *asked = realloc(search->asked, (size_t)room * sizeof *asked);
+        if (asked == NULL)
+            return dt_fail(DT_ENOMEM, "out of memory for the search 'portfolio'");
+        search->asked = asked;
+        search->asked_room = room;
+    }
+    search->asked[search->asked_count++] = (struct asked){.point = *point, .arm = arm};
+    return DT_OK;
+}
+
+/* A new point of the arm; DT_DONE when it has none. */
+static dt_status ask_arm(struct portfolio *search, int arm, struct dt_point *point)
+{
+    for (int i = 0; i < TRIES; i++) {
+        dt_status status = dt_arm_ask(&search->arms[arm], point);
+        if (status != DT_OK)
+            return status;
+        if (dt_space_feasible(search->space, point) && !dt_seen_has(search->seen, point))
+            return DT_OK;
+    }
+    return dt_seen_draw(search->seen, &search->rng, point) ? DT_OK : DT_DONE;
+}
+
+static dt_status ask(void *state, struct dt_point *point)
+{
+    struct portfolio *search = state;
+    for (int arm = choose(search); arm >= 0; arm = choose(search)) {
+        dt_status status = ask_arm(search, arm, point);
+        if (status == DT_OK)
+            return remember(search, point, arm);
+        if (status != DT_DONE)
+            return status;
+        search->done[arm] = true;
+    }
+    return DT_DONE;
+}
+
+static void credit(struct portfolio *search, const struct dt_point *point, bool success)
+{
+    for (int i = 0; i < search->asked_count; i++) {
+        if (!dt_point_equal(search->space, &search->asked[i].point, point))
+            continue;
+        if (search->event_count == search->window)
+            memmove(search->events, search->events + 1,
+                    (size_t)--search->event_count * sizeof *search->events);
+        search->events[search->event_count++] =
+            (struct event){.arm = search->asked[i].arm, .success = success};
+        search->asked[i] = search->asked[--search->asked_count];
+        return;
+    }
+}
+
+static void tell(void *state, const struct dt_trial *trial)
+{
+    struct portfolio *search = state;
+    double value = dt_told_value(trial);
+    credit(search, &trial->point, value < search->best);
+    search->best = fmin(search->best, value);
+    for (int i = 0; i < ARMS; i++)
+        dt_arm_tell(&search->arms[i], trial);
+}
+
+static void note(const void *state, struct dt_text *out)
+{
+    const struct portfolio *search = state;
+    for (int i = 0; i < ARMS; i++) {
+        int uses = 0, successes = 0;
+        for (int k = 0; k < search->event_count; k++) {
+            uses += search->events[k].arm == i;
+            successes += search->events[k].arm == i && search->events[k].success;
+        }
+        dt_text_add(out, "%s%s %d of %d", i > 0 ? ", " : "new bests lately: ", names[i], successes,
+                    uses);
+    }
+}
+
+const struct dt_strategy dt_strategy_portfolio = {
+    .name = "portfolio",
+    .doc = "a bandit over genetic, ils, annealing and tpe: who found new bests is asked more",
+    .paper =
+        "Fialho et al. 2010, Analyzing bandit-based adaptive operator selection; as in OpenTuner",
+    .state_size = sizeof(struct portfolio),
+    .knobs = knobs,
+    .init = init,
+    .ask = ask,
+    .tell = tell,
+    .fini = fini,
+    .note = note,
+};
