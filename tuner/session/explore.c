@@ -65,16 +65,31 @@ static struct dt_trial told(const struct dt_session *session, const struct dt_re
     return trial;
 }
 
-/* What the search says of itself, into text[room]. */
-static void copy_note(const struct dt_search *search, char text[], size_t room)
+/* What the search says of itself, without what it said before. */
+static void copy_note(const struct dt_search *search, const char *before, char text[], size_t room)
 {
     struct dt_text note = {0};
     dt_search_note(search, &note);
-    snprintf(text, room, "%s", note.size > 0 ? dt_text_at(&note) : "");
+    const char *from = note.size > 0 ? dt_text_at(&note) : "";
+    size_t known = strlen(before);
+    if (known > 0 && strncmp(from, before, known) == 0)
+        from += known + strspn(from + known, "; ");
+    snprintf(text, room, "%s", from);
     dt_text_fini(&note);
 }
 
-static dt_status open_search(struct dt_session *session, struct dt_search **search)
+/* A search that chooses another says first why. */
+static void copy_reason(const struct dt_search *search, char text[], size_t room)
+{
+    copy_note(search, "", text, room);
+    char *rest = strstr(text, "; ");
+    if (rest != NULL)
+        *rest = '\0';
+}
+
+/* Asks for the first point: by then a search that chooses has chosen. */
+static dt_status open_search(struct dt_session *session, struct dt_search **search,
+                             struct dt_point *first)
 {
     double left = (double)(session->search_deadline_ns - dt_clock_ns()) * 1e-9;
     double one = trial_seconds(session);
@@ -87,53 +102,56 @@ static dt_status open_search(struct dt_session *session, struct dt_search **sear
                                   .evaluations = one > 0 ? (int64_t)fmax(1, left / one) : 0,
                                   .seconds = fmax(left, 1e-3),
                                   .capacity_bytes = session->options->max_bytes};
-    const char *asked = session->options->search;
-    bool fits = one * (double)dt_space_count(opts.space) <= left;
-    snprintf(session->search, sizeof session->search, "%s",
-             strcmp(asked, "auto") != 0 ? asked
-             : fits                     ? "exhaustive"
-                                        : "random");
+    snprintf(session->search, sizeof session->search, "%s", session->options->search);
+    snprintf(session->why, sizeof session->why, "asked for");
     DT_TRY(dt_search_new(session->search, &opts, search));
-    copy_note(*search, session->why, sizeof session->why);
-    if (session->why[0] == '\0')
-        snprintf(session->why, sizeof session->why, "asked for");
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);
         dt_search_tell(*search, &trial);
     }
+    dt_status status = dt_search_ask(*search, first);
+    if (strcmp(session->search, "auto") == 0)
+        copy_reason(*search, session->why, sizeof session->why);
     dt_progress_note(&session->progress, "search: %s (%s); %.2g s a trial, %.0f s left for them",
                      session->search, session->why, one, left);
-    return dt_history_search(session, &opts);
+    DT_TRY(dt_history_search(session, &opts));
+    return status;
 }
 
-static dt_status run(struct dt_session *session, struct dt_search *search)
+static dt_status run(struct dt_session *session, struct dt_search *search, struct dt_point point)
 {
     dt_status status = DT_OK;
     while (status == DT_OK && dt_clock_ns() < session->search_deadline_ns) {
-        struct dt_point point;
-        status = dt_search_ask(search, &point);
-        if (status == DT_OK)
-            status = dt_trials_try(session, &point, true, TRIAL_SHARE);
+        status = dt_trials_try(session, &point, true, TRIAL_SHARE);
         if (status == DT_OK) {
             struct dt_trial trial = told(session, &session->trials[session->count - 1]);
             dt_search_tell(search, &trial);
+            status = dt_search_ask(search, &point);
         }
     }
-    session->stopped = status == DT_DONE;
-    copy_note(search, session->note, sizeof session->note);
+    return status;
+}
+
+/* What the search says at its end; one that had no more to ask for stopped. */
+static void end_search(struct dt_session *session, const struct dt_search *search, bool stopped)
+{
+    session->stopped = stopped;
+    copy_note(search, session->why, session->note, sizeof session->note);
     if (session->stopped)
         dt_progress_note(&session->progress, "the search stopped after %d trials: %s",
                          session->count, session->note);
-    return status < 0 ? status : DT_OK;
 }
 
 dt_status dt_explore(struct dt_session *session)
 {
     struct dt_search *search = NULL;
     leave_time_for_finals(session);
-    dt_status status = open_search(session, &search);
+    struct dt_point first = {{0}};
+    dt_status status = open_search(session, &search, &first);
     if (status == DT_OK)
-        status = run(session, search);
+        status = run(session, search, first);
+    if (status >= 0)
+        end_search(session, search, status == DT_DONE);
     dt_search_free(search);
-    return status;
+    return status < 0 ? status : DT_OK;
 }
