@@ -107,6 +107,15 @@ function(dt_embed_presets name)
     target_include_directories(dt_${name} PRIVATE ${CMAKE_BINARY_DIR}/generated)
 endfunction()
 
+# search/bayes is a folder of the module search; its rows over all candidates are worth vector instructions.
+function(dt_bayes name)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/search/bayes/*.c)
+    target_sources(dt_${name} PRIVATE ${sources})
+    foreach(file kernel process factor fit)
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/search/bayes/${file}.c PROPERTIES COMPILE_OPTIONS "-O3")
+    endforeach()
+endfunction()
+
 # kernels/cpu/simd_body.h is compiled once an instruction set; MPI is a folder of files that may be absent.
 function(dt_kernel_flags name)
     file(GLOB cpu CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cpu/*.c)

@@ -137,3 +137,10 @@ void dt_arm_note(const struct dt_arm *arm, struct dt_text *out)
     if (arm->strategy->note != NULL)
         arm->strategy->note(arm->state, out);
 }
+
+struct dt_refits dt_arm_refits(const struct dt_arm *arm)
+{
+    if (arm->strategy == NULL || arm->strategy->refits == NULL)
+        return (struct dt_refits){0};
+    return arm->strategy->refits(arm->state);
+}

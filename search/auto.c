@@ -125,6 +125,11 @@ static void note(const void *state, struct dt_text *out)
         out->bytes[out->size = before] = '\0';
 }
 
+static struct dt_refits refits(const void *state)
+{
+    return dt_arm_refits(&((const struct automatic *)state)->arm);
+}
+
 const struct dt_strategy dt_strategy_auto = {
     .name = "auto",
     .doc = "chooses by the size of the space and the trials that the budget has room for",
@@ -135,4 +140,5 @@ const struct dt_strategy dt_strategy_auto = {
     .tell = tell,
     .fini = fini,
     .note = note,
+    .refits = refits,
 };

@@ -187,6 +187,18 @@ static void note(const void *state, struct dt_text *out)
     }
 }
 
+static struct dt_refits refits(const void *state)
+{
+    const struct portfolio *search = state;
+    struct dt_refits all = {0};
+    for (int i = 0; i < ARMS; i++) {
+        struct dt_refits its = dt_arm_refits(&search->arms[i]);
+        all.count += its.count;
+        all.seconds += its.seconds;
+    }
+    return all;
+}
+
 const struct dt_strategy dt_strategy_portfolio = {
     .name = "portfolio",
     .doc = "a bandit over genetic, ils, annealing and tpe: who found new bests is asked more",
@@ -199,4 +211,5 @@ const struct dt_strategy dt_strategy_portfolio = {
     .tell = tell,
     .fini = fini,
     .note = note,
+    .refits = refits,
 };

@@ -32,6 +32,14 @@ static double chance(const struct dt_race *race, const double warm[], int n)
     return dt_stats_signed_rank(difference, pairs);
 }
 
+/* Plans are ranked by their medians in the end. Where the clock of a device steps, means may say the contrary: both must
+ * say slower. */
+static bool is_slower(const struct dt_race *race, const double warm[], int n, double alpha)
+{
+    return chance(race, warm, n) < alpha &&
+           dt_stats_median(warm, n) > dt_stats_median(race->best, race->best_count);
+}
+
 /* The count of warm samples at which the next look is. */
 static int next_look(int warm, int most)
 {
@@ -52,7 +60,7 @@ enum dt_race_next dt_race_look(const struct dt_race *race, const double samples[
         least = fmin(least, warm[i]);
     if (against && least > DT_RACE_HOPELESS * dt_stats_median(race->best, race->best_count))
         return DT_RACE_DROP;
-    if (against && look >= 0 && chance(race, warm, count) < dt_look_alpha[look])
+    if (against && look >= 0 && is_slower(race, warm, count, dt_look_alpha[look]))
         return DT_RACE_SLOWER;
     if (n - 1 >= race->most)
         return DT_RACE_ENOUGH;

@@ -8,7 +8,8 @@
  *
  * samples[0] is the cold first repetition, which says nothing about a plan and is never judged. After three warm ones a
  * plan whose fastest is 1.25 times the incumbent is dropped; from then on it is dropped at 8, 16, 32, 64 warm
- * repetitions when a one-sided test says that it is slower than the incumbent. The alphas of the looks add up to 5 %.
+ * repetitions when its median and a one-sided test say that it is slower than the incumbent. The alphas of the looks add up
+ * to 5 %.
  */
 #ifndef DT_SEARCH_RACING_H
 #define DT_SEARCH_RACING_H

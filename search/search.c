@@ -134,6 +134,11 @@ void dt_search_note(const struct dt_search *search, struct dt_text *out)
         dt_arm_note(&search->arm, out);
 }
 
+struct dt_refits dt_search_refits(const struct dt_search *search)
+{
+    return dt_arm_refits(&search->arm);
+}
+
 void dt_search_free(struct dt_search *search)
 {
     if (search == NULL)

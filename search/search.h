@@ -52,6 +52,12 @@ struct dt_search_opts {
     const struct dt_seen *seen;   /* set by the core: what was asked or told (search/seen.h) */
 };
 
+/* Fits of a model's hyper-parameters so far, and the processor seconds that they took, all of them. */
+struct dt_refits {
+    int count;
+    double seconds;
+};
+
 struct dt_strategy {
     const char *name, *doc;
     const char *paper; /* whose method it is: author, year, title */
@@ -69,6 +75,8 @@ struct dt_strategy {
     void (*fini)(void *state); /* (optional) not called when init failed */
     /* (optional) Why it would stop now, or what it believes, as part of a sentence; nothing when there is nothing. */
     void (*note)(const void *state, struct dt_text *out);
+    /* (optional) So that their time is told apart from that of asks and tells. */
+    struct dt_refits (*refits)(const void *state);
 };
 
 extern const struct dt_strategy *const dt_strategies[]; /* NULL-ended, rows of strategies.def */
@@ -88,6 +96,7 @@ dt_status dt_search_ask(struct dt_search *search, struct dt_point *point) DT_MUS
 void dt_search_tell(struct dt_search *search, const struct dt_trial *trial);
 /* Appends why it stopped or what it believes; nothing when there is nothing to say. */
 void dt_search_note(const struct dt_search *search, struct dt_text *out);
+struct dt_refits dt_search_refits(const struct dt_search *search);
 void dt_search_free(struct dt_search *search);
 
 #endif

@@ -205,6 +205,8 @@ const struct dt_option_row dt_option_rows[] = {
      "operations and bytes of each plan (its default for the built-in network), and none"},
     {"replay-noise", NULL, "simulate", NULL, parse_switch, AT(replay_noise),
      "answer with a draw of the recorded repetitions instead of their mean"},
+    {"racing", NULL, "simulate", NULL, parse_switch, AT(racing),
+     "race the recorded repetitions of --evals plans in --repeats orders instead of a search"},
     {"jobs", "N", "simulate", "1", parse_count, AT(jobs), "processes that share the repeats"},
     {"oversubscribe", NULL, "tune noise", NULL, parse_switch, AT(oversubscribe),
      "allow more ranks than cores"},

@@ -36,7 +36,7 @@ struct dt_options {
     int64_t processes;                                  /* fresh ones a plan is measured in */
     const char *landscape, *prior;                      /* tables, of simulate */
     int64_t evals, repeats, jobs;
-    bool replay_noise;
+    bool replay_noise, racing;
     bool oversubscribe, json, list, quiet, help, markdown;
     const char *const *rest; /* the words that are not options, rest_count of them */
     int rest_count;

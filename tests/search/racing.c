@@ -146,6 +146,24 @@ static void pairs_see_through_drift(void **state)
     assert_true(n < 64);
 }
 
+/* An incumbent that is 10 % faster in a third of its samples has the lower mean; the plan has the lower median. */
+static void a_lower_median_stays(void **state)
+{
+    double best[64], samples[ROOM];
+    int n = 0;
+    (void)state;
+    samples[0] = 1;
+    for (int i = 0; i < 64; i++) {
+        best[i] = (i % 3 == 0 ? 0.9 : 1) + 1e-4 * (i % 7);
+        samples[i + 1] = 0.99 + 1e-4 * (i % 5);
+    }
+    const struct dt_race race = {.best = best, .best_count = 64, .most = 64};
+    assert_int_equal(race_of(&race, samples, &n), DT_RACE_ENOUGH);
+    for (int i = 1; i < ROOM; i++)
+        samples[i] += 0.03;
+    assert_int_equal(race_of(&race, samples, &n), DT_RACE_SLOWER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +172,7 @@ int main(void)
         cmocka_unit_test(hopeless_is_beyond_a_quarter),
         cmocka_unit_test(unpaired),
         cmocka_unit_test(paired),
+        cmocka_unit_test(a_lower_median_stays),
         cmocka_unit_test(pairs_see_through_drift),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

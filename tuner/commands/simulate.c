@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/print.h"
+#include "tuner/simulate/racing.h"
 #include "tuner/simulate/report.h"
 
 #include <math.h>
@@ -69,23 +70,35 @@ static dt_status print(const struct dt_options *options, const struct dt_simulat
     return dt_print_text(&text);
 }
 
-static dt_status simulate(const struct dt_options *options, struct dt_simulation *simulation)
+static dt_status simulate(const struct dt_options *options, struct dt_simulation simulation)
 {
     struct dt_runs runs = {0};
     struct table_prior table = {0};
     const struct dt_prior prior = {.name = options->prior, .value = prior_value, .context = &table};
     dt_status status = DT_OK;
     if (options->prior != NULL) {
-        status = read_prior(options->prior, simulation->landscape, &table);
-        simulation->prior = &prior;
+        status = read_prior(options->prior, simulation.landscape, &table);
+        simulation.prior = &prior;
     }
     if (status == DT_OK)
-        status = dt_simulate(simulation, &runs);
+        status = dt_simulate(&simulation, &runs);
     if (status == DT_OK)
-        status = print(options, simulation, &runs);
+        status = print(options, &simulation, &runs);
     dt_runs_fini(&runs);
     free(table.values);
     return status;
+}
+
+static dt_status race(const struct dt_options *options, const struct dt_simulation *simulation)
+{
+    struct dt_raced raced;
+    struct dt_text text = {0};
+    DT_TRY(dt_race_replay(simulation->landscape, simulation->repeats, simulation->evals,
+                          simulation->seed, &raced));
+    if (options->json)
+        return dt_print_json(dt_raced_json(&raced));
+    dt_raced_text(&raced, &text);
+    return dt_print_text(&text);
 }
 
 dt_status dt_command_simulate(const struct dt_options *options)
@@ -99,7 +112,8 @@ dt_status dt_command_simulate(const struct dt_options *options)
     DT_TRY(dt_search_check(options->search));
     DT_TRY(dt_landscape_open(options->landscape, &landscape));
     simulation.landscape = landscape;
-    dt_status status = simulate(options, &simulation);
+    dt_status status =
+        options->racing ? race(options, &simulation) : simulate(options, simulation);
     dt_landscape_free(landscape);
     return status;
 }

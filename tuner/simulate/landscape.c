@@ -3,6 +3,7 @@
  * become whole by a power of ten, so that ratios between them stay what they were; where none does, they become ranks. */
 #include "tuner/simulate/table_int.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,35 +76,33 @@ static double whole(const struct dt_cell values[], int count)
 }
 
 /* A label has no space, comma or '=' in a plan's text. */
-static void label(const char *text, struct dt_text *out)
+static char *label_of(const char *text)
 {
-    size_t begin = out->size;
-    dt_text_add(out, "%s", text[0] != '\0' ? text : "_");
-    for (size_t i = begin; i < out->size; i++)
-        if (strchr(" ,=\t\r\n", out->bytes[i]) != NULL)
-            out->bytes[i] = '_';
+    char *label = strdup(text[0] != '\0' ? text : "_");
+    for (char *at = label; at != NULL && *at != '\0'; at++)
+        if (strchr(" ,=\t\r\n", *at) != NULL)
+            *at = '_';
+    return label;
 }
 
 static dt_status add_labels(struct making *making, int column)
 {
     int count = making->counts[column];
-    struct dt_text *texts = calloc((size_t)count, sizeof *texts);
-    const char **labels = calloc((size_t)count, sizeof *labels);
-    dt_status status = texts != NULL && labels != NULL ? DT_OK : no_memory(making);
-    for (int i = 0; i < count && status == DT_OK; i++) {
-        label(making->values[column][i].text, &texts[i]);
-        labels[i] = dt_text_at(&texts[i]);
-        status = dt_text_status(&texts[i]);
-    }
+    const char **labels = calloc((size_t)count + 1, sizeof *labels);
+    if (labels == NULL)
+        return no_memory(making);
+    dt_status status = DT_OK;
+    for (int i = 0; i < count && status == DT_OK; i++)
+        if ((labels[i] = label_of(making->values[column][i].text)) == NULL)
+            status = no_memory(making);
     const struct dt_axis axis = {.name = making->table->columns[column].name,
                                  .role = making->table->columns[column].role,
                                  .count = count,
                                  .labels = labels};
     if (status == DT_OK)
         status = dt_space_add_axis(making->landscape->space, &axis);
-    for (int i = 0; texts != NULL && i < count; i++)
-        dt_text_fini(&texts[i]);
-    free(texts);
+    for (int i = 0; i < count; i++)
+        free((char *)labels[i]);
     free(labels);
     return status;
 }
@@ -113,7 +112,7 @@ static dt_status add_numbers(struct making *making, int column)
     int count = making->counts[column];
     const struct dt_cell *cells = making->values[column];
     double factor = whole(cells, count);
-    int64_t *values = calloc((size_t)count, sizeof *values);
+    int64_t *values = calloc((size_t)count + 1, sizeof *values);
     if (values == NULL)
         return no_memory(making);
     for (int i = 0; i < count; i++)
@@ -130,7 +129,7 @@ static dt_status add_numbers(struct making *making, int column)
 static dt_status keep_originals(struct making *making, int column)
 {
     int count = making->counts[column];
-    struct dt_original *originals = calloc((size_t)count, sizeof *originals);
+    struct dt_original *originals = calloc((size_t)count + 1, sizeof *originals);
     if (originals == NULL)
         return no_memory(making);
     making->landscape->originals[column] = originals;
@@ -149,6 +148,7 @@ static void locate(const struct making *making, int64_t row, struct dt_point *po
     *point = (struct dt_point){{0}};
     for (int i = 0; i < width; i++) {
         const struct dt_cell *values = making->values[i];
+        assert(values != NULL);
         const struct dt_cell *found =
             bsearch(&making->table->cells[row * width + i], values, (size_t)making->counts[i],
                     sizeof *values, making->text[i] ? by_text : by_number);

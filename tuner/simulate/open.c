@@ -9,8 +9,8 @@ static const struct dt_reader *const readers[] = {
     &dt_reader_journal,
     &dt_reader_kernel_tuner,
     &dt_reader_t4,
+    NULL,
 };
-enum { READERS = sizeof readers / sizeof readers[0] };
 
 /* Python writes numbers that JSON has no word for. What was no number becomes 0, which no measurement is; text keeps its
  * length. */
@@ -49,9 +49,9 @@ static void mend_end(struct dt_text *bytes)
 
 static const struct dt_reader *find(const struct dt_source *source)
 {
-    for (int i = 0; i < READERS; i++)
-        if (readers[i]->knows(source))
-            return readers[i];
+    for (const struct dt_reader *const *at = readers; *at != NULL; at++)
+        if ((*at)->knows(source))
+            return *at;
     return NULL;
 }
 
@@ -69,12 +69,8 @@ static dt_status read_with(const struct dt_reader *reader, const struct dt_sourc
 static dt_status unknown(const struct dt_source *source)
 {
     struct dt_text names = {0};
-    for (int i = 0; i < READERS; i++)
-        dt_text_add(&names, "%s%s",
-                    i == 0            ? ""
-                    : i < READERS - 1 ? ", "
-                                      : " or ",
-                    readers[i]->name);
+    for (const struct dt_reader *const *at = readers; *at != NULL; at++)
+        dt_text_add(&names, "%s%s", at == readers ? "" : ", ", (*at)->name);
     dt_status status = dt_fail(DT_EUSAGE, "%s is none of the tables that are known: %s",
                                source->what, dt_text_at(&names));
     dt_text_fini(&names);

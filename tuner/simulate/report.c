@@ -152,28 +152,44 @@ static json_t *keys_json(const struct report *report)
     return list;
 }
 
+static double largest(const double x[], int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, x[i]);
+    return most;
+}
+
+/* Those of evaluations that were made; of refits, those that are not 0. Returns how many. */
+static int collect(const struct report *report, const double from[], bool made, double to[])
+{
+    int n = 0;
+    for (int r = 0; r < report->repeats; r++)
+        for (int t = 0; t < report->runs->list[r].evals; t++) {
+            double x = from[(size_t)r * (size_t)report->evals + (size_t)t];
+            if (made || x > 0)
+                to[n++] = x;
+        }
+    return n;
+}
+
 static dt_status ask_tell_json(const struct report *report, json_t **out)
 {
     const struct dt_runs *runs = report->runs;
-    size_t room = (size_t)report->repeats * (size_t)report->evals, n = 0;
-    double *all = malloc(room * sizeof *all + 1), most = 0, refit_ms = 0, start_ms = 0;
-    int refits = 0;
-    if (all == NULL)
+    size_t room = (size_t)report->repeats * (size_t)report->evals;
+    double *times = malloc(room * sizeof *times + 1), start = 0;
+    if (times == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for %zu evaluations", room);
-    for (int r = 0; r < report->repeats; r++) {
-        const struct dt_repeat *its = &runs->list[r];
-        for (int t = 0; t < its->evals; t++)
-            all[n++] = runs->ask_tell_ms[(size_t)r * (size_t)report->evals + (size_t)t];
-        start_ms = fmax(start_ms, its->start_ms);
-        refit_ms += its->refit_ms;
-        refits += its->refits;
-    }
-    for (size_t i = 0; i < n; i++)
-        most = fmax(most, all[i]);
-    *out = json_pack("{s:o, s:f, s:f, s:i, s:o}", "median", number(dt_stats_median(all, (int)n)),
-                     "max", most, "start_max", start_ms, "refits", refits, "refit_mean",
-                     number(refits > 0 ? refit_ms / refits : NAN));
-    free(all);
+    for (int r = 0; r < report->repeats; r++)
+        start = fmax(start, runs->list[r].start_ms);
+    int n = collect(report, runs->ask_tell_ms, true, times);
+    *out = json_pack("{s:o, s:f, s:f}", "median", number(dt_stats_median(times, n)), "max",
+                     largest(times, n), "start_max", start);
+    n = collect(report, runs->refit_ms, false, times);
+    json_object_set_new(*out, "refits", json_integer(n));
+    json_object_set_new(*out, "refit_median", number(dt_stats_median(times, n)));
+    json_object_set_new(*out, "refit_max", n > 0 ? json_real(largest(times, n)) : json_null());
+    free(times);
     return DT_OK;
 }
 

@@ -62,6 +62,6 @@ void dt_report_simulation_text(const json_t *object, struct dt_text *out)
     dt_text_add(out, "ask + tell         %.3g ms median, %.3g ms at most, of processor time\n",
                 real(times, "median"), real(times, "max"));
     if (real(times, "refits") > 0)
-        dt_text_add(out, "refits             %.0f, %.3g ms each\n", real(times, "refits"),
-                    real(times, "refit_mean"));
+        dt_text_add(out, "refits             %.0f, %.3g ms median, %.3g ms at most\n",
+                    real(times, "refits"), real(times, "refit_median"), real(times, "refit_max"));
 }

@@ -46,11 +46,23 @@ static void answer(const struct dt_simulation *simulation, int repeat, struct dt
         dt_landscape_trial(simulation->landscape, &point, trial);
 }
 
+/* Takes the time of fits since the last evaluation out of this one's. */
+static void split_refits(const struct dt_search *search, struct dt_refits *before,
+                         double *ask_tell_ms, double *refit_ms)
+{
+    struct dt_refits after = dt_search_refits(search);
+    if (after.count > before->count)
+        *refit_ms = 1e3 * (after.seconds - before->seconds);
+    *ask_tell_ms = fmax(0, *ask_tell_ms - *refit_ms);
+    *before = after;
+}
+
 static dt_status play(const struct dt_simulation *simulation, int repeat, struct dt_search *search,
                       struct dt_runs *runs)
 {
     size_t at = (size_t)repeat * (size_t)runs->evals;
     struct dt_repeat *its = &runs->list[repeat];
+    struct dt_refits refits = dt_search_refits(search);
     for (; its->evals < runs->evals; its->evals++, at++) {
         struct dt_trial trial = {.outcome = DT_TRIAL_OK};
         double before = milliseconds();
@@ -70,6 +82,7 @@ static dt_status play(const struct dt_simulation *simulation, int repeat, struct
         double told = milliseconds();
         dt_search_tell(search, &trial);
         runs->ask_tell_ms[at] = asked - before + milliseconds() - told;
+        split_refits(search, &refits, &runs->ask_tell_ms[at], &runs->refit_ms[at]);
         runs->entries[at] = (int32_t)k;
         runs->seen[at] = trial.value;
         its->seconds += trial.cost;
@@ -109,7 +122,7 @@ static void work(const struct dt_simulation *simulation, int job, struct dt_runs
 static dt_status make_room(const struct dt_simulation *simulation, struct dt_runs *runs)
 {
     size_t repeats = (size_t)simulation->repeats, cells = repeats * (size_t)simulation->evals;
-    size_t size = repeats * sizeof *runs->list + cells * (2 * sizeof(double) + sizeof(int32_t));
+    size_t size = repeats * sizeof *runs->list + cells * (3 * sizeof(double) + sizeof(int32_t));
     char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return dt_fail(DT_ENOMEM, "out of memory for %d repeats of %d evaluations",
@@ -121,7 +134,8 @@ static dt_status make_room(const struct dt_simulation *simulation, struct dt_run
                              .list = (struct dt_repeat *)(void *)memory};
     runs->seen = (double *)(void *)(memory + repeats * sizeof *runs->list);
     runs->ask_tell_ms = runs->seen + cells;
-    runs->entries = (int32_t *)(void *)(runs->ask_tell_ms + cells);
+    runs->refit_ms = runs->ask_tell_ms + cells;
+    runs->entries = (int32_t *)(void *)(runs->refit_ms + cells);
     for (size_t i = 0; i < cells; i++) {
         runs->entries[i] = -1;
         runs->seen[i] = NAN;

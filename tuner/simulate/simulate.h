@@ -19,11 +19,10 @@ struct dt_simulation {
 };
 
 struct dt_repeat {
-    int evals;      /* made: fewer than allowed when the search stopped */
-    double seconds; /* recorded cost of what it evaluated */
-    double start_ms, refit_ms;
-    int refits;
-    char note[160]; /* why it stopped */
+    int evals;       /* made: fewer than allowed when the search stopped */
+    double seconds;  /* recorded cost of what it evaluated */
+    double start_ms; /* processor time to begin */
+    char note[160];  /* why it stopped */
     dt_status status;
     char message[256]; /* of a status that is an error */
 };
@@ -33,7 +32,8 @@ struct dt_runs {
     struct dt_repeat *list; /* [repeats] */
     int32_t *entries;       /* [repeats][evals] evaluated, in order; -1 after the last */
     double *seen;           /* [repeats][evals] the value the search was told; NAN: failed */
-    double *ask_tell_ms;    /* [repeats][evals] processor time */
+    double *ask_tell_ms;    /* [repeats][evals] processor time, refits left out */
+    double *refit_ms;       /* [repeats][evals] of refits in between; 0: none */
     void *memory;           /* of all the above, shared by the processes */
     size_t size;
 };

@@ -122,6 +122,8 @@ dt_status dt_table_numbers(const json_t *array, const char *what, double **sampl
                            int *count)
 {
     size_t n = json_array_size(array);
+    if (array != NULL && !json_is_array(array))
+        return dt_fail(DT_EUSAGE, "%s: its repetitions are no list", what);
     if (n > (size_t)*room) {
         double *more = realloc(*samples, n * sizeof *more);
         if (more == NULL)

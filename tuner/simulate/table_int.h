@@ -74,7 +74,7 @@ dt_status dt_cell_read(const json_t *value, const char *what, const char *name,
 /* As Python prints it. */
 void dt_cell_text(const struct dt_cell *cell, struct dt_text *out);
 
-/* Numbers of an array into *samples, which grows to *room and is the caller's; others are an error. */
+/* Numbers of an array (NULL: none) into *samples, which grows to *room and is the caller's; others are an error. */
 dt_status dt_table_numbers(const json_t *array, const char *what, double **samples, int *room,
                            int *count) DT_MUST_CHECK;
 

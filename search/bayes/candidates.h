@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* candidates - the points a model is asked about
+ *
+ * Every feasible point while there are at most `most` of them; else a pool: draws, and neighbours of the best points,
+ * both renewed as the search goes on. A point that was asked for or told stays what it is, and where it is.
+ */
+#ifndef DT_SEARCH_BAYES_CANDIDATES_H
+#define DT_SEARCH_BAYES_CANDIDATES_H
+
+#include "base/rng.h"
+#include "search/bayes/encoding.h"
+#include "search/bayes/kernel.h"
+
+struct dt_candidates {
+    const struct dt_space *space;
+    struct dt_encoding encoding;
+    struct dt_cloud cloud;   /* cloud.count candidates */
+    bool whole;              /* candidate k is the k-th point of the space */
+    bool *seen;              /* [cloud.room] asked for or told */
+    struct dt_point *points; /* [cloud.room]; NULL when whole */
+    int drawn;               /* of a pool: those before are draws, those after are neighbours */
+};
+
+/* DT_ENOMEM. */
+dt_status dt_candidates_init(struct dt_candidates *candidates, const struct dt_space *space,
+                             int most, struct dt_rng *rng) DT_MUST_CHECK;
+void dt_candidates_fini(struct dt_candidates *candidates);
+
+void dt_candidates_at(const struct dt_candidates *candidates, int k, struct dt_point *point);
+int dt_candidates_find(const struct dt_candidates *candidates,
+                       const struct dt_point *point); /* or -1 */
+
+/* dt_candidates_find, after the point was added to a pool that did not have it: cloud.count has grown. -1: no room. */
+int dt_candidates_add(struct dt_candidates *candidates, const struct dt_point *point);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "search/bayes/process_int.h"
+
+#include <gsl/gsl_cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_TWO_PI 1.83787706640934548356
+
+dt_status dt_process_init(struct dt_process *process, const struct dt_cloud *cloud,
+                          const struct dt_process_priors *priors)
+{
+    *process = (struct dt_process){
+        .cloud = cloud, .priors = *priors, .noise = priors->noise.median, .scale = 1};
+    process->kernel.signal = priors->signal.median;
+    process->kernel.constant = priors->constant;
+    process->kernel.slope = cloud->belief != NULL ? priors->slope : 0;
+    for (int d = 0; d < cloud->dims; d++)
+        process->kernel.length[d] = priors->length.median;
+    process->mean = malloc((cloud->room + 1) * sizeof *process->mean);
+    process->variance = malloc((cloud->room + 1) * sizeof *process->variance);
+    if (process->mean == NULL || process->variance == NULL) {
+        dt_process_fini(process);
+        return dt_fail(DT_ENOMEM, "out of memory for a model of %d plans", cloud->count);
+    }
+    return dt_process_columns(process, 0, cloud->count);
+}
+
+void dt_process_fini(struct dt_process *process)
+{
+    for (int b = 0; b < process->block_count; b++)
+        free(process->blocks[b]);
+    free(process->blocks);
+    free(process->at);
+    free(process->y);
+    free(process->y_variance);
+    free(process->factor);
+    free(process->beta);
+    free(process->row);
+    free(process->mean);
+    free(process->variance);
+    *process = (struct dt_process){0};
+}
+
+static double belief(const struct dt_process *process, int candidate)
+{
+    return process->cloud->belief != NULL ? (double)process->cloud->belief[candidate] : 0;
+}
+
+double dt_process_target(const struct dt_process *process, int i)
+{
+    return (process->y[i] - process->centre - belief(process, process->at[i])) / process->scale;
+}
+
+double dt_process_noise(const struct dt_process *process, int i)
+{
+    return process->noise + process->y_variance[i] / (process->scale * process->scale);
+}
+
+static dt_status grow_rows(struct dt_process *process)
+{
+    if (process->n < process->room)
+        return DT_OK;
+    int room = process->room > 0 ? 2 * process->room : 2 * DT_PROCESS_BLOCK;
+    size_t size = (size_t)room;
+    int32_t *at = realloc(process->at, size * sizeof *at);
+    process->at = at != NULL ? at : process->at;
+    double *y = realloc(process->y, size * sizeof *y);
+    process->y = y != NULL ? y : process->y;
+    double *y_variance = realloc(process->y_variance, size * sizeof *y);
+    process->y_variance = y_variance != NULL ? y_variance : process->y_variance;
+    double *beta = realloc(process->beta, size * sizeof *y);
+    process->beta = beta != NULL ? beta : process->beta;
+    double *row = realloc(process->row, size * sizeof *y);
+    process->row = row != NULL ? row : process->row;
+    double *factor = malloc(size * size * sizeof *factor);
+    if (!at || !y || !y_variance || !beta || !row || !factor) {
+        free(factor);
+        return dt_fail(DT_ENOMEM, "out of memory for a model of %d answers", process->n + 1);
+    }
+    for (int i = 0; i < process->n; i++)
+        memcpy(factor + (size_t)i * size, process->factor + (size_t)i * (size_t)process->room,
+               (size_t)process->n * sizeof *factor);
+    free(process->factor);
+    process->factor = factor;
+    process->room = room;
+    return DT_OK;
+}
+
+static dt_status grow_blocks(struct dt_process *process)
+{
+    if (process->n < process->block_count * DT_PROCESS_BLOCK)
+        return DT_OK;
+    float **blocks = realloc(process->blocks, ((size_t)process->block_count + 1) * sizeof *blocks);
+    process->blocks = blocks != NULL ? blocks : process->blocks;
+    float *block = malloc(process->cloud->room * DT_PROCESS_BLOCK * sizeof *block);
+    if (blocks == NULL || block == NULL) {
+        free(block);
+        return dt_fail(DT_ENOMEM, "out of memory for a model of %d answers", process->n + 1);
+    }
+    process->blocks[process->block_count++] = block;
+    return DT_OK;
+}
+
+static float *v_row(const struct dt_process *process, int i)
+{
+    return process->blocks[i / DT_PROCESS_BLOCK] +
+           (size_t)(i % DT_PROCESS_BLOCK) * process->cloud->room;
+}
+
+/* v -= V' l, v and V over all candidates. */
+static void subtract_rows(const struct dt_process *process, const double l[], float v[])
+{
+    const int columns = process->cloud->count;
+    for (int from = 0; from < process->n; from += DT_PROCESS_BLOCK) {
+        int rows = process->n - from < DT_PROCESS_BLOCK ? process->n - from : DT_PROCESS_BLOCK;
+        float part[DT_PROCESS_BLOCK];
+        for (int i = 0; i < rows; i++)
+            part[i] = (float)l[from + i];
+        cblas_sgemv(CblasRowMajor, CblasTrans, rows, columns, -1, v_row(process, from),
+                    (int)process->cloud->room, part, 1, 1, v, 1);
+    }
+}
+
+dt_status dt_process_add(struct dt_process *process, int candidate, double y, double variance)
+{
+    DT_TRY(grow_rows(process));
+    DT_TRY(grow_blocks(process));
+    const struct dt_cloud *cloud = process->cloud;
+    const int n = process->n;
+    double *l = process->factor + (size_t)n * (size_t)process->room;
+    process->at[n] = candidate;
+    process->y[n] = y;
+    process->y_variance[n] = variance;
+    for (int i = 0; i < n; i++)
+        l[i] = dt_kernel_at(&process->kernel, cloud, candidate, process->at[i]);
+    if (n > 0)
+        cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, n, process->factor,
+                    process->room, l, 1);
+    double noise = dt_process_noise(process, n);
+    double own = dt_kernel_at(&process->kernel, cloud, candidate, candidate) + noise -
+                 cblas_ddot(n, l, 1, l, 1);
+    l[n] = sqrt(fmax(own, noise)); /* exact arithmetic never goes below the noise */
+    process->beta[n] =
+        (dt_process_target(process, n) - cblas_ddot(n, l, 1, process->beta, 1)) / l[n];
+    float *v = v_row(process, n);
+    dt_kernel_row(&process->kernel, cloud, candidate, 0, cloud->count, v);
+    subtract_rows(process, l, v);
+    const float inverse = (float)(1 / l[n]);
+    const double beta = process->beta[n];
+    for (int i = 0; i < cloud->count; i++) {
+        v[i] *= inverse;
+        process->mean[i] += beta * (double)v[i];
+        process->variance[i] -= (double)v[i] * (double)v[i];
+    }
+    process->n++;
+    return DT_OK;
+}
+
+void dt_process_pop(struct dt_process *process)
+{
+    const float *v = v_row(process, --process->n);
+    const double beta = process->beta[process->n];
+    for (int i = 0; i < process->cloud->count; i++) {
+        process->mean[i] -= beta * (double)v[i];
+        process->variance[i] += (double)v[i] * (double)v[i];
+    }
+}
+
+double dt_process_mean(const struct dt_process *process, int candidate)
+{
+    return process->centre + process->scale * process->mean[candidate] + belief(process, candidate);
+}
+
+/* Rounding of single precision may leave less than nothing. */
+double dt_process_deviation(const struct dt_process *process, int candidate)
+{
+    double least = 1e-6 * process->kernel.signal;
+    return process->scale * sqrt(fmax(process->variance[candidate], least));
+}
+
+double dt_process_predicts(const struct dt_process *process, int candidate, double y,
+                           double variance)
+{
+    double deviation = dt_process_deviation(process, candidate);
+    double total =
+        deviation * deviation + variance + process->noise * process->scale * process->scale;
+    double off = y - dt_process_mean(process, candidate);
+    return -0.5 * (LOG_TWO_PI + log(total) + off * off / total);
+}

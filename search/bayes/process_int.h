@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* process_int - what the files of the process share */
+#ifndef DT_SEARCH_BAYES_PROCESS_INT_H
+#define DT_SEARCH_BAYES_PROCESS_INT_H
+
+#include "search/bayes/process.h"
+
+/* Standardised value of observation i, and its noise variance. */
+double dt_process_target(const struct dt_process *process, int i);
+double dt_process_noise(const struct dt_process *process, int i);
+
+/* K + noise of all observations into matrix [n, n], lower triangle; mirrored when whole. */
+void dt_process_matrix(const struct dt_process *process, double matrix[], int stride);
+
+/* What a fit looks at: m observations, and room to work. Theta: log lengths, log signal, log noise. */
+struct dt_fit {
+    const struct dt_process *process;
+    int n;
+    int32_t *chosen;                      /* [n] numbers of observations */
+    double *x;                            /* [dims, n] */
+    double *z, *v, *f, *alpha;            /* [n] */
+    double *k, *inverse, *matern, *slope; /* [n, n] */
+};
+dt_status dt_fit_init(struct dt_fit *fit, const struct dt_process *process,
+                      struct dt_rng *rng) DT_MUST_CHECK;
+void dt_fit_fini(struct dt_fit *fit);
+
+/* Minus the log posterior density of theta, up to a constant; its gradient unless NULL. INFINITY where K cannot be
+ * factored. */
+double dt_fit_cost(struct dt_fit *fit, const double theta[], double gradient[]);
+int dt_fit_parameters(const struct dt_process *process);
+
+#endif
