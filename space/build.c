@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Everything that fills a space before it is sealed. */
+#include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
 #include <assert.h>
@@ -49,7 +50,9 @@ void dt_space_free(struct dt_space *space)
     for (int i = 0; i < space->owned_count; i++)
         space->owned[i].free(space->owned[i].context);
     free(space->rules);
-    free(space->points);
+    free(space->rows);
+    free(space->kept);
+    dt_diagram_free(space->diagram);
     free(space);
 }
 

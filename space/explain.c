@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The nearest plans are found by looking at every feasible one; a table of what each value of each axis costs keeps
- * that to one addition an axis. */
+/* The nearest plans are those that change the fewest axes; among them a table of what each value of each axis costs tells how
+ * near they are. */
+#include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
 #include <math.h>
@@ -9,9 +10,16 @@
 enum { NEAREST = 3 };
 
 struct candidate {
-    int64_t k;
+    struct dt_point point;
     int changes;
     double distance;
+};
+
+struct search {
+    const struct dt_space *space;
+    double *const *costs; /* of each value of each axis */
+    struct candidate *best;
+    int n, changes;
 };
 
 /* Steps of doubling between positive numbers; labels are all one apart; anything else is the plain difference. */
@@ -47,20 +55,33 @@ static int insert(struct candidate best[NEAREST], int n, const struct candidate 
     return n < NEAREST ? n + 1 : n;
 }
 
+static void look(void *context, const struct dt_point *point)
+{
+    struct search *search = context;
+    struct candidate candidate = {.point = *point, .changes = search->changes};
+    if (!dt_space_passes(search->space, point))
+        return;
+    for (int i = 0; i < search->space->axis_count; i++)
+        candidate.distance += search->costs[i][point->index[i]];
+    search->n = insert(search->best, search->n, &candidate);
+}
+
+/* All that differ in one axis, then in two, until there are enough. */
 static int scan(const struct dt_space *space, const int64_t values[], double *const costs[],
                 struct candidate best[NEAREST])
 {
-    int n = 0;
-    const int16_t *row = space->points;
-    for (int64_t k = 0; k < space->count; k++, row += space->axis_count) {
-        struct candidate candidate = {.k = k};
-        for (int i = 0; i < space->axis_count; i++) {
-            candidate.changes += space->axes[i].values[row[i]] != values[i];
-            candidate.distance += costs[i][row[i]];
-        }
-        n = insert(best, n, &candidate);
+    int32_t from[DT_AXES_MAX];
+    struct search search = {.space = space, .costs = costs, .best = best};
+    struct dt_near near = {
+        .diagram = space->diagram, .from = from, .found = look, .context = &search};
+    for (int i = 0; i < space->axis_count; i++)
+        from[i] = dt_axis_find(&space->axes[i], values[i]);
+    for (int changes = 0; changes <= space->axis_count && search.n < NEAREST; changes++) {
+        search.changes = changes;
+        if (!dt_diagram_near(&near, changes))
+            break;
     }
-    return n;
+    return search.n;
 }
 
 static dt_status find_nearest(const struct dt_space *space, const int64_t values[],
@@ -103,10 +124,8 @@ static void write_nearest(const struct dt_space *space, const struct candidate b
     if (space->count == 0)
         dt_text_add(out, "no plan at all is feasible here\n");
     for (int i = 0; i < n; i++) {
-        struct dt_point point;
-        dt_space_at(space, best[i].k, &point);
         dt_text_add(out, i == 0 ? "nearest feasible plans:\n  " : "  ");
-        dt_point_text(space, &point, out);
+        dt_point_text(space, &best[i].point, out);
         dt_text_add(out, "\n");
     }
 }
@@ -116,9 +135,7 @@ static json_t *nearest_json(const struct dt_space *space, const struct candidate
 {
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {
-        struct dt_point point;
-        dt_space_at(space, best[i].k, &point);
-        if (json_array_append_new(list, dt_point_json(space, &point)) != 0) {
+        if (json_array_append_new(list, dt_point_json(space, &best[i].point)) != 0) {
             json_decref(list);
             return NULL;
         }

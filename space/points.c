@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A space whose points are given, not enumerated: sorted into the order in which an enumeration would have met them. */
+#include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
 #include <stdlib.h>
@@ -30,33 +31,23 @@ static void copy(const struct dt_space *space, const struct dt_point *from, stru
         to->index[i] = from->index[i];
 }
 
-static void keep(struct dt_space *space, const struct dt_point *sorted, int64_t n)
-{
-    for (int64_t k = 0; k < n; k++) {
-        if (k > 0 && compare(&sorted[k - 1], &sorted[k]) == 0)
-            continue;
-        for (int i = 0; i < space->axis_count; i++)
-            space->points[space->count * space->axis_count + i] = (int16_t)sorted[k].index[i];
-        space->count++;
-    }
-}
-
 dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point points[], int64_t n)
 {
-    size_t width = (size_t)space->axis_count;
+    int64_t kept = 0;
     for (int64_t k = 0; k < n; k++)
         DT_TRY(check(space, &points[k]));
     struct dt_point *sorted = calloc((size_t)n + 1, sizeof *sorted);
-    space->points = calloc((size_t)n * width + 1, sizeof *space->points);
-    if (sorted == NULL || space->points == NULL) {
-        free(sorted);
+    if (sorted == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a space of %lld plans", (long long)n);
-    }
     for (int64_t k = 0; k < n; k++)
         copy(space, &points[k], &sorted[k]);
     qsort(sorted, (size_t)n, sizeof *sorted, compare);
-    space->room = n;
-    keep(space, sorted, n);
+    for (int64_t k = 0; k < n; k++)
+        if (k == 0 || compare(&sorted[kept - 1], &sorted[k]) != 0)
+            sorted[kept++] = sorted[k];
+    dt_status status = dt_diagram_of(space->axis_count, sorted, kept, &space->diagram);
     free(sorted);
-    return DT_OK;
+    DT_TRY(status);
+    space->count = space->diagram->count;
+    return dt_space_list(space);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Draws, and designs that fill the space. A coordinate in [0, 1) chooses among the feasible values of an axis, each with the
  * number of feasible points below it for weight, so coordinates that are spread evenly give points that are. */
+#include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
 #include <assert.h>
@@ -20,47 +21,68 @@ static dt_status no_memory(void)
     return dt_fail(DT_ENOMEM, "out of memory while drawing plans");
 }
 
-bool dt_space_listed(const struct dt_space *space)
+/* Rejection from a diagram that knows some of the rules. What gives up after many times the tries it should take takes the point
+ * that is known, as a caller always gets one. */
+static void draw_relaxed(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point)
 {
-    return space->count >= 0;
+    for (int64_t tries = (int64_t)(100 / space->share); tries > 0; tries--) {
+        dt_diagram_draw(space->diagram, rng, point);
+        if (dt_space_passes(space, point))
+            return;
+    }
+    *point = space->known;
 }
 
 void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point)
 {
-    assert(space->count > 0);
-    dt_space_at(space, (int64_t)dt_rng_below(rng, (uint64_t)space->count), point);
+    assert(space->count != 0);
+    if (space->relaxed)
+        draw_relaxed(space, rng, point);
+    else if (space->count > 0)
+        dt_space_at(space, (int64_t)dt_rng_below(rng, (uint64_t)space->count), point);
+    else
+        dt_diagram_draw(space->diagram, rng, point);
 }
 
-/* The first row in low..high-1 whose value of the axis is above `value`; they agree on the axes before it. */
-static int64_t above(const struct dt_space *space, int64_t low, int64_t high, int axis, int value)
+dt_status dt_space_probe(struct dt_space *space)
 {
+    struct dt_rng rng = dt_rng_at(0, "probe");
     struct dt_point point;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        dt_space_at(space, middle, &point);
-        if (point.index[axis] > value)
-            high = middle;
-        else
-            low = middle + 1;
+    int64_t tries = 0, found = 0, most = 1 << 20, cost = 1;
+    for (int i = 0; i < space->rule_count; i++)
+        if (!space->kept[i])
+            cost += 1 + (int64_t)strlen(space->rules[i].text) / 16;
+    most = most * 4 / cost > 1 << 12 ? most * 4 / cost : 1 << 12;
+    while (found < 256 && tries < most && space->diagram->weight > 0) {
+        dt_diagram_draw(space->diagram, &rng, &point);
+        tries++;
+        if (dt_space_passes(space, &point)) {
+            space->known = point;
+            found++;
+        }
     }
-    return low;
+    if (space->diagram->weight == 0)
+        space->count = 0;
+    if (found == 0 && space->count != 0)
+        return dt_fail(DT_EUNSUP,
+                       "the space is too large to enumerate, and none of %lld plans drawn from it "
+                       "is feasible: name fewer values, or split the rules into simpler ones",
+                       (long long)tries);
+    space->share = found > 0 ? (double)found / (double)tries : 0;
+    return DT_OK;
 }
 
-static void at_coordinates(const struct dt_space *space, const double coordinates[],
+/* The axes of one value take no coordinate, so that the first ones, which are spread best, go where there is a choice. */
+static bool at_coordinates(const struct dt_space *space, const double coordinates[],
                            struct dt_point *point)
 {
-    int64_t low = 0, high = space->count;
+    double spread[DT_AXES_MAX] = {0};
     int used = 0;
-    for (int i = 0; i < space->axis_count; i++) {
-        if (space->axes[i].count == 1)
-            continue;
-        struct dt_point middle;
-        int64_t row = low + (int64_t)(coordinates[used++] * (double)(high - low));
-        dt_space_at(space, row < high ? row : high - 1, &middle);
-        low = above(space, low, high, i, middle.index[i] - 1);
-        high = above(space, low, high, i, middle.index[i]);
-    }
-    dt_space_at(space, low, point);
+    for (int i = 0; i < space->diagram->layer_count; i++)
+        if (space->axes[space->diagram->layers[i].axis].count > 1)
+            spread[i] = coordinates[used++];
+    dt_diagram_at_coordinates(space->diagram, spread, point);
+    return dt_space_passes(space, point);
 }
 
 static uint64_t hash(const struct seen *seen, const struct dt_point *point)
@@ -141,8 +163,8 @@ dt_status dt_space_sobol(const struct dt_space *space, uint64_t seed, int *n,
     dt_sobol_init(&sobol, seed);
     for (int64_t i = 0; found < *n && i < 4 * (int64_t)*n; i++) {
         dt_sobol_next(&sobol, coordinates);
-        at_coordinates(space, coordinates, &points[found]);
-        found += add(&seen, found);
+        if (at_coordinates(space, coordinates, &points[found]))
+            found += add(&seen, found);
     }
     fill(&seen, &rng, found, *n, points);
     free(seen.slots);
@@ -170,8 +192,8 @@ dt_status dt_space_lhs(const struct dt_space *space, struct dt_rng *rng, int *n,
         double coordinates[DT_AXES_MAX] = {0};
         for (size_t a = 0; a < width; a++)
             coordinates[a] = (strata[i * width + a] + dt_rng_uniform(rng)) / (double)rows;
-        at_coordinates(space, coordinates, &points[found]);
-        found += add(&seen, found);
+        if (at_coordinates(space, coordinates, &points[found]))
+            found += add(&seen, found);
     }
     if (status == DT_OK)
         fill(&seen, rng, found, *n, points);

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Enumeration: depth-first over the axes in their order. A rule is decided at the last axis it depends on, so a
- * violated rule cuts off all that lies below, and points come out in lexicographic order, ready for binary search. */
+/* Sealing: the rules are compiled, then the diagram is built in the order in which the axes were declared, or, when that gets too
+ * wide, in an order made to keep it narrow. When that fails too, the rules that look at the most combinations are left out of the
+ * diagram: its points are then drawn and tested, which is uniform over those that pass. */
+#include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-static const int64_t POINTS_MAX = 4000000, STEPS_MAX = 400000000;
-
-struct walk {
-    struct dt_space *space;
-    int *order; /* rules by depth, those without derived names first */
-    int begin[DT_AXES_MAX +
-              2]; /* order[begin[d+1] .. begin[d+2]-1] are decided at depth d, from -1 */
-    int64_t scope[DT_SCOPE_MAX];
-    int16_t index[DT_AXES_MAX];
-    int64_t steps;
-};
+/* The first is a tenth of a second, more or less, and 50 MiB; the second a second, and 200 MiB. */
+static const struct dt_bound quick = {.work = 100000000, .edges = 8000000},
+                             patient = {.work = 1000000000, .edges = 32000000};
 
 static dt_status no_memory(void)
 {
@@ -40,10 +35,6 @@ static void analyse(const struct dt_space *space, struct dt_rule *rule)
             rule->axes |= space->derived[i].axes;
         }
     }
-    rule->depth = -1;
-    for (int i = 0; i < space->axis_count; i++)
-        if (rule->axes >> i & 1)
-            rule->depth = i;
 }
 
 static dt_status compile(struct dt_space *space)
@@ -66,86 +57,71 @@ static dt_status compile(struct dt_space *space)
     return DT_OK;
 }
 
-static void sort_rules(struct walk *walk)
+static double combinations(const struct dt_space *space, uint32_t axes)
 {
-    const struct dt_space *space = walk->space;
-    int n = 0;
-    for (int depth = -1; depth < space->axis_count; depth++) {
-        walk->begin[depth + 1] = n;
-        for (int derived = 0; derived < 2; derived++)
-            for (int i = 0; i < space->rule_count; i++)
-                if (space->rules[i].depth == depth && (space->rules[i].derived != 0) == derived)
-                    walk->order[n++] = i;
-    }
-    walk->begin[space->axis_count + 1] = n;
+    double product = 1;
+    for (int i = 0; i < space->axis_count; i++)
+        if (axes >> i & 1)
+            product *= space->axes[i].count;
+    return product;
 }
 
-static bool holds(struct walk *walk, int depth)
+/* The diagram of the rules that look at no more than `most` combinations. */
+static dt_status build(struct dt_space *space, double most, const struct dt_bound *bound)
 {
-    uint32_t known = 0;
-    for (int k = walk->begin[depth + 1]; k < walk->begin[depth + 2]; k++) {
-        const struct dt_rule *rule = &walk->space->rules[walk->order[k]];
-        dt_space_derive(walk->space, rule->derived & ~known, walk->scope);
-        known |= rule->derived;
-        if (!dt_rule_holds(rule, walk->scope))
-            return false;
+    uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
+    int order[DT_AXES_MAX], n = 0;
+    if (axes == NULL)
+        return no_memory();
+    for (int i = 0; i < space->rule_count; i++) {
+        space->kept[i] = combinations(space, space->rules[i].axes) <= most;
+        if (space->kept[i])
+            axes[n++] = space->rules[i].axes;
     }
-    return true;
+    dt_diagram_order(space, axes, n, order);
+    free(axes);
+    return dt_diagram_new(space, order, space->kept, bound, &space->diagram);
 }
 
-static dt_status keep(struct walk *walk)
+/* Fewer and fewer rules; those of one axis alone always can be kept. */
+static dt_status relax(struct dt_space *space)
 {
-    struct dt_space *space = walk->space;
-    size_t width = (size_t)space->axis_count;
-    if (space->count == POINTS_MAX)
-        return dt_fail(DT_EUNSUP,
-                       "the space has more than %lld feasible plans: name fewer values, or add "
-                       "rules",
-                       (long long)POINTS_MAX);
-    if (space->count == space->room) {
-        int64_t room = 2 * space->room + 64;
-        int16_t *points = realloc(space->points, (size_t)room * width * sizeof *points + 1);
-        if (points == NULL)
-            return no_memory();
-        space->points = points;
-        space->room = room;
-    }
-    for (size_t i = 0; i < width; i++)
-        space->points[(size_t)space->count * width + i] = walk->index[i];
-    space->count++;
-    return DT_OK;
+    dt_status status = DT_EUNSUP;
+    space->relaxed = true;
+    space->count = -1;
+    for (double most = 1e8; status == DT_EUNSUP && most >= DT_VALUES_MAX; most /= 50)
+        status = build(space, most, &quick);
+    if (status == DT_EUNSUP)
+        status = build(space, DT_VALUES_MAX, &patient);
+    DT_TRY(status);
+    return dt_space_probe(space);
 }
 
-static dt_status visit(struct walk *walk, int depth)
+static dt_status enumerate(struct dt_space *space)
 {
-    const struct dt_space *space = walk->space;
-    if (depth == space->axis_count)
-        return keep(walk);
-    for (int i = 0; i < space->axes[depth].count; i++) {
-        walk->index[depth] = (int16_t)i;
-        walk->scope[depth] = space->axes[depth].values[i];
-        if (++walk->steps > STEPS_MAX)
-            return dt_fail(DT_EUNSUP,
-                           "the space is too large to enumerate: its rules decide too late");
-        if (holds(walk, depth))
-            DT_TRY(visit(walk, depth + 1));
-    }
-    return DT_OK;
+    int order[DT_AXES_MAX];
+    for (int i = 0; i < space->axis_count; i++)
+        order[i] = i;
+    for (int i = 0; i < space->rule_count; i++)
+        space->kept[i] = true;
+    dt_status status = dt_diagram_new(space, order, space->kept, &quick, &space->diagram);
+    if (status == DT_EUNSUP)
+        status = build(space, HUGE_VAL, &patient);
+    if (status == DT_EUNSUP)
+        return relax(space);
+    DT_TRY(status);
+    space->count = space->diagram->count;
+    return dt_space_list(space);
 }
 
 dt_status dt_space_seal(struct dt_space *space)
 {
     DT_TRY(compile(space));
-    struct walk walk = {.space = space};
-    walk.order = calloc((size_t)space->rule_count + 1, sizeof *walk.order);
-    if (walk.order == NULL)
-        return no_memory();
-    sort_rules(&walk);
-    for (int i = 0; i < space->axis_count; i++)
-        walk.scope[i] = space->axes[i].values[0];
-    for (int i = 0; i < space->constant_count; i++)
-        walk.scope[space->axis_count + i] = space->constants[i];
-    dt_status status = holds(&walk, -1) && space->axis_count > 0 ? visit(&walk, 0) : DT_OK;
-    free(walk.order);
-    return status;
+    space->kept = calloc((size_t)space->rule_count + 1, sizeof *space->kept);
+    return space->kept != NULL ? enumerate(space) : no_memory();
+}
+
+bool dt_space_listed(const struct dt_space *space)
+{
+    return space->count >= 0;
 }

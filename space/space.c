@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What a sealed space answers. */
+#include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,45 +57,38 @@ int64_t dt_space_count(const struct dt_space *space)
     return space->count;
 }
 
-static const int16_t *row(const struct dt_space *space, int64_t k)
-{
-    return space->points + k * space->axis_count;
-}
-
 void dt_space_at(const struct dt_space *space, int64_t k, struct dt_point *point)
 {
-    *point = (struct dt_point){{0}};
-    for (int i = 0; i < space->axis_count; i++)
-        point->index[i] = row(space, k)[i];
-}
-
-static int compare(const struct dt_space *space, const struct dt_point *point, int64_t k)
-{
-    for (int i = 0; i < space->axis_count; i++)
-        if (point->index[i] != row(space, k)[i])
-            return point->index[i] < row(space, k)[i] ? -1 : 1;
-    return 0;
+    assert(k >= 0 && k < space->count);
+    if (space->rows != NULL)
+        dt_row_point(space, space->rows[k], point);
+    else
+        dt_diagram_at(space->diagram, (uint64_t)k, point);
 }
 
 int64_t dt_space_index(const struct dt_space *space, const struct dt_point *point)
 {
-    int64_t low = 0, high = space->count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        int order = compare(space, point, middle);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return -1;
+    assert(space->count >= 0);
+    return space->rows != NULL ? dt_row_find(space, point)
+                               : dt_diagram_index(space->diagram, point);
+}
+
+bool dt_space_passes(const struct dt_space *space, const struct dt_point *point)
+{
+    int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX];
+    if (!space->relaxed)
+        return true;
+    dt_point_values(space, point, values);
+    dt_space_scope(space, values, scope);
+    for (int i = 0; i < space->rule_count; i++)
+        if (!space->kept[i] && !dt_rule_holds(&space->rules[i], scope))
+            return false;
+    return true;
 }
 
 bool dt_space_feasible(const struct dt_space *space, const struct dt_point *point)
 {
-    return dt_space_index(space, point) >= 0;
+    return dt_diagram_has(space->diagram, point) && dt_space_passes(space, point);
 }
 
 int dt_space_rules(const struct dt_space *space)
@@ -124,43 +119,32 @@ bool dt_rule_holds(const struct dt_rule *rule, const int64_t scope[])
     return dt_expr_eval(rule->expr, scope, &value) == DT_OK && value != 0;
 }
 
-/* Steps to the next combination of the axes in the mask; false after the last. */
-static bool advance(const struct dt_space *space, uint32_t axes, int index[], int64_t scope[])
+/* What is left of the whole product by the rule alone, counted by a diagram of its own. */
+static int64_t removes(const struct dt_space *space, int rule)
 {
-    for (int i = space->axis_count - 1; i >= 0; i--) {
-        if ((axes >> i & 1) == 0)
-            continue;
-        index[i] = index[i] + 1 < space->axes[i].count ? index[i] + 1 : 0;
-        scope[i] = space->axes[i].values[index[i]];
-        if (index[i] > 0)
-            return true;
-    }
-    return false;
-}
-
-/* The axes a rule does not depend on only multiply what it removes. */
-static int64_t removes(const struct dt_space *space, const struct dt_rule *rule)
-{
-    int index[DT_AXES_MAX] = {0};
-    int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX], violated = 0, rest = 1;
-    if (dt_space_cartesian(space) > 1e7)
-        return -1;
+    static const struct dt_bound bound = {.work = 20000000, .edges = 2000000};
+    struct dt_diagram *diagram = NULL;
+    int64_t all = 1, left = -1;
+    int order[DT_AXES_MAX];
+    bool *only = calloc((size_t)space->rule_count, sizeof *only);
     for (int i = 0; i < space->axis_count; i++) {
-        values[i] = space->axes[i].values[0];
-        if ((rule->axes >> i & 1) == 0)
-            rest *= space->axes[i].count;
+        order[i] = i;
+        if (__builtin_mul_overflow(all, space->axes[i].count, &all))
+            all = -1;
     }
-    dt_space_scope(space, values, scope);
-    do {
-        dt_space_derive(space, rule->derived, scope);
-        violated += !dt_rule_holds(rule, scope);
-    } while (advance(space, rule->axes, index, scope));
-    return violated * rest;
+    if (only != NULL && all > 0) {
+        only[rule] = true;
+        if (dt_diagram_new(space, order, only, &bound, &diagram) == DT_OK)
+            left = diagram->count;
+    }
+    dt_diagram_free(diagram);
+    free(only);
+    return left >= 0 ? all - left : -1;
 }
 
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule)
 {
     const struct dt_rule *row = &space->rules[rule];
     return (struct dt_rule_info){
-        .expr = row->text, .sentence = row->sentence, .removes = removes(space, row)};
+        .expr = row->text, .sentence = row->sentence, .removes = removes(space, rule)};
 }

@@ -70,9 +70,11 @@ void dt_space_set_complete(struct dt_space *space, dt_complete *function, const 
 /* Frees context together with the space. */
 void dt_space_own(struct dt_space *space, void *context, void (*free_context)(void *));
 
-/* Compiles the rules and enumerates, deciding a rule at the first depth where all its names are bound. Must be
- * called once, after which the space is immutable. A space without a feasible point is sealed too (count is 0).
- * DT_EUSAGE for a rule that does not compile. More than 4 million feasible points: DT_EUNSUP for now. */
+/* Compiles the rules and enumerates, by merging beginnings of plans that go on alike (space/diagram/diagram.h): the points are
+ * counted even when there are far too many to list. Must be called once, after which the space is immutable. A space without a
+ * feasible point is sealed too (count is 0). When its rules tie too much together even for that it is not listed, and points are
+ * drawn from a larger set and tested. It takes about two seconds and a few hundred MiB at the very most.
+ * DT_EUSAGE for a rule that does not compile; DT_EUNSUP when no feasible point was found by drawing either. */
 dt_status dt_space_seal(struct dt_space *space) DT_MUST_CHECK;
 
 /* Seals a space of axes alone with these points instead of enumerating: a recorded table's. Their order does not matter,
@@ -86,7 +88,7 @@ int dt_space_find(const struct dt_space *space, const char *name); /* axis of th
 int dt_space_role(const struct dt_space *space,
                   enum dt_role role);                    /* first axis of that role, or -1 */
 double dt_space_cartesian(const struct dt_space *space); /* product of the axes' counts */
-int64_t dt_space_count(const struct dt_space *space);    /* feasible points */
+int64_t dt_space_count(const struct dt_space *space);    /* feasible points; -1: not known */
 void dt_space_at(const struct dt_space *space, int64_t k,
                  struct dt_point *point); /* k-th, in axis order, last axis fastest */
 int64_t dt_space_index(const struct dt_space *space,
@@ -118,8 +120,8 @@ dt_status dt_space_lhs(const struct dt_space *space, struct dt_rng *rng, int *n,
 dt_status dt_space_sobol(const struct dt_space *space, uint64_t seed, int *n,
                          struct dt_point points[]) DT_MUST_CHECK;
 
-/* For each rule, its text, sentence, and how many points of the full product it alone removes (-1 when the product is
- * above 10 million and it was not counted). */
+/* For each rule, its text, sentence, and how many points of the full product it alone removes (-1 when it was not counted: the
+ * product is beyond 63 bits, or counting takes too long). */
 struct dt_rule_info {
     const char *expr, *sentence;
     int64_t removes;

@@ -15,6 +15,7 @@ enum {
     DT_DERIVED_MAX = 16,
     DT_RULES_MAX = 1024,
     DT_OWNED_MAX = 4,
+    DT_ROWS_MAX = 4000000,
     DT_SCOPE_MAX = DT_AXES_MAX + DT_CONSTANTS_MAX + DT_DERIVED_MAX
 };
 
@@ -30,8 +31,9 @@ struct dt_rule {
     struct dt_expr *expr;
     uint32_t axes;    /* bit i: depends on axis i, through derived names too */
     uint32_t derived; /* bit i: the text names derived name i */
-    int depth;        /* the last axis it depends on; -1: none */
 };
+
+struct dt_diagram;
 
 struct dt_owned {
     void *context;
@@ -52,9 +54,27 @@ struct dt_space {
     const void *complete_context;
     struct dt_owned owned[DT_OWNED_MAX];
     int owned_count;
-    int16_t *points; /* [count][axis_count] indices, in lexicographic order */
-    int64_t count, room;
+    struct dt_diagram *diagram;
+    int64_t count; /* -1: not known */
+    uint64_t *
+        rows; /* [count] points packed into words, ascending; NULL when they are too many or too long */
+    uint8_t shifts[DT_AXES_MAX]; /* of each axis in a row */
+    uint16_t masks[DT_AXES_MAX];
+    bool *kept;            /* of each rule: the diagram knows it */
+    bool relaxed;          /* some it does not: its points must be tested */
+    double share;          /* of the diagram's points that pass, about, when it is relaxed */
+    struct dt_point known; /* one that does */
 };
+
+/* Fills rows, if there are not too many. */
+dt_status dt_space_list(struct dt_space *space) DT_MUST_CHECK;
+void dt_row_point(const struct dt_space *space, uint64_t row, struct dt_point *point);
+int64_t dt_row_find(const struct dt_space *space, const struct dt_point *point);
+
+/* Do the rules that the diagram does not know hold for a point it has? */
+bool dt_space_passes(const struct dt_space *space, const struct dt_point *point);
+/* Of a relaxed space: sets share and known. DT_EUNSUP: no point was found that passes. */
+dt_status dt_space_probe(struct dt_space *space) DT_MUST_CHECK;
 
 /* The whole scope of values[] (axis order), derived names included. */
 void dt_space_scope(const struct dt_space *space, const int64_t values[], int64_t scope[]);

@@ -86,6 +86,35 @@ static int64_t compare(enum dt_expr_code code, int64_t a, int64_t b)
     }
 }
 
+bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out)
+{
+    switch (code) {
+    case DT_OP_ADD:
+    case DT_OP_SUBTRACT:
+    case DT_OP_MULTIPLY:
+    case DT_OP_DIVIDE:
+    case DT_OP_MODULO:
+        return arithmetic(code, a, b, out);
+    case DT_OP_NEGATE:
+        return arithmetic(DT_OP_SUBTRACT, 0, a, out);
+    case DT_OP_NOT:
+        *out = a == 0;
+        return true;
+    case DT_OP_BOOL:
+        *out = a != 0;
+        return true;
+    case DT_OP_AND:
+        *out = a != 0 && b != 0;
+        return true;
+    case DT_OP_OR:
+        *out = a != 0 || b != 0;
+        return true;
+    default:
+        *out = compare(code, a, b);
+        return true;
+    }
+}
+
 static dt_status undefined(const struct dt_expr *expr, const struct dt_expr_op *op, int64_t divisor)
 {
     if ((op->code == DT_OP_DIVIDE || op->code == DT_OP_MODULO) && divisor == 0)

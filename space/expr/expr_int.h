@@ -5,6 +5,7 @@
 
 #include "space/expr/expr.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { DT_EXPR_BYTES = 4096, DT_EXPR_OPS = 512, DT_EXPR_LEVELS = 32, DT_EXPR_NAMES = 128 };
@@ -30,7 +31,8 @@ enum dt_expr_code {
     DT_OP_BOOL, /* top becomes 0 or 1 */
     DT_OP_AND,  /* top is 0: leave 0 and go on at op `argument`; else drop it */
     DT_OP_OR,   /* top is not 0: leave 1 and go on at op `argument`; else drop it */
-    DT_OP_IN    /* `argument` items above the tested value; leaves 0 or 1 */
+    DT_OP_IN,   /* `argument` items above the tested value; leaves 0 or 1 */
+    DT_OP_CALL  /* never in a rule's code: a derived name, for those who compile it further */
 };
 
 struct dt_expr_op {
@@ -45,6 +47,18 @@ struct dt_expr {
     struct dt_names names;
     struct dt_expr_op ops[DT_EXPR_OPS];
 };
+
+/* The operations whose values an operation takes; && and || stand where they stand in the code, and DT_OP_BOOL nowhere. */
+struct dt_expr_kids {
+    int left,
+        right; /* -1: none. The items of `in` begin at right and go on by next, the tested value is left */
+    int next;
+};
+/* kids[DT_EXPR_OPS]; returns the operation whose value is the rule's. */
+int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[]);
+
+/* One operation that is neither a leaf nor `in`, on values: b is not looked at when it takes one. false: it fails. */
+bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out);
 
 /* Fills count, names and ops from text. */
 dt_status dt_expr_parse(struct dt_expr *expr, const char *const names[], int n) DT_MUST_CHECK;

@@ -250,13 +250,17 @@ static bool check_agree(struct test *test)
     struct dt_rig rig;
     const struct dt_target *target = test->target;
     int64_t count = dt_space_count(target->space);
-    int n = count < PLANS_MOST ? (int)count : PLANS_MOST;
+    int n = count >= 0 && count < PLANS_MOST ? (int)count : PLANS_MOST;
+    struct dt_rng rng = dt_rng_at(SEED, "plans");
     dt_rig_init(&rig, target, SEED);
     bool fine = true;
     for (int i = 0; i < n && fine; i++) {
         struct dt_resident resident;
         struct dt_point point;
-        dt_space_at(target->space, n > 1 ? i * (count - 1) / (n - 1) : 0, &point);
+        if (dt_space_listed(target->space))
+            dt_space_at(target->space, n > 1 ? i * ((count - 1) / (n - 1)) : 0, &point);
+        else
+            dt_space_draw(target->space, &rng, &point);
         dt_status status = dt_rig_prepare(&rig, &point, deadline(), &resident);
         fine = status == DT_OK && resident.outcome == DT_TRIAL_OK;
         if (!fine) {

@@ -322,7 +322,7 @@ dt_status dt_target_check(const struct dt_target *target)
     int64_t values[DT_AXES_MAX];
     struct dt_point point;
     char why[600] = "";
-    if (dt_space_count(target->space) > 0)
+    if (dt_space_count(target->space) != 0)
         return DT_OK;
     if (dt_space_parse(target->space, "", values) == DT_OK &&
         dt_space_locate(target->space, values, &point) < 0)

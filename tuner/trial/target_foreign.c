@@ -17,8 +17,13 @@ static dt_status foreign_plans(struct dt_target *target)
     if (dt_space_count(target->space) == 0)
         return DT_OK;
     DT_TRY(dt_space_parse(target->space, "", values));
-    if (dt_space_locate(target->space, values, &target->fallback) < 0)
-        dt_space_at(target->space, 0, &target->fallback);
+    struct dt_rng rng = dt_rng_at(0, "fallback");
+    if (dt_space_locate(target->space, values, &target->fallback) < 0) {
+        if (dt_space_listed(target->space))
+            dt_space_at(target->space, 0, &target->fallback);
+        else
+            dt_space_draw(target->space, &rng, &target->fallback);
+    }
     target->baseline = target->fallback;
     int ranks = dt_space_role(target->space, DT_ROLE_RANKS);
     struct dt_point one = target->fallback;

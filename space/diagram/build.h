@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* build - what the files that build a diagram share
+ *
+ * Layers are built from the first to the last, a block of (node, value) pairs at a time, each operation of a rule over the whole
+ * block: the cost of reading the rule is spread over a thousand pairs.
+ */
+#ifndef DT_SPACE_DIAGRAM_BUILD_H
+#define DT_SPACE_DIAGRAM_BUILD_H
+
+#include "space/diagram/diagram.h"
+#include "space/diagram/terms.h"
+
+enum { DT_BLOCK = 1024, DT_SLOTS_MAX = 128 };
+
+/* The nodes of a layer while the next one is built: the numbers that tell them apart, column by column. */
+struct dt_nodes {
+    int slots, terms[DT_SLOTS_MAX]; /* ascending */
+    uint32_t count, room;
+    int64_t *values[DT_SLOTS_MAX];
+};
+void dt_nodes_fini(struct dt_nodes *nodes);
+
+/* Finds the node of given numbers, or adds it. */
+struct dt_merge {
+    struct dt_nodes *nodes;
+    bool packed; /* the numbers fit one word together */
+    bool direct; /* which is small enough for an index */
+    int64_t low[DT_SLOTS_MAX];
+    uint64_t stride[DT_SLOTS_MAX]; /* of the packed word */
+    uint64_t *words;               /* of each node: its packed word, or a hash */
+    uint32_t room;
+    uint32_t *table; /* nodes, plus one */
+    uint64_t size;   /* of the table; a power of two unless direct */
+};
+/* pairs: how many look-ups to expect. */
+dt_status dt_merge_init(struct dt_merge *merge, const struct dt_terms *terms,
+                        struct dt_nodes *nodes, int64_t pairs) DT_MUST_CHECK;
+void dt_merge_fini(struct dt_merge *merge);
+/* The nodes of columns[slot][0..n-1]. */
+dt_status dt_merge_find(struct dt_merge *merge, const int64_t *const columns[], int n,
+                        uint32_t found[]) DT_MUST_CHECK;
+
+/* Terms over a block. sources[term]: the block's column of a term that need not be computed. */
+struct dt_block {
+    const struct dt_terms *terms;
+    int n, room;
+    const int64_t **sources;
+    int64_t **columns; /* room for the results, one a level */
+    int levels;
+    int64_t work;
+};
+dt_status dt_block_init(struct dt_block *block, const struct dt_terms *terms,
+                        int room) DT_MUST_CHECK;
+void dt_block_fini(struct dt_block *block);
+/* A sound term; valid until the next call. */
+const int64_t *dt_block_values(struct dt_block *block, int term);
+/* Does the root hold for element i? For those that may fail. */
+bool dt_block_holds(struct dt_block *block, int root, int i);
+
+/* out[i] = a[i] code b[i]; small: all lie within 32 bits. */
+void dt_vector_apply(enum dt_expr_code code, bool small, const int64_t *a, const int64_t *b,
+                     int64_t *out, int n);
+
+/* What is asked of one layer. */
+struct dt_task {
+    const struct dt_terms *terms;
+    int depth, axis;
+    const struct dt_nodes *from; /* the nodes of this layer */
+    struct dt_nodes *to;         /* the next layer's: terms set, no nodes yet */
+    const int *roots;            /* those decided here, quick ones first */
+    int root_count;
+    const struct dt_bound *bound; /* what is left of it */
+    int64_t work;
+};
+dt_status dt_layer_build(struct dt_task *task, struct dt_layer *layer) DT_MUST_CHECK;
+void dt_layer_fini(struct dt_layer *layer);
+
+/* Counts what the layers hold. */
+dt_status dt_diagram_finish(struct dt_diagram *diagram) DT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* From a rule's operations to terms. What may fail keeps the shape it was written in, as it matters there what is computed and
+ * what is skipped; all else is free to be reordered. */
+#include "space/diagram/terms.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double SUM_MOST =
+    4611686018427387904.0; /* 2^62: any order of adding stays inside 64 bits */
+
+struct operand {
+    int term;
+    bool negative;
+};
+
+struct reading {
+    struct dt_terms *terms;
+    const struct dt_expr *expr;
+    struct dt_expr_kids kids[DT_EXPR_OPS];
+    int made[DT_EXPR_OPS];                /* the term of each operation, plus one */
+    struct operand operands[DT_EXPR_OPS]; /* a stack, shared by nested chains */
+    int top;
+};
+
+static int build(struct reading *reading, int op);
+
+/* Operations that may be regrouped with each other: the first code of the family. */
+static enum dt_expr_code family(enum dt_expr_code code)
+{
+    switch (code) {
+    case DT_OP_ADD:
+    case DT_OP_SUBTRACT:
+        return DT_OP_ADD;
+    case DT_OP_MULTIPLY:
+    case DT_OP_MIN:
+    case DT_OP_MAX:
+    case DT_OP_AND:
+    case DT_OP_OR:
+        return code;
+    default:
+        return DT_OP_NUMBER;
+    }
+}
+
+static void collect(struct reading *reading, enum dt_expr_code chain, int op, bool negative)
+{
+    enum dt_expr_code code = reading->expr->ops[op].code;
+    if (family(code) == chain) {
+        collect(reading, chain, reading->kids[op].left, negative);
+        collect(reading, chain, reading->kids[op].right, negative != (code == DT_OP_SUBTRACT));
+        return;
+    }
+    int term = build(reading, op);
+    reading->operands[reading->top++] = (struct operand){.term = term, .negative = negative};
+}
+
+static double size(const struct dt_term *term)
+{
+    return fmax(fabs((double)term->low), fabs((double)term->high));
+}
+
+static bool may_regroup(const struct reading *reading, enum dt_expr_code chain, int from)
+{
+    double sum = 0, product = 1;
+    for (int i = from; i < reading->top; i++) {
+        const struct dt_term *term = &reading->terms->rows[reading->operands[i].term];
+        if (!term->sound)
+            return false;
+        sum += size(term);
+        product *= fmax(1, size(term));
+    }
+    return (chain != DT_OP_ADD || sum <= SUM_MOST) &&
+           (chain != DT_OP_MULTIPLY || product <= SUM_MOST);
+}
+
+/* By the depth at which they are known, equal depths alike in all rules. */
+static bool earlier(const struct dt_term rows[], int a, int b)
+{
+    return rows[a].depth != rows[b].depth ? rows[a].depth < rows[b].depth : a < b;
+}
+
+static void sort(struct reading *reading, int from)
+{
+    const struct dt_term *rows = reading->terms->rows;
+    for (int i = from + 1; i < reading->top; i++) {
+        struct operand moved = reading->operands[i];
+        int at = i;
+        while (at > from && earlier(rows, moved.term, reading->operands[at - 1].term)) {
+            reading->operands[at] = reading->operands[at - 1];
+            at--;
+        }
+        reading->operands[at] = moved;
+    }
+}
+
+static int combine(struct reading *reading, enum dt_expr_code chain, int from)
+{
+    const struct operand *operands = reading->operands;
+    int term = operands[from].term;
+    if (operands[from].negative)
+        term = dt_terms_make(reading->terms, DT_OP_NEGATE, term, -1);
+    for (int i = from + 1; i < reading->top; i++)
+        term = dt_terms_make(reading->terms, operands[i].negative ? DT_OP_SUBTRACT : chain, term,
+                             operands[i].term);
+    return term;
+}
+
+static int build_pair(struct reading *reading, int op)
+{
+    int left = build(reading, reading->kids[op].left);
+    int right = build(reading, reading->kids[op].right);
+    return dt_terms_make(reading->terms, reading->expr->ops[op].code, left, right);
+}
+
+static int build_chain(struct reading *reading, int op)
+{
+    enum dt_expr_code chain = family(reading->expr->ops[op].code);
+    int from = reading->top, term;
+    collect(reading, chain, op, false);
+    if (!reading->terms->failed && may_regroup(reading, chain, from)) {
+        sort(reading, from);
+        term = combine(reading, chain, from);
+    } else {
+        reading->top = from;
+        term = build_pair(reading, op);
+    }
+    reading->top = from;
+    return term;
+}
+
+/* Whichever item is equal, all are computed: where one may fail that is a maximum of comparisons and not a lazy `or`. */
+static int build_in(struct reading *reading, int op)
+{
+    int tested = build(reading, reading->kids[op].left), term = 0;
+    for (int item = reading->kids[op].right; item >= 0; item = reading->kids[item].next) {
+        int equal = dt_terms_make(reading->terms, DT_OP_EQUAL, tested, build(reading, item));
+        bool sound = !reading->terms->failed && reading->terms->rows[equal].sound &&
+                     reading->terms->rows[term].sound;
+        term = dt_terms_make(reading->terms, sound ? DT_OP_OR : DT_OP_MAX, term, equal);
+    }
+    return term;
+}
+
+static int build_name(struct reading *reading, int64_t name)
+{
+    const struct dt_space *space = reading->terms->space;
+    int64_t constant = name - space->axis_count, derived = constant - space->constant_count;
+    if (constant < 0)
+        return dt_terms_leaf(reading->terms, DT_OP_NAME, name);
+    if (derived >= 0)
+        return dt_terms_leaf(reading->terms, DT_OP_CALL, derived);
+    return dt_terms_leaf(reading->terms, DT_OP_NUMBER, space->constants[constant]);
+}
+
+static int build(struct reading *reading, int op)
+{
+    const struct dt_expr_op *row = &reading->expr->ops[op];
+    int term;
+    if (reading->made[op] > 0)
+        return reading->made[op] - 1;
+    if (row->code == DT_OP_NUMBER)
+        term = dt_terms_leaf(reading->terms, DT_OP_NUMBER, row->argument);
+    else if (row->code == DT_OP_NAME)
+        term = build_name(reading, row->argument);
+    else if (row->code == DT_OP_IN)
+        term = build_in(reading, op);
+    else if (row->code == DT_OP_NEGATE || row->code == DT_OP_NOT)
+        term = dt_terms_make(reading->terms, row->code, build(reading, reading->kids[op].left), -1);
+    else if (family(row->code) != DT_OP_NUMBER)
+        term = build_chain(reading, op);
+    else
+        term = build_pair(reading, op);
+    reading->made[op] = term + 1;
+    return term;
+}
+
+static dt_status add_root(struct dt_terms *terms, int term)
+{
+    if (terms->failed || terms->rows[term].root)
+        return DT_OK;
+    if (terms->root_count == terms->root_room) {
+        int room = 2 * terms->root_room + 16;
+        int *roots = realloc(terms->roots, (size_t)room * sizeof *roots);
+        if (roots == NULL)
+            return dt_fail(DT_ENOMEM, "out of memory while compiling the rules of a space");
+        terms->roots = roots;
+        terms->root_room = room;
+    }
+    terms->rows[term].root = true;
+    terms->roots[terms->root_count++] = term;
+    return DT_OK;
+}
+
+/* A rule that fails is violated, so where both sides must hold it does not matter which is computed first. */
+static dt_status split(struct reading *reading, int op, bool negated)
+{
+    enum dt_expr_code code = reading->expr->ops[op].code;
+    if (code == DT_OP_NOT)
+        return split(reading, reading->kids[op].left, !negated);
+    if (code == (negated ? DT_OP_OR : DT_OP_AND)) {
+        DT_TRY(split(reading, reading->kids[op].left, negated));
+        return split(reading, reading->kids[op].right, negated);
+    }
+    int term = build(reading, op);
+    if (negated)
+        term = dt_terms_make(reading->terms, DT_OP_NOT, term, -1);
+    return add_root(reading->terms, term);
+}
+
+dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)
+{
+    struct reading *reading = calloc(1, sizeof *reading);
+    dt_status status = reading != NULL ? DT_OK : DT_ENOMEM;
+    if (status == DT_OK) {
+        reading->terms = terms;
+        reading->expr = rule->expr;
+        int root = dt_expr_tree(rule->expr, reading->kids);
+        status = split(reading, root, false);
+    }
+    if (status == DT_ENOMEM || terms->failed)
+        status = dt_fail(DT_ENOMEM, "out of memory while compiling the rules of a space");
+    free(reading);
+    return status;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* terms - the rules of a space as one set of shared expressions, each with the range of its values
+ *
+ * A rule is split at its conjunctions into roots, none of which may be 0. Equal expressions are one term. Sums, products and
+ * the like that cannot overflow are sorted so that axes bound early stand together: a part whose axes are all bound is then
+ * one number, and all that is left of them.
+ */
+#ifndef DT_SPACE_DIAGRAM_TERMS_H
+#define DT_SPACE_DIAGRAM_TERMS_H
+
+#include "space/expr/expr_int.h"
+#include "space/space_int.h"
+
+struct dt_term {
+    enum dt_expr_code code; /* DT_OP_NAME: an axis; DT_OP_CALL: a derived name */
+    bool sound;             /* cannot fail, whatever the values of the axes */
+    bool root;              /* stands among the roots */
+    int left, right;        /* terms, or -1 */
+    int depth;              /* place of the last of its axes in the order; -1: a number */
+    int levels;             /* arrays it takes to compute it */
+    uint32_t axes;
+    int64_t number;    /* the number, the axis or the derived name */
+    int64_t low, high; /* its values lie between; the whole range unless it is sound */
+};
+
+struct dt_terms {
+    const struct dt_space *space;
+    int position[DT_AXES_MAX];   /* of each axis in the order */
+    int axis_terms[DT_AXES_MAX]; /* the term of each axis */
+    struct dt_term *rows;
+    int count, room;
+    int *slots; /* a hash table of rows, plus one */
+    uint32_t mask;
+    int *roots;
+    int root_count, root_room;
+    bool failed; /* out of memory: rows are then not to be used */
+};
+
+/* order: the axes, first bound first. */
+dt_status dt_terms_init(struct dt_terms *terms, const struct dt_space *space,
+                        const int order[]) DT_MUST_CHECK;
+void dt_terms_fini(struct dt_terms *terms);
+
+/* The term of that code on two others; numbers are computed, equal terms shared. */
+int dt_terms_make(struct dt_terms *terms, enum dt_expr_code code, int left, int right);
+int dt_terms_leaf(struct dt_terms *terms, enum dt_expr_code code, int64_t number);
+
+/* Adds the roots of a rule. */
+dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule) DT_MUST_CHECK;
+
+/* Sets sound, low and high of a term whose other fields are set. */
+void dt_term_range(const struct dt_terms *terms, struct dt_term *term);
+
+#endif
