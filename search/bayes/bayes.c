@@ -12,14 +12,16 @@
 extern void openblas_set_num_threads(int threads);
 
 static const struct dt_knob knobs[] = {
-    [DESIGN] = {"design", "answers before the model is asked", 10, 1, 1000},
-    [DRAWS] = {"draws", "draws for each point of the design; the farthest is taken", 30, 1, 10000},
+    [DESIGN] = {"design", "answers before the model is asked", 5, 1, 1000},
+    [DRAWS] = {"draws", "draws for each point of the design; the farthest is taken", 400, 1, 10000},
     [GROWTH] = {"growth", "answers since the last fit, as a factor, that call for the next", 1.2,
                 1.01, 10},
-    [STARTS] = {"starts", "of a fit, beside the fit before", 2, 1, 50},
-    [LENGTH] = {"length", "median length-scale beforehand, for one dimension", 0.5, 0.01, 100},
+    [STARTS] = {"starts", "of a fit, beside the fit before", 1, 1, 50},
+    [LENGTH] = {"length", "median length-scale beforehand, of coordinates from 0 to 1", 0.74, 0.01,
+                100},
     [LENGTH_SPREAD] = {"length_spread", "standard deviation of its logarithm", 1, 0.01, 10},
-    [NOISE] = {"noise", "median noise variance beforehand, of standardised values", 1e-3, 1e-6, 1},
+    [NOISE] = {"noise", "median noise variance beforehand, of standardised values", 2.5e-3, 1e-6,
+               1},
     [VOTE] = {"vote", "weight of the average rate of failures in a vote", 0.5, 1e-3, 100},
     [CANDIDATES] = {"candidates", "points a model is asked about, at most", 100000, 100, 1e7},
     [KNOBS] = {.name = NULL},
@@ -44,8 +46,8 @@ static dt_status open_models(struct bayes *bayes)
 {
     const struct dt_cloud *cloud = &bayes->candidates.cloud;
     const struct dt_process_priors priors = {
-        .length = {knob(bayes, LENGTH) * sqrt(fmax(cloud->dims, 1)), knob(bayes, LENGTH_SPREAD)},
-        .signal = {1, 1},
+        .length = {knob(bayes, LENGTH), knob(bayes, LENGTH_SPREAD)},
+        .signal = {1, 1.5},
         .noise = {knob(bayes, NOISE), 1.5},
         .constant = 1,
         .starts = (int)knob(bayes, STARTS),
@@ -66,6 +68,7 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
     openblas_set_num_threads(1);
     DT_TRY(dt_candidates_init(&bayes->candidates, opts->space, (int)knob(bayes, CANDIDATES),
                               &bayes->rng));
+    bayes->spread = dt_design_kernel(&bayes->candidates);
     dt_status status = open_models(bayes);
     if (status < 0)
         fini(bayes);
@@ -202,7 +205,7 @@ static dt_status ask(void *state, struct dt_point *point)
     const int answers = bayes->cold.n - bayes->believed;
     int candidate = -1;
     if (answers < 2 || (int64_t)knob(bayes, DESIGN) > bayes->opts.seen->count)
-        candidate = dt_design_next(&bayes->candidates, &bayes->cold.kernel, (int)knob(bayes, DRAWS),
+        candidate = dt_design_next(&bayes->candidates, &bayes->spread, (int)knob(bayes, DRAWS),
                                    &bayes->rng);
     else {
         dt_status status = ask_model(bayes, &candidate);

@@ -15,11 +15,12 @@ struct bayes {
     struct dt_search_opts opts;
     struct dt_rng rng;
     struct dt_candidates candidates;
-    struct dt_process cold; /* log value */
-    struct dt_vote vote;    /* on whether it works */
-    int told;               /* candidates that are no longer outstanding */
-    bool *answered;         /* [room] */
-    int32_t *asked;         /* [asked_room] outstanding, in the order they were asked for */
+    struct dt_kernel spread; /* distances of the design */
+    struct dt_process cold;  /* log value */
+    struct dt_vote vote;     /* on whether it works */
+    int told;                /* candidates that are no longer outstanding */
+    bool *answered;          /* [room] */
+    int32_t *asked;          /* [asked_room] outstanding, in the order they were asked for */
     int asked_count, asked_room;
     int believed; /* of the outstanding, those the process has a fantasy of */
     bool waiting; /* for answers before a fit, and none came yet */

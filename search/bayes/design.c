@@ -41,11 +41,68 @@ static int draw(const struct dt_candidates *candidates, struct dt_rng *rng)
             return k;
 }
 
+/* Mean of a coordinate over the candidates, and its standard deviation. */
+static double middle(const struct dt_cloud *cloud, int d, double *deviation)
+{
+    const float *x = cloud->x + (size_t)d * cloud->room;
+    double sum = 0, squares = 0;
+    for (int i = 0; i < cloud->count; i++) {
+        sum += (double)x[i];
+        squares += (double)x[i] * (double)x[i];
+    }
+    double mean = sum / cloud->count;
+    *deviation = sqrt(fmax(squares / cloud->count - mean * mean, 0));
+    return mean;
+}
+
+struct dt_kernel dt_design_kernel(const struct dt_candidates *candidates)
+{
+    struct dt_kernel kernel = {.signal = 1};
+    for (int d = 0; d < candidates->cloud.dims; d++) {
+        (void)middle(&candidates->cloud, d, &kernel.length[d]);
+        if (!(kernel.length[d] > 0) || candidates->cloud.label[d])
+            kernel.length[d] = 1;
+        if (candidates->encoding.exponent[d])
+            kernel.length[d] *= 2;
+    }
+    return kernel;
+}
+
+/* Among equals the first after a random place. */
+static int central(const struct dt_candidates *candidates, const struct dt_kernel *kernel,
+                   struct dt_rng *rng)
+{
+    const struct dt_cloud *cloud = &candidates->cloud;
+    const int start = (int)dt_rng_below(rng, (uint64_t)cloud->count);
+    double mean[DT_DIMS_MAX] = {0}, deviation, least = INFINITY;
+    int best = 0;
+    for (int d = 0; d < cloud->dims; d++)
+        mean[d] = middle(cloud, d, &deviation);
+    for (int i = 0; i < cloud->count; i++) {
+        int k = (start + i) % cloud->count;
+        double r2 = 0;
+        for (int d = 0; d < cloud->dims; d++)
+            if (!cloud->label[d])
+                r2 += dt_kernel_square(cloud, kernel, d,
+                                       (double)cloud->x[(size_t)d * cloud->room + (size_t)k] -
+                                           mean[d]);
+        if (r2 < least) {
+            least = r2;
+            best = k;
+        }
+    }
+    return best;
+}
+
 int dt_design_next(const struct dt_candidates *candidates, const struct dt_kernel *kernel,
                    int draws, struct dt_rng *rng)
 {
-    int best = -1;
+    int best = -1, seen = 0;
     double most = -1;
+    for (int k = 0; k < candidates->cloud.count && seen == 0; k++)
+        seen += candidates->seen[k];
+    if (seen == 0)
+        return central(candidates, kernel, rng);
     for (int i = 0; i < draws; i++) {
         int k = draw(candidates, rng);
         double distance = k < 0 || draws == 1 ? 0 : nearest(candidates, kernel, k);

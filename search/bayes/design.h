@@ -7,9 +7,13 @@
 #include "base/status.h"
 #include "search/bayes/candidates.h"
 
-/* The next candidate that is far from those seen: of `draws` uniform ones that were not seen, that of the greatest
- * distance to the nearest seen one (maximin; Johnson, Moore, Ylvisaker 1990), with the distances of the kernel. -1: all
- * were seen. */
+/* Distances for a design: lengths are the standard deviations of the coordinates over the candidates, twice that for
+ * exponents of two, so that every axis counts alike. */
+struct dt_kernel dt_design_kernel(const struct dt_candidates *candidates);
+
+/* The candidate nearest to the middle of all while none was seen. Then one far from those seen: of `draws` uniform ones
+ * that were not seen, that of the greatest distance to the nearest seen one (maximin; Johnson, Moore, Ylvisaker 1990).
+ * -1: all were seen. */
 int dt_design_next(const struct dt_candidates *candidates, const struct dt_kernel *kernel,
                    int draws, struct dt_rng *rng);
 

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* encoding - points as coordinates that distances make sense in
  *
- * Every axis with more than one value is a dimension. Numbers whose ratios count (all positive, the largest at least
- * four times the smallest) stand at their logarithm, other numbers at their rank; both are scaled to [0, 1]. Labels
- * stand at their number, and only equal or different matters (Hamming distance, as in Optuna and SMAC3).
+ * Every axis with more than one value is a dimension. Positive numbers, of which there are three or more, stand at their
+ * logarithm, other numbers at their rank; both are scaled to [0, 1]. Labels stand at their number, and only equal or
+ * different matters (Hamming distance, as in Optuna and SMAC3).
+ *
+ * Numbers also differ in what they are multiples of: vector lengths, banks and cache lines are powers of two, and 48 may
+ * have more to do with 16 than with 47. Where the exponent of two of the values (that of 48 is 4) does not rise with
+ * them, it is a second dimension of the axis.
  */
 #ifndef DT_SEARCH_BAYES_ENCODING_H
 #define DT_SEARCH_BAYES_ENCODING_H
 
 #include "space/space.h"
 
+#define DT_DIMS_MAX (2 * DT_AXES_MAX)
+
 struct dt_encoding {
     int dims;
-    int axis[DT_AXES_MAX];
-    bool label[DT_AXES_MAX];
-    float *coordinate[DT_AXES_MAX]; /* [values of the axis]; owned */
+    int axis[DT_DIMS_MAX];
+    bool label[DT_DIMS_MAX];
+    bool exponent[DT_DIMS_MAX];     /* of two, in the values */
+    float *coordinate[DT_DIMS_MAX]; /* [values of the axis]; owned */
 };
 
 /* DT_ENOMEM. */

@@ -12,7 +12,7 @@
 
 #define BOUND 7.0 /* a factor of 1,100 */
 
-enum { MOST = DT_AXES_MAX + 2, STEPS = 40 };
+enum { MOST = DT_DIMS_MAX + 2, STEPS = 40 };
 
 int dt_fit_parameters(const struct dt_process *process)
 {

@@ -11,7 +11,7 @@
 #ifndef DT_SEARCH_BAYES_KERNEL_H
 #define DT_SEARCH_BAYES_KERNEL_H
 
-#include "space/space.h"
+#include "search/bayes/encoding.h"
 
 #include <stddef.h>
 
@@ -21,11 +21,11 @@ struct dt_cloud {
     size_t room;
     float *x;
     float *belief; /* [room] f, of the unit of the values; NULL: 0 everywhere */
-    bool label[DT_AXES_MAX];
+    bool label[DT_DIMS_MAX];
 };
 
 struct dt_kernel {
-    double length[DT_AXES_MAX];
+    double length[DT_DIMS_MAX];
     double signal, constant, slope; /* variances */
 };
 

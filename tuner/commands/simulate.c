@@ -112,8 +112,7 @@ dt_status dt_command_simulate(const struct dt_options *options)
     DT_TRY(dt_search_check(options->search));
     DT_TRY(dt_landscape_open(options->landscape, &landscape));
     simulation.landscape = landscape;
-    dt_status status =
-        options->racing ? race(options, &simulation) : simulate(options, simulation);
+    dt_status status = options->racing ? race(options, &simulation) : simulate(options, simulation);
     dt_landscape_free(landscape);
     return status;
 }
