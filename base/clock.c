@@ -21,6 +21,11 @@ int64_t dt_clock_wall_ns(void)
     return read_clock(CLOCK_REALTIME);
 }
 
+int64_t dt_clock_thread_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void dt_clock_sleep_ns(int64_t ns)
 {
     struct timespec left = {.tv_sec = ns / DT_NS_PER_SECOND, .tv_nsec = ns % DT_NS_PER_SECOND};

@@ -11,6 +11,9 @@ int64_t dt_clock_ns(void);
 /* Nanoseconds since 1970 (CLOCK_REALTIME); may jump. */
 int64_t dt_clock_wall_ns(void);
 
+/* Processor time of this thread (CLOCK_THREAD_CPUTIME_ID): who else is at work does not count. */
+int64_t dt_clock_thread_ns(void);
+
 /* Sleeps at least ns nanoseconds, through interruptions. */
 void dt_clock_sleep_ns(int64_t ns);
 

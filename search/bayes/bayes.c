@@ -163,12 +163,12 @@ static void tell(void *state, const struct dt_trial *trial)
 
 static dt_status refit(struct bayes *bayes)
 {
-    int64_t start = dt_clock_ns();
+    int64_t start = dt_clock_thread_ns();
     wake_up(bayes);
     DT_TRY(dt_process_fit(&bayes->cold, &bayes->rng));
     dt_vote_refit(&bayes->vote, &bayes->cold.kernel, 0, bayes->candidates.cloud.count);
     bayes->refits++;
-    bayes->refit_seconds += (double)(dt_clock_ns() - start) / (double)DT_NS_PER_SECOND;
+    bayes->refit_seconds += (double)(dt_clock_thread_ns() - start) / (double)DT_NS_PER_SECOND;
     return DT_OK;
 }
 
@@ -229,6 +229,12 @@ static void note(const void *state, struct dt_text *out)
         dt_text_add(out, "%d fits of the model took %.3g s", bayes->refits, bayes->refit_seconds);
 }
 
+static struct dt_refits refits(const void *state)
+{
+    const struct bayes *bayes = state;
+    return (struct dt_refits){.count = bayes->refits, .seconds = bayes->refit_seconds};
+}
+
 const struct dt_strategy dt_strategy_bayes = {
     .name = "bayes",
     .doc = "Bayesian optimisation: a Gaussian process on the logarithm of the value",
@@ -241,4 +247,5 @@ const struct dt_strategy dt_strategy_bayes = {
     .tell = tell,
     .fini = fini,
     .note = note,
+    .refits = refits,
 };

@@ -2,6 +2,7 @@
 /* Time is processor time of this thread: what a strategy costs does not depend on who else is at work. */
 #include "tuner/simulate/simulate.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -10,14 +11,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static double milliseconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    return 1e-6 * (double)dt_clock_thread_ns();
 }
 
 static dt_status start(const struct dt_simulation *simulation, int repeat,
