@@ -123,11 +123,13 @@ static dt_status run(struct dt_session *session, struct dt_search *search, struc
     dt_status status = DT_OK;
     while (status == DT_OK && dt_clock_ns() < session->search_deadline_ns) {
         status = dt_trials_try(session, &point, true, TRIAL_SHARE);
-        if (status == DT_OK) {
-            struct dt_trial trial = told(session, &session->trials[session->count - 1]);
-            dt_search_tell(search, &trial);
-            status = dt_search_ask(search, &point);
-        }
+        if (status != DT_OK)
+            break;
+        struct dt_trial trial = told(session, &session->trials[session->count - 1]);
+        if (trial.outcome == DT_TRIAL_INTERRUPTED)
+            break; /* says nothing of the plan */
+        dt_search_tell(search, &trial);
+        status = dt_search_ask(search, &point);
     }
     return status;
 }
