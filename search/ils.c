@@ -19,8 +19,8 @@ struct ils {
 
 enum { STARTS, KICK };
 static const struct dt_knob knobs[] = {
-    {"starts", "draws of which the best is climbed from", 10, 1, 1000},
-    {"kick", "exchanges between the best plan and the next climb", 3, 1, 32},
+    {"starts", "draws of which the best is climbed from", 20, 1, 1000},
+    {"kick", "exchanges between the best plan and the next climb", 2, 1, 32},
     {0}};
 
 static dt_status init(void *state, const struct dt_search_opts *opts)

@@ -3,12 +3,12 @@
  * among the last answers, recent ones weighing more, and a bonus for arms that were seldom asked (Fialho et al. 2010). Every
  * arm hears every answer. */
 #include "search/arm_int.h"
+#include "search/bandit_int.h"
 #include "search/seen.h"
 #include "search/told_int.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const names[] = {"genetic", "ils", "annealing", "tpe"};
 enum { ARMS = sizeof names / sizeof names[0], TRIES = 16 };
@@ -18,23 +18,65 @@ struct asked {
     int arm;
 };
 
-struct event {
-    int arm;
-    bool success;
-};
-
 struct portfolio {
     const struct dt_space *space;
     const struct dt_seen *seen;
     struct dt_rng rng;
-    double explore, best;
+    double explore, best; /* best: the least value told */
     struct dt_arm arms[ARMS];
     bool done[ARMS];
     struct asked *asked; /* answers to come */
     int asked_count, asked_room;
-    struct event *events; /* the last `window` answers, oldest first */
-    int event_count, window;
+    struct dt_bandit bandit;
 };
+
+dt_status dt_bandit_init(struct dt_bandit *bandit, int window)
+{
+    *bandit = (struct dt_bandit){.window = window};
+    bandit->events = calloc((size_t)window, sizeof *bandit->events);
+    return bandit->events != NULL
+               ? DT_OK
+               : dt_fail(DT_ENOMEM, "out of memory for a window of %d answers", window);
+}
+
+void dt_bandit_fini(struct dt_bandit *bandit)
+{
+    free(bandit->events);
+}
+
+void dt_bandit_tell(struct dt_bandit *bandit, int arm, bool success)
+{
+    if (bandit->count == bandit->window) {
+        bandit->count--;
+        for (int i = 0; i < bandit->count; i++)
+            bandit->events[i] = bandit->events[i + 1];
+    }
+    bandit->events[bandit->count++] = (struct dt_event){.arm = arm, .success = success};
+}
+
+struct dt_uses dt_bandit_uses(const struct dt_bandit *bandit, int arm)
+{
+    struct dt_uses uses = {0};
+    for (int i = 0; i < bandit->count; i++) {
+        if (bandit->events[i].arm != arm)
+            continue;
+        uses.count++;
+        uses.successes += bandit->events[i].success;
+        uses.area += bandit->events[i].success ? uses.count : 0;
+    }
+    return uses;
+}
+
+double dt_bandit_score(const struct dt_bandit *bandit, int arm, int pending, int all_pending,
+                       double explore)
+{
+    struct dt_uses uses = dt_bandit_uses(bandit, arm);
+    double whole = 0.5 * uses.count * (uses.count + 1), all = bandit->count + all_pending;
+    if (uses.count + pending == 0)
+        return INFINITY;
+    return (whole > 0 ? uses.area / whole : 0) +
+           explore * sqrt(2 * log2(all) / (uses.count + pending));
+}
 
 enum { WINDOW, EXPLORE };
 static const struct dt_knob knobs[] = {
@@ -48,7 +90,7 @@ static void fini(void *state)
     for (int i = 0; i < ARMS; i++)
         dt_arm_close(&search->arms[i]);
     free(search->asked);
-    free(search->events);
+    dt_bandit_fini(&search->bandit);
 }
 
 static dt_status init(void *state, const struct dt_search_opts *opts)
@@ -58,12 +100,8 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
                                  .seen = opts->seen,
                                  .rng = dt_rng_at(opts->seed, "portfolio"),
                                  .explore = opts->knobs[EXPLORE],
-                                 .best = INFINITY,
-                                 .window = (int)opts->knobs[WINDOW]};
-    search->events = calloc((size_t)search->window, sizeof *search->events);
-    dt_status status = search->events != NULL
-                           ? DT_OK
-                           : dt_fail(DT_ENOMEM, "out of memory for the search 'portfolio'");
+                                 .best = INFINITY};
+    dt_status status = dt_bandit_init(&search->bandit, (int)opts->knobs[WINDOW]);
     for (int i = 0; i < ARMS && status == DT_OK; i++)
         status = dt_arm_open(&search->arms[i], names[i], opts);
     if (status < 0)
@@ -71,34 +109,19 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
     return status;
 }
 
-/* Sum of t y_t / sum of t over the arm's own answers t = 1, 2, ..; y_t: it was a new best. */
-static double score(const struct portfolio *search, int arm)
-{
-    double area = 0, whole = 0;
-    int uses = 0;
-    for (int i = 0; i < search->event_count; i++) {
-        if (search->events[i].arm != arm)
-            continue;
-        uses++;
-        area += search->events[i].success ? uses : 0;
-        whole += uses;
-    }
-    for (int i = 0; i < search->asked_count; i++)
-        uses += search->asked[i].arm == arm;
-    if (uses == 0)
-        return INFINITY;
-    double all = search->event_count + search->asked_count;
-    return (whole > 0 ? area / whole : 0) + search->explore * sqrt(2 * log2(all) / uses);
-}
-
 /* The best arm that is not done, the first of equals in an order that turns by chance; -1: none. */
 static int choose(struct portfolio *search)
 {
+    int pending[ARMS] = {0};
     int turn = (int)dt_rng_below(&search->rng, ARMS), chosen = -1;
     double best = -INFINITY;
+    for (int i = 0; i < search->asked_count; i++)
+        pending[search->asked[i].arm]++;
     for (int k = 0; k < ARMS; k++) {
         int arm = (k + turn) % ARMS;
-        double s = search->done[arm] ? -INFINITY : score(search, arm);
+        double s = search->done[arm] ? -INFINITY
+                                     : dt_bandit_score(&search->bandit, arm, pending[arm],
+                                                       search->asked_count, search->explore);
         if (s > best) {
             best = s;
             chosen = arm;
@@ -153,11 +176,7 @@ static void credit(struct portfolio *search, const struct dt_point *point, bool 
     for (int i = 0; i < search->asked_count; i++) {
         if (!dt_point_equal(search->space, &search->asked[i].point, point))
             continue;
-        if (search->event_count == search->window)
-            memmove(search->events, search->events + 1,
-                    (size_t)--search->event_count * sizeof *search->events);
-        search->events[search->event_count++] =
-            (struct event){.arm = search->asked[i].arm, .success = success};
+        dt_bandit_tell(&search->bandit, search->asked[i].arm, success);
         search->asked[i] = search->asked[--search->asked_count];
         return;
     }
@@ -177,13 +196,9 @@ static void note(const void *state, struct dt_text *out)
 {
     const struct portfolio *search = state;
     for (int i = 0; i < ARMS; i++) {
-        int uses = 0, successes = 0;
-        for (int k = 0; k < search->event_count; k++) {
-            uses += search->events[k].arm == i;
-            successes += search->events[k].arm == i && search->events[k].success;
-        }
-        dt_text_add(out, "%s%s %d of %d", i > 0 ? ", " : "new bests lately: ", names[i], successes,
-                    uses);
+        struct dt_uses uses = dt_bandit_uses(&search->bandit, i);
+        dt_text_add(out, "%s%s %d of %d", i > 0 ? ", " : "new bests lately: ", names[i],
+                    uses.successes, uses.count);
     }
 }
 

@@ -142,31 +142,54 @@ static int neighbours(const struct dt_space *space, const struct dt_point *from,
     return n < NEAR_ROOM ? n : NEAR_ROOM;
 }
 
-bool dt_seen_near(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
-                  enum dt_move move, struct dt_point *point)
+/* The axis on which two neighbours differ. */
+static int axis_of(const struct dt_point *a, const struct dt_point *b)
+{
+    int axis = 0;
+    while (a->index[axis] == b->index[axis])
+        axis++;
+    return axis;
+}
+
+/* A neighbour by two lotteries: neighbours come by axis, the first is among the axes, the second among the values of each.
+ * A large axis is thus not tried more often than a small one. */
+static bool pick(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
+                 enum dt_move move, bool fresh, struct dt_point *point)
 {
     struct dt_point near[NEAR_ROOM], *more;
-    int n = neighbours(seen->space, from, move, near, &more);
-    uint64_t found = 0;
+    int n = neighbours(seen->space, from, move, near, &more), axis = -1;
+    uint64_t axes = 0, values = 0;
+    bool wins = false;
     for (int i = 0; i < n; i++) {
         const struct dt_point *one = more != NULL ? &more[i] : &near[i];
-        if (!dt_seen_has(seen, one) && dt_rng_below(rng, ++found) == 0)
+        if (fresh && dt_seen_has(seen, one))
+            continue;
+        if (axis_of(from, one) != axis) {
+            axis = axis_of(from, one);
+            wins = dt_rng_below(rng, ++axes) == 0;
+            values = 0;
+        }
+        if (wins && dt_rng_below(rng, ++values) == 0)
             *point = *one;
     }
     free(more);
-    return found > 0;
+    return axes > 0;
+}
+
+bool dt_seen_near(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
+                  enum dt_move move, struct dt_point *point)
+{
+    return pick(seen, rng, from, move, true, point);
 }
 
 void dt_seen_walk(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
                   int moves, struct dt_point *point)
 {
-    struct dt_point near[NEAR_ROOM], *more;
-    *point = *from;
+    struct dt_point at = *from;
     for (int i = 0; i < moves; i++) {
-        int n = neighbours(seen->space, point, DT_EXCHANGE, near, &more);
-        uint64_t k = n > 0 ? dt_rng_below(rng, (uint64_t)n) : 0;
-        if (n > 0)
-            *point = more != NULL ? more[k] : near[k];
-        free(more);
+        struct dt_point next;
+        if (pick(seen, rng, &at, DT_EXCHANGE, false, &next))
+            at = next;
     }
+    *point = at;
 }

@@ -32,7 +32,8 @@ bool dt_seen_all(const struct dt_seen *seen);
  * 10,000 draws gave nothing new. */
 bool dt_seen_draw(const struct dt_seen *seen, struct dt_rng *rng, struct dt_point *point);
 
-/* Uniform over the neighbours of a feasible point that were not seen; false when there is none. */
+/* A neighbour of a feasible point that was not seen: uniform over the axes that have one, then over their values; false
+ * when there is none. */
 bool dt_seen_near(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
                   enum dt_move move, struct dt_point *point);
 

@@ -39,7 +39,7 @@ enum { STARTS, BEST, WIDTH, CANDIDATES, PARENTS };
 static const struct dt_knob knobs[] = {
     {"starts", "draws before the first density", 10, 2, 1e5},
     {"best", "share of the answers that are the best", 0.15, 0.01, 0.5},
-    {"width", "of a bell after one answer, as a share of the axis", 0.25, 0.01, 1},
+    {"width", "of a bell after one answer, as a share of the axis", 0.15, 0.01, 1},
     {"candidates", "draws among which it chooses", 500, 1, 1e6},
     {"parents", "best plans whose neighbours are candidates too", 5, 0, 1000},
     {0}};
