@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Bayesian optimisation over a finite set: docs/search.md says what is modelled and why. */
-#include "base/clock.h"
 #include "search/bayes/bayes_int.h"
 #include "search/bayes/design.h"
 #include "search/seen.h"
@@ -24,73 +23,33 @@ static const struct dt_knob knobs[] = {
                1},
     [VOTE] = {"vote", "weight of the average rate of failures in a vote", 0.5, 1e-3, 100},
     [CANDIDATES] = {"candidates", "points a model is asked about, at most", 100000, 100, 1e7},
+    [TOP] = {"top", "of the prior's best that a design with one spreads over", 40, 1, 1e6},
+    [SLOPE] = {"slope", "deviation beforehand of the prior's exponent from 1", 0.5, 0, 10},
+    [TRUST] = {"trust", "answers that stand for each model before they are weighed", 1, 0.01, 1000},
     [KNOBS] = {.name = NULL},
 };
-
-static double knob(const struct bayes *bayes, enum knob row)
-{
-    return bayes->opts.knobs != NULL ? bayes->opts.knobs[row] : knobs[row].fallback;
-}
 
 static void fini(void *state)
 {
     struct bayes *bayes = state;
-    dt_process_fini(&bayes->cold);
-    dt_vote_fini(&bayes->vote);
+    dt_bayes_close(bayes);
     dt_candidates_fini(&bayes->candidates);
-    free(bayes->answered);
-    free(bayes->asked);
-}
-
-static dt_status open_models(struct bayes *bayes)
-{
-    const struct dt_cloud *cloud = &bayes->candidates.cloud;
-    const struct dt_process_priors priors = {
-        .length = {knob(bayes, LENGTH), knob(bayes, LENGTH_SPREAD)},
-        .signal = {1, 1.5},
-        .noise = {knob(bayes, NOISE), 1.5},
-        .constant = 1,
-        .starts = (int)knob(bayes, STARTS),
-        .points = 300,
-    };
-    DT_TRY(dt_process_init(&bayes->cold, cloud, &priors));
-    DT_TRY(dt_vote_init(&bayes->vote, cloud, knob(bayes, VOTE)));
-    bayes->answered = calloc(cloud->room + 1, sizeof *bayes->answered);
-    if (bayes->answered == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory for %d plans", cloud->count);
-    return DT_OK;
 }
 
 static dt_status init(void *state, const struct dt_search_opts *opts)
 {
     struct bayes *bayes = state;
     *bayes = (struct bayes){.opts = *opts, .rng = dt_rng_at(opts->seed, "bayes")};
+    for (int i = 0; i < KNOBS; i++)
+        bayes->knobs[i] = opts->knobs != NULL ? opts->knobs[i] : knobs[i].fallback;
     openblas_set_num_threads(1);
-    DT_TRY(dt_candidates_init(&bayes->candidates, opts->space, (int)knob(bayes, CANDIDATES),
+    DT_TRY(dt_candidates_init(&bayes->candidates, opts->space, (int)bayes->knobs[CANDIDATES],
                               &bayes->rng));
     bayes->spread = dt_design_kernel(&bayes->candidates);
-    dt_status status = open_models(bayes);
+    dt_status status = dt_bayes_open(bayes);
     if (status < 0)
         fini(bayes);
     return status;
-}
-
-/* Fantasies go before an answer comes in or a fit begins. */
-static void wake_up(struct bayes *bayes)
-{
-    for (; bayes->believed > 0; bayes->believed--)
-        dt_process_pop(&bayes->cold);
-}
-
-/* A point that was asked for is believed to come out as the mean says (kriging believer; Ginsbourger, Le Riche,
- * Carraro 2010), so that the next one is looked for elsewhere. */
-static dt_status believe(struct bayes *bayes)
-{
-    for (; bayes->believed < bayes->asked_count; bayes->believed++) {
-        int k = bayes->asked[bayes->believed];
-        DT_TRY(dt_process_add(&bayes->cold, k, dt_process_mean(&bayes->cold, k), 0));
-    }
-    return DT_OK;
 }
 
 static void forget(struct bayes *bayes, int candidate)
@@ -119,25 +78,13 @@ static dt_status remember(struct bayes *bayes, int candidate)
     return DT_OK;
 }
 
-static dt_status learn(struct bayes *bayes, int candidate, const struct dt_trial *trial)
-{
-    if (trial->outcome == DT_TRIAL_INTERRUPTED)
-        return DT_OK;
-    bool works = isfinite(trial->value) && trial->value > 0;
-    DT_TRY(dt_vote_add(&bayes->vote, candidate, works));
-    if (!works)
-        return DT_OK;
-    return dt_process_add(&bayes->cold, candidate, log(trial->value), fmax(trial->variance, 0));
-}
-
 /* The candidate a point is; a pool takes it in. */
 static int place(struct bayes *bayes, const struct dt_point *point)
 {
     const int count = bayes->candidates.cloud.count;
     int candidate = dt_candidates_add(&bayes->candidates, point);
     if (bayes->candidates.cloud.count > count) {
-        dt_status status = dt_process_columns(&bayes->cold, count, count + 1);
-        dt_vote_refit(&bayes->vote, &bayes->vote.kernel, count, count + 1);
+        dt_status status = dt_bayes_columns(bayes, count, count + 1);
         if (status < 0)
             bayes->status = status;
     }
@@ -147,7 +94,7 @@ static int place(struct bayes *bayes, const struct dt_point *point)
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct bayes *bayes = state;
-    wake_up(bayes);
+    dt_bayes_wake(bayes);
     int candidate = place(bayes, &trial->point);
     if (candidate < 0)
         return;
@@ -156,20 +103,9 @@ static void tell(void *state, const struct dt_trial *trial)
     bayes->candidates.seen[candidate] = true;
     bayes->told += !bayes->answered[candidate];
     bayes->answered[candidate] = true;
-    dt_status status = learn(bayes, candidate, trial);
+    dt_status status = dt_bayes_learn(bayes, candidate, trial);
     if (status < 0)
         bayes->status = status;
-}
-
-static dt_status refit(struct bayes *bayes)
-{
-    int64_t start = dt_clock_thread_ns();
-    wake_up(bayes);
-    DT_TRY(dt_process_fit(&bayes->cold, &bayes->rng));
-    dt_vote_refit(&bayes->vote, &bayes->cold.kernel, 0, bayes->candidates.cloud.count);
-    bayes->refits++;
-    bayes->refit_seconds += (double)(dt_clock_thread_ns() - start) / (double)DT_NS_PER_SECOND;
-    return DT_OK;
 }
 
 /* A fit would disturb trials that are being timed: it waits for their answers. Asked again with nothing told since, it
@@ -187,26 +123,36 @@ static bool must_wait(struct bayes *bayes)
 
 static dt_status ask_model(struct bayes *bayes, int *candidate)
 {
-    const int n = bayes->cold.n - bayes->believed;
-    if (n >= knob(bayes, GROWTH) * bayes->cold.fitted) {
+    if (dt_bayes_answers(bayes) >= bayes->knobs[GROWTH] * bayes->model[COLD].fitted) {
         if (must_wait(bayes))
             return DT_WAIT;
-        DT_TRY(refit(bayes));
+        DT_TRY(dt_bayes_refit(bayes));
     }
-    DT_TRY(believe(bayes));
+    DT_TRY(dt_bayes_believe(bayes));
     *candidate = dt_bayes_choose(bayes);
     return DT_OK;
+}
+
+/* Without a model: of what the prior praises, or far from what was seen. */
+static int explore(struct bayes *bayes)
+{
+    int candidate = -1;
+    if (bayes->models > 1)
+        candidate = dt_hint_next(&bayes->hint, &bayes->candidates, &bayes->spread,
+                                 (int)bayes->knobs[TOP], &bayes->rng);
+    if (candidate >= 0)
+        return candidate;
+    return dt_design_next(&bayes->candidates, &bayes->spread, (int)bayes->knobs[DRAWS],
+                          &bayes->rng);
 }
 
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct bayes *bayes = state;
     DT_TRY(bayes->status);
-    const int answers = bayes->cold.n - bayes->believed;
     int candidate = -1;
-    if (answers < 2 || (int64_t)knob(bayes, DESIGN) > bayes->opts.seen->count)
-        candidate = dt_design_next(&bayes->candidates, &bayes->spread, (int)knob(bayes, DRAWS),
-                                   &bayes->rng);
+    if (dt_bayes_answers(bayes) < 2 || (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count)
+        candidate = explore(bayes);
     else {
         dt_status status = ask_model(bayes, &candidate);
         if (status != DT_OK)
@@ -225,14 +171,16 @@ static dt_status ask(void *state, struct dt_point *point)
 static void note(const void *state, struct dt_text *out)
 {
     const struct bayes *bayes = state;
-    if (bayes->refits > 0)
-        dt_text_add(out, "%d fits of the model took %.3g s", bayes->refits, bayes->refit_seconds);
+    if (bayes->refits.count > 0)
+        dt_text_add(out, "%d fits of the model took %.3g s", bayes->refits.count,
+                    bayes->refits.seconds);
+    if (bayes->models > 1)
+        dt_text_add(out, ", the prior weighs %.2f", bayes->weight);
 }
 
 static struct dt_refits refits(const void *state)
 {
-    const struct bayes *bayes = state;
-    return (struct dt_refits){.count = bayes->refits, .seconds = bayes->refit_seconds};
+    return ((const struct bayes *)state)->refits;
 }
 
 const struct dt_strategy dt_strategy_bayes = {

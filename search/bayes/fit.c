@@ -19,7 +19,7 @@ int dt_fit_parameters(const struct dt_process *process)
     return process->cloud->dims + 2;
 }
 
-static struct dt_belief prior_of(const struct dt_process *process, int parameter)
+static struct dt_hyper prior_of(const struct dt_process *process, int parameter)
 {
     const struct dt_process_priors *priors = &process->priors;
     if (parameter < process->cloud->dims)
@@ -130,7 +130,7 @@ double dt_fit_cost(struct dt_fit *fit, const double theta[], double gradient[])
     if (gradient != NULL && isfinite(cost))
         slopes(fit, &kernel, noise, gradient);
     for (int i = 0; i < dt_fit_parameters(fit->process); i++) {
-        struct dt_belief prior = prior_of(fit->process, i);
+        struct dt_hyper prior = prior_of(fit->process, i);
         double off = (theta[i] - log(prior.median)) / prior.spread;
         cost += off * off / 2;
         if (gradient != NULL)
@@ -207,7 +207,7 @@ dt_status dt_process_fit(struct dt_process *process, struct dt_rng *rng)
     for (int start = process->fitted > 0 ? -1 : 0; start < process->priors.starts; start++) {
         double theta[MOST] = {0};
         for (int i = 0; i < n; i++) {
-            struct dt_belief prior = prior_of(process, i);
+            struct dt_hyper prior = prior_of(process, i);
             theta[i] = log(prior.median) + (start > 0 ? prior.spread * dt_rng_normal(rng) : 0);
             if (start < 0)
                 theta[i] = log(i < dims    ? process->kernel.length[i]

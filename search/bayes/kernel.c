@@ -17,14 +17,21 @@ void dt_kernel_matern(double r2, double *value, double *slope)
     *slope = 5.0 / 3 * (1 + u) * e;
 }
 
-double dt_kernel_at(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int b)
+double dt_kernel_distance(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a,
+                          int b)
 {
-    double r2 = 0, value, slope;
+    double r2 = 0;
     for (int d = 0; d < cloud->dims; d++) {
         const float *x = cloud->x + (size_t)d * cloud->room;
         r2 += dt_kernel_square(cloud, kernel, d, (double)x[a] - (double)x[b]);
     }
-    dt_kernel_matern(r2, &value, &slope);
+    return r2;
+}
+
+double dt_kernel_at(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int b)
+{
+    double value, slope;
+    dt_kernel_matern(dt_kernel_distance(kernel, cloud, a, b), &value, &slope);
     double mean = kernel->constant;
     if (cloud->belief != NULL)
         mean += kernel->slope * (double)cloud->belief[a] * (double)cloud->belief[b];

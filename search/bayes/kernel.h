@@ -37,6 +37,10 @@ static inline double dt_kernel_square(const struct dt_cloud *cloud, const struct
     return distance * distance / (kernel->length[d] * kernel->length[d]);
 }
 
+/* r^2 of two points. */
+double dt_kernel_distance(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a,
+                          int b);
+
 /* Between two points of the cloud, in double precision. */
 double dt_kernel_at(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int b);
 

@@ -23,11 +23,11 @@
 #define DT_PROCESS_BLOCK 64 /* rows of V that are allocated together */
 
 /* What is believed of the hyper-parameters: the logarithm of each is normal. Values are standardised. */
-struct dt_belief {
+struct dt_hyper {
     double median, spread;
 };
 struct dt_process_priors {
-    struct dt_belief length, signal, noise;
+    struct dt_hyper length, signal, noise;
     double constant, slope; /* prior variances of b0 and b1 (search/bayes/kernel.h) */
     int starts;             /* of a fit, beside the fit before */
     int points;             /* that a fit looks at, at most */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* The models side by side. The warm one knows what the prior says of a candidate and has the candidates of which it says
+ * something; the cold one has all. What either is worth is what it says of each answer from all the others. */
+#include "base/clock.h"
+#include "search/bayes/bayes_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+dt_status dt_bayes_open(struct bayes *bayes)
+{
+    const struct dt_cloud *cloud = &bayes->candidates.cloud;
+    const double *knobs = bayes->knobs;
+    const struct dt_process_priors priors = {
+        .length = {knobs[LENGTH], knobs[LENGTH_SPREAD]},
+        .signal = {1, 1.5},
+        .noise = {knobs[NOISE], 1.5},
+        .constant = 1,
+        .slope = knobs[SLOPE] * knobs[SLOPE],
+        .starts = (int)knobs[STARTS],
+        .points = 300,
+    };
+    DT_TRY(dt_process_init(&bayes->model[COLD], cloud, &priors));
+    bayes->models = 1;
+    DT_TRY(dt_vote_init(&bayes->vote, cloud, knobs[VOTE]));
+    bayes->answered = calloc(cloud->room + 1, sizeof *bayes->answered);
+    if (bayes->answered == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for %d plans", cloud->count);
+    if (bayes->opts.prior == NULL)
+        return DT_OK;
+    DT_TRY(dt_hint_init(&bayes->hint, &bayes->candidates, bayes->opts.prior));
+    DT_TRY(dt_process_init(&bayes->model[WARM], &bayes->hint.cloud, &priors));
+    bayes->models = 2;
+    bayes->weight = 0.5;
+    return DT_OK;
+}
+
+void dt_bayes_close(struct bayes *bayes)
+{
+    for (int m = 0; m < bayes->models; m++)
+        dt_process_fini(&bayes->model[m]);
+    dt_hint_fini(&bayes->hint);
+    dt_vote_fini(&bayes->vote);
+    free(bayes->answered);
+    free(bayes->asked);
+}
+
+int dt_bayes_answers(const struct bayes *bayes)
+{
+    return bayes->model[COLD].n - bayes->fantasies[COLD];
+}
+
+static bool knows(const struct bayes *bayes, int model, int candidate)
+{
+    return model == COLD || bayes->hint.kind[candidate] == DT_HINT_VALUE;
+}
+
+double dt_bayes_mean(const struct bayes *bayes, int candidate)
+{
+    double mean = dt_process_mean(&bayes->model[COLD], candidate);
+    if (bayes->models == 1 || !knows(bayes, WARM, candidate))
+        return mean;
+    return mean + bayes->weight * (dt_process_mean(&bayes->model[WARM], candidate) - mean);
+}
+
+void dt_bayes_wake(struct bayes *bayes)
+{
+    for (int m = 0; m < bayes->models; m++)
+        for (; bayes->fantasies[m] > 0; bayes->fantasies[m]--)
+            dt_process_pop(&bayes->model[m]);
+    bayes->believed = 0;
+}
+
+/* A point that was asked for is believed to come out as the mean says (kriging believer; Ginsbourger, Le Riche,
+ * Carraro 2010), so that the next one is looked for elsewhere. */
+dt_status dt_bayes_believe(struct bayes *bayes)
+{
+    for (; bayes->believed < bayes->asked_count; bayes->believed++) {
+        int k = bayes->asked[bayes->believed];
+        for (int m = 0; m < bayes->models; m++)
+            if (knows(bayes, m, k)) {
+                DT_TRY(
+                    dt_process_add(&bayes->model[m], k, dt_process_mean(&bayes->model[m], k), 0));
+                bayes->fantasies[m]++;
+            }
+    }
+    return DT_OK;
+}
+
+dt_status dt_bayes_learn(struct bayes *bayes, int candidate, const struct dt_trial *trial)
+{
+    if (trial->outcome == DT_TRIAL_INTERRUPTED)
+        return DT_OK;
+    bool works = isfinite(trial->value) && trial->value > 0;
+    DT_TRY(dt_vote_add(&bayes->vote, candidate, works));
+    if (bayes->models > 1)
+        dt_hint_answered(&bayes->hint, candidate, works);
+    for (int m = 0; m < bayes->models && works; m++)
+        if (knows(bayes, m, candidate))
+            DT_TRY(dt_process_add(&bayes->model[m], candidate, log(trial->value),
+                                  fmax(trial->variance, 0)));
+    return DT_OK;
+}
+
+dt_status dt_bayes_columns(struct bayes *bayes, int first, int last)
+{
+    if (bayes->models > 1)
+        dt_hint_ask(&bayes->hint, &bayes->candidates, bayes->opts.prior, first, last);
+    for (int m = 0; m < bayes->models; m++)
+        DT_TRY(dt_process_columns(&bayes->model[m], first, last));
+    dt_vote_refit(&bayes->vote, &bayes->vote.kernel, first, last);
+    return DT_OK;
+}
+
+/* Both models' word on the answers that both have; those of the warm one are some of the cold one's, in order. */
+static dt_status weigh(struct bayes *bayes)
+{
+    const struct dt_process *cold = &bayes->model[COLD], *warm = &bayes->model[WARM];
+    double *first = calloc((size_t)cold->n + 1, sizeof *first);
+    double *second = calloc((size_t)warm->n + 1, sizeof *second);
+    dt_status status = first != NULL && second != NULL
+                           ? dt_process_leave_one_out(cold, first)
+                           : dt_fail(DT_ENOMEM, "out of memory for %d answers", cold->n);
+    if (status == DT_OK)
+        status = dt_process_leave_one_out(warm, second);
+    int n = 0;
+    for (int i = 0; i < cold->n && status == DT_OK; i++)
+        if (knows(bayes, WARM, cold->at[i]))
+            first[n++] = first[i];
+    if (status == DT_OK)
+        bayes->weight = dt_hint_stack(first, second, n, bayes->knobs[TRUST]);
+    free(first);
+    free(second);
+    return status;
+}
+
+dt_status dt_bayes_refit(struct bayes *bayes)
+{
+    int64_t start = dt_clock_thread_ns();
+    dt_bayes_wake(bayes);
+    for (int m = 0; m < bayes->models; m++)
+        if (bayes->model[m].n > 0)
+            DT_TRY(dt_process_fit(&bayes->model[m], &bayes->rng));
+    dt_vote_refit(&bayes->vote, &bayes->model[COLD].kernel, 0, bayes->candidates.cloud.count);
+    if (bayes->models > 1)
+        DT_TRY(weigh(bayes));
+    bayes->refits.count++;
+    bayes->refits.seconds += (double)(dt_clock_thread_ns() - start) / (double)DT_NS_PER_SECOND;
+    return DT_OK;
+}
