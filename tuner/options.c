@@ -197,6 +197,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"landscape", "FILE", "simulate", NULL, parse_text, AT(landscape),
      "recorded table: a session's journal, a Kernel Tuner cache or a T4 file, plain or gzipped"},
     {"evals", "N", "simulate", "150", parse_count, AT(evals), "evaluations of a repeat"},
+    {"spend", "TIME", "simulate", NULL, parse_duration, AT(spend_ns),
+     "recorded time after which a repeat ends, too: 90s, 2m, 1.5h"},
     {"repeats", "N", "simulate", "20", parse_count, AT(repeats),
      "how often, with the seeds from --seed on"},
     {"prior", "FILE|cost|none", "tune simulate", NULL, parse_text, AT(prior),

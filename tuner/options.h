@@ -35,7 +35,7 @@ struct dt_options {
     int64_t budget_ns, max_bytes, max_latency_ns, seed; /* limits: 0 is none */
     int64_t processes;                                  /* fresh ones a plan is measured in */
     const char *landscape, *prior;                      /* tables, of simulate */
-    int64_t evals, repeats, jobs;
+    int64_t evals, repeats, jobs, spend_ns;
     bool replay_noise, racing;
     bool oversubscribe, json, list, quiet, help, markdown;
     const char *const *rest; /* the words that are not options, rest_count of them */

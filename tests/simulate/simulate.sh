@@ -99,6 +99,11 @@ run --search random --evals 500 --repeats 1
 check "a search that ends says so" 'o["runs"][0]["evals"] == 400 and o["runs"][0]["note"] and len(o["regret"]) == 500'
 check "recorded costs are summed" 'abs(o["runs"][0]["seconds"] - 400 * .015) < 1e-9'
 
+run --search random --evals 400 --repeats 1 --spend 1s
+check "recorded cost ends a repeat" 'o["runs"][0]["evals"] == 67 and abs(o["runs"][0]["seconds"] - 67 * .015) < 1e-9'
+check "recorded cost to a distance" 'all(w["median_seconds"] is None if w["median_evals"] is None
+    else abs(w["median_seconds"] - .015 * w["median_evals"]) < 1e-9 for w in o["within"].values())'
+
 run --search random --repeats 5 --seed 9; cp "$T/out" "$T/a"
 run --search random --repeats 5 --seed 9 --jobs 3; cp "$T/out" "$T/b"
 check "jobs change nothing" '__import__("oracle").same(T + "/a", T + "/b")'

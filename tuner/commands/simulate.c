@@ -104,8 +104,10 @@ static dt_status race(const struct dt_options *options, const struct dt_simulati
 dt_status dt_command_simulate(const struct dt_options *options)
 {
     struct dt_landscape *landscape = NULL;
-    struct dt_simulation simulation = {
-        .search = options->search, .seed = (uint64_t)options->seed, .noise = options->replay_noise};
+    struct dt_simulation simulation = {.search = options->search,
+                                       .seed = (uint64_t)options->seed,
+                                       .spend = (double)options->spend_ns * 1e-9,
+                                       .noise = options->replay_noise};
     if (options->landscape == NULL)
         return dt_fail(DT_EUSAGE, "'dittune simulate' needs --landscape FILE");
     DT_TRY(read_counts(options, &simulation));

@@ -97,6 +97,19 @@ static void arrivals(const struct report *report, int percent)
     }
 }
 
+/* The column's evaluations become recorded seconds up to their end. */
+static void arrivals_in_seconds(const struct report *report)
+{
+    const struct dt_entry *table = report->simulation->landscape->entries;
+    for (int r = 0; r < report->repeats; r++) {
+        const int32_t *entries = &report->runs->entries[(size_t)r * (size_t)report->evals];
+        double evals = report->column[r], seconds = isfinite(evals) ? 0 : INFINITY;
+        for (int t = 0; t < evals && isfinite(evals); t++)
+            seconds += entries[t] >= 0 ? table[entries[t]].cost : 0;
+        report->column[r] = seconds;
+    }
+}
+
 static json_t *share_json(const struct report *report, int eval)
 {
     int k = 0;
@@ -124,6 +137,9 @@ static json_t *within_json(const struct report *report)
         json_object_set_new(
             row, "median_interval",
             interval_json(dt_stats_median_interval(report->column, report->repeats, LEVEL)));
+        arrivals_in_seconds(report);
+        json_object_set_new(row, "median_seconds",
+                            number(dt_stats_median(report->column, report->repeats)));
         snprintf(key, sizeof key, "%d", percents[i]);
         json_object_set_new(object, key, row);
     }
@@ -226,14 +242,15 @@ static void add_runs(const struct report *report)
 static json_t *head(const struct dt_simulation *simulation)
 {
     const struct dt_landscape *landscape = simulation->landscape;
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:i, s:i, s:I, s:o, s:b}", "title",
-                     landscape->title, "device", landscape->device, "unit", landscape->unit,
-                     "feasible", (json_int_t)landscape->count, "failed",
-                     (json_int_t)landscape->failed, "optimum", landscape->optimum, "slowest",
-                     landscape->slowest, "search", simulation->search, "evals", simulation->evals,
-                     "repeats", simulation->repeats, "seed", (json_int_t)simulation->seed, "prior",
-                     simulation->prior != NULL ? json_string(simulation->prior->name) : json_null(),
-                     "replay_noise", simulation->noise);
+    return json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:i, s:i, s:I, s:o, s:o, s:b}", "title",
+        landscape->title, "device", landscape->device, "unit", landscape->unit, "feasible",
+        (json_int_t)landscape->count, "failed", (json_int_t)landscape->failed, "optimum",
+        landscape->optimum, "slowest", landscape->slowest, "search", simulation->search, "evals",
+        simulation->evals, "repeats", simulation->repeats, "seed", (json_int_t)simulation->seed,
+        "spend_seconds", number(simulation->spend > 0 ? simulation->spend : NAN), "prior",
+        simulation->prior != NULL ? json_string(simulation->prior->name) : json_null(),
+        "replay_noise", simulation->noise);
 }
 
 static dt_status fill(struct report *report)

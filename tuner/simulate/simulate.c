@@ -26,7 +26,8 @@ static dt_status start(const struct dt_simulation *simulation, int repeat,
     struct dt_search_opts opts = {.space = landscape->space,
                                   .seed = simulation->seed + (uint64_t)repeat,
                                   .prior = simulation->prior,
-                                  .evaluations = simulation->evals};
+                                  .evaluations = simulation->evals,
+                                  .seconds = simulation->spend};
     if (landscape->start >= 0) {
         dt_space_at(landscape->space, landscape->start, &point);
         opts.start = &point;
@@ -62,6 +63,8 @@ static dt_status play(const struct dt_simulation *simulation, int repeat, struct
     struct dt_repeat *its = &runs->list[repeat];
     struct dt_refits refits = dt_search_refits(search);
     for (; its->evals < runs->evals; its->evals++, at++) {
+        if (simulation->spend > 0 && its->seconds >= simulation->spend)
+            return DT_OK;
         struct dt_trial trial = {.outcome = DT_TRIAL_OK};
         double before = milliseconds();
         dt_status status = dt_search_ask(search, &trial.point);

@@ -13,6 +13,7 @@ struct dt_simulation {
     const struct dt_landscape *landscape;
     const char *search; /* name and knobs, as dt_search_new takes them */
     int evals, repeats, jobs;
+    double spend; /* recorded seconds after which a repeat ends; 0: no limit */
     uint64_t seed;
     const struct dt_prior *prior; /* NULL: none */
     bool noise;                   /* evaluations are measured again, by a draw */
