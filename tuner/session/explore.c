@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIAL_STEPS 13   /* of a usual trial: two of verification, two of warm-up, a first look */
-#define TRIAL_SHARE 0.12 /* of the time: the most a trial may take */
+#define TRIAL_STEPS   13   /* of a usual trial: two of verification, two of warm-up, a first look */
+#define TRIAL_SHARE   0.12 /* of the time: the most a trial may take */
+#define LEAST_SECONDS 1e-3 /* of a trial: a few requests are answered */
 
 /* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
 static void leave_time_for_finals(struct dt_session *session)
@@ -38,20 +39,45 @@ static double batch_factor(const struct dt_session *session, const struct dt_res
     return sum / batch->count / result->batch;
 }
 
-/* What a usual trial will about take, from those made: their steps, and what is around them. The first one's includes the
- * reference and a long warm-up. */
-static double trial_seconds(const struct dt_session *session)
+/* Worker groups that the space's plans may need: a class of its own for each rank count and environment. */
+static double classes(const struct dt_space *space)
 {
-    double around = INFINITY, step = 0;
+    double n = 1;
+    for (int a = 0; a < dt_space_axes(space); a++) {
+        const struct dt_axis *axis = dt_space_axis(space, a);
+        if (axis->role == DT_ROLE_RANKS || axis->role == DT_ROLE_ENVIRONMENT)
+            n *= axis->count;
+    }
+    return n;
+}
+
+struct room {
+    double trial, left; /* seconds of a usual trial, and for all of them */
+};
+
+/* From the trials made: their steps, and what is around them. Groups are started once a class while they can all be kept,
+ * else for every trial. */
+static struct room room_for_trials(const struct dt_session *session)
+{
+    const struct dt_rig *rig = &session->rig;
+    double around = -(double)rig->setup_ns * 1e-9, step = 0;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
-        if (trial->n == 0)
-            continue;
-        around =
-            fmin(around, fmax(0, trial->cost_seconds - dt_result_seconds(trial, trial->steps)));
-        step = fmax(step, trial->summary.median * batch_factor(session, trial));
+        around += trial->cost_seconds - dt_result_seconds(trial, trial->steps);
+        if (trial->n > 0)
+            step = fmax(step, trial->summary.median * batch_factor(session, trial));
     }
-    return (isfinite(around) ? around : 0) + TRIAL_STEPS * step;
+    around = session->count > 0 ? fmax(0, around / session->count) : 0;
+    double start = rig->started > 0 ? (double)rig->start_ns * 1e-9 / rig->started : 0;
+    double groups = classes(session->target->space);
+    struct room room = {.trial = fmax(around + TRIAL_STEPS * step, LEAST_SECONDS),
+                        .left = (double)(session->search_deadline_ns - dt_clock_ns()) * 1e-9};
+    if (groups > DT_RIG_GROUPS)
+        room.trial += start;
+    else
+        room.left -= start * fmax(0, groups - rig->started);
+    room.left = fmax(room.left, 0);
+    return room;
 }
 
 /* As the search is told of a result: one that breaks the limit of latency is no success. */
@@ -91,16 +117,15 @@ static void copy_reason(const struct dt_search *search, char text[], size_t room
 static dt_status open_search(struct dt_session *session, struct dt_search **search,
                              struct dt_point *first)
 {
-    double left = (double)(session->search_deadline_ns - dt_clock_ns()) * 1e-9;
-    double one = trial_seconds(session);
+    struct room room = room_for_trials(session);
     struct dt_search_opts opts = {.space = session->target->space,
                                   .seed = (uint64_t)session->options->seed,
                                   .start = &session->target->fallback,
                                   .known = session->known,
                                   .known_count = session->known_count,
                                   .prior = dt_belief_prior(&session->belief),
-                                  .evaluations = one > 0 ? (int64_t)fmax(1, left / one) : 0,
-                                  .seconds = fmax(left, 1e-3),
+                                  .evaluations = (int64_t)fmax(1, room.left / room.trial),
+                                  .seconds = fmax(room.left, 1e-3),
                                   .capacity_bytes = session->options->max_bytes};
     snprintf(session->search, sizeof session->search, "%s", session->options->search);
     snprintf(session->why, sizeof session->why, "asked for");
@@ -113,7 +138,7 @@ static dt_status open_search(struct dt_session *session, struct dt_search **sear
     if (strcmp(session->search, "auto") == 0)
         copy_reason(*search, session->why, sizeof session->why);
     dt_progress_note(&session->progress, "search: %s (%s); %.2g s a trial, %.0f s left for them",
-                     session->search, session->why, one, left);
+                     session->search, session->why, room.trial, room.left);
     DT_TRY(dt_history_search(session, &opts));
     return status;
 }
@@ -144,11 +169,22 @@ static void end_search(struct dt_session *session, const struct dt_search *searc
                          session->count, session->note);
 }
 
+/* What other sessions found best; a search that begins knows their times already. */
+static dt_status try_stored(struct dt_session *session)
+{
+    for (int i = 0; i < session->known_count; i++)
+        if (dt_session_trial(session, &session->known[i]) == NULL &&
+            dt_clock_ns() < session->search_deadline_ns)
+            DT_TRY(dt_trials_try(session, &session->known[i], true, TRIAL_SHARE));
+    return DT_OK;
+}
+
 dt_status dt_explore(struct dt_session *session)
 {
     struct dt_search *search = NULL;
     leave_time_for_finals(session);
     struct dt_point first = {{0}};
+    DT_TRY(try_stored(session));
     dt_status status = open_search(session, &search, &first);
     if (status == DT_OK)
         status = run(session, search, first);

@@ -108,7 +108,7 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, const
     if (copy == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     split_lines(copy, lines, DT_AXES_MAX + 1);
-    int64_t most = dt_clock_ns() + START_SECONDS * DT_NS_PER_SECOND;
+    int64_t began = dt_clock_ns(), most = began + START_SECONDS * DT_NS_PER_SECOND;
     struct dt_launch launch = {.program = rig->target->program,
                                .ranks = rig->target->by_mpirun ? slot->ranks : 1,
                                .oversubscribed = slot->ranks > rig->target->cores,
@@ -116,6 +116,8 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, const
     dt_status status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
                                       &slot->group, failure);
     rig->started++;
+    rig->start_ns += dt_clock_ns() - began;
+    rig->setup_ns += dt_clock_ns() - began;
     free(copy);
     return status;
 }
@@ -211,8 +213,10 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     struct dt_prepared prepared = {0};
     *resident = (struct dt_resident){.verified_error = NAN};
+    int64_t began = dt_clock_ns(), setup_ns = rig->setup_ns;
     if (!dt_verify_skips(rig, point))
         DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
+    rig->setup_ns = setup_ns + dt_clock_ns() - began;
     dt_status status =
         dt_rig_prepare_raw(rig, point, deadline_ns, &resident->group, &prepared, &failure);
     if (status == DT_FAILED) {

@@ -41,6 +41,8 @@ struct dt_rig {
     int64_t longest_prepare_ns;
     int64_t end_ns;      /* of the session: releases do not wait beyond it; 0: no end */
     int64_t compared_ns; /* spent in comparisons so far */
+    int64_t start_ns;    /* spent in starting groups so far */
+    int64_t setup_ns;    /* the same and the references: what no trial costs again */
     int started;         /* groups started so far */
     bool pinned;         /* groups must not be stopped to make room: several plans are resident */
 };
