@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { LEAST = 20 }; /* answers before it may end */
+
 /* OpenBLAS' own switch; its header and GSL's declare cblas twice and cannot share a file. */
 extern void openblas_set_num_threads(int threads);
 
@@ -26,6 +28,13 @@ static const struct dt_knob knobs[] = {
     [TOP] = {"top", "of the prior's best that a design with one spreads over", 40, 1, 1e6},
     [SLOPE] = {"slope", "deviation beforehand of the prior's exponent from 1", 0.5, 0, 10},
     [TRUST] = {"trust", "answers that stand for each model before they are weighed", 1, 0.01, 1000},
+    [THRESHOLD] = {"threshold", "least chance of working, drawn from 0 up to this", 0.5, 0, 1},
+    [COOLING] = {"cooling", "exponent of the expected seconds while the whole budget is left", 1, 0,
+                 10},
+    [STOP] = {"stop",
+              "chance of a gain above 0.5 % under which it ends; 0: never; -1: 0.05 where the "
+              "budget is one of seconds, else never",
+              -1, -1, 1},
     [KNOBS] = {.name = NULL},
 };
 
@@ -39,7 +48,7 @@ static void fini(void *state)
 static dt_status init(void *state, const struct dt_search_opts *opts)
 {
     struct bayes *bayes = state;
-    *bayes = (struct bayes){.opts = *opts, .rng = dt_rng_at(opts->seed, "bayes")};
+    *bayes = (struct bayes){.opts = *opts, .rng = dt_rng_at(opts->seed, "bayes"), .gain = 1};
     for (int i = 0; i < KNOBS; i++)
         bayes->knobs[i] = opts->knobs != NULL ? opts->knobs[i] : knobs[i].fallback;
     openblas_set_num_threads(1);
@@ -121,6 +130,18 @@ static bool must_wait(struct bayes *bayes)
     return bayes->waiting;
 }
 
+/* Is a gain too unlikely to go on? Not before LEAST answers. */
+static bool enough(struct bayes *bayes)
+{
+    double chance = bayes->knobs[STOP];
+    if (chance < 0)
+        chance = bayes->opts.seconds > 0 ? 0.05 : 0;
+    if (!(chance > 0) || dt_bayes_answers(bayes) < LEAST)
+        return false;
+    bayes->gain = dt_bayes_gain(bayes, chance);
+    return bayes->gain < chance;
+}
+
 static dt_status ask_model(struct bayes *bayes, int *candidate)
 {
     if (dt_bayes_answers(bayes) >= bayes->knobs[GROWTH] * bayes->model[COLD].fitted) {
@@ -129,6 +150,8 @@ static dt_status ask_model(struct bayes *bayes, int *candidate)
         DT_TRY(dt_bayes_refit(bayes));
     }
     DT_TRY(dt_bayes_believe(bayes));
+    if (enough(bayes))
+        return DT_DONE;
     *candidate = dt_bayes_choose(bayes);
     return DT_OK;
 }
@@ -171,6 +194,8 @@ static dt_status ask(void *state, struct dt_point *point)
 static void note(const void *state, struct dt_text *out)
 {
     const struct bayes *bayes = state;
+    if (bayes->gain < 1)
+        dt_text_add(out, "the chance of more than 0.5 %% gain is %.2g; ", bayes->gain);
     if (bayes->refits.count > 0)
         dt_text_add(out, "%d fits of the model took %.3g s", bayes->refits.count,
                     bayes->refits.seconds);

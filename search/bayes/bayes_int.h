@@ -4,7 +4,9 @@
 #define DT_SEARCH_BAYES_BAYES_INT_H
 
 #include "search/bayes/candidates.h"
+#include "search/bayes/cost.h"
 #include "search/bayes/hint.h"
+#include "search/bayes/memory.h"
 #include "search/bayes/process.h"
 #include "search/bayes/vote.h"
 #include "search/search.h"
@@ -23,6 +25,9 @@ enum knob {
     TOP,
     SLOPE,
     TRUST,
+    THRESHOLD,
+    COOLING,
+    STOP,
     KNOBS
 };
 
@@ -39,15 +44,18 @@ struct bayes {
     struct dt_process model[MODELS];
     double weight; /* of WARM */
     struct dt_hint hint;
+    struct dt_memory memory;
     struct dt_vote vote; /* on whether it works */
-    int told;            /* candidates that are no longer outstanding */
-    bool *answered;      /* [room] */
-    int32_t *asked;      /* [asked_room] outstanding, in the order they were asked for */
+    struct dt_cost cost;
+    int told;       /* candidates that are no longer outstanding */
+    bool *answered; /* [room] */
+    int32_t *asked; /* [asked_room] outstanding, in the order they were asked for */
     int asked_count, asked_room;
     int believed; /* of the outstanding, those the models have a fantasy of */
     int fantasies[MODELS];
     bool waiting; /* for answers before a fit, and none came yet */
     int64_t lost; /* answers that will not come */
+    double gain;  /* chance of one, when it was last asked; 1 before */
     struct dt_refits refits;
     dt_status status; /* what tell could not say */
 };
@@ -75,6 +83,15 @@ dt_status dt_bayes_columns(struct bayes *bayes, int first, int last) DT_MUST_CHE
 
 /* log value that is expected of a candidate. */
 double dt_bayes_mean(const struct bayes *bayes, int candidate);
+
+/* Least expected log value of a candidate that was answered. */
+double dt_bayes_incumbent(const struct bayes *bayes);
+
+/* Chance that a trial of the candidate ends well, by all that failed. */
+double dt_bayes_works(const struct bayes *bayes, int candidate);
+
+/* Chance that some candidate is better than the incumbent by more than 0.5 %; exact enough only below `enough`. */
+double dt_bayes_gain(struct bayes *bayes, double enough);
 
 /* The best candidate to try; -1 when all were seen. */
 int dt_bayes_choose(struct bayes *bayes);

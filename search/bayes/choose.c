@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-static double incumbent(const struct bayes *bayes)
+double dt_bayes_incumbent(const struct bayes *bayes)
 {
     const struct dt_process *process = &bayes->model[COLD];
     double least = INFINITY;
@@ -16,9 +16,9 @@ static double incumbent(const struct bayes *bayes)
     return least;
 }
 
-static double works(const struct bayes *bayes, int k)
+double dt_bayes_works(const struct bayes *bayes, int k)
 {
-    double chance = dt_vote_works(&bayes->vote, k);
+    double chance = dt_vote_works(&bayes->vote, k) * dt_memory_fits(&bayes->memory, k);
     return bayes->models > 1 ? chance * dt_hint_works(&bayes->hint, k) : chance;
 }
 
@@ -40,19 +40,44 @@ static double improvement(const struct bayes *bayes, int k, double best, bool ex
     return sum;
 }
 
-int dt_bayes_choose(struct bayes *bayes)
+/* Minus exponent x log of the seconds that the candidate takes, in units of half the cheapest trial: never positive. */
+static double price(const struct bayes *bayes, int k, double exponent)
 {
-    const double best = incumbent(bayes);
+    struct dt_point point;
+    if (!(exponent > 0))
+        return 0;
+    dt_candidates_at(&bayes->candidates, k, &point);
+    double seconds = dt_cost_seconds(&bayes->cost, &point, exp(dt_bayes_mean(bayes, k)));
+    return -exponent * log(seconds / (bayes->cost.least / 2));
+}
+
+/* The best of those whose chance of working is above the threshold; -1: there is none. */
+static int choose_above(const struct bayes *bayes, double best, double threshold)
+{
+    const double exponent = bayes->knobs[COOLING] * dt_cost_exponent(&bayes->cost);
     double most = -INFINITY;
     int chosen = -1;
     for (int k = 0; k < bayes->candidates.cloud.count; k++) {
         if (bayes->candidates.seen[k] || (chosen >= 0 && improvement(bayes, k, best, false) < most))
             continue;
-        double score = improvement(bayes, k, best, true) + log(works(bayes, k));
+        double works = dt_bayes_works(bayes, k);
+        if (!(works >= threshold))
+            continue;
+        double score = improvement(bayes, k, best, true) + log(works) + price(bayes, k, exponent);
         if (chosen < 0 || score > most) {
             most = score;
             chosen = k;
         }
     }
     return chosen;
+}
+
+/* The threshold is drawn anew each time, so that the border of what works is probed as well (BaCO; Hellsten et al.
+ * 2023). */
+int dt_bayes_choose(struct bayes *bayes)
+{
+    const double best = dt_bayes_incumbent(bayes);
+    double threshold = bayes->knobs[THRESHOLD] * (double)dt_rng_below(&bayes->rng, 11) / 10;
+    int chosen = choose_above(bayes, best, threshold);
+    return chosen >= 0 || threshold <= 0 ? chosen : choose_above(bayes, best, 0);
 }

@@ -181,6 +181,7 @@ static double descend(struct dt_fit *fit, double theta[])
     return cost;
 }
 
+/* Of dt_process_scale, the factors left alone. */
 static void standardise(struct dt_process *process)
 {
     double mean = 0, squares = 0;
@@ -195,6 +196,12 @@ static void standardise(struct dt_process *process)
     process->scale = spread > 1e-9 ? spread : 1;
     if (process->cloud->belief != NULL)
         process->kernel.slope = process->priors.slope / (process->scale * process->scale);
+}
+
+dt_status dt_process_scale(struct dt_process *process)
+{
+    standardise(process);
+    return dt_process_refactor(process);
 }
 
 dt_status dt_process_fit(struct dt_process *process, struct dt_rng *rng)

@@ -22,7 +22,11 @@ dt_status dt_bayes_open(struct bayes *bayes)
     };
     DT_TRY(dt_process_init(&bayes->model[COLD], cloud, &priors));
     bayes->models = 1;
+    struct dt_process_priors sizes = priors;
+    sizes.noise.median = 1e-4; /* bytes do not vary from run to run */
+    DT_TRY(dt_memory_init(&bayes->memory, cloud, &sizes, bayes->opts.capacity_bytes));
     DT_TRY(dt_vote_init(&bayes->vote, cloud, knobs[VOTE]));
+    dt_cost_init(&bayes->cost, bayes->opts.space, bayes->opts.seconds);
     bayes->answered = calloc(cloud->room + 1, sizeof *bayes->answered);
     if (bayes->answered == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for %d plans", cloud->count);
@@ -39,6 +43,7 @@ void dt_bayes_close(struct bayes *bayes)
 {
     for (int m = 0; m < bayes->models; m++)
         dt_process_fini(&bayes->model[m]);
+    dt_memory_fini(&bayes->memory);
     dt_hint_fini(&bayes->hint);
     dt_vote_fini(&bayes->vote);
     free(bayes->answered);
@@ -91,8 +96,14 @@ dt_status dt_bayes_learn(struct bayes *bayes, int candidate, const struct dt_tri
 {
     if (trial->outcome == DT_TRIAL_INTERRUPTED)
         return DT_OK;
-    bool works = isfinite(trial->value) && trial->value > 0;
-    DT_TRY(dt_vote_add(&bayes->vote, candidate, works));
+    bool works = isfinite(trial->value) && trial->value > 0, sized = false;
+    dt_cost_add(&bayes->cost, trial);
+    if (works)
+        DT_TRY(dt_memory_ran(&bayes->memory, candidate, trial->peak_bytes));
+    else if (trial->outcome == DT_TRIAL_MEMORY)
+        DT_TRY(dt_memory_overran(&bayes->memory, candidate, &sized));
+    if (!sized) /* what the sizes explain says nothing of the neighbours */
+        DT_TRY(dt_vote_add(&bayes->vote, candidate, works));
     if (bayes->models > 1)
         dt_hint_answered(&bayes->hint, candidate, works);
     for (int m = 0; m < bayes->models && works; m++)
@@ -108,6 +119,7 @@ dt_status dt_bayes_columns(struct bayes *bayes, int first, int last)
         dt_hint_ask(&bayes->hint, &bayes->candidates, bayes->opts.prior, first, last);
     for (int m = 0; m < bayes->models; m++)
         DT_TRY(dt_process_columns(&bayes->model[m], first, last));
+    DT_TRY(dt_process_columns(&bayes->memory.process, first, last));
     dt_vote_refit(&bayes->vote, &bayes->vote.kernel, first, last);
     return DT_OK;
 }
@@ -142,6 +154,8 @@ dt_status dt_bayes_refit(struct bayes *bayes)
         if (bayes->model[m].n > 0)
             DT_TRY(dt_process_fit(&bayes->model[m], &bayes->rng));
     dt_vote_refit(&bayes->vote, &bayes->model[COLD].kernel, 0, bayes->candidates.cloud.count);
+    if (bayes->memory.process.n > 1)
+        DT_TRY(dt_process_fit(&bayes->memory.process, &bayes->rng));
     if (bayes->models > 1)
         DT_TRY(weigh(bayes));
     bayes->refits.count++;

@@ -180,6 +180,16 @@ double dt_process_deviation(const struct dt_process *process, int candidate)
     return process->scale * sqrt(fmax(process->variance[candidate], least));
 }
 
+double dt_process_covariance(const struct dt_process *process, int a, int b)
+{
+    double sum = dt_kernel_at(&process->kernel, process->cloud, a, b);
+    for (int i = 0; i < process->n; i++) {
+        const float *v = v_row(process, i);
+        sum -= (double)v[a] * (double)v[b];
+    }
+    return process->scale * process->scale * sum;
+}
+
 double dt_process_predicts(const struct dt_process *process, int candidate, double y,
                            double variance)
 {

@@ -67,6 +67,9 @@ void dt_process_pop(struct dt_process *process);
  * at no more than priors.points observations: the smallest half of them, and others drawn. */
 dt_status dt_process_fit(struct dt_process *process, struct dt_rng *rng) DT_MUST_CHECK;
 
+/* Standardises anew, the hyper-parameters as they are. */
+dt_status dt_process_scale(struct dt_process *process) DT_MUST_CHECK;
+
 /* The factors afresh, with the hyper-parameters as they are. */
 dt_status dt_process_refactor(struct dt_process *process) DT_MUST_CHECK;
 
@@ -76,6 +79,9 @@ dt_status dt_process_columns(struct dt_process *process, int first, int last) DT
 /* Of the value without noise, in the unit of y. */
 double dt_process_mean(const struct dt_process *process, int candidate);
 double dt_process_deviation(const struct dt_process *process, int candidate);
+
+/* Posterior covariance of two candidates' values, in the unit of y squared. */
+double dt_process_covariance(const struct dt_process *process, int a, int b);
 
 /* Log density of y at the candidate, noise of that variance and the floor included: what an answer says of the model. */
 double dt_process_predicts(const struct dt_process *process, int candidate, double y,
