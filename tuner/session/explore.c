@@ -80,10 +80,12 @@ static struct room room_for_trials(const struct dt_session *session)
     return room;
 }
 
-/* As the search is told of a result: one that breaks the limit of latency is no success. */
+/* As the search is told of a result: one that breaks the limit of latency is no success; what it cost is what such a plan
+ * costs, the start of a group for the first of a class included. */
 static struct dt_trial told(const struct dt_session *session, const struct dt_result *result)
 {
     struct dt_trial trial = dt_result_trial(result, session->target);
+    trial.cost -= result->apart_seconds;
     if (trial.outcome == DT_TRIAL_OK && !dt_session_eligible(session, result)) {
         trial.outcome = DT_TRIAL_INFEASIBLE;
         trial.value = trial.low = trial.high = NAN;

@@ -21,11 +21,13 @@ struct dt_result {
     double cold_seconds;   /* the first step, slowest rank */
     double verified_error; /* relative, worst image; NAN when not verified */
     double cost_seconds;   /* wall time the trial took */
-    double flop_peak;      /* GEMM rate measured beside it; 0 when it was not */
-    int steps;             /* of ns, warm-up included */
-    long long *ns;         /* [steps * ranks], owned */
-    int least;             /* steps before the first measured request: warm-up in any case */
-    int *requests;         /* [request_count] steps of each measured request, owned */
+    double
+        apart_seconds; /* of that, for the reference of its batch, which no other trial makes; not recorded */
+    double flop_peak; /* GEMM rate measured beside it; 0 when it was not */
+    int steps;        /* of ns, warm-up included */
+    long long *ns;    /* [steps * ranks], owned */
+    int least;        /* steps before the first measured request: warm-up in any case */
+    int *requests;    /* [request_count] steps of each measured request, owned */
     int request_count;
     double *
         clock; /* [steps * ranks] in the worker's own unit, NAN where it told none; NULL: never; owned */
