@@ -8,6 +8,7 @@ worker=$source/tests/cli/lib_space.py
 small='"axes":{"a":[4,1,2,3,5,6,7,8],"b":[1,2,4,8,16,32],"c":["x","y","z"]},"weights":{"a":0.02,"b":0.05,"c":0.1},"best":{"a":5,"b":3,"c":1}'
 numbers=$(seq -s, 1 40)
 large="\"axes\":{\"a\":[$numbers],\"b\":[$numbers],\"c\":[$numbers]},\"weights\":{\"a\":0.01,\"b\":0.01,\"c\":0.01},\"best\":{\"a\":30,\"b\":20,\"c\":10}"
+flat="\"axes\":{\"a\":[$numbers],\"b\":[$numbers]},\"weights\":{},\"best\":{}"
 space() { # space AXES BASE
     export SPACE="{$1,\"base\":$2}"
 }
@@ -42,6 +43,7 @@ check "the journal says how the search began, before its first trial" \
 space "$small" 2000000
 session --budget 4s --db "$T/two" --search bayes --prior "$journal"
 check "another machine's journal as prior" 'code == 0 and "plans)" in o["prior"] and o["best"]["plan"] == {"a": 6, "b": 8, "c": "y"}'
+check "its best plans come early" '{"a": 6, "b": 8, "c": "y"} in [t["plan"] for t in o["trials"][:10]]'
 same "$T/two" "a prior"
 session --budget 4s --db "$T/two" --prior none --search exhaustive
 check "every plan tried: it stops and goes on" \
@@ -51,6 +53,12 @@ space "$large" 1000000
 session --budget 8s --db "$T/three" --search bayes
 check "64000 plans: within 5 % of the best" 'code == 0 and o["best"]["median_seconds"] < 1.05e-3'
 check "and no plan is tried twice" 'len({json.dumps(t["plan"], sort_keys=True) for t in o["trials"]}) == len(o["trials"])'
+
+space "$flat" 1000000
+session --budget 20s --db "$T/four" --search bayes
+check "a flat space: it stops early, and says why" \
+    'o["search_stopped"] and "0.5 %" in o["search_note"] and len(o["trials"]) < 200 and o["elapsed_seconds"] < 15'
+check "and the default stays" 'code == 0 and o["best"]["plan"] == o["default"]["plan"] and o["rounds"] >= 8'
 
 bad() { # bad NAME SENTENCE WORDS
     local name=$1 sentence=$2
