@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST = 20 }; /* answers before it may end */
+enum { LEAST = 20, IN_A_ROW = 5 }; /* answers before it may end; verdicts that must agree */
 
 /* OpenBLAS' own switch; its header and GSL's declare cblas twice and cannot share a file. */
 extern void openblas_set_num_threads(int threads);
@@ -130,7 +130,8 @@ static bool must_wait(struct bayes *bayes)
     return bayes->waiting;
 }
 
-/* Is a gain too unlikely to go on? Not before LEAST answers. */
+/* Is a gain too unlikely to go on? Not before LEAST answers, and not by one verdict: a model that is sure of too much is
+ * found out by the trials between. */
 static bool enough(struct bayes *bayes)
 {
     double chance = bayes->knobs[STOP];
@@ -139,7 +140,8 @@ static bool enough(struct bayes *bayes)
     if (!(chance > 0) || dt_bayes_answers(bayes) < LEAST)
         return false;
     bayes->gain = dt_bayes_gain(bayes, chance);
-    return bayes->gain < chance;
+    bayes->unlikely = bayes->gain < chance ? bayes->unlikely + 1 : 0;
+    return bayes->unlikely >= IN_A_ROW;
 }
 
 static dt_status ask_model(struct bayes *bayes, int *candidate)

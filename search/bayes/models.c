@@ -130,9 +130,12 @@ static dt_status weigh(struct bayes *bayes)
     const struct dt_process *cold = &bayes->model[COLD], *warm = &bayes->model[WARM];
     double *first = calloc((size_t)cold->n + 1, sizeof *first);
     double *second = calloc((size_t)warm->n + 1, sizeof *second);
-    dt_status status = first != NULL && second != NULL
-                           ? dt_process_leave_one_out(cold, first)
-                           : dt_fail(DT_ENOMEM, "out of memory for %d answers", cold->n);
+    if (first == NULL || second == NULL) {
+        free(first);
+        free(second);
+        return dt_fail(DT_ENOMEM, "out of memory for %d answers", cold->n);
+    }
+    dt_status status = dt_process_leave_one_out(cold, first);
     if (status == DT_OK)
         status = dt_process_leave_one_out(warm, second);
     int n = 0;

@@ -55,19 +55,24 @@ static void insert(struct likely *likely, int32_t k, double chance)
     likely->at[at] = k;
 }
 
-/* Share of draws from one model in which one of the likely gains. */
+/* Share of draws from one model in which one of the likely gains; where there are no draws, the sum of the chances. */
 static double drawn(struct bayes *bayes, int model, const struct likely *likely, double target)
 {
+    double bound = 0;
+    for (int i = 0; i < likely->n; i++)
+        bound += likely->chance[i];
     const struct dt_process *process = &bayes->model[model];
     double covariance[LIKELY * LIKELY], normal[LIKELY];
     const size_t n = (size_t)likely->n;
+    /* V is in single precision: what it leaves of a small variance is rounding. */
+    const double rounding = 1e-5 * process->kernel.signal * process->scale * process->scale;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++)
-            covariance[i * n + j] = dt_process_covariance(process, likely->at[i], likely->at[j]) *
-                                    (i == j ? 1 + 1e-4 : 1);
+            covariance[i * n + j] = dt_process_covariance(process, likely->at[i], likely->at[j]) +
+                                    (i == j ? rounding : 0);
     gsl_matrix_view factor = gsl_matrix_view_array(covariance, n, n);
     if (gsl_linalg_cholesky_decomp1(&factor.matrix) != 0)
-        return 1;
+        return bound;
     int gains = 0;
     for (int draw = 0; draw < DRAWS_EACH; draw++) {
         bool gain = false;
