@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The first is a tenth of a second, more or less, and 50 MiB; the second a second, and 200 MiB. */
-static const struct dt_bound quick = {.work = 100000000, .edges = 8000000},
-                             patient = {.work = 1000000000, .edges = 32000000};
+/* The first is a tenth of a second, more or less, and 50 MiB; the second a second, and 300 MiB. */
+static const struct dt_bound quick = {.work = 60000000, .edges = 4000000},
+                             patient = {.work = 600000000, .edges = 16000000};
 
 static dt_status no_memory(void)
 {

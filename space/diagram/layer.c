@@ -213,7 +213,7 @@ static bool make_room(struct run *run, uint32_t more)
     struct dt_layer *layer = run->layer;
     if (layer->edges + more <= run->edge_room)
         return true;
-    uint32_t room = 2 * (layer->edges + more) + 64;
+    uint32_t room = (layer->edges + more) / 2 * 3 + 64;
     uint16_t *values = realloc(layer->values, room * sizeof *values);
     if (values == NULL)
         return false;
@@ -270,7 +270,7 @@ static dt_status run_block(struct run *run)
     if (run->block.n == 0)
         return DT_OK;
     DT_TRY(find(run));
-    run->block.work += 8 * (int64_t)run->block.n;
+    run->block.work += 16 * (int64_t)run->block.n;
     if (!make_room(run, (uint32_t)run->block.n))
         return no_memory();
     for (int i = 0; i < run->block.n; i++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { FIRST = 1024 };
+static const uint64_t BYTES_MAX = 128 << 20; /* of the numbers of a layer's nodes */
 
 static dt_status no_memory(void)
 {
@@ -86,21 +87,23 @@ static bool same(const struct dt_merge *merge, uint32_t node, uint64_t word,
     return true;
 }
 
-static bool widen(struct dt_merge *merge)
+static dt_status widen(struct dt_merge *merge)
 {
     uint32_t room = merge->room > 0 ? 2 * merge->room : 256;
+    if ((uint64_t)room * sizeof(int64_t) * (uint64_t)(merge->nodes->slots + 1) > BYTES_MAX)
+        return dt_fail(DT_EUNSUP, "the space is too large to enumerate: its rules decide too late");
     uint64_t *words = realloc(merge->words, room * sizeof *words);
     if (words == NULL)
-        return false;
+        return no_memory();
     merge->words = words;
     for (int k = 0; k < merge->nodes->slots; k++) {
         int64_t *values = realloc(merge->nodes->values[k], room * sizeof *values);
         if (values == NULL)
-            return false;
+            return no_memory();
         merge->nodes->values[k] = values;
     }
     merge->room = room;
-    return true;
+    return DT_OK;
 }
 
 static bool rehash(struct dt_merge *merge)
@@ -121,15 +124,15 @@ static bool rehash(struct dt_merge *merge)
     return true;
 }
 
-static bool add(struct dt_merge *merge, uint64_t word, const int64_t *const columns[], int i)
+static dt_status add(struct dt_merge *merge, uint64_t word, const int64_t *const columns[], int i)
 {
-    if (merge->nodes->count == merge->room && !widen(merge))
-        return false;
+    if (merge->nodes->count == merge->room)
+        DT_TRY(widen(merge));
     uint32_t node = merge->nodes->count++;
     merge->words[node] = word;
     for (int k = 0; k < merge->nodes->slots; k++)
         merge->nodes->values[k][node] = columns[k][i];
-    return true;
+    return DT_OK;
 }
 
 dt_status dt_merge_find(struct dt_merge *merge, const int64_t *const columns[], int n,
@@ -144,8 +147,7 @@ dt_status dt_merge_find(struct dt_merge *merge, const int64_t *const columns[], 
                !same(merge, merge->table[at] - 1, word, columns, i))
             at = (at + 1) & (merge->size - 1);
         if (merge->table[at] == 0) {
-            if (!add(merge, word, columns, i))
-                return no_memory();
+            DT_TRY(add(merge, word, columns, i));
             merge->table[at] = merge->nodes->count;
         }
         found[i] = merge->table[at] - 1;

@@ -107,11 +107,31 @@ static int combine(struct reading *reading, enum dt_expr_code chain, int from)
     return term;
 }
 
+/* A term that leaves the same remainder. Sums and products are reduced as they grow, so that of the axes bound first only a
+ * remainder is kept. */
+static int reduce(struct dt_terms *terms, int term, int modulus)
+{
+    struct dt_term row = terms->rows[term];
+    if (row.high < terms->rows[modulus].number)
+        return term;
+    bool grows = row.code == DT_OP_ADD || row.code == DT_OP_MULTIPLY;
+    if (grows && terms->rows[row.left].low >= 0 && terms->rows[row.right].low >= 0) {
+        int left = reduce(terms, row.left, modulus);
+        term = dt_terms_make(terms, row.code, left, reduce(terms, row.right, modulus));
+    }
+    return dt_terms_make(terms, DT_OP_MODULO, term, modulus);
+}
+
 static int build_pair(struct reading *reading, int op)
 {
+    struct dt_terms *terms = reading->terms;
+    enum dt_expr_code code = reading->expr->ops[op].code;
     int left = build(reading, reading->kids[op].left);
     int right = build(reading, reading->kids[op].right);
-    return dt_terms_make(reading->terms, reading->expr->ops[op].code, left, right);
+    if (!terms->failed && code == DT_OP_MODULO && terms->rows[right].code == DT_OP_NUMBER &&
+        terms->rows[right].number > 0 && terms->rows[left].sound && terms->rows[left].low >= 0)
+        return reduce(terms, left, right);
+    return dt_terms_make(terms, code, left, right);
 }
 
 static int build_chain(struct reading *reading, int op)
