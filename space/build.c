@@ -76,20 +76,39 @@ static dt_status check_name(const struct dt_space *space, const char *name)
 }
 
 /* Labels must survive "name=label, name=label". */
-static dt_status check_label(const struct dt_axis *axis, int i)
+static dt_status check_label(const struct dt_axis *axis, const char *label)
 {
-    const char *label = axis->labels[i];
-    size_t n = strcspn(label, " ,=\t\r\n");
+    size_t n = strcspn(label, " ,=\t\r\n\"'");
     if (n == 0 || n > 255 || label[n] != '\0')
         return dt_fail(DT_EUSAGE,
                        "parameter '%s': '%.80s' cannot be a value, it is empty, too long or has "
-                       "a space, a comma or '='",
+                       "a space, a comma, a quote or '='",
                        axis->name, label);
-    for (int j = 0; j < i; j++)
-        if (strcmp(axis->labels[j], label) == 0)
-            return dt_fail(DT_EUSAGE, "parameter '%s': the value '%s' is given twice", axis->name,
-                           label);
     return DT_OK;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static dt_status check_labels(const struct dt_axis *axis)
+{
+    size_t n = (size_t)axis->count;
+    for (size_t i = 0; i < n; i++)
+        DT_TRY(check_label(axis, axis->labels[i]));
+    const char **sorted = calloc(n, sizeof *sorted);
+    if (sorted == NULL)
+        return no_memory();
+    memcpy((void *)sorted, (const void *)axis->labels, n * sizeof *sorted);
+    qsort((void *)sorted, n, sizeof *sorted, by_text);
+    dt_status status = DT_OK;
+    for (size_t i = 1; status == DT_OK && i < n; i++)
+        if (strcmp(sorted[i], sorted[i - 1]) == 0)
+            status = dt_fail(DT_EUSAGE, "parameter '%s': the value '%s' is given twice", axis->name,
+                             sorted[i]);
+    free((void *)sorted);
+    return status;
 }
 
 static dt_status check_values(const struct dt_axis *axis)
@@ -99,8 +118,8 @@ static dt_status check_values(const struct dt_axis *axis)
                        axis->count, DT_VALUES_MAX);
     if (axis->fallback < 0 || axis->fallback >= axis->count)
         return dt_fail(DT_EUSAGE, "parameter '%s': its default is none of its values", axis->name);
-    for (int i = 0; axis->labels != NULL && i < axis->count; i++)
-        DT_TRY(check_label(axis, i));
+    if (axis->labels != NULL)
+        DT_TRY(check_labels(axis));
     for (int i = 1; axis->labels == NULL && i < axis->count; i++)
         if (axis->values[i] <= axis->values[i - 1])
             return dt_fail(DT_EUSAGE, "parameter '%s': its values must ascend, %lld follows %lld",

@@ -57,6 +57,19 @@ int64_t dt_space_count(const struct dt_space *space)
     return space->count;
 }
 
+double dt_space_estimate(const struct dt_space *space)
+{
+    if (space->count >= 0)
+        return (double)space->count;
+    return space->diagram->weight * (space->relaxed ? space->share : 1);
+}
+
+size_t dt_space_bytes(const struct dt_space *space)
+{
+    size_t rows = space->rows != NULL ? (size_t)space->count * sizeof *space->rows : 0;
+    return dt_diagram_bytes(space->diagram) + rows;
+}
+
 void dt_space_at(const struct dt_space *space, int64_t k, struct dt_point *point)
 {
     assert(k >= 0 && k < space->count);

@@ -99,6 +99,11 @@ bool dt_space_feasible(const struct dt_space *space, const struct dt_point *poin
  * only be drawn, tested and walked from neighbour to neighbour. */
 bool dt_space_listed(const struct dt_space *space);
 
+/* Feasible points: the count, or about how many there are where it is not known. */
+double dt_space_estimate(const struct dt_space *space);
+/* Memory it takes once it is sealed. */
+size_t dt_space_bytes(const struct dt_space *space);
+
 /* Uniform over the feasible points, of which there must be one, listed or not. */
 void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point);
 
@@ -167,10 +172,15 @@ dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],
                            struct dt_explanation *out) DT_MUST_CHECK;
 void dt_explanation_fini(struct dt_explanation *explanation);
 
-/* {"parameters": [{"name","values": [ints or strings],"role","default","doc"}], "rules": [{"if","say"} or "expr"],
- *  "constants": {name: int}}, as in a worker's hello or a user's file. Sealed. */
+/* {"parameters": [{"name","values","role","default","doc"}] or {name: values or the same object},
+ *  "rules": [{"if","say"} or "expr"], "constants": {name: int}, "cartesian": n, "valid": n}, as in a worker's hello or a user's
+ * file. values: [ints or strings], {"from","to","step"} or {"from","to","factor"}. The two counts are compared when they are
+ * there. Sealed. docs/search.md has it at length. */
 dt_status dt_space_from_json(const json_t *root, const char *what,
                              struct dt_space **space) DT_MUST_CHECK;
+
+/* From a user's file, where a misspelt key is an error, too. DT_EIO: it cannot be read. */
+dt_status dt_space_read(const char *path, struct dt_space **space) DT_MUST_CHECK;
 
 /* The axes alone, as such "parameters"; new reference. From an object that has them comes a space that names, reads and
  * prints points and knows no rules: it is not sealed, and has no plans to count or to draw. */

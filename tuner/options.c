@@ -194,6 +194,8 @@ const struct dt_option_row dt_option_rows[] = {
      "keep every sample in a file, from which analyze computes all figures again"},
     {"worker", "PROGRAM", "tune run noise space explain lookup", NULL, parse_text, AT(worker),
      "tune a program that speaks the worker protocol"},
+    {"space", "FILE", "space", NULL, parse_text, AT(space),
+     "a space as JSON: parameters, rules, constants"},
     {"landscape", "FILE", "simulate", NULL, parse_text, AT(landscape),
      "recorded table: a session's journal, a Kernel Tuner cache or a T4 file, plain or gzipped"},
     {"evals", "N", "simulate", "150", parse_count, AT(evals), "evaluations of a repeat"},

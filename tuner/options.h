@@ -35,6 +35,7 @@ struct dt_options {
     int64_t budget_ns, max_bytes, max_latency_ns, seed; /* limits: 0 is none */
     int64_t processes;                                  /* fresh ones a plan is measured in */
     const char *landscape, *prior;                      /* tables, of simulate */
+    const char *space;                                  /* a file, of space */
     int64_t evals, repeats, jobs, spend_ns;
     bool replay_noise, racing;
     bool oversubscribe, json, list, quiet, help, markdown;

@@ -2,6 +2,10 @@
 #include "tuner/print.h"
 #include "tuner/trial/target.h"
 
+#include <string.h>
+
+enum { LIST_MOST = 4000000 };
+
 static json_t *parameters_json(const struct dt_space *space)
 {
     json_t *list = json_array();
@@ -30,15 +34,28 @@ static json_t *rules_json(const struct dt_space *space)
     return list;
 }
 
-static json_t *plans_json(const struct dt_space *space)
+/* Plans are written as they come: there may be millions. */
+static dt_status print_plans(const struct dt_space *space, bool json)
 {
-    json_t *list = json_array();
-    for (int64_t k = 0; k < dt_space_count(space); k++) {
+    struct dt_text text = {0};
+    dt_status status = DT_OK;
+    for (int64_t k = 0; status == DT_OK && k < dt_space_count(space); k++) {
         struct dt_point point;
         dt_space_at(space, k, &point);
-        json_array_append_new(list, dt_point_json(space, &point));
+        if (json) {
+            json_t *plan = dt_point_json(space, &point);
+            dt_text_add(&text, k > 0 ? ", " : "");
+            status = dt_json_text(plan, &text);
+            json_decref(plan);
+        } else {
+            dt_point_text(space, &point, &text);
+            dt_text_add(&text, "\n");
+        }
+        if (text.size > 1 << 16)
+            status = dt_print_text(&text);
     }
-    return list;
+    dt_status printed = dt_print_text(&text);
+    return status < 0 ? status : printed;
 }
 
 static void add_values(const struct dt_axis *axis, struct dt_text *out)
@@ -50,21 +67,17 @@ static void add_values(const struct dt_axis *axis, struct dt_text *out)
             dt_text_add(out, " %lld", (long long)axis->values[i]);
 }
 
-static void describe(const struct dt_target *target, bool list, struct dt_text *out)
+static void describe(const char *title, const struct dt_space *space, struct dt_text *out)
 {
-    const struct dt_space *space = target->space;
-    if (list)
-        for (int64_t k = 0; k < dt_space_count(space); k++) {
-            struct dt_point point;
-            dt_space_at(space, k, &point);
-            dt_point_text(space, &point, out);
-            dt_text_add(out, "\n");
-        }
-    if (list)
-        return;
-    dt_text_add(out, "%s, at most %d device%s\n%lld feasible plans among %.0f\n\nparameters:\n",
-                target->title, target->devices, target->devices == 1 ? "" : "s",
-                (long long)dt_space_count(space), dt_space_cartesian(space));
+    dt_text_add(out, "%s\n", title);
+    if (dt_space_count(space) >= 0)
+        dt_text_add(out, "%lld feasible plans among %.0f\n\nparameters:\n",
+                    (long long)dt_space_count(space), dt_space_cartesian(space));
+    else
+        dt_text_add(out,
+                    "about %.2g feasible plans among %.3g: too many to count, they can only be "
+                    "drawn\n\nparameters:\n",
+                    dt_space_estimate(space), dt_space_cartesian(space));
     for (int a = 0; a < dt_space_axes(space); a++) {
         const struct dt_axis *axis = dt_space_axis(space, a);
         dt_text_add(out, "  %-10s %3d:", axis->name, axis->count);
@@ -74,26 +87,75 @@ static void describe(const struct dt_target *target, bool list, struct dt_text *
     dt_text_add(out, "\nrules (plans each removes alone):\n");
     for (int i = 0; i < dt_space_rules(space); i++) {
         struct dt_rule_info rule = dt_space_rule(space, i);
-        dt_text_add(out, "  %9lld  %s: %s\n", (long long)rule.removes, rule.expr, rule.sentence);
+        if (rule.removes >= 0)
+            dt_text_add(out, "  %9lld", (long long)rule.removes);
+        else
+            dt_text_add(out, "  %9s", "?");
+        dt_text_add(out, "  %s%s%s\n", rule.expr, strcmp(rule.expr, rule.sentence) != 0 ? ": " : "",
+                    strcmp(rule.expr, rule.sentence) != 0 ? rule.sentence : "");
     }
 }
 
-static dt_status print(const struct dt_options *options, const struct dt_target *target)
+static json_t *space_json(const char *title, const struct dt_space *space)
+{
+    double cartesian = dt_space_cartesian(space);
+    int64_t count = dt_space_count(space);
+    return json_pack("{s:s, s:o, s:o, s:f, s:b, s:I, s:o, s:o}", "title", title, "cartesian",
+                     cartesian < 9e15 ? json_integer((json_int_t)cartesian) : json_real(cartesian),
+                     "feasible", count >= 0 ? json_integer(count) : json_null(), "estimate",
+                     dt_space_estimate(space), "listed", (int)dt_space_listed(space), "bytes",
+                     (json_int_t)dt_space_bytes(space), "parameters", parameters_json(space),
+                     "rules", rules_json(space));
+}
+
+/* {..., "plans": [...]}: the object without its last brace, then the plans. */
+static dt_status print_both(json_t *object, const struct dt_space *space)
 {
     struct dt_text text = {0};
+    dt_status status = dt_json_text(object, &text);
+    json_decref(object);
+    if (status == DT_OK) {
+        text.bytes[--text.size] = '\0';
+        dt_text_add(&text, ", \"plans\": [");
+    }
+    dt_status printed = dt_print_text(&text);
+    DT_TRY(status);
+    DT_TRY(printed);
+    DT_TRY(print_plans(space, true));
+    dt_text_add(&text, "]}\n");
+    return dt_print_text(&text);
+}
+
+static dt_status print(const struct dt_options *options, const char *title,
+                       const struct dt_space *space)
+{
+    struct dt_text text = {0};
+    if (options->list && (!dt_space_listed(space) || dt_space_count(space) > LIST_MOST))
+        return dt_fail(DT_EUSAGE, "about %.2g plans are too many to list, at most %d are",
+                       dt_space_estimate(space), LIST_MOST);
+    if (!options->json && options->list)
+        return print_plans(space, false);
     if (!options->json) {
-        describe(target, options->list, &text);
+        describe(title, space, &text);
         return dt_print_text(&text);
     }
-    double cartesian = dt_space_cartesian(target->space);
-    json_t *object =
-        json_pack("{s:s, s:o, s:I, s:o, s:o}", "title", target->title, "cartesian",
-                  cartesian < 9e15 ? json_integer((json_int_t)cartesian) : json_real(cartesian),
-                  "feasible", (json_int_t)dt_space_count(target->space), "parameters",
-                  parameters_json(target->space), "rules", rules_json(target->space));
-    if (object != NULL && options->list)
-        json_object_set_new(object, "plans", plans_json(target->space));
-    return dt_print_json(object);
+    json_t *object = space_json(title, space);
+    return options->list && object != NULL ? print_both(object, space) : dt_print_json(object);
+}
+
+/* A space in a file is there to be looked at: it is no worker's. */
+static dt_status print_file(const struct dt_options *options)
+{
+    struct dt_space *space = NULL;
+    if (options->worker != NULL || options->input != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "--space is a file's space: it goes without --worker and --input");
+    DT_TRY(dt_space_read(options->space, &space));
+    dt_status status = print(options, options->space, space);
+    if (status == DT_OK && dt_space_count(space) == 0)
+        status = dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f", dt_space_cartesian(space));
+    dt_space_free(space);
+    return status;
 }
 
 dt_status dt_command_space(const struct dt_options *options)
@@ -101,10 +163,17 @@ dt_status dt_command_space(const struct dt_options *options)
     struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
                                   .for_run = true};
     struct dt_target *target = NULL;
+    if (options->space != NULL)
+        return print_file(options);
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune space' takes one --size, not %d", options->sizes.count);
     DT_TRY(dt_target_new(options, &opts, &target));
-    dt_status status = print(options, target);
+    struct dt_text title = {0};
+    dt_text_add(&title, "%s, at most %d device%s", target->title, target->devices,
+                target->devices == 1 ? "" : "s");
+    dt_status status =
+        print(options, options->json ? target->title : dt_text_at(&title), target->space);
+    dt_text_fini(&title);
     if (status == DT_OK)
         status = dt_target_check(target);
     dt_target_free(target);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* One parameter: its values, as a list or a range, and what else it says of itself. */
+#include "space/json/json_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static dt_status read_numbers(struct dt_reading *reading, const json_t *list)
+{
+    struct dt_axis *axis = &reading->axis;
+    for (int i = 0; i < axis->count; i++) {
+        const json_t *value = json_array_get(list, (size_t)i);
+        if (!json_is_integer(value))
+            return dt_fail(DT_EUSAGE,
+                           "%s: parameter '%s': value %d is not an integer as the first one is",
+                           reading->what, axis->name, i + 1);
+        reading->values[i] = json_integer_value(value);
+    }
+    axis->values = reading->values;
+    qsort(reading->values, (size_t)axis->count, sizeof reading->values[0], ascending);
+    for (int i = 1; i < axis->count; i++)
+        if (reading->values[i] == reading->values[i - 1])
+            return dt_fail(DT_EUSAGE, "%s: parameter '%s': the value %lld is given twice",
+                           reading->what, axis->name, (long long)reading->values[i]);
+    return DT_OK;
+}
+
+static dt_status read_labels(struct dt_reading *reading, const json_t *list)
+{
+    struct dt_axis *axis = &reading->axis;
+    for (int i = 0; i < axis->count; i++) {
+        reading->labels[i] = json_string_value(json_array_get(list, (size_t)i));
+        if (reading->labels[i] == NULL)
+            return dt_fail(DT_EUSAGE,
+                           "%s: parameter '%s': value %d is not a string as the first one is",
+                           reading->what, axis->name, i + 1);
+    }
+    axis->labels = reading->labels;
+    return DT_OK;
+}
+
+/* {"from": 8, "to": 64, "step": 8} or {"from": 1, "to": 1024, "factor": 2}; what is behind the last step is left out. */
+static dt_status read_range(struct dt_reading *reading, const json_t *range)
+{
+    static const char *const known[] = {"from", "to", "step", "factor", NULL};
+    struct dt_axis *axis = &reading->axis;
+    int64_t from, to, step = 1, factor = 1;
+    char what[300];
+    snprintf(what, sizeof what, "%.100s: parameter '%.100s'", reading->what, axis->name);
+    DT_TRY(dt_json_only(range, what, known));
+    if (dt_json_has(range, "step") && dt_json_has(range, "factor"))
+        return dt_fail(DT_EUSAGE, "%s: a range has a 'step' or a 'factor', not both", what);
+    bool grows = dt_json_has(range, "factor");
+    DT_TRY(dt_json_int(range, what, "from", grows ? 1 : INT64_MIN, INT64_MAX, &from));
+    DT_TRY(dt_json_int(range, what, "to", from, INT64_MAX, &to));
+    if (dt_json_has(range, "step"))
+        DT_TRY(dt_json_int(range, what, "step", 1, INT64_MAX, &step));
+    if (grows)
+        DT_TRY(dt_json_int(range, what, "factor", 2, INT64_MAX, &factor));
+    bool more = true;
+    for (int64_t value = from; more && value <= to;) {
+        if (axis->count == DT_VALUES_MAX)
+            return dt_fail(DT_EUSAGE, "%s: the range has more than %d values", what, DT_VALUES_MAX);
+        reading->values[axis->count++] = value;
+        more = grows ? !__builtin_mul_overflow(value, factor, &value)
+                     : !__builtin_add_overflow(value, step, &value);
+    }
+    axis->values = reading->values;
+    return DT_OK;
+}
+
+static dt_status read_values(struct dt_reading *reading, const json_t *list)
+{
+    struct dt_axis *axis = &reading->axis;
+    if (json_is_object(list))
+        return read_range(reading, list);
+    size_t n = json_array_size(list);
+    if (!json_is_array(list))
+        return dt_fail(DT_EUSAGE,
+                       "%s: parameter '%.80s': its values are neither a list nor a range",
+                       reading->what, axis->name);
+    if (n < 1 || n > DT_VALUES_MAX)
+        return dt_fail(DT_EUSAGE, "%s: parameter '%.80s' has %zu values, expected 1 to %d",
+                       reading->what, axis->name, n, DT_VALUES_MAX);
+    axis->count = (int)n;
+    if (json_is_integer(json_array_get(list, 0)))
+        return read_numbers(reading, list);
+    if (json_is_string(json_array_get(list, 0)))
+        return read_labels(reading, list);
+    return dt_fail(DT_EUSAGE, "%s: parameter '%.80s': values are integers or strings",
+                   reading->what, axis->name);
+}
+
+/* Without "default" it is the first value as written. */
+static dt_status read_default(struct dt_reading *reading, const json_t *value, const json_t *values)
+{
+    struct dt_axis *axis = &reading->axis;
+    if (value == NULL && json_is_object(values))
+        value = json_object_get(values, "from");
+    else if (value == NULL)
+        value = json_array_get(values, 0);
+    axis->fallback = -1;
+    if (axis->labels == NULL && json_is_integer(value))
+        axis->fallback = dt_axis_find(axis, json_integer_value(value));
+    for (int i = 0; axis->labels != NULL && json_is_string(value) && i < axis->count; i++)
+        if (strcmp(axis->labels[i], json_string_value(value)) == 0)
+            axis->fallback = i;
+    if (axis->fallback < 0)
+        return dt_fail(DT_EUSAGE, "%s: parameter '%s': its 'default' is none of its values",
+                       reading->what, axis->name);
+    return DT_OK;
+}
+
+static dt_status read_role(struct dt_reading *reading, const json_t *object)
+{
+    struct dt_axis *axis = &reading->axis;
+    const char *role;
+    axis->role = DT_ROLE_PLAIN;
+    if (dt_json_has(object, "role")) {
+        DT_TRY(dt_json_string(object, reading->what, "role", &role));
+        DT_TRY(dt_role_parse(role, &axis->role));
+    }
+    axis->variable = NULL;
+    if (axis->role != DT_ROLE_ENVIRONMENT)
+        return DT_OK;
+    DT_TRY(dt_json_string(object, reading->what, "variable", &axis->variable));
+    if (axis->variable[0] == '\0' || strpbrk(axis->variable, "= \t\r\n") != NULL)
+        return dt_fail(DT_EUSAGE, "%s: parameter '%s': '%.80s' cannot name a variable",
+                       reading->what, axis->name, axis->variable);
+    return DT_OK;
+}
+
+static dt_status check_counts(const struct dt_reading *reading)
+{
+    const struct dt_axis *axis = &reading->axis;
+    bool counted = axis->role == DT_ROLE_RANKS || axis->role == DT_ROLE_BATCH;
+    if (counted && (axis->labels != NULL || axis->values[0] < 1))
+        return dt_fail(DT_EUSAGE,
+                       "%s: parameter '%s' of role %s needs integers of at least 1 for values",
+                       reading->what, axis->name, dt_role_text(axis->role));
+    return DT_OK;
+}
+
+dt_status dt_axis_read(struct dt_space *space, struct dt_reading *reading, const char *name,
+                       const json_t *object)
+{
+    struct dt_axis *axis = &reading->axis;
+    const json_t *values = object;
+    *axis = (struct dt_axis){.name = name};
+    if (name == NULL && !json_is_object(object))
+        return dt_fail(DT_EUSAGE, "%s: parameter %d is not {\"name\", \"values\"}", reading->what,
+                       space->axis_count + 1);
+    if (name == NULL)
+        DT_TRY(dt_json_string(object, reading->what, "name", &axis->name));
+    bool whole = name == NULL || dt_json_has(object, "values");
+    if (whole)
+        values = json_object_get(object, "values");
+    if (values == NULL)
+        return dt_fail(DT_EUSAGE, "%s: parameter '%.80s' has no 'values'", reading->what,
+                       axis->name);
+    DT_TRY(read_values(reading, values));
+    DT_TRY(read_default(reading, whole ? json_object_get(object, "default") : NULL, values));
+    if (whole) {
+        DT_TRY(read_role(reading, object));
+        if (dt_json_has(object, "doc"))
+            DT_TRY(dt_json_string(object, reading->what, "doc", &axis->doc));
+    }
+    DT_TRY(check_counts(reading));
+    return dt_space_add_axis(space, axis);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* json_int - what the readers of a space share */
+#ifndef DT_SPACE_JSON_JSON_INT_H
+#define DT_SPACE_JSON_JSON_INT_H
+
+#include "space/space_int.h"
+
+struct dt_reading {
+    const char *what; /* opens each sentence */
+    struct dt_axis axis;
+    int64_t values[DT_VALUES_MAX];
+    const char *labels[DT_VALUES_MAX];
+};
+
+/* Adds the axis of {"name", "values", ..} (name NULL), or of that name: its values, or an object that has them. */
+dt_status dt_axis_read(struct dt_space *space, struct dt_reading *reading, const char *name,
+                       const json_t *object) DT_MUST_CHECK;
+
+#endif
