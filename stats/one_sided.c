@@ -34,7 +34,7 @@ double dt_stats_signed_rank(const double difference[], int n)
     int total = m * (m + 1);
     double *sorted = dt_sorted(size, m), *chance = calloc((size_t)total + 1, sizeof *chance);
     double p = size == NULL || chance == NULL ? NAN : 1;
-    if (sorted != NULL && chance != NULL) {
+    if (sorted != NULL && rank != NULL && chance != NULL) {
         dt_midranks(size, m, sorted, rank);
         for (int i = 0, k = 0; i < n; i++) {
             if (difference[i] == 0)

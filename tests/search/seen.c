@@ -51,6 +51,8 @@ static void check_against_a_list(struct dt_space *space, bool bits)
         if (!known)
             list[n++] = point;
         assert_int_equal(seen.count, n);
+        for (int k = i % 97; k < n; k += 97) /* the old ones are still there */
+            assert_true(dt_seen_has(&seen, &list[k]));
         assert_true(dt_seen_draw(&seen, &rng, &point));
         assert_false(dt_seen_has(&seen, &point));
     }

@@ -71,6 +71,8 @@ static void race_order(struct plan plans[], int count, struct dt_rng *rng, struc
         if (run(&plans[i], best, raced) && (best == NULL || drawn.truth < best->truth))
             best = &plans[i];
     }
+    if (best == NULL) /* never: the first of an order has nobody to lose against */
+        return;
     raced->lost += best->truth > truth;
     raced->worst = fmax(raced->worst, best->truth / truth);
 }
