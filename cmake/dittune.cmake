@@ -109,7 +109,7 @@ endfunction()
 
 # search/bayes is a folder of the module search; its rows over all candidates are worth vector instructions.
 function(dt_bayes name)
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/search/bayes/*.c)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/search/bayes/*.c)
     target_sources(dt_${name} PRIVATE ${sources})
     foreach(file kernel process factor fit)
         set_source_files_properties(${CMAKE_SOURCE_DIR}/search/bayes/${file}.c PROPERTIES COMPILE_OPTIONS "-O3")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bayesian optimisation over a finite set: docs/search.md says what is modelled and why. */
 #include "search/bayes/bayes_int.h"
-#include "search/bayes/design.h"
+#include "search/bayes/points/design.h"
 #include "search/seen.h"
 
 #include <math.h>

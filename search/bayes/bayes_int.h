@@ -3,10 +3,10 @@
 #ifndef DT_SEARCH_BAYES_BAYES_INT_H
 #define DT_SEARCH_BAYES_BAYES_INT_H
 
-#include "search/bayes/candidates.h"
 #include "search/bayes/cost.h"
 #include "search/bayes/hint.h"
 #include "search/bayes/memory.h"
+#include "search/bayes/points/candidates.h"
 #include "search/bayes/process.h"
 #include "search/bayes/vote.h"
 #include "search/search.h"

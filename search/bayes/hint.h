@@ -3,7 +3,7 @@
 #ifndef DT_SEARCH_BAYES_HINT_H
 #define DT_SEARCH_BAYES_HINT_H
 
-#include "search/bayes/candidates.h"
+#include "search/bayes/points/candidates.h"
 #include "search/search.h"
 
 enum dt_hint_kind { DT_HINT_NONE, DT_HINT_VALUE, DT_HINT_FAILED };

@@ -11,7 +11,7 @@
 #ifndef DT_SEARCH_BAYES_KERNEL_H
 #define DT_SEARCH_BAYES_KERNEL_H
 
-#include "search/bayes/encoding.h"
+#include "search/bayes/points/encoding.h"
 
 #include <stddef.h>
 

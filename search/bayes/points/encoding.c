@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "search/bayes/encoding.h"
+#include "search/bayes/points/encoding.h"
 
 #include <math.h>
 #include <stdlib.h>

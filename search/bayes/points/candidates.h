@@ -4,12 +4,12 @@
  * Every feasible point while there are at most `most` of them; else a pool: draws, and neighbours of the best points,
  * both renewed as the search goes on. A point that was asked for or told stays what it is, and where it is.
  */
-#ifndef DT_SEARCH_BAYES_CANDIDATES_H
-#define DT_SEARCH_BAYES_CANDIDATES_H
+#ifndef DT_SEARCH_BAYES_POINTS_CANDIDATES_H
+#define DT_SEARCH_BAYES_POINTS_CANDIDATES_H
 
 #include "base/rng.h"
-#include "search/bayes/encoding.h"
 #include "search/bayes/kernel.h"
+#include "search/bayes/points/encoding.h"
 
 struct dt_candidates {
     const struct dt_space *space;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "search/bayes/design.h"
+#include "search/bayes/points/design.h"
 
 #include <math.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* design - which candidates to try before a model has anything to go by */
-#ifndef DT_SEARCH_BAYES_DESIGN_H
-#define DT_SEARCH_BAYES_DESIGN_H
+#ifndef DT_SEARCH_BAYES_POINTS_DESIGN_H
+#define DT_SEARCH_BAYES_POINTS_DESIGN_H
 
 #include "base/rng.h"
 #include "base/status.h"
-#include "search/bayes/candidates.h"
+#include "search/bayes/points/candidates.h"
 
 /* Distances for a design: lengths are the standard deviations of the coordinates over the candidates, twice that for
  * exponents of two, so that every axis counts alike. */

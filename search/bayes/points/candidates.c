@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "search/bayes/candidates.h"
+#include "search/bayes/points/candidates.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
  * have more to do with 16 than with 47. Where the exponent of two of the values (that of 48 is 4) does not rise with
  * them, it is a second dimension of the axis.
  */
-#ifndef DT_SEARCH_BAYES_ENCODING_H
-#define DT_SEARCH_BAYES_ENCODING_H
+#ifndef DT_SEARCH_BAYES_POINTS_ENCODING_H
+#define DT_SEARCH_BAYES_POINTS_ENCODING_H
 
 #include "space/space.h"
 
