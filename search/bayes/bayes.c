@@ -48,7 +48,8 @@ static void fini(void *state)
 static dt_status init(void *state, const struct dt_search_opts *opts)
 {
     struct bayes *bayes = state;
-    *bayes = (struct bayes){.opts = *opts, .rng = dt_rng_at(opts->seed, "bayes"), .gain = 1};
+    *bayes = (struct bayes){
+        .opts = *opts, .rng = dt_rng_at(opts->seed, "bayes"), .gain = 1, .best = INFINITY};
     for (int i = 0; i < KNOBS; i++)
         bayes->knobs[i] = opts->knobs != NULL ? opts->knobs[i] : knobs[i].fallback;
     openblas_set_num_threads(1);
@@ -87,17 +88,34 @@ static dt_status remember(struct bayes *bayes, int candidate)
     return DT_OK;
 }
 
+/* The candidates from `count` on are new to the models. */
+static void show(struct bayes *bayes, int count)
+{
+    if (bayes->candidates.cloud.count == count)
+        return;
+    dt_status status = dt_bayes_columns(bayes, count, bayes->candidates.cloud.count);
+    if (status < 0)
+        bayes->status = status;
+}
+
 /* The candidate a point is; a pool takes it in. */
 static int place(struct bayes *bayes, const struct dt_point *point)
 {
     const int count = bayes->candidates.cloud.count;
     int candidate = dt_candidates_add(&bayes->candidates, point);
-    if (bayes->candidates.cloud.count > count) {
-        dt_status status = dt_bayes_columns(bayes, count, count + 1);
-        if (status < 0)
-            bayes->status = status;
-    }
+    show(bayes, count);
     return candidate;
+}
+
+/* Around a plan that is better than all before it, a pool looks closer at once. */
+static void look_closer(struct bayes *bayes, const struct dt_trial *trial)
+{
+    const int count = bayes->candidates.cloud.count;
+    if (!(trial->value < bayes->best))
+        return;
+    bayes->best = trial->value;
+    dt_candidates_surround(&bayes->candidates, &trial->point);
+    show(bayes, count);
 }
 
 static void tell(void *state, const struct dt_trial *trial)
@@ -115,6 +133,7 @@ static void tell(void *state, const struct dt_trial *trial)
     dt_status status = dt_bayes_learn(bayes, candidate, trial);
     if (status < 0)
         bayes->status = status;
+    look_closer(bayes, trial);
 }
 
 /* A fit would disturb trials that are being timed: it waits for their answers. Asked again with nothing told since, it
@@ -131,13 +150,13 @@ static bool must_wait(struct bayes *bayes)
 }
 
 /* Is a gain too unlikely to go on? Not before LEAST answers, and not by one verdict: a model that is sure of too much is
- * found out by the trials between. */
+ * found out by the trials between. A pool says nothing of the plans that are not in it. */
 static bool enough(struct bayes *bayes)
 {
     double chance = bayes->knobs[STOP];
     if (chance < 0)
         chance = bayes->opts.seconds > 0 ? 0.05 : 0;
-    if (!(chance > 0) || dt_bayes_answers(bayes) < LEAST)
+    if (!(chance > 0) || !bayes->candidates.whole || dt_bayes_answers(bayes) < LEAST)
         return false;
     bayes->gain = dt_bayes_gain(bayes, chance);
     bayes->unlikely = bayes->gain < chance ? bayes->unlikely + 1 : 0;
@@ -183,9 +202,14 @@ static dt_status ask(void *state, struct dt_point *point)
         if (status != DT_OK)
             return status;
     }
-    if (candidate < 0)
+    if (candidate >= 0) {
+        bayes->candidates.seen[candidate] = true;
+        dt_candidates_at(&bayes->candidates, candidate, point);
+    } else if (bayes->candidates.whole || !dt_seen_draw(bayes->opts.seen, &bayes->rng, point))
         return DT_DONE;
-    dt_candidates_at(&bayes->candidates, candidate, point);
+    candidate = place(bayes, point); /* a pool may have it more than once: the first of them */
+    if (candidate < 0)
+        return DT_OK;
     if (dt_seen_has(bayes->opts.seen, point)) { /* asked for by another; the core asks again */
         bayes->candidates.seen[candidate] = true;
         return DT_OK;
@@ -197,7 +221,8 @@ static void note(const void *state, struct dt_text *out)
 {
     const struct bayes *bayes = state;
     if (bayes->gain < 1)
-        dt_text_add(out, "the chance of more than 0.5 %% gain is %.2g; ", bayes->gain);
+        dt_text_add(out, "the chance of more than 0.5 %% gain is %s%.2g; ",
+                    bayes->gain < 1e-6 ? "below " : "", fmax(bayes->gain, 1e-6));
     if (bayes->refits.count > 0)
         dt_text_add(out, "%d fits of the model took %.3g s", bayes->refits.count,
                     bayes->refits.seconds);

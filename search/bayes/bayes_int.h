@@ -56,6 +56,7 @@ struct bayes {
     bool waiting; /* for answers before a fit, and none came yet */
     int64_t lost; /* answers that will not come */
     double gain;  /* chance of one, when it was last asked; 1 before */
+    double best;  /* least value told */
     int unlikely; /* verdicts in a row that a gain is */
     struct dt_refits refits;
     dt_status status; /* what tell could not say */

@@ -149,10 +149,37 @@ static dt_status weigh(struct bayes *bayes)
     return status;
 }
 
+/* A pool that is drawn anew, around the plans of the least expected values. */
+static dt_status renew(struct bayes *bayes)
+{
+    enum { CENTRES = 8 };
+    const struct dt_process *cold = &bayes->model[COLD];
+    struct dt_point centres[CENTRES];
+    double least[CENTRES];
+    int n = 0;
+    if (bayes->candidates.whole)
+        return DT_OK;
+    for (int i = 0; i < cold->n; i++) {
+        double mean = dt_bayes_mean(bayes, cold->at[i]);
+        int k = n < CENTRES ? n++ : CENTRES - 1;
+        if (k == CENTRES - 1 && i >= CENTRES && mean >= least[k])
+            continue;
+        for (; k > 0 && least[k - 1] > mean; k--) {
+            least[k] = least[k - 1];
+            centres[k] = centres[k - 1];
+        }
+        least[k] = mean;
+        dt_candidates_at(&bayes->candidates, cold->at[i], &centres[k]);
+    }
+    dt_candidates_renew(&bayes->candidates, centres, n, &bayes->rng);
+    return dt_bayes_columns(bayes, 0, bayes->candidates.cloud.count);
+}
+
 dt_status dt_bayes_refit(struct bayes *bayes)
 {
     int64_t start = dt_clock_thread_ns();
     dt_bayes_wake(bayes);
+    DT_TRY(renew(bayes));
     for (int m = 0; m < bayes->models; m++)
         if (bayes->model[m].n > 0)
             DT_TRY(dt_process_fit(&bayes->model[m], &bayes->rng));

@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POOL = 20000, MORE = 4096 }; /* draws; points that are told and were not drawn */
+enum {
+    POOL = 20000, /* draws */
+    MORE = 4096,  /* points that are told and were not drawn, and neighbours of the best */
+    AROUND = 512  /* neighbours of one */
+};
 
 static void place(struct dt_candidates *candidates, int k)
 {
@@ -37,6 +41,47 @@ static void fill_pool(struct dt_candidates *candidates, int count, struct dt_rng
         place(candidates, k);
     }
     candidates->cloud.count = count;
+}
+
+/* The next slot from k on that was not seen gets the point; returns the slot after. */
+static int replace(struct dt_candidates *candidates, int k, const struct dt_point *point)
+{
+    while (k < candidates->cloud.count && candidates->seen[k])
+        k++;
+    if (k == candidates->cloud.count)
+        return k;
+    candidates->points[k] = *point;
+    place(candidates, k);
+    return k + 1;
+}
+
+void dt_candidates_renew(struct dt_candidates *candidates, const struct dt_point centres[], int n,
+                         struct dt_rng *rng)
+{
+    struct dt_point around[AROUND], point;
+    int k = 0;
+    for (int c = 0; c < n && !candidates->whole; c++) {
+        int found =
+            dt_space_neighbours(candidates->space, &centres[c], DT_EXCHANGE, around, AROUND);
+        for (int i = 0; i < found && i < AROUND && k < candidates->cloud.count / 4; i++)
+            if (dt_candidates_find(candidates, &around[i]) < 0)
+                k = replace(candidates, k, &around[i]);
+    }
+    while (!candidates->whole && k < candidates->cloud.count) {
+        dt_space_draw(candidates->space, rng, &point);
+        k = replace(candidates, k, &point);
+    }
+}
+
+void dt_candidates_surround(struct dt_candidates *candidates, const struct dt_point *point)
+{
+    struct dt_point around[AROUND];
+    const struct dt_cloud *cloud = &candidates->cloud;
+    if (candidates->whole)
+        return;
+    int found = dt_space_neighbours(candidates->space, point, DT_EXCHANGE, around, AROUND);
+    for (int i = 0; i < found && i < AROUND && (size_t)cloud->count + MORE / 2 < cloud->room; i++)
+        (void)dt_candidates_add(candidates, &around[i]);
 }
 
 dt_status dt_candidates_init(struct dt_candidates *candidates, const struct dt_space *space,

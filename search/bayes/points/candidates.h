@@ -18,7 +18,6 @@ struct dt_candidates {
     bool whole;              /* candidate k is the k-th point of the space */
     bool *seen;              /* [cloud.room] asked for or told */
     struct dt_point *points; /* [cloud.room]; NULL when whole */
-    int drawn;               /* of a pool: those before are draws, those after are neighbours */
 };
 
 /* DT_ENOMEM. */
@@ -29,6 +28,14 @@ void dt_candidates_fini(struct dt_candidates *candidates);
 void dt_candidates_at(const struct dt_candidates *candidates, int k, struct dt_point *point);
 int dt_candidates_find(const struct dt_candidates *candidates,
                        const struct dt_point *point); /* or -1 */
+
+/* Draws a pool anew but for what was seen: up to a quarter are neighbours (one axis another value) of the n centres, the
+ * rest uniform. Nothing changes when whole. */
+void dt_candidates_renew(struct dt_candidates *candidates, const struct dt_point centres[], int n,
+                         struct dt_rng *rng);
+
+/* Adds neighbours of the point to a pool, as many as it has room for beside points that may be told. */
+void dt_candidates_surround(struct dt_candidates *candidates, const struct dt_point *point);
 
 /* dt_candidates_find, after the point was added to a pool that did not have it: cloud.count has grown. -1: no room. */
 int dt_candidates_add(struct dt_candidates *candidates, const struct dt_point *point);
