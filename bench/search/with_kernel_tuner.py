@@ -5,10 +5,11 @@
   visited again costs nothing.
 - Space: every entry of the table, failed ones too. (tune_cache() would leave the failed ones out of the space, which tells the
   strategy what it is to find out.) A configuration outside is refused by the restriction and costs nothing.
-- The table is read and the space built once; each run has a copy of the space, since the space remembers which neighbours it
-  gave.
+- The table is read and the space built once; each run has a copy that remembers nothing, since a space remembers the neighbours
+  that it was asked for and how many of them it gave, which a later run would profit from.
 - Strategies draw from the global generators of Python and numpy: both are seeded. The Latin hypercube of bayes_opt draws from a
   generator of its own, which is given the seed as well."""
+import collections
 import copy
 import functools
 import importlib.metadata
@@ -21,7 +22,7 @@ import tempfile
 import kernel_tuner
 import numpy
 from constraint import FunctionConstraint
-from kernel_tuner import interface, util
+from kernel_tuner import interface, searchspace, util
 from kernel_tuner.strategies import bayes_opt
 
 VERSION = "Kernel Tuner " + importlib.metadata.version("kernel_tuner")
@@ -69,7 +70,8 @@ class Runs:
         space = SPACE(self.arguments["tune_params"], self._restrictions(), 10**9)
         assert space.size == len(entries)
         interface.util.process_cache = lambda *_: entries
-        interface.Searchspace = lambda *_, **__: copy.deepcopy(space)
+        space.get_neighbors(space.list[0], "adjacent")  # makes the arrays that all runs share
+        interface.Searchspace = lambda *_, **__: _forgetful(space)
 
     def _restrictions(self):
         entries = set(self.table.configurations.values())
@@ -88,6 +90,14 @@ class Runs:
         visits = [",".join(str(result[name]) for name in names) for result in results]
         keys = list(dict.fromkeys(visits))[:evals]
         return keys, {"visits": len(visits)}
+
+
+def _forgetful(space):
+    """The space without the neighbours that it remembers."""
+    space, methods = copy.copy(space), searchspace.supported_neighbor_methods
+    space._Searchspace__neighbor_cache = {method: {} for method in methods}
+    space._Searchspace__neighbor_partial_cache = {method: collections.defaultdict(list) for method in methods}
+    return space
 
 
 def _repaired(result, objectives, better):

@@ -28,20 +28,22 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
 
-# Name -> sampler, axes, what is done with a suggestion of no use. tpe is multivariate, tpe1 draws each axis by itself.
+# Name -> sampler, axes, what is done with a suggestion of no use. tpe is multivariate, tpe1 draws each axis by itself; gp is told
+# that the objective has no noise, gpn is not.
 PEERS = {f"optuna-{sampler}-{axes}-{way}": (sampler, axes, way)
-         for sampler in ("tpe", "tpe1", "gp") for axes in ("rank", "category") for way in ("reject", "bound", "repair", "listed")
-         if way != "listed" or sampler == "gp"}
+         for sampler in ("tpe", "tpe1", "gp", "gpn") for axes in ("rank", "category") for way in ("reject", "bound", "repair", "listed")
+         if way != "listed" or sampler.startswith("gp")}
 
 
 class ListedGP(optuna.samplers.GPSampler):
     """The Gaussian process with its acquisition maximised over a list of points."""
 
-    left = None
+    points = left = values = None
 
     def _optimize_acqf(self, acqf, best_params):
-        points = self.left()
-        values = acqf.search_space.get_normalized_params(points, points)
+        if self.values is None:
+            self.values = acqf.search_space.get_normalized_params(self.points, self.points)
+        values = self.values[self.left]
         return values[int(numpy.argmax(acqf.eval_acqf_no_grad(values)))]
 
 
@@ -85,10 +87,9 @@ class Run:
     def sampler(self, seed):
         if self.runs.sampler.startswith("tpe"):
             return optuna.samplers.TPESampler(seed=seed, multivariate=self.runs.sampler == "tpe")
-        if self.runs.way != "listed":
-            return optuna.samplers.GPSampler(seed=seed, deterministic_objective=True)
-        sampler = ListedGP(seed=seed, deterministic_objective=True)
-        sampler.left = lambda: [point for point, left in zip(self.runs.points, self.left) if left]
+        make = ListedGP if self.runs.way == "listed" else optuna.samplers.GPSampler
+        sampler = make(seed=seed, deterministic_objective=self.runs.sampler == "gp")
+        sampler.points, sampler.left = self.runs.points, self.left
         return sampler
 
     def step(self):
