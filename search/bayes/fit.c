@@ -12,19 +12,19 @@
 
 #define BOUND 7.0 /* a factor of 1,100 */
 
-enum { MOST = DT_DIMS_MAX + 2, STEPS = 40 };
+enum { MOST = DT_DIMS_MAX + 3, STEPS = 40 };
 
 int dt_fit_parameters(const struct dt_process *process)
 {
-    return process->cloud->dims + 2;
+    return process->cloud->dims + 3;
 }
 
 static struct dt_hyper prior_of(const struct dt_process *process, int parameter)
 {
     const struct dt_process_priors *priors = &process->priors;
-    if (parameter < process->cloud->dims)
-        return priors->length;
-    return parameter == process->cloud->dims ? priors->signal : priors->noise;
+    const int dims = process->cloud->dims;
+    const struct dt_hyper *others[] = {&priors->signal, &priors->share, &priors->noise};
+    return parameter < dims ? priors->length : *others[parameter - dims];
 }
 
 /* The kernel and the noise of theta; held[i]: parameter i is beyond its bound. */
@@ -42,32 +42,54 @@ static double read_theta(const struct dt_process *process, const double theta[],
     for (int d = 0; d < dims; d++)
         kernel->length[d] = at[d];
     kernel->signal = at[dims];
-    return at[dims + 1];
+    kernel->share = at[dims + 1] / (1 + at[dims + 1]);
+    return at[dims + 2];
 }
 
-/* K and, below the diagonal, what its derivatives need. r2 goes into k first. */
-static void fill(struct dt_fit *fit, const struct dt_kernel *kernel, double noise)
+static void fill_tables(const struct dt_fit *fit, const struct dt_fit_axis *axis,
+                        const struct dt_kernel *kernel)
 {
     const struct dt_cloud *cloud = fit->process->cloud;
+    const int kinds = axis->kinds;
+    const double share = kernel->share;
+    for (int pair = 0; pair < kinds * kinds; pair++) {
+        double r2 = 0, value, slope, square[2] = {0};
+        for (int d = axis->first; d < axis->end; d++) {
+            const float *x = cloud->x + (size_t)d * cloud->room;
+            int a = fit->chosen[axis->of[pair / kinds]], b = fit->chosen[axis->of[pair % kinds]];
+            square[d - axis->first] = dt_kernel_square(
+                cloud, kernel, d, (double)x[fit->process->at[a]] - (double)x[fit->process->at[b]]);
+            r2 += square[d - axis->first];
+        }
+        dt_kernel_matern(r2, &value, &slope);
+        double factor = 1 - share + share * value;
+        axis->factor[pair] = factor;
+        axis->by_odds[pair] = share * (1 - share) * (value - 1) / factor;
+        for (int d = 0; d < axis->end - axis->first; d++)
+            axis->by_length[d * kinds * kinds + pair] = share * slope * square[d] / factor;
+    }
+}
+
+/* K and the product over the axes, below the diagonal and on it. */
+static void fill(struct dt_fit *fit, const struct dt_kernel *kernel, double noise)
+{
     const size_t n = (size_t)fit->n;
+    for (size_t i = 0; i < n * n; i++)
+        fit->product[i] = kernel->signal;
+    for (int a = 0; a < fit->axes; a++) {
+        const struct dt_fit_axis *axis = &fit->axis[a];
+        fill_tables(fit, axis, kernel);
+        for (size_t i = 0; i < n; i++) {
+            const double *factor = axis->factor + (size_t)(axis->kind[i] * axis->kinds);
+            for (size_t j = 0; j < i; j++)
+                fit->product[i * n + j] *= factor[axis->kind[j]];
+        }
+    }
     for (size_t i = 0; i < n; i++) {
-        double *k = fit->k + i * n;
-        memset(k, 0, (i + 1) * sizeof *k);
-        for (int d = 0; d < cloud->dims; d++) {
-            const double *x = fit->x + (size_t)d * n, at = x[i];
-            const double square = 1 / (kernel->length[d] * kernel->length[d]);
-            for (size_t j = 0; j < i; j++) {
-                double distance = x[j] - at;
-                k[j] +=
-                    cloud->label[d] ? (distance != 0 ? square : 0) : distance * distance * square;
-            }
-        }
-        for (size_t j = 0; j <= i; j++) {
-            dt_kernel_matern(k[j], &fit->matern[i * n + j], &fit->slope[i * n + j]);
-            k[j] = kernel->constant + kernel->slope * fit->f[i] * fit->f[j] +
-                   kernel->signal * fit->matern[i * n + j];
-        }
-        k[i] += noise + fit->v[i];
+        for (size_t j = 0; j <= i; j++)
+            fit->k[i * n + j] =
+                kernel->constant + kernel->slope * fit->f[i] * fit->f[j] + fit->product[i * n + j];
+        fit->k[i * n + i] += noise + fit->v[i];
     }
 }
 
@@ -89,34 +111,45 @@ static double likelihood(struct dt_fit *fit)
     return cost;
 }
 
-/* -1/2 tr((alpha alpha' - K^-1) dK / d theta), a parameter at a time; the factor in k becomes K^-1. */
-static void slopes(struct dt_fit *fit, const struct dt_kernel *kernel, double noise,
-                   double gradient[])
+/* Sum of weight times a table of the axis, over the pairs of observations. */
+static double sum_pairs(const struct dt_fit *fit, const struct dt_fit_axis *axis,
+                        const double table[])
 {
-    const struct dt_cloud *cloud = fit->process->cloud;
     const size_t n = (size_t)fit->n;
-    const int dims = cloud->dims;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double *row = table + (size_t)(axis->kind[i] * axis->kinds);
+        const double *weight = fit->product + i * n;
+        for (size_t j = 0; j < i; j++)
+            sum += weight[j] * row[axis->kind[j]];
+    }
+    return sum;
+}
+
+/* -1/2 tr((alpha alpha' - K^-1) dK / d theta), a parameter at a time; the factor in k becomes K^-1, and the products
+ * become the weights of the derivatives of their logarithms. */
+static void slopes(struct dt_fit *fit, double noise, double gradient[])
+{
+    const size_t n = (size_t)fit->n;
+    const int dims = fit->process->cloud->dims;
     gsl_matrix_view k = gsl_matrix_view_array(fit->k, n, n);
     gsl_linalg_cholesky_invert(&k.matrix);
     memset(gradient, 0, (size_t)dt_fit_parameters(fit->process) * sizeof *gradient);
     for (size_t i = 0; i < n; i++) {
-        double *weight = fit->slope + i * n;
+        double *weight = fit->product + i * n;
         for (size_t j = 0; j <= i; j++) {
-            double a = fit->alpha[i] * fit->alpha[j] - fit->k[i * n + j];
-            double share = i == j ? 0.5 : 1;
-            gradient[dims] -= share * a * kernel->signal * fit->matern[i * n + j];
-            weight[j] *= a * kernel->signal;
+            weight[j] *= fit->alpha[i] * fit->alpha[j] - fit->k[i * n + j];
+            gradient[dims] -= (i == j ? 0.5 : 1) * weight[j];
         }
-        gradient[dims + 1] -= 0.5 * (fit->alpha[i] * fit->alpha[i] - fit->k[i * n + i]) * noise;
-        for (int d = 0; d < dims; d++) {
-            const double *x = fit->x + (size_t)d * n, at = x[i];
-            double sum = 0;
-            for (size_t j = 0; j < i; j++) {
-                double distance = x[j] - at;
-                sum += weight[j] * (cloud->label[d] ? distance != 0 : distance * distance);
-            }
-            gradient[d] -= sum / (kernel->length[d] * kernel->length[d]);
-        }
+        gradient[dims + 2] -= 0.5 * (fit->alpha[i] * fit->alpha[i] - fit->k[i * n + i]) * noise;
+    }
+    for (int a = 0; a < fit->axes; a++) {
+        const struct dt_fit_axis *axis = &fit->axis[a];
+        gradient[dims + 1] -= sum_pairs(fit, axis, axis->by_odds);
+        for (int d = axis->first; d < axis->end; d++)
+            gradient[d] -= sum_pairs(fit, axis,
+                                     axis->by_length +
+                                         (size_t)((d - axis->first) * axis->kinds * axis->kinds));
     }
 }
 
@@ -128,7 +161,7 @@ double dt_fit_cost(struct dt_fit *fit, const double theta[], double gradient[])
     fill(fit, &kernel, noise);
     double cost = likelihood(fit);
     if (gradient != NULL && isfinite(cost))
-        slopes(fit, &kernel, noise, gradient);
+        slopes(fit, noise, gradient);
     for (int i = 0; i < dt_fit_parameters(fit->process); i++) {
         struct dt_hyper prior = prior_of(fit->process, i);
         double off = (theta[i] - log(prior.median)) / prior.spread;
@@ -204,9 +237,21 @@ dt_status dt_process_scale(struct dt_process *process)
     return dt_process_refactor(process);
 }
 
+/* Parameter i as it is. */
+static double before(const struct dt_process *process, int i)
+{
+    const struct dt_kernel *kernel = &process->kernel;
+    const int dims = process->cloud->dims;
+    if (i < dims)
+        return log(kernel->length[i]);
+    return log(i == dims       ? kernel->signal
+               : i == dims + 1 ? kernel->share / (1 - kernel->share)
+                               : process->noise);
+}
+
 dt_status dt_process_fit(struct dt_process *process, struct dt_rng *rng)
 {
-    const int n = dt_fit_parameters(process), dims = process->cloud->dims;
+    const int n = dt_fit_parameters(process);
     struct dt_fit fit;
     standardise(process);
     DT_TRY(dt_fit_init(&fit, process, rng));
@@ -217,9 +262,7 @@ dt_status dt_process_fit(struct dt_process *process, struct dt_rng *rng)
             struct dt_hyper prior = prior_of(process, i);
             theta[i] = log(prior.median) + (start > 0 ? prior.spread * dt_rng_normal(rng) : 0);
             if (start < 0)
-                theta[i] = log(i < dims    ? process->kernel.length[i]
-                               : i == dims ? process->kernel.signal
-                                           : process->noise);
+                theta[i] = before(process, i);
         }
         double cost = descend(&fit, theta);
         if (cost < least) {

@@ -2,6 +2,7 @@
 /* Which observations a fit looks at, laid out for it. */
 #include "search/bayes/process_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct ranked {
@@ -41,37 +42,81 @@ static dt_status choose(struct dt_fit *fit, struct dt_rng *rng)
     return DT_OK;
 }
 
+static float coordinate(const struct dt_fit *fit, int d, int i)
+{
+    const struct dt_cloud *cloud = fit->process->cloud;
+    return cloud->x[(size_t)d * cloud->room + (size_t)fit->process->at[fit->chosen[i]]];
+}
+
+/* Which values the axis has in the fit: those of equal coordinates, which come from one table, are one. */
+static void sort_values(const struct dt_fit *fit, struct dt_fit_axis *axis)
+{
+    for (int i = 0; i < fit->n; i++) {
+        int like = 0;
+        bool same = false;
+        for (; like < axis->kinds && !same; like += !same) {
+            same = true;
+            for (int d = axis->first; d < axis->end && same; d++)
+                same = !(fabsf(coordinate(fit, d, i) - coordinate(fit, d, axis->of[like])) > 0);
+        }
+        axis->kind[i] = like;
+        if (!same)
+            axis->of[axis->kinds++] = i;
+    }
+}
+
+/* The axes, and in *size what their tables need. */
+static void sort_axes(struct dt_fit *fit, size_t *size)
+{
+    const struct dt_cloud *cloud = fit->process->cloud;
+    *size = 0;
+    for (int d = 0, end; d < cloud->dims; d = end) {
+        end = dt_kernel_axis_end(cloud, d);
+        struct dt_fit_axis *axis = &fit->axis[fit->axes];
+        int32_t *ints = fit->chosen + (size_t)fit->n * (1 + 2 * (size_t)fit->axes++);
+        *axis = (struct dt_fit_axis){.first = d, .end = end, .kind = ints, .of = ints + fit->n};
+        sort_values(fit, axis);
+        *size += (size_t)(axis->kinds * axis->kinds) * (size_t)(2 + end - d);
+    }
+}
+
+static void lay_out(struct dt_fit *fit, double *tables)
+{
+    for (int a = 0; a < fit->axes; a++) {
+        struct dt_fit_axis *axis = &fit->axis[a];
+        size_t square = (size_t)(axis->kinds * axis->kinds);
+        axis->factor = tables;
+        axis->by_odds = tables + square;
+        axis->by_length = tables + 2 * square;
+        tables += square * (size_t)(2 + axis->end - axis->first);
+    }
+}
+
 dt_status dt_fit_init(struct dt_fit *fit, const struct dt_process *process, struct dt_rng *rng)
 {
     const struct dt_cloud *cloud = process->cloud;
     int most = process->priors.points;
     int n = process->n < most ? process->n : most;
-    size_t size = (size_t)n, square = size * size;
+    size_t size = (size_t)n, square = size * size, tables = 0;
     *fit = (struct dt_fit){.process = process, .n = n};
-    fit->chosen = calloc(size + 1, sizeof *fit->chosen);
-    fit->x = malloc((size * ((size_t)cloud->dims + 4) + 4 * square + 1) * sizeof *fit->x);
-    if (fit->chosen == NULL || fit->x == NULL) {
+    fit->chosen = calloc(size * (1 + 2 * (size_t)cloud->dims) + 1, sizeof *fit->chosen);
+    dt_status status = fit->chosen != NULL ? choose(fit, rng) : DT_ENOMEM;
+    if (status == DT_OK) {
+        sort_axes(fit, &tables);
+        fit->z = malloc((size * 4 + 2 * square + tables + 1) * sizeof *fit->z);
+    }
+    if (fit->z == NULL) {
         dt_fit_fini(fit);
         return dt_fail(DT_ENOMEM, "out of memory for a model of %d answers", n);
     }
-    fit->z = fit->x + size * (size_t)cloud->dims;
     fit->v = fit->z + size;
     fit->f = fit->v + size;
     fit->alpha = fit->f + size;
     fit->k = fit->alpha + size;
-    fit->inverse = fit->k + square;
-    fit->matern = fit->inverse + square;
-    fit->slope = fit->matern + square;
-    dt_status status = choose(fit, rng);
-    if (status < 0) {
-        dt_fit_fini(fit);
-        return status;
-    }
+    fit->product = fit->k + square;
+    lay_out(fit, fit->product + square);
     for (int i = 0; i < n; i++) {
         int from = fit->chosen[i];
-        for (int d = 0; d < cloud->dims; d++)
-            fit->x[(size_t)d * size + (size_t)i] =
-                (double)cloud->x[(size_t)d * cloud->room + (size_t)process->at[from]];
         fit->f[i] = cloud->belief != NULL ? (double)cloud->belief[process->at[from]] : 0;
         fit->z[i] = dt_process_target(process, from);
         fit->v[i] = process->y_variance[from] / (process->scale * process->scale);
@@ -82,6 +127,6 @@ dt_status dt_fit_init(struct dt_fit *fit, const struct dt_process *process, stru
 void dt_fit_fini(struct dt_fit *fit)
 {
     free(fit->chosen);
-    free(fit->x);
+    free(fit->z);
     *fit = (struct dt_fit){0};
 }

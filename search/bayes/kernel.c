@@ -30,12 +30,21 @@ double dt_kernel_distance(const struct dt_kernel *kernel, const struct dt_cloud 
 
 double dt_kernel_at(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int b)
 {
-    double value, slope;
-    dt_kernel_matern(dt_kernel_distance(kernel, cloud, a, b), &value, &slope);
+    double product = 1;
+    for (int d = 0, end; d < cloud->dims; d = end) {
+        double r2 = 0, value, slope;
+        end = dt_kernel_axis_end(cloud, d);
+        for (int i = d; i < end; i++) {
+            const float *x = cloud->x + (size_t)i * cloud->room;
+            r2 += dt_kernel_square(cloud, kernel, i, (double)x[a] - (double)x[b]);
+        }
+        dt_kernel_matern(r2, &value, &slope);
+        product *= 1 - kernel->share + kernel->share * value;
+    }
     double mean = kernel->constant;
     if (cloud->belief != NULL)
         mean += kernel->slope * (double)cloud->belief[a] * (double)cloud->belief[b];
-    return mean + kernel->signal * value;
+    return mean + kernel->signal * product;
 }
 
 /* exp(-x), 0 <= x, to 3e-7: 2^n by the exponent bits, 2^f by its Taylor terms for |f| <= 1/2. */
@@ -55,40 +64,51 @@ static inline float decay(float x)
     return p * scale;
 }
 
-static void squares(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int first,
-                    int count, float r2[])
+/* Adds square where the coordinates differ, or square times the difference squared. */
+static void add_squares(const float x[], float at, float square, bool label, int count, float r2[])
 {
-    memset(r2, 0, (size_t)count * sizeof *r2);
-    for (int d = 0; d < cloud->dims; d++) {
-        const float *row = cloud->x + (size_t)d * cloud->room, *x = row + first;
-        const float at = row[a], inverse = (float)(1 / kernel->length[d]);
-        const float square = inverse * inverse;
-        if (cloud->label[d])
-            for (int i = 0; i < count; i++)
-                r2[i] += x[i] != at ? square : 0;
-        else
-            for (int i = 0; i < count; i++)
-                r2[i] += (x[i] - at) * (x[i] - at) * square;
+    if (label)
+        for (int i = 0; i < count; i++)
+            r2[i] += x[i] != at ? square : 0;
+    else
+        for (int i = 0; i < count; i++)
+            r2[i] += (x[i] - at) * (x[i] - at) * square;
+}
+
+/* The product over the axes, times signal. */
+static void products(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int from,
+                     int count, float out[])
+{
+    const float share = (float)kernel->share, rest = (float)(1 - kernel->share);
+    float r2[PIECE];
+    for (int i = 0; i < count; i++)
+        out[i] = (float)kernel->signal;
+    for (int d = 0, end; d < cloud->dims; d = end) {
+        end = dt_kernel_axis_end(cloud, d);
+        memset(r2, 0, sizeof r2);
+        for (int i = d; i < end; i++) {
+            const float *x = cloud->x + (size_t)i * cloud->room;
+            const float inverse = (float)(1 / kernel->length[i]);
+            add_squares(x + from, x[a], inverse * inverse, cloud->label[i], count, r2);
+        }
+        for (int i = 0; i < count; i++) {
+            float u = (float)root5 * sqrtf(r2[i]);
+            out[i] *= rest + share * (1 + u + u * u * (1.0f / 3)) * decay(u);
+        }
     }
 }
 
 void dt_kernel_row(const struct dt_kernel *kernel, const struct dt_cloud *cloud, int a, int first,
                    int count, float out[])
 {
-    const float signal = (float)kernel->signal, constant = (float)kernel->constant;
+    const float constant = (float)kernel->constant;
     for (int from = 0; from < count; from += PIECE) {
         int n = count - from < PIECE ? count - from : PIECE;
-        float r2[PIECE], *piece = out + from;
-        squares(kernel, cloud, a, first + from, n, r2);
-        for (int i = 0; i < n; i++) {
-            float u = (float)root5 * sqrtf(r2[i]);
-            piece[i] = constant + signal * (1 + u + u * u * (1.0f / 3)) * decay(u);
-        }
-        if (cloud->belief == NULL)
-            continue;
-        const float *belief = cloud->belief + first + from;
-        const float slope = (float)kernel->slope * cloud->belief[a];
+        float *piece = out + from;
+        products(kernel, cloud, a, first + from, n, piece);
+        const float *belief = cloud->belief != NULL ? cloud->belief + first + from : NULL;
+        const float slope = belief != NULL ? (float)kernel->slope * cloud->belief[a] : 0;
         for (int i = 0; i < n; i++)
-            piece[i] += slope * belief[i];
+            piece[i] += constant + (belief != NULL ? slope * belief[i] : 0);
     }
 }

@@ -15,6 +15,7 @@ dt_status dt_bayes_open(struct bayes *bayes)
         .length = {knobs[LENGTH], knobs[LENGTH_SPREAD]},
         .signal = {1, 1.5},
         .noise = {knobs[NOISE], 1.5},
+        .share = {1, 1},
         .constant = 1,
         .slope = knobs[SLOPE] * knobs[SLOPE],
         .starts = (int)knobs[STARTS],

@@ -15,6 +15,7 @@ dt_status dt_process_init(struct dt_process *process, const struct dt_cloud *clo
         .cloud = cloud, .priors = *priors, .noise = priors->noise.median, .scale = 1};
     process->kernel.signal = priors->signal.median;
     process->kernel.constant = priors->constant;
+    process->kernel.share = priors->share.median / (1 + priors->share.median);
     process->kernel.slope = cloud->belief != NULL ? priors->slope : 0;
     for (int d = 0; d < cloud->dims; d++)
         process->kernel.length[d] = priors->length.median;

@@ -28,6 +28,7 @@ struct dt_hyper {
 };
 struct dt_process_priors {
     struct dt_hyper length, signal, noise;
+    struct dt_hyper share;  /* of share / (1 - share) */
     double constant, slope; /* prior variances of b0 and b1 (search/bayes/kernel.h) */
     int starts;             /* of a fit, beside the fit before */
     int points;             /* that a fit looks at, at most */

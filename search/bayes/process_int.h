@@ -12,14 +12,26 @@ double dt_process_noise(const struct dt_process *process, int i);
 /* K + noise of all observations into matrix [n, n], lower triangle; mirrored when whole. */
 void dt_process_matrix(const struct dt_process *process, double matrix[], int stride);
 
-/* What a fit looks at: m observations, and room to work. Theta: log lengths, log signal, log noise. */
+/* An axis of a fit, as tables over the pairs of values that it takes there. */
+struct dt_fit_axis {
+    int first, end;    /* dimensions */
+    int kinds;         /* different values */
+    int32_t *kind;     /* [n] which value an observation has */
+    int32_t *of;       /* [kinds] an observation that has it */
+    double *factor;    /* [kinds, kinds] 1 - share + share M(r) */
+    double *by_odds;   /* [kinds, kinds] derivative of its logarithm by log(share / (1 - share)) */
+    double *by_length; /* [end - first, kinds, kinds] by the log lengths */
+};
+
+/* What a fit looks at: n observations, and room to work. Theta: log lengths, log signal, log(share / (1 - share)), log
+ * noise. */
 struct dt_fit {
     const struct dt_process *process;
-    int n;
-    int32_t *chosen;                      /* [n] numbers of observations */
-    double *x;                            /* [dims, n] */
-    double *z, *v, *f, *alpha;            /* [n] */
-    double *k, *inverse, *matern, *slope; /* [n, n] */
+    int n, axes;
+    struct dt_fit_axis axis[DT_AXES_MAX];
+    int32_t *chosen;           /* [n] numbers of observations */
+    double *z, *v, *f, *alpha; /* [n] */
+    double *k, *product;       /* [n, n] */
 };
 dt_status dt_fit_init(struct dt_fit *fit, const struct dt_process *process,
                       struct dt_rng *rng) DT_MUST_CHECK;

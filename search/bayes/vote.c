@@ -6,7 +6,7 @@
 static void set_kernel(struct dt_vote *vote, const struct dt_kernel *kernel)
 {
     vote->kernel = *kernel;
-    vote->kernel.signal = 1;
+    vote->kernel.signal = vote->kernel.share = 1;
     vote->kernel.constant = vote->kernel.slope = 0;
 }
 

@@ -29,6 +29,7 @@
 static const struct dt_process_priors priors = {
     .length = {0.7, 1},
     .signal = {1, 1.5},
+    .share = {1, 1},
     .noise = {1e-4, 1.5},
     .constant = 1,
     .starts = 1,

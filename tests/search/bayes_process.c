@@ -27,6 +27,7 @@ static const struct dt_process_priors priors = {
     .length = {0.7, 0.8},
     .signal = {1.3, 1},
     .noise = {0.02, 1.5},
+    .share = {1.5, 1},
     .constant = 0.9,
     .slope = 0.4,
     .starts = 2,
@@ -68,7 +69,7 @@ static void one_answer(void **state)
                  1e-5);
     /* Matern-5/2 in one dimension, written out again. */
     double r = fabs((double)cloud.x[0] - (double)cloud.x[1]) / 0.3;
-    double k = 0.9 + 1.3 * (1 + sqrt(5) * r + 5 * r * r / 3) * exp(-sqrt(5) * r);
+    double k = 0.9 + 1.3 * (0.4 + 0.6 * (1 + sqrt(5) * r + 5 * r * r / 3) * exp(-sqrt(5) * r));
     assert_close(dt_process_mean(&process, 1), 1.7 * k / (prior + noise), 1e-6);
     assert_close(pow(dt_process_deviation(&process, 1), 2), prior - k * k / (prior + noise), 1e-5);
     dt_process_fini(&process);
@@ -169,6 +170,32 @@ static void every_way_is_dense(void **state)
         dt_process_fini(&process);
         free_cloud(&cloud);
     }
+}
+
+/* Three axes, the middle one of two dimensions, the last of labels: the sum over all sets of them. */
+static void kernel_is_a_sum_of_sets(void **state)
+{
+    (void)state;
+    struct dt_cloud cloud = make_cloud(DIMS, 2, 19);
+    const struct dt_kernel kernel = {
+        .length = {0.5, 0.6, 0.7, 1.4}, .share = 0.3, .signal = 2, .constant = 0.1};
+    cloud.x[3 * cloud.room] = 0;
+    cloud.x[3 * cloud.room + 1] = 2;
+    double off[DIMS], matern[3], sum = 0;
+    for (int d = 0; d < DIMS; d++)
+        off[d] =
+            (double)cloud.x[(size_t)d * cloud.room] - (double)cloud.x[(size_t)d * cloud.room + 1];
+    const double r[3] = {fabs(off[0]) / 0.5, hypot(off[1] / 0.6, off[2] / 0.7), 1 / 1.4};
+    for (int i = 0; i < 3; i++)
+        matern[i] = (1 + sqrt(5) * r[i] + 5 * r[i] * r[i] / 3) * exp(-sqrt(5) * r[i]);
+    for (int set = 0; set < 8; set++) {
+        double term = 2;
+        for (int i = 0; i < 3; i++)
+            term *= set >> i & 1 ? 0.3 * matern[i] : 0.7;
+        sum += term;
+    }
+    assert_close(dt_kernel_at(&kernel, &cloud, 0, 1), 0.1 + sum, 1e-12);
+    free_cloud(&cloud);
 }
 
 static void rows_are_the_kernel(void **state)
@@ -290,7 +317,7 @@ int main(void)
         cmocka_unit_test(one_answer),         cmocka_unit_test(two_answers),
         cmocka_unit_test(every_way_is_dense), cmocka_unit_test(rows_are_the_kernel),
         cmocka_unit_test(leaving_one_out),    cmocka_unit_test(slopes_are_differences),
-        cmocka_unit_test(finds_what_matters),
+        cmocka_unit_test(finds_what_matters), cmocka_unit_test(kernel_is_a_sum_of_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

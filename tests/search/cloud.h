@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-/* count points: numbers in [0, 1] in all dimensions but the last, which has three labels. */
+/* count points: numbers in [0, 1] in all dimensions but the last, which has three labels. Of four, the second and the third
+ * are one axis. */
 static inline struct dt_cloud make_cloud(int dims, int count, uint64_t seed)
 {
     struct dt_cloud cloud = {.dims = dims, .count = count, .room = (size_t)count + 3};
@@ -21,6 +22,7 @@ static inline struct dt_cloud make_cloud(int dims, int count, uint64_t seed)
                                                               ? (float)dt_rng_below(&rng, 3)
                                                               : (float)dt_rng_uniform(&rng);
     cloud.label[dims - 1] = dims > 1;
+    cloud.joined[2] = dims > 3;
     return cloud;
 }
 

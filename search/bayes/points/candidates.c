@@ -23,6 +23,7 @@ static dt_status allocate(struct dt_candidates *candidates, size_t room)
     cloud->dims = candidates->encoding.dims;
     cloud->room = room;
     memcpy(cloud->label, candidates->encoding.label, sizeof cloud->label);
+    memcpy(cloud->joined, candidates->encoding.exponent, sizeof cloud->joined);
     cloud->x = calloc(room * (size_t)cloud->dims + 1, sizeof *cloud->x);
     candidates->seen = calloc(room + 1, sizeof *candidates->seen);
     if (!candidates->whole)

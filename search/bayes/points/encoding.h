@@ -20,7 +20,7 @@ struct dt_encoding {
     int dims;
     int axis[DT_DIMS_MAX];
     bool label[DT_DIMS_MAX];
-    bool exponent[DT_DIMS_MAX];     /* of two, in the values */
+    bool exponent[DT_DIMS_MAX];     /* of two, in the values; the dimension before has the values */
     float *coordinate[DT_DIMS_MAX]; /* [values of the axis]; owned */
 };
 
