@@ -115,13 +115,18 @@ static bool add(struct seen *seen, int k)
     return true;
 }
 
-/* Coordinates that fell on one point twice leave holes: uniform draws fill them. */
-static void fill(struct seen *seen, struct dt_rng *rng, int from, int n, struct dt_point points[])
+/* Coordinates that fell on one point twice leave holes: uniform draws fill them. Where the points are not counted there may be
+ * none left, which many draws in a row without a new one must do to show. */
+static int fill(struct seen *seen, struct dt_rng *rng, int from, int n, struct dt_point points[])
 {
-    while (from < n) {
+    enum { MISSES = 1000 };
+    for (int missed = 0; from < n && (missed < MISSES || dt_space_listed(seen->space));) {
         dt_space_draw(seen->space, rng, &points[from]);
-        from += add(seen, from);
+        bool found = add(seen, from);
+        missed = found ? 0 : missed + 1;
+        from += found;
     }
+    return from;
 }
 
 /* Most of a small space is asked for: all of it in random order, the first *n. */
@@ -166,7 +171,7 @@ dt_status dt_space_sobol(const struct dt_space *space, uint64_t seed, int *n,
         if (at_coordinates(space, coordinates, &points[found]))
             found += add(&seen, found);
     }
-    fill(&seen, &rng, found, *n, points);
+    *n = fill(&seen, &rng, found, *n, points);
     free(seen.slots);
     return DT_OK;
 }
@@ -196,7 +201,7 @@ dt_status dt_space_lhs(const struct dt_space *space, struct dt_rng *rng, int *n,
             found += add(&seen, found);
     }
     if (status == DT_OK)
-        fill(&seen, rng, found, *n, points);
+        *n = fill(&seen, rng, found, *n, points);
     free(seen.slots);
     free(strata);
     return status;

@@ -8,8 +8,15 @@
 
 dt_status dt_expr_new(const char *text, const char *const names[], int n, struct dt_expr **out)
 {
-    if (n > DT_EXPR_NAMES)
-        return dt_fail(DT_EUSAGE, "%d names are more than the %d a rule can use", n, DT_EXPR_NAMES);
+    const struct dt_vocabulary words = {.names = names, .count = n};
+    return dt_expr_new_of(text, &words, out);
+}
+
+dt_status dt_expr_new_of(const char *text, const struct dt_vocabulary *words, struct dt_expr **out)
+{
+    if (words->count > DT_EXPR_NAMES)
+        return dt_fail(DT_EUSAGE, "%d names are more than the %d a rule can use", words->count,
+                       DT_EXPR_NAMES);
     if (strlen(text) > DT_EXPR_BYTES)
         return dt_fail(DT_EUSAGE, "rule '%.40s...' has %zu bytes, more than the %d allowed", text,
                        strlen(text), DT_EXPR_BYTES);
@@ -18,7 +25,11 @@ dt_status dt_expr_new(const char *text, const char *const names[], int n, struct
         free(expr);
         return dt_fail(DT_ENOMEM, "out of memory while reading a rule");
     }
-    dt_status status = dt_expr_parse(expr, names, n);
+    for (int i = 0; words->labels != NULL && i < words->count; i++) {
+        expr->categories[i].labels = words->labels[i];
+        expr->categories[i].count = words->counts[i];
+    }
+    dt_status status = dt_expr_parse(expr, words);
     if (status != DT_OK) {
         dt_expr_free(expr);
         return status;
@@ -187,6 +198,14 @@ dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64
 }
 /* NOLINTEND(clang-analyzer-core.*) */
 
+static void add_value(const struct dt_expr *expr, int name, int64_t value, struct dt_text *out)
+{
+    if (expr->categories[name].labels != NULL && value >= 0 && value < expr->categories[name].count)
+        dt_text_add(out, "%s", expr->categories[name].labels[value]);
+    else
+        dt_text_add(out, "%lld", (long long)value);
+}
+
 /* Operands keep their order in postfix code, so the names come in the order of the text. A name gets parentheses
  * where "=6" could be read on into what stands before it. */
 void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct dt_text *out)
@@ -202,8 +221,9 @@ void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct 
             end++;
         bool bare = start == 0 || (text[start - 1] == '(' && text[end] == ')');
         dt_text_add_bytes(out, text + at, start - at);
-        dt_text_add(out, bare ? "%.*s=%lld" : "(%.*s=%lld)", (int)(end - start), text + start,
-                    (long long)values[op->argument]);
+        dt_text_add(out, "%s%.*s=", bare ? "" : "(", (int)(end - start), text + start);
+        add_value(expr, (int)op->argument, values[op->argument], out);
+        dt_text_add(out, "%s", bare ? "" : ")");
         at = end;
     }
     dt_text_add(out, "%s", text + at);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* expr - the language of rules: integers, + - * / %, comparisons, && || !, min(a,b) max(a,b), `name in (1,2,4)`
+/* expr - the language of rules: integers, + - * / %, comparisons, && || !, min(a,b) max(a,b), `name in (1,2,4)`, and
+ * `kind == "fast"`, with quotes of either sort, where a name's values have labels
  *
  * Compiled once against a list of names, then decided on an array of values. C semantics; a division by zero or an
  * overflow makes the rule fail (dt_expr_eval says so). At most 4096 bytes, 512 operations, 32 levels.
@@ -18,6 +19,17 @@ struct dt_expr; /* immutable after compile; any thread may eval */
  * "rule 'heads %% ulises == 0', column 9: unknown name 'ulises', did you mean 'ulysses'?" */
 dt_status dt_expr_new(const char *text, const char *const names[], int n,
                       struct dt_expr **expr) DT_MUST_CHECK;
+
+/* The same where names have labels: name i, when labels[i] is not NULL, has counts[i] of them, which must outlive the rule. A
+ * label in quotes, compared with the name by ==, != or in, is its index. */
+struct dt_vocabulary {
+    const char *const *names;
+    const char *const *const *labels;
+    const int *counts;
+    int count;
+};
+dt_status dt_expr_new_of(const char *text, const struct dt_vocabulary *words,
+                         struct dt_expr **expr) DT_MUST_CHECK;
 void dt_expr_free(struct dt_expr *expr);
 
 /* Bit i set: name i is used (i < 128). */
@@ -31,7 +43,7 @@ const char *dt_expr_text(const struct dt_expr *expr);
 dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[],
                        int64_t *result) DT_MUST_CHECK;
 
-/* The text with numbers for names: "heads=6 % (ulysses=4) == 0" */
+/* The text with the values of the names: "heads=6 % (ulysses=4) == 0" */
 void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct dt_text *out);
 
 #endif

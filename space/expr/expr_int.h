@@ -45,6 +45,10 @@ struct dt_expr {
     char *text;
     int count;
     struct dt_names names;
+    struct {
+        const char *const *labels; /* NULL: numbers */
+        int count;
+    } categories[DT_EXPR_NAMES];
     struct dt_expr_op ops[DT_EXPR_OPS];
 };
 
@@ -61,7 +65,7 @@ int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[]);
 bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out);
 
 /* Fills count, names and ops from text. */
-dt_status dt_expr_parse(struct dt_expr *expr, const char *const names[], int n) DT_MUST_CHECK;
+dt_status dt_expr_parse(struct dt_expr *expr, const struct dt_vocabulary *words) DT_MUST_CHECK;
 
 /* "rule '<text>', column <column>: <sentence>", a long text cut. */
 dt_status dt_expr_fail(const char *text, int column, const char *format, ...) DT_FORMAT(3, 4);

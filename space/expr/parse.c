@@ -10,12 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a comparison with a label needs to know of its sides. */
+struct operand {
+    int name;  /* it is this name and nothing else; -1 */
+    int label; /* it is a label, and this is the operation that will hold its index; -1 */
+    size_t start, size;
+};
+static const struct operand other = {.name = -1, .label = -1};
+
 struct parser {
     struct dt_expr *expr;
     const char *const *names;
     int name_count;
     size_t at;
     int level;
+    struct operand last; /* what was read last */
 };
 
 static const struct infix {
@@ -131,6 +140,12 @@ static dt_status parse_number(struct parser *parser)
 
 static dt_status unknown_name(struct parser *parser, size_t start, const char *name)
 {
+    for (int i = 0; i < parser->name_count; i++)
+        for (int k = 0; k < parser->expr->categories[i].count; k++)
+            if (parser->expr->categories[i].labels != NULL &&
+                strcmp(parser->expr->categories[i].labels[k], name) == 0)
+                return FAIL(parser, start, "unknown name '%s': a value of '%s' is written \"%s\"",
+                            name, parser->names[i], name);
     const char **known = calloc((size_t)parser->name_count + 1, sizeof *known);
     if (known == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while reading a rule");
@@ -156,10 +171,66 @@ static dt_status parse_name(struct parser *parser)
     for (int i = 0; i < parser->name_count; i++) {
         if (strcmp(parser->names[i], name) == 0) {
             parser->expr->names.bits[i / 64] |= UINT64_C(1) << (i % 64);
+            parser->last.name = i;
             return emit(parser, DT_OP_NAME, start, i);
         }
     }
     return unknown_name(parser, start, name);
+}
+
+/* An operation has no use for a label. */
+static dt_status no_label(struct parser *parser, const struct operand *operand)
+{
+    if (operand->label < 0)
+        return DT_OK;
+    return FAIL(parser, operand->start,
+                "a text is only compared with the parameter whose value it is, by ==, != or in");
+}
+
+static dt_status parse_value(struct parser *parser)
+{
+    DT_TRY(parse_binary(parser, 1));
+    DT_TRY(no_label(parser, &parser->last));
+    parser->last = other;
+    return DT_OK;
+}
+
+static dt_status parse_label(struct parser *parser)
+{
+    const char *text = here(parser);
+    size_t start = parser->at;
+    const char quote[] = {text[0], '\0'};
+    size_t n = strcspn(text + 1, quote);
+    if (text[1 + n] == '\0')
+        return FAIL(parser, start, "the text that begins here has no end");
+    parser->at += n + 2;
+    parser->last =
+        (struct operand){.name = -1, .label = parser->expr->count, .start = start, .size = n};
+    return emit(parser, DT_OP_NUMBER, start, 0);
+}
+
+/* The label becomes its index among those of the name it is compared with. */
+static dt_status resolve(struct parser *parser, const struct operand *a, const struct operand *b)
+{
+    const struct operand *label = a->label >= 0 ? a : b, *name = a->label >= 0 ? b : a;
+    struct dt_expr *expr = parser->expr;
+    if (label->label < 0)
+        return DT_OK;
+    if (name->name < 0)
+        return no_label(parser, label);
+    const char *const *labels = expr->categories[name->name].labels;
+    const char *text = expr->text + label->start + 1, *of = parser->names[name->name];
+    if (labels == NULL)
+        return FAIL(parser, label->start, "'%.*s' is a text, but the values of '%s' are numbers",
+                    (int)label->size, text, of);
+    for (int i = 0; i < expr->categories[name->name].count; i++) {
+        if (strlen(labels[i]) == label->size && memcmp(labels[i], text, label->size) == 0) {
+            expr->ops[label->label].argument = i;
+            return DT_OK;
+        }
+    }
+    return FAIL(parser, label->start, "'%.*s' is none of the values of '%s'", (int)label->size,
+                text, of);
 }
 
 static dt_status parse_pair(struct parser *parser, enum dt_expr_code code)
@@ -168,9 +239,9 @@ static dt_status parse_pair(struct parser *parser, enum dt_expr_code code)
     parser->at += 3;
     DT_TRY(expect(parser, '(', "'('"));
     DT_TRY(enter(parser, start));
-    DT_TRY(parse_binary(parser, 1));
+    DT_TRY(parse_value(parser));
     DT_TRY(expect(parser, ',', "',' and a second value"));
-    DT_TRY(parse_binary(parser, 1));
+    DT_TRY(parse_value(parser));
     DT_TRY(expect(parser, ')', "')'"));
     parser->level--;
     return emit(parser, code, start, 0);
@@ -189,10 +260,15 @@ static dt_status parse_unary(struct parser *parser)
 {
     const char *text = here(parser);
     size_t start = parser->at, n = word(text);
+    parser->last = other;
+    if (*text == '\'' || *text == '"')
+        return parse_label(parser);
     if (*text == '-' || (*text == '!' && text[1] != '=')) {
         DT_TRY(enter(parser, start));
         parser->at++;
         DT_TRY(parse_unary(parser));
+        DT_TRY(no_label(parser, &parser->last));
+        parser->last = other;
         parser->level--;
         return emit(parser, *text == '-' ? DT_OP_NEGATE : DT_OP_NOT, start, 0);
     }
@@ -223,13 +299,14 @@ static const struct infix *next_operator(struct parser *parser)
 }
 
 /* The items of `in`: at least one. */
-static dt_status parse_items(struct parser *parser, size_t start)
+static dt_status parse_items(struct parser *parser, size_t start, const struct operand *tested)
 {
     int64_t items = 0;
     DT_TRY(expect(parser, '(', "'(' and the values after 'in'"));
     DT_TRY(enter(parser, start));
     for (;;) {
         DT_TRY(parse_binary(parser, 1));
+        DT_TRY(resolve(parser, tested, &parser->last));
         items++;
         if (*here(parser) != ',')
             break;
@@ -246,9 +323,21 @@ static dt_status parse_lazy(struct parser *parser, const struct infix *op, size_
     int jump = parser->expr->count;
     DT_TRY(emit(parser, op->code, start, 0));
     DT_TRY(parse_binary(parser, op->rank + 1));
+    DT_TRY(no_label(parser, &parser->last));
     DT_TRY(emit(parser, DT_OP_BOOL, start, 0));
     parser->expr->ops[jump].argument = parser->expr->count;
     return DT_OK;
+}
+
+static dt_status parse_plain(struct parser *parser, const struct infix *op, size_t start,
+                             const struct operand *left)
+{
+    DT_TRY(parse_binary(parser, op->rank + 1));
+    if (op->code == DT_OP_EQUAL || op->code == DT_OP_UNEQUAL)
+        DT_TRY(resolve(parser, left, &parser->last));
+    else
+        DT_TRY(no_label(parser, &parser->last));
+    return emit(parser, op->code, start, 0);
 }
 
 static dt_status parse_binary(struct parser *parser, int rank)
@@ -258,23 +347,25 @@ static dt_status parse_binary(struct parser *parser, int rank)
         const struct infix *op = next_operator(parser);
         if (op == NULL || op->rank < rank)
             return DT_OK;
+        struct operand left = parser->last;
         size_t start = parser->at;
         parser->at += strlen(op->text);
-        if (op->code == DT_OP_IN) {
-            DT_TRY(parse_items(parser, start));
-        } else if (op->code == DT_OP_AND || op->code == DT_OP_OR) {
+        if (op->code != DT_OP_EQUAL && op->code != DT_OP_UNEQUAL)
+            DT_TRY(no_label(parser, &left));
+        if (op->code == DT_OP_IN)
+            DT_TRY(parse_items(parser, start, &left));
+        else if (op->code == DT_OP_AND || op->code == DT_OP_OR)
             DT_TRY(parse_lazy(parser, op, start));
-        } else {
-            DT_TRY(parse_binary(parser, op->rank + 1));
-            DT_TRY(emit(parser, op->code, start, 0));
-        }
+        else
+            DT_TRY(parse_plain(parser, op, start, &left));
+        parser->last = other;
     }
 }
 
-dt_status dt_expr_parse(struct dt_expr *expr, const char *const names[], int n)
+dt_status dt_expr_parse(struct dt_expr *expr, const struct dt_vocabulary *words)
 {
-    struct parser parser = {.expr = expr, .names = names, .name_count = n};
-    DT_TRY(parse_binary(&parser, 1));
+    struct parser parser = {.expr = expr, .names = words->names, .name_count = words->count};
+    DT_TRY(parse_value(&parser));
     if (*here(&parser) != '\0')
         return unexpected(&parser, "an operator or the end");
     return DT_OK;

@@ -189,6 +189,32 @@ static void as_much_as_there_may_be(void **state)
     free(rules);
 }
 
+/* Files that were good once, with a few bytes changed: an answer or one sentence, whatever they say. */
+static void mutated(void **state)
+{
+    static const char *const bytes = "{}[]\",:0123456789ab*/%<=!&|-( )";
+    struct dt_rng rng = dt_rng_at(31, "mutated");
+    int read = 0;
+    (void)state;
+    for (int i = 0; i < 6000; i++) {
+        char text[512];
+        json_t *root = NULL;
+        struct dt_space *space = NULL;
+        snprintf(text, sizeof text, "%s", i % 4 == 0 ? plain : same[i % 4 - 1]);
+        for (uint64_t n = 1 + dt_rng_below(&rng, 4); n > 0; n--)
+            text[dt_rng_below(&rng, strlen(text))] = bytes[dt_rng_below(&rng, strlen(bytes))];
+        if (dt_json_parse(text, strlen(text), "the file", &root) != DT_OK)
+            continue;
+        dt_status status = dt_space_from_json(root, "the file", &space);
+        if (status != DT_OK && status != DT_EUSAGE && status != DT_EUNSUP)
+            fail_msg("%s: %s", text, dt_message());
+        read += status == DT_OK;
+        dt_space_free(space);
+        json_decref(root);
+    }
+    assert_in_range(read, 100, 5000);
+}
+
 static dt_status read_file(const char *text, struct dt_space **space)
 {
     char path[] = "/tmp/dittune-forms-XXXXXX";
@@ -224,6 +250,7 @@ int main(void)
         cmocka_unit_test(the_same),    cmocka_unit_test(what_is_wrong),
         cmocka_unit_test(wide_ranges), cmocka_unit_test(too_much),
         cmocka_unit_test(files),       cmocka_unit_test(as_much_as_there_may_be),
+        cmocka_unit_test(mutated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
