@@ -88,14 +88,17 @@ static void introduce(const struct dt_options *options, const struct dt_target *
 {
     if (options->json || options->quiet)
         return;
+    struct dt_text plans = {0};
+    dt_target_plans(target, &plans);
     if (target->foreign)
-        printf("dittune %s tunes %s (%lld plans) on %d cores\n", DT_VERSION, target->title,
-               (long long)dt_space_count(target->space), target->cores);
+        printf("dittune %s tunes %s (%s) on %d cores\n", DT_VERSION, target->title,
+               dt_text_at(&plans), target->cores);
     else
-        printf("dittune %s tunes the built-in network %s (%lld plans) on %d cores; another: "
+        printf("dittune %s tunes the built-in network %s (%s) on %d cores; another: "
                "--model NAME|FILE.json "
                "--size PX\n",
-               DT_VERSION, target->title, (long long)dt_space_count(target->space), target->cores);
+               DT_VERSION, target->title, dt_text_at(&plans), target->cores);
+    dt_text_fini(&plans);
     if (options->devices > target->cores && !options->oversubscribe && !target->foreign)
         printf(
             "plans of more than %d ranks are left out: there are %d cores (--oversubscribe takes "

@@ -37,7 +37,7 @@ static dt_status fill(const json_t *record, const char *what, struct dt_target *
     DT_TRY(read_number(record, what, "cores", CORES_MOST, &target->cores));
     DT_TRY(read_number(record, what, "sampler_steps", STEPS_MOST, &target->sampler_steps));
     DT_TRY(dt_json_real(record, what, "image_flops", &target->image_flops));
-    DT_TRY(dt_json_int(record, what, "plans", 0, INT64_MAX, &target->plans));
+    DT_TRY(dt_json_int(record, what, "plans", -1, INT64_MAX, &target->plans));
     DT_TRY(dt_json_object(record, what, "default", &fallback));
     DT_TRY(dt_json_object(record, what, "baseline", &baseline));
     DT_TRY(dt_objective_find(objective, &target->objective));

@@ -309,6 +309,14 @@ bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_po
     return dt_target_ranks(target, point) > target->cores;
 }
 
+void dt_target_plans(const struct dt_target *target, struct dt_text *out)
+{
+    if (target->plans >= 0)
+        dt_text_add(out, "%lld plans", (long long)target->plans);
+    else
+        dt_text_add(out, "more plans than can be counted");
+}
+
 dt_status dt_target_plan(const struct dt_target *target, const char *text, struct dt_point *point)
 {
     int64_t values[DT_AXES_MAX];

@@ -17,7 +17,7 @@ struct dt_target {
     struct dt_space *space;
     json_t *workload;                   /* for the worker's hello; NULL for foreign workers */
     json_t *reference;                  /* the same in float32, which others are verified against */
-    int64_t plans;                      /* of the space */
+    int64_t plans;                      /* of the space; -1: too many to count */
     struct dt_point fallback, baseline; /* the default plan and the 1-rank plan */
     char program[4096];                 /* of the worker */
     char title[256];                    /* "DiT-S/2, 256 x 256 px, guided, float32" */
@@ -55,6 +55,9 @@ int dt_target_batch(const struct dt_target *target, const struct dt_point *point
 /* Devices a plan holds while it runs: ranks, times threads of a CPU rank. */
 int dt_target_devices(const struct dt_target *target, const struct dt_point *point);
 bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point);
+
+/* "84 plans", or that they are too many to count. */
+void dt_target_plans(const struct dt_target *target, struct dt_text *out);
 
 /* A plan's text: the point; DT_EUSAGE or DT_EINFEASIBLE with the sentence of the space. */
 dt_status dt_target_plan(const struct dt_target *target, const char *text,
