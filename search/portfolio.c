@@ -80,7 +80,7 @@ double dt_bandit_score(const struct dt_bandit *bandit, int arm, int pending, int
 
 enum { WINDOW, EXPLORE };
 static const struct dt_knob knobs[] = {
-    {"window", "answers that credit is given for", 50, 1, 1e5},
+    {"window", "answers that credit is given for", 20, 1, 1e5},
     {"explore", "weight of the bonus for arms that were seldom asked", 0.05, 0, 100},
     {0}};
 
