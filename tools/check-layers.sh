@@ -35,7 +35,7 @@ cudnn kernels/
 nccl kernels/
 nv kernels/
 omp.h kernels/ worker/
-gsl/ stats/ search/ tuner/
+gsl/ stats/ search/ tuner/ bench/search_speed/
 jansson.h base/json.h tests/truth/
 zlib.h tuner/simulate/source.c
 hwloc base/host.c
