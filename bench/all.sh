@@ -25,7 +25,7 @@ for name in kernels step ranks groups overlap overhead search_cpu; do
 done
 {
     python3 bench/report.py "$build" "$BENCH_ROWS" "${quick[@]}" || exit 1
-    [ ! -e "$out" ] || sed -n '/^## Search on recorded tables$/,$p' "$out" # from bench/search.sh and bench/search/peers.sh
+    [ ! -e "$out" ] || sed -n '/^## \(Search on recorded tables\|Spaces\)$/,$p' "$out" # from bench/search.sh, search/peers.sh, spaces.sh
 } >"$out.new"
 mv "$out.new" "$out" || exit 1
 echo "$out"

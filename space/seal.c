@@ -71,7 +71,12 @@ static double combinations(const struct dt_space *space, uint32_t axes)
     return product;
 }
 
-/* The diagram of the rules that look at no more than `most` combinations. */
+static bool is_of_one_axis(uint32_t axes)
+{
+    return (axes & (axes - 1)) == 0;
+}
+
+/* The diagram of the rules that look at no more than `most` combinations, or at one axis only. */
 static dt_status build(struct dt_space *space, double most, const struct dt_bound *bound)
 {
     uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
@@ -79,7 +84,8 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
     if (axes == NULL)
         return no_memory();
     for (int i = 0; i < space->rule_count; i++) {
-        space->kept[i] = combinations(space, space->rules[i].axes) <= most;
+        space->kept[i] = is_of_one_axis(space->rules[i].axes) ||
+                         combinations(space, space->rules[i].axes) <= most;
         if (space->kept[i])
             axes[n++] = space->rules[i].axes;
     }
@@ -94,10 +100,10 @@ static dt_status relax(struct dt_space *space)
     dt_status status = DT_EUNSUP;
     space->relaxed = true;
     space->count = -1;
-    for (double most = 1e8; status == DT_EUNSUP && most >= DT_VALUES_MAX; most /= 50)
+    for (double most = 1e8; status == DT_EUNSUP && most >= 10; most /= 50)
         status = build(space, most, &quick);
     if (status == DT_EUNSUP)
-        status = build(space, DT_VALUES_MAX, &patient);
+        status = build(space, 0, &patient);
     DT_TRY(status);
     return dt_space_probe(space);
 }

@@ -135,7 +135,9 @@ bool dt_rule_holds(const struct dt_rule *rule, const int64_t scope[])
 /* What is left of the whole product by the rule alone, counted by a diagram of its own. */
 static int64_t removes(const struct dt_space *space, int rule)
 {
-    static const struct dt_bound bound = {.work = 20000000, .edges = 2000000};
+    /* All rules together take a tenth of a second or two. */
+    int64_t work = 100000000 / space->rule_count;
+    const struct dt_bound bound = {.work = work > 100000 ? work : 100000, .edges = 1000000};
     struct dt_diagram *diagram = NULL;
     int64_t all = 1, left = -1;
     int order[DT_AXES_MAX];

@@ -89,7 +89,7 @@ static void the_rest(void **state)
     (void)state;
     relax(space);
     do {
-        int64_t v[DT_AXES_MAX];
+        int64_t v[DT_AXES_MAX] = {0};
         walk_values(space, &point, v);
         assert_int_equal(dt_space_feasible(space, &point), dt_space_feasible(exact, &point));
         if (dt_space_feasible(exact, &point))
@@ -170,7 +170,7 @@ static void large(void **state)
     assert_int_equal(dt_space_count(space), -1);
     for (int i = 0; i < 500; i++) {
         struct dt_point point;
-        int64_t v[DT_AXES_MAX];
+        int64_t v[DT_AXES_MAX] = {0};
         dt_space_draw(space, &rng, &point);
         walk_values(space, &point, v);
         assert_true(v[0] < v[5] && v[1] <= v[4]);
