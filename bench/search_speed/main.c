@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "search/search.h"
 
-#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +101,6 @@ static void print(const struct row rows[], int answers)
 int main(int argc, char **argv)
 {
     int candidates = argc > 1 ? atoi(argv[1]) : 20000, answers = argc > 2 ? atoi(argv[2]) : 1000;
-    gsl_set_error_handler_off();
     struct dt_space *space = make_space(candidates);
     const struct dt_prior prior = {"table", believed, NULL};
     const struct dt_search_opts opts = {
