@@ -196,7 +196,7 @@ static int build(struct reading *reading, int op)
     return term;
 }
 
-static dt_status add_root(struct dt_terms *terms, int term)
+dt_status dt_terms_root(struct dt_terms *terms, int term)
 {
     if (terms->failed || terms->rows[term].root)
         return DT_OK;
@@ -226,7 +226,8 @@ static dt_status split(struct reading *reading, int op, bool negated)
     int term = build(reading, op);
     if (negated)
         term = dt_terms_make(reading->terms, DT_OP_NOT, term, -1);
-    return add_root(reading->terms, term);
+    DT_TRY(dt_terms_root(reading->terms, term));
+    return dt_terms_imply(reading->terms, term);
 }
 
 dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule)

@@ -48,6 +48,10 @@ int dt_terms_leaf(struct dt_terms *terms, enum dt_expr_code code, int64_t number
 /* Adds the roots of a rule. */
 dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule) DT_MUST_CHECK;
 
+/* Adds one root, and those that follow from it and can be decided earlier. */
+dt_status dt_terms_root(struct dt_terms *terms, int term) DT_MUST_CHECK;
+dt_status dt_terms_imply(struct dt_terms *terms, int root) DT_MUST_CHECK;
+
 /* Sets sound, low and high of a term whose other fields are set. */
 void dt_term_range(const struct dt_terms *terms, struct dt_term *term);
 
