@@ -13,7 +13,7 @@ own = dict(word.split(":", 1) for word in sys.argv[1:] if ":" in word)
 TABLE = own.get("table", ROOT + "/tests/landscapes/dit_slice_cpu.jsonl.gz")
 NETWORK = own.get("network", ROOT + "/examples/networks/slice.json")
 SEEDS, SHARE = int(own.get("seeds", 2 if QUICK else 5)), float(own.get("share", 0.02 if QUICK else 0.1))
-FRESH, ROUNDS, TOP = (2, 4, 2) if QUICK else (5, 8, 3)
+FRESH, ROUNDS, TOP = (2, 4, 2) if QUICK else (8, 8, 3)
 
 opened = gzip.open if TABLE.endswith(".gz") else open
 with opened(TABLE, "rt") as file:
@@ -28,8 +28,8 @@ WORDS = ["--model", NETWORK, "--size", SIZE, "--devices", f"1..{key['devices']}"
 begin("A tenth of an exhaustive session", f"""
 {start['title']}, {start['objective']}: the recorded exhaustive session tried {len(trials)} plans in {whole:.0f} s. Sessions of {budget:.0f} s
 ({SHARE:.0%}), everything included, with {SEEDS} seeds, an empty store each, the default search and prior. Then the plans that were stored and the {TOP} best of
-the table run in turn, {FRESH} times in fresh processes, {ROUNDS} rounds each; time of an image. Ratio: the stored plan over the
-best of the table, the one of its {TOP} best that is fastest now. Target: at most 1.02, or what that plan's second copy says is noise.""")
+the table run in turn, {FRESH} times in fresh processes, {ROUNDS} rounds each, whose median counts; time of an image. Ratio: the stored
+plan over the best of the table, the one of its {TOP} best that is fastest now. Target: at most 1.02, or what that plan's second copy says is noise.""")
 
 
 def seconds(trial):
@@ -69,7 +69,7 @@ for fresh in range(FRESH):
         step = statistics.median(group.run(handle, 3, "warmup")[0])
         visits[name] = lambda group=group, handle=handle, n=steps_in(0.02, step), batch=plan["batch"]: group.visit(handle, n) / batch
     for name, values in in_turn(visits, ROUNDS, seed=fresh + 1).items():
-        times[name] += values
+        times[name].append(statistics.median(values))  # a process makes one sample
     for group in groups.values():
         group.quit()
 
@@ -81,8 +81,9 @@ for what, plan, note in found:
     name = json.dumps(plan, sort_keys=True)
     words = " ".join(f"{key}={value}" for key, value in plan.items() if value != 1 or key == "ranks")
     row(what, ratios(times[name], times[now]), most=1 + margin if what.startswith("seed") else None, note=f"{note}; {words}")
-met = sum(statistics.median(ratios(times[json.dumps(plan, sort_keys=True)], times[now])[:1]) <= 1 + margin for what, plan, _ in found
-          if what.startswith("seed"))
-tell(f"{met} of {SEEDS} sessions stored a plan within {margin:.1%} of the best.")
+slower = [statistics.median(ratios(times[json.dumps(plan, sort_keys=True)], times[now])[:1]) for what, plan, _ in found
+          if what.startswith("seed")]
+met = sum(one <= 1 + margin for one in slower)
+tell(f"Of {SEEDS} sessions {sum(one <= 1.02 for one in slower)} stored a plan within 2 % of the best, {met} within {margin:.1%}.")
 sys.exit(0 if met == SEEDS else 1)
 PY
