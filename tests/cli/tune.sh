@@ -17,6 +17,7 @@ check "the noise is that of the default's twin, and no gain is within it" \
 check "median lies in its interval" 'o["best"]["interval_seconds"][0] <= o["best"]["median_seconds"] <= o["best"]["interval_seconds"][1]'
 check "every plan was verified" 'all(t["verified_error"] is not None and t["verified_error"] <= 1e-5 for t in o["trials"] if t["outcome"] == "ok")'
 check "no plan is tried twice" 'len({json.dumps(t["plan"], sort_keys=True) for t in o["trials"]}) == len(o["trials"])'
+check "the search says which it was, why, and what it believed" 'o["search"] == "auto" and "plans" in o["search_reason"] and o["prior"] == "operations and bytes of each plan" and o["known"] == []'
 cp "$T/out" "$T/tune.json"
 tool lookup --model "$small" --json
 check "lookup finds it" 'code == 0 and o["tier"] == "exact" and o["plan"] == json.load(open(T + "/tune.json"))["best"]["plan"]'

@@ -100,8 +100,9 @@ static void copy_note(const struct dt_search *search, const char *before, char t
     dt_search_note(search, &note);
     const char *from = note.size > 0 ? dt_text_at(&note) : "";
     size_t known = strlen(before);
-    if (known > 0 && strncmp(from, before, known) == 0)
-        from += known + strspn(from + known, "; ");
+    if (strncmp(from, before, known) == 0)
+        from += known;
+    from += strspn(from, ";, ");
     snprintf(text, room, "%s", from);
     dt_text_fini(&note);
 }
