@@ -72,6 +72,23 @@ struct dt_task {
     const struct dt_bound *bound; /* what is left of it */
     int64_t work;
 };
+
+/* Values of the axis by a term of it that must equal number `slot` of the node; slot -1: there is no such rule. */
+struct dt_match {
+    int64_t key;
+    uint16_t pick;
+};
+struct dt_join {
+    int slot, n;
+    struct dt_match *matches; /* ascending */
+};
+/* Of the block's elements, whose values are picks[]. */
+dt_status dt_join_init(struct dt_join *join, const struct dt_task *task, struct dt_block *block,
+                       const uint16_t picks[]) DT_MUST_CHECK;
+void dt_join_fini(struct dt_join *join);
+/* The values that match, ascending; returns how many. */
+int dt_join_find(const struct dt_join *join, int64_t key, uint16_t picks[]);
+
 dt_status dt_layer_build(struct dt_task *task, struct dt_layer *layer) DT_MUST_CHECK;
 void dt_layer_fini(struct dt_layer *layer);
 

@@ -13,6 +13,7 @@ struct run {
     struct dt_layer *layer;
     struct dt_block block;
     struct dt_merge merge;
+    struct dt_join join;
     int room;
     int64_t *bound[DT_SLOTS_MAX]; /* the numbers of each element's node */
     int64_t *keys[DT_SLOTS_MAX];  /* those of the next node, where they are computed */
@@ -60,6 +61,7 @@ static void fini(struct run *run)
     free(run->found);
     free(run->picks);
     free(run->allowed);
+    dt_join_fini(&run->join);
     dt_merge_fini(&run->merge);
     dt_block_fini(&run->block);
 }
@@ -281,22 +283,36 @@ static dt_status run_block(struct run *run)
     return DT_OK;
 }
 
+/* The node with its values, behind the n elements there are; returns how many there are then. */
+static int append(struct run *run, uint32_t node, int n)
+{
+    const struct dt_nodes *from = run->task->from;
+    int more = run->allowed_count;
+    if (run->join.slot >= 0)
+        more = dt_join_find(&run->join, from->values[run->join.slot][node], run->picks + n);
+    else
+        memcpy(run->picks + n, run->allowed, (size_t)more * sizeof *run->picks);
+    for (int i = 0; i < more; i++)
+        run->nodes[n + i] = node;
+    return n + more;
+}
+
 static dt_status run_blocks(struct run *run)
 {
     const struct dt_task *task = run->task;
     struct dt_layer *layer = run->layer;
-    uint32_t at_once = (uint32_t)(run->room / (run->allowed_count + !run->allowed_count));
+    int n = 0;
+    DT_TRY(dt_join_init(&run->join, task, &run->block, run->allowed));
     layer->begin = calloc((size_t)layer->nodes + 1, sizeof *layer->begin);
     if (layer->begin == NULL)
         return no_memory();
-    for (uint32_t first = 0; first < layer->nodes; first += at_once) {
-        int n = 0;
-        for (uint32_t node = first; node < layer->nodes && node < first + at_once; node++)
-            for (int i = 0; i < run->allowed_count; i++) {
-                run->nodes[n] = node;
-                run->picks[n++] = run->allowed[i];
-            }
+    for (uint32_t node = 0; node < layer->nodes; node++) {
+        n = append(run, node, n);
+        run->block.work += 4;
+        if (node + 1 < layer->nodes && n + run->allowed_count <= run->room)
+            continue;
         run->block.n = n;
+        n = 0;
         DT_TRY(run_block(run));
         if (task->work + run->block.work > task->bound->work || layer->edges > task->bound->edges)
             return too_much();

@@ -168,6 +168,39 @@ static void random_rules(void **state)
     assert_in_range(whole, SPACES / 100, SPACES / 2);
 }
 
+/* Comparisons of sums and products with each other and with numbers, whose parts are bounded before they are known. */
+static void bounded_parts(void **state)
+{
+    static const char *const compare[] = {"<", "<=", ">", ">=", "=="};
+    struct dt_rng rng = dt_rng_at(19, "parts");
+    int empty = 0;
+    (void)state;
+    for (int i = 0; i < 1500; i++) {
+        struct dt_space *space = NULL;
+        struct dt_text text = {0};
+        assert_int_equal(dt_space_new(&space), DT_OK);
+        for (int axis = 0; axis < 4; axis++) {
+            int64_t values[5], value = below(&rng, 3);
+            for (int k = 0; k < 5; k++, value += 1 + below(&rng, 3))
+                values[k] = value;
+            const struct dt_axis row = {.name = names[axis], .count = 5, .values = values};
+            assert_int_equal(dt_space_add_axis(space, &row), DT_OK);
+        }
+        const char *one = below(&rng, 2) == 0 ? "*" : "+", *two = below(&rng, 2) == 0 ? "*" : "+";
+        dt_text_add(&text, "a %s b %s c %s ", one, two, compare[below(&rng, 5)]);
+        if (below(&rng, 2) == 0)
+            dt_text_add(&text, "%d", 1 + below(&rng, 200));
+        else
+            dt_text_add(&text, "d %s %d", below(&rng, 2) == 0 ? "*" : "+", 1 + below(&rng, 9));
+        assert_int_equal(dt_space_add_rule(space, dt_text_at(&text), NULL), DT_OK);
+        assert_int_equal(dt_space_seal(space), DT_OK);
+        empty += check(space, space->diagram, NULL) == 0;
+        dt_text_fini(&text);
+        dt_space_free(space);
+    }
+    assert_in_range(empty, 10, 700);
+}
+
 struct set {
     const struct dt_space *space;
     const struct dt_point *from;
@@ -273,9 +306,8 @@ static void independent_axes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_rules),
-        cmocka_unit_test(nearest),
-        cmocka_unit_test(bounds),
+        cmocka_unit_test(random_rules),     cmocka_unit_test(bounded_parts),
+        cmocka_unit_test(nearest),          cmocka_unit_test(bounds),
         cmocka_unit_test(independent_axes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
