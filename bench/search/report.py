@@ -9,6 +9,7 @@ FILE: lines of peers.py, or rows of bench/search.sh (cold ones of the searches n
 is short when it ended before the budget: its best stays what it is."""
 import argparse
 import collections
+import functools
 import json
 import math
 import os
@@ -21,9 +22,21 @@ import score
 PERCENT = "5"
 
 
+@functools.cache
+def student(freedom):
+    """The 97.5 % point of Student's t, by the midpoint rule."""
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+    t, area, step = 0.0, 0.0, 1e-3
+    while area < 0.475:
+        area += step * scale * (1 + (t + step / 2) ** 2 / freedom) ** (-(freedom + 1) / 2)
+        t += step
+    return t
+
+
 def half_width(values):
-    """Of the interval of the mean at 95 %, by the normal distribution."""
-    return 1.96 * statistics.stdev(values) / len(values) ** .5 if len(values) > 1 else math.nan
+    """Of the interval of the mean at 95 %, by Student's distribution."""
+    n = len(values)
+    return student(n - 1) * statistics.stdev(values) / n ** .5 if n > 1 else math.nan
 
 
 def cells_of_runs(table, runs):
