@@ -177,11 +177,12 @@ static dt_status ask_model(struct bayes *bayes, int *candidate)
     return DT_OK;
 }
 
-/* Without a model: of what the prior praises, or far from what was seen. */
+/* Without a model: of what the prior praises, or far from what was seen. A design in which nearly all failed goes on
+ * without the prior, which may praise nothing else. */
 static int explore(struct bayes *bayes)
 {
     int candidate = -1;
-    if (bayes->models > 1)
+    if (bayes->models > 1 && (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count)
         candidate = dt_hint_next(&bayes->hint, &bayes->candidates, &bayes->spread,
                                  (int)bayes->knobs[TOP], &bayes->rng);
     if (candidate >= 0)
