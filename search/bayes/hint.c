@@ -4,8 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FAILED_WEIGHT 2.0 /* trials */
-#define FAILED_RATE   0.3
+#define WORD 2.0 /* trials that the prior's word on whether a plan works is worth */
 #define ROUNDS                                                                                     \
     50 /* of expectation and maximisation; the weight moves by less than 1e-3 long before */
 
@@ -107,18 +106,18 @@ int dt_hint_next(const struct dt_hint *hint, const struct dt_candidates *candida
 
 void dt_hint_answered(struct dt_hint *hint, int candidate, bool works)
 {
-    if (hint->kind[candidate] != DT_HINT_FAILED)
-        return;
-    hint->failed_tried++;
-    hint->failed_worked += works;
+    hint->tried[hint->kind[candidate]]++;
+    hint->worked[hint->kind[candidate]] += works;
 }
 
 double dt_hint_works(const struct dt_hint *hint, int candidate)
 {
-    if (hint->kind[candidate] != DT_HINT_FAILED)
+    static const double rates[DT_HINT_KINDS] = {
+        [DT_HINT_NONE] = 1, [DT_HINT_VALUE] = 1, [DT_HINT_FAILED] = 0.3};
+    const int kind = hint->kind[candidate];
+    if (kind == DT_HINT_NONE)
         return 1;
-    return (hint->failed_worked + FAILED_RATE * FAILED_WEIGHT) /
-           (hint->failed_tried + FAILED_WEIGHT);
+    return (hint->worked[kind] + rates[kind] * WORD) / (hint->tried[kind] + WORD);
 }
 
 double dt_hint_stack(const double first[], const double second[], int n, double trust)

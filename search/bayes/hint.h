@@ -6,14 +6,14 @@
 #include "search/bayes/points/candidates.h"
 #include "search/search.h"
 
-enum dt_hint_kind { DT_HINT_NONE, DT_HINT_VALUE, DT_HINT_FAILED };
+enum dt_hint_kind { DT_HINT_NONE, DT_HINT_VALUE, DT_HINT_FAILED, DT_HINT_KINDS };
 
 struct dt_hint {
     struct dt_cloud cloud; /* the candidates' coordinates, with log values, centred, as belief */
     uint8_t *kind;         /* [cloud.room] enum dt_hint_kind */
     int values;            /* candidates of DT_HINT_VALUE */
     double centre;         /* taken from the log values */
-    int failed_tried, failed_worked; /* here, of those that failed there */
+    int tried[DT_HINT_KINDS], worked[DT_HINT_KINDS]; /* here, by what the prior said of them */
 };
 
 /* DT_ENOMEM. */
@@ -30,8 +30,8 @@ void dt_hint_ask(struct dt_hint *hint, const struct dt_candidates *candidates,
 int dt_hint_next(const struct dt_hint *hint, const struct dt_candidates *candidates,
                  const struct dt_kernel *kernel, int top, struct dt_rng *rng);
 
-/* Takes note of an answer of a candidate, and the chance that one works which failed there: on average 0.3, on the
- * word of two trials, until trials here say otherwise. 1 for others. */
+/* Takes note of an answer of a candidate, and the chance that one works by what the prior said of it: 1 where it has a
+ * value and 0.3 where it failed, on the word of two trials, until trials here say otherwise. 1 for others. */
 void dt_hint_answered(struct dt_hint *hint, int candidate, bool works);
 double dt_hint_works(const struct dt_hint *hint, int candidate);
 
