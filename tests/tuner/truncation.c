@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVALS = 40, TRIAL_SAMPLES = 8 };
+enum { EVALS = 30, TRIAL_SAMPLES = 8 };
 #define UNIT_NS 1e9 /* the best plan's step: long, so that no difference is lost in rounding */
 
 struct tally {
