@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define ALIKE 1e-3 /* squared distances in standard deviations */
+
 /* The nearest seen candidate's squared distance. */
 static double nearest(const struct dt_candidates *candidates, const struct dt_kernel *kernel, int k)
 {
@@ -68,19 +70,17 @@ struct dt_kernel dt_design_kernel(const struct dt_candidates *candidates)
     return kernel;
 }
 
-/* Among equals the first after a random place. */
+/* Among those that are as central within ALIKE one by chance: an axis of two values has no middle. */
 static int central(const struct dt_candidates *candidates, const struct dt_kernel *kernel,
                    struct dt_rng *rng)
 {
     const struct dt_cloud *cloud = &candidates->cloud;
-    const int start = (int)dt_rng_below(rng, (uint64_t)cloud->count);
     double mean[DT_DIMS_MAX] = {0}, deviation, least = INFINITY;
     int best = 0;
     for (int d = 0; d < cloud->dims; d++)
         mean[d] = middle(cloud, d, &deviation);
-    for (int i = 0; i < cloud->count; i++) {
-        int k = (start + i) % cloud->count;
-        double r2 = 0;
+    for (int k = 0; k < cloud->count; k++) {
+        double r2 = ALIKE * dt_rng_uniform(rng);
         for (int d = 0; d < cloud->dims; d++)
             if (!cloud->label[d])
                 r2 += dt_kernel_square(cloud, kernel, d,
