@@ -62,6 +62,10 @@ static void is_smooth_and_concave(void **state)
     }
     assert_true(fabs(dt_log_improvement(-1e6) - (-5e11 - HALF_LOG_TWO_PI - 2 * log(1e6))) < 1e-3);
     assert_true(isfinite(dt_log_improvement(-1e100)));
+    for (double *u = (double[]){300, 999, 1001, 3000, 0}; *u > 0; u++) {
+        double series = log1p(-3 / (*u * *u) + 15 / pow(*u, 4)) - 2 * log(*u);
+        assert_true(fabs(dt_log_improvement(-*u) + *u * *u / 2 + HALF_LOG_TWO_PI - series) < 1e-8);
+    }
 }
 
 static void bound_is_above(void **state)
