@@ -21,7 +21,7 @@ static const struct dt_knob knobs[] = {
     [LENGTH] = {"length", "median length-scale beforehand, of coordinates from 0 to 1", 0.74, 0.01,
                 100},
     [LENGTH_SPREAD] = {"length_spread", "standard deviation of its logarithm", 1, 0.01, 10},
-    [NOISE] = {"noise", "median noise variance beforehand, of standardised values", 2.5e-3, 1e-6,
+    [NOISE] = {"noise", "median noise variance beforehand, of standardised values", 5e-4, 1e-6,
                1},
     [VOTE] = {"vote", "weight of the average rate of failures in a vote", 0.5, 1e-3, 100},
     [CANDIDATES] = {"candidates", "points a model is asked about, at most", 100000, 100, 1e7},
