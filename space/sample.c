@@ -5,6 +5,7 @@
 #include "space/space_int.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,11 @@ void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_p
         dt_space_at(space, (int64_t)dt_rng_below(rng, (uint64_t)space->count), point);
     else
         dt_diagram_draw(space->diagram, rng, point);
+}
+
+double dt_space_tries(const struct dt_space *space)
+{
+    return space->relaxed ? 1 / space->share : 1;
 }
 
 dt_status dt_space_probe(struct dt_space *space)
@@ -119,8 +125,8 @@ static bool add(struct seen *seen, int k)
  * none left, which many draws in a row without a new one must do to show. */
 static int fill(struct seen *seen, struct dt_rng *rng, int from, int n, struct dt_point points[])
 {
-    enum { MISSES = 1000 };
-    for (int missed = 0; from < n && (missed < MISSES || dt_space_listed(seen->space));) {
+    const double tests = 2e5, misses = fmin(1000, 1 + tests / dt_space_tries(seen->space));
+    for (int missed = 0; from < n && (missed < misses || dt_space_listed(seen->space));) {
         dt_space_draw(seen->space, rng, &points[from]);
         bool found = add(seen, from);
         missed = found ? 0 : missed + 1;

@@ -106,6 +106,9 @@ size_t dt_space_bytes(const struct dt_space *space);
 
 /* Uniform over the feasible points, of which there must be one, listed or not. */
 void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point);
+/* Points that are tested, about, for each that dt_space_draw gives: 1 where every one that is drawn is feasible. What draws
+ * many should draw fewer where this is large. */
+double dt_space_tries(const struct dt_space *space);
 
 enum dt_move {
     DT_STEP,    /* one axis to its next feasible value below or above */

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "search/bayes/points/candidates.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     POOL = 20000, /* draws */
     MORE = 4096,  /* points that are told and were not drawn, and neighbours of the best */
-    AROUND = 512  /* neighbours of one */
+    AROUND = 512, /* neighbours of one */
+    TESTS =
+        500000 /* of points that the draws of a pool may cost, where not all that is drawn is feasible */
 };
+
+/* Draws that the tests allow. */
+static int affordable(const struct dt_space *space, int draws)
+{
+    return (int)fmin(draws, fmax(64, TESTS / dt_space_tries(space)));
+}
 
 static void place(struct dt_candidates *candidates, int k)
 {
@@ -68,7 +77,8 @@ void dt_candidates_renew(struct dt_candidates *candidates, const struct dt_point
             if (dt_candidates_find(candidates, &around[i]) < 0)
                 k = replace(candidates, k, &around[i]);
     }
-    while (!candidates->whole && k < candidates->cloud.count) {
+    int draws = affordable(candidates->space, candidates->cloud.count);
+    for (int i = 0; !candidates->whole && k < candidates->cloud.count && i < draws; i++) {
         dt_space_draw(candidates->space, rng, &point);
         k = replace(candidates, k, &point);
     }
@@ -89,7 +99,7 @@ dt_status dt_candidates_init(struct dt_candidates *candidates, const struct dt_s
                              int most, struct dt_rng *rng)
 {
     bool whole = dt_space_listed(space) && dt_space_count(space) <= most;
-    int count = whole ? (int)dt_space_count(space) : most < POOL ? most : POOL;
+    int count = whole ? (int)dt_space_count(space) : affordable(space, most < POOL ? most : POOL);
     *candidates = (struct dt_candidates){.space = space, .whole = whole};
     DT_TRY(dt_encoding_init(&candidates->encoding, space));
     dt_status status = allocate(candidates, (size_t)(whole ? count : count + MORE));
