@@ -158,6 +158,8 @@ changed("mixed", lambda o: row(o).update(x="one"))
 changed("huge", lambda o: row(o).update(x=1e300))
 changed("list_value", lambda o: row(o).update(x=[1]))
 changed("times", lambda o: row(o).update(times=["a"]))
+changed("times_zero", lambda o: row(o).update(times=[0]))
+changed("times_negative", lambda o: row(o).update(times=[3.5, -1]))
 changed("times_kind", lambda o: row(o).update(times=3))
 changed("row", lambda o: o["cache"].update({"1,1,1": 5}))
 changed("keys", lambda o: o.update(tune_params_keys=[1, 2]))
@@ -177,11 +179,13 @@ for file in "$T" "$T/none" /dev/zero; do
     tool simulate --landscape "$file" --search random
     check "$file cannot be read" 'code == 74 and err.count("\n") == 1'
 done
-for words in "--evals 0" "--evals 1000000" "--repeats 0" "--jobs 65" "--search nothing" "--prior $T/bad_text" "--prior $T/none"; do
+for words in "--evals 0" "--evals 1000000" "--repeats 0" "--jobs 65" "--search nothing" "--prior cost" "--prior $T/bad_text" "--prior $T/none"; do
     # shellcheck disable=SC2086
     tool simulate --landscape "$table" --search random $words
     check "$words is refused" 'code in (2, 74) and not text and err.count("\n") == 1'
 done
+tool simulate --landscape "$table" --search random --repeats 1 --prior none
+check "no prior" 'code == 0'
 tool simulate --search random
 check "no landscape" 'code == 2 and "--landscape FILE" in err'
 

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { EVALS_MOST = 100000, REPEATS_MOST = 100000, JOBS_MOST = 64 };
 #define CELLS_MOST 50000000 /* of repeats x evaluations */
@@ -76,7 +77,11 @@ static dt_status simulate(const struct dt_options *options, struct dt_simulation
     struct table_prior table = {0};
     const struct dt_prior prior = {.name = options->prior, .value = prior_value, .context = &table};
     dt_status status = DT_OK;
-    if (options->prior != NULL) {
+    if (options->prior != NULL && strcmp(options->prior, "cost") == 0)
+        return dt_fail(DT_EUSAGE,
+                       "--prior cost belongs to a session: a table says nothing of operations and "
+                       "bytes");
+    if (options->prior != NULL && strcmp(options->prior, "none") != 0) {
         status = read_prior(options->prior, simulation.landscape, &table);
         simulation.prior = &prior;
     }

@@ -135,6 +135,9 @@ dt_status dt_table_numbers(const json_t *array, const char *what, double **sampl
         const json_t *value = json_array_get(array, i);
         if (!json_is_number(value))
             return dt_fail(DT_EUSAGE, "%s: repetition %zu is not a number", what, i + 1);
+        if (json_number_value(value) <= 0)
+            return dt_fail(DT_EUSAGE, "%s: repetition %zu is %g, but a time is above 0", what,
+                           i + 1, json_number_value(value));
         (*samples)[i] = json_number_value(value);
     }
     *count = (int)n;
