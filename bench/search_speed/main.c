@@ -107,8 +107,11 @@ int main(int argc, char **argv)
         .space = space, .seed = 1, .prior = &prior, .seconds = 1e9, .capacity_bytes = 20000000000};
     struct dt_search *search = NULL;
     struct row *rows = calloc((size_t)answers, sizeof *rows);
-    if (rows == NULL || dt_search_new(argc > 3 ? argv[3] : "bayes:stop=0", &opts, &search) < 0)
+    if (rows == NULL || dt_search_new(argc > 3 ? argv[3] : "bayes:stop=0", &opts, &search) < 0) {
+        free(rows);
+        dt_space_free(space);
         return 1;
+    }
     struct dt_refits before = {0}, longest = {0};
     for (int i = 0; i < answers; i++) {
         struct dt_trial trial = {.low = NAN, .high = NAN};

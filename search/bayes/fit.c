@@ -23,8 +23,11 @@ static struct dt_hyper prior_of(const struct dt_process *process, int parameter)
 {
     const struct dt_process_priors *priors = &process->priors;
     const int dims = process->cloud->dims;
-    const struct dt_hyper *others[] = {&priors->signal, &priors->share, &priors->noise};
-    return parameter < dims ? priors->length : *others[parameter - dims];
+    if (parameter < dims)
+        return priors->length;
+    return parameter == dims       ? priors->signal
+           : parameter == dims + 1 ? priors->share
+                                   : priors->noise;
 }
 
 /* The kernel and the noise of theta; held[i]: parameter i is beyond its bound. */

@@ -105,7 +105,7 @@ dt_status dt_fit_init(struct dt_fit *fit, const struct dt_process *process, stru
         sort_axes(fit, &tables);
         fit->z = malloc((size * 4 + 2 * square + tables + 1) * sizeof *fit->z);
     }
-    if (fit->z == NULL) {
+    if (fit->chosen == NULL || fit->z == NULL) {
         dt_fit_fini(fit);
         return dt_fail(DT_ENOMEM, "out of memory for a model of %d answers", n);
     }
