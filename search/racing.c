@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Racing (Maron and Moore 1997) with looks at doubling counts. The logarithms are compared: noise of times is in
- * proportion, and one slow outlier then weighs less. */
+/* Racing (Maron and Moore 1997) with looks at doubling counts. The i-th sample is compared with the incumbent's i-th by
+ * signed ranks (Wilcoxon 1945) of the logarithms: noise of times is in proportion, an outlier is one rank of many, and what
+ * both go through at the same repetition (a clock that settles) is no difference. Samples that were not taken side by side
+ * are pairs like any others; on ten recorded tables the test saves as much as Welch's of the means, or more, and loses
+ * nothing. */
 #include "search/racing.h"
 
 #include "stats/stats.h"
@@ -18,22 +21,15 @@ const char *dt_race_text(enum dt_race_next next)
 /* One-sided P that warm samples as slow as these come from a plan no slower than the incumbent. */
 static double chance(const struct dt_race *race, const double warm[], int n)
 {
-    double ours[MOST], theirs[MOST], difference[MOST];
-    int k = race->best_count < MOST ? race->best_count : MOST;
-    for (int i = 0; i < n; i++)
-        ours[i] = log(warm[i]);
-    for (int i = 0; i < k; i++)
-        theirs[i] = log(race->best[i]);
-    if (!race->paired)
-        return dt_stats_welch(ours, n, theirs, k);
-    int pairs = n < k ? n : k;
+    double difference[MOST];
+    int pairs = n < race->best_count ? n : race->best_count;
     for (int i = 0; i < pairs; i++)
-        difference[i] = ours[i] - theirs[i];
+        difference[i] = log(warm[i] / race->best[i]);
     return dt_stats_signed_rank(difference, pairs);
 }
 
-/* Plans are ranked by their medians in the end. Where the clock of a device steps, means may say the contrary: both must
- * say slower. */
+/* Plans are ranked by their medians in the end. Where the clock of a device steps, the pairs may say the contrary: both
+ * must say slower. */
 static bool is_slower(const struct dt_race *race, const double warm[], int n, double alpha)
 {
     return chance(race, warm, n) < alpha &&

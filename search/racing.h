@@ -8,13 +8,11 @@
  *
  * samples[0] is the cold first repetition, which says nothing about a plan and is never judged. After three warm ones a
  * plan whose fastest is 1.25 times the incumbent is dropped; from then on it is dropped at 8, 16, 32, 64 warm
- * repetitions when its median and a one-sided test say that it is slower than the incumbent. The alphas of the looks add up
- * to 5 %.
+ * repetitions when its median and a one-sided test of pairs (the i-th of both) say that it is slower than the incumbent.
+ * The alphas of the looks add up to 5 %.
  */
 #ifndef DT_SEARCH_RACING_H
 #define DT_SEARCH_RACING_H
-
-#include <stdbool.h>
 
 #define DT_RACE_WARM     3    /* warm repetitions before anything is said */
 #define DT_RACE_HOPELESS 1.25 /* times the incumbent */
@@ -23,10 +21,7 @@ struct dt_race {
     const double
         *best; /* warm samples of the incumbent in the order they were taken; NULL: none yet */
     int best_count;
-    bool
-        paired; /* best[i] was taken beside the i-th warm sample: the differences are tested (Wilcoxon 1945), not the
-                    two means (Welch 1947) */
-    int most;   /* warm repetitions a plan gets at most */
+    int most; /* warm repetitions a plan gets at most */
 };
 
 enum dt_race_next {

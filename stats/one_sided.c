@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Is one set of samples larger than another? Exact signed ranks for pairs, Welch's t for independent samples. */
+/* Are the differences of pairs above zero? Exact signed ranks. */
 #include "stats/stats_int.h"
 
-#include <gsl/gsl_cdf.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -49,17 +47,4 @@ double dt_stats_signed_rank(const double difference[], int n)
     free(chance);
     free(size);
     return p;
-}
-
-double dt_stats_welch(const double a[], int na, const double b[], int nb)
-{
-    if (na < 2 || nb < 2)
-        return NAN;
-    double va = gsl_stats_variance(a, 1, (size_t)na) / na;
-    double vb = gsl_stats_variance(b, 1, (size_t)nb) / nb;
-    double difference = dt_stats_mean(a, na) - dt_stats_mean(b, nb);
-    if (!(va + vb > 0))
-        return difference > 0 ? 0 : difference < 0 ? 1 : 0.5;
-    double freedom = (va + vb) * (va + vb) / (va * va / (na - 1) + vb * vb / (nb - 1));
-    return gsl_cdf_tdist_Q(difference / sqrt(va + vb), freedom);
 }

@@ -93,12 +93,9 @@ enum dt_gate dt_stats_gate(const double log_ratio[], int n, double threshold,
                            struct dt_ratio *ratio);
 const char *dt_gate_text(enum dt_gate gate); /* "inconclusive", "pass", "win", "fail" */
 
-/* P values of one side: how likely chance alone makes the first look this much larger.
- * signed_rank: that the differences of pairs are above 0 (Wilcoxon 1945; exact, midranks for ties, zeros left out; 1 when
- * nothing is left). welch: that the mean of a is above that of b, of unequal variances (Welch 1947); NAN below two samples
- * of either. */
+/* P of one side: how likely chance alone makes the differences of pairs look this much above 0 (Wilcoxon 1945; exact,
+ * midranks for ties, zeros left out; 1 when nothing is left). */
 double dt_stats_signed_rank(const double difference[], int n);
-double dt_stats_welch(const double a[], int na, const double b[], int nb);
 
 /* Slowest rank of each step: ns[step * ranks + rank] -> out[step] seconds; last[rank] counts who was last; returns
  * the median skew (max - min) in seconds. Of equals the lowest rank is last. last may be NULL. */

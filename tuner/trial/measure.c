@@ -76,7 +76,7 @@ static int values_of(const struct dt_target *target, const struct dt_result *res
     return n;
 }
 
-/* Beside the rival; what is said of samples that will be had again is not said yet. */
+/* Against the rival; what is said of samples that will be had again is not said yet. */
 static enum dt_race_next race(const struct dt_target *target, const struct dt_result *result,
                               const struct dt_result *rival)
 {
