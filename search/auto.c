@@ -115,14 +115,13 @@ static void fini(void *state)
 static void note(const void *state, struct dt_text *out)
 {
     const struct automatic *search = state;
-    dt_text_add(out, "%s", search->why);
-    size_t before = out->size;
-    if (search->arm.strategy != NULL && search->arm.strategy->note != NULL) {
-        dt_text_add(out, "; ");
+    if (search->arm.strategy != NULL)
         dt_arm_note(&search->arm, out);
-    }
-    if (out->size == before + 2) /* nothing to add */
-        out->bytes[out->size = before] = '\0';
+}
+
+static void reason(const void *state, struct dt_text *out)
+{
+    dt_text_add(out, "%s", ((const struct automatic *)state)->why);
 }
 
 static struct dt_refits refits(const void *state)
@@ -140,5 +139,6 @@ const struct dt_strategy dt_strategy_auto = {
     .tell = tell,
     .fini = fini,
     .note = note,
+    .reason = reason,
     .refits = refits,
 };

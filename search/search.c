@@ -134,6 +134,12 @@ void dt_search_note(const struct dt_search *search, struct dt_text *out)
         dt_arm_note(&search->arm, out);
 }
 
+void dt_search_reason(const struct dt_search *search, struct dt_text *out)
+{
+    if (search->arm.strategy->reason != NULL)
+        search->arm.strategy->reason(search->arm.state, out);
+}
+
 struct dt_refits dt_search_refits(const struct dt_search *search)
 {
     return dt_arm_refits(&search->arm);

@@ -75,6 +75,8 @@ struct dt_strategy {
     void (*fini)(void *state); /* (optional) not called when init failed */
     /* (optional) Why it would stop now, or what it believes, as part of a sentence; nothing when there is nothing. */
     void (*note)(const void *state, struct dt_text *out);
+    /* (optional) What it chose and why, once it has; so for a strategy that plays another. */
+    void (*reason)(const void *state, struct dt_text *out);
     /* (optional) So that their time is told apart from that of asks and tells. */
     struct dt_refits (*refits)(const void *state);
 };
@@ -96,6 +98,9 @@ dt_status dt_search_ask(struct dt_search *search, struct dt_point *point) DT_MUS
 void dt_search_tell(struct dt_search *search, const struct dt_trial *trial);
 /* Appends why it stopped or what it believes; nothing when there is nothing to say. */
 void dt_search_note(const struct dt_search *search, struct dt_text *out);
+/* Appends what it chose and why, "bayes: 512 plans, room for about 40 trials"; nothing when it does not choose, or has not
+ * yet: the first ask chooses. */
+void dt_search_reason(const struct dt_search *search, struct dt_text *out);
 struct dt_refits dt_search_refits(const struct dt_search *search);
 void dt_search_free(struct dt_search *search);
 

@@ -220,14 +220,19 @@ static dt_status ask(void *state, struct dt_point *point)
 static void note(const void *state, struct dt_text *out)
 {
     const struct bayes *bayes = state;
-    if (bayes->gain < 1)
-        dt_text_add(out, "the chance of more than 0.5 %% gain is %s%.2g; ",
+    const char *between = "";
+    if (bayes->gain < 1) {
+        dt_text_add(out, "the chance of more than 0.5 %% gain is %s%.2g",
                     bayes->gain < 1e-6 ? "below " : "", fmax(bayes->gain, 1e-6));
-    if (bayes->refits.count > 0)
-        dt_text_add(out, "%d fits of the model took %.3g s", bayes->refits.count,
+        between = "; ";
+    }
+    if (bayes->refits.count > 0) {
+        dt_text_add(out, "%s%d fits of the model took %.3g s", between, bayes->refits.count,
                     bayes->refits.seconds);
+        between = ", ";
+    }
     if (bayes->models > 1)
-        dt_text_add(out, ", the prior weighs %.2f", bayes->weight);
+        dt_text_add(out, "%sthe prior weighs %.2f", between, bayes->weight);
 }
 
 static struct dt_refits refits(const void *state)

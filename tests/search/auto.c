@@ -33,7 +33,7 @@ static void check_budget(const struct budget *budget)
     struct dt_space *space = make_line(budget->plans);
     struct dt_point first, point;
     struct dt_search *search = NULL;
-    struct dt_text note = {0};
+    struct dt_text reason = {0};
     dt_space_at(space, 7, &first);
     const struct dt_search_opts opts = {.space = space,
                                         .start = &first,
@@ -42,6 +42,8 @@ static void check_budget(const struct budget *budget)
     assert_int_equal(dt_search_new("auto", &opts, &search), DT_OK);
     assert_int_equal(dt_search_ask(search, &point), DT_OK);
     assert_int_equal(dt_space_index(space, &point), 7);
+    dt_search_reason(search, &reason);
+    assert_int_equal(reason.size, 0); /* the default comes first; nothing is chosen yet */
     const struct dt_trial trial = {.point = point,
                                    .outcome = DT_TRIAL_OK,
                                    .value = 3,
@@ -50,11 +52,11 @@ static void check_budget(const struct budget *budget)
                                    .cost = budget->trial_seconds};
     dt_search_tell(search, &trial);
     assert_int_equal(dt_search_ask(search, &point), DT_OK);
-    dt_search_note(search, &note);
-    if (strncmp(dt_text_at(&note), budget->takes, strlen(budget->takes)) != 0 ||
-        strstr(dt_text_at(&note), budget->says) == NULL)
-        fail_msg("'%s' is not '%s' and '%s'", dt_text_at(&note), budget->takes, budget->says);
-    dt_text_fini(&note);
+    dt_search_reason(search, &reason);
+    if (strncmp(dt_text_at(&reason), budget->takes, strlen(budget->takes)) != 0 ||
+        strstr(dt_text_at(&reason), budget->says) == NULL)
+        fail_msg("'%s' is not '%s' and '%s'", dt_text_at(&reason), budget->takes, budget->says);
+    dt_text_fini(&reason);
     dt_search_free(search);
     dt_space_free(space);
 }
@@ -66,8 +68,25 @@ static void by_the_budget(void **state)
         check_budget(&budgets[i]);
 }
 
+static void says_the_same(const struct dt_search *chosen, const struct dt_search *itself)
+{
+    struct dt_text a = {0}, b = {0};
+    dt_search_note(chosen, &a);
+    dt_search_note(itself, &b);
+    char *seconds = strstr(dt_text_at(&b), " took "); /* processor time of fits */
+    assert_int_equal(strncmp(dt_text_at(&a), dt_text_at(&b),
+                             seconds != NULL ? (size_t)(seconds - dt_text_at(&b)) : b.size + 1),
+                     0);
+    assert_true(b.size < 2 || strcmp(dt_text_at(&b) + b.size - 2, "; ") != 0);
+    dt_text_clear(&b);
+    dt_search_reason(itself, &b);
+    assert_int_equal(b.size, 0); /* it chose nothing */
+    dt_text_fini(&a);
+    dt_text_fini(&b);
+}
+
 /* It asks what the strategy it takes would have asked by itself, from the same answers, those before the first question
- * included. */
+ * included, and says the same of it. */
 static void check_same(const char *name, int64_t evaluations)
 {
     struct dt_space *space = make_line(60);
@@ -90,6 +109,7 @@ static void check_same(const char *name, int64_t evaluations)
         assert_true(dt_point_equal(space, &a, &b));
         answer(chosen, &a, i);
         answer(itself, &b, i);
+        says_the_same(chosen, itself);
     }
     dt_search_free(chosen);
     dt_search_free(itself);

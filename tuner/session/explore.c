@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define TRIAL_STEPS   13   /* of a usual trial: two of verification, two of warm-up, a first look */
 #define TRIAL_SHARE   0.12 /* of the time: the most a trial may take */
@@ -93,27 +92,14 @@ static struct dt_trial told(const struct dt_session *session, const struct dt_re
     return trial;
 }
 
-/* What the search says of itself, without what it said before. */
-static void copy_note(const struct dt_search *search, const char *before, char text[], size_t room)
+/* What the search says of itself. */
+static void copy_words(void (*say)(const struct dt_search *, struct dt_text *),
+                       const struct dt_search *search, char text[], size_t room)
 {
-    struct dt_text note = {0};
-    dt_search_note(search, &note);
-    const char *from = note.size > 0 ? dt_text_at(&note) : "";
-    size_t known = strlen(before);
-    if (strncmp(from, before, known) == 0)
-        from += known;
-    from += strspn(from, ";, ");
-    snprintf(text, room, "%s", from);
-    dt_text_fini(&note);
-}
-
-/* A search that chooses another says first why. */
-static void copy_reason(const struct dt_search *search, char text[], size_t room)
-{
-    copy_note(search, "", text, room);
-    char *rest = strstr(text, "; ");
-    if (rest != NULL)
-        *rest = '\0';
+    struct dt_text words = {0};
+    say(search, &words);
+    snprintf(text, room, "%s", dt_text_at(&words));
+    dt_text_fini(&words);
 }
 
 /* Asks for the first point: by then a search that chooses has chosen. */
@@ -131,15 +117,15 @@ static dt_status open_search(struct dt_session *session, struct dt_search **sear
                                   .seconds = fmax(room.left, 1e-3),
                                   .capacity_bytes = session->options->max_bytes};
     snprintf(session->search, sizeof session->search, "%s", session->options->search);
-    snprintf(session->why, sizeof session->why, "asked for");
     DT_TRY(dt_search_new(session->search, &opts, search));
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);
         dt_search_tell(*search, &trial);
     }
     dt_status status = dt_search_ask(*search, first);
-    if (strcmp(session->search, "auto") == 0)
-        copy_reason(*search, session->why, sizeof session->why);
+    copy_words(dt_search_reason, *search, session->why, sizeof session->why);
+    if (session->why[0] == '\0')
+        snprintf(session->why, sizeof session->why, "asked for");
     dt_progress_note(&session->progress, "search: %s (%s); %.2g s a trial, %.0f s left for them",
                      session->search, session->why, room.trial, room.left);
     DT_TRY(dt_history_search(session, &opts));
@@ -166,7 +152,7 @@ static dt_status run(struct dt_session *session, struct dt_search *search, struc
 static void end_search(struct dt_session *session, const struct dt_search *search, bool stopped)
 {
     session->stopped = stopped;
-    copy_note(search, session->why, session->note, sizeof session->note);
+    copy_words(dt_search_note, search, session->note, sizeof session->note);
     if (session->stopped)
         dt_progress_note(&session->progress, "the search stopped after %d trials: %s",
                          session->count, session->note);
