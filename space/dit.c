@@ -277,7 +277,7 @@ static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
 }
 
 static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
-                      const struct dt_limits *limits)
+                      const struct dt_limits *limits, dt_status (*finish)(struct dt_space *space))
 {
     DT_TRY(add_axes(space, dit));
     DT_TRY(add_names(space, dit, limits));
@@ -288,11 +288,11 @@ static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
             DT_TRY(dt_space_add_prune(space, rules[i].expr));
     }
     dt_space_set_complete(space, dt_dit_complete, dit);
-    return dt_space_seal(space);
+    return finish(space);
 }
 
-dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits,
-                       struct dt_space **space)
+static dt_status make(const struct dt_workload *workload, const struct dt_limits *limits,
+                      dt_status (*finish)(struct dt_space *space), struct dt_space **space)
 {
     struct dt_dit *dit = NULL;
     struct dt_space *made = NULL;
@@ -303,13 +303,25 @@ dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limit
         return status;
     }
     dt_space_own(made, dit, free_dit);
-    status = fill(made, dit, limits);
+    status = fill(made, dit, limits, finish);
     if (status != DT_OK) {
         dt_space_free(made);
         return status;
     }
     *space = made;
     return DT_OK;
+}
+
+dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits,
+                       struct dt_space **space)
+{
+    return make(workload, limits, dt_space_seal, space);
+}
+
+dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limits *limits,
+                       struct dt_space **space)
+{
+    return make(workload, limits, dt_space_compile, space);
 }
 
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point)

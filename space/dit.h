@@ -26,11 +26,16 @@ struct dt_limits {
 dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits,
                        struct dt_space **space) DT_MUST_CHECK;
 
+/* The same, compiled only (dt_space_compile): to test plans one by one. */
+dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limits *limits,
+                       struct dt_space **space) DT_MUST_CHECK;
+
 /* The plan of a point of such a space. */
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point);
 
 /* The plan a careful user picks with `devices` ranks at most, and the 1-rank baseline; both with the smallest batch.
- * DT_EINFEASIBLE when there is none: the space is empty, or one rank cannot hold the network. */
+ * DT_EINFEASIBLE when there is none: the space is empty, or one rank cannot hold the network (where it is compiled only: or the
+ * plan by rule fits no count of ranks). */
 dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point) DT_MUST_CHECK;
 dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point) DT_MUST_CHECK;
 

@@ -101,7 +101,7 @@ static dt_status locate_text(const struct dt_space *space, const char *text, str
 /* Where memory is so short that the plan by rule does not fit, the first one that does: that of the fewest ranks. */
 static dt_status first_plan(const struct dt_space *space, dt_status status, struct dt_point *point)
 {
-    if (status != DT_EINFEASIBLE || dt_space_count(space) == 0)
+    if (status != DT_EINFEASIBLE || dt_space_count(space) <= 0)
         return status;
     dt_space_at(space, 0, point);
     return DT_OK;

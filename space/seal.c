@@ -125,6 +125,12 @@ static dt_status enumerate(struct dt_space *space)
     return dt_space_list(space);
 }
 
+dt_status dt_space_compile(struct dt_space *space)
+{
+    space->count = -1;
+    return compile(space);
+}
+
 dt_status dt_space_seal(struct dt_space *space)
 {
     DT_TRY(compile(space));

@@ -99,8 +99,22 @@ bool dt_space_passes(const struct dt_space *space, const struct dt_point *point)
     return true;
 }
 
+/* Of a space that was not enumerated: every rule is asked. */
+static bool keeps_rules(const struct dt_space *space, const struct dt_point *point)
+{
+    int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX];
+    dt_point_values(space, point, values);
+    dt_space_scope(space, values, scope);
+    for (int i = 0; i < space->rule_count; i++)
+        if (!dt_rule_holds(&space->rules[i], scope))
+            return false;
+    return true;
+}
+
 bool dt_space_feasible(const struct dt_space *space, const struct dt_point *point)
 {
+    if (space->diagram == NULL)
+        return keeps_rules(space, point);
     return dt_diagram_has(space->diagram, point) && dt_space_passes(space, point);
 }
 

@@ -77,6 +77,10 @@ void dt_space_own(struct dt_space *space, void *context, void (*free_context)(vo
  * DT_EUSAGE for a rule that does not compile; DT_EUNSUP when no feasible point was found by drawing either. */
 dt_status dt_space_seal(struct dt_space *space) DT_MUST_CHECK;
 
+/* Compiles the rules and enumerates nothing, in a thousandth of the time: points can be completed, named, tested, located and
+ * printed, but not counted (dt_space_count is -1), listed, drawn, walked or explained. Once, instead of dt_space_seal. */
+dt_status dt_space_compile(struct dt_space *space) DT_MUST_CHECK;
+
 /* Seals a space of axes alone with these points instead of enumerating: a recorded table's. Their order does not matter,
  * and one that repeats counts once. DT_EUSAGE: an index outside its axis. */
 dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point points[],
@@ -181,6 +185,10 @@ void dt_explanation_fini(struct dt_explanation *explanation);
  * there. Sealed. docs/search.md has it at length. */
 dt_status dt_space_from_json(const json_t *root, const char *what,
                              struct dt_space **space) DT_MUST_CHECK;
+
+/* The same, compiled only: without the counts. */
+dt_status dt_space_rules_from_json(const json_t *root, const char *what,
+                                   struct dt_space **space) DT_MUST_CHECK;
 
 /* From a user's file, where a misspelt key is an error, too. DT_EIO: it cannot be read. */
 dt_status dt_space_read(const char *path, struct dt_space **space) DT_MUST_CHECK;

@@ -84,13 +84,24 @@ static dt_status check_counts(const struct dt_space *space, const json_t *root, 
     return DT_OK;
 }
 
-static dt_status fill(struct dt_space *space, const json_t *root, const char *what)
+static dt_status read_all(struct dt_space *space, const json_t *root, const char *what)
 {
     DT_TRY(read_axes(space, root, what));
     DT_TRY(read_constants(space, root, what));
-    DT_TRY(read_rules(space, root, what));
+    return read_rules(space, root, what);
+}
+
+static dt_status fill(struct dt_space *space, const json_t *root, const char *what)
+{
+    DT_TRY(read_all(space, root, what));
     DT_TRY(dt_space_seal(space));
     return check_counts(space, root, what);
+}
+
+static dt_status fill_rules(struct dt_space *space, const json_t *root, const char *what)
+{
+    DT_TRY(read_all(space, root, what));
+    return dt_space_compile(space);
 }
 
 /* Sentences of add_axis and the rules' compiler name the offender but not the file; `what` is put before them. */
@@ -122,6 +133,11 @@ static dt_status read_space(const json_t *root, const char *what,
 dt_status dt_space_from_json(const json_t *root, const char *what, struct dt_space **space)
 {
     return read_space(root, what, fill, space);
+}
+
+dt_status dt_space_rules_from_json(const json_t *root, const char *what, struct dt_space **space)
+{
+    return read_space(root, what, fill_rules, space);
 }
 
 /* A key that is nearly one of ours is a slip; any other is none of our business. */

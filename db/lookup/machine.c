@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/lookup/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAJOR = 1, CORES_MAX = 65536, GIB_MAX = 1 << 24 };
+
+static dt_status check_format(const json_t *root, const char *what)
+{
+    const char *format;
+    json_t *version;
+    int64_t major;
+    DT_TRY(dt_json_string(root, what, "format", &format));
+    if (strcmp(format, "dittune-machine") != 0)
+        return dt_fail(DT_EUSAGE, "%s: 'format' is '%.80s', expected 'dittune-machine'", what,
+                       format);
+    DT_TRY(dt_json_object(root, what, "version", &version));
+    DT_TRY(dt_json_int(version, what, "major", 1, INT64_MAX, &major));
+    if (major > MAJOR)
+        return dt_fail(DT_EUSAGE, "%s was written by a newer dittune (version %lld, known: %d)",
+                       what, (long long)major, MAJOR);
+    return DT_OK;
+}
+
+static dt_status read_limits(const json_t *root, const char *what, struct dt_machine *machine)
+{
+    json_t *limits;
+    if (!dt_json_has(root, "limits"))
+        return DT_OK;
+    DT_TRY(dt_json_object(root, what, "limits", &limits));
+    if (dt_json_has(limits, "memory_bytes"))
+        DT_TRY(dt_json_int(limits, what, "memory_bytes", 1, INT64_MAX / 2, &machine->memory_bytes));
+    if (dt_json_has(limits, "bfloat16"))
+        DT_TRY(dt_json_bool(limits, what, "bfloat16", &machine->bfloat16));
+    return DT_OK;
+}
+
+/* The four fields must be there: an answer without one of them could not be told from another machine's. */
+static dt_status read_hard(const json_t *root, const char *what, struct dt_machine *machine)
+{
+    const char *text;
+    int64_t cores, gib;
+    json_t *hard;
+    DT_TRY(dt_json_object(root, what, "hard", &hard));
+    DT_TRY(dt_json_string(hard, what, "device", &text));
+    DT_TRY(dt_json_string(hard, what, "topology", &text));
+    DT_TRY(dt_json_int(hard, what, "cores", 1, CORES_MAX, &cores));
+    DT_TRY(dt_json_int(hard, what, "memory_gib", 1, GIB_MAX, &gib));
+    machine->cores = (int)cores;
+    machine->memory_bytes = gib << 30;
+    machine->hard = json_incref(hard);
+    return DT_OK;
+}
+
+static dt_status fill(const json_t *root, const char *what, struct dt_machine *machine)
+{
+    json_t *soft = NULL;
+    DT_TRY(check_format(root, what));
+    DT_TRY(read_hard(root, what, machine));
+    if (dt_json_has(root, "soft"))
+        DT_TRY(dt_json_object(root, what, "soft", &soft));
+    machine->soft = soft != NULL ? json_incref(soft) : json_object();
+    if (machine->soft == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
+    return read_limits(root, what, machine);
+}
+
+dt_status dt_machine_from_json(const json_t *root, const char *what, struct dt_machine **machine)
+{
+    if (!json_is_object(root))
+        return dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
+    struct dt_machine *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
+    dt_status status = fill(root, what, made);
+    if (status != DT_OK) {
+        dt_machine_free(made);
+        return status;
+    }
+    *machine = made;
+    return DT_OK;
+}
+
+dt_status dt_machine_parse(const char *text, size_t size, const char *what,
+                           struct dt_machine **machine)
+{
+    json_t *root = NULL;
+    DT_TRY(dt_json_parse(text, size, what, &root));
+    dt_status status = dt_machine_from_json(root, what, machine);
+    json_decref(root);
+    return status;
+}
+
+dt_status dt_machine_load(const char *path, struct dt_machine **machine)
+{
+    json_t *root = NULL;
+    char what[512];
+    snprintf(what, sizeof what, "the machine description %.400s", path);
+    DT_TRY(dt_json_read(path, "the machine description", &root));
+    dt_status status = dt_machine_from_json(root, what, machine);
+    json_decref(root);
+    return status;
+}
+
+void dt_machine_free(struct dt_machine *machine)
+{
+    if (machine == NULL)
+        return;
+    json_decref(machine->hard);
+    json_decref(machine->soft);
+    free(machine);
+}
