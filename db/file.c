@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,6 +190,14 @@ static bool is_temp(const char *name)
            strcmp(name + size - suffix, TEMP_SUFFIX) == 0;
 }
 
+/* Of a process that is gone, or older than any write takes; the clock may have been set back since, so also of the future. */
+static bool is_left(const char *name, time_t modified, time_t now)
+{
+    long writer = strtol(name + strlen(TEMP_PREFIX), NULL, 10);
+    bool gone = writer > 0 && kill((pid_t)writer, 0) != 0 && errno == ESRCH;
+    return gone || modified < now - 60 || modified > now + 60;
+}
+
 void dt_file_sweep(int directory)
 {
     int fd = dt_file_open(directory, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -204,7 +213,7 @@ void dt_file_sweep(int directory)
         struct stat info;
         if (is_temp(entry->d_name) &&
             fstatat(directory, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-            info.st_mtime < now - 60)
+            is_left(entry->d_name, info.st_mtime, now))
             unlinkat(directory, entry->d_name, 0);
     }
     closedir(entries);
@@ -249,4 +258,11 @@ dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd
     }
     *fd = lock;
     return DT_OK;
+}
+
+/* A child that was forked meanwhile shares the open description: close alone would leave the lock to it. */
+void dt_file_unlock(int fd)
+{
+    flock(fd, LOCK_UN);
+    close(fd);
 }

@@ -34,15 +34,17 @@ dt_status dt_file_read(int directory, const char *path, const char *name, size_t
 dt_status dt_file_write_temp(int directory, const char *path, const struct dt_text *text,
                              char temp[DT_FILE_TEMP_SIZE]) DT_MUST_CHECK;
 
-/* Removes what killed writers left: names of dt_file_write_temp older than a minute. Never fails: it is only tidying. */
+/* Removes what killed writers left: names of dt_file_write_temp whose process is gone, or that are older than a minute. Under
+ * the lock. Never fails: it is only tidying. */
 void dt_file_sweep(int directory);
 
 /* fsync; DT_EIO. A failure is final: the caller gives the file up. */
 dt_status dt_file_sync(int fd, const char *path, const char *name) DT_MUST_CHECK;
 dt_status dt_file_sync_directory(int fd, const char *path) DT_MUST_CHECK;
 
-/* Takes the lock file of the directory for this open description: freed by close, or by the kernel when the process
- * dies. Polls for wait_ns; DT_ELOCK after. The holder must not fork without exec. */
+/* Takes the lock file of the directory for this open description: freed by unlock, or by the kernel when the process
+ * dies and no child that it forked without exec lives on. Polls for wait_ns; DT_ELOCK after. */
 dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd) DT_MUST_CHECK;
+void dt_file_unlock(int fd);
 
 #endif

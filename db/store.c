@@ -181,12 +181,13 @@ static dt_status commit(int fd, const char *directory, const struct dt_text *tex
                         const struct dt_text *old, bool broken)
 {
     char temp[DT_FILE_TEMP_SIZE], bad[DT_FILE_TEMP_SIZE] = "";
+    if (!broken &&
+        old != NULL) /* first: then the version before it takes no room while temp is written */
+        DT_TRY(keep_backup(fd, directory, old));
     DT_TRY(dt_file_write_temp(fd, directory, text, temp));
     dt_status status = DT_OK;
     if (broken)
         status = quarantine(fd, directory, bad);
-    else if (old != NULL)
-        status = keep_backup(fd, directory, old);
     if (status == DT_OK)
         status = replace(fd, directory, temp);
     if (status != DT_OK)
@@ -225,7 +226,7 @@ dt_status dt_store_put(const char *directory, json_t *entry)
     if (status == DT_OK)
         status = put_locked(fd, directory, entry);
     if (lock >= 0)
-        close(lock);
+        dt_file_unlock(lock);
     close(fd);
     return status;
 }
