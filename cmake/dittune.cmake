@@ -107,6 +107,22 @@ function(dt_embed_presets name)
     target_include_directories(dt_${name} PRIVATE ${CMAKE_BINARY_DIR}/generated)
 endfunction()
 
+# So is an engine's file (db/engines/*.json), in bytes: it is longer than a literal may be.
+function(dt_embed_engines name)
+    file(GLOB engines CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/db/engines/*.json)
+    set(rows "")
+    foreach(engine ${engines})
+        file(READ ${engine} bytes HEX)
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${engine})
+        string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+        string(REGEX REPLACE ",$" "" bytes "${bytes}")
+        cmake_path(GET engine STEM LAST_ONLY file)
+        string(APPEND rows "ENGINE(\"${file}\", ${bytes})\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/engines.inc CONTENT "@rows@" @ONLY)
+    target_include_directories(dt_${name} PRIVATE ${CMAKE_BINARY_DIR}/generated)
+endfunction()
+
 # search/bayes is a folder of the module search; its rows over all candidates are worth vector instructions.
 function(dt_bayes name)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/search/bayes/*.c)

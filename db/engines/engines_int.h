@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of db/engines share: an engine's file after reading, and the values its expressions are decided on. */
+#ifndef DT_DB_ENGINES_ENGINES_INT_H
+#define DT_DB_ENGINES_ENGINES_INT_H
+
+#include "db/engines/engines.h"
+#include "space/expr/expr.h"
+
+enum { DT_ENGINE_NAMES = 64, DT_ENGINE_RULES = 32 };
+
+struct dt_engine_rule {
+    struct dt_expr *expr;
+    const char *sentence; /* of the root */
+};
+
+/* Names in this order: the workload's, the engine's parameters, processes, replicas. */
+struct dt_engine {
+    json_t *root; /* owned */
+    const char *name, *version;
+    const char *names[DT_ENGINE_NAMES];
+    int count, parameters, first; /* names in all; parameters, from index first on */
+    struct dt_engine_rule rules[DT_ENGINE_RULES];
+    int rule_count;
+};
+
+/* The values of the names; known: which of them the request told. */
+struct dt_values {
+    int64_t at[DT_ENGINE_NAMES];
+    bool known[DT_ENGINE_NAMES];
+    const char *program, *checkpoint;
+    bool placeholder; /* a word stands for the user's own */
+};
+
+/* registry.c: the files, sorted. */
+struct dt_engine_file {
+    const char *file; /* "xdit-0.4.5" */
+    const unsigned char *text;
+};
+extern const struct dt_engine_file dt_engine_files[];
+extern const int dt_engine_file_count;
+dt_status dt_engine_find(const char *name, const struct dt_engine_file **file) DT_MUST_CHECK;
+
+/* read.c */
+dt_status dt_engine_read(const char *text, const char *what,
+                         struct dt_engine **engine) DT_MUST_CHECK;
+void dt_engine_free(struct dt_engine *engine);
+
+/* values.c: from the request; then the rules. */
+dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_request *request,
+                         struct dt_values *values) DT_MUST_CHECK;
+dt_status dt_values_check(const struct dt_engine *engine, const struct dt_values *values,
+                          json_t *notes) DT_MUST_CHECK;
+/* The value of an expression; DT_EUSAGE when it needs a name that is not known. */
+dt_status dt_values_eval(const struct dt_engine *engine, const char *text,
+                         const struct dt_values *values, int64_t *result) DT_MUST_CHECK;
+/* A row counts: it has no "when", or the condition holds; false when a name of it is not known. */
+dt_status dt_values_when(const struct dt_engine *engine, const json_t *row,
+                         const struct dt_values *values, bool *holds) DT_MUST_CHECK;
+
+/* words.c: text with {expressions} replaced, appended. */
+dt_status dt_words_fill(const struct dt_engine *engine, const char *text, struct dt_values *values,
+                        struct dt_text *out) DT_MUST_CHECK;
+dt_status dt_words_argv(const struct dt_engine *engine, struct dt_values *values,
+                        json_t *argv) DT_MUST_CHECK;
+dt_status dt_words_environment(const struct dt_engine *engine, struct dt_values *values,
+                               json_t *environment) DT_MUST_CHECK;
+dt_status dt_words_kwargs(const struct dt_engine *engine, struct dt_values *values,
+                          json_t *kwargs) DT_MUST_CHECK;
+
+/* form.c: the text of a form, from the JSON form. */
+dt_status dt_form_write(enum dt_form form, const json_t *whole, struct dt_text *out) DT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* An engine's file: every expression in it is compiled when it is read, so that a mistake in one is a sentence. */
+#include "db/engines/engines_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is known of the workload, see values.c; the parameters follow. */
+static const char *const workload_names[] = {
+#define DT_FACT(name) #name,
+#include "db/engines/facts.def"
+#undef DT_FACT
+};
+enum { FACTS = sizeof workload_names / sizeof workload_names[0] };
+
+static dt_status read_names(struct dt_engine *engine, const char *what)
+{
+    json_t *parameters = NULL, *value = NULL;
+    const char *name;
+    DT_TRY(dt_json_object(engine->root, what, "parameters", &parameters));
+    engine->first = FACTS;
+    engine->parameters = (int)json_object_size(parameters);
+    if (engine->parameters > DT_ENGINE_NAMES - FACTS - 2)
+        return dt_fail(DT_EUSAGE, "%s: more than %d parameters", what, DT_ENGINE_NAMES - FACTS - 2);
+    for (int i = 0; i < FACTS; i++)
+        engine->names[engine->count++] = workload_names[i];
+    json_object_foreach(parameters, name, value)
+    {
+        if (!json_is_string(value))
+            return dt_fail(DT_EUSAGE, "%s: the default of '%s' is not an expression in quotes",
+                           what, name);
+        engine->names[engine->count++] = name;
+    }
+    if (!dt_json_has(parameters, "ranks"))
+        return dt_fail(DT_EUSAGE, "%s: 'parameters' lacks 'ranks'", what);
+    engine->names[engine->count++] = "processes";
+    engine->names[engine->count++] = "replicas";
+    return DT_OK;
+}
+
+static dt_status read_rules(struct dt_engine *engine, const char *what)
+{
+    json_t *rules = NULL, *row = NULL;
+    size_t i;
+    DT_TRY(dt_json_array(engine->root, what, "rules", &rules));
+    if (json_array_size(rules) > DT_ENGINE_RULES)
+        return dt_fail(DT_EUSAGE, "%s: more than %d rules", what, DT_ENGINE_RULES);
+    json_array_foreach(rules, i, row)
+    {
+        static const char *const known[] = {"rule", "sentence", "source", NULL};
+        struct dt_engine_rule *rule = &engine->rules[i];
+        const char *text;
+        DT_TRY(dt_json_only(row, what, known));
+        DT_TRY(dt_json_string(row, what, "rule", &text));
+        DT_TRY(dt_json_string(row, what, "sentence", &rule->sentence));
+        DT_TRY(dt_expr_new(text, engine->names, engine->count, &rule->expr));
+        engine->rule_count++;
+    }
+    return DT_OK;
+}
+
+static dt_status read_root(struct dt_engine *engine, const char *what)
+{
+    static const char *const known[] = {
+        "engine",     "version",     "doc",      "family", "sources", "parameters",
+        "cannot",     "processes",   "replicas", "rules",  "words",   "program",
+        "checkpoint", "environment", "kwargs",   "notes",  NULL,
+    };
+    json_t *unused = NULL;
+    const char *text;
+    DT_TRY(dt_json_only(engine->root, what, known));
+    DT_TRY(dt_json_string(engine->root, what, "engine", &engine->name));
+    DT_TRY(dt_json_string(engine->root, what, "version", &engine->version));
+    DT_TRY(dt_json_string(engine->root, what, "doc", &text));
+    DT_TRY(dt_json_string(engine->root, what, "processes", &text));
+    DT_TRY(dt_json_string(engine->root, what, "replicas", &text));
+    DT_TRY(dt_json_object(engine->root, what, "sources", &unused));
+    DT_TRY(dt_json_object(engine->root, what, "cannot", &unused));
+    DT_TRY(dt_json_array(engine->root, what, "words", &unused));
+    DT_TRY(dt_json_array(engine->root, what, "environment", &unused));
+    DT_TRY(dt_json_array(engine->root, what, "kwargs", &unused));
+    DT_TRY(read_names(engine, what));
+    return read_rules(engine, what);
+}
+
+dt_status dt_engine_read(const char *text, const char *what, struct dt_engine **engine)
+{
+    struct dt_engine *read = calloc(1, sizeof *read);
+    if (read == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = dt_json_parse(text, strlen(text), what, &read->root);
+    if (status == DT_OK)
+        status = read_root(read, what);
+    if (status != DT_OK) {
+        dt_engine_free(read);
+        return status;
+    }
+    *engine = read;
+    return DT_OK;
+}
+
+void dt_engine_free(struct dt_engine *engine)
+{
+    if (engine == NULL)
+        return;
+    for (int i = 0; i < engine->rule_count; i++)
+        dt_expr_free(engine->rules[i].expr);
+    json_decref(engine->root);
+    free(engine);
+}

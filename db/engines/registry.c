@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* The engine files, compiled in byte for byte: a file is longer than the 4095 characters that C promises a literal. */
+#include "db/engines/engines_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ENGINE(file, ...) {file, (const unsigned char[]){__VA_ARGS__, 0}},
+const struct dt_engine_file dt_engine_files[] = {
+#include "engines.inc"
+};
+#undef ENGINE
+const int dt_engine_file_count = sizeof dt_engine_files / sizeof dt_engine_files[0];
+
+/* Bytes of the engine's name in "vllm-omni-0.30.0". */
+static size_t name_size(const char *file)
+{
+    return (size_t)(strrchr(file, '-') - file);
+}
+
+static dt_status unknown(const char *name)
+{
+    struct dt_text list = {0};
+    const char *names[64] = {NULL};
+    for (int i = 0; i < dt_engine_file_count; i++) {
+        const char *file = dt_engine_files[i].file;
+        size_t size = name_size(file);
+        dt_text_add(&list, "%s%.*s:%s", i > 0 ? ", " : "", (int)size, file, file + size + 1);
+        if (i < 63)
+            names[i] = file;
+    }
+    const char *near = dt_json_nearest(name, names);
+    dt_status status = dt_text_status(&list);
+    if (status == DT_OK)
+        status =
+            dt_fail(DT_EUSAGE, "unknown engine '%s'%s%.*s%s; known are %s", name,
+                    near != NULL ? ", did you mean '" : "", near != NULL ? (int)name_size(near) : 0,
+                    near != NULL ? near : "", near != NULL ? "'?" : "", dt_text_at(&list));
+    dt_text_fini(&list);
+    return status;
+}
+
+dt_status dt_engine_find(const char *name, const struct dt_engine_file **file)
+{
+    const char *colon = strchr(name, ':');
+    size_t size = colon != NULL ? (size_t)(colon - name) : strlen(name);
+    const struct dt_engine_file *found = NULL;
+    for (int i = 0; i < dt_engine_file_count; i++) {
+        const char *at = dt_engine_files[i].file;
+        if (name_size(at) != size || strncmp(at, name, size) != 0)
+            continue;
+        const char *version = at + size + 1;
+        if (colon != NULL ? strcmp(version, colon + 1) == 0
+                          : found == NULL || strverscmp(version, found->file + size + 1) > 0)
+            found = &dt_engine_files[i];
+    }
+    if (found == NULL)
+        return unknown(name);
+    *file = found;
+    return DT_OK;
+}
+
+static dt_status add(json_t *list, const struct dt_engine_file *file)
+{
+    struct dt_engine *engine = NULL;
+    DT_TRY(dt_engine_read((const char *)file->text, file->file, &engine));
+    json_t *row = json_pack(
+        "{s:O, s:O, s:O, s:O, s:O}", "engine", json_object_get(engine->root, "engine"), "version",
+        json_object_get(engine->root, "version"), "doc", json_object_get(engine->root, "doc"),
+        "sources", json_object_get(engine->root, "sources"), "cannot",
+        json_object_get(engine->root, "cannot"));
+    dt_engine_free(engine);
+    if (json_array_append_new(list, row) != 0)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    return DT_OK;
+}
+
+dt_status dt_engines(json_t **list)
+{
+    json_t *rows = json_array();
+    dt_status status = rows != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0; status == DT_OK && i < dt_engine_file_count; i++)
+        status = add(rows, &dt_engine_files[i]);
+    if (status != DT_OK) {
+        json_decref(rows);
+        return status;
+    }
+    *list = rows;
+    return DT_OK;
+}
