@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "db/crc32c_int.h"
 #include "db/journal.h"
 
 #include <string.h>
@@ -47,8 +48,22 @@ static void long_division(void **state)
     unsigned char bytes[300];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)dt_rng_hash(1, 2, i);
-    for (size_t size = 0; size <= sizeof bytes; size += 7)
+    for (size_t size = 0; size <= sizeof bytes; size += 7) {
         assert_int_equal(dt_crc32c(bytes, size), divide(bytes, size));
+        assert_int_equal(dt_crc32c_portable(bytes, size), divide(bytes, size));
+    }
+}
+
+/* At any address and of any length: eight bytes at a time, and what is left. */
+static void both_ways_agree(void **state)
+{
+    (void)state;
+    unsigned char bytes[5000];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)dt_rng_hash(3, 4, i);
+    for (size_t at = 0; at < 9; at++)
+        for (size_t size = 0; size < sizeof bytes - at; size += size < 40 ? 1 : 97)
+            assert_int_equal(dt_crc32c(bytes + at, size), dt_crc32c_portable(bytes + at, size));
 }
 
 int main(void)
@@ -56,6 +71,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_vectors),
         cmocka_unit_test(long_division),
+        cmocka_unit_test(both_ways_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
