@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/options_int.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t size = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += size)
+        if ((at == words || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0'))
+            return true;
+    return false;
+}
+
+bool dt_option_taken(const struct dt_command *command, const struct dt_option_row *row)
+{
+    return row->commands == NULL || has_word(row->commands, command->name);
+}
+
+static dt_status unknown_option(const char *name)
+{
+    const char *names[sizeof dt_option_rows / sizeof dt_option_rows[0] + 1] = {NULL};
+    for (int i = 0; i < dt_option_row_count; i++)
+        names[i] = dt_option_rows[i].name;
+    const char *near = dt_json_nearest(name, names);
+    if (near != NULL)
+        return dt_fail(DT_EUSAGE, "unknown option --%s, did you mean --%s?", name, near);
+    return dt_fail(DT_EUSAGE, "unknown option --%s: see dittune --help", name);
+}
+
+static dt_status find_command(const char *word, const struct dt_command **command)
+{
+    const char *names[32] = {NULL};
+    for (int i = 0; i < dt_command_count; i++) {
+        names[i] = dt_commands[i].name;
+        if (strcmp(word, dt_commands[i].name) == 0) {
+            *command = &dt_commands[i];
+            return DT_OK;
+        }
+    }
+    const char *near = dt_json_nearest(word, names);
+    if (near != NULL)
+        return dt_fail(DT_EUSAGE, "unknown command '%s', did you mean '%s'?", word, near);
+    return dt_fail(DT_EUSAGE, "unknown command '%s': see dittune --help", word);
+}
+
+/* One "--name", "--name value" or "--name=value" at argv[*i]. */
+static dt_status parse_option(int argc, char **argv, int *i, const struct dt_command *command,
+                              struct dt_options *options)
+{
+    char name[64];
+    const char *word = argv[*i] + 2, *equals = strchr(word, '=');
+    size_t size = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    if (strcmp(argv[*i], "-h") == 0) {
+        options->help = true;
+        return DT_OK;
+    }
+    if (argv[*i][1] != '-' || size == 0 || size >= sizeof name)
+        return dt_fail(DT_EUSAGE,
+                       "unknown option %s: options start with two dashes, see dittune --help",
+                       argv[*i]);
+    memcpy(name, word, size);
+    name[size] = '\0';
+    const struct dt_option_row *row = NULL;
+    for (int k = 0; k < dt_option_row_count; k++)
+        if (strcmp(dt_option_rows[k].name, name) == 0)
+            row = &dt_option_rows[k];
+    if (row == NULL)
+        return unknown_option(name);
+    if (!dt_option_taken(command, row))
+        return dt_fail(DT_EUSAGE, "--%s is not an option of 'dittune %s' (it belongs to: %s)", name,
+                       command->name, row->commands);
+    if (row->hint == NULL && equals != NULL)
+        return dt_fail(DT_EUSAGE, "--%s takes no value", name);
+    if (row->hint != NULL && equals == NULL && *i + 1 >= argc)
+        return dt_fail(DT_EUSAGE, "--%s needs a value: --%s %s", name, name, row->hint);
+    const char *value = row->hint == NULL ? "" : equals != NULL ? equals + 1 : argv[++*i];
+    return row->parse(name, value, (char *)options + row->offset);
+}
+
+/* The first word that is no option and no option's value is the command. */
+static dt_status choose_command(int argc, char **argv, int *at, const struct dt_command **command)
+{
+    *at = 0;
+    *command = &dt_commands[0];
+    if (argc > 1 && argv[1][0] != '-') {
+        *at = 1;
+        return find_command(argv[1], command);
+    }
+    return DT_OK;
+}
+
+dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
+                           const struct dt_command **command)
+{
+    int at, words = 0;
+    *options = (struct dt_options){0};
+    for (int k = 0; k < dt_option_row_count; k++)
+        if (dt_option_rows[k].fallback != NULL)
+            DT_TRY(dt_option_rows[k].parse(dt_option_rows[k].name, dt_option_rows[k].fallback,
+                                           (char *)options + dt_option_rows[k].offset));
+    DT_TRY(choose_command(argc, argv, &at, command));
+    bool only_words = false;
+    for (int i = at + 1; i < argc; i++) {
+        if (!only_words && strcmp(argv[i], "--") == 0) {
+            only_words = true;
+        } else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
+            DT_TRY(parse_option(argc, argv, &i, *command, options));
+        } else {
+            argv[1 + words++] = argv[i];
+        }
+    }
+    options->rest = (const char *const *)argv + 1;
+    options->rest_count = words;
+    argv[1 + words < argc ? 1 + words : argc] = NULL;
+    if (options->help)
+        return DT_OK;
+    if (words > (*command)->words_max && strchr(argv[1 + (*command)->words_max], '=') != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "'dittune %s' does not take the word '%s': quote a plan, as in --plan "
+                       "'ranks=2 ulysses=2'",
+                       (*command)->name, argv[1 + (*command)->words_max]);
+    if (words > (*command)->words_max)
+        return dt_fail(DT_EUSAGE, "'dittune %s' does not take the word '%s': see dittune %s --help",
+                       (*command)->name, argv[1 + (*command)->words_max], (*command)->name);
+    if (words < (*command)->words_min)
+        return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
+    return DT_OK;
+}
