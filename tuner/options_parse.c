@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define OPTIONS_MOST 128 /* that are looked at for a name near to a misspelt one */
+
 static bool has_word(const char *words, const char *word)
 {
     size_t size = strlen(word);
@@ -21,8 +23,8 @@ bool dt_option_taken(const struct dt_command *command, const struct dt_option_ro
 
 static dt_status unknown_option(const char *name)
 {
-    const char *names[sizeof dt_option_rows / sizeof dt_option_rows[0] + 1] = {NULL};
-    for (int i = 0; i < dt_option_row_count; i++)
+    const char *names[OPTIONS_MOST + 1] = {NULL};
+    for (int i = 0; i < dt_option_row_count && i < OPTIONS_MOST; i++)
         names[i] = dt_option_rows[i].name;
     const char *near = dt_json_nearest(name, names);
     if (near != NULL)
