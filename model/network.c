@@ -3,39 +3,28 @@
  * network may be. */
 #include "model/network.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-static const char *const preset_texts[] = {
+#define PRESET(name, text) {name, text},
+static const struct preset {
+    const char *name, *text;
+} presets[] = {
 #include "presets.inc"
 };
-enum { PRESETS = sizeof preset_texts / sizeof preset_texts[0] };
+#undef PRESET
+enum { PRESETS = sizeof presets / sizeof presets[0] };
 
-static struct dt_network presets[PRESETS];
-static const char *preset_names[PRESETS + 1];
-static pthread_once_t presets_once = PTHREAD_ONCE_INIT;
-
-static void read_presets(void)
-{
-    int n = 0;
-    for (int i = 0; i < PRESETS; i++) {
-        json_t *root = NULL;
-        if (dt_json_parse(preset_texts[i], strlen(preset_texts[i]), "a preset", &root) != DT_OK)
-            continue;
-        if (dt_network_from_json(root, "a preset", &presets[n]) == DT_OK) {
-            preset_names[n] = presets[n].name;
-            n++;
-        }
-        json_decref(root);
-    }
-}
+#define PRESET(name, text) name,
+static const char *const preset_names[] = {
+#include "presets.inc"
+    NULL};
+#undef PRESET
 
 const char *const *dt_network_presets(void)
 {
-    pthread_once(&presets_once, read_presets);
     return preset_names;
 }
 
@@ -142,6 +131,15 @@ static dt_status load_file(const char *path, struct dt_network *network)
     return status;
 }
 
+static dt_status load_preset(const struct preset *preset, struct dt_network *network)
+{
+    json_t *root = NULL;
+    DT_TRY(dt_json_parse(preset->text, strlen(preset->text), "a preset", &root));
+    dt_status status = dt_network_from_json(root, "a preset", network);
+    json_decref(root);
+    return status;
+}
+
 static dt_status unknown(const char *name, const char *const *names)
 {
     char list[512] = "";
@@ -159,18 +157,14 @@ static dt_status unknown(const char *name, const char *const *names)
 
 dt_status dt_network_load(const char *name_or_path, struct dt_network *network)
 {
-    const char *const *names = dt_network_presets();
-    for (int i = 0; names[i] != NULL; i++) {
-        if (strcasecmp(names[i], name_or_path) == 0) {
-            *network = presets[i];
-            return DT_OK;
-        }
-    }
+    for (int i = 0; i < PRESETS; i++)
+        if (strcasecmp(presets[i].name, name_or_path) == 0)
+            return load_preset(&presets[i], network);
     size_t size = strlen(name_or_path);
     bool json = size >= 5 && strcmp(name_or_path + size - 5, ".json") == 0;
     if (json || (strchr(name_or_path, '/') != NULL && access(name_or_path, F_OK) == 0))
         return load_file(name_or_path, network);
-    return unknown(name_or_path, names);
+    return unknown(name_or_path, preset_names);
 }
 
 /* Cut, not rounded, as the authors' code does. */

@@ -36,8 +36,11 @@ static void test_presets_are_the_papers(void **state)
         assert_int_equal(dt_network_out_channels(&network), 8);
     }
     int n = 0;
-    while (dt_network_presets()[n] != NULL)
-        n++;
+    for (; dt_network_presets()[n] != NULL; n++) {
+        struct dt_network network;
+        assert_int_equal(dt_network_load(dt_network_presets()[n], &network), DT_OK);
+        assert_string_equal(network.name, dt_network_presets()[n]);
+    }
     assert_int_equal(n, 4);
 }
 
