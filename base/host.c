@@ -92,6 +92,12 @@ int64_t dt_host_memory_available(void)
     return machine < group ? machine : group;
 }
 
+int64_t dt_host_memory_limit(void)
+{
+    int64_t most = number_in("/sys/fs/cgroup/memory.max", ""), total = dt_host_memory_total();
+    return most > 0 && most < total ? most : total;
+}
+
 int64_t dt_host_memory_total(void)
 {
     return (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
@@ -103,6 +109,42 @@ const char *dt_host_name(void)
     if (name[0] == '\0' && (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0'))
         snprintf(name, sizeof name, "unknown");
     return name;
+}
+
+/* What follows `key` and white space in the first line that begins so. */
+static const char *text_in(const char *path, const char *key, char text[], size_t room)
+{
+    char line[1024];
+    FILE *file = fopen(path, "re");
+    snprintf(text, room, "unknown");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, key, strlen(key)) == 0) {
+            const char *value = line + strlen(key) + strspn(line + strlen(key), " \t");
+            snprintf(text, room, "%.*s", (int)strcspn(value, "\n"), value);
+            break;
+        }
+    if (file != NULL)
+        fclose(file);
+    return text;
+}
+
+const char *dt_host_kernel(void)
+{
+    static char text[128];
+    return text[0] != '\0' ? text : text_in("/proc/sys/kernel/osrelease", "", text, sizeof text);
+}
+
+const char *dt_host_boot(void)
+{
+    static char text[64];
+    return text[0] != '\0' ? text
+                           : text_in("/proc/sys/kernel/random/boot_id", "", text, sizeof text);
+}
+
+const char *dt_host_processors(void)
+{
+    static char text[512];
+    return text_in("/proc/self/status", "Cpus_allowed_list:", text, sizeof text);
 }
 
 static char cpu[128];

@@ -18,10 +18,18 @@ int dt_host_cores(void);
 /* Bytes a new program may take: the smaller of MemAvailable and what the cgroup leaves. */
 int64_t dt_host_memory_available(void);
 int64_t dt_host_memory_total(void);
+/* Most a program may ever take here: the total, or the cgroup's limit. */
+int64_t dt_host_memory_limit(void);
 
 /* Host name and processor model; "unknown" when they cannot be read. Static storage. */
 const char *dt_host_name(void);
 const char *dt_host_cpu(void);
+
+/* The kernel's release, the id of this boot, and the processors this process may run on ("0-3,8"); "unknown" when they cannot
+ * be read. Static storage. */
+const char *dt_host_kernel(void);
+const char *dt_host_boot(void);
+const char *dt_host_processors(void);
 
 /* The processor multiplies bfloat16 by itself (AVX-512 BF16, which those with AMX have too). */
 bool dt_host_has_bfloat16(void);

@@ -38,7 +38,7 @@ struct dt_options {
     const char *space;                                  /* a file, of space */
     int64_t evals, repeats, jobs, spend_ns;
     bool replay_noise, racing;
-    bool oversubscribe, json, list, quiet, help, markdown;
+    bool oversubscribe, json, list, quiet, renew, help, markdown;
     const char *const *rest; /* the words that are not options, rest_count of them */
     int rest_count;
 };

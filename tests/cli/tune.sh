@@ -3,6 +3,7 @@
 # A whole session on a small network: budget kept, figures from the final comparison, stored, looked up.
 set -u
 . "$(dirname "$0")/lib.sh"
+export DITTUNE=$build/dittune
 tool --budget 15s --model "$small" --json --seed 3
 check "ends well" 'code in (0, 6)'
 check "keeps its budget" 'o["elapsed_seconds"] <= 15 * 1.02 + 2'
@@ -21,6 +22,17 @@ check "the search says which it was, why, and what it believed" 'o["search"] == 
 cp "$T/out" "$T/tune.json"
 tool lookup --model "$small" --json
 check "lookup finds it" 'code == 0 and o["tier"] == "exact" and o["plan"] == json.load(open(T + "/tune.json"))["best"]["plan"]'
+store=$(python3 -c '
+import json, os, sys
+entries = json.load(open(os.environ["DITTUNE_DB"] + "/best.json"))["entries"]
+print(json.dumps({"entry": entries[0], "count": len(entries)}))')
+printf '%s' "$store" >"$T/out"
+check "the entry has the machine as dittune machine tells it" \
+    'o["count"] == 1 and json.loads(os.popen(os.environ["DITTUNE"] + " machine --json").read())["soft"] == o["entry"]["fingerprint"]["soft"] and set(o["entry"]["fingerprint"]["info"]) == {"host", "boot_id", "t_wall_ns"}'
+check "up to three best plans, the stored one first" \
+    '1 <= len(o["entry"]["top"]) <= 3 and o["entry"]["top"][0]["plan"] == o["entry"]["plan"] and o["entry"]["top"][0]["median_ns"] == o["entry"]["figures"]["median_ns"] and all(set(t) == {"plan", "median_ns", "interval_ns", "peak_bytes", "batch", "from"} for t in o["entry"]["top"]) and len({json.dumps(t["plan"]) for t in o["entry"]["top"]}) == len(o["entry"]["top"])'
+check "the front of time and memory is that of the trials" \
+    '(lambda ok: [(p["median_ns"], p["peak_bytes"]) for p in o["entry"]["pareto"]] == sorted({(t, b) for t, b in ok if not any((u, c) != (t, b) and u <= t and c <= b for u, c in ok)}))([(round(t["median_seconds"] * 1e9), t["peak_bytes"]) for t in json.load(open(T + "/tune.json"))["trials"] if t["outcome"] == "ok" and t["median_seconds"] is not None])'
 tool lookup --model "$small" --objective cost
 check "lookup of another objective finds nothing" 'code == 10'
 tool run --model "$small" --plan "$(python3 -c 'import json,sys;print(" ".join("%s=%d"%p for p in json.load(open(sys.argv[1]))["best"]["plan"].items()))' "$T/tune.json")" --json

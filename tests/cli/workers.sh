@@ -9,6 +9,11 @@ check "minimal.py is tuned" 'code == 0 and o["best"]["median_seconds"] > 0 and o
 check "its plans are verified" 'all(t["verified_error"] is not None for t in o["trials"] if t["outcome"] == "ok")'
 tool lookup --worker "$good" --json
 check "and looked up" 'code == 0 and o["tier"] == "exact"'
+check "its entry knows it by a hash of its space, which it keeps" \
+    'set(o["entry"]["key"]) == {"worker", "workload", "devices", "space", "objective"} and len(o["entry"]["key"]["space"]) == 16 and set(o["entry"]["space"]) == {"parameters", "constants", "rules"} and o["entry"]["fingerprint"]["soft"]["worker"].startswith("minimal") and "python" in o["entry"]["fingerprint"]["soft"]'
+sed 's/rows % tile == 0/rows % tile == 0 \&\& tile < 1000/' "$good" >"$T/ruled.py" && chmod +x "$T/ruled.py"
+tool lookup --worker "$T/ruled.py" --json
+check "another rule is another space" 'code == 10'
 tool worker-test "$good"
 check "minimal.py passes worker-test" 'code == 0'
 tool worker-test "$build/dittune-worker"

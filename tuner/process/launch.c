@@ -22,7 +22,7 @@ static bool is_program(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-static bool find_in_path(const char *name, char path[], size_t room)
+bool dt_launch_find(const char *name, char path[], size_t room)
 {
     const char *folders = getenv("PATH");
     if (strchr(name, '/') != NULL) {
@@ -172,11 +172,11 @@ dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
     char program[4096];
     const char *parent = getenv("TMPDIR");
     *start = (struct dt_start){.argv = NULL};
-    if (!find_in_path(launch->program, program, sizeof program))
+    if (!dt_launch_find(launch->program, program, sizeof program))
         return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run",
                        launch->program);
     snprintf(start->path, sizeof start->path, "%s", program);
-    if (launch->ranks > 1 && !find_in_path("mpirun", start->path, sizeof start->path))
+    if (launch->ranks > 1 && !dt_launch_find("mpirun", start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE,
                        "mpirun not found: install openmpi-bin, or ask for plans of one rank");
     DT_TRY(make_folder(parent != NULL && parent[0] == '/' ? parent : "/tmp", start->folders[0]));

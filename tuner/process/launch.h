@@ -16,4 +16,7 @@ struct dt_start {
 dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start) DT_MUST_CHECK;
 void dt_launch_fini(struct dt_start *start); /* frees memory; folders stay */
 
+/* The program a name means: a path, or a name looked up in PATH; false when it is none that can be run. */
+bool dt_launch_find(const char *name, char path[], size_t room);
+
 #endif

@@ -4,6 +4,7 @@
 #include "tuner/session/finals.h"
 
 #include "base/clock.h"
+#include "tuner/entry/entry.h"
 #include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 
@@ -109,6 +110,8 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
                      : -1;
     if (chosen > 0)
         *challenger = entrants[chosen].point;
+    if (status == DT_OK)
+        dt_entry_keep_shots(session, entrants, shootout.count);
     for (int i = 0; i < shootout.count; i++)
         dt_entrant_fini(&entrants[i]);
     return status;

@@ -13,8 +13,8 @@ struct reader {
 /* Fields of a key that change which plan is best, but not what a plan is. */
 static bool may_differ(const char *name)
 {
-    static const char *const names[] = {"batch", "devices",   "max_bytes",  "max_latency_ns",
-                                        "model", "objective", "parameters", NULL};
+    static const char *const names[] = {"batch", "devices",   "max_bytes", "max_latency_ns",
+                                        "model", "objective", "space",     NULL};
     for (int i = 0; names[i] != NULL; i++)
         if (strcmp(names[i], name) == 0)
             return true;

@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/record.h"
 
-#include "base/clock.h"
-#include "base/host.h"
 #include "db/store.h"
+#include "tuner/entry/entry.h"
 #include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 
 #include <math.h>
 #include <stdio.h>
 
-static json_t *nanoseconds(double seconds)
-{
-    return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
-}
-
 static json_t *result_or_null(const struct dt_result *result, const struct dt_target *target)
 {
     return result != NULL ? dt_result_json(result, target) : json_null();
 }
 
-/* [low, high] of the default's value over the entrant's: above 1 is a gain; null without a comparison. */
-static json_t *gain_json(const struct dt_entrant *entrant)
+json_t *dt_record_gain(const struct dt_entrant *entrant)
 {
     if (entrant == NULL || entrant->ratio.pairs == 0)
         return json_null();
@@ -76,7 +69,7 @@ json_t *dt_record_session(const struct dt_session *session)
         result_or_null(dt_session_role(session, "default"), target), "baseline",
         result_or_null(dt_session_role(session, "baseline"), target), "against",
         result_or_null(session->has_against ? dt_session_role(session, "against") : NULL, target),
-        "gain", gain_json(best), "ties",
+        "gain", dt_record_gain(best), "ties",
         dt_raw_points(target->space, session->ties, session->tie_count), "rounds", session->rounds,
         "search", session->search, "search_reason", session->why, "trials", trials,
         "elapsed_seconds", session->elapsed_seconds, "verdict", dt_verdict_text(session->verdict),
@@ -86,55 +79,14 @@ json_t *dt_record_session(const struct dt_session *session)
     return object;
 }
 
-/* Figures of one plan in integers (times in ns), as they are stored. */
-static json_t *figures(const struct dt_result *result, const struct dt_target *target)
-{
-    if (result == NULL || result->n == 0)
-        return json_null();
-    return json_pack("{s:o, s:o, s:[o,o], s:o, s:I, s:i, s:i}", "plan",
-                     dt_point_json(target->space, &result->point), "median_ns",
-                     nanoseconds(result->summary.median), "interval_ns",
-                     nanoseconds(result->summary.interval.low),
-                     nanoseconds(result->summary.interval.high), "cold_ns",
-                     nanoseconds(result->cold_seconds), "peak_bytes",
-                     (json_int_t)result->peak_bytes, "samples", result->n, "batch", result->batch);
-}
-
-static json_t *fingerprint(const struct dt_session *session)
-{
-    json_t *soft = json_pack("{s:s, s:s, s:s}", "dittune", DT_VERSION, "hwloc",
-                             dt_host_hwloc_version(), "method", "1");
-    json_t *info = json_pack("{s:s, s:I}", "host", dt_host_name(), "t_wall_ns",
-                             (json_int_t)dt_clock_wall_ns());
-    return json_pack("{s:O, s:o, s:o}", "hard", session->target->hard, "soft", soft, "info", info);
-}
-
-json_t *dt_record_entry(const struct dt_session *session)
-{
-    const struct dt_target *target = session->target;
-    const struct dt_result *best = dt_session_best(session);
-    if (best == NULL || session->limit_broken)
-        return NULL;
-    const struct dt_entrant *entrant = session->best >= 0 && dt_session_against_default(session)
-                                           ? &session->entrants[session->best]
-                                           : NULL;
-    return json_pack("{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "key", target->key,
-                     "fingerprint", fingerprint(session), "plan",
-                     dt_point_json(target->space, &best->point), "verdict",
-                     dt_verdict_text(session->verdict), "provisional",
-                     session->verdict == DT_VERDICT_PROVISIONAL, "figures", figures(best, target),
-                     "default", figures(dt_session_role(session, "default"), target), "baseline",
-                     figures(dt_session_role(session, "baseline"), target), "gain",
-                     gain_json(entrant), "journal", session->id);
-}
-
 dt_status dt_record_begin(struct dt_session *session, const char *directory)
 {
     DT_TRY(dt_store_check(directory));
     DT_TRY(dt_journal_open(directory, &session->journal));
     snprintf(session->id, sizeof session->id, "%s", dt_journal_id(session->journal));
+    dt_entry_machine(session);
     return dt_history_begin(session, json_pack("{s:O, s:o}", "key", session->target->key,
-                                               "fingerprint", fingerprint(session)));
+                                               "fingerprint", dt_entry_fingerprint(session)));
 }
 
 /* A provisional result does not replace a decided one. */
@@ -150,7 +102,7 @@ static dt_status store(struct dt_session *session, const char *directory, json_t
 
 dt_status dt_record_end(struct dt_session *session, const char *directory)
 {
-    json_t *entry = dt_record_entry(session);
+    json_t *entry = dt_entry(session);
     dt_status status = dt_history_end(session);
     if (status == DT_OK && entry != NULL)
         status = dt_journal_add(session->journal, "best", entry);

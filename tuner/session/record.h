@@ -15,8 +15,8 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
  * reference. */
 json_t *dt_record_runs(const struct dt_sweep *sweep, json_t *list);
 
-/* The store's entry (docs/database.md), or NULL when there is nothing to store. */
-json_t *dt_record_entry(const struct dt_session *session);
+/* The default's value over the entrant's, above 1 is a gain: ratio, interval, pairs; null without a comparison. */
+json_t *dt_record_gain(const struct dt_entrant *entrant);
 
 /* Starts and ends the session's journal; stores the entry. */
 dt_status dt_record_begin(struct dt_session *session, const char *directory) DT_MUST_CHECK;

@@ -104,6 +104,8 @@ void dt_session_fini(struct dt_session *session)
     for (int i = 0; i < session->count; i++)
         dt_result_fini(&session->trials[i]);
     free(session->trials);
+    json_decref(session->machine);
+    session->machine = NULL;
     for (int i = 0; i < session->entrant_count; i++)
         dt_entrant_fini(&session->entrants[i]);
     session->trials = NULL;

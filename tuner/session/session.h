@@ -16,6 +16,17 @@
 #include "tuner/trial/compare.h"
 
 #define DT_KNOWN 4 /* most plans taken from the store */
+#define DT_SHOTS 4 /* most plans of a shoot-out: the default and its challengers */
+
+/* What stays of a plan's measurement when its samples are gone. */
+struct dt_shot {
+    struct dt_point point;
+    const char *from;      /* where it was measured, as entries name it */
+    double value, seconds; /* of the objective, smaller is better; median of a step */
+    struct dt_interval interval;
+    int64_t peak_bytes;
+    int batch;
+};
 
 enum dt_verdict {
     DT_VERDICT_NONE,   /* nothing was measured */
@@ -51,6 +62,10 @@ struct dt_session {
     int best;                /* of entrants; -1: none */
     struct dt_point ties[3]; /* candidates that the shoot-out could not tell from the best */
     int tie_count;
+    struct dt_shot shots[DT_SHOTS]; /* of the shoot-out */
+    int shot_count;
+    json_t *
+        machine; /* its description (tuner/machine/machine.h), owned; NULL before the session is recorded */
     enum dt_verdict verdict;
     bool kept_stored;  /* the store has a decided result, which this provisional one leaves alone */
     bool limit_broken; /* no plan keeps --max-latency */

@@ -6,12 +6,12 @@
 #include "base/rng.h"
 #include "model/input.h"
 #include "space/dit.h"
+#include "tuner/machine/machine.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PIXELS_OF_A_LATENT_PIXEL 8
 
@@ -42,28 +42,6 @@ static int ranks_in(const char *plan)
             product = 1024;
     }
     return named > product ? named : (int)product;
-}
-
-static dt_status find_worker(const struct dt_options *options, struct dt_target *target)
-{
-    char self[3072];
-    const char *chosen = options->worker != NULL ? options->worker : getenv("DITTUNE_WORKER");
-    if (chosen != NULL) {
-        snprintf(target->program, sizeof target->program, "%s", chosen);
-        return DT_OK;
-    }
-    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (size <= 0)
-        return dt_fail(
-            DT_FAILED,
-            "cannot tell where this program is: set DITTUNE_WORKER to the path of dittune-worker");
-    self[size] = '\0';
-    *strrchr(self, '/') = '\0';
-    snprintf(target->program, sizeof target->program, "%s/dittune-worker", self);
-    if (access(target->program, X_OK) != 0)
-        return dt_fail(DT_EUSAGE, "%s is missing: set DITTUNE_WORKER to the path of dittune-worker",
-                       target->program);
-    return DT_OK;
 }
 
 static dt_status set_size(const struct dt_options *options, int size, struct dt_workload *workload)
@@ -168,15 +146,6 @@ static dt_status make_key(const struct dt_options *options, const struct dt_work
     return status;
 }
 
-static bool runs_dtype(enum dt_dtype dtype)
-{
-#if defined(DT_HAVE_ONEDNN)
-    return dtype == DT_FLOAT32 || dt_host_has_bfloat16();
-#else
-    return dtype == DT_FLOAT32;
-#endif
-}
-
 static dt_status make_builtin(const struct dt_options *options, const struct dt_target_opts *opts,
                               struct dt_target *target)
 {
@@ -191,7 +160,7 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
     struct dt_limits limits = {.cores = target->cores,
                                .devices = target->devices,
                                .oversubscribe = options->oversubscribe || opts->for_run,
-                               .no_dtype = !runs_dtype(workload.dtype),
+                               .no_dtype = !dt_machine_runs(workload.dtype),
                                .memory_bytes = dt_host_memory_available(),
                                .max_bytes = options->max_bytes,
                                .batches = batches.values,
@@ -225,13 +194,10 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
 
 static void make_hard(struct dt_target *target)
 {
-    char topology[17];
-    snprintf(topology, sizeof topology, "%016llx", (unsigned long long)dt_host_topology());
-    int64_t gib = (dt_host_memory_total() + (1LL << 29)) >> 30;
-    target->hard =
-        json_pack("{s:s, s:i, s:I, s:s, s:s, s:s, s:s}", "device", dt_host_cpu(), "cores",
-                  target->cores, "memory_gib", (json_int_t)gib, "topology", topology, "dtype",
-                  target->dtype, "engine", target->engine, "mode", target->mode);
+    target->hard = dt_machine_hard();
+    json_object_set_new(target->hard, "dtype", json_string(target->dtype));
+    json_object_set_new(target->hard, "engine", json_string(target->engine));
+    json_object_set_new(target->hard, "mode", json_string(target->mode));
     if (target->objective != NULL)
         json_object_set_new(target->key, "objective", json_string(target->objective->name));
 }
@@ -248,7 +214,7 @@ dt_status dt_target_new(const struct dt_options *options, const struct dt_target
     snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(DT_FLOAT32));
     dt_status status = dt_objective_find(options->objective, &target->objective);
     if (status == DT_OK)
-        status = find_worker(options, target);
+        status = dt_machine_program(options, target->program);
     if (status == DT_OK && options->worker != NULL && options->input != NULL)
         status = dt_fail(DT_EUSAGE, "--input goes with the built-in network, not with --worker");
     if (status == DT_OK)
@@ -273,6 +239,9 @@ void dt_target_free(struct dt_target *target)
     json_decref(target->reference);
     json_decref(target->key);
     json_decref(target->hard);
+    json_decref(target->hello);
+    json_decref(target->ready);
+    json_decref(target->announced);
     free(target);
 }
 

@@ -29,10 +29,12 @@ struct dt_target {
     int cores, devices;
     bool has_files; /* weights or input come from files */
     const struct dt_objective *objective;
-    double tolerance;   /* of verification */
-    int sampler_steps;  /* denoising steps of an image */
-    double image_flops; /* of one image's step; 0 unknown */
-    json_t *key, *hard; /* for the store */
+    double tolerance;      /* of verification */
+    int sampler_steps;     /* denoising steps of an image */
+    double image_flops;    /* of one image's step; 0 unknown */
+    json_t *key, *hard;    /* for the store */
+    json_t *hello, *ready; /* what a foreign worker said when it was started; NULL for ours */
+    json_t *announced;     /* of that, its "parameters", "constants" and "rules" */
 };
 
 /* How a command wants its space. */

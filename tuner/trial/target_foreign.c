@@ -3,9 +3,11 @@
 #include "tuner/trial/target_int.h"
 
 #include "base/clock.h"
+#include "base/rng.h"
 #include "tuner/process/group.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HELLO_SECONDS 20
@@ -43,6 +45,25 @@ static void copy_field(const json_t *object, const char *key, const char *fallba
     dt_group_clean(out);
 }
 
+/* What the plans of a worker are made of. */
+static json_t *announced(const json_t *hello)
+{
+    static const char *const names[] = {"parameters", "constants", "rules"};
+    json_t *object = json_object();
+    for (int i = 0; i < 3; i++)
+        if (dt_json_has(hello, names[i]))
+            json_object_set(object, names[i], json_object_get(hello, names[i]));
+    return object;
+}
+
+/* Sixteen hex digits of all that decides which plans there are. */
+static void hash(const json_t *space, char out[17])
+{
+    char *text = json_dumps(space, JSON_COMPACT | JSON_SORT_KEYS);
+    snprintf(out, 17, "%016llx", (unsigned long long)dt_rng_stream(text != NULL ? text : ""));
+    free(text);
+}
+
 /* A worker has twenty seconds to get ready, or the budget when that is shorter. */
 static int64_t hello_ns(const struct dt_options *options)
 {
@@ -72,8 +93,12 @@ dt_status dt_target_foreign(const struct dt_options *options, struct dt_target *
     target->foreign = true;
     target->sampler_steps = 1;
     snprintf(target->title, sizeof target->title, "%s: %s", name, workload);
-    json_t *parameters = json_object_get(hello, "parameters");
-    if (parameters == NULL)
+    char space[17];
+    target->hello = json_incref((json_t *)hello);
+    target->ready = json_incref((json_t *)dt_group_ready(group));
+    target->announced = announced(hello);
+    hash(target->announced, space);
+    if (json_object_get(hello, "parameters") == NULL)
         status =
             dt_fail(DT_EUSAGE,
                     "the worker %s announces no parameters in its hello: there is nothing to tune",
@@ -82,8 +107,8 @@ dt_status dt_target_foreign(const struct dt_options *options, struct dt_target *
         status = dt_space_from_json(hello, "the worker's hello", &target->space);
     if (status == DT_OK)
         status = foreign_plans(target);
-    target->key = json_pack("{s:s, s:s, s:i, s:O?}", "worker", name, "workload", workload,
-                            "devices", target->devices, "parameters", parameters);
+    target->key = json_pack("{s:s, s:s, s:i, s:s}", "worker", name, "workload", workload, "devices",
+                            target->devices, "space", space);
     dt_group_stop(group, DT_NS_PER_SECOND);
     return status;
 }

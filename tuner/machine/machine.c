@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/machine/machine.h"
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "model/workload.h"
+#include "tuner/process/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VERSIONS_MOST 32
+#define VERSION_ROOM  160
+
+dt_status dt_machine_program(const struct dt_options *options, char program[DT_PROGRAM_ROOM])
+{
+    char self[DT_PROGRAM_ROOM - 32];
+    const char *chosen = options->worker != NULL ? options->worker : getenv("DITTUNE_WORKER");
+    if (chosen != NULL) {
+        snprintf(program, DT_PROGRAM_ROOM, "%s", chosen);
+        return DT_OK;
+    }
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (size <= 0)
+        return dt_fail(
+            DT_FAILED,
+            "cannot tell where this program is: set DITTUNE_WORKER to the path of dittune-worker");
+    self[size] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(program, DT_PROGRAM_ROOM, "%s/dittune-worker", self);
+    if (access(program, X_OK) != 0)
+        return dt_fail(DT_EUSAGE, "%s is missing: set DITTUNE_WORKER to the path of dittune-worker",
+                       program);
+    return DT_OK;
+}
+
+/* Firmware and kernel keep 1 to 6 % of what is plugged in, and not the same on two machines of one make. */
+int64_t dt_machine_memory_gib(int64_t bytes)
+{
+    int64_t gib = bytes > 0 ? (bytes - 1) / (1LL << 30) + 1 : 1, step = 1;
+    while (gib > 8 * step)
+        step *= 2;
+    return (gib + step - 1) / step * step;
+}
+
+bool dt_machine_runs(enum dt_dtype dtype)
+{
+#if defined(DT_HAVE_ONEDNN)
+    return dtype == DT_FLOAT32 || dt_host_has_bfloat16();
+#else
+    return dtype == DT_FLOAT32;
+#endif
+}
+
+json_t *dt_machine_hard(void)
+{
+    char topology[17];
+    snprintf(topology, sizeof topology, "%016llx", (unsigned long long)dt_host_topology());
+    return json_pack("{s:s, s:i, s:I, s:s}", "device", dt_host_cpu(), "cores", dt_host_cores(),
+                     "memory_gib", (json_int_t)dt_machine_memory_gib(dt_host_memory_total()),
+                     "topology", topology);
+}
+
+/* A worker's words, as a file and a terminal can take them; ours go before them. */
+static void add_versions(json_t *soft, const json_t *versions)
+{
+    const char *name;
+    json_t *value;
+    int n = 0;
+    json_object_foreach((json_t *)versions, name, value)
+    {
+        char key[64], text[VERSION_ROOM];
+        if (!json_is_string(value) || strlen(name) >= sizeof key || n++ == VERSIONS_MOST)
+            continue;
+        snprintf(key, sizeof key, "%s", name);
+        snprintf(text, sizeof text, "%s", json_string_value(value));
+        dt_group_clean(key);
+        dt_group_clean(text);
+        text[strcspn(text, "\n")] = '\0';
+        if (json_object_get(soft, key) == NULL)
+            json_object_set_new(soft, key, json_string(text));
+    }
+}
+
+static json_t *soft_fields(const json_t *hello, const json_t *ready, bool foreign)
+{
+    const char *name = json_string_value(json_object_get(hello, "name"));
+    const char *version = json_string_value(json_object_get(hello, "version"));
+    json_t *soft = json_pack("{s:s, s:s, s:s, s:s, s:o}", "dittune", DT_VERSION, "hwloc",
+                             dt_host_hwloc_version(), "method", "1", "kernel", dt_host_kernel(),
+                             "environment", dt_machine_environment(foreign));
+    if (name != NULL) {
+        char worker[VERSION_ROOM];
+        snprintf(worker, sizeof worker, "%.80s%s%.64s", name, version != NULL ? " " : "",
+                 version != NULL ? version : "");
+        dt_group_clean(worker);
+        json_object_set_new(soft, "worker", json_string(worker));
+    }
+    add_versions(soft,
+                 json_object_get(json_array_get(json_object_get(ready, "ranks"), 0), "versions"));
+    return soft;
+}
+
+json_t *dt_machine_describe(const json_t *hello, const json_t *ready, bool foreign)
+{
+    return json_pack("{s:s, s:{s:i, s:i}, s:o, s:o, s:{s:s, s:s, s:I}, s:{s:I, s:b}}", "format",
+                     "dittune-machine", "version", "major", 1, "minor", 0, "hard",
+                     dt_machine_hard(), "soft", soft_fields(hello, ready, foreign), "info", "host",
+                     dt_host_name(), "boot_id", dt_host_boot(), "t_wall_ns",
+                     (json_int_t)dt_clock_wall_ns(), "limits", "memory_bytes",
+                     (json_int_t)dt_host_memory_limit(), "bfloat16", dt_machine_runs(DT_BFLOAT16));
+}
+
+/* Any workload does for a hello: nothing is loaded before the first plan. */
+static dt_status make_workload(json_t **json)
+{
+    struct dt_workload workload = {.guidance = true, .sampler_steps = 1, .dtype = DT_FLOAT32};
+    DT_TRY(dt_network_load("dit-s/2", &workload.network));
+    workload.height = workload.width = workload.network.latent_size;
+    *json = dt_workload_to_json(&workload);
+    return *json != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+static dt_status ask_worker(const struct dt_machine_worker *worker, int64_t deadline_ns,
+                            json_t **description)
+{
+    struct dt_launch launch = {.program = worker->program, .ranks = 1};
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    struct dt_group *group = NULL;
+    json_t *workload = NULL;
+    if (!worker->foreign)
+        DT_TRY(make_workload(&workload));
+    dt_status status = dt_group_start(&launch, workload, deadline_ns, &group, &failure);
+    json_decref(workload);
+    if (status == DT_FAILED)
+        return dt_fail(DT_FAILED, "the worker %s did not start: %s", worker->program,
+                       failure.cause);
+    DT_TRY(status);
+    *description =
+        dt_machine_describe(dt_group_hello(group), dt_group_ready(group), worker->foreign);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+    return *description != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, int64_t deadline_ns,
+                          json_t **description)
+{
+    json_t *cached = renew ? NULL : dt_machine_cached(worker);
+    if (cached != NULL) {
+        *description = cached;
+        return DT_OK;
+    }
+    DT_TRY(ask_worker(worker, deadline_ns, description));
+    dt_machine_keep(worker, *description);
+    return DT_OK;
+}
