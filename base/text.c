@@ -47,6 +47,11 @@ void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size)
     text->bytes[text->size] = '\0';
 }
 
+void dt_text_reserve(struct dt_text *text, size_t more)
+{
+    (void)reserve(text, more);
+}
+
 void dt_text_clear(struct dt_text *text)
 {
     text->size = 0;

@@ -24,6 +24,8 @@ struct dt_text {
 
 void dt_text_add(struct dt_text *text, const char *format, ...) DT_FORMAT(2, 3);
 void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size);
+void dt_text_reserve(struct dt_text *text,
+                     size_t more);                  /* makes room for so many bytes, and a NUL */
 void dt_text_clear(struct dt_text *text);           /* size 0, memory kept */
 const char *dt_text_at(const struct dt_text *text); /* never NULL */
 dt_status

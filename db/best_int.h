@@ -1,49 +1,77 @@
 /* SPDX-License-Identifier: MIT */
-/* best - one version of best.json as a tree, and back to text
+/* best - one version of best.json as lines, and a new version made of them
  *
- *     {"format":"dittune-best","version":{"major":1,"minor":0},"incompat":[],"compat":[],
- *      "checksum":"<CRC-32C of the canonical entries>","entries":[...]}
+ *     {"format":"dittune-best","version":{"major":2,"minor":0},"incompat":[],"compat":[],"entries":[
+ *     {"id":...,"crc":...},
+ *     {"id":...,"crc":...}
+ *     ],"checksum":"<CRC-32C of all bytes before ,"checksum">"}
+ *
+ * The whole is one JSON value, but only its header and footer are parsed when it is loaded. What is not replaced is
+ * copied byte for byte, so fields that this version does not know stay as they were written.
  *
  * A newer minor version, or a word in "compat", may be read; a newer major version, or a word in "incompat", may not;
- * none of them may be written by this version.
+ * none of them may be written by this version. Files of version 1 are turned into this form in memory.
  */
 #ifndef DT_DB_BEST_INT_H
 #define DT_DB_BEST_INT_H
 
 #include "base/json.h"
 
+#define DT_BEST_MAX_BYTES   (64 * 1024 * 1024)
+#define DT_BEST_MAX_ENTRIES 65536
+
 enum dt_best_state {
     DT_BEST_ABSENT, /* no file */
     DT_BEST_GOOD,
     DT_BEST_READONLY, /* of a newer minor version: fine to read, not ours to write */
+    DT_BEST_OLD,      /* of version 1: fine to read, to be migrated before it is written */
     DT_BEST_NEWER,    /* not ours to read */
     DT_BEST_BROKEN
 };
 
-struct dt_best {
-    enum dt_best_state state;
-    json_t *root;        /* owned; of GOOD and READONLY */
-    struct dt_text text; /* owned; the bytes of the file */
+struct dt_best_line {
+    size_t at, size; /* without comma and line feed */
+    uint64_t id;
 };
 
-/* Reads directory/name. DT_OK whatever the state; the sentence of READONLY, NEWER and BROKEN is in dt_message().
+struct dt_best {
+    enum dt_best_state state;
+    struct dt_text
+        text; /* owned; the bytes of the file, or of what a version 1 file was turned into */
+    size_t header, footer; /* the header is text[0, header), the footer from there to the end */
+    struct dt_best_line *lines; /* owned; in the order of the file; of GOOD, READONLY and OLD */
+    size_t count;
+    uint32_t *slots; /* owned; a hash table of line numbers + 1, by id */
+    size_t mask;
+};
+
+/* Reads directory/name. DT_OK whatever the state; the sentence of READONLY, OLD, NEWER and BROKEN is in dt_message().
  * DT_EIO, DT_ENOMEM when it cannot tell. */
 dt_status dt_best_load(int directory, const char *path, const char *name,
                        struct dt_best *best) DT_MUST_CHECK;
+
+/* The same of best->text, which is there already; what opens each sentence. */
+dt_status dt_best_parse(const char *what, struct dt_best *best) DT_MUST_CHECK;
 void dt_best_fini(struct dt_best *best);
 
-/* A tree without entries, or NULL. */
-json_t *dt_best_new(void);
+/* Whether its entries may be read. */
+bool dt_best_readable(const struct dt_best *best);
 
-/* Gives root a fresh checksum and replaces text by its file, one entry a line. What the loader would refuse (too large,
- * too deep) is refused here: DT_EUSAGE. */
-dt_status dt_best_text(json_t *root, struct dt_text *text) DT_MUST_CHECK;
+/* The first line with that id, and the next one with the same id as line i; -1: none. */
+long dt_best_find(const struct dt_best *best, uint64_t id);
+long dt_best_next(const struct dt_best *best, long i);
 
-/* Whether the entry's key and fingerprint.hard are these. */
-dt_status dt_best_match(const json_t *entry, const json_t *key, const json_t *hard,
-                        bool *match) DT_MUST_CHECK;
+/* Appends a file with these entries (checked objects): each takes the place of the line with its key and hard fingerprint,
+ * or stands at the end. A second line of that identity goes. No two of the entries may be of one identity. DT_EUSAGE
+ * when the file would be larger than what is read; DT_ECORRUPT when a line that may have to be replaced cannot be read. */
+dt_status dt_best_put(const struct dt_best *best, const json_t *entries,
+                      struct dt_text *text) DT_MUST_CHECK;
 
-/* DT_EUSAGE unless entry has the objects "key", "fingerprint" {"hard"} and "plan". */
-dt_status dt_best_check_entry(const json_t *entry) DT_MUST_CHECK;
+/* The state of root, a file's version and words; DT_EUSAGE when they are not there. */
+dt_status dt_best_version(const json_t *root, const char *what, int64_t *major,
+                          enum dt_best_state *state) DT_MUST_CHECK;
+
+/* Replaces text, a file of version 1, by the same in this version. DT_EUSAGE when it is broken. */
+dt_status dt_best_upgrade(const json_t *root, const char *what, struct dt_text *text) DT_MUST_CHECK;
 
 #endif

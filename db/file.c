@@ -20,9 +20,8 @@
 #define TEMP_PREFIX ".dittune-"
 #define TEMP_SUFFIX ".tmp"
 
-int dt_file_open(int directory, const char *name, int flags, mode_t mode)
+static int lift(int fd)
 {
-    int fd = openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
     if (fd < 0 || fd > 2)
         return fd;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -30,6 +29,11 @@ int dt_file_open(int directory, const char *name, int flags, mode_t mode)
     close(fd);
     errno = error;
     return high;
+}
+
+int dt_file_open(int directory, const char *name, int flags, mode_t mode)
+{
+    return lift(openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, mode));
 }
 
 /* A new directory is only an entry of its parent: sync that. */
@@ -89,26 +93,28 @@ dt_status dt_file_make_path(const char *path)
 
 dt_status dt_file_open_directory(const char *path, int *fd)
 {
-    int opened = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int opened = lift(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (opened < 0 && errno != ENOENT)
         return dt_fail(DT_EIO, "cannot open the directory %s: %s", path, strerror(errno));
     *fd = opened;
     return DT_OK;
 }
 
-static dt_status read_blocks(int fd, size_t most, struct dt_text *text)
+static dt_status read_blocks(int fd, size_t expected, size_t most, struct dt_text *text)
 {
-    char block[65536];
+    dt_text_reserve(text, (expected < most ? expected : most) + 1);
     while (text->size <= most) {
-        ssize_t got = read(fd, block, sizeof block);
+        dt_text_reserve(text, 4096);
+        DT_TRY(dt_text_status(text));
+        ssize_t got = read(fd, text->bytes + text->size, text->room - text->size - 1);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             return DT_EIO;
         if (got == 0)
             break;
-        dt_text_add_bytes(text, block, (size_t)got);
-        DT_TRY(dt_text_status(text));
+        text->size += (size_t)got;
+        text->bytes[text->size] = '\0';
     }
     return DT_OK;
 }
@@ -134,7 +140,7 @@ dt_status dt_file_read(int directory, const char *path, const char *name, size_t
     dt_status status = DT_OK;
     if (!S_ISREG(info.st_mode))
         status = dt_fail(DT_EIO, "cannot read %s/%s: it is not a regular file", path, name);
-    else if ((status = read_blocks(fd, most, text)) == DT_EIO)
+    else if ((status = read_blocks(fd, (size_t)info.st_size, most, text)) == DT_EIO)
         status = dt_fail(DT_EIO, "cannot read %s/%s: %s", path, name, strerror(errno));
     close(fd);
     if (status == DT_OK)

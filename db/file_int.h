@@ -24,7 +24,8 @@ dt_status dt_file_make_path(const char *path) DT_MUST_CHECK;
 dt_status dt_file_open_directory(const char *path, int *fd) DT_MUST_CHECK;
 
 /* Appends the whole file to text; *there is false with DT_OK when there is no such file. DT_EIO also for what is not a
- * regular file. Reads at most one block more than most bytes: the caller sees by text->size that it is too large. */
+ * regular file. Of a file that is larger than most bytes a part is read: the caller sees by text->size that it is too
+ * large. */
 dt_status dt_file_read(int directory, const char *path, const char *name, size_t most,
                        struct dt_text *text, bool *there) DT_MUST_CHECK;
 

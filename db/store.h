@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* store - the best plans known, in one directory
  *
- *     best.json        one entry a key; replaced whole: lock, read, merge, temp, fsync, rename, fsync of the directory
+ *     best.json        one entry a line (db/entry_int.h); replaced whole: lock, read, splice, temp, fsync, rename, fsync of the
+ *                      directory; read by db/snapshot.h
  *     best.json.1      the version before
  *     lock             never renamed, never removed
  *     runs/<id>.jsonl  one journal a session, append-only (db/journal.h)
@@ -18,14 +19,14 @@
 const char *dt_store_default(void);
 
 /* Makes the directory (and runs/) and a test file in it. DT_EIO with a sentence when it cannot be written; DT_ECORRUPT when
- * best.json was written by a newer dittune, so that a session learns at its start that it could not store. */
+ * best.json was written by a newer dittune, or has version 1 of the format, or is broken with no good version before beside
+ * it, so that a session learns at its start that it could not store. */
 dt_status dt_store_check(const char *directory) DT_MUST_CHECK;
 
-/* The fingerprint and key are objects of strings, integers and booleans; the key's text is its canonical JSON (sorted
- * keys). entry must hold "key" (object), "fingerprint" {"hard","soft","info"}, "plan" and what else the caller wants kept.
+/* entry must hold "key" (object), "fingerprint" {"hard","soft","info"}, "plan" and what else the caller wants kept.
  * Replaces the entry of the same key and hard fingerprint; other entries and unknown fields are kept as they are. Blocks for
  * the lock at most 10 s (DT_ELOCK). A broken best.json is kept as best.json.bad-<time> and the commit goes on from best.json.1
- * when that is good, else from an empty store. DT_ECORRUPT: written by a newer dittune, left alone. DT_EUSAGE: not an entry,
+ * when that is good, else from an empty store. DT_ECORRUPT: written by a newer dittune, or to be migrated; left alone. DT_EUSAGE: not an entry,
  * or the store would grow beyond what is read. DT_EIO: best.json is as it was, or (the sentence says so) it is the new one
  * but may not survive a loss of power. */
 dt_status dt_store_put(const char *directory, json_t *entry) DT_MUST_CHECK;

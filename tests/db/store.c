@@ -22,7 +22,7 @@ static void round_trip(void **state)
     assert_int_equal(value_of("a"), -1);
     assert_int_equal(put("a", 3), DT_OK);
     assert_int_equal(get("a", &found), DT_OK);
-    assert_true(json_equal(found, entry));
+    assert_true(same_entry(found, entry));
     json_decref(found);
     json_decref(entry);
     assert_int_equal(value_of("b"), -1);
@@ -67,7 +67,7 @@ static void other_hardware_is_another_entry(void **state)
     assert_int_equal(n, 2);
     assert_int_equal(value_of("a"), 1);
     assert_int_equal(dt_store_get(scratch, key, hard, &found), DT_OK);
-    assert_true(json_equal(found, other));
+    assert_true(same_entry(found, other));
     json_decref(found);
     json_decref(key);
     json_decref(hard);
@@ -221,6 +221,18 @@ static void entries_are_checked(void **state)
     assert_int_equal(dt_store_put(scratch, entry), DT_EUSAGE);
     assert_non_null(strstr(dt_message(), "nested deeper"));
     json_object_del(entry, "deep");
+    char *large = calloc(1, 5000);
+    memset(large, 'x', 4097);
+    json_t *key = json_object_get(entry, "key");
+    json_object_set_new(key, "model", json_string(large));
+    assert_int_equal(dt_store_put(scratch, entry), DT_EUSAGE);
+    assert_non_null(strstr(dt_message(), "a string of 4097 bytes"));
+    json_object_set_new(key, "model", json_string("a"));
+    json_object_set_new(key, large, json_integer(1));
+    assert_int_equal(dt_store_put(scratch, entry), DT_EUSAGE);
+    assert_non_null(strstr(dt_message(), "a name of 4097 bytes"));
+    json_object_del(key, large);
+    free(large);
     json_object_del(entry, "plan");
     assert_int_equal(dt_store_put(scratch, entry), DT_EUSAGE);
     assert_string_equal(dt_message(), "the entry: 'plan' is missing");

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* An entry's tree is published by compare-and-exchange: two threads that ask for it first at the same time both parse it,
+ * and one of the trees is thrown away. */
+#include "db/snapshot.h"
+
+#include "db/best_int.h"
+#include "db/entry_int.h"
+#include "db/file_int.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct cell {
+    _Atomic(json_t *) entry;
+    _Atomic(struct dt_snapshot_note *) note;
+};
+
+struct dt_snapshot {
+    struct dt_best best;
+    struct cell *cells;     /* one for each line */
+    struct dt_text what;    /* opens each sentence */
+    struct dt_text because; /* best.json.1 was read */
+};
+
+static dt_status finish(struct dt_snapshot *made, struct dt_snapshot **snapshot)
+{
+    made->cells = calloc(made->best.count + 1, sizeof *made->cells);
+    if (made->cells == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while reading a store");
+    DT_TRY(dt_text_status(&made->because));
+    DT_TRY(dt_text_status(&made->what));
+    *snapshot = made;
+    return DT_OK;
+}
+
+/* DT_ECORRUPT with the sentence of best.json when the version before cannot stand in for it. */
+static dt_status fall_back(int fd, const char *directory, struct dt_snapshot *made)
+{
+    dt_text_add(&made->because, "%s", dt_message());
+    dt_best_fini(&made->best);
+    DT_TRY(dt_best_load(fd, directory, "best.json.1", &made->best));
+    if (dt_best_readable(&made->best))
+        return DT_OK;
+    return dt_fail(DT_ECORRUPT,
+                   "%s, and there is no good best.json.1 beside it: 'dittune db rebuild' makes it "
+                   "anew from the journals",
+                   dt_text_at(&made->because));
+}
+
+static dt_status load(const char *directory, struct dt_snapshot *made)
+{
+    int fd = -1;
+    DT_TRY(dt_file_open_directory(directory, &fd));
+    if (fd < 0)
+        return DT_OK;
+    dt_status status = dt_best_load(fd, directory, "best.json", &made->best);
+    if (status == DT_OK && made->best.state == DT_BEST_NEWER)
+        status = DT_ECORRUPT;
+    if (status == DT_OK && made->best.state == DT_BEST_BROKEN)
+        status = fall_back(fd, directory, made);
+    close(fd);
+    return status;
+}
+
+static dt_status allocate(struct dt_snapshot **snapshot)
+{
+    *snapshot = calloc(1, sizeof **snapshot);
+    return *snapshot != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory while reading a store");
+}
+
+dt_status dt_snapshot_open(const char *directory, struct dt_snapshot **snapshot)
+{
+    struct dt_snapshot *made = NULL;
+    DT_TRY(allocate(&made));
+    dt_text_add(&made->what, "the store %s", directory);
+    dt_status status = load(directory, made);
+    if (status == DT_OK)
+        status = finish(made, snapshot);
+    if (status != DT_OK)
+        dt_snapshot_close(made);
+    return status;
+}
+
+dt_status dt_snapshot_parse(const char *text, size_t size, const char *what,
+                            struct dt_snapshot **snapshot)
+{
+    struct dt_snapshot *made = NULL;
+    DT_TRY(allocate(&made));
+    dt_text_add(&made->what, "%s", what);
+    dt_text_add_bytes(&made->best.text, text, size);
+    dt_status status = dt_text_status(&made->best.text);
+    if (status == DT_OK)
+        status = dt_best_parse(what, &made->best);
+    if (status == DT_OK && !dt_best_readable(&made->best))
+        status = DT_ECORRUPT;
+    if (status == DT_OK)
+        status = finish(made, snapshot);
+    if (status != DT_OK)
+        dt_snapshot_close(made);
+    return status;
+}
+
+void dt_snapshot_close(struct dt_snapshot *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    for (size_t i = 0; snapshot->cells != NULL && i < snapshot->best.count; i++) {
+        struct dt_snapshot_note *note = atomic_load(&snapshot->cells[i].note);
+        json_decref(atomic_load(&snapshot->cells[i].entry));
+        if (note != NULL)
+            note->free(note);
+    }
+    free(snapshot->cells);
+    dt_best_fini(&snapshot->best);
+    dt_text_fini(&snapshot->what);
+    dt_text_fini(&snapshot->because);
+    free(snapshot);
+}
+
+const char *dt_snapshot_fallback(const struct dt_snapshot *snapshot)
+{
+    return snapshot->because.size > 0 ? dt_text_at(&snapshot->because) : NULL;
+}
+
+size_t dt_snapshot_count(const struct dt_snapshot *snapshot)
+{
+    return snapshot->best.count;
+}
+
+long dt_snapshot_find(const struct dt_snapshot *snapshot, uint64_t id)
+{
+    return dt_best_find(&snapshot->best, id);
+}
+
+long dt_snapshot_next(const struct dt_snapshot *snapshot, long i)
+{
+    return dt_best_next(&snapshot->best, i);
+}
+
+uint64_t dt_snapshot_id(const struct dt_snapshot *snapshot, long i)
+{
+    return snapshot->best.lines[i].id;
+}
+
+const char *dt_snapshot_line(const struct dt_snapshot *snapshot, long i, size_t *size)
+{
+    *size = snapshot->best.lines[i].size;
+    return snapshot->best.text.bytes + snapshot->best.lines[i].at;
+}
+
+static dt_status read_entry(const struct dt_snapshot *snapshot, long i, json_t **entry)
+{
+    size_t size;
+    const char *line = dt_snapshot_line(snapshot, i, &size);
+    struct dt_text what = {0};
+    dt_text_add(&what, "%s, entry %ld", dt_text_at(&snapshot->what), i + 1);
+    dt_status status = dt_text_status(&what);
+    if (status == DT_OK)
+        status = dt_entry_read(line, size, dt_text_at(&what), entry);
+    dt_text_fini(&what);
+    return status == DT_EUSAGE ? DT_ECORRUPT : status;
+}
+
+dt_status dt_snapshot_entry(const struct dt_snapshot *snapshot, long i, const json_t **entry)
+{
+    _Atomic(json_t *) *cell = &snapshot->cells[i].entry;
+    json_t *known = atomic_load_explicit(cell, memory_order_acquire), *read = NULL;
+    if (known == NULL) {
+        DT_TRY(read_entry(snapshot, i, &read));
+        if (atomic_compare_exchange_strong(cell, &known, read))
+            known = read;
+        else
+            json_decref(read);
+    }
+    *entry = known;
+    return DT_OK;
+}
+
+const struct dt_snapshot_note *dt_snapshot_note(const struct dt_snapshot *snapshot, long i)
+{
+    return atomic_load_explicit(&snapshot->cells[i].note, memory_order_acquire);
+}
+
+const struct dt_snapshot_note *dt_snapshot_keep(const struct dt_snapshot *snapshot, long i,
+                                                struct dt_snapshot_note *note)
+{
+    struct dt_snapshot_note *known = NULL;
+    if (atomic_compare_exchange_strong(&snapshot->cells[i].note, &known, note))
+        return note;
+    note->free(note);
+    return known;
+}
