@@ -52,10 +52,10 @@ void dt_query_free(struct dt_query *query);
  *     objective     latency, throughput, cost               latency
  *     max_bytes     of a rank, a whole number               no limit
  *     max_latency_ns of a step                              no limit
- *     engine, mode  who would run the plan                  dittune, eager
+ *     engine, mode  who would run the plan                  dittune, eager; of a foreign worker: whichever is stored
  *     worker, workload   of a foreign worker, as its hello names them: then model, size, guidance, batch mean nothing
- *     space         JSON {"parameters","rules","constants"} of that worker, or its id of 16 hexadecimal digits; none: whichever
- *                   space the entry was found in
+ *     space         JSON {"parameters","rules","constants"} of that worker, or its id of 16 hexadecimal digits (db/lookup/key.h);
+ *                   whichever is stored
  *     now_ns        wall time for ages                      the clock
  * DT_EUSAGE: no such name, or a value that can never be right. */
 dt_status dt_query_set(struct dt_query *query, const char *name, const char *value) DT_MUST_CHECK;

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
-#include "base/rng.h"
+#include "db/lookup/key.h"
 #include "model/input.h"
 #include "space/dit.h"
 #include "tuner/machine/machine.h"
@@ -123,27 +123,13 @@ static int compare_ints(const void *a, const void *b)
 static dt_status make_key(const struct dt_options *options, const struct dt_workload *workload,
                           const struct dt_ints *sorted, struct dt_target *target)
 {
-    struct dt_text text = {0};
-    char hash[17];
-    json_t *network = dt_network_to_json(&workload->network);
-    json_object_del(network, "name");
-    dt_status status = dt_json_text(network, &text);
-    json_decref(network);
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(&text)));
-    dt_text_fini(&text);
-    json_t *batches = json_array();
-    for (int i = 0; i < sorted->count; i++)
-        json_array_append_new(batches, json_integer(sorted->values[i]));
-    target->key =
-        json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model", workload->network.name,
-                  "network", hash, "height", workload->height, "width", workload->width, "guidance",
-                  workload->guidance ? 1 : 0, "dtype", dt_dtype_text(workload->dtype), "devices",
-                  target->devices, "batch", batches);
-    if (options->max_bytes > 0)
-        json_object_set_new(target->key, "max_bytes", json_integer(options->max_bytes));
-    if (options->max_latency_ns > 0)
-        json_object_set_new(target->key, "max_latency_ns", json_integer(options->max_latency_ns));
-    return status;
+    const struct dt_key key = {.workload = workload,
+                               .batches = sorted->values,
+                               .batch_count = sorted->count,
+                               .devices = target->devices,
+                               .max_bytes = options->max_bytes,
+                               .max_latency_ns = options->max_latency_ns};
+    return dt_key_json(&key, &target->key);
 }
 
 static dt_status make_builtin(const struct dt_options *options, const struct dt_target_opts *opts,

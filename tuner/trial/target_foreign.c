@@ -3,11 +3,10 @@
 #include "tuner/trial/target_int.h"
 
 #include "base/clock.h"
-#include "base/rng.h"
+#include "db/lookup/key.h"
 #include "tuner/process/group.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define HELLO_SECONDS 20
@@ -56,12 +55,18 @@ static json_t *announced(const json_t *hello)
     return object;
 }
 
-/* Sixteen hex digits of all that decides which plans there are. */
-static void hash(const json_t *space, char out[17])
+static dt_status make_key(const struct dt_options *options, const char *name, const char *workload,
+                          struct dt_target *target)
 {
-    char *text = json_dumps(space, JSON_COMPACT | JSON_SORT_KEYS);
-    snprintf(out, 17, "%016llx", (unsigned long long)dt_rng_stream(text != NULL ? text : ""));
-    free(text);
+    char space[DT_KEY_ID_SIZE];
+    DT_TRY(dt_key_space(target->announced, space));
+    const struct dt_key key = {.worker = name,
+                               .program = workload,
+                               .space = space,
+                               .devices = target->devices,
+                               .max_bytes = options->max_bytes,
+                               .max_latency_ns = options->max_latency_ns};
+    return dt_key_json(&key, &target->key);
 }
 
 /* A worker has twenty seconds to get ready, or the budget when that is shorter. */
@@ -93,11 +98,9 @@ dt_status dt_target_foreign(const struct dt_options *options, struct dt_target *
     target->foreign = true;
     target->sampler_steps = 1;
     snprintf(target->title, sizeof target->title, "%s: %s", name, workload);
-    char space[17];
     target->hello = json_incref((json_t *)hello);
     target->ready = json_incref((json_t *)dt_group_ready(group));
     target->announced = announced(hello);
-    hash(target->announced, space);
     if (json_object_get(hello, "parameters") == NULL)
         status =
             dt_fail(DT_EUSAGE,
@@ -107,8 +110,8 @@ dt_status dt_target_foreign(const struct dt_options *options, struct dt_target *
         status = dt_space_from_json(hello, "the worker's hello", &target->space);
     if (status == DT_OK)
         status = foreign_plans(target);
-    target->key = json_pack("{s:s, s:s, s:i, s:s}", "worker", name, "workload", workload, "devices",
-                            target->devices, "space", space);
+    if (status == DT_OK)
+        status = make_key(options, name, workload, target);
     dt_group_stop(group, DT_NS_PER_SECOND);
     return status;
 }

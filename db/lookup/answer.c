@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/lookup/answer_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *evidence;
+} tiers[] = {
+    [DT_TIER_NONE] = {"none", NULL},       [DT_TIER_HEURISTIC] = {"heuristic", "predicted"},
+    [DT_TIER_PROXY] = {"proxy", "proxy"},  [DT_TIER_SCALED] = {"scaled", "measured"},
+    [DT_TIER_NEAR] = {"near", "measured"}, [DT_TIER_EXACT] = {"exact", "measured"},
+};
+
+const char *dt_tier_text(enum dt_tier tier)
+{
+    return tiers[tier].name;
+}
+
+dt_status dt_tier_find(const char *what, const char *name, enum dt_tier *tier)
+{
+    for (int i = DT_TIER_NONE; i <= DT_TIER_EXACT; i++) {
+        if (strcmp(tiers[i].name, name) == 0) {
+            *tier = (enum dt_tier)i;
+            return DT_OK;
+        }
+    }
+    return dt_fail(DT_EUSAGE,
+                   "%s is '%.40s', expected exact, near, scaled, proxy, heuristic or none", what,
+                   name);
+}
+
+static dt_status no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+}
+
+void dt_found_free(struct dt_found *found)
+{
+    if (found == NULL)
+        return;
+    if (!found->lent) {
+        free(found->reason);
+        json_decref(found->plan);
+        json_decref(found->stale_reasons);
+        json_decref(found->hint);
+    }
+    free(found);
+}
+
+void dt_answer_free(struct dt_answer *answer)
+{
+    dt_found_free((struct dt_found *)answer);
+}
+
+/* Points the answer at what found owns. */
+static void show(struct dt_found *found, const struct dt_query *query)
+{
+    struct dt_answer *answer = &found->answer;
+    answer->reason = found->reason;
+    answer->plan = found->plan;
+    answer->hint = found->hint;
+    answer->stale_reasons = found->stale_reasons;
+    answer->stale = json_array_size(found->stale_reasons) > 0;
+    answer->key = query->asked.key;
+    int64_t age = found->stored_ns > 0 ? dt_query_now(query) - found->stored_ns : -1;
+    answer->age_ns = found->stored_ns > 0 && age < 0 ? 0 : age; /* a clock was set back */
+}
+
+struct dt_found *dt_answer_lend(const struct dt_found *found, const struct dt_query *query)
+{
+    struct dt_found *lent = malloc(sizeof *lent);
+    if (lent == NULL)
+        return NULL;
+    *lent = *found;
+    lent->lent = true;
+    show(lent, query);
+    return lent;
+}
+
+static void read_gain(const json_t *entry, struct dt_answer *answer)
+{
+    const json_t *gain = json_object_get(entry, "gain");
+    const json_t *interval = json_object_get(gain, "interval");
+    double ratio = json_number_value(json_object_get(gain, "ratio"));
+    if (!(ratio > 0) || !isfinite(ratio))
+        return;
+    answer->gain = ratio;
+    answer->gain_low = json_number_value(json_array_get(interval, 0));
+    answer->gain_high = json_number_value(json_array_get(interval, 1));
+    answer->pairs = (int)json_integer_value(json_object_get(gain, "pairs"));
+}
+
+/* A plan that was fitted to another count of devices was not measured by anyone. */
+static void describe(const struct dt_match *match, const json_t *entry, bool refit,
+                     struct dt_answer *answer)
+{
+    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    answer->tier = match->tier;
+    answer->provisional = match->provisional;
+    answer->distance = match->distance;
+    answer->engine = json_string_value(json_object_get(hard, "engine"));
+    answer->mode = json_string_value(json_object_get(hard, "mode"));
+    answer->evidence = refit && match->tier == DT_TIER_SCALED ? tiers[DT_TIER_HEURISTIC].evidence
+                                                              : tiers[match->tier].evidence;
+    answer->entry = entry;
+    if (match->tier != DT_TIER_PROXY && !refit)
+        read_gain(entry, answer);
+}
+
+dt_status dt_answer_of_entry(const struct dt_query *query, const struct dt_match *match,
+                             const json_t *entry, struct dt_fitted *fitted,
+                             const struct dt_refusals *refusals, struct dt_found **found)
+{
+    struct dt_text reason = {0};
+    struct dt_found *made = calloc(1, sizeof *made);
+    dt_reason_add(query, match, entry, fitted, &reason);
+    dt_text_add(&reason, "%s", dt_text_at(&refusals->text));
+    if (made == NULL) {
+        json_decref(fitted->plan);
+        dt_text_fini(&reason);
+        return no_memory();
+    }
+    made->plan = fitted->plan;
+    made->reason = dt_text_take(&reason);
+    made->stale_reasons = dt_stale_reasons(query, json_object_get(entry, "fingerprint"));
+    if (made->reason == NULL || made->stale_reasons == NULL) {
+        dt_found_free(made);
+        return no_memory();
+    }
+    made->stored_ns = match->stored_ns;
+    describe(match, entry, fitted->refit, &made->answer);
+    show(made, query);
+    *found = made;
+    return DT_OK;
+}
+
+dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *hint,
+                            const struct dt_refusals *refusals, struct dt_found **found)
+{
+    struct dt_text reason = {0};
+    struct dt_found *made = calloc(1, sizeof *made);
+    enum dt_tier tier = plan != NULL ? DT_TIER_HEURISTIC : DT_TIER_NONE;
+    if (made == NULL) {
+        json_decref(plan);
+        json_decref(hint);
+        return no_memory();
+    }
+    dt_text_add(&reason, "nothing that fits was measured on this hardware%s",
+                plan != NULL ? "; by the default rule: cfg, then ulysses, then ring, then dp" : "");
+    if (plan != NULL && query->asked.max_latency_ns > 0)
+        dt_text_add(&reason, "; nobody knows whether it keeps max_latency");
+    dt_text_add(&reason, "%s", dt_text_at(&refusals->text));
+    made->plan = plan;
+    made->hint = hint;
+    made->reason = dt_text_take(&reason);
+    made->stale_reasons = json_array();
+    if (made->reason == NULL || made->stale_reasons == NULL) {
+        dt_found_free(made);
+        return no_memory();
+    }
+    made->answer.tier = tier;
+    made->answer.evidence = tiers[tier].evidence;
+    made->answer.distance = NAN;
+    show(made, query);
+    *found = made;
+    return DT_OK;
+}
+
+static json_t *borrowed(const json_t *value)
+{
+    return value != NULL ? json_incref((json_t *)value) : json_null();
+}
+
+static json_t *gain_json(const struct dt_answer *answer)
+{
+    if (!(answer->gain > 0))
+        return json_null();
+    return json_pack("{s:f, s:[f,f], s:i}", "ratio", answer->gain, "interval", answer->gain_low,
+                     answer->gain_high, "pairs", answer->pairs);
+}
+
+json_t *dt_answer_json(const struct dt_answer *answer)
+{
+    json_t *age = answer->age_ns < 0 ? json_null() : json_integer(answer->age_ns / 1000000000);
+    json_t *distance = isfinite(answer->distance) ? json_real(answer->distance) : json_null();
+    return json_pack(
+        "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:o, s:o, s:o, s:o}", "tier",
+        dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
+        borrowed(answer->stale_reasons), "distance", distance, "reason", answer->reason,
+        "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
+        answer->mode, "gain", gain_json(answer), "provisional", (int)answer->provisional, "plan",
+        borrowed(answer->plan), "hint", borrowed(answer->hint), "key", borrowed(answer->key),
+        "entry", borrowed(answer->entry));
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* No plan is returned that was not held against the rules of what is asked: those of the built-in network at its size on this
+ * machine, or of a foreign worker as the query or the entry has them. */
+#include "db/lookup/lookup_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static dt_status value_of(const struct dt_axis *axis, const json_t *item, int64_t *value)
+{
+    if (axis->labels == NULL && json_is_integer(item)) {
+        *value = json_integer_value(item);
+        return DT_OK;
+    }
+    const char *label = json_string_value(item);
+    for (int i = 0; axis->labels != NULL && label != NULL && i < axis->count; i++) {
+        if (strcmp(axis->labels[i], label) == 0) {
+            *value = i;
+            return DT_OK;
+        }
+    }
+    return dt_fail(DT_EINFEASIBLE, "its %s is of another kind than here", axis->name);
+}
+
+/* A parameter that the plan does not name was not there when it was found, and does nothing at its default. */
+static dt_status read_plan(const struct dt_space *rules, const json_t *plan, int64_t values[])
+{
+    const char *name;
+    json_t *item;
+    if (json_object_size(plan) == 0)
+        return dt_fail(DT_EINFEASIBLE, "it names no parameter");
+    for (int i = 0; i < dt_space_axes(rules); i++) {
+        const struct dt_axis *axis = dt_space_axis(rules, i);
+        values[i] = axis->values[axis->fallback];
+        item = json_object_get(plan, axis->name);
+        if (item != NULL)
+            DT_TRY(value_of(axis, item, &values[i]));
+    }
+    json_object_foreach((json_t *)plan, name, item)
+    {
+        if (dt_space_find(rules, name) < 0)
+            return dt_fail(DT_EINFEASIBLE, "it names '%.80s', which is no parameter here", name);
+    }
+    return DT_OK;
+}
+
+static bool locate(const struct dt_space *rules, const int64_t values[], struct dt_point *point)
+{
+    for (int i = 0; i < dt_space_axes(rules); i++) {
+        const struct dt_axis *axis = dt_space_axis(rules, i);
+        int low = 0, high = axis->count - 1;
+        while (low < high) {
+            int middle = low + (high - low) / 2;
+            if (axis->values[middle] < values[i])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (axis->values[low] != values[i])
+            return false;
+        point->index[i] = low;
+    }
+    return true;
+}
+
+/* A foreign worker's rules need not know how many devices there are. */
+static bool fits_devices(const struct dt_space *rules, const struct dt_asked *asked,
+                         const int64_t values[])
+{
+    int axis = dt_space_role(rules, DT_ROLE_RANKS);
+    return axis < 0 || dt_space_axis(rules, axis)->labels != NULL || values[axis] <= asked->devices;
+}
+
+bool dt_plan_keeps(const struct dt_space *rules, const struct dt_asked *asked,
+                   const int64_t values[])
+{
+    struct dt_point point;
+    return fits_devices(rules, asked, values) && locate(rules, values, &point) &&
+           dt_space_feasible(rules, &point);
+}
+
+static int64_t role_value(const struct dt_space *rules, enum dt_role role, const int64_t values[])
+{
+    int axis = dt_space_role(rules, role);
+    return axis < 0 || dt_space_axis(rules, axis)->labels != NULL ? 1 : values[axis];
+}
+
+/* How much longer a step may take than the one that was measured, by its operations and ranks. */
+static double longer(const struct dt_query *query, const struct dt_space *rules,
+                     const json_t *entry, const int64_t values[])
+{
+    const struct dt_asked *asked = &query->asked;
+    const json_t *key = json_object_get(entry, "key"), *plan = json_object_get(entry, "plan");
+    int axis = dt_space_role(rules, DT_ROLE_RANKS);
+    double ratio = 1;
+    if (axis >= 0) {
+        double was = json_number_value(json_object_get(plan, dt_space_axis(rules, axis)->name));
+        double now = (double)role_value(rules, DT_ROLE_RANKS, values);
+        ratio = was >= 1 && now >= 1 ? was / now : 1;
+    }
+    if (asked->foreign)
+        return ratio;
+    struct dt_workload then = asked->workload;
+    json_int_t height = json_integer_value(json_object_get(key, "height"));
+    json_int_t width = json_integer_value(json_object_get(key, "width"));
+    json_int_t batch = json_integer_value(json_object_get(plan, "batch"));
+    if (height < 1 || width < 1 || batch < 1 || height > 8192 || width > 8192 || batch > 65536)
+        return HUGE_VAL;
+    then.height = (int)height;
+    then.width = (int)width;
+    int now = (int)role_value(rules, DT_ROLE_BATCH, values);
+    return ratio * dt_workload_flops(&asked->workload, now) / dt_workload_flops(&then, (int)batch);
+}
+
+/* By its figures, carried over to what is asked. Without figures nobody can say. */
+static dt_status check_limits(const struct dt_query *query, const struct dt_space *rules,
+                              const json_t *entry, const int64_t values[])
+{
+    const struct dt_asked *asked = &query->asked;
+    const json_t *figures = json_object_get(entry, "figures");
+    json_int_t bytes = json_integer_value(json_object_get(figures, "peak_bytes"));
+    json_int_t median = json_integer_value(json_object_get(figures, "median_ns"));
+    if (asked->max_bytes > 0 && asked->foreign && bytes <= 0)
+        return dt_fail(DT_EINFEASIBLE, "nobody knows whether it keeps max_bytes: the entry has no "
+                                       "peak_bytes");
+    if (asked->max_bytes > 0 && bytes > asked->max_bytes)
+        return dt_fail(DT_EINFEASIBLE, "a rank took %lld bytes, more than max_bytes, %lld",
+                       (long long)bytes, (long long)asked->max_bytes);
+    if (asked->max_latency_ns == 0)
+        return DT_OK;
+    if (median <= 0)
+        return dt_fail(DT_EINFEASIBLE, "nobody knows whether it keeps max_latency: the entry has "
+                                       "no median_ns");
+    double expected = (double)median * longer(query, rules, entry, values);
+    if (expected > (double)asked->max_latency_ns)
+        return dt_fail(DT_EINFEASIBLE, "a step takes about %.4g ms, longer than max_latency, %.4g",
+                       expected / 1e6, (double)asked->max_latency_ns / 1e6);
+    return DT_OK;
+}
+
+/* The rules to check by: the query's, else the entry's, to *own. */
+static dt_status find_rules(const struct dt_query *query, const json_t *entry,
+                            struct dt_space **own)
+{
+    const json_t *space = json_object_get(entry, "space");
+    *own = NULL;
+    if (query->asked.rules != NULL)
+        return DT_OK;
+    if (!json_is_object(space))
+        return dt_fail(DT_EINFEASIBLE, "the entry holds no rules to check it by");
+    dt_status status = dt_space_rules_from_json(space, "the entry's space", own);
+    if (status == DT_EUSAGE || status == DT_EUNSUP) {
+        char why[512];
+        snprintf(why, sizeof why, "%s", dt_message());
+        return dt_fail(DT_EINFEASIBLE, "%s", why);
+    }
+    return status;
+}
+
+static dt_status to_json(const struct dt_space *rules, const int64_t values[],
+                         struct dt_fitted *fitted)
+{
+    struct dt_point point;
+    DT_TRY(dt_space_locate(rules, values, &point));
+    fitted->plan = dt_point_json(rules, &point);
+    if (fitted->plan == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+    return DT_OK;
+}
+
+static dt_status fit(const struct dt_query *query, const struct dt_space *rules,
+                     const struct dt_match *match, const json_t *entry, struct dt_fitted *fitted)
+{
+    const struct dt_asked *asked = &query->asked;
+    int64_t values[DT_AXES_MAX];
+    DT_TRY(read_plan(rules, json_object_get(entry, "plan"), values));
+    int axis = dt_space_role(rules, DT_ROLE_BATCH);
+    if (match->batch > 0 && axis >= 0)
+        values[axis] = match->batch;
+    if (match->misses & DT_MISS_DEVICES)
+        dt_plan_rescale(rules, match, asked, values,
+                        fitted); /* the checks below say what is wrong */
+    if (!fits_devices(rules, asked, values))
+        return dt_fail(DT_EINFEASIBLE, "it has %lld ranks, and no degree can be scaled to %d",
+                       (long long)role_value(rules, DT_ROLE_RANKS, values), asked->devices);
+    DT_TRY(check_limits(query, rules, entry, values));
+    return to_json(rules, values, fitted);
+}
+
+dt_status dt_plan_fit(const struct dt_query *query, const struct dt_match *match,
+                      const json_t *entry, struct dt_fitted *fitted)
+{
+    struct dt_space *own = NULL;
+    struct dt_fitted made = {0};
+    DT_TRY(find_rules(query, entry, &own));
+    dt_status status = fit(query, own != NULL ? own : query->asked.rules, match, entry, &made);
+    dt_space_free(own);
+    if (status == DT_OK)
+        *fitted = made;
+    return status;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* A line has some kilobytes, of which a look-up that finds nothing exact needs the first few fields: those are cut out by their
+ * brackets and parsed, the rest is not looked at. */
+#include "db/lookup/lookup_int.h"
+
+#include <string.h>
+
+struct cursor {
+    const char *at, *end;
+};
+
+static void skip_space(struct cursor *cursor)
+{
+    while (cursor->at < cursor->end && memchr(" \t\r\n", *cursor->at, 4) != NULL)
+        cursor->at++;
+}
+
+static bool skip_char(struct cursor *cursor, char wanted)
+{
+    skip_space(cursor);
+    if (cursor->at == cursor->end || *cursor->at != wanted)
+        return false;
+    cursor->at++;
+    return true;
+}
+
+/* From an opening quote to behind the closing one. */
+static bool skip_string(struct cursor *cursor)
+{
+    for (cursor->at++; cursor->at < cursor->end; cursor->at++) {
+        if (*cursor->at == '\\')
+            cursor->at++;
+        else if (*cursor->at == '"')
+            break;
+    }
+    if (cursor->at >= cursor->end)
+        return false;
+    cursor->at++;
+    return true;
+}
+
+/* Brackets of both kinds are counted alike: whether they match is for the parser to say. */
+static bool skip_nested(struct cursor *cursor)
+{
+    int depth = 0;
+    while (cursor->at < cursor->end) {
+        char c = *cursor->at;
+        if (c == '"') {
+            if (!skip_string(cursor))
+                return false;
+            continue;
+        }
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        cursor->at++;
+        if (depth == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool skip_value(struct cursor *cursor)
+{
+    skip_space(cursor);
+    if (cursor->at == cursor->end)
+        return false;
+    if (*cursor->at == '"')
+        return skip_string(cursor);
+    if (*cursor->at == '{' || *cursor->at == '[')
+        return skip_nested(cursor);
+    while (cursor->at < cursor->end && memchr(",}] \t\r\n", *cursor->at, 7) == NULL)
+        cursor->at++;
+    return true;
+}
+
+struct span {
+    const char *text;
+    size_t size;
+};
+
+static bool is(struct span span, const char *word)
+{
+    return span.size == strlen(word) && memcmp(span.text, word, span.size) == 0;
+}
+
+/* The next "name": value of an object. */
+static bool next_field(struct cursor *cursor, struct span *name, struct span *value)
+{
+    skip_space(cursor);
+    if (cursor->at == cursor->end || *cursor->at != '"')
+        return false;
+    name->text = cursor->at;
+    if (!skip_string(cursor))
+        return false;
+    name->size = (size_t)(cursor->at - name->text);
+    if (!skip_char(cursor, ':'))
+        return false;
+    skip_space(cursor);
+    value->text = cursor->at;
+    if (!skip_value(cursor))
+        return false;
+    value->size = (size_t)(cursor->at - value->text);
+    return true;
+}
+
+static dt_status parse(struct span value, json_t **out)
+{
+    if (*out != NULL)
+        return dt_fail(DT_EUSAGE, "an entry has a field twice");
+    return dt_json_parse(value.text, value.size, "an entry of the store", out);
+}
+
+static dt_status take(struct span name, struct span value, struct dt_head *head, int *left)
+{
+    json_t **out = is(name, "\"key\"")           ? &head->key
+                   : is(name, "\"fingerprint\"") ? &head->fingerprint
+                   : is(name, "\"plan\"")        ? &head->plan
+                                                 : NULL;
+    if (out == NULL && !is(name, "\"provisional\""))
+        return DT_OK;
+    --*left;
+    if (out != NULL)
+        return parse(value, out);
+    head->provisional = is(value, "true");
+    return DT_OK;
+}
+
+dt_status dt_head_read(const char *line, size_t size, struct dt_head *head)
+{
+    struct cursor cursor = {line, line + size};
+    struct span name, value;
+    struct dt_head read = {0};
+    int left = 4;
+    dt_status status = DT_OK;
+    if (!skip_char(&cursor, '{'))
+        status = dt_fail(DT_EUSAGE, "an entry of the store is no object");
+    while (status == DT_OK && left > 0 && next_field(&cursor, &name, &value)) {
+        status = take(name, value, &read, &left);
+        if (!skip_char(&cursor, ','))
+            break;
+    }
+    if (status == DT_OK && (!json_is_object(read.key) || !json_is_object(read.fingerprint) ||
+                            !json_is_object(read.plan)))
+        status = dt_fail(DT_EUSAGE, "an entry of the store has no key, fingerprint or plan");
+    if (status != DT_OK) {
+        dt_head_fini(&read);
+        return status;
+    }
+    *head = read;
+    return DT_OK;
+}
+
+void dt_head_fini(struct dt_head *head)
+{
+    json_decref(head->key);
+    json_decref(head->fingerprint);
+    json_decref(head->plan);
+    *head = (struct dt_head){0};
+}
+
+/* The network's name is sixteen digits, which stand in the line as they are unless somebody wrote it with escapes. */
+bool dt_head_may_match(const char *line, size_t size, const struct dt_asked *asked)
+{
+    if (asked->foreign)
+        return true;
+    return memmem(line, size, asked->network, DT_KEY_ID_SIZE - 1) != NULL ||
+           memchr(line, '\\', size) != NULL;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/lookup/key.h"
+
+#include "base/rng.h"
+#include "db/canonical_int.h"
+
+#include <stdio.h>
+
+static dt_status no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while making a key");
+}
+
+static void name_text(const struct dt_text *text, char id[DT_KEY_ID_SIZE])
+{
+    snprintf(id, DT_KEY_ID_SIZE, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(text)));
+}
+
+/* In the order of the fields, not the canonical one: stores hold such names since their first version. */
+dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZE])
+{
+    struct dt_text text = {0};
+    json_t *shape = dt_network_to_json(network);
+    if (shape == NULL)
+        return no_memory();
+    json_object_del(shape, "name");
+    dt_status status = dt_json_text(shape, &text);
+    json_decref(shape);
+    if (status == DT_OK)
+        name_text(&text, id);
+    dt_text_fini(&text);
+    return status;
+}
+
+dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE])
+{
+    struct dt_text text = {0};
+    json_t *space = json_pack(
+        "{s:O?, s:O?, s:O?}", "parameters", json_object_get(root, "parameters"), "constants",
+        json_object_get(root, "constants"), "rules", json_object_get(root, "rules"));
+    if (space == NULL)
+        return no_memory();
+    dt_status status = dt_canonical_add(space, &text);
+    json_decref(space);
+    if (status == DT_OK)
+        name_text(&text, id);
+    dt_text_fini(&text);
+    return status;
+}
+
+static json_t *builtin_json(const struct dt_key *key, const char *network)
+{
+    const struct dt_workload *workload = key->workload;
+    json_t *batches = json_array();
+    for (int i = 0; i < key->batch_count; i++)
+        json_array_append_new(batches, json_integer(key->batches[i]));
+    return json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model", workload->network.name,
+                     "network", network, "height", workload->height, "width", workload->width,
+                     "guidance", workload->guidance ? 1 : 0, "dtype",
+                     dt_dtype_text(workload->dtype), "devices", key->devices, "batch", batches);
+}
+
+dt_status dt_key_json(const struct dt_key *key, json_t **json)
+{
+    char network[DT_KEY_ID_SIZE];
+    json_t *made;
+    int failed = 0;
+    if (key->workload != NULL) {
+        DT_TRY(dt_key_network(&key->workload->network, network));
+        made = builtin_json(key, network);
+    } else {
+        made = json_pack("{s:s, s:s, s:i}", "worker", key->worker, "workload", key->program,
+                         "devices", key->devices);
+    }
+    if (made == NULL)
+        return no_memory();
+    if (key->workload == NULL && key->space != NULL)
+        failed |= json_object_set_new(made, "space", json_string(key->space));
+    if (key->objective != NULL)
+        failed |= json_object_set_new(made, "objective", json_string(key->objective));
+    if (key->max_bytes > 0)
+        failed |= json_object_set_new(made, "max_bytes", json_integer(key->max_bytes));
+    if (key->max_latency_ns > 0)
+        failed |= json_object_set_new(made, "max_latency_ns", json_integer(key->max_latency_ns));
+    if (failed != 0) {
+        json_decref(made);
+        return no_memory();
+    }
+    *json = made;
+    return DT_OK;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* key - under which name a plan is stored, and asked for: sessions and look-ups build it here, so that they agree
+ *
+ *     {"model","network","height","width","guidance","dtype","devices","batch":[..],"objective"[,"max_bytes"][,"max_latency_ns"]}
+ *     {"worker","workload","devices","space","objective"[,"max_bytes"][,"max_latency_ns"]}      of a foreign worker
+ */
+#ifndef DT_DB_LOOKUP_KEY_H
+#define DT_DB_LOOKUP_KEY_H
+
+#include "base/json.h"
+#include "model/workload.h"
+
+#include <stdint.h>
+
+#define DT_KEY_ID_SIZE 17 /* sixteen hexadecimal digits and NUL */
+
+struct dt_key {
+    /* NULL: of a foreign worker, which has worker, program and space instead. */
+    const struct dt_workload *workload;
+    const int *batches; /* ascending */
+    int batch_count;
+    const char *worker, *program; /* its name; the workload it tunes */
+    const char *space;            /* dt_key_space; NULL: left out */
+    int devices;
+    const char *objective;             /* NULL: left out */
+    int64_t max_bytes, max_latency_ns; /* 0: left out */
+};
+
+/* *json is a new reference. DT_ENOMEM. */
+dt_status dt_key_json(const struct dt_key *key, json_t **json) DT_MUST_CHECK;
+
+/* What names the shape of a network, whatever it is called. */
+dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
+
+/* What names the "parameters", "constants" and "rules" of a worker's hello, or of an entry's "space". */
+dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* The entry of the asked id is looked at first, and its checked answer stays beside it: whoever asks the same again gets it without
+ * parsing or checking. Everything else goes through the heads of all lines. */
+#include "db/lookup/answer_int.h"
+
+#include "db/snapshot.h"
+#include "space/dit.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An answer to one text of a query; those of an entry make a list that only grows, at its front. */
+struct kept {
+    struct kept *next;
+    struct dt_found *found;
+    size_t size;
+    char text[];
+};
+
+enum { KEPT_MAX = 16 };
+
+struct note {
+    struct dt_snapshot_note base;
+    struct dt_head head;
+    bool unreadable;
+    _Atomic(struct kept *) kept;
+    atomic_int count;
+};
+
+static void free_note(struct dt_snapshot_note *base)
+{
+    struct note *note = (struct note *)base;
+    struct kept *next;
+    for (struct kept *kept = atomic_load(&note->kept); kept != NULL; kept = next) {
+        next = kept->next;
+        dt_found_free(kept->found);
+        free(kept);
+    }
+    dt_head_fini(&note->head);
+    free(note);
+}
+
+static dt_status no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+}
+
+/* The note of a line, made when there is none. */
+static dt_status note_of(const struct dt_snapshot *snapshot, long line, struct note **out)
+{
+    const struct dt_snapshot_note *there = dt_snapshot_note(snapshot, line);
+    if (there == NULL) {
+        size_t size;
+        const char *text = dt_snapshot_line(snapshot, line, &size);
+        struct note *made = calloc(1, sizeof *made);
+        if (made == NULL)
+            return no_memory();
+        made->base.free = free_note;
+        dt_status status = dt_head_read(text, size, &made->head);
+        if (status == DT_ENOMEM) {
+            free(made);
+            return status;
+        }
+        made->unreadable = status != DT_OK;
+        there = dt_snapshot_keep(snapshot, line, &made->base);
+    }
+    *out = (struct note *)there;
+    return DT_OK;
+}
+
+static const struct dt_found *find_kept(struct note *note, const struct dt_asked *asked)
+{
+    const struct kept *kept = atomic_load_explicit(&note->kept, memory_order_acquire);
+    for (; kept != NULL; kept = kept->next)
+        if (kept->size == asked->text_size && memcmp(kept->text, asked->text, kept->size) == 0)
+            return kept->found;
+    return NULL;
+}
+
+/* Keeps found, unless memory is short or enough are kept: then it is the caller's as before. */
+static bool keep(struct note *note, const struct dt_asked *asked, struct dt_found *found)
+{
+    if (atomic_load(&note->count) >= KEPT_MAX)
+        return false;
+    struct kept *kept = malloc(sizeof *kept + asked->text_size);
+    if (kept == NULL)
+        return false;
+    atomic_fetch_add(&note->count, 1);
+    kept->found = found;
+    kept->size = asked->text_size;
+    memcpy(kept->text, asked->text, asked->text_size);
+    kept->next = atomic_load(&note->kept);
+    while (!atomic_compare_exchange_weak(&note->kept, &kept->next, kept))
+        continue;
+    return true;
+}
+
+/* DT_EINFEASIBLE: its plan is not legal here, or the line is no entry; why is in refusals. */
+static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                             const struct dt_match *match, struct dt_refusals *refusals,
+                             struct dt_found **found)
+{
+    const json_t *entry;
+    struct dt_fitted fitted = {0};
+    dt_status status = dt_snapshot_entry(snapshot, match->line, &entry);
+    if (status == DT_OK)
+        status = dt_plan_fit(query, match, entry, &fitted);
+    if (status == DT_EINFEASIBLE || status == DT_ECORRUPT) {
+        dt_refuse(refusals, match, dt_message());
+        return DT_EINFEASIBLE;
+    }
+    DT_TRY(status);
+    return dt_answer_of_entry(query, match, entry, &fitted, refusals, found);
+}
+
+/* The asked id's entry. *found stays NULL when it is not there or refused. */
+static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                              struct dt_found **found)
+{
+    const struct dt_asked *asked = &query->asked;
+    for (long i = dt_snapshot_find(snapshot, asked->id); i >= 0;
+         i = dt_snapshot_next(snapshot, i)) {
+        struct dt_match match;
+        struct note *note;
+        struct dt_refusals none = {0};
+        struct dt_found *made = NULL;
+        DT_TRY(note_of(snapshot, i, &note));
+        const struct dt_found *kept = find_kept(note, asked);
+        if (kept != NULL && dt_stale_by_age(query, kept->stored_ns) == kept->aged) {
+            *found = dt_answer_lend(kept, query);
+            return *found != NULL ? DT_OK : no_memory();
+        }
+        if (note->unreadable || !dt_match_of(query, &note->head, &match) ||
+            match.tier != DT_TIER_EXACT)
+            continue;
+        match.line = i;
+        dt_status status = answer_with(snapshot, query, &match, &none, &made);
+        dt_text_fini(&none.text);
+        if (status == DT_EINFEASIBLE)
+            continue;
+        DT_TRY(status);
+        made->aged = dt_stale_by_age(query, made->stored_ns);
+        *found = made;
+        if (kept != NULL || !keep(note, asked, made))
+            return DT_OK;
+        *found = dt_answer_lend(made, query);
+        return *found != NULL ? DT_OK : no_memory();
+    }
+    return DT_OK;
+}
+
+struct list {
+    struct dt_match *matches;
+    size_t count, room;
+};
+
+static dt_status append(struct list *list, const struct dt_match *match)
+{
+    if (list->count == list->room) {
+        size_t room = list->room > 0 ? 2 * list->room : 16;
+        struct dt_match *more = realloc(list->matches, room * sizeof *more);
+        if (more == NULL)
+            return no_memory();
+        list->matches = more;
+        list->room = room;
+    }
+    list->matches[list->count++] = *match;
+    return DT_OK;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    return dt_match_order(a, b);
+}
+
+static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                        struct list *list)
+{
+    long count = (long)dt_snapshot_count(snapshot);
+    for (long i = 0; i < count; i++) {
+        size_t size;
+        const char *line = dt_snapshot_line(snapshot, i, &size);
+        struct dt_match match;
+        struct note *note;
+        if (dt_snapshot_note(snapshot, i) == NULL && !dt_head_may_match(line, size, &query->asked))
+            continue;
+        DT_TRY(note_of(snapshot, i, &note));
+        if (note->unreadable || !dt_match_of(query, &note->head, &match))
+            continue;
+        match.line = i;
+        DT_TRY(append(list, &match));
+    }
+    if (list->count > 1)
+        qsort(list->matches, list->count, sizeof list->matches[0], by_order);
+    return DT_OK;
+}
+
+/* The default rule's plan to *plan, or NULL: of a foreign worker, or where none is legal. */
+static dt_status by_rule(const struct dt_query *query, json_t **plan)
+{
+    struct dt_point point;
+    if (query->asked.foreign)
+        return DT_OK;
+    dt_status status = dt_dit_default(query->asked.rules, &point);
+    if (status == DT_EINFEASIBLE)
+        return DT_OK;
+    DT_TRY(status);
+    *plan = dt_point_json(query->asked.rules, &point);
+    return *plan != NULL ? DT_OK : no_memory();
+}
+
+/* What other hardware was best off with, if it is legal here; matches of tier none stand last, the nearest first. */
+static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                         const struct list *list, json_t **hint)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const json_t *entry;
+        struct dt_fitted fitted = {0};
+        struct dt_text reason = {0};
+        if (list->matches[i].tier != DT_TIER_NONE)
+            continue;
+        dt_status status = dt_snapshot_entry(snapshot, list->matches[i].line, &entry);
+        if (status == DT_OK)
+            status = dt_plan_fit(query, &list->matches[i], entry, &fitted);
+        if (status == DT_EINFEASIBLE || status == DT_ECORRUPT)
+            continue;
+        DT_TRY(status);
+        dt_reason_add(query, &list->matches[i], entry, &fitted, &reason);
+        *hint =
+            json_pack("{s:o, s:O?, s:s}", "plan", fitted.plan, "device",
+                      json_object_get(
+                          json_object_get(json_object_get(entry, "fingerprint"), "hard"), "device"),
+                      "reason", dt_text_at(&reason));
+        dt_text_fini(&reason);
+        return *hint != NULL ? DT_OK : no_memory();
+    }
+    return DT_OK;
+}
+
+static dt_status answer_without(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                                const struct list *list, const struct dt_refusals *refusals,
+                                struct dt_found **found)
+{
+    json_t *plan = NULL, *hint = NULL;
+    dt_status status = by_rule(query, &plan);
+    if (status == DT_OK)
+        status = hint_of(snapshot, query, list, &hint);
+    if (status != DT_OK) {
+        json_decref(plan);
+        return status;
+    }
+    return dt_answer_without(query, plan, hint, refusals, found);
+}
+
+static dt_status answer_from(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                             const struct list *list, struct dt_refusals *refusals,
+                             struct dt_found **found)
+{
+    for (size_t i = 0; i < list->count && list->matches[i].tier != DT_TIER_NONE; i++) {
+        dt_status status = answer_with(snapshot, query, &list->matches[i], refusals, found);
+        if (status != DT_EINFEASIBLE)
+            return status;
+    }
+    return answer_without(snapshot, query, list, refusals, found);
+}
+
+dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                    struct dt_answer **answer)
+{
+    struct dt_found *found = NULL;
+    struct list list = {0};
+    struct dt_refusals refusals = {0};
+    if (!query->sealed)
+        return dt_fail(DT_EUSAGE, "the query is not sealed");
+    DT_TRY(answer_exact(snapshot, query, &found));
+    if (found == NULL) {
+        dt_status status = gather(snapshot, query, &list);
+        if (status == DT_OK)
+            status = answer_from(snapshot, query, &list, &refusals, &found);
+        free(list.matches);
+        dt_text_fini(&refusals.text);
+        DT_TRY(status);
+    }
+    *answer = &found->answer;
+    return DT_OK;
+}

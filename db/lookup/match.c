@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* An entry is compared field by field: those that a plan may be carried across are set aside and told apart, all others, also
+ * those that this version does not know, must be the same. */
+#include "db/lookup/lookup_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DISTANCE_MAX (1 + 1e-9) /* a factor 2, and the last bit of a logarithm */
+
+struct carried {
+    const char *field;
+    unsigned miss;
+};
+
+static const struct carried
+    key_carried[] = {{"model", DT_MISS_NAME},       {"height", DT_MISS_SIZE},
+                     {"width", DT_MISS_SIZE},       {"batch", DT_MISS_BATCH},
+                     {"max_bytes", DT_MISS_LIMITS}, {"max_latency_ns", DT_MISS_LIMITS},
+                     {"devices", DT_MISS_DEVICES},  {"worker", DT_MISS_ENGINE}},
+    hard_carried[] = {{"engine", DT_MISS_ENGINE},      {"mode", DT_MISS_ENGINE},
+                      {"device", DT_MISS_MACHINE},     {"cores", DT_MISS_MACHINE},
+                      {"memory_gib", DT_MISS_MACHINE}, {"topology", DT_MISS_MACHINE}};
+
+static unsigned miss_of(const char *field, const struct carried table[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(table[i].field, field) == 0)
+            return table[i].miss;
+    return 0;
+}
+
+/* What is missing on one side is different, too. An unknown field of hard is one of the machine. */
+static bool compare(const json_t *stored, const json_t *asked, const struct carried table[],
+                    size_t n, unsigned *misses)
+{
+    const json_t *sides[] = {stored, asked};
+    for (int side = 0; side < 2; side++) {
+        const char *field;
+        json_t *value;
+        json_object_foreach((json_t *)sides[side], field, value)
+        {
+            const json_t *other = json_object_get(sides[1 - side], field);
+            if (other != NULL && json_equal(value, other))
+                continue;
+            unsigned miss = miss_of(field, table, n);
+            if (miss == 0)
+                return false;
+            *misses |= miss;
+        }
+    }
+    return true;
+}
+
+static bool compare_keys(const struct dt_asked *asked, const json_t *key, unsigned *misses)
+{
+    size_t n = sizeof key_carried / sizeof key_carried[0];
+    if (!asked->any_space)
+        return compare(key, asked->key, key_carried, n, misses);
+    json_t *rest = json_copy((json_t *)key);
+    json_object_del(rest, "space");
+    bool same = rest != NULL && compare(rest, asked->key, key_carried, n, misses);
+    json_decref(rest);
+    return same;
+}
+
+static bool compare_hards(const struct dt_asked *asked, const json_t *hard, unsigned *misses)
+{
+    size_t n = sizeof hard_carried / sizeof hard_carried[0];
+    if (!json_is_object(hard))
+        return false;
+    if (!asked->any_engine && !asked->any_mode)
+        return compare(hard, asked->hard, hard_carried, n, misses);
+    json_t *rest = json_copy((json_t *)hard), *wanted = json_copy(asked->hard);
+    if (asked->any_engine) {
+        json_object_del(rest, "engine");
+        json_object_del(wanted, "engine");
+    }
+    if (asked->any_mode) {
+        json_object_del(rest, "mode");
+        json_object_del(wanted, "mode");
+    }
+    bool same = rest != NULL && wanted != NULL && compare(rest, wanted, hard_carried, n, misses);
+    json_decref(rest);
+    json_decref(wanted);
+    return same;
+}
+
+static enum dt_tier tier_of(unsigned misses)
+{
+    if (misses & DT_MISS_MACHINE)
+        return DT_TIER_NONE;
+    if (misses & DT_MISS_ENGINE)
+        return DT_TIER_PROXY;
+    if (misses & DT_MISS_DEVICES)
+        return DT_TIER_SCALED;
+    return misses != 0 ? DT_TIER_NEAR : DT_TIER_EXACT;
+}
+
+/* log2 of the tokens' ratio; false when the entry's size is none. */
+static bool size_distance(const struct dt_asked *asked, const json_t *key, double *distance)
+{
+    double height = json_number_value(json_object_get(key, "height"));
+    double width = json_number_value(json_object_get(key, "width"));
+    if (!(height >= 1) || !(width >= 1))
+        return false;
+    *distance = log2((double)asked->workload.height * asked->workload.width / (height * width));
+    return true;
+}
+
+/* The asked batch nearest to the plan's own, the smaller of two. */
+static bool batch_distance(const struct dt_asked *asked, const json_t *plan, struct dt_match *match,
+                           double *distance)
+{
+    double own = json_number_value(json_object_get(plan, "batch"));
+    if (!(own >= 1))
+        return false;
+    double least = HUGE_VAL;
+    for (int i = 0; i < asked->batch_count; i++) {
+        double apart = fabs(log2(asked->batches[i] / own));
+        if (apart < least) {
+            least = apart;
+            match->batch = asked->batches[i];
+        }
+    }
+    *distance = least;
+    return true;
+}
+
+static bool measure(const struct dt_asked *asked, const struct dt_head *head,
+                    struct dt_match *match)
+{
+    double size = 0, batch = 0, devices = 0;
+    if ((match->misses & DT_MISS_SIZE) && !size_distance(asked, head->key, &size))
+        return false;
+    if ((match->misses & DT_MISS_BATCH) && !batch_distance(asked, head->plan, match, &batch))
+        return false;
+    if (size * size + batch * batch > DISTANCE_MAX * DISTANCE_MAX)
+        return false;
+    json_int_t count = json_integer_value(json_object_get(head->key, "devices"));
+    if (count < 1 || count > 1 << 20)
+        return false;
+    match->devices = (int)count;
+    if (match->misses & DT_MISS_DEVICES)
+        devices = log2(asked->devices / (double)count);
+    match->distance = round(1e9 * sqrt(size * size + batch * batch + devices * devices)) / 1e9;
+    return true;
+}
+
+bool dt_match_of(const struct dt_query *query, const struct dt_head *head, struct dt_match *match)
+{
+    const struct dt_asked *asked = &query->asked;
+    struct dt_match found = {.provisional = head->provisional};
+    const json_t *hard = json_object_get(head->fingerprint, "hard");
+    if (!compare_keys(asked, head->key, &found.misses) ||
+        !compare_hards(asked, hard, &found.misses) || !measure(asked, head, &found))
+        return false;
+    found.tier = tier_of(found.misses);
+    found.stored_ns = dt_stored_ns(head->fingerprint);
+    json_t *reasons = dt_stale_reasons(query, head->fingerprint);
+    found.stale = json_array_size(reasons) > 0;
+    json_decref(reasons);
+    *match = found;
+    return true;
+}
+
+/* Ties go to what is decided, then near, then not stale, then new; the line decides the rest, so that an order is total. */
+int dt_match_order(const struct dt_match *a, const struct dt_match *b)
+{
+    if (a->tier != b->tier)
+        return a->tier > b->tier ? -1 : 1;
+    if (a->provisional != b->provisional)
+        return a->provisional ? 1 : -1;
+    if ((a->misses ^ b->misses) &
+        DT_MISS_ENGINE) /* of another machine: rather of the asked engine */
+        return a->misses & DT_MISS_ENGINE ? 1 : -1;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    if (a->stale != b->stale)
+        return a->stale ? 1 : -1;
+    if (a->stored_ns != b->stored_ns)
+        return a->stored_ns > b->stored_ns ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* What a query asks for, out of its texts: the workload, the key and hard fingerprint as a session would store them, the rules
+ * that a plan must keep, and one text of it all, by which answers that were checked once are found again. */
+#include "db/canonical_int.h"
+#include "db/lookup/query_int.h"
+#include "db/snapshot.h"
+#include "space/dit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE_MAX = 16384, DEVICES_MAX = 1024, BATCH_MAX = 65536, TOKENS_MAX = 1 << 20 };
+
+static dt_status whole(const char *name, const char *text, int64_t low, int64_t high, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long value = text[0] >= '0' && text[0] <= '9' ? strtoll(text, &end, 10) : -1;
+    if (value < low || value > high || errno != 0 || *end != '\0')
+        return dt_fail(DT_EUSAGE, "%s is '%.40s', expected a whole number of %lld to %lld", name,
+                       text, (long long)low, (long long)high);
+    *out = value;
+    return DT_OK;
+}
+
+/* "512" or "512x768": height, width. */
+static dt_status read_size(const char *text, int64_t *height, int64_t *width)
+{
+    char first[16];
+    const char *by = strchr(text, 'x');
+    size_t n = by != NULL ? (size_t)(by - text) : strlen(text);
+    if (n >= sizeof first)
+        return dt_fail(DT_EUSAGE, "size is '%.40s', expected pixels such as 512 or 512x768", text);
+    memcpy(first, text, n);
+    first[n] = '\0';
+    DT_TRY(whole("size", first, 1, SIDE_MAX, height));
+    *width = *height;
+    return by != NULL ? whole("size", by + 1, 1, SIDE_MAX, width) : DT_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
+static dt_status read_batches(const char *text, int batches[], int *count)
+{
+    int n = 0;
+    char word[16];
+    for (const char *at = text; at != NULL; n++) {
+        const char *comma = strchr(at, ',');
+        size_t size = comma != NULL ? (size_t)(comma - at) : strlen(at);
+        int64_t value;
+        if (n == DT_BATCHES_MAX || size >= sizeof word)
+            return dt_fail(DT_EUSAGE, "batch is '%.40s', expected up to %d numbers such as 1,2,4",
+                           text, DT_BATCHES_MAX);
+        memcpy(word, at, size);
+        word[size] = '\0';
+        DT_TRY(whole("batch", word, 1, BATCH_MAX, &value));
+        batches[n] = (int)value;
+        for (int i = 0; i < n; i++)
+            if (batches[i] == (int)value)
+                return dt_fail(DT_EUSAGE, "batch is '%.40s', which names %d twice", text,
+                               (int)value);
+        at = comma != NULL ? comma + 1 : NULL;
+    }
+    qsort(batches, (size_t)n, sizeof batches[0], ascending);
+    *count = n;
+    return DT_OK;
+}
+
+static bool is_id(const char *text)
+{
+    return strlen(text) == DT_KEY_ID_SIZE - 1 &&
+           strspn(text, "0123456789abcdef") == DT_KEY_ID_SIZE - 1;
+}
+
+static dt_status read_space(const char *text, struct dt_space **rules, char id[DT_KEY_ID_SIZE])
+{
+    json_t *root = NULL;
+    DT_TRY(dt_json_parse(text, strlen(text), "the query's space", &root));
+    dt_status status = dt_space_rules_from_json(root, "the query's space", rules);
+    if (status == DT_OK)
+        status = dt_key_space(root, id);
+    json_decref(root);
+    return status;
+}
+
+static dt_status check_any(const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    return DT_OK;
+}
+
+static dt_status check_text(const char *name, const char *value)
+{
+    if (strlen(value) < 1024)
+        return DT_OK;
+    return dt_fail(DT_EUSAGE, "%s has %zu bytes, at most 1023 are looked at", name, strlen(value));
+}
+
+static dt_status check_size(const char *name, const char *value)
+{
+    int64_t height, width;
+    (void)name;
+    return read_size(value, &height, &width);
+}
+
+static dt_status check_side(const char *name, const char *value)
+{
+    int64_t number;
+    return whole(name, value, 1, SIDE_MAX, &number);
+}
+
+static dt_status check_switch(const char *name, const char *value)
+{
+    int64_t number;
+    return whole(name, value, 0, 1, &number);
+}
+
+static dt_status check_devices(const char *name, const char *value)
+{
+    int64_t number;
+    return whole(name, value, 1, DEVICES_MAX, &number);
+}
+
+static dt_status check_limit(const char *name, const char *value)
+{
+    int64_t number;
+    return whole(name, value, 1, INT64_MAX / 2, &number);
+}
+
+static dt_status check_batches(const char *name, const char *value)
+{
+    int batches[DT_BATCHES_MAX], n;
+    (void)name;
+    return read_batches(value, batches, &n);
+}
+
+static dt_status check_dtype(const char *name, const char *value)
+{
+    enum dt_dtype dtype;
+    return dt_dtype_find(name, value, &dtype);
+}
+
+static dt_status check_objective(const char *name, const char *value)
+{
+    static const char *const known[] = {"latency", "throughput", "cost", NULL};
+    for (int i = 0; known[i] != NULL; i++)
+        if (strcmp(known[i], value) == 0)
+            return DT_OK;
+    return dt_fail(DT_EUSAGE, "%s is '%.40s', expected latency, throughput or cost", name, value);
+}
+
+dt_status dt_query_check(int ask, const char *value)
+{
+    static dt_status (*const checks[])(const char *name, const char *value) = {
+#define DT_ASK(name, kind) check_##kind,
+#include "db/lookup/asks.def"
+#undef DT_ASK
+    };
+    return checks[ask](dt_ask_names[ask], value);
+}
+
+/* The number of a name that was checked when it was set; fallback when it was not. */
+static int64_t number_of(const struct dt_query *query, int ask, int64_t fallback)
+{
+    return query->values[ask] != NULL ? strtoll(query->values[ask], NULL, 10) : fallback;
+}
+
+static const char *text_of(const struct dt_query *query, int ask, const char *fallback)
+{
+    return query->values[ask] != NULL ? query->values[ask] : fallback;
+}
+
+static dt_status set_side(const struct dt_network *network, const char *name, int64_t pixels,
+                          int *side)
+{
+    int step = DT_PIXELS_A_CELL * network->patch;
+    if (pixels % step != 0)
+        return dt_fail(DT_EUSAGE,
+                       "%s %lld is not a multiple of %d (8 x the patch of %s); near it: %lld", name,
+                       (long long)pixels, step, network->name,
+                       (long long)(pixels < step ? step : (pixels + step / 2) / step * step));
+    *side = (int)(pixels / DT_PIXELS_A_CELL);
+    return DT_OK;
+}
+
+static dt_status make_workload(const struct dt_query *query, struct dt_workload *workload)
+{
+    *workload = (struct dt_workload){
+        .guidance = number_of(query, DT_ASK_guidance, 1) != 0, .seed = 1, .sampler_steps = 50};
+    DT_TRY(dt_dtype_find("dtype", text_of(query, DT_ASK_dtype, dt_dtype_text(DT_FLOAT32)),
+                         &workload->dtype));
+    DT_TRY(dt_network_load(text_of(query, DT_ASK_model, "dit-s/2"), &workload->network));
+    int64_t height = (int64_t)workload->network.latent_size * DT_PIXELS_A_CELL, width = height;
+    if (query->values[DT_ASK_size] != NULL)
+        DT_TRY(read_size(query->values[DT_ASK_size], &height, &width));
+    height = number_of(query, DT_ASK_height, height);
+    width = number_of(query, DT_ASK_width, width);
+    DT_TRY(set_side(&workload->network, "height", height, &workload->height));
+    DT_TRY(set_side(&workload->network, "width", width, &workload->width));
+    if (dt_workload_tokens(workload) > TOKENS_MAX)
+        return dt_fail(DT_EUSAGE, "%lld x %lld pixels are %d tokens, at most %d are allowed",
+                       (long long)height, (long long)width, dt_workload_tokens(workload),
+                       TOKENS_MAX);
+    return DT_OK;
+}
+
+static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *asked)
+{
+    struct dt_workload *workload = &asked->workload;
+    if (query->values[DT_ASK_workload] != NULL || query->values[DT_ASK_space] != NULL)
+        return dt_fail(DT_EUSAGE, "a query names a workload or a space only with a worker");
+    DT_TRY(make_workload(query, workload));
+    DT_TRY(read_batches(text_of(query, DT_ASK_batch, "1"), asked->batches, &asked->batch_count));
+    DT_TRY(dt_key_network(&workload->network, asked->network));
+    snprintf(asked->title, sizeof asked->title, "%s, %d x %d px (%d tokens), %s, %s",
+             workload->network.name, workload->width * DT_PIXELS_A_CELL,
+             workload->height * DT_PIXELS_A_CELL, dt_workload_tokens(workload),
+             workload->guidance ? "guided" : "not guided", dt_dtype_text(workload->dtype));
+    const struct dt_limits limits = {.cores = query->cores,
+                                     .devices = asked->devices,
+                                     .no_dtype = workload->dtype == DT_BFLOAT16 && !query->bfloat16,
+                                     .memory_bytes = query->memory_bytes,
+                                     .max_bytes = asked->max_bytes,
+                                     .batches = asked->batches,
+                                     .batch_count = asked->batch_count};
+    return dt_dit_rules(workload, &limits, &asked->rules);
+}
+
+static dt_status seal_foreign(const struct dt_query *query, struct dt_asked *asked,
+                              char space[DT_KEY_ID_SIZE])
+{
+    const char *text = query->values[DT_ASK_space];
+    if (query->values[DT_ASK_workload] == NULL)
+        return dt_fail(DT_EUSAGE, "a query that names a worker names its workload, too");
+    asked->any_space = text == NULL;
+    asked->any_engine = query->values[DT_ASK_engine] == NULL;
+    asked->any_mode = query->values[DT_ASK_mode] == NULL;
+    snprintf(asked->title, sizeof asked->title, "%.100s: %.140s", query->values[DT_ASK_worker],
+             query->values[DT_ASK_workload]);
+    if (text == NULL)
+        return DT_OK;
+    if (!is_id(text))
+        return read_space(text, &asked->rules, space);
+    memcpy(space, text, DT_KEY_ID_SIZE);
+    return DT_OK;
+}
+
+static dt_status seal_hard(const struct dt_query *query, struct dt_asked *asked)
+{
+    const char *dtype = dt_dtype_text(asked->workload.dtype);
+    const char *own = asked->foreign ? "foreign" : "dittune";
+    json_t *hard = json_copy(query->machine_hard);
+    asked->hard = hard;
+    if (hard == NULL || json_object_set_new(hard, "dtype", json_string(dtype)) != 0 ||
+        json_object_set_new(hard, "engine", json_string(text_of(query, DT_ASK_engine, own))) != 0 ||
+        json_object_set_new(hard, "mode", json_string(text_of(query, DT_ASK_mode, "eager"))) != 0)
+        return dt_fail(DT_ENOMEM, "out of memory while making a query");
+    return DT_OK;
+}
+
+/* The space is in the text whole: its id is only a hash of it. */
+static dt_status seal_text(const struct dt_query *query, struct dt_asked *asked)
+{
+    struct dt_text text = {0};
+    json_t *all =
+        json_pack("{s:O, s:O, s:O, s:[i,I,b], s:s?}", "key", asked->key, "hard", asked->hard,
+                  "soft", query->soft, "limits", query->cores, (json_int_t)query->memory_bytes,
+                  (int)query->bfloat16, "space", query->values[DT_ASK_space]);
+    if (all == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while making a query");
+    dt_status status = dt_canonical_add(all, &text);
+    json_decref(all);
+    asked->text_size = text.size;
+    if (status == DT_OK)
+        asked->text = dt_text_take(&text);
+    dt_text_fini(&text);
+    return status;
+}
+
+static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
+{
+    char space[DT_KEY_ID_SIZE] = "";
+    asked->foreign = query->values[DT_ASK_worker] != NULL;
+    asked->devices = (int)number_of(query, DT_ASK_devices,
+                                    query->cores < DEVICES_MAX ? query->cores : DEVICES_MAX);
+    asked->objective = text_of(query, DT_ASK_objective, "latency");
+    asked->max_bytes = number_of(query, DT_ASK_max_bytes, 0);
+    asked->max_latency_ns = number_of(query, DT_ASK_max_latency_ns, 0);
+    asked->now_ns = number_of(query, DT_ASK_now_ns, 0);
+    DT_TRY(asked->foreign ? seal_foreign(query, asked, space) : seal_builtin(query, asked));
+    const struct dt_key key = {.workload = asked->foreign ? NULL : &asked->workload,
+                               .batches = asked->batches,
+                               .batch_count = asked->batch_count,
+                               .worker = query->values[DT_ASK_worker],
+                               .program = query->values[DT_ASK_workload],
+                               .space = space[0] != '\0' ? space : NULL,
+                               .devices = asked->devices,
+                               .objective = asked->objective,
+                               .max_bytes = asked->max_bytes,
+                               .max_latency_ns = asked->max_latency_ns};
+    DT_TRY(dt_key_json(&key, &asked->key));
+    DT_TRY(seal_hard(query, asked));
+    DT_TRY(dt_store_id(asked->key, asked->hard, &asked->id));
+    return seal_text(query, asked);
+}
+
+dt_status dt_query_seal(struct dt_query *query)
+{
+    if (query->sealed)
+        return DT_OK;
+    dt_status status = seal(query, &query->asked);
+    if (status != DT_OK) {
+        dt_query_unseal(query);
+        return status;
+    }
+    query->sealed = true;
+    return DT_OK;
+}

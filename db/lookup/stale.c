@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* What both sides know and call differently. What only one side knows says nothing: an older session stored fewer fields. */
+#include "db/lookup/lookup_int.h"
+
+#include <string.h>
+
+static void add_value(const json_t *value, struct dt_text *text)
+{
+    if (json_is_string(value))
+        dt_text_add(text, "%s", json_string_value(value));
+    else if (dt_json_text(value, text) != DT_OK)
+        text->failed = true;
+}
+
+static bool add_reason(const char *name, const json_t *was, const json_t *now, json_t *reasons)
+{
+    struct dt_text text = {0};
+    dt_text_add(&text, "%s ", name);
+    if (was != NULL) {
+        dt_text_add(&text, "was ");
+        add_value(was, &text);
+    } else {
+        dt_text_add(&text, "was not set");
+    }
+    if (now != NULL) {
+        dt_text_add(&text, ", is ");
+        add_value(now, &text);
+    } else {
+        dt_text_add(&text, ", is not set");
+    }
+    bool done = dt_text_status(&text) == DT_OK &&
+                json_array_append_new(reasons, json_string(dt_text_at(&text))) == 0;
+    dt_text_fini(&text);
+    return done;
+}
+
+/* A variable that one side has not is one that is not set there. */
+static bool compare_environment(const json_t *was, const json_t *now, json_t *reasons)
+{
+    const char *name;
+    json_t *value;
+    bool done = true;
+    json_object_foreach((json_t *)was, name, value)
+    {
+        const json_t *other = json_object_get(now, name);
+        if (other == NULL || !json_equal(value, other))
+            done = done && add_reason(name, value, other, reasons);
+    }
+    json_object_foreach((json_t *)now, name, value)
+    {
+        if (json_object_get(was, name) == NULL)
+            done = done && add_reason(name, NULL, value, reasons);
+    }
+    return done;
+}
+
+static bool compare(const json_t *was, const json_t *now, json_t *reasons)
+{
+    const char *name;
+    json_t *value;
+    bool done = true;
+    json_object_foreach((json_t *)was, name, value)
+    {
+        const json_t *other = json_object_get(now, name);
+        if (other == NULL || json_equal(value, other))
+            continue;
+        done = done && (json_is_object(value) && json_is_object(other)
+                            ? compare_environment(value, other, reasons)
+                            : add_reason(name, value, other, reasons));
+    }
+    return done;
+}
+
+int64_t dt_stored_ns(const json_t *fingerprint)
+{
+    const json_t *info = json_object_get(fingerprint, "info");
+    json_int_t stored = json_integer_value(json_object_get(info, "t_wall_ns"));
+    return stored > 0 ? stored : 0;
+}
+
+bool dt_stale_by_age(const struct dt_query *query, int64_t stored_ns)
+{
+    return stored_ns > 0 && dt_query_now(query) - stored_ns > DT_STALE_DAYS * DT_DAY_NS;
+}
+
+json_t *dt_stale_reasons(const struct dt_query *query, const json_t *fingerprint)
+{
+    json_t *reasons = json_array();
+    int64_t stored = dt_stored_ns(fingerprint);
+    bool done =
+        reasons != NULL && compare(json_object_get(fingerprint, "soft"), query->soft, reasons);
+    if (done && dt_stale_by_age(query, stored)) {
+        json_t *old =
+            json_sprintf("it was stored %lld days ago, more than %d",
+                         (long long)((dt_query_now(query) - stored) / DT_DAY_NS), DT_STALE_DAYS);
+        done = json_array_append_new(reasons, old) == 0;
+    }
+    if (!done) {
+        json_decref(reasons);
+        return NULL;
+    }
+    return reasons;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* One stored entry, one change to it, to the machine or to the question: which tier, stale or not. The expectations were written down
+ * from docs/lookup.md, not from what the code answered. */
+#include "tests/db/lookup.h"
+
+struct row {
+    const char *entry, *machine, *query; /* what is changed */
+    enum dt_tier tier;
+    bool stale;
+    const char *says; /* part of the reason, or of the reasons for stale */
+};
+
+static const struct row rows[] = {
+    {"", "", "", DT_TIER_EXACT, false, "this very question"},
+    /* what may differ without harm, or makes it stale */
+    {"fingerprint.soft.mpi='5.0.1'", "", "", DT_TIER_EXACT, true, "mpi was 5.0.1, is 4.1.4"},
+    {"", "soft.dittune='0.2.0'", "", DT_TIER_EXACT, true, "dittune was 0.1.0, is 0.2.0"},
+    {"", "soft.mpi='5.0.1'; soft.openblas='0.3.30'", "", DT_TIER_EXACT, true, "openblas was"},
+    {"fingerprint.soft.mpi=", "", "", DT_TIER_EXACT, false, ""},
+    {"", "soft.mpi=", "", DT_TIER_EXACT, false, ""},
+    {"fingerprint.soft.nccl='2.20'", "", "", DT_TIER_EXACT, false, ""},
+    {"fingerprint.soft=", "", "", DT_TIER_EXACT, false, ""},
+    {"", "soft=", "", DT_TIER_EXACT, false, ""},
+    {"", "soft.environment.OMP_PROC_BIND='false'", "", DT_TIER_EXACT, true,
+     "OMP_PROC_BIND was true, is false"},
+    {"", "soft.environment.OMP_PROC_BIND=", "", DT_TIER_EXACT, true,
+     "OMP_PROC_BIND was true, is not set"},
+    {"", "soft.environment.KMP_BLOCKTIME='0'", "", DT_TIER_EXACT, true,
+     "KMP_BLOCKTIME was not set, is 0"},
+    {"fingerprint.soft.environment=", "", "", DT_TIER_EXACT, false, ""},
+    {"fingerprint.info.t_wall_ns=1784361600000000000", "", "", DT_TIER_EXACT, true,
+     "stored 181 days ago"},
+    {"fingerprint.info.t_wall_ns=1784448000000000000", "", "", DT_TIER_EXACT, false, ""},
+    {"fingerprint.info.t_wall_ns=1900000000000000000", "", "", DT_TIER_EXACT, false, ""},
+    {"fingerprint.info=", "", "", DT_TIER_EXACT, false, ""},
+    {"fingerprint.info.host='elsewhere'", "info.host='x'", "", DT_TIER_EXACT, false, ""},
+    {"provisional=true", "", "", DT_TIER_EXACT, false, "provisional"},
+    {"key.objective='latency'; future={'a':[1]}", "", "", DT_TIER_EXACT, false, ""},
+    /* other hardware */
+    {"", "hard.device='Processor B'", "", DT_TIER_HEURISTIC, false, "nothing that fits"},
+    {"", "hard.cores=8", "devices=4", DT_TIER_HEURISTIC, false, ""},
+    {"", "hard.memory_gib=32", "", DT_TIER_HEURISTIC, false, ""},
+    {"", "hard.topology='bbbb'", "", DT_TIER_HEURISTIC, false, ""},
+    {"", "hard.gpus=2", "", DT_TIER_HEURISTIC, false, ""},
+    {"fingerprint.hard.topology=", "", "", DT_TIER_HEURISTIC, false, ""},
+    /* another engine or mode */
+    {"", "", "engine=xdit", DT_TIER_PROXY, false, "by dittune (eager), not by xdit (eager)"},
+    {"fingerprint.hard.engine='xdit'", "", "", DT_TIER_PROXY, false, "by xdit (eager)"},
+    {"fingerprint.hard.engine='xdit'", "", "engine=xdit", DT_TIER_EXACT, false, ""},
+    {"", "", "mode=compiled", DT_TIER_PROXY, false, "not by dittune (compiled)"},
+    {"", "soft.mpi='5.0.1'", "engine=xdit", DT_TIER_PROXY, true, "mpi was"},
+    {"", "", "engine=xdit; size=320", DT_TIER_PROXY, false, "256 x 256 px instead of 320 x 320"},
+    {"", "", "engine=xdit; devices=2", DT_TIER_PROXY, false, "4 devices instead of 2"},
+    /* another size or batch: at most a factor 2 */
+    {"", "", "size=320", DT_TIER_NEAR, false, "256 x 256 px instead of 320 x 320"},
+    {"", "", "size=256x512", DT_TIER_NEAR, false, "instead of 512 x 256"},
+    {"", "", "size=256x528", DT_TIER_HEURISTIC, false, ""},
+    {"", "", "size=512", DT_TIER_HEURISTIC, false, ""},
+    {"", "", "size=128x256", DT_TIER_NEAR, false, ""},
+    {"", "", "height=128; width=512", DT_TIER_NEAR, false, ""},
+    {"", "", "batch=2", DT_TIER_NEAR, false, "batch 1 instead of 2"},
+    {"", "", "batch=4", DT_TIER_HEURISTIC, false, ""},
+    {"", "", "batch=2,1", DT_TIER_NEAR, false, "batch 1 instead of 1,2"},
+    {"", "", "size=320; batch=2", DT_TIER_HEURISTIC, false, ""},
+    {"", "soft.mpi='5.0.1'", "size=320", DT_TIER_NEAR, true, "mpi was"},
+    {"key.model='mine'", "", "", DT_TIER_NEAR, false, "another name"},
+    /* another count of devices */
+    {"key.devices=2; plan.ranks=2; plan.ulysses=1", "", "", DT_TIER_SCALED, false,
+     "ulysses scaled from 1 to 2"},
+    {"key.devices=2; plan.ranks=1; plan.ulysses=1; plan.cfg=1", "", "", DT_TIER_SCALED, false,
+     "used as it is, on 1 of 4 devices"},
+    {"", "", "devices=2", DT_TIER_SCALED, false, "ulysses scaled from 2 to 1"},
+    {"key.devices=8", "", "", DT_TIER_SCALED, false, "used as it is, on 4 of 4 devices"},
+    {"", "", "devices=2; size=320", DT_TIER_SCALED, false, "instead of 320"},
+    {"", "", "devices=2; size=512", DT_TIER_HEURISTIC, false, ""},
+    {"", "soft.mpi='5.0.1'", "devices=2", DT_TIER_SCALED, true, "mpi was"},
+    /* limits */
+    {"key.max_bytes=1000000000", "", "", DT_TIER_NEAR, false,
+     "max_bytes 1000000000 instead of none"},
+    {"", "", "max_bytes=400000000", DT_TIER_NEAR, false, "instead of 400000000, which it keeps"},
+    {"", "", "max_bytes=299999999", DT_TIER_HEURISTIC, false, "a rank took 300000000 bytes"},
+    {"", "", "max_latency_ns=40000000", DT_TIER_NEAR, false, "which it keeps"},
+    {"", "", "max_latency_ns=39000000", DT_TIER_HEURISTIC, false, "longer than max_latency"},
+    {"figures=", "", "max_latency_ns=50000000", DT_TIER_HEURISTIC, false, "no median_ns"},
+    {"", "", "max_latency_ns=45000000; size=320", DT_TIER_HEURISTIC, false, "longer than"},
+    {"key.max_bytes=400000000", "", "max_bytes=400000000", DT_TIER_EXACT, false, ""},
+    /* another question */
+    {"key.guidance=false", "", "", DT_TIER_HEURISTIC, false, ""},
+    {"", "", "guidance=0", DT_TIER_HEURISTIC, false, ""},
+    {"", "", "objective=cost", DT_TIER_HEURISTIC, false, ""},
+    {"", "", "model=dit-b/2", DT_TIER_HEURISTIC, false, ""},
+    {"key.network='0123456789abcdef'", "", "", DT_TIER_HEURISTIC, false, ""},
+    {"key.steps=50", "", "", DT_TIER_HEURISTIC, false, ""},
+    {"key.dtype='bfloat16'; fingerprint.hard.dtype='bfloat16'", "limits.bfloat16=true", "",
+     DT_TIER_HEURISTIC, false, ""},
+    {"key.dtype='bfloat16'; fingerprint.hard.dtype='bfloat16'", "limits.bfloat16=true",
+     "dtype=bf16", DT_TIER_EXACT, false, ""},
+    /* a plan that is not legal here, by the query's rules */
+    {"key.dtype='bfloat16'; fingerprint.hard.dtype='bfloat16'", "", "dtype=bf16", DT_TIER_NONE,
+     false, "bfloat16 needs a processor"},
+    {"plan.ulysses=4", "", "", DT_TIER_HEURISTIC, false, "must be the number of ranks"},
+    {"plan.threads=2", "", "", DT_TIER_HEURISTIC, false, "must fit the cores"},
+    {"plan.tile_q=999", "", "", DT_TIER_HEURISTIC, false, "tile_q=999"},
+    {"plan.tile_q='big'", "", "", DT_TIER_HEURISTIC, false, "another kind"},
+    {"plan.pipe=2", "", "", DT_TIER_HEURISTIC, false, "'pipe', which is no parameter"},
+    {"plan.chunks=", "", "", DT_TIER_EXACT, false, ""},
+    {"plan.ranks=", "", "", DT_TIER_HEURISTIC, false, "must be the number of ranks"},
+    {"", "limits.memory_bytes=100000000", "", DT_TIER_NONE, false,
+     "more memory than the machine has"},
+    {"plan={}", "", "", DT_TIER_HEURISTIC, false, "names no parameter"},
+};
+
+static bool contains(const struct dt_answer *answer, const char *part)
+{
+    if (strstr(answer->reason, part) != NULL)
+        return true;
+    for (size_t i = 0; i < json_array_size(answer->stale_reasons); i++)
+        if (strstr(json_string_value(json_array_get(answer->stale_reasons, i)), part) != NULL)
+            return true;
+    return false;
+}
+
+static void check_fields(const struct dt_answer *answer)
+{
+    enum dt_tier tier = answer->tier;
+    bool found = tier >= DT_TIER_PROXY;
+    assert_int_equal(answer->plan != NULL, tier != DT_TIER_NONE);
+    assert_int_equal(answer->entry != NULL, found);
+    assert_int_equal(answer->engine != NULL, found);
+    assert_int_equal(answer->stale, json_array_size(answer->stale_reasons) > 0);
+    assert_true(found || !(answer->distance >= 0));
+    if (tier == DT_TIER_PROXY || !found)
+        assert_true(answer->gain == 0);
+    if (tier == DT_TIER_NEAR || tier == DT_TIER_EXACT)
+        assert_true(answer->gain == 1.5 && answer->gain_low == 1.4 && answer->pairs == 20);
+    if (tier == DT_TIER_EXACT)
+        assert_true(answer->distance == 0);
+    assert_true(found || answer->age_ns == -1);
+    assert_true(!found || answer->hint == NULL);
+    const char *evidence = !found ? "predicted" : tier == DT_TIER_PROXY ? "proxy" : "measured";
+    if (tier == DT_TIER_NONE)
+        assert_null(answer->evidence);
+    else if (tier != DT_TIER_SCALED)
+        assert_string_equal(answer->evidence, evidence);
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *row = &rows[i];
+        json_t *entries = json_array();
+        json_array_append_new(entries, entry_of(row->entry));
+        struct dt_snapshot *snapshot = snapshot_of(entries);
+        struct dt_machine *machine = machine_of(row->machine);
+        struct dt_query *query = query_of(machine, row->query);
+        /* the second one is the first one's, where it was kept */
+        for (int again = 0; again < 2; again++) {
+            struct dt_answer *answer = answer_of(snapshot, query);
+            if (answer->tier != row->tier || answer->stale != row->stale ||
+                !contains(answer, row->says))
+                fail_msg("row %zu (%s | %s | %s): %s%s: %s", i, row->entry, row->machine,
+                         row->query, dt_tier_text(answer->tier), answer->stale ? ", stale" : "",
+                         answer->reason);
+            check_fields(answer);
+            json_t *json = dt_answer_json(answer);
+            assert_non_null(json);
+            json_decref(json);
+            dt_answer_free(answer);
+        }
+        dt_query_free(query);
+        dt_machine_free(machine);
+        dt_snapshot_close(snapshot);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
