@@ -36,6 +36,8 @@ struct dt_options {
     int64_t processes;                                  /* fresh ones a plan is measured in */
     const char *landscape, *prior;                      /* tables, of simulate */
     const char *space;                                  /* a file, of space */
+    const char *engine, *format, *program, *checkpoint; /* of lookup: a plan in an engine's flags */
+    bool engines;
     int64_t evals, repeats, jobs, spend_ns;
     bool replay_noise, racing;
     bool oversubscribe, json, list, quiet, renew, help, markdown;
