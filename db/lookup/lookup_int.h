@@ -55,6 +55,9 @@ void dt_head_fini(struct dt_head *head);
 /* false: no entry of what is asked about can stand in this line. */
 bool dt_head_may_match(const char *line, size_t size, const struct dt_asked *asked);
 
+/* log2 of a finite x above 0, exact for powers of 2: the public library links no libm. */
+double dt_lookup_log2(double x);
+
 /* How an entry differs from what was asked. */
 enum {
     DT_MISS_NAME = 1 << 0, /* the same network under another name */

@@ -105,7 +105,8 @@ static bool size_distance(const struct dt_asked *asked, const json_t *key, doubl
     double width = json_number_value(json_object_get(key, "width"));
     if (!(height >= 1) || !(width >= 1))
         return false;
-    *distance = log2((double)asked->workload.height * asked->workload.width / (height * width));
+    *distance =
+        dt_lookup_log2((double)asked->workload.height * asked->workload.width / (height * width));
     return true;
 }
 
@@ -118,7 +119,7 @@ static bool batch_distance(const struct dt_asked *asked, const json_t *plan, str
         return false;
     double least = HUGE_VAL;
     for (int i = 0; i < asked->batch_count; i++) {
-        double apart = fabs(log2(asked->batches[i] / own));
+        double apart = fabs(dt_lookup_log2(asked->batches[i] / own));
         if (apart < least) {
             least = apart;
             match->batch = asked->batches[i];
@@ -143,8 +144,9 @@ static bool measure(const struct dt_asked *asked, const struct dt_head *head,
         return false;
     match->devices = (int)count;
     if (match->misses & DT_MISS_DEVICES)
-        devices = log2(asked->devices / (double)count);
-    match->distance = round(1e9 * sqrt(size * size + batch * batch + devices * devices)) / 1e9;
+        devices = dt_lookup_log2(asked->devices / (double)count);
+    double whole = sqrt(size * size + batch * batch + devices * devices);
+    match->distance = (double)(int64_t)(1e9 * whole + 0.5) / 1e9;
     return true;
 }
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+# libdittune: what other programs link to look plans up. The files of base, model, space and db are compiled again for it,
+# as code for any address, without asserts (the library never ends a program), with every name hidden but those of
+# db/api/dittune.map. What looking up does not reach is left out, and with it all but Jansson and the C library.
+
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+# After the modules have all their sources.
+function(dt_library_sources out)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/db/api/*.c)
+    foreach(module base model space db)
+        get_target_property(more dt_${module} SOURCES)
+        list(APPEND sources ${more})
+    endforeach()
+    list(FILTER sources EXCLUDE REGEX "/base/(host|environment)\\.c$")
+    set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
+function(dt_library_objects)
+    dt_library_sources(sources)
+    add_library(dittune_objects OBJECT ${sources})
+    target_link_libraries(dittune_objects PRIVATE dt_flags PkgConfig::JANSSON)
+    target_compile_definitions(dittune_objects PRIVATE NDEBUG DT_VERSION="${PROJECT_VERSION}")
+    target_compile_options(dittune_objects PRIVATE -fvisibility=hidden)
+    foreach(module model db)
+        target_include_directories(dittune_objects PRIVATE $<TARGET_PROPERTY:dt_${module},INCLUDE_DIRECTORIES>)
+    endforeach()
+    set_target_properties(dittune_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    if(NOT DT_SANITIZE)
+        target_compile_options(dittune_objects PRIVATE -ffunction-sections -fdata-sections)
+    endif()
+endfunction()
+
+function(dt_library_shared)
+    set(map ${CMAKE_SOURCE_DIR}/db/api/dittune.map)
+    add_library(dittune_shared SHARED $<TARGET_OBJECTS:dittune_objects>)
+    set_target_properties(dittune_shared PROPERTIES OUTPUT_NAME dittune EXPORT_NAME dittune LINKER_LANGUAGE C
+                          VERSION 1.${PROJECT_VERSION_MINOR}.${PROJECT_VERSION_PATCH} SOVERSION 1 LINK_DEPENDS ${map})
+    target_link_libraries(dittune_shared PRIVATE ${JANSSON_LINK_LIBRARIES})
+    target_link_options(dittune_shared PRIVATE -Wl,--version-script=${map} -Wl,--as-needed)
+    if(DT_SANITIZE)
+        target_link_libraries(dittune_shared PRIVATE dt_flags m)
+    else()
+        target_link_options(dittune_shared PRIVATE -Wl,--gc-sections -Wl,-z,defs)
+    endif()
+endfunction()
+
+# One object in which every hidden name is local, so that the archive can clash with nothing in the program.
+function(dt_library_static)
+    file(STRINGS ${CMAKE_SOURCE_DIR}/db/api/dittune.map names REGEX "dittune_[a-z_]+;")
+    list(TRANSFORM names REPLACE "[ ;]+" "")
+    list(TRANSFORM names PREPEND "--undefined=" OUTPUT_VARIABLE keep)
+    if(NOT DT_SANITIZE)
+        list(APPEND keep --gc-sections)
+    endif()
+    set(object ${CMAKE_BINARY_DIR}/dittune.o)
+    add_custom_command(OUTPUT ${object}
+        COMMAND ${CMAKE_LINKER} -r ${keep} -o ${object} $<TARGET_OBJECTS:dittune_objects>
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
+        DEPENDS dittune_objects $<TARGET_OBJECTS:dittune_objects> ${CMAKE_SOURCE_DIR}/db/api/dittune.map
+        COMMENT "Linking dittune.o" COMMAND_EXPAND_LISTS VERBATIM)
+    add_library(dittune_static STATIC ${object})
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+    set_target_properties(dittune_static PROPERTIES OUTPUT_NAME dittune EXPORT_NAME static LINKER_LANGUAGE C)
+endfunction()
+
+function(dt_library_install)
+    set(cmake ${CMAKE_INSTALL_LIBDIR}/cmake/dittune)
+    foreach(target dittune_shared dittune_static)
+        target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/db/api>
+                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    endforeach()
+    configure_file(${CMAKE_SOURCE_DIR}/cmake/dittune.pc.in ${CMAKE_BINARY_DIR}/dittune.pc @ONLY)
+    write_basic_package_version_file(${CMAKE_BINARY_DIR}/dittuneConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+    install(TARGETS dittune_shared dittune_static EXPORT dittune LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(FILES ${CMAKE_SOURCE_DIR}/db/api/dittune.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(FILES ${CMAKE_BINARY_DIR}/dittune.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    install(EXPORT dittune FILE dittuneTargets.cmake NAMESPACE dittune:: DESTINATION ${cmake})
+    install(FILES ${CMAKE_SOURCE_DIR}/cmake/dittuneConfig.cmake ${CMAKE_BINARY_DIR}/dittuneConfigVersion.cmake
+            DESTINATION ${cmake})
+endfunction()
+
+# dt_api is what tests/api links: the shared library as others see it, Jansson to make its allocations fail, and the
+# store's own code to write what is looked up.
+function(dt_library)
+    dt_library_objects()
+    dt_library_shared()
+    dt_library_static()
+    dt_library_install()
+    add_library(dt_api INTERFACE)
+    target_link_libraries(dt_api INTERFACE dittune_shared dt_db)
+    add_executable(bench-lookup-speed ${CMAKE_SOURCE_DIR}/bench/lookup_speed/main.c)
+    target_link_libraries(bench-lookup-speed PRIVATE dittune_shared dt_db)
+endfunction()
