@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Depth and NUL are checked by a scan of the bytes before Jansson sees them: its own limit (2048) is deep enough to
  * hurt whoever walks the tree later. */
-#include "base/json.h"
+#include "base/json_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,15 +51,7 @@ dt_status dt_json_parse_within(const char *text, size_t size, struct dt_json_lim
         return dt_fail(DT_EUSAGE, "%s is %zu bytes long, more than the %zu allowed", what, size,
                        limits.bytes);
     DT_TRY(check_shape(text, size, limits.values, what));
-    json_error_t error;
-    json_t *parsed = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (parsed == NULL && json_error_code(&error) == json_error_out_of_memory)
-        return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
-    if (parsed == NULL)
-        return dt_fail(DT_EUSAGE, "%s is not valid JSON: line %d, column %d: %s", what, error.line,
-                       error.column, error.text);
-    *root = parsed;
-    return DT_OK;
+    return dt_json_build(text, size, what, root);
 }
 
 dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t **root)

@@ -150,13 +150,27 @@ static dt_status parse_bytes(const char *option, const char *text, void *field)
     return parse_unit(option, text, units, "a size such as 800MiB or 16GB", field);
 }
 
+/* "3%" */
+static dt_status parse_percent(const char *option, const char *text, void *field)
+{
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    bool number = text[0] == '.' || (text[0] >= '0' && text[0] <= '9');
+    if (!number || end == text || errno != 0 || strcmp(end, "%") != 0 || !(value < 100))
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a percentage below 100%%, such as 3%%", option,
+                       text);
+    *(double *)field = value / 100;
+    return DT_OK;
+}
+
 #define AT(field) offsetof(struct dt_options, field)
 
 const struct dt_option_row dt_option_rows[] = {
-    {"budget", "TIME", "tune noise", "10m", parse_duration, AT(budget_ns),
+    {"budget", "TIME", "tune noise check", "10m", parse_duration, AT(budget_ns),
      "time for all of it: 90s, 2m, 1.5h"},
-    {"model", "NAME|FILE", "tune run noise space explain lookup", "dit-s/2", parse_text, AT(model),
-     "a preset, or a JSON file that describes a DiT"},
+    {"model", "NAME|FILE", "tune run noise space explain lookup check", "dit-s/2", parse_text,
+     AT(model), "a preset, or a JSON file that describes a DiT"},
     {"size", "PX[,PX]", "tune run noise space explain lookup", NULL, parse_ints, AT(sizes),
      "image size in pixels; several share the budget (default: the model's own)"},
     {"devices", "1..N", "tune run noise space explain lookup", NULL, parse_devices, AT(devices),
@@ -171,11 +185,11 @@ const struct dt_option_row dt_option_rows[] = {
      "most memory of a rank: 2GiB"},
     {"max-latency", "TIME", "tune lookup", NULL, parse_duration, AT(max_latency_ns),
      "longest step of a plan: 80ms"},
-    {"against", "'PLAN'", "tune", NULL, parse_text, AT(against),
+    {"against", "'PLAN'", "tune check", NULL, parse_text, AT(against),
      "today's production plan: measured and compared too"},
     {"search", "NAME[:KNOB=X,..]", "tune simulate", "auto", parse_text, AT(search),
      "which plan to try next: a name and settings from the list of searches"},
-    {"plan", "'PLAN'", "run noise", NULL, parse_text, AT(plan),
+    {"plan", "'PLAN'", "run noise lookup", NULL, parse_text, AT(plan),
      "'ranks=2 ulysses=2'; what is not named takes its default"},
     {"sweep", "WHAT=N,N", "run", NULL, parse_sweep, AT(sweep),
      "measure the plan at each batch=1,2,4, or ranks=1,2,4, and fit a line"},
@@ -189,7 +203,7 @@ const struct dt_option_row dt_option_rows[] = {
      "safetensors file to write the output to"},
     {"raw", "FILE", "run", NULL, parse_text, AT(raw),
      "keep every sample in a file, from which analyze computes all figures again"},
-    {"worker", "PROGRAM", "tune run noise space explain lookup machine", NULL, parse_text,
+    {"worker", "PROGRAM", "tune run noise space explain lookup machine check", NULL, parse_text,
      AT(worker), "tune a program that speaks the worker protocol"},
     {"space", "FILE", "space", NULL, parse_text, AT(space),
      "a space as JSON: parameters, rules, constants"},
@@ -211,17 +225,40 @@ const struct dt_option_row dt_option_rows[] = {
     {"jobs", "N", "simulate", "1", parse_count, AT(jobs), "processes that share the repeats"},
     {"oversubscribe", NULL, "tune noise", NULL, parse_switch, AT(oversubscribe),
      "allow more ranks than cores"},
+    {"filter", "TEXT", "check", NULL, parse_text, AT(filter),
+     "only entries whose title or key has this in it"},
+    {"threshold", "SHARE", "check", "3%", parse_percent, AT(threshold),
+     "slower by less is not a loss"},
+    {"max-gain-loss", "SHARE", "check", NULL, parse_percent, AT(max_gain_loss),
+     "fail when a gain over the default is smaller by more than this than it was: 10%"},
+    {"require", "WHAT", "check", "not-worse", parse_text, AT(require),
+     "wins, or not-worse: a plan that only ties is good enough"},
+    {"update", NULL, "check", NULL, parse_switch, AT(update),
+     "store the better plan where the stored one lost"},
+    {"junit", "FILE", "check", NULL, parse_text, AT(junit), "write a JUnit report, too"},
+    {"github", NULL, "check", NULL, parse_switch, AT(github),
+     "print annotations for GitHub Actions, too"},
     {"list", NULL, "space", NULL, parse_switch, AT(list), "every plan, one a line"},
     {"renew", NULL, "machine", NULL, parse_switch, AT(renew),
      "ask the worker again, whatever the cache says"},
-    {"db", "DIR", "tune lookup", NULL, parse_text, AT(db),
+    {"engine", "NAME[:VERSION]", "lookup", NULL, parse_text, AT(engine),
+     "the plan in the words of this engine (--engines lists them)"},
+    {"format", "FORM", "lookup", NULL, parse_text, AT(format),
+     "table, json, env (NAME=VALUE lines) or argv (one command), quoted for sh"},
+    {"program", "FILE", "lookup", NULL, parse_text, AT(program),
+     "your own program, for engines that start one"},
+    {"checkpoint", "NAME|DIR", "lookup", NULL, parse_text, AT(checkpoint),
+     "the model as the engine calls it"},
+    {"engines", NULL, "lookup", NULL, parse_switch, AT(engines),
+     "the engines and versions that are known, and what each cannot be told"},
+    {"db", "DIR", "tune lookup check", NULL, parse_text, AT(db),
      "where plans are stored (default: $DITTUNE_DB or the user's data folder)"},
     {"seed", "N", "tune run noise simulate", "1", parse_count, AT(seed),
      "of weights, inputs and search"},
-    {"quiet", NULL, "tune run noise", NULL, parse_switch, AT(quiet),
+    {"quiet", NULL, "tune run noise check", NULL, parse_switch, AT(quiet),
      "no progress on standard error"},
-    {"json", NULL, "tune run noise analyze space simulate explain lookup machine worker-test", NULL,
-     parse_switch, AT(json), "one JSON object on standard output (docs/json.md)"},
+    {"json", NULL, "tune run noise analyze space simulate explain lookup machine check worker-test",
+     NULL, parse_switch, AT(json), "one JSON object on standard output (docs/json.md)"},
     {"markdown", NULL, "help", NULL, parse_switch, AT(markdown),
      "the help of every command as docs/cli.md"},
     {"help", NULL, NULL, NULL, parse_switch, AT(help), "this help"},

@@ -36,9 +36,13 @@ struct dt_options {
     int64_t processes;                                  /* fresh ones a plan is measured in */
     const char *landscape, *prior;                      /* tables, of simulate */
     const char *space;                                  /* a file, of space */
+    const char *engine, *format, *program, *checkpoint; /* of lookup: a plan in an engine's flags */
+    bool engines;
+    const char *filter, *require, *junit; /* of check */
+    double threshold, max_gain_loss;      /* shares: 0.03 */
     int64_t evals, repeats, jobs, spend_ns;
     bool replay_noise, racing;
-    bool oversubscribe, json, list, quiet, renew, help, markdown;
+    bool oversubscribe, json, list, quiet, renew, help, markdown, update, github;
     const char *const *rest; /* the words that are not options, rest_count of them */
     int rest_count;
 };

@@ -43,9 +43,10 @@ struct dt_export_request {
 
 struct dt_export {
     struct dt_text text; /* ends in a line feed */
+    json_t *json;        /* the JSON form, whichever form was asked for; the lists below are its */
     json_t
         *unexpressed; /* [{"name", "value", "why"}]: of this plan, what the engine cannot be told */
-    json_t *notes;    /* [sentence]: "not measured on xdit 0.4.5", rules that were not checked */
+    json_t *notes;    /* [sentence]: "not measured on xdit 0.4.5", rules not checked */
     int64_t processes, replicas; /* processes of one start, and how many starts make the plan */
     bool measured;               /* the plan was measured on this engine */
 };
@@ -55,11 +56,17 @@ struct dt_export {
 dt_status dt_export(const struct dt_export_request *request, struct dt_export *out) DT_MUST_CHECK;
 void dt_export_fini(struct dt_export *out);
 
+/* What an entry's hard fingerprint calls it, "xdit" of "xdit-runner:0.7.0"; *name is a new string. DT_EUSAGE when unknown. */
+dt_status dt_engine_family(const char *engine, json_t **name) DT_MUST_CHECK;
+
 /* The engines that are known, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */
 dt_status dt_engines(json_t **list) DT_MUST_CHECK;
 
 /* word quoted so that sh gives it back byte for byte, appended: bare where it can be, else in '...'; control bytes but the
  * line feed are spelt as "$(printf '\033')". */
 void dt_quote(const char *word, struct dt_text *out);
+
+/* text for a terminal: bytes that it would obey are spelt \xNN, appended. */
+void dt_show(const char *text, struct dt_text *out);
 
 #endif

@@ -131,13 +131,14 @@ static dt_status assemble(const struct dt_engine *engine, const struct dt_export
     if (whole == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     dt_status status = dt_form_write(request->form, whole, &made.text);
-    json_decref(whole);
     if (status != DT_OK) {
         dt_text_fini(&made.text);
+        json_decref(whole);
         return status;
     }
-    made.unexpressed = json_incref(parts->unexpressed);
-    made.notes = json_incref(parts->notes);
+    made.json = whole;
+    made.unexpressed = parts->unexpressed;
+    made.notes = parts->notes;
     *out = made;
     return DT_OK;
 }
@@ -177,7 +178,6 @@ dt_status dt_export(const struct dt_export_request *request, struct dt_export *o
 void dt_export_fini(struct dt_export *out)
 {
     dt_text_fini(&out->text);
-    json_decref(out->unexpressed);
-    json_decref(out->notes);
-    out->unexpressed = out->notes = NULL;
+    json_decref(out->json);
+    out->json = out->unexpressed = out->notes = NULL;
 }

@@ -74,23 +74,10 @@ static dt_status write_env(const json_t *whole, struct dt_text *out)
     return status;
 }
 
-/* Bytes that a terminal obeys are spelt \xNN: C0, DEL, and C1 in UTF-8. */
-static void add_shown(const char *text, struct dt_text *out)
-{
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-        if (*at < 0x20 || *at == 0x7f)
-            dt_text_add(out, "\\x%02x", (unsigned)*at);
-        else if (*at == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
-            dt_text_add(out, "\\x%02x", (unsigned)*++at);
-        else
-            dt_text_add_bytes(out, at, 1);
-    }
-}
-
 static void add_row(const char *label, const char *text, struct dt_text *out)
 {
     dt_text_add(out, "%-13s", label);
-    add_shown(text, out);
+    dt_show(text, out);
     dt_text_add(out, "\n");
 }
 

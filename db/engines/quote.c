@@ -59,3 +59,17 @@ void dt_quote(const char *word, struct dt_text *out)
     while (*word != '\0')
         word += control(word) > 0 ? add_controls(word, out) : add_quoted(word, out);
 }
+
+void dt_show(const char *text, struct dt_text *out)
+{
+    for (size_t size; *text != '\0'; text += size) {
+        size = control(text);
+        if (size == 0 && *text != '\n') {
+            dt_text_add_bytes(out, text, 1);
+            size = 1;
+        } else {
+            size = size > 0 ? size : 1;
+            dt_text_add(out, "\\x%02x", (unsigned)(unsigned char)text[size - 1]);
+        }
+    }
+}

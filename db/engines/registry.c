@@ -20,22 +20,25 @@ static size_t name_size(const char *file)
 
 static dt_status unknown(const char *name)
 {
+    enum { NAMES = 64, ROOM = 48 };
     struct dt_text list = {0};
-    const char *names[64] = {NULL};
+    char words[NAMES][ROOM];
+    const char *names[NAMES + 1] = {NULL};
     for (int i = 0; i < dt_engine_file_count; i++) {
         const char *file = dt_engine_files[i].file;
         size_t size = name_size(file);
         dt_text_add(&list, "%s%.*s:%s", i > 0 ? ", " : "", (int)size, file, file + size + 1);
-        if (i < 63)
-            names[i] = file;
+        if (i < NAMES) {
+            snprintf(words[i], ROOM, "%.*s", (int)size, file);
+            names[i] = words[i];
+        }
     }
-    const char *near = dt_json_nearest(name, names);
+    const char *near = strchr(name, ':') == NULL ? dt_json_nearest(name, names) : NULL;
     dt_status status = dt_text_status(&list);
     if (status == DT_OK)
-        status =
-            dt_fail(DT_EUSAGE, "unknown engine '%s'%s%.*s%s; known are %s", name,
-                    near != NULL ? ", did you mean '" : "", near != NULL ? (int)name_size(near) : 0,
-                    near != NULL ? near : "", near != NULL ? "'?" : "", dt_text_at(&list));
+        status = dt_fail(DT_EUSAGE, "unknown engine '%s'%s%s%s; known are %s", name,
+                         near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                         near != NULL ? "'?" : "", dt_text_at(&list));
     dt_text_fini(&list);
     return status;
 }
@@ -86,5 +89,17 @@ dt_status dt_engines(json_t **list)
         return status;
     }
     *list = rows;
+    return DT_OK;
+}
+
+dt_status dt_engine_family(const char *engine, json_t **name)
+{
+    const struct dt_engine_file *file = NULL;
+    struct dt_engine *read = NULL;
+    DT_TRY(dt_engine_find(engine, &file));
+    DT_TRY(dt_engine_read((const char *)file->text, file->file, &read));
+    json_t *family = json_object_get(read->root, "family");
+    *name = json_incref(family != NULL ? family : json_object_get(read->root, "engine"));
+    dt_engine_free(read);
     return DT_OK;
 }

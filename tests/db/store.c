@@ -156,8 +156,7 @@ static void only_leftovers_are_swept(void **state)
     assert_int_equal(utimensat(AT_FDCWD, at(".dittune-1-01.tmp"), late, 0), 0);
     assert_int_equal(utimensat(AT_FDCWD, at(".mine.tmp"), old, 0), 0);
     assert_int_equal(put("a", 1), DT_OK);
-    assert_int_equal(count_names(scratch, ".dittune-1"), 0);
-    assert_int_equal(count_names(scratch, ".dittune-9"), 0);
+    assert_int_equal(count_names(scratch, ".dittune-"), 1);
     assert_int_equal(access(at(young), F_OK), 0);
     assert_int_equal(access(at(".mine.tmp"), F_OK), 0);
 }

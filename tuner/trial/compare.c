@@ -165,7 +165,7 @@ static dt_status one_round(struct dt_rig *rig, struct dt_entrant entrants[], int
         entrants[k].visits[round] = NAN;
     for (int k = 0; k < n; k++) {
         struct dt_entrant *entrant = &entrants[order[k]];
-        if (entrant->out)
+        if (entrant->out || entrant->rests)
             continue;
         DT_TRY(visit(rig, entrant, round, how->deadline_ns + DT_NS_PER_SECOND));
         if (entrant->out && dt_clock_ns() >= how->deadline_ns) {
@@ -195,6 +195,16 @@ static void spare_twin(struct dt_entrant entrants[], int n, const struct dt_comp
         }
 }
 
+/* True: no further round is worth its time. */
+static bool after_round(const struct dt_target *target, struct dt_entrant entrants[], int n,
+                        const struct dt_compare *how, int rounds)
+{
+    bool decided = judge(target, entrants, n, rounds, false);
+    if (how->decide != NULL)
+        decided = how->decide(how->judge, entrants, n, rounds);
+    return decided && !how->every_round;
+}
+
 /* Rounds until decided, the last look, or the time is up: a round that may not fit is not begun. */
 static dt_status rounds_until(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                               const struct dt_compare *how, int *rounds)
@@ -216,7 +226,7 @@ static dt_status rounds_until(struct dt_rig *rig, struct dt_entrant entrants[], 
         ++*rounds;
         if (how->progress != NULL)
             how->progress(how->context, *rounds, most);
-        if (judge(rig->target, entrants, n, *rounds, false) && !how->every_round)
+        if (after_round(rig->target, entrants, n, how, *rounds))
             return DT_OK;
     }
     judge(rig->target, entrants, n, *rounds, true);

@@ -22,6 +22,7 @@ struct dt_entrant {
     struct dt_ratio ratio;         /* against entrant 0: below 1 is faster by the objective */
     bool out;                      /* failed */
     bool decisive;                 /* the comparison goes on until this one is decided */
+    bool rests;                    /* all is said about it: it is visited no more */
 };
 
 struct dt_compare {
@@ -31,6 +32,9 @@ struct dt_compare {
     uint64_t seed;
     void (*progress)(void *context, int round, int rounds);
     void *context;
+    /* (optional) Decides instead of tuner/trial/judge.h, after each round; may let entrants rest. */
+    bool (*decide)(void *judge, struct dt_entrant entrants[], int n, int rounds);
+    void *judge;
 };
 
 /* Entrant 0 is the one others are compared with. Groups are started afresh first. *rounds: complete rounds made; below 8

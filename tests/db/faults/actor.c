@@ -18,6 +18,7 @@
 #include "tests/db/faults/shim.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,8 @@ static dt_status verb_records(const char *arguments)
     snprintf(path, sizeof path, "%s/runs", folder);
     DIR *entries = opendir(path);
     const struct dirent *entry;
+    if (entries == NULL && errno != ENOENT)
+        return dt_fail(DT_EIO, "cannot read %s: %s", path, strerror(errno));
     while (entries != NULL && status == DT_OK && (entry = readdir(entries)) != NULL) {
         int bad = 0;
         if (sscanf(entry->d_name, "%255[^.].jsonl", id) != 1)

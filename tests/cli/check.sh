@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# `check` on a worker whose times are planted: a stored plan that wins, ties, loses, fails in every way, or cannot be judged, what
+# is stored then, and what CI systems are told.
+set -u
+. "$(dirname "$0")/lib.sh"
+worker=$source/tests/cli/lib_checked.py
+export SCENARIO=$T/scenario.json
+
+# plant JSON: the truth from now on
+plant() { printf '%s' "$1" >"$SCENARIO"; }
+
+# tuned FOLDER JSON: a store with what tune finds in that truth (plan 2 is meant to win), copied to $DITTUNE_DB by `stored`
+tuned() {
+    plant "$2"
+    "$build/dittune" --worker "$worker" --devices "${3:-1}" --budget 6s --quiet --db "$T/$1" >/dev/null 2>"$T/err" || cat "$T/err"
+}
+stored() { rm -rf "$DITTUNE_DB"; cp -r "$T/$1" "$DITTUNE_DB"; }
+best() { sed -n 's/.*"plan": *{"plan": *\([0-9]*\)}.*/\1/p' "$DITTUNE_DB/best.json" | head -1; }
+again() { tool check --worker "$worker" --json --budget 60s "$@"; }
+
+truth='"cv":0.004,"drift":0.02'
+tuned won "{\"ns\":[1000000,930000,800000,900000],$truth}"
+
+stored won
+again
+check "a plan that wins" 'code == 0 and o["counts"]["wins"] == 1 and o["entries"][0]["verdict"] == "wins" and o["entries"][0]["plan"] == {"plan": 2}'
+check "its id is the store's" '(lambda i: len(i) == 16 and "{\"id\":\"" + i in open(T + "/db/best.json").read().replace(" ", ""))(o["entries"][0]["id"])'
+check "its ratio and gain" 'all((abs(r["ratio"] - .8) < .02 and r["interval"][1] < 1 and r["pairs"] >= 8 for r in o["entries"][0]["rivals"] if r["role"] == "default")) and abs(o["entries"][0]["gain_now"]["ratio"] - 1.25) < .03 and abs(o["entries"][0]["gain_then"]["ratio"] - 1.25) < .03'
+check "times then and now" 'abs(o["entries"][0]["default_then_ns"] / 1e6 - 1) < .08 and abs(o["entries"][0]["default_ns"] / 1e6 - 1) < .08 and abs(o["entries"][0]["tuned_ns"] / .8e6 - 1) < .08'
+check "the ratio is that of the visits" \
+    'all(abs(r["ratio"] / (lambda x: math.exp((x[(len(x) - 1) // 2] + x[len(x) // 2]) / 2))(sorted(math.log(a / b) for a, b in zip(e["visits_ns"][:r["pairs"]], r["visits_ns"]) if b)) - 1) < 1e-6 for e in o["entries"] for r in e["rivals"] if r["pairs"])'
+check "the journal has what was printed" \
+    '[{k: v for k, v in json.loads(l).items() if k not in ("v", "seq", "run", "t_wall_ns", "t_mono_ns", "kind", "crc")} for l in open(T + "/db/runs/" + o["journal"] + ".jsonl") if l.strip() and json.loads(l)["kind"] == "check"] == o["entries"]'
+cmp -s "$T/won/best.json" "$DITTUNE_DB/best.json" && echo "ok   the store is as it was" || { echo "FAIL the store is as it was"; failed=1; }
+
+plant "{\"ns\":[1000000,1100000,1000000,1100000],$truth}"
+stored won
+again
+check "a plan that ties" 'code == 0 and o["entries"][0]["verdict"] == "ties"'
+again --require wins
+check "where a win is required" 'code == 4 and o["entries"][0]["verdict"] == "ties"'
+again --max-gain-loss 10%
+check "its gain is gone" 'code == 4 and o["gains_lost"] == 1 and o["entries"][0]["gain_lost"] is True'
+again --max-gain-loss 30%
+check "a smaller loss of gain is allowed" 'code == 0 and o["gains_lost"] == 0'
+
+plant "{\"ns\":[1000000,1100000,1015000,1100000],$truth}"
+again
+check "1.5 % slower is not called a win" 'o["entries"][0]["verdict"] in ("ties", "inconclusive") and code == (0 if o["entries"][0]["verdict"] == "ties" else 5)'
+
+plant "{\"ns\":[1000000,1300000,1100000,1300000],$truth}"
+again
+check "a plan that loses" 'code == 4 and o["entries"][0]["verdict"] == "loses" and "default" in o["entries"][0]["reason"] and all(r["pairs"] >= 16 for r in o["entries"][0]["rivals"] if r["verdict"] == "loses")'
+check "and what to do" '"--worker" in o["entries"][0]["retune"] and "--objective latency" in o["entries"][0]["retune"]'
+cmp -s "$T/won/best.json" "$DITTUNE_DB/best.json" && echo "ok   the store is as it was" || { echo "FAIL the store is as it was"; failed=1; }
+again --update
+check "it is replaced" 'code == 4 and o["entries"][0]["updated"] == "replaced"'
+tool lookup --worker "$worker" --devices 1 --json
+check "by the better plan, with its figures of today" 'o["plan"] == {"plan": 0} and o["entry"]["verdict"] == "default" and abs(o["entry"]["figures"]["median_ns"] / 1e6 - 1) < .08 and o["entry"]["provisional"] is False'
+again
+check "which then is not beaten" 'code == 0 and o["entries"][0]["plan"] == {"plan": 0} and o["entries"][0]["verdict"] == "ties"'
+
+plant "{\"ns\":[1000000,700000,1100000,1300000],$truth}"
+stored won
+again --update --against 'plan=1'
+check "--against is a rival" 'code == 4 and any(r["role"] in ("against", "runner-up") and r["plan"] == {"plan": 1} and r["verdict"] == "loses" for r in o["entries"][0]["rivals"])'
+tool lookup --worker "$worker" --devices 1 --json
+check "the best rival is stored, with its gain over the default" 'o["plan"] == {"plan": 1} and o["entry"]["verdict"] == "faster" and abs(o["entry"]["gain"]["ratio"] - 1 / .7) < .04'
+stored won
+again --against 'plan=77'
+check "a plan of --against that is none" 'code == 4 and any(r["role"] == "against" and r["verdict"] == "unsupported" and "77" in r["reason"] for r in o["entries"][0]["rivals"])'
+
+ns='"ns":[1000000,930000,800000,900000]'
+plant "{$ns,$truth,\"faults\":{\"2\":\"crash\"}}"
+stored won
+again
+check "a plan that crashes" 'code == 4 and o["entries"][0]["verdict"] == "loses" and "crashed" in o["entries"][0]["reason"]'
+again --update
+check "it is replaced, too" 'code == 4 and o["entries"][0]["updated"] == "replaced"'
+tool lookup --worker "$worker" --devices 1 --json
+check "by the fastest that runs" 'o["plan"] in ({"plan": 3}, {"plan": 1}, {"plan": 0}) and o["plan"] != {"plan": 2} and o["entry"]["figures"]["plan"] == o["plan"]'
+plant "{$ns,$truth,\"faults\":{\"2\":\"wrong\"}}"
+stored won
+again
+check "a plan that is wrong now" 'code == 4 and o["entries"][0]["verdict"] == "loses" and "wrong answer" in o["entries"][0]["reason"]'
+plant "{$ns,$truth,\"faults\":{\"2\":\"memory\"}}"
+again
+check "a plan that does not fit any more" 'code == 4 and "out of memory" in o["entries"][0]["reason"]'
+plant "{$ns,$truth,\"faults\":{\"2\":\"infeasible\"}}"
+again
+check "a plan that is refused" 'code == 5 and o["entries"][0]["verdict"] == "unsupported" and "not possible any more" in o["entries"][0]["reason"]'
+plant "{$ns,$truth,\"faults\":{\"0\":\"crash\",\"1\":\"crash\",\"2\":\"crash\",\"3\":\"crash\"}}"
+again
+check "nothing runs" 'code == 5 and o["entries"][0]["verdict"] == "not checked" and "no plan ran" in o["entries"][0]["reason"]'
+plant "{$ns,\"cv\":0.2}"
+again --budget 20s
+check "too noisy" 'code == 5 and o["entries"][0]["verdict"] == "inconclusive" and "too noisy" in o["entries"][0]["reason"]'
+
+plant "{\"ns\":[1000000,930000],$truth}"
+again
+check "a space that lost the plan" 'code == 5 and o["entries"][0]["verdict"] == "unsupported"'
+plant "{$ns,$truth,\"name\":\"another\"}"
+again
+check "another worker" 'code == 5 and o["entries"][0]["verdict"] == "not checked" and "another" in o["entries"][0]["reason"]'
+tool check --json
+check "no worker" 'code == 5 and o["entries"][0]["verdict"] == "not checked" and "--worker" in o["entries"][0]["reason"]'
+plant "{$ns,$truth}"
+again --filter nosuch
+check "nothing matches" 'code == 5 and o["entries"] == [] and "nothing to check" in err'
+again --filter PLANTED
+check "the filter reads titles in any case" 'code == 0 and len(o["entries"]) == 1'
+tool check --db "$T/none"
+check "an empty store" 'code == 5 and "nothing to check" in err and not os.path.exists(T + "/none")'
+again --budget 1ms
+check "no budget" 'code == 5 and o["entries"][0]["verdict"] == "not checked" and "budget" in o["entries"][0]["reason"]'
+for wrong in '--require fast' '--threshold 3' '--threshold 0%' '--max-gain-loss x' '--threshold -1%'; do
+    # shellcheck disable=SC2086
+    tool check $wrong
+    check "$wrong" 'code == 2 and text == ""'
+done
+
+# The least recently checked first
+tuned two "{\"ns\":[1000000,800000],$truth}"
+cp "$T/two/best.json" "$T/two.json"
+"$build/dittune" --worker "$worker" --devices 2 --budget 6s --quiet --db "$T/two" >/dev/null 2>&1
+stored two
+again --filter '"devices":2'
+check "one of two" 'code == 0 and [e["key"]["devices"] for e in o["entries"]] == [2]'
+again
+check "the other comes first" 'code == 0 and [e["key"]["devices"] for e in o["entries"]] == [1, 2]'
+again
+check "and so on, in turn" 'code == 0 and [e["key"]["devices"] for e in o["entries"]] == [1, 2]'
+
+# A signal: what is known is told, the rest is not checked
+plant "{\"ns\":[1000000,800000],$truth,\"sleep\":0.2}"
+"$build/dittune" check --worker "$worker" --json --budget 60s >"$T/out" 2>"$T/err" </dev/null &
+pid=$!
+sleep 2
+kill -INT $pid
+wait $pid
+code=$?
+check "interrupted" 'code == 130 and [e["verdict"] for e in o["entries"]] == ["not checked", "not checked"] and o["interrupted"] is True'
+
+# Names that others chose
+hostile='"name":"</testcase>&amp;<![CDATA[\u001b[31m\n::error::x,y:z%0A","workload":"a\"b'"'"'c\uffff\ud83d\ude00]]>"'
+tuned hostile "{$ns,$truth,$hostile}"
+stored hostile
+plant "{\"ns\":[1000000,1300000,1200000,1300000],$truth,$hostile}"
+again --junit "$T/junit.xml" --github
+cp "$T/err" "$T/annotations"
+code=$code T=$T python3 - <<'PY' || failed=1
+import json, os, sys
+import xml.etree.ElementTree as tree
+T = os.environ["T"]
+entry = json.load(open(T + "/out"))["entries"][0]
+def xml(text):
+    return "".join(c if c in "\t\n\r" or (" " <= c and c not in "\ufffe\uffff") else "\ufffd" for c in text)
+suite = tree.parse(T + "/junit.xml").getroot().find("testsuite")
+case = suite.find("testcase")
+lines = [l for l in open(T + "/annotations", encoding="utf-8").read().split("\n") if l.startswith("::")]
+head, message = lines[0][2:].split("::", 1)
+message = message.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")
+checks = {
+    "junit: it parses, names come back": case.get("name") == xml(entry["title"]) and suite.get("failures") == "1" and suite.get("tests") == "1",
+    "junit: the failure says why": case.find("failure").get("message").startswith("loses: " + xml(entry["reason"])[:40]),
+    "github: one line, an error": len(lines) == 1 and head.startswith("error title="),
+    "github: the message comes back": message.split("\n")[0] == "loses: " + entry["title"] + ": " + entry["reason"],
+}
+for name, true in checks.items():
+    print("ok  " if true else "FAIL", name)
+sys.exit(not all(checks.values()))
+PY
+tool check --worker "$worker" --github --junit "$T/no/such/folder.xml"
+check "words for people" 'code == 74 and text.startswith("LOSES") and "tune again  dittune --worker" in text and "::error title=" in text and "cannot write" in err'
+none_left
+exit $failed

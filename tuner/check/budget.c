@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/check/budget.h"
+
+#include "stats/stats.h"
+#include "tuner/check/judge.h"
+#include "tuner/trial/compare.h"
+
+#include <math.h>
+
+#define START_SECONDS 0.5 /* of a plan's processes */
+#define SETUP_STEPS   5   /* cold, verified, warm */
+#define VISIT_SECONDS 0.02
+#define MARGIN        1.3
+
+/* One untimed step, and timed ones for 20 ms. */
+static double visit_seconds(double step)
+{
+    double timed = step > 0 ? ceil(VISIT_SECONDS / step) : 1;
+    return step * (1 + fmin(fmax(timed, 1), DT_VISIT_STEPS));
+}
+
+int64_t dt_check_estimate_ns(const double step_seconds[], int n, int rounds)
+{
+    double seconds = 0;
+    for (int i = 0; i < n; i++)
+        seconds += START_SECONDS + MARGIN * (SETUP_STEPS * step_seconds[i] +
+                                             rounds * visit_seconds(step_seconds[i]));
+    return (int64_t)(seconds * 1e9);
+}
+
+int64_t dt_check_share_ns(int64_t left_ns, int entries, const double step_seconds[], int n)
+{
+    int64_t least = dt_check_estimate_ns(step_seconds, n, dt_look_samples[0]);
+    int64_t wanted = dt_check_estimate_ns(step_seconds, n, DT_CHECK_LEAST_LOSE);
+    int64_t share = left_ns / (entries > 0 ? entries : 1);
+    if (left_ns < least)
+        return 0;
+    share = share > wanted ? share : wanted;
+    return share < left_ns ? share : left_ns;
+}

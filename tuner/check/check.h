@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* check - do the stored plans of this machine still win? (docs/check.md)
+ *
+ * Entries are taken least recently checked first; each is measured again beside its rivals, now, in fresh processes, and
+ * judged (judge.h). What came of it is one JSON record an entry, the `check` record of the journal, and everything that is
+ * printed is made from those records.
+ */
+#ifndef DT_TUNER_CHECK_CHECK_H
+#define DT_TUNER_CHECK_CHECK_H
+
+#include "db/journal.h"
+#include "tuner/check/judge.h"
+#include "tuner/trial/compare.h"
+
+/* An entry of the store that is to be checked. */
+struct dt_check_item {
+    json_t *stored; /* owned */
+    char title[200];
+    int64_t checked_ns; /* wall time of the last check; 0: never */
+};
+
+struct dt_check_list {
+    struct dt_check_item *items; /* owned, least recently checked first */
+    int count, room;
+    int others; /* entries that are another machine's, or that --filter left out */
+};
+
+/* The entries of this machine that the filter (NULL: all) lets pass. */
+dt_status dt_check_select(const char *directory, const char *filter,
+                          struct dt_check_list *list) DT_MUST_CHECK;
+void dt_check_list_fini(struct dt_check_list *list);
+
+/* "dit-s/2, 256 x 256 px, float32, batch 1, 4 devices, latency" from a key; safe to print. */
+void dt_check_title(const json_t *key, char title[], size_t room);
+
+/* One entry while it is measured. */
+struct dt_check_entry {
+    const struct dt_options *options;
+    const struct dt_check_item *item;
+    struct dt_options own; /* the command line that the key stands for */
+    char model[256], objective[32], dtype[16];
+    struct dt_target *target;
+    enum dt_check_verdict verdict;
+    char reason[600];  /* "" for wins and ties */
+    char against[400]; /* why --against is not among the rivals; "": it is, or was not asked for */
+    struct dt_entrant entrants[DT_ENTRANTS]; /* the tuned plan, its rivals, its twin */
+    int count;
+    bool twin;
+    double values[DT_ENTRANTS][DT_ROUNDS_MOST]; /* of the objective */
+    struct dt_check_judge judge;
+    int rounds;
+    bool fell;           /* the tuned plan failed where others ran */
+    json_t *soft, *info; /* today's fingerprint, owned */
+    json_t *changed;     /* names of what differs from the stored soft one, owned */
+    const char *updated; /* "replaced", "stamped", or NULL */
+    char note[300];      /* about the update; "": nothing */
+};
+
+/* Makes the target of the entry's key and enters the plans. When it cannot, verdict and reason say why (DT_OK). */
+dt_status dt_check_open(struct dt_check_entry *entry) DT_MUST_CHECK;
+void dt_check_close(struct dt_check_entry *entry);
+
+/* The command line that tunes this entry again, starting from what is stored. */
+void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out);
+
+/* Sets soft, info and changed. */
+dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns) DT_MUST_CHECK;
+
+/* Measures and judges until deadline_ns (monotonic). DT_EINTR: a signal asked to stop; the entry is then not checked. */
+dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha,
+                           int64_t deadline_ns) DT_MUST_CHECK;
+
+/* The check record (docs/check.md); a new reference. */
+json_t *dt_check_record(const struct dt_check_entry *entry);
+
+/* Stores the rival that took the tuned plan's place, or stamps the entry that won; sets updated and note. */
+dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
+                          int64_t deadline_ns) DT_MUST_CHECK;
+
+/* Figures of one plan as they are stored; a new reference. */
+json_t *dt_check_figures(const struct dt_entrant *entrant, const struct dt_target *target);
+
+/* What is printed, from the records alone. */
+struct dt_check_run;
+void dt_check_text(const struct dt_check_run *run, struct dt_text *out);
+void dt_check_junit(const struct dt_check_run *run, struct dt_text *out);
+void dt_check_github(const struct dt_check_run *run, struct dt_text *out); /* annotations */
+
+/* Whether a record makes the run fail (exit code 4), or leaves something open (5). */
+bool dt_check_fails(const struct dt_check_run *run, const json_t *record);
+bool dt_check_open_question(const json_t *record);
+
+/* The whole run: records in the order in which they were made. */
+struct dt_check_run {
+    const struct dt_options *options;
+    const char *directory;
+    struct dt_journal *journal;
+    int comparisons; /* that were planned: what the rate of LOSES holds for */
+    json_t *records; /* owned */
+    int counts[DT_CHECK_UNSUPPORTED + 1];
+    int lost_gain; /* entries whose gain fell by more than --max-gain-loss */
+    bool interrupted;
+};
+dt_status dt_check_run(struct dt_check_run *run) DT_MUST_CHECK;
+void dt_check_run_fini(struct dt_check_run *run);
+
+#endif

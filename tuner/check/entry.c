@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* From a stored key back to the command line that it came from, and from there to the target, by the code that every
+ * command goes through. What does not come out with the same key is not the same work, and is not checked. */
+#include "tuner/check/check.h"
+
+#include "base/host.h"
+#include "model/network.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define PIXELS_OF_A_LATENT_PIXEL 8
+#define RUNNERS_UP               2
+
+static const json_t *key_of(const struct dt_check_entry *entry)
+{
+    return json_object_get(entry->item->stored, "key");
+}
+
+static const char *string_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+static json_int_t integer_of(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+/* Says why the entry cannot be measured. */
+static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdict, const char *why)
+{
+    char reason[sizeof entry->reason];
+    snprintf(reason, sizeof reason, "%s", why); /* it may be what dt_fail last said */
+    memcpy(entry->reason, reason, sizeof reason);
+    entry->verdict = verdict;
+    return DT_OK;
+}
+
+/* An error that is this entry's alone: the others can still be checked. */
+static bool of_entry(dt_status status)
+{
+    return status < 0 && status != DT_EINTR && status != DT_ETERM && status != DT_ENOMEM;
+}
+
+static bool preset(const char *name)
+{
+    const char *const *names = dt_network_presets();
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcasecmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void own_options(struct dt_check_entry *entry)
+{
+    const json_t *key = key_of(entry), *batches = json_object_get(key, "batch");
+    struct dt_options *own = &entry->own;
+    *own = *entry->options;
+    own->plan = own->weights = own->input = own->output = own->raw = NULL;
+    own->seed = 1;
+    own->sizes = own->batches = (struct dt_ints){0};
+    snprintf(entry->objective, sizeof entry->objective, "%s", string_of(key, "objective"));
+    own->objective = entry->objective;
+    own->devices = integer_of(key, "devices");
+    own->max_bytes = integer_of(key, "max_bytes");
+    own->max_latency_ns = integer_of(key, "max_latency_ns");
+    for (size_t i = 0; i < json_array_size(batches) && i < DT_LIST_MAX; i++)
+        own->batches.values[own->batches.count++] =
+            (int)json_integer_value(json_array_get(batches, i));
+    if (json_object_get(key, "worker") != NULL)
+        return;
+    own->worker = NULL;
+    snprintf(entry->dtype, sizeof entry->dtype, "%s", string_of(key, "dtype"));
+    own->dtype = entry->dtype;
+    if (preset(string_of(key, "model"))) {
+        snprintf(entry->model, sizeof entry->model, "%s", string_of(key, "model"));
+        own->model = entry->model;
+    }
+    own->sizes.count = 1;
+    own->sizes.values[0] = (int)integer_of(key, "height") * PIXELS_OF_A_LATENT_PIXEL;
+}
+
+/* The target is of another key: which field says so. */
+static dt_status other_key(struct dt_check_entry *entry)
+{
+    const json_t *mine = entry->target->key, *key = key_of(entry);
+    char why[400];
+    const char *name, *field = "";
+    json_t *value;
+    json_object_foreach((json_t *)key, name, value)
+    {
+        if (field[0] == '\0' && !json_equal(value, json_object_get(mine, name)))
+            field = name;
+    }
+    if (entry->target->foreign &&
+        (strcmp(field, "worker") == 0 || strcmp(field, "workload") == 0)) {
+        snprintf(why, sizeof why, "it needs its own worker, and %.200s is '%.100s'",
+                 entry->own.worker, entry->target->title);
+        return leave(entry, DT_CHECK_NOT_CHECKED, why);
+    }
+    if (entry->target->foreign)
+        return leave(entry, DT_CHECK_UNSUPPORTED,
+                     "the worker's parameters or rules are no longer those that the plan is stored "
+                     "for");
+    snprintf(why, sizeof why,
+             "its %s is not what this program makes of the same words: name its network with "
+             "--model FILE",
+             field[0] != '\0' ? field : "key");
+    return leave(entry, DT_CHECK_NOT_CHECKED, why);
+}
+
+static dt_status make_target(struct dt_check_entry *entry)
+{
+    const json_t *key = key_of(entry);
+    struct dt_target_opts opts = {.size = entry->own.sizes.values[0]};
+    bool foreign = json_object_get(key, "worker") != NULL;
+    if (foreign && entry->own.worker == NULL)
+        return leave(entry, DT_CHECK_NOT_CHECKED,
+                     "it is of a foreign worker, which must be named: --worker PROGRAM");
+    if (!foreign && integer_of(key, "height") != integer_of(key, "width"))
+        return leave(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
+    dt_status status = dt_target_new(&entry->own, &opts, &entry->target);
+    if (of_entry(status))
+        return leave(entry, DT_CHECK_NOT_CHECKED, dt_message());
+    DT_TRY(status);
+    const json_t *hard =
+        json_object_get(json_object_get(entry->item->stored, "fingerprint"), "hard");
+    if (!json_equal(entry->target->key, key))
+        return other_key(entry);
+    if (!json_equal(entry->target->hard, hard))
+        return leave(entry, DT_CHECK_NOT_CHECKED,
+                     "it was measured with another engine, mode or amount of memory");
+    return DT_OK;
+}
+
+static void enter(struct dt_check_entry *entry, const char *role, const struct dt_point *point)
+{
+    for (int i = 0; i < entry->count; i++)
+        if (dt_point_equal(entry->target->space, &entry->entrants[i].point, point))
+            return;
+    if (entry->count <= DT_CHECK_RIVALS)
+        entry->entrants[entry->count++] = (struct dt_entrant){.role = role, .point = *point};
+}
+
+/* Plans that came next, where they are legal still. */
+static void enter_runners_up(struct dt_check_entry *entry)
+{
+    const json_t *top = json_object_get(entry->item->stored, "top"), *row;
+    struct dt_point point;
+    size_t i;
+    int before = entry->count;
+    json_array_foreach((json_t *)top, i, row)
+    {
+        const json_t *plan = json_object_get(row, "plan");
+        if (plan != NULL && entry->count < before + RUNNERS_UP &&
+            dt_point_from_json(entry->target->space, plan, &point) == DT_OK)
+            enter(entry, "runner-up", &point);
+    }
+}
+
+static dt_status enter_plans(struct dt_check_entry *entry)
+{
+    struct dt_target *target = entry->target;
+    const json_t *plan = json_object_get(entry->item->stored, "plan");
+    struct dt_point point;
+    if (!json_is_object(plan))
+        return leave(entry, DT_CHECK_UNSUPPORTED, "there is no plan in the entry");
+    dt_status status = dt_target_check(target);
+    if (status == DT_OK)
+        status = dt_point_from_json(target->space, plan, &point);
+    if (of_entry(status))
+        return leave(entry, DT_CHECK_UNSUPPORTED, dt_message());
+    DT_TRY(status);
+    enter(entry, "tuned", &point);
+    enter(entry, "default", &target->fallback);
+    enter(entry, "baseline", &target->baseline);
+    if (entry->options->against != NULL) {
+        status = dt_target_plan(target, entry->options->against, &point);
+        if (of_entry(status))
+            snprintf(entry->against, sizeof entry->against, "%s", dt_message());
+        else
+            enter(entry, "against", &point);
+    }
+    enter_runners_up(entry);
+    entry->entrants[entry->count++] =
+        (struct dt_entrant){.role = "twin", .point = entry->entrants[0].point};
+    entry->twin = true;
+    return DT_OK;
+}
+
+dt_status dt_check_open(struct dt_check_entry *entry)
+{
+    entry->verdict = DT_CHECK_INCONCLUSIVE;
+    own_options(entry);
+    DT_TRY(make_target(entry));
+    if (entry->verdict == DT_CHECK_INCONCLUSIVE)
+        DT_TRY(enter_plans(entry));
+    return DT_OK;
+}
+
+void dt_check_close(struct dt_check_entry *entry)
+{
+    for (int i = 0; i < entry->count; i++)
+        dt_entrant_fini(&entry->entrants[i]);
+    dt_target_free(entry->target);
+    json_decref(entry->soft);
+    json_decref(entry->info);
+    json_decref(entry->changed);
+    entry->target = NULL;
+    entry->soft = entry->info = entry->changed = NULL;
+    entry->count = 0;
+}
+
+/* As one word of a shell. */
+static void add_word(const char *word, struct dt_text *out)
+{
+    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./,:=+@%");
+    if (word[0] != '\0' && word[plain] == '\0') {
+        dt_text_add(out, "%s", word);
+        return;
+    }
+    dt_text_add(out, "'");
+    for (const char *at = word; *at != '\0'; at++)
+        dt_text_add(out, *at == '\'' ? "'\\''" : "%c", *at);
+    dt_text_add(out, "'");
+}
+
+void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
+{
+    const struct dt_options *own = &entry->own;
+    bool foreign = json_object_get(key_of(entry), "worker") != NULL;
+    own_options(entry);
+    dt_text_add(out, foreign ? "dittune --worker " : "dittune --model ");
+    add_word(!foreign ? own->model : own->worker != NULL ? own->worker : "PROGRAM", out);
+    if (own->sizes.count > 0)
+        dt_text_add(out, " --size %d", own->sizes.values[0]);
+    dt_text_add(out, " --devices %lld", (long long)own->devices);
+    for (int i = 0; i < own->batches.count; i++)
+        dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", own->batches.values[i]);
+    if (!foreign)
+        dt_text_add(out, " --dtype %s", own->dtype);
+    dt_text_add(out, " --objective %s", own->objective);
+    if (own->max_bytes > 0)
+        dt_text_add(out, " --max-bytes %lldB", (long long)own->max_bytes);
+    if (own->max_latency_ns > 0)
+        dt_text_add(out, " --max-latency %.12gms", (double)own->max_latency_ns * 1e-6);
+    if (own->db != NULL) {
+        dt_text_add(out, " --db ");
+        add_word(own->db, out);
+    }
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* judge - does the tuned plan still win? Numbers in, verdicts out: no worker, no clock (docs/check.md has the rule)
+ *
+ * Every rival is judged on its own, from the ratios tuned / rival of the rounds, at the looks of 8, 16, 32 and 64. What
+ * is good for the tuned plan is said at the rate of one comparison, LOSES at a rate that holds for all comparisons of a run:
+ *
+ *     judge = (struct dt_check_judge){.threshold = 0.03, .lose_alpha = dt_check_lose_alpha(80), ...};
+ *     for (round = 1; round <= 64; round++)
+ *         if (dt_check_look(&judge, round))
+ *             break;
+ *     dt_check_end(&judge, round);              -- rounds since the last look
+ *     dt_check_verdict(&judge);
+ */
+#ifndef DT_TUNER_CHECK_JUDGE_H
+#define DT_TUNER_CHECK_JUDGE_H
+
+#include "tuner/trial/judge.h"
+
+#define DT_CHECK_RIVALS     6
+#define DT_CHECK_RUN_ALPHA  0.01 /* that any plan of a run is called LOSES though it is as fast */
+#define DT_CHECK_LEAST_LOSE 16   /* pairs */
+#define DT_CHECK_CV_MOST    0.05 /* of a visit; what spreads more is not judged */
+
+enum dt_check_verdict {
+    DT_CHECK_INCONCLUSIVE,
+    DT_CHECK_TIES,
+    DT_CHECK_WINS,
+    DT_CHECK_LOSES,
+    DT_CHECK_NOT_CHECKED,
+    DT_CHECK_UNSUPPORTED
+};
+const char *dt_check_verdict_text(enum dt_check_verdict verdict); /* "wins", "not checked", ... */
+
+struct dt_check_rival {
+    const double *values; /* of each round, smaller is better; NAN where the visit failed */
+    bool out;             /* failed: nothing is said of it */
+    enum dt_check_verdict verdict; /* inconclusive, ties, wins or loses */
+    struct dt_ratio
+        ratio; /* tuned over rival: below 1 the tuned plan is better; of the rounds that decided, or all */
+    double cv; /* of a visit, from the spread of the ratios; NAN: not known */
+};
+
+struct dt_check_judge {
+    double threshold;    /* slower by less is no loss: 0.03 */
+    double lose_alpha;   /* one-sided, of all looks of a comparison together */
+    const double *tuned; /* values of the tuned plan */
+    const double *twin;  /* the same plan once more; NULL: there is none */
+    int count, first;    /* rivals; the one that is to be beaten, -1: none */
+    struct dt_check_rival rivals[DT_CHECK_RIVALS];
+    double margin; /* of the twin: what may differ though nothing does; NAN: not known */
+    double limit;  /* a plan must be slower by more to lose: threshold, or twice the margin */
+    double cv;     /* of the twin */
+};
+
+/* For one of so many comparisons, so that the run keeps DT_CHECK_RUN_ALPHA (Bonferroni). */
+double dt_check_lose_alpha(int comparisons);
+
+/* After a round: judges when this is a look; true when every rival is decided. */
+bool dt_check_look(struct dt_check_judge *judge, int rounds);
+/* After the last round: judges what was added since the last look, at the alpha of the next. */
+void dt_check_end(struct dt_check_judge *judge, int rounds);
+
+/* All is said of the rival: no further round is needed for it. */
+bool dt_check_decided(const struct dt_check_judge *judge, int rival);
+
+/* Of the tuned plan, from those over its rivals: LOSES when it loses to any, WINS when it wins over the first and ties at
+ * least with the others, TIES when it does so with all (there may be none), else INCONCLUSIVE; NOT CHECKED when there are rivals and none ran. */
+enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge);
+
+#endif

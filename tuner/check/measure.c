@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* The comparison of a session's end, judged by check's own rule: rivals of which all is said rest, and the time goes to
+ * those that are still open. */
+#include "tuner/check/check.h"
+
+#include "base/clock.h"
+#include "search/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STOP_SECONDS 0.6 /* to stop the groups */
+#define ATTEMPTS     2   /* a tuned plan that crashed once may have been unlucky */
+
+/* Entrants behind the tuned plan, before the twin. */
+static int rivals_of(const struct dt_check_entry *entry)
+{
+    return entry->count - 1 - entry->twin;
+}
+
+/* The plan that the verdict rests on: the default, or where the default is the tuned plan or failed, the baseline. */
+static int first_of(const struct dt_check_entry *entry)
+{
+    static const char *const roles[] = {"default", "baseline"};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < rivals_of(entry); i++)
+            if (strcmp(entry->entrants[i + 1].role, roles[k]) == 0 && !entry->entrants[i + 1].out)
+                return i;
+    return -1;
+}
+
+/* A rival that takes longer than the key allows is none. */
+static bool breaks_limit(const struct dt_check_entry *entry, int i, int rounds)
+{
+    double seconds[DT_ROUNDS_MOST];
+    int n = 0;
+    for (int k = 0; k < rounds; k++)
+        if (isfinite(entry->entrants[i].visits[k]))
+            seconds[n++] = entry->entrants[i].visits[k];
+    return entry->own.max_latency_ns > 0 && n > 0 &&
+           dt_stats_median(seconds, n) * 1e9 > (double)entry->own.max_latency_ns;
+}
+
+static void take_values(struct dt_check_entry *entry, int rounds)
+{
+    const struct dt_target *target = entry->target;
+    for (int i = 0; i < entry->count; i++) {
+        const struct dt_entrant *entrant = &entry->entrants[i];
+        for (int k = 0; k < DT_ROUNDS_MOST; k++)
+            entry->values[i][k] =
+                k < rounds ? target->objective->value(entrant->visits[k], entrant->result.batch,
+                                                      entrant->result.devices)
+                           : NAN;
+    }
+    for (int i = 0; i < entry->judge.count; i++)
+        entry->judge.rivals[i].out =
+            entry->entrants[i + 1].out || breaks_limit(entry, i + 1, rounds);
+    entry->judge.first = first_of(entry);
+    if (entry->twin && entry->entrants[entry->count - 1].out)
+        entry->judge.twin = NULL;
+}
+
+static bool decide(void *context, struct dt_entrant entrants[], int n, int rounds)
+{
+    struct dt_check_entry *entry = context;
+    (void)n;
+    take_values(entry, rounds);
+    bool decided = dt_check_look(&entry->judge, rounds);
+    for (int i = 0; i < entry->judge.count; i++)
+        entrants[i + 1].rests = dt_check_decided(&entry->judge, i);
+    return decided;
+}
+
+static void start_judge(struct dt_check_entry *entry, double lose_alpha)
+{
+    struct dt_check_judge *judge = &entry->judge;
+    *judge = (struct dt_check_judge){.threshold = entry->options->threshold,
+                                     .lose_alpha = lose_alpha,
+                                     .tuned = entry->values[0],
+                                     .twin = entry->twin ? entry->values[entry->count - 1] : NULL,
+                                     .count = rivals_of(entry),
+                                     .first = first_of(entry),
+                                     .margin = NAN,
+                                     .limit = entry->options->threshold,
+                                     .cv = NAN};
+    for (int i = 0; i < judge->count; i++)
+        judge->rivals[i] = (struct dt_check_rival){.values = entry->values[i + 1],
+                                                   .ratio = {.ratio = NAN, .interval = {NAN, NAN}},
+                                                   .cv = NAN};
+}
+
+static dt_status compare(struct dt_check_entry *entry, double lose_alpha, int64_t deadline_ns)
+{
+    struct dt_rig rig;
+    struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
+                             .looks = DT_LOOKS,
+                             .seed = (uint64_t)dt_clock_wall_ns(),
+                             .decide = decide,
+                             .judge = entry};
+    for (int i = 0; i < entry->count; i++) {
+        dt_entrant_fini(&entry->entrants[i]);
+        entry->entrants[i] =
+            (struct dt_entrant){.role = entry->entrants[i].role, .point = entry->entrants[i].point};
+    }
+    start_judge(entry, lose_alpha);
+    dt_rig_init(&rig, entry->target, (uint64_t)entry->own.seed);
+    rig.end_ns = deadline_ns;
+    dt_status status = dt_compare_run(&rig, entry->entrants, entry->count, &how, &entry->rounds);
+    dt_rig_fini(&rig, DT_NS_PER_SECOND);
+    take_values(entry, entry->rounds);
+    dt_check_end(&entry->judge, entry->rounds);
+    return status;
+}
+
+static bool anyone_ran(const struct dt_check_entry *entry)
+{
+    for (int i = 0; i < rivals_of(entry); i++)
+        if (!entry->entrants[i + 1].out)
+            return true;
+    return false;
+}
+
+/* The tuned plan failed. It is the plan's fault when another plan runs where it does not. */
+static void judge_failure(struct dt_check_entry *entry, bool late)
+{
+    const struct dt_result *result = &entry->entrants[0].result;
+    const char *what = dt_outcome_text(result->outcome);
+    if (late && result->outcome == DT_TRIAL_HUNG) {
+        entry->verdict = DT_CHECK_NOT_CHECKED;
+        snprintf(entry->reason, sizeof entry->reason, "the budget ended before it ran");
+    } else if (result->outcome == DT_TRIAL_INFEASIBLE) {
+        entry->verdict = DT_CHECK_UNSUPPORTED;
+        snprintf(entry->reason, sizeof entry->reason, "%s", result->cause);
+    } else if (!anyone_ran(entry)) {
+        entry->verdict = DT_CHECK_NOT_CHECKED;
+        snprintf(entry->reason, sizeof entry->reason, "no plan ran; the tuned one: %s: %s", what,
+                 result->cause);
+    } else {
+        entry->verdict = DT_CHECK_LOSES;
+        entry->fell = true;
+        snprintf(entry->reason, sizeof entry->reason, "the tuned plan failed, others ran: %s: %s",
+                 what, result->cause);
+    }
+}
+
+/* The rival that it loses to by most. */
+static void name_winner(struct dt_check_entry *entry)
+{
+    const struct dt_check_judge *judge = &entry->judge;
+    int worst = -1;
+    for (int i = 0; i < judge->count; i++)
+        if (judge->rivals[i].verdict == DT_CHECK_LOSES &&
+            (worst < 0 || judge->rivals[i].ratio.ratio > judge->rivals[worst].ratio.ratio))
+            worst = i;
+    if (worst < 0)
+        return;
+    const struct dt_ratio *ratio = &judge->rivals[worst].ratio;
+    snprintf(entry->reason, sizeof entry->reason,
+             "the %s plan is better: the tuned one takes %.3f times as much [%.3f, %.3f], %d pairs",
+             entry->entrants[worst + 1].role, ratio->ratio, ratio->interval.low,
+             ratio->interval.high, ratio->pairs);
+}
+
+static bool noisy(const struct dt_check_judge *judge, double *cv)
+{
+    *cv = judge->cv;
+    for (int i = 0; i < judge->count; i++)
+        if (!judge->rivals[i].out && judge->rivals[i].verdict == DT_CHECK_INCONCLUSIVE &&
+            !(*cv >= judge->rivals[i].cv))
+            *cv = judge->rivals[i].cv;
+    return *cv > DT_CHECK_CV_MOST;
+}
+
+static void judge_rounds(struct dt_check_entry *entry)
+{
+    double cv;
+    entry->verdict = dt_check_verdict(&entry->judge);
+    if (entry->judge.count == 0 && entry->rounds >= dt_look_samples[0])
+        snprintf(entry->reason, sizeof entry->reason,
+                 "it is the default plan, it runs, and no other is known");
+    else if (entry->judge.count == 0 ||
+             (entry->verdict == DT_CHECK_INCONCLUSIVE && entry->rounds < dt_look_samples[0])) {
+        entry->verdict = DT_CHECK_NOT_CHECKED;
+        snprintf(entry->reason, sizeof entry->reason,
+                 "the budget ended after %d rounds, and fewer than %d say nothing", entry->rounds,
+                 dt_look_samples[0]);
+    } else if (entry->verdict == DT_CHECK_NOT_CHECKED)
+        snprintf(entry->reason, sizeof entry->reason, "none of the other plans ran: %s",
+                 entry->entrants[1].result.cause);
+    else if (entry->verdict == DT_CHECK_LOSES)
+        name_winner(entry);
+    else if (entry->verdict == DT_CHECK_INCONCLUSIVE && noisy(&entry->judge, &cv))
+        snprintf(entry->reason, sizeof entry->reason,
+                 "too noisy to judge: the visits of a plan spread by %.1f %%, more than %.0f %%",
+                 100 * cv, 100 * DT_CHECK_CV_MOST);
+    else if (entry->verdict == DT_CHECK_INCONCLUSIVE)
+        snprintf(entry->reason, sizeof entry->reason,
+                 "%d rounds do not tell whether it is slower by more than %.2g %%", entry->rounds,
+                 100 * entry->judge.threshold);
+}
+
+dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha, int64_t deadline_ns)
+{
+    dt_status status = DT_OK;
+    for (int attempt = 0; attempt < ATTEMPTS && status == DT_OK; attempt++) {
+        status = compare(entry, lose_alpha, deadline_ns);
+        enum dt_outcome outcome = entry->entrants[0].result.outcome;
+        if (!entry->entrants[0].out ||
+            (outcome != DT_TRIAL_CRASHED && outcome != DT_TRIAL_PROTOCOL))
+            break;
+    }
+    if (status == DT_EINTR || status == DT_ETERM) {
+        entry->verdict = DT_CHECK_NOT_CHECKED;
+        snprintf(entry->reason, sizeof entry->reason, "interrupted");
+        return status;
+    }
+    DT_TRY(status);
+    if (entry->entrants[0].out)
+        judge_failure(entry, dt_clock_ns() + (int64_t)(STOP_SECONDS * 1e9) >= deadline_ns);
+    else
+        judge_rounds(entry);
+    return DT_OK;
+}

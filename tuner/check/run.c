@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/check/check.h"
+
+#include "base/clock.h"
+#include "db/store.h"
+#include "tuner/check/budget.h"
+#include "tuner/process/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rivals that are planned for each entry, whatever comes of them: default, baseline, two runners-up, --against. */
+#define PLANNED_RIVALS 4
+
+/* Steps of the entrants as they were when they were stored; what is not known takes as long as the tuned plan. */
+static int stored_steps(const struct dt_check_entry *entry, double seconds[DT_ENTRANTS])
+{
+    static const char *const fields[] = {"figures", "default", "baseline"};
+    double known[3];
+    for (int i = 0; i < 3; i++)
+        known[i] = (double)json_integer_value(json_object_get(
+                       json_object_get(entry->item->stored, fields[i]), "median_ns")) *
+                   1e-9;
+    for (int i = 0; i < entry->count; i++)
+        seconds[i] = i < 3 && known[i] > 0 ? known[i] : known[0];
+    return entry->count;
+}
+
+static void leave(struct dt_check_entry *entry, const char *why)
+{
+    entry->verdict = DT_CHECK_NOT_CHECKED;
+    snprintf(entry->reason, sizeof entry->reason, "%s", why);
+}
+
+/* A store that cannot be written ends the run; a signal leaves the store as it is. */
+static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, int64_t deadline_ns)
+{
+    dt_status status =
+        dt_check_update(entry, run->directory, dt_journal_id(run->journal), deadline_ns);
+    if (status != DT_EINTR && status != DT_ETERM)
+        return status;
+    run->interrupted = true;
+    return DT_OK;
+}
+
+/* The first of `left` entries that are still to be checked. */
+static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entry, int left,
+                           int64_t end_ns)
+{
+    double seconds[DT_ENTRANTS];
+    if (run->interrupted) {
+        leave(entry, "interrupted");
+        return DT_OK;
+    }
+    if (dt_clock_ns() >= end_ns) {
+        leave(entry, "the budget ended before it: --budget gives more");
+        return DT_OK;
+    }
+    DT_TRY(dt_check_open(entry));
+    if (entry->verdict != DT_CHECK_INCONCLUSIVE)
+        return DT_OK;
+    DT_TRY(dt_check_soft(entry, end_ns));
+    int n = stored_steps(entry, seconds);
+    int64_t now = dt_clock_ns(), share = dt_check_share_ns(end_ns - now, left, seconds, n);
+    if (share == 0) {
+        leave(entry, "the budget ended before it: --budget gives more");
+        return DT_OK;
+    }
+    dt_status status = dt_check_measure(entry, dt_check_lose_alpha(run->comparisons), now + share);
+    if (status != DT_EINTR && status != DT_ETERM)
+        DT_TRY(status);
+    run->interrupted = status < 0;
+    if (run->options->update && status == DT_OK)
+        return update(run, entry, now + 2 * share < end_ns ? now + 2 * share : end_ns);
+    return DT_OK;
+}
+
+/* The gain of today is below what --max-gain-loss leaves of the stored one, and so is all of its interval. */
+static bool lost_gain(const struct dt_check_run *run, const json_t *record)
+{
+    const json_t *then = json_object_get(record, "gain_then");
+    const json_t *now = json_object_get(record, "gain_now");
+    double least =
+        json_number_value(json_object_get(then, "ratio")) * (1 - run->options->max_gain_loss);
+    double high = json_number_value(json_array_get(json_object_get(now, "interval"), 1));
+    return run->options->max_gain_loss > 0 && json_is_object(then) && json_is_object(now) &&
+           high < least;
+}
+
+static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
+{
+    json_t *record = dt_check_record(entry);
+    struct dt_text retune = {0};
+    if (record == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    bool lost = lost_gain(run, record);
+    dt_check_retune(entry, &retune);
+    json_object_set_new(record, "gain_lost", json_boolean(lost));
+    json_object_set_new(record, "retune", json_string(dt_text_at(&retune)));
+    dt_text_fini(&retune);
+    run->lost_gain += lost;
+    run->counts[entry->verdict]++;
+    json_array_append_new(run->records, record);
+    return dt_journal_add(run->journal, "check", record);
+}
+
+static void progress(const struct dt_check_run *run, const struct dt_check_item *item, int at,
+                     int count)
+{
+    if (!run->options->quiet && !run->options->json)
+        fprintf(stderr, "dittune: check %d of %d: %s\n", at + 1, count, item->title);
+}
+
+dt_status dt_check_run(struct dt_check_run *run)
+{
+    struct dt_check_list list;
+    int64_t end_ns = dt_clock_ns() + run->options->budget_ns;
+    run->records = json_array();
+    dt_status status = dt_check_select(run->directory, run->options->filter, &list);
+    run->comparisons = list.count * (PLANNED_RIVALS + (run->options->against != NULL));
+    if (status == DT_OK && list.count > 0)
+        status = dt_store_check(run->directory);
+    if (status == DT_OK && list.count > 0)
+        status = dt_journal_open(run->directory, &run->journal);
+    struct dt_check_entry *entry = malloc(sizeof *entry);
+    if (entry == NULL && status == DT_OK)
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0; status == DT_OK && i < list.count; i++) {
+        *entry = (struct dt_check_entry){.options = run->options, .item = &list.items[i]};
+        run->interrupted = run->interrupted || dt_group_interrupted != 0;
+        progress(run, entry->item, i, list.count);
+        status = check_one(run, entry, list.count - i, end_ns);
+        if (status == DT_OK)
+            status = keep(run, entry);
+        dt_check_close(entry);
+    }
+    free(entry);
+    dt_check_list_fini(&list);
+    return status;
+}
+
+void dt_check_run_fini(struct dt_check_run *run)
+{
+    json_decref(run->records);
+    dt_journal_close(run->journal);
+    run->records = NULL;
+    run->journal = NULL;
+}

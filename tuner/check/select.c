@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* When an entry was last checked is in the journals that check wrote, whose first record is of kind `check`: of the others,
+ * which may be years of sessions, only the beginning is read. */
+#include "tuner/check/check.h"
+
+#include "db/store.h"
+#include "tuner/machine/machine.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define PIXELS_OF_A_LATENT_PIXEL 8
+
+struct selection {
+    const char *filter;
+    struct dt_check_list *list;
+    json_t *hard; /* what of a hard fingerprint is the machine's alone */
+    bool failed;  /* out of memory */
+};
+
+static const char *string_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+static json_int_t integer_of(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+/* Nothing that a terminal, a log or a table would take for its own. */
+static void clean(char text[])
+{
+    for (char *at = text; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+}
+
+void dt_check_title(const json_t *key, char title[], size_t room)
+{
+    struct dt_text text = {0};
+    const json_t *batches = json_object_get(key, "batch");
+    if (json_object_get(key, "worker") != NULL)
+        dt_text_add(&text, "%s: %s", string_of(key, "worker"), string_of(key, "workload"));
+    else
+        dt_text_add(&text, "%s, %lld x %lld px, %s", string_of(key, "model"),
+                    (long long)integer_of(key, "width") * PIXELS_OF_A_LATENT_PIXEL,
+                    (long long)integer_of(key, "height") * PIXELS_OF_A_LATENT_PIXEL,
+                    string_of(key, "dtype"));
+    for (size_t i = 0; i < json_array_size(batches); i++)
+        dt_text_add(&text, "%s%lld", i == 0 ? ", batch " : ",",
+                    (long long)json_integer_value(json_array_get(batches, i)));
+    dt_text_add(&text, ", %lld devices, %s", (long long)integer_of(key, "devices"),
+                string_of(key, "objective"));
+    if (integer_of(key, "max_bytes") > 0)
+        dt_text_add(&text, ", at most %lld bytes", (long long)integer_of(key, "max_bytes"));
+    if (integer_of(key, "max_latency_ns") > 0)
+        dt_text_add(&text, ", at most %.6g ms", (double)integer_of(key, "max_latency_ns") * 1e-6);
+    snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));
+    clean(title);
+    dt_text_fini(&text);
+}
+
+/* What else is in an entry's hard fingerprint is compared when its target is there. */
+static bool this_machine(const struct selection *selection, const json_t *hard)
+{
+    const char *name;
+    json_t *value;
+    bool equal = true;
+    json_object_foreach(selection->hard, name, value)
+    {
+        equal = equal && json_equal(value, json_object_get(hard, name));
+    }
+    return equal;
+}
+
+/* The filter is part of the title or of the key's text, in any case of letters. */
+static bool passes(const char *filter, const char *title, const json_t *key)
+{
+    struct dt_text text = {0};
+    bool found = filter == NULL || strcasestr(title, filter) != NULL;
+    if (!found && dt_json_text(key, &text) == DT_OK)
+        found = strcasestr(dt_text_at(&text), filter) != NULL;
+    dt_text_fini(&text);
+    return found;
+}
+
+static void visit(const json_t *stored, void *context)
+{
+    struct selection *selection = context;
+    struct dt_check_list *list = selection->list;
+    const json_t *key = json_object_get(stored, "key");
+    struct dt_check_item item = {.stored = NULL};
+    dt_check_title(key, item.title, sizeof item.title);
+    if (!this_machine(selection, json_object_get(json_object_get(stored, "fingerprint"), "hard")) ||
+        !passes(selection->filter, item.title, key)) {
+        list->others++;
+        return;
+    }
+    if (list->count == list->room) {
+        int room = list->room > 0 ? 2 * list->room : 16;
+        struct dt_check_item *more = realloc(list->items, (size_t)room * sizeof *more);
+        if (more == NULL) {
+            selection->failed = true;
+            return;
+        }
+        list->items = more;
+        list->room = room;
+    }
+    item.stored = json_deep_copy(stored);
+    selection->failed = selection->failed || item.stored == NULL;
+    list->items[list->count++] = item;
+}
+
+/* A check that came to a verdict. */
+static void note_check(const json_t *record, void *context)
+{
+    struct dt_check_list *list = context;
+    const char *verdict = string_of(record, "verdict");
+    if (strcmp(string_of(record, "kind"), "check") != 0 ||
+        strcmp(verdict, dt_check_verdict_text(DT_CHECK_NOT_CHECKED)) == 0)
+        return;
+    for (int i = 0; i < list->count; i++) {
+        struct dt_check_item *item = &list->items[i];
+        const json_t *fingerprint = json_object_get(item->stored, "fingerprint");
+        int64_t at = integer_of(record, "t_wall_ns");
+        if (at > item->checked_ns &&
+            json_equal(json_object_get(item->stored, "key"), json_object_get(record, "key")) &&
+            json_equal(json_object_get(fingerprint, "hard"), json_object_get(record, "hard")))
+            item->checked_ns = at;
+    }
+}
+
+static bool written_by_check(const char *path)
+{
+    char head[512] = "";
+    FILE *file = fopen(path, "re");
+    size_t size = file != NULL ? fread(head, 1, sizeof head - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    return size > 0 && strstr(head, "\"kind\":\"check\"") != NULL;
+}
+
+/* A journal that cannot be read says nothing. */
+static void read_checks(const char *directory, struct dt_check_list *list)
+{
+    struct dt_text path = {0};
+    dt_text_add(&path, "%s/runs", directory);
+    DIR *folder = opendir(dt_text_at(&path));
+    for (const struct dirent *file; folder != NULL && (file = readdir(folder)) != NULL;) {
+        size_t size = strlen(file->d_name);
+        int bad = 0;
+        if (size < 6 || strcmp(file->d_name + size - 6, ".jsonl") != 0)
+            continue;
+        dt_text_clear(&path);
+        dt_text_add(&path, "%s/runs/%s", directory, file->d_name);
+        if (!written_by_check(dt_text_at(&path)) ||
+            dt_journal_read(dt_text_at(&path), note_check, list, &bad) < 0)
+            continue;
+    }
+    if (folder != NULL)
+        closedir(folder);
+    dt_text_fini(&path);
+}
+
+static int by_check(const void *a, const void *b)
+{
+    const struct dt_check_item *one = a, *other = b;
+    if (one->checked_ns != other->checked_ns)
+        return one->checked_ns < other->checked_ns ? -1 : 1;
+    return strcmp(one->title, other->title);
+}
+
+dt_status dt_check_select(const char *directory, const char *filter, struct dt_check_list *list)
+{
+    struct selection selection = {.filter = filter, .list = list, .hard = dt_machine_hard()};
+    *list = (struct dt_check_list){0};
+    dt_status status = selection.hard != NULL ? dt_store_each(directory, visit, &selection)
+                                              : dt_fail(DT_ENOMEM, "out of memory");
+    json_decref(selection.hard);
+    DT_TRY(status);
+    if (selection.failed)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (list->count > 0)
+        read_checks(directory, list);
+    if (list->count > 1)
+        qsort(list->items, (size_t)list->count, sizeof list->items[0], by_check);
+    return DT_OK;
+}
+
+void dt_check_list_fini(struct dt_check_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        json_decref(list->items[i].stored);
+    free(list->items);
+    *list = (struct dt_check_list){0};
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/check/check.h"
+
+#include <string.h>
+
+static const char *string_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+static bool verdict_is(const json_t *record, enum dt_check_verdict verdict)
+{
+    return strcmp(string_of(record, "verdict"), dt_check_verdict_text(verdict)) == 0;
+}
+
+bool dt_check_fails(const struct dt_check_run *run, const json_t *record)
+{
+    bool tie_fails = strcmp(run->options->require, "wins") == 0;
+    return verdict_is(record, DT_CHECK_LOSES) ||
+           json_is_true(json_object_get(record, "gain_lost")) ||
+           (tie_fails && verdict_is(record, DT_CHECK_TIES));
+}
+
+bool dt_check_open_question(const json_t *record)
+{
+    return !verdict_is(record, DT_CHECK_WINS) && !verdict_is(record, DT_CHECK_TIES) &&
+           !verdict_is(record, DT_CHECK_LOSES);
+}
+
+static void add_upper(const char *text, struct dt_text *out)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        dt_text_add(out, "%c", *at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
+}
+
+static void add_plan(const json_t *plan, struct dt_text *out)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        if (json_is_string(value))
+            dt_text_add(out, " %s=%s", name, json_string_value(value));
+        else
+            dt_text_add(out, " %s=%lld", name, (long long)json_integer_value(value));
+    }
+}
+
+static double at(const json_t *object, const char *name, size_t i)
+{
+    return json_number_value(json_array_get(json_object_get(object, name), i));
+}
+
+static void add_rival(const json_t *rival, struct dt_text *out)
+{
+    dt_text_add(out, "  %-11s ", string_of(rival, "role"));
+    if (json_is_null(json_object_get(rival, "ratio")))
+        dt_text_add(out, "%s: %s\n", string_of(rival, "verdict"), string_of(rival, "reason"));
+    else
+        dt_text_add(out, "%s: tuned takes %.3f times as much [%.3f, %.3f], %lld pairs\n",
+                    string_of(rival, "verdict"), json_number_value(json_object_get(rival, "ratio")),
+                    at(rival, "interval", 0), at(rival, "interval", 1),
+                    (long long)json_integer_value(json_object_get(rival, "pairs")));
+}
+
+static void add_gain(const char *when, const json_t *gain, struct dt_text *out)
+{
+    if (!json_is_object(gain))
+        dt_text_add(out, "%s none", when);
+    else
+        dt_text_add(out, "%s %.3f [%.3f, %.3f]", when,
+                    json_number_value(json_object_get(gain, "ratio")), at(gain, "interval", 0),
+                    at(gain, "interval", 1));
+}
+
+static void add_gains(const json_t *record, struct dt_text *out)
+{
+    const json_t *then = json_object_get(record, "default_then_ns");
+    const json_t *now = json_object_get(record, "default_ns");
+    dt_text_add(out, "  gain        over the default: ");
+    add_gain("stored", json_object_get(record, "gain_then"), out);
+    add_gain(", today", json_object_get(record, "gain_now"), out);
+    dt_text_add(out, "%s\n",
+                json_is_true(json_object_get(record, "gain_lost")) ? ": lost too much of it" : "");
+    if (json_integer_value(then) > 0 && json_integer_value(now) > 0)
+        dt_text_add(out, "  default     then %.4g ms, now %.4g ms (unpaired: not evidence)\n",
+                    (double)json_integer_value(then) * 1e-6,
+                    (double)json_integer_value(now) * 1e-6);
+}
+
+static void add_soft(const json_t *record, struct dt_text *out)
+{
+    const json_t *changed = json_object_get(record, "soft_changed");
+    if (json_array_size(changed) == 0)
+        return;
+    dt_text_add(out, "  changed     ");
+    for (size_t i = 0; i < json_array_size(changed); i++)
+        dt_text_add(out, "%s%s", i > 0 ? ", " : "", json_string_value(json_array_get(changed, i)));
+    if (verdict_is(record, DT_CHECK_WINS) || verdict_is(record, DT_CHECK_TIES))
+        dt_text_add(out, ": it %s; the optimum was not searched again",
+                    verdict_is(record, DT_CHECK_WINS) ? "beats its rivals" : "is not beaten");
+    dt_text_add(out, "\n");
+}
+
+static void add_record(const json_t *record, struct dt_text *out)
+{
+    struct dt_text word = {0};
+    size_t i;
+    json_t *rival;
+    bool loses = verdict_is(record, DT_CHECK_LOSES);
+    add_upper(string_of(record, "verdict"), &word);
+    dt_text_add(out, "%-13s %s\n", dt_text_at(&word), string_of(record, "title"));
+    dt_text_fini(&word);
+    if (json_is_string(json_object_get(record, "reason")))
+        dt_text_add(out, "  because     %s\n", string_of(record, "reason"));
+    dt_text_add(out, "  plan       ");
+    add_plan(json_object_get(record, "plan"), out);
+    dt_text_add(out, "\n");
+    json_array_foreach(json_object_get(record, "rivals"), i, rival)
+    {
+        add_rival(rival, out);
+    }
+    if (json_integer_value(json_object_get(record, "rounds")) > 0)
+        add_gains(record, out);
+    add_soft(record, out);
+    if (loses || json_array_size(json_object_get(record, "soft_changed")) > 0)
+        dt_text_add(out, "  tune again  %s\n", string_of(record, "retune"));
+    if (json_is_string(json_object_get(record, "updated")))
+        dt_text_add(out, "  store       %s\n", string_of(record, "updated"));
+    if (json_is_string(json_object_get(record, "note")))
+        dt_text_add(out, "  store       %s\n", string_of(record, "note"));
+}
+
+void dt_check_text(const struct dt_check_run *run, struct dt_text *out)
+{
+    size_t i;
+    json_t *record;
+    json_array_foreach(run->records, i, record)
+    {
+        add_record(record, out);
+    }
+    dt_text_add(out, "%d checked:", (int)json_array_size(run->records));
+    for (int v = 0; v <= DT_CHECK_UNSUPPORTED; v++)
+        if (run->counts[v] > 0)
+            dt_text_add(out, " %d %s", run->counts[v],
+                        dt_check_verdict_text((enum dt_check_verdict)v));
+    if (run->lost_gain > 0)
+        dt_text_add(out, ", %d lost too much of its gain", run->lost_gain);
+    dt_text_add(out, "\n");
+}

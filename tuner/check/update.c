@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* What --update writes: figures of this very comparison in the place of a plan that lost, or today's soft fingerprint on
+ * one that won. The figures and the gain of a plan that won stay those of its session, so that many small losses of gain
+ * still add up to one that --max-gain-loss sees. */
+#include "tuner/check/check.h"
+
+#include "base/clock.h"
+#include "db/store.h"
+
+#define STOP_SECONDS 0.6 /* to stop the groups */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of entrant b over entrant a, in the rounds that have both, at the rate of one comparison. */
+static struct dt_ratio ratio_of(const struct dt_check_entry *entry, int b, int a)
+{
+    double logs[DT_ROUNDS_MOST];
+    int n = 0;
+    for (int k = 0; k < entry->rounds; k++)
+        if (isfinite(entry->values[a][k]) && isfinite(entry->values[b][k]))
+            logs[n++] = log(entry->values[b][k] / entry->values[a][k]);
+    if (n < dt_look_samples[0])
+        return (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}};
+    return dt_stats_ratio(logs, n, dt_judge_level(n));
+}
+
+static int entrant_of(const struct dt_check_entry *entry, const char *role)
+{
+    for (int i = 0; i < entry->count; i++)
+        if (strcmp(entry->entrants[i].role, role) == 0 && !entry->entrants[i].out)
+            return i;
+    return -1;
+}
+
+/* The rival that takes the tuned plan's place: of those it lost to the best, but the default where the interval does not
+ * say that another is better. -1: none. */
+static int successor(const struct dt_check_entry *entry)
+{
+    const struct dt_check_judge *judge = &entry->judge;
+    int best = -1, fallback = entrant_of(entry, "default");
+    for (int i = 0; i < judge->count; i++)
+        if (judge->rivals[i].verdict == DT_CHECK_LOSES &&
+            (best < 0 || judge->rivals[i].ratio.ratio > judge->rivals[best - 1].ratio.ratio))
+            best = i + 1;
+    if (best < 0 || fallback < 0 || best == fallback ||
+        judge->rivals[fallback - 1].verdict != DT_CHECK_LOSES)
+        return best;
+    struct dt_ratio ratio = ratio_of(entry, best, fallback);
+    return dt_judge_faster(&ratio) ? best : fallback;
+}
+
+static json_t *gain_of(const struct dt_ratio *ratio)
+{
+    if (ratio->pairs == 0)
+        return json_null();
+    return json_pack("{s:f, s:[f,f], s:i}", "ratio", 1 / ratio->ratio, "interval",
+                     1 / ratio->interval.high, 1 / ratio->interval.low, "pairs", ratio->pairs);
+}
+
+static json_t *role_figures(const struct dt_check_entry *entry, const char *role, int winner)
+{
+    const struct dt_target *target = entry->target;
+    const struct dt_point *point =
+        strcmp(role, "default") == 0 ? &target->fallback : &target->baseline;
+    if (dt_point_equal(target->space, &entry->entrants[winner].point, point))
+        return dt_check_figures(&entry->entrants[winner], target);
+    for (int i = 0; i < entry->count; i++)
+        if (dt_point_equal(target->space, &entry->entrants[i].point, point))
+            return dt_check_figures(&entry->entrants[i], target);
+    return json_null();
+}
+
+/* The winner, then what was next best before. */
+static json_t *top_of(const struct dt_check_entry *entry, int winner)
+{
+    json_t *top = json_array();
+    json_array_append_new(top, dt_check_figures(&entry->entrants[winner], entry->target));
+    for (int i = 0; i < entry->count - entry->twin && json_array_size(top) < 3; i++)
+        if (i != winner && !entry->entrants[i].out && strcmp(entry->entrants[i].role, "tuned") != 0)
+            json_array_append_new(top, dt_check_figures(&entry->entrants[i], entry->target));
+    return top;
+}
+
+static json_t *fingerprint_of(const struct dt_check_entry *entry)
+{
+    json_t *fingerprint = json_deep_copy(json_object_get(entry->item->stored, "fingerprint"));
+    json_object_set(fingerprint, "soft", entry->soft);
+    json_object_set(fingerprint, "info", entry->info);
+    return fingerprint;
+}
+
+/* The stored entry with the winner in the plan's place; fields that are not known here stay. */
+static json_t *replaced(const struct dt_check_entry *entry, int winner, const char *journal)
+{
+    const struct dt_target *target = entry->target;
+    const struct dt_entrant *won = &entry->entrants[winner];
+    int fallback = entrant_of(entry, "default");
+    bool is_default = dt_point_equal(target->space, &won->point, &target->fallback);
+    struct dt_ratio none = {.ratio = NAN, .interval = {NAN, NAN}};
+    struct dt_ratio ratio = fallback >= 0 && !is_default ? ratio_of(entry, winner, fallback) : none;
+    const char *verdict = is_default                ? "default"
+                          : fallback < 0            ? "unopposed"
+                          : dt_judge_faster(&ratio) ? "faster"
+                                                    : "tie";
+    json_t *copy = json_deep_copy(entry->item->stored);
+    json_object_set_new(copy, "fingerprint", fingerprint_of(entry));
+    json_object_set_new(copy, "plan", dt_point_json(target->space, &won->point));
+    json_object_set_new(copy, "verdict", json_string(verdict));
+    json_object_set_new(copy, "provisional", json_false());
+    json_object_set_new(copy, "figures", dt_check_figures(won, target));
+    json_object_set_new(copy, "default", role_figures(entry, "default", winner));
+    json_object_set_new(copy, "baseline", role_figures(entry, "baseline", winner));
+    json_object_set_new(copy, "gain", gain_of(&ratio));
+    json_object_set_new(copy, "top", top_of(entry, winner));
+    json_object_set_new(copy, "journal", json_string(journal));
+    return copy;
+}
+
+/* Somebody else may have stored a better plan while this one was measured. */
+static dt_status still_there(const struct dt_check_entry *entry, const char *directory, bool *same)
+{
+    json_t *now = NULL;
+    const json_t *stored = entry->item->stored;
+    DT_TRY(dt_store_get(directory, entry->target->key, entry->target->hard, &now));
+    *same = now != NULL &&
+            json_equal(json_object_get(now, "plan"), json_object_get(stored, "plan")) &&
+            json_equal(json_object_get(now, "journal"), json_object_get(stored, "journal"));
+    json_decref(now);
+    return DT_OK;
+}
+
+/* id and crc are the store's. */
+static dt_status put(struct dt_check_entry *entry, const char *directory, json_t *copy,
+                     const char *done)
+{
+    bool same = false;
+    if (copy == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = still_there(entry, directory, &same);
+    json_object_del(copy, "id");
+    json_object_del(copy, "crc");
+    if (status == DT_OK && same)
+        status = dt_store_put(directory, copy);
+    if (status == DT_OK && same)
+        entry->updated = done;
+    else if (status == DT_OK)
+        snprintf(entry->note, sizeof entry->note,
+                 "not updated: another program has stored a plan meanwhile");
+    json_decref(copy);
+    return status;
+}
+
+/* The tuned plan failed, so no ratio to it is known: those that ran are compared among themselves. *winner: the fastest that
+ * is faster than the first of them, the default where it ran; -1: nothing was decided. */
+static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
+                       struct dt_check_entry *again, int *winner)
+{
+    struct dt_rig rig;
+    struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
+                             .looks = DT_LOOKS,
+                             .seed = (uint64_t)dt_clock_wall_ns()};
+    for (int i = 1; i < entry->count - entry->twin; i++)
+        if (!entry->entrants[i].out)
+            again->entrants[again->count++] = (struct dt_entrant){.role = entry->entrants[i].role,
+                                                                  .point = entry->entrants[i].point,
+                                                                  .decisive = true};
+    dt_rig_init(&rig, entry->target, (uint64_t)entry->own.seed);
+    rig.end_ns = deadline_ns;
+    dt_status status = dt_compare_run(&rig, again->entrants, again->count, &how, &again->rounds);
+    dt_rig_fini(&rig, DT_NS_PER_SECOND);
+    *winner =
+        status == DT_OK && again->rounds >= dt_look_samples[0] && !again->entrants[0].out ? 0 : -1;
+    for (int i = 0; i < again->count; i++) {
+        const struct dt_entrant *entrant = &again->entrants[i];
+        for (int k = 0; k < DT_ROUNDS_MOST; k++)
+            again->values[i][k] = entry->target->objective->value(
+                entrant->visits[k], entrant->result.batch, entrant->result.devices);
+        if (*winner >= 0 && dt_entrant_faster(entrant) &&
+            (*winner == 0 || entrant->ratio.ratio < again->entrants[*winner].ratio.ratio))
+            *winner = i;
+    }
+    return status;
+}
+
+static dt_status replace_failed(struct dt_check_entry *entry, const char *directory,
+                                const char *journal, int64_t deadline_ns)
+{
+    struct dt_check_entry *again = malloc(sizeof *again);
+    int winner = -1;
+    if (again == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    *again = *entry; /* it borrows everything but its entrants */
+    again->count = 0;
+    again->twin = false;
+    dt_status status = elect(entry, deadline_ns, again, &winner);
+    if (status == DT_OK && winner >= 0)
+        status = put(entry, directory, replaced(again, winner, journal), "replaced");
+    else if (status == DT_OK)
+        snprintf(entry->note, sizeof entry->note,
+                 "not updated: the budget was too short to compare the plans that are left");
+    for (int i = 0; i < again->count; i++)
+        dt_entrant_fini(&again->entrants[i]);
+    free(again);
+    return status;
+}
+
+dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
+                          int64_t deadline_ns)
+{
+    if (entry->verdict == DT_CHECK_WINS && json_array_size(entry->changed) > 0) {
+        json_t *copy = json_deep_copy(entry->item->stored);
+        json_object_set_new(copy, "fingerprint", fingerprint_of(entry));
+        return put(entry, directory, copy, "stamped");
+    }
+    if (entry->verdict != DT_CHECK_LOSES)
+        return DT_OK;
+    if (entry->fell)
+        return replace_failed(entry, directory, journal, deadline_ns);
+    return put(entry, directory, replaced(entry, successor(entry), journal), "replaced");
+}

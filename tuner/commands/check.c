@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Of several bad things the worst decides the exit code: a plan that lost (4), an interruption (130, 143), what could not be
+ * told (5). */
+#include "tuner/check/check.h"
+
+#include "base/clock.h"
+#include "db/store.h"
+#include "tuner/print.h"
+#include "tuner/process/group.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *run_json(const struct dt_check_run *run)
+{
+    json_t *counts = json_object();
+    for (int i = 0; i <= DT_CHECK_UNSUPPORTED; i++)
+        json_object_set_new(counts, dt_check_verdict_text((enum dt_check_verdict)i),
+                            json_integer(run->counts[i]));
+    return json_pack("{s:O, s:o, s:i, s:f, s:f, s:i, s:s?, s:b}", "entries", run->records, "counts",
+                     counts, "comparisons", run->comparisons, "run_alpha", DT_CHECK_RUN_ALPHA,
+                     "threshold", run->options->threshold, "gains_lost", run->lost_gain, "journal",
+                     run->journal != NULL ? dt_journal_id(run->journal) : NULL, "interrupted",
+                     run->interrupted);
+}
+
+static dt_status write_junit(const struct dt_check_run *run)
+{
+    struct dt_text text = {0};
+    FILE *file = fopen(run->options->junit, "we");
+    if (file == NULL)
+        return dt_fail(DT_EIO, "cannot write %s: %s", run->options->junit, strerror(errno));
+    dt_check_junit(run, &text);
+    dt_status status = dt_text_status(&text);
+    bool written = fwrite(dt_text_at(&text), 1, text.size, file) == text.size;
+    if (fclose(file) != 0 || !written)
+        status = dt_fail(DT_EIO, "cannot write %s: %s", run->options->junit, strerror(errno));
+    dt_text_fini(&text);
+    return status;
+}
+
+/* Annotations go where the report is not when that is JSON: the runner reads both. */
+static dt_status print(const struct dt_check_run *run)
+{
+    struct dt_text text = {0}, annotations = {0};
+    if (run->options->github)
+        dt_check_github(run, &annotations);
+    if (run->options->json) {
+        fputs(dt_text_at(&annotations), stderr);
+        dt_text_fini(&annotations);
+        return dt_print_json(run_json(run));
+    }
+    dt_check_text(run, &text);
+    dt_text_add(&text, "%s", dt_text_at(&annotations));
+    dt_text_fini(&annotations);
+    return dt_print_text(&text);
+}
+
+static dt_status judged(const struct dt_check_run *run)
+{
+    int failing = 0, open = 0;
+    size_t i;
+    json_t *record;
+    json_array_foreach(run->records, i, record)
+    {
+        failing += dt_check_fails(run, record);
+        open += dt_check_open_question(record);
+    }
+    int count = (int)json_array_size(run->records);
+    if (failing > 0)
+        return dt_fail(DT_EWINNER, "%d of %d stored plans no longer do what they should", failing,
+                       count);
+    if (run->interrupted)
+        return dt_fail(dt_group_interrupted == SIGTERM ? DT_ETERM : DT_EINTR, "interrupted");
+    if (count == 0)
+        return dt_fail(DT_EINCONCLUSIVE, "nothing to check: %s has no entry of this machine%s",
+                       run->directory,
+                       run->options->filter != NULL ? " that the filter lets pass" : "");
+    if (open > 0)
+        return dt_fail(DT_EINCONCLUSIVE, "%d of %d stored plans could not be judged", open, count);
+    return DT_OK;
+}
+
+dt_status dt_command_check(const struct dt_options *options)
+{
+    struct dt_check_run run = {.options = options,
+                               .directory = options->db != NULL ? options->db : dt_store_default()};
+    if (strcmp(options->require, "wins") != 0 && strcmp(options->require, "not-worse") != 0)
+        return dt_fail(DT_EUSAGE, "--require '%s' is neither wins nor not-worse", options->require);
+    if (!(options->threshold > 0))
+        return dt_fail(DT_EUSAGE, "--threshold must be above 0%%");
+    dt_status status = dt_check_run(&run), reported = DT_OK;
+    char why[1024];
+    snprintf(why, sizeof why, "%s", dt_message());
+    if (json_array_size(run.records) > 0 || status == DT_OK) {
+        reported = print(&run);
+        if (reported == DT_OK && options->junit != NULL)
+            reported = write_junit(&run);
+    }
+    if (status < 0)
+        status = dt_fail(status, "%s", why);
+    else
+        status = reported < 0 ? reported : judged(&run);
+    dt_check_run_fini(&run);
+    return status;
+}
