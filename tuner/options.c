@@ -243,6 +243,13 @@ const struct dt_option_row dt_option_rows[] = {
      "ask the worker again, whatever the cache says"},
     {"engine", "NAME[:VERSION]", "lookup", NULL, parse_text, AT(engine),
      "the plan in the words of this engine (--engines lists them)"},
+    {"mode", "NAME", "lookup", NULL, parse_text, AT(mode),
+     "how that engine runs it: eager, compiled, ... (default: eager)"},
+    {"machine", "FILE", "lookup", NULL, parse_text, AT(machine),
+     "look up for the machine that `dittune machine --json` described"},
+    {"require", "TIER", "lookup", "proxy", parse_text, AT(tier),
+     "weakest answer that will do: exact, near, scaled, proxy (all measured on such hardware), "
+     "heuristic or none"},
     {"format", "FORM", "lookup", NULL, parse_text, AT(format),
      "table, json, env (NAME=VALUE lines) or argv (one command), quoted for sh"},
     {"program", "FILE", "lookup", NULL, parse_text, AT(program),

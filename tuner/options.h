@@ -41,6 +41,7 @@ struct dt_options {
     const char *filter, *require, *junit; /* of check */
     double threshold, max_gain_loss;      /* shares: 0.03 */
     int64_t evals, repeats, jobs, spend_ns;
+    const char *mode, *machine, *tier; /* of lookup */
     bool replay_noise, racing;
     bool oversubscribe, json, list, quiet, renew, help, markdown, update, github;
     const char *const *rest; /* the words that are not options, rest_count of them */

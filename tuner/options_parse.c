@@ -48,6 +48,17 @@ static dt_status find_command(const char *word, const struct dt_command **comman
     return dt_fail(DT_EUSAGE, "unknown command '%s': see dittune --help", word);
 }
 
+/* The row of that name which the command takes, else any: one name may mean different things to two commands. */
+static const struct dt_option_row *find_row(const struct dt_command *command, const char *name)
+{
+    const struct dt_option_row *row = NULL;
+    for (int k = 0; k < dt_option_row_count; k++)
+        if (strcmp(dt_option_rows[k].name, name) == 0 &&
+            (row == NULL || dt_option_taken(command, &dt_option_rows[k])))
+            row = &dt_option_rows[k];
+    return row;
+}
+
 /* One "--name", "--name value" or "--name=value" at argv[*i]. */
 static dt_status parse_option(int argc, char **argv, int *i, const struct dt_command *command,
                               struct dt_options *options)
@@ -65,10 +76,7 @@ static dt_status parse_option(int argc, char **argv, int *i, const struct dt_com
                        argv[*i]);
     memcpy(name, word, size);
     name[size] = '\0';
-    const struct dt_option_row *row = NULL;
-    for (int k = 0; k < dt_option_row_count; k++)
-        if (strcmp(dt_option_rows[k].name, name) == 0)
-            row = &dt_option_rows[k];
+    const struct dt_option_row *row = find_row(command, name);
     if (row == NULL)
         return unknown_option(name);
     if (!dt_option_taken(command, row))

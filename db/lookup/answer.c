@@ -42,6 +42,7 @@ void dt_found_free(struct dt_found *found)
         return;
     if (!found->lent) {
         free(found->reason);
+        free(found->refused);
         json_decref(found->plan);
         json_decref(found->stale_reasons);
         json_decref(found->hint);
@@ -59,6 +60,7 @@ static void show(struct dt_found *found, const struct dt_query *query)
 {
     struct dt_answer *answer = &found->answer;
     answer->reason = found->reason;
+    answer->refused = found->refused;
     answer->plan = found->plan;
     answer->hint = found->hint;
     answer->stale_reasons = found->stale_reasons;
@@ -77,6 +79,19 @@ struct dt_found *dt_answer_lend(const struct dt_found *found, const struct dt_qu
     lent->lent = true;
     show(lent, query);
     return lent;
+}
+
+/* Empties reason. */
+static bool take_reason(struct dt_text *reason, const struct dt_refusals *refusals,
+                        struct dt_found *found)
+{
+    bool refused = refusals->text.size > 0;
+    if (refused) {
+        dt_text_add(reason, "; refused before it: %s", dt_text_at(&refusals->text));
+        found->refused = strdup(dt_text_at(&refusals->text));
+    }
+    found->reason = dt_text_take(reason);
+    return found->reason != NULL && !refusals->text.failed && (!refused || found->refused != NULL);
 }
 
 static void read_gain(const json_t *entry, struct dt_answer *answer)
@@ -116,16 +131,14 @@ dt_status dt_answer_of_entry(const struct dt_query *query, const struct dt_match
     struct dt_text reason = {0};
     struct dt_found *made = calloc(1, sizeof *made);
     dt_reason_add(query, match, entry, fitted, &reason);
-    dt_text_add(&reason, "%s", dt_text_at(&refusals->text));
     if (made == NULL) {
         json_decref(fitted->plan);
         dt_text_fini(&reason);
         return no_memory();
     }
     made->plan = fitted->plan;
-    made->reason = dt_text_take(&reason);
     made->stale_reasons = dt_stale_reasons(query, json_object_get(entry, "fingerprint"));
-    if (made->reason == NULL || made->stale_reasons == NULL) {
+    if (!take_reason(&reason, refusals, made) || made->stale_reasons == NULL) {
         dt_found_free(made);
         return no_memory();
     }
@@ -151,12 +164,10 @@ dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *
                 plan != NULL ? "; by the default rule: cfg, then ulysses, then ring, then dp" : "");
     if (plan != NULL && query->asked.max_latency_ns > 0)
         dt_text_add(&reason, "; nobody knows whether it keeps max_latency");
-    dt_text_add(&reason, "%s", dt_text_at(&refusals->text));
     made->plan = plan;
     made->hint = hint;
-    made->reason = dt_text_take(&reason);
     made->stale_reasons = json_array();
-    if (made->reason == NULL || made->stale_reasons == NULL) {
+    if (!take_reason(&reason, refusals, made) || made->stale_reasons == NULL) {
         dt_found_free(made);
         return no_memory();
     }

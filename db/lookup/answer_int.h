@@ -12,7 +12,7 @@
 struct dt_found {
     struct dt_answer answer; /* first: what callers see */
     bool lent;               /* all below belongs to another */
-    char *reason;
+    char *reason, *refused;
     json_t *plan, *stale_reasons, *hint;
     int64_t stored_ns;
     bool aged; /* it is stale by its age, too */

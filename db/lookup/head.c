@@ -9,10 +9,20 @@ struct cursor {
     const char *at, *end;
 };
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static void skip_space(struct cursor *cursor)
 {
-    while (cursor->at < cursor->end && memchr(" \t\r\n", *cursor->at, 4) != NULL)
+    while (cursor->at < cursor->end && is_space(*cursor->at))
         cursor->at++;
+}
+
+static bool ends_word(char c)
+{
+    return is_space(c) || c == ',' || c == '}' || c == ']';
 }
 
 static bool skip_char(struct cursor *cursor, char wanted)
@@ -67,7 +77,7 @@ static bool skip_value(struct cursor *cursor)
         return skip_string(cursor);
     if (*cursor->at == '{' || *cursor->at == '[')
         return skip_nested(cursor);
-    while (cursor->at < cursor->end && memchr(",}] \t\r\n", *cursor->at, 7) == NULL)
+    while (cursor->at < cursor->end && !ends_word(*cursor->at))
         cursor->at++;
     return true;
 }

@@ -75,6 +75,7 @@ struct dt_answer {
     int64_t age_ns;  /* since the entry was stored; -1: not known, or no entry */
     /* A sentence: what the tier rests on, and why stronger ones were refused. */
     const char *reason;
+    const char *refused;       /* of that, what was refused and why; NULL: nothing was */
     const char *evidence;      /* "measured", "proxy", "predicted"; NULL with tier none */
     const char *engine, *mode; /* that measured it; NULL when none did */
     double gain, gain_low,

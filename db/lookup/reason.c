@@ -132,6 +132,6 @@ void dt_reason_add(const struct dt_query *query, const struct dt_match *match, c
 void dt_refuse(struct dt_refusals *refusals, const struct dt_match *match, const char *why)
 {
     if (refusals->count++ < 2)
-        dt_text_add(&refusals->text, "; refused before it: the plan of tier %s, %s",
-                    dt_tier_text(match->tier), why);
+        dt_text_add(&refusals->text, "%sthe plan of tier %s, %s",
+                    refusals->text.size > 0 ? "; " : "", dt_tier_text(match->tier), why);
 }

@@ -1,91 +1,104 @@
 /* SPDX-License-Identifier: MIT */
-/* Only the exact tier for now: the same key on a machine of the same make. */
 #include "db/engines/engines.h"
+#include "db/snapshot.h"
 #include "db/store.h"
 #include "tuner/export.h"
+#include "tuner/lookup/ask.h"
+#include "tuner/lookup/show.h"
 #include "tuner/print.h"
-#include "tuner/trial/target.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void describe(const json_t *entry, struct dt_text *out)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach(json_object_get(entry, "plan"), name, value)
-    {
-        if (json_is_string(value))
-            dt_text_add(out, "%s%s=%s", out->size > 0 ? " " : "", name, json_string_value(value));
-        else
-            dt_text_add(out, "%s%s=%lld", out->size > 0 ? " " : "", name,
-                        (long long)json_integer_value(value));
-    }
-    dt_text_add(out, "\n");
-}
-
-static dt_status export_entry(const struct dt_options *options, const struct dt_target *target,
-                              const json_t *entry)
+static dt_status print_export(const struct dt_options *options, const struct dt_answer *answer)
 {
     json_t *constants = NULL;
-    if (!target->foreign)
+    const json_t *fingerprint = json_object_get(answer->entry, "fingerprint");
+    if (options->worker == NULL)
         DT_TRY(dt_export_constants(options, &constants));
-    const struct dt_exported what = {
-        .plan = json_object_get(entry, "plan"),
-        .key = target->key,
-        .hard = json_object_get(json_object_get(entry, "fingerprint"), "hard"),
-        .constants = constants};
+    const struct dt_exported what = {.plan = answer->plan,
+                                     .key = answer->key,
+                                     .hard = json_object_get(fingerprint, "hard"),
+                                     .constants = constants,
+                                     .answer = dt_answer_json(answer)};
     dt_status status = dt_export_print(options, &what);
     json_decref(constants);
+    json_decref(what.answer);
     return status;
 }
 
-static dt_status answer(const struct dt_options *options, const struct dt_target *target,
-                        json_t *entry)
+static bool wants_json(const struct dt_options *options)
 {
-    struct dt_point point;
-    const char *tier = "none";
-    json_t *plan = json_object_get(entry, "plan");
-    if (plan != NULL && dt_point_from_json(target->space, plan, &point) == DT_OK)
-        tier = "exact";
-    else
-        plan = NULL;
-    struct dt_text text = {0};
-    if (plan != NULL && dt_export_asked(options))
-        return export_entry(options, target, entry);
-    bool json = options->json || (options->format != NULL && strcmp(options->format, "json") == 0);
-    if (json)
-        DT_TRY(dt_print_json(json_pack("{s:s, s:O?, s:O?}", "tier", tier, "plan", plan, "entry",
-                                       plan ? entry : NULL)));
-    else if (plan != NULL)
-        describe(entry, &text);
-    DT_TRY(dt_print_text(&text));
-    if (plan != NULL && json_is_true(json_object_get(entry, "provisional")) && !json)
-        fprintf(stderr, "dittune: this plan is provisional: the session that stored it ended "
-                        "before its final comparison\n");
-    if (plan != NULL)
-        return DT_OK;
-    const char *directory = options->db != NULL ? options->db : dt_store_default();
-    if (entry != NULL)
+    return options->json || (options->format != NULL && strcmp(options->format, "json") == 0);
+}
+
+static dt_status print(const struct dt_options *options, const struct dt_answer *answer)
+{
+    struct dt_text text = {0}, warning = {0};
+    dt_show_warning(answer, &warning);
+    if (warning.size > 0)
+        fprintf(stderr, "dittune: %s\n", dt_text_at(&warning));
+    dt_text_fini(&warning);
+    if (answer->plan != NULL && dt_export_asked(options))
+        return print_export(options, answer);
+    if (wants_json(options))
+        return dt_print_json(dt_answer_json(answer));
+    if (answer->plan != NULL)
+        dt_show_answer(answer, &text);
+    return dt_print_text(&text);
+}
+
+/* Only JSON is printed: who reads it sees the tier, who reads a plan alone does not. */
+static dt_status refuse(const struct dt_options *options, const struct dt_query *query,
+                        const struct dt_answer *answer)
+{
+    const char *rule = answer->plan != NULL ? ", or take the default rule's plan with --require "
+                                              "heuristic"
+                                            : "";
+    const char *tier = dt_tier_text(answer->tier);
+    if (wants_json(options))
+        DT_TRY(dt_print_json(dt_answer_json(answer)));
+    if (answer->tier > DT_TIER_HEURISTIC)
         return dt_fail(DT_EWEAK,
-                       "the stored plan for %s is no longer legal here: run dittune again",
-                       target->title);
-    return dt_fail(
-        DT_EWEAK,
-        "no plan is stored in %s for %s (objective %s, %d device%s) on this machine: run "
-        "dittune first",
-        directory, target->title, target->objective->name, target->devices,
-        target->devices == 1 ? "" : "s");
+                       "the plan stored for %s is of tier %s, not %s: %s; --require %s "
+                       "takes it",
+                       dt_query_title(query), tier, options->tier, answer->reason, tier);
+    if (answer->refused != NULL)
+        return dt_fail(DT_EWEAK, "no plan stored for %s can be used here: %s; run dittune again%s",
+                       dt_query_title(query), answer->refused, rule);
+    int64_t devices = json_integer_value(json_object_get(answer->key, "devices"));
+    return dt_fail(DT_EWEAK,
+                   "no plan is stored in %s for %s (objective %s, %lld device%s) on this machine: "
+                   "run dittune first%s",
+                   options->db != NULL ? options->db : dt_store_default(), dt_query_title(query),
+                   options->objective, (long long)devices, devices == 1 ? "" : "s", rule);
+}
+
+static dt_status look(const struct dt_options *options, const struct dt_query *query,
+                      enum dt_tier required)
+{
+    const char *directory = options->db != NULL ? options->db : dt_store_default();
+    struct dt_snapshot *snapshot = NULL;
+    struct dt_answer *answer = NULL;
+    DT_TRY(dt_snapshot_open(directory, &snapshot));
+    if (dt_snapshot_fallback(snapshot) != NULL)
+        fprintf(stderr, "dittune: %s\n", dt_snapshot_fallback(snapshot));
+    dt_status status = dt_lookup(snapshot, query, &answer);
+    if (status == DT_OK)
+        status = answer->tier >= required ? print(options, answer) : refuse(options, query, answer);
+    dt_answer_free(answer);
+    dt_snapshot_close(snapshot);
+    return status;
 }
 
 dt_status dt_command_lookup(const struct dt_options *options)
 {
-    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0};
-    struct dt_target *target = NULL;
-    json_t *entry = NULL;
+    struct dt_query *query = NULL;
+    enum dt_tier required;
     enum dt_form form;
     if (options->format != NULL)
         DT_TRY(dt_form_parse(options->format, &form));
+    DT_TRY(dt_tier_find("--require", options->tier, &required));
     if (options->engines)
         return dt_export_engines(options);
     if (options->plan != NULL)
@@ -93,12 +106,8 @@ dt_status dt_command_lookup(const struct dt_options *options)
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune lookup' takes one --size, not %d",
                        options->sizes.count);
-    DT_TRY(dt_target_new(options, &opts, &target));
-    dt_status status = dt_store_get(options->db != NULL ? options->db : dt_store_default(),
-                                    target->key, target->hard, &entry);
-    if (status == DT_OK)
-        status = answer(options, target, entry);
-    json_decref(entry);
-    dt_target_free(target);
+    DT_TRY(dt_ask(options, &query));
+    dt_status status = look(options, query, required);
+    dt_query_free(query);
     return status;
 }

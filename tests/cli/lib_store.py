@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""A store as docs/database.md describes it, written without dittune: python3 lib_store.py MACHINE DIRECTORY < entries.json
+
+Each entry is {"path.in.entry": value, ...}: what differs from a decided plan for small.json at 128 px on all cores of the machine
+that `dittune machine --json` described, a day old."""
+import json, os, sys, time
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return "%08x" % (crc ^ 0xFFFFFFFF)
+
+
+def fnv1a(text):
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return "%016x" % value
+
+
+def base(machine, network, cores):
+    return {
+        "key": {"model": network["name"], "network": network["hash"], "height": 16, "width": 16, "guidance": True,
+                "dtype": "float32", "devices": cores, "batch": [1], "objective": "latency"},
+        "fingerprint": {"hard": dict(machine["hard"], dtype="float32", engine="dittune", mode="eager"),
+                        "soft": machine["soft"], "info": {"host": "there", "t_wall_ns": time.time_ns() - 86400 * 10**9}},
+        "plan": {"ranks": 1, "dp": 1, "cfg": 1, "ulysses": 1, "ring": 1, "threads": 1, "batch": 1, "tile_q": 64, "tile_kv": 64,
+                 "overlap": 0, "chunks": 1},
+        "verdict": "faster", "provisional": False, "figures": {"median_ns": 4000000, "peak_bytes": 3000000},
+        "gain": {"ratio": 1.5, "interval": [1.4, 1.6], "pairs": 20}, "journal": "20260101T000000-1"}
+
+
+def line(entry):
+    identity = {"hard": entry["fingerprint"]["hard"], "key": entry["key"]}
+    id = fnv1a(json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
+    body = json.dumps(dict({"id": id}, **entry), separators=(",", ":"))[:-1]
+    return '%s,"crc":"%s"}' % (body, crc32c(body.encode()))
+
+
+def main():
+    machine = json.load(open(sys.argv[1]))
+    network = json.load(open(os.path.join(os.path.dirname(sys.argv[0]), "small.json")))
+    order = ["family", "hidden", "heads", "depth", "patch", "in_channels", "latent_size", "classes", "mlp_ratio", "learn_sigma"]
+    shape = {key: network[key] for key in order}
+    shape["mlp_ratio"] = float(shape["mlp_ratio"])
+    network["hash"] = fnv1a(json.dumps(shape, separators=(",", ":")))
+    lines = []
+    for changes in json.load(sys.stdin):
+        entry = json.loads(json.dumps(base(machine, network, machine["hard"]["cores"])))
+        for path, value in changes.items():
+            *parents, last = path.split(".")
+            at = entry
+            for name in parents:
+                at = at[name]
+            at[last] = value
+        lines.append(line(entry))
+    head = '{"format":"dittune-best","version":{"major":2,"minor":0},"incompat":[],"compat":[],"entries":[\n'
+    text = head + ",\n".join(lines) + "\n]"
+    os.makedirs(sys.argv[2], exist_ok=True)
+    with open(sys.argv[2] + "/best.json", "w") as file:
+        file.write('%s,"checksum":"%s"}\n' % (text, crc32c(text.encode())))
+
+
+main()

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/lookup/ask.h"
+
+#include "base/clock.h"
+#include "tuner/machine/machine.h"
+#include "tuner/trial/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PATIENCE_NS (20 * DT_NS_PER_SECOND)
+
+/* Those that are not given are left to the query's own defaults. */
+static dt_status set_number(struct dt_query *query, const char *name, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return value > 0 ? dt_query_set(query, name, text) : DT_OK;
+}
+
+static dt_status set_text(struct dt_query *query, const char *name, const char *value)
+{
+    return value != NULL ? dt_query_set(query, name, value) : DT_OK;
+}
+
+static dt_status set_batches(struct dt_query *query, const struct dt_ints *batches)
+{
+    struct dt_text text = {0};
+    for (int i = 0; i < batches->count; i++)
+        dt_text_add(&text, "%s%d", i > 0 ? "," : "", batches->values[i]);
+    dt_status status = dt_text_status(&text);
+    if (status == DT_OK)
+        status = dt_query_set(query, "batch", dt_text_at(&text));
+    dt_text_fini(&text);
+    return status;
+}
+
+/* --engine xdit:0.4.5 asks who runs the plan; which version's words it is printed in is the exporter's matter. */
+static dt_status set_engine(struct dt_query *query, const char *engine)
+{
+    char name[64];
+    if (engine == NULL)
+        return DT_OK;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(engine, ":"), engine);
+    return dt_query_set(query, "engine", name);
+}
+
+static dt_status set_shared(const struct dt_options *options, struct dt_query *query)
+{
+    DT_TRY(set_number(query, "devices", options->devices));
+    DT_TRY(set_text(query, "objective", options->objective));
+    DT_TRY(set_number(query, "max_bytes", options->max_bytes));
+    DT_TRY(set_number(query, "max_latency_ns", options->max_latency_ns));
+    DT_TRY(set_engine(query, options->engine));
+    return set_text(query, "mode", options->mode);
+}
+
+static dt_status set_builtin(const struct dt_options *options, struct dt_query *query)
+{
+    DT_TRY(set_text(query, "model", options->model));
+    if (options->sizes.count > 0)
+        DT_TRY(set_number(query, "size", options->sizes.values[0]));
+    DT_TRY(set_text(query, "dtype", options->dtype));
+    return options->batches.count > 0 ? set_batches(query, &options->batches) : DT_OK;
+}
+
+/* What a foreign worker calls itself, and its rules. */
+static dt_status set_foreign(const struct dt_target *target, struct dt_query *query)
+{
+    struct dt_text space = {0};
+    DT_TRY(set_text(query, "worker", json_string_value(json_object_get(target->key, "worker"))));
+    DT_TRY(
+        set_text(query, "workload", json_string_value(json_object_get(target->key, "workload"))));
+    DT_TRY(set_text(query, "engine", target->engine));
+    DT_TRY(set_text(query, "mode", target->mode));
+    dt_status status = dt_json_text(target->announced, &space);
+    if (status == DT_OK)
+        status = dt_query_set(query, "space", dt_text_at(&space));
+    dt_text_fini(&space);
+    return status;
+}
+
+static dt_status find_machine(const struct dt_options *options, const struct dt_target *target,
+                              struct dt_machine **machine)
+{
+    json_t *description = NULL;
+    if (options->machine != NULL)
+        return dt_machine_load(options->machine, machine);
+    if (target != NULL) {
+        description = dt_machine_describe(target->hello, target->ready, true);
+    } else {
+        char program[DT_PROGRAM_ROOM];
+        DT_TRY(dt_machine_program(options, program));
+        const struct dt_machine_worker worker = {program, false};
+        DT_TRY(dt_machine_read(&worker, false, dt_clock_ns() + PATIENCE_NS, &description));
+    }
+    dt_status status = dt_machine_from_json(description, "this machine's description", machine);
+    json_decref(description);
+    return status;
+}
+
+static dt_status ask(const struct dt_options *options, const struct dt_target *target,
+                     struct dt_query *query)
+{
+    DT_TRY(target != NULL ? set_foreign(target, query) : set_builtin(options, query));
+    DT_TRY(set_shared(options, query));
+    return dt_query_seal(query);
+}
+
+dt_status dt_ask(const struct dt_options *options, struct dt_query **query)
+{
+    struct dt_target *target = NULL;
+    struct dt_machine *machine = NULL;
+    struct dt_query *made = NULL;
+    dt_status status = DT_OK;
+    if (options->worker != NULL)
+        DT_TRY(dt_target_new(options, &(struct dt_target_opts){0}, &target));
+    status = find_machine(options, target, &machine);
+    if (status == DT_OK)
+        status = dt_query_new(machine, &made);
+    if (status == DT_OK)
+        status = ask(options, target, made);
+    dt_machine_free(machine);
+    dt_target_free(target);
+    if (status != DT_OK) {
+        dt_query_free(made);
+        return status;
+    }
+    *query = made;
+    return DT_OK;
+}

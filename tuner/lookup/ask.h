@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* ask - the command line as a query of the store (db/lookup/lookup.h) */
+#ifndef DT_TUNER_LOOKUP_ASK_H
+#define DT_TUNER_LOOKUP_ASK_H
+
+#include "db/lookup/lookup.h"
+#include "tuner/options.h"
+
+/* Sealed. The machine is --machine's, else the cached description, else the worker's own words: only then, or with --worker, is
+ * one started. */
+dt_status dt_ask(const struct dt_options *options, struct dt_query **query) DT_MUST_CHECK;
+
+#endif
