@@ -2,6 +2,7 @@
 /* actor - does to a store what it is told to, each time in a child that may be killed
  *
  *     actor FOLDER <COMMANDS
+ *     actor FOLDER "VERB ARGUMENTS"    itself, once
  *
  * A command is a line "FAULT;VERB ARGUMENTS", with FAULT as in shim.h. What the verb says comes line by line: "ack ..." is
  * what a program would have told its user to be stored. The last line is
@@ -19,6 +20,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +95,7 @@ static dt_status verb_put(const char *arguments)
     return DT_OK;
 }
 
-/* puts NAME FROM TO SIZE: NAME0 to NAME3 in turn get the numbers FROM to TO */
+/* puts NAME FROM TO SIZE: the numbers FROM to TO go to NAME0 to NAME3 in turn, each 25th to an entry of its own */
 static dt_status verb_puts(const char *arguments)
 {
     char name[32], line[96];
@@ -101,7 +103,8 @@ static dt_status verb_puts(const char *arguments)
     if (sscanf(arguments, "%31s %ld %ld %ld", name, &from, &to, &size) < 3)
         return DT_EUSAGE;
     for (long i = from; i <= to; i++) {
-        snprintf(line, sizeof line, "%s%ld %ld %ld", name, i % 4, i, size);
+        snprintf(line, sizeof line, "%s%s%ld %ld %ld", name, i % 25 == 0 ? "x" : "",
+                 i % 25 == 0 ? i : i % 4, i, size);
         dt_status status;
         do
             status = verb_put(line);
@@ -202,18 +205,119 @@ static dt_status verb_records(const char *arguments)
     return status;
 }
 
-/* hold [fork]: takes the lock and stays; with fork a child that does nothing stays after it let go */
+static int append_many(struct dt_journal *journal, int n, long size)
+{
+    json_t *record = json_pack("{s:I, s:o}", "n", (json_int_t)getpid(), "filler", filler(size));
+    dt_status status = record != NULL ? DT_OK : DT_ENOMEM;
+    for (int i = 0; i < n && status == DT_OK; i++)
+        status = dt_journal_add(journal, "trial", record);
+    return status != DT_OK;
+}
+
+static void count_record(const json_t *record, void *count)
+{
+    *(int *)count += json_is_object(record);
+}
+
+/* ---- what a reader of a store that others write must see: nothing vanishes, nothing gets older ---- */
+
+#define MODELS 4096
+
+struct watch {
+    int n, seen, wrong;
+    struct {
+        char model[32];
+        long value;
+    } rows[MODELS];
+};
+
+static void look(const json_t *entry, void *context)
+{
+    struct watch *watch = context;
+    const char *model = json_string_value(json_object_get(json_object_get(entry, "key"), "model"));
+    long value = (long)json_integer_value(json_object_get(json_object_get(entry, "plan"), "ranks"));
+    int i = 0;
+    watch->seen++;
+    while (i < watch->n && strcmp(watch->rows[i].model, model) != 0)
+        i++;
+    if (i == watch->n && watch->n < MODELS)
+        snprintf(watch->rows[watch->n++].model, 32, "%s", model);
+    if (i == MODELS || value < watch->rows[i].value)
+        watch->wrong++;
+    else
+        watch->rows[i].value = value;
+}
+
+/* watch NAP: reads every NAP microseconds until it is killed, and counts */
+static dt_status verb_watch(const char *arguments)
+{
+    static struct watch watch;
+    char line[64];
+    for (long reads = 1;; reads++) {
+        watch.seen = 0;
+        DT_TRY(dt_store_each(folder, look, &watch));
+        if (watch.wrong > 0 || watch.seen < watch.n)
+            return dt_fail(DT_ECORRUPT, "%d of %d entries, %d of them older", watch.seen, watch.n,
+                           watch.wrong);
+        snprintf(line, sizeof line, "reads %ld", reads);
+        say(line);
+        usleep((useconds_t)strtol(arguments, NULL, 10));
+    }
+}
+
+/* hold: takes the lock and stays */
 static dt_status verb_hold(const char *arguments)
+{
+    int directory = -1, lock = -1;
+    char line[64];
+    (void)arguments;
+    DT_TRY(dt_file_open_directory(folder, &directory));
+    DT_TRY(dt_file_lock(directory, folder, 0, &lock));
+    snprintf(line, sizeof line, "holds %ld", (long)getpid());
+    say(line);
+    for (;;)
+        pause();
+}
+
+/* fork: a child that is forked while the lock is held, and stays, keeps nobody from writing */
+static dt_status verb_fork(const char *arguments)
 {
     int directory = -1, lock = -1;
     DT_TRY(dt_file_open_directory(folder, &directory));
     DT_TRY(dt_file_lock(directory, folder, 0, &lock));
+    close(directory);
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    dt_file_unlock(lock);
+    dt_status status = verb_put(arguments);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    return status;
+}
+
+/* appends PROCESSES N SIZE: all of them to one journal; "good" and "bad" records in it */
+static dt_status verb_appends(const char *arguments)
+{
+    struct dt_journal *journal = NULL;
+    int processes = 0, n = 0, bad = 0, outcome = 0, good = 0;
+    long size = 0;
     char line[64];
-    snprintf(line, sizeof line, "holds %ld", (long)getpid());
+    if (sscanf(arguments, "%d %d %ld", &processes, &n, &size) != 3)
+        return DT_EUSAGE;
+    DT_TRY(dt_journal_open(folder, &journal));
+    for (int p = 0; p < processes; p++)
+        if (fork() == 0)
+            _exit(append_many(journal, n, size));
+    while (wait(&outcome) > 0)
+        if (outcome != 0)
+            return dt_fail(DT_EIO, "a process could not append");
+    DT_TRY(dt_journal_read(dt_journal_path(journal), count_record, &good, &bad));
+    dt_journal_close(journal);
+    snprintf(line, sizeof line, "good %d bad %d", good, bad);
     say(line);
-    (void)arguments;
-    for (;;)
-        pause();
+    return DT_OK;
 }
 
 static const struct {
@@ -222,7 +326,8 @@ static const struct {
 } verbs[] = {
     {"session", verb_session}, {"put", verb_put},         {"puts", verb_puts},
     {"check", verb_check},     {"journal", verb_journal}, {"dump", verb_dump},
-    {"records", verb_records}, {"hold", verb_hold},
+    {"records", verb_records}, {"hold", verb_hold},       {"fork", verb_fork},
+    {"appends", verb_appends}, {"watch", verb_watch},
 };
 
 /* ---- the child and its parent ---- */
@@ -277,12 +382,17 @@ static void report(int outcome)
 int main(int argc, char **argv)
 {
     char line[1024];
-    if (argc != 2)
+    if (argc < 2 || argc > 3)
         return 2;
     folder = argv[1];
     result = mmap(NULL, sizeof *result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (result == MAP_FAILED)
         return 1;
+    if (argc == 3) {
+        int code = run(NULL, argv[2]);
+        fprintf(stderr, "%s", result->message);
+        return code;
+    }
     tzset(); /* allocates, and keeps it */
     while (fgets(line, sizeof line, stdin) != NULL) {
         int outcome = 0;

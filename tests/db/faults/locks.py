@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""The lock of a holder that is killed, stopped, or has forked."""
+import os
+import signal
+import time
+
+import fault
+
+KILLS = 20
+
+
+def hold(holder):
+    holder.send("hold")
+    line = holder.line()
+    if not line.startswith("holds "):
+        raise RuntimeError(line)
+    return int(line.split()[1])
+
+
+def killed(holder, writer):
+    """The kernel frees it at once: what the next writer needs, in seconds."""
+    longest = 0
+    for i in range(KILLS):
+        pid = hold(holder)
+        writer.send(f"put a {i}")
+        time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+        began = time.monotonic()
+        if holder.end().how != "signal:9" or writer.end().how != "exit:0":
+            fault.fail("the lock of a killed holder is not free")
+        longest = max(longest, time.monotonic() - began)
+    if longest > 5:
+        fault.fail(f"a killed holder kept the lock for {longest:.1f} s")
+    return longest
+
+
+def stopped(holder, writer, reader):
+    """A writer gives up with the code for it; readers never notice. How often they read meanwhile."""
+    pid = hold(holder)
+    os.kill(pid, signal.SIGSTOP)
+    began = time.monotonic()
+    writer.send("put a 100")
+    reads = 0
+    while time.monotonic() - began < 2:
+        entries, why = reader.entries()
+        reads += 1
+        if not entries or entries["a"] != KILLS - 1:
+            fault.fail(f"a reader saw {why or entries}")
+        time.sleep(0.01)
+    result = writer.end()
+    waited = time.monotonic() - began
+    if result.how != "exit:8" or "/lock" not in result.message:
+        fault.fail(f"a stopped holder: {result.how} {result.message}")
+    os.kill(pid, signal.SIGCONT)
+    os.kill(pid, signal.SIGKILL)
+    holder.end()
+    return reads, waited
+
+
+def main():
+    with fault.scratch() as folder:
+        store = os.path.join(folder, "store")
+        holder, writer, reader = (fault.Actor(folder, store) for _ in range(3))
+        writer.must("put a 0")
+        longest = killed(holder, writer)
+        reads, waited = stopped(holder, writer, reader)
+        began = time.monotonic()
+        forked = writer.do("fork a 7")
+        if forked.how != "exit:0":
+            fault.fail(f"a forked child keeps the lock: {forked.how} {forked.message}")
+        forked_ms = (time.monotonic() - began) * 1e3
+        for actor in (holder, writer, reader):
+            actor.close()
+    fault.finish(f"locks: {KILLS} killed holders, free after at most {longest * 1e3:.0f} ms; a stopped one: given up after "
+                 f"{waited:.1f} s, {reads} reads meanwhile; a forked child: {forked_ms:.0f} ms")
+
+
+main()
