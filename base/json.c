@@ -200,6 +200,20 @@ dt_status dt_json_only(const json_t *object, const char *what, const char *const
     return DT_OK;
 }
 
+json_t *dt_json_copy(const json_t *object)
+{
+    const char *key;
+    json_t *value, *copy = json_object();
+    json_object_foreach((json_t *)object, key, value)
+    {
+        if (json_object_set(copy, key, value) != 0) {
+            json_decref(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
 static int append(const char *bytes, size_t size, void *text)
 {
     dt_text_add_bytes(text, bytes, size);

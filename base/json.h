@@ -57,6 +57,9 @@ bool dt_json_has(const json_t *object, const char *key);
 dt_status dt_json_only(const json_t *object, const char *what,
                        const char *const known[]) DT_MUST_CHECK;
 
+/* A copy of an object that shares its values, whole or NULL: json_copy forgets fields when memory runs out. */
+json_t *dt_json_copy(const json_t *object);
+
 /* Compact text, keys in insertion order, no newline, appended to text. */
 dt_status dt_json_text(const json_t *root, struct dt_text *text) DT_MUST_CHECK;
 

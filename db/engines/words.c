@@ -64,17 +64,29 @@ dt_status dt_words_fill(const struct dt_engine *engine, const char *text, struct
     return dt_text_status(out);
 }
 
+/* Jansson says NULL to bytes that are not UTF-8 and when memory is short: an empty string tells which. */
+static dt_status to_string(const struct dt_text *text, json_t **string)
+{
+    for (int i = 0; i < 2; i++) {
+        *string = json_stringn(dt_text_at(text), text->size);
+        if (*string != NULL)
+            return DT_OK;
+        json_t *probe = json_string("");
+        if (probe == NULL)
+            return dt_fail(DT_ENOMEM, "out of memory");
+        json_decref(probe);
+    }
+    return dt_fail(DT_EUSAGE, "a word of the command is not UTF-8");
+}
+
 static dt_status fill_string(const struct dt_engine *engine, const char *text,
                              struct dt_values *values, json_t **filled)
 {
     struct dt_text out = {0};
     dt_status status = dt_words_fill(engine, text, values, &out);
     json_t *string = NULL;
-    if (status == DT_OK) {
-        string = json_stringn(dt_text_at(&out), out.size);
-        if (string == NULL)
-            status = dt_fail(DT_EUSAGE, "a word of the command is not UTF-8");
-    }
+    if (status == DT_OK)
+        status = to_string(&out, &string);
     dt_text_fini(&out);
     if (status == DT_OK)
         *filled = string;

@@ -53,7 +53,10 @@ static json_t *builtin_json(const struct dt_key *key, const char *network)
     const struct dt_workload *workload = key->workload;
     json_t *batches = json_array();
     for (int i = 0; i < key->batch_count; i++)
-        json_array_append_new(batches, json_integer(key->batches[i]));
+        if (json_array_append_new(batches, json_integer(key->batches[i])) != 0) {
+            json_decref(batches);
+            return NULL;
+        }
     return json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model", workload->network.name,
                      "network", network, "height", workload->height, "width", workload->width,
                      "guidance", workload->guidance ? 1 : 0, "dtype",

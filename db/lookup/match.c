@@ -23,17 +23,32 @@ static const struct carried
                       {"device", DT_MISS_MACHINE},     {"cores", DT_MISS_MACHINE},
                       {"memory_gib", DT_MISS_MACHINE}, {"topology", DT_MISS_MACHINE}};
 
-static unsigned miss_of(const char *field, const struct carried table[], size_t n)
+/* How the fields of a key or of hard are compared; what skip names does not count. */
+struct rules {
+    const struct carried *table;
+    size_t n;
+    const char *skip[2];
+};
+
+static unsigned miss_of(const char *field, const struct rules *rules)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(table[i].field, field) == 0)
-            return table[i].miss;
+    for (size_t i = 0; i < rules->n; i++)
+        if (strcmp(rules->table[i].field, field) == 0)
+            return rules->table[i].miss;
     return 0;
 }
 
+static bool skips(const struct rules *rules, const char *field)
+{
+    for (int i = 0; i < 2; i++)
+        if (rules->skip[i] != NULL && strcmp(rules->skip[i], field) == 0)
+            return true;
+    return false;
+}
+
 /* What is missing on one side is different, too. An unknown field of hard is one of the machine. */
-static bool compare(const json_t *stored, const json_t *asked, const struct carried table[],
-                    size_t n, unsigned *misses)
+static bool compare(const json_t *stored, const json_t *asked, const struct rules *rules,
+                    unsigned *misses)
 {
     const json_t *sides[] = {stored, asked};
     for (int side = 0; side < 2; side++) {
@@ -42,9 +57,9 @@ static bool compare(const json_t *stored, const json_t *asked, const struct carr
         json_object_foreach((json_t *)sides[side], field, value)
         {
             const json_t *other = json_object_get(sides[1 - side], field);
-            if (other != NULL && json_equal(value, other))
+            if (skips(rules, field) || (other != NULL && json_equal(value, other)))
                 continue;
-            unsigned miss = miss_of(field, table, n);
+            unsigned miss = miss_of(field, rules);
             if (miss == 0)
                 return false;
             *misses |= miss;
@@ -55,36 +70,19 @@ static bool compare(const json_t *stored, const json_t *asked, const struct carr
 
 static bool compare_keys(const struct dt_asked *asked, const json_t *key, unsigned *misses)
 {
-    size_t n = sizeof key_carried / sizeof key_carried[0];
-    if (!asked->any_space)
-        return compare(key, asked->key, key_carried, n, misses);
-    json_t *rest = json_copy((json_t *)key);
-    json_object_del(rest, "space");
-    bool same = rest != NULL && compare(rest, asked->key, key_carried, n, misses);
-    json_decref(rest);
-    return same;
+    const struct rules rules = {key_carried,
+                                sizeof key_carried / sizeof key_carried[0],
+                                {asked->any_space ? "space" : NULL}};
+    return compare(key, asked->key, &rules, misses);
 }
 
 static bool compare_hards(const struct dt_asked *asked, const json_t *hard, unsigned *misses)
 {
-    size_t n = sizeof hard_carried / sizeof hard_carried[0];
-    if (!json_is_object(hard))
-        return false;
-    if (!asked->any_engine && !asked->any_mode)
-        return compare(hard, asked->hard, hard_carried, n, misses);
-    json_t *rest = json_copy((json_t *)hard), *wanted = json_copy(asked->hard);
-    if (asked->any_engine) {
-        json_object_del(rest, "engine");
-        json_object_del(wanted, "engine");
-    }
-    if (asked->any_mode) {
-        json_object_del(rest, "mode");
-        json_object_del(wanted, "mode");
-    }
-    bool same = rest != NULL && wanted != NULL && compare(rest, wanted, hard_carried, n, misses);
-    json_decref(rest);
-    json_decref(wanted);
-    return same;
+    const struct rules rules = {
+        hard_carried,
+        sizeof hard_carried / sizeof hard_carried[0],
+        {asked->any_engine ? "engine" : NULL, asked->any_mode ? "mode" : NULL}};
+    return json_is_object(hard) && compare(hard, asked->hard, &rules, misses);
 }
 
 static enum dt_tier tier_of(unsigned misses)

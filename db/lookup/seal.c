@@ -255,7 +255,7 @@ static dt_status seal_hard(const struct dt_query *query, struct dt_asked *asked)
 {
     const char *dtype = dt_dtype_text(asked->workload.dtype);
     const char *own = asked->foreign ? "foreign" : "dittune";
-    json_t *hard = json_copy(query->machine_hard);
+    json_t *hard = dt_json_copy(query->machine_hard);
     asked->hard = hard;
     if (hard == NULL || json_object_set_new(hard, "dtype", json_string(dtype)) != 0 ||
         json_object_set_new(hard, "engine", json_string(text_of(query, DT_ASK_engine, own))) != 0 ||

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* The n-th allocation fails, once and for ever after, for every n: the library says so by its code, or answers as it does
+ * with memory enough. Jansson's allocations fail by its own hook, ours by standing in for malloc where no sanitizer does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/api/session.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+static long left = -1; /* allocations until one fails; below zero: none does */
+static bool for_ever;  /* and every one after it */
+static bool failed;
+
+static bool refuse(void)
+{
+    if (left < 0)
+        return false;
+    if (left > 0) {
+        left--;
+        return false;
+    }
+    left = for_ever ? 0 : -1;
+    failed = true;
+    return true;
+}
+
+#ifndef SANITIZED
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+
+void *malloc(size_t size)
+{
+    return refuse() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return refuse() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+    return refuse() ? NULL : __libc_realloc(memory, size);
+}
+#else
+static void *reluctant(size_t size)
+{
+    return refuse() ? NULL : malloc(size);
+}
+#endif
+
+static char *store_text;
+static size_t store_size;
+
+/* What one question needs; the tier and the texts are what is found out. */
+struct story {
+    struct dittune_db *db;
+    struct dittune_machine *machine;
+    struct dittune_query *query;
+    struct dittune_answer *answer;
+    struct dittune_export *export;
+    char *json, *engines;
+    int32_t tier;
+    size_t count;
+};
+
+static void end(struct story *story)
+{
+    dittune_text_free(story->json);
+    dittune_text_free(story->engines);
+    dittune_export_free(story->export);
+    dittune_answer_free(story->answer);
+    dittune_query_free(story->query);
+    dittune_machine_free(story->machine);
+    dittune_db_close(story->db);
+}
+
+static int32_t set_all(struct dittune_query *query, size_t i, char *why)
+{
+    struct made_word words[MADE_WORDS];
+    int32_t code = DITTUNE_OK;
+    made_question(i, words);
+    for (int k = 0; k < MADE_WORDS && code == DITTUNE_OK; k++)
+        code = dittune_query_set(query, words[k].name, words[k].value, why, 256);
+    return code == DITTUNE_OK ? dittune_query_seal(query, why, 256) : code;
+}
+
+static int32_t tell(struct story *story, size_t question, char *why)
+{
+    int32_t code = dittune_db_parse(store_text, store_size, &story->db, why, 256);
+    if (code == DITTUNE_OK)
+        code = dittune_machine_parse(MADE_MACHINE, strlen(MADE_MACHINE), &story->machine, why, 256);
+    if (code == DITTUNE_OK)
+        code = dittune_query_new(story->machine, &story->query, why, 256);
+    if (code == DITTUNE_OK)
+        code = set_all(story->query, question, why);
+    if (code == DITTUNE_OK)
+        code = dittune_lookup(story->db, story->query, &story->answer, why, 256);
+    if (code == DITTUNE_OK)
+        code = dittune_answer_json(story->answer, "plan", &story->json, why, 256);
+    if (code == DITTUNE_OK)
+        code = dittune_export_new(story->answer, "xdit", "argv", &story->export, why, 256);
+    if (code == DITTUNE_OK)
+        code = dittune_engines(&story->engines, why, 256);
+    if (code == DITTUNE_OK) {
+        story->tier = dittune_answer_tier(story->answer);
+        story->count = dittune_answer_count(story->answer);
+    }
+    return code;
+}
+
+/* Fails the n-th allocation; whether there was one. */
+static bool fail_at(long n, bool ever, size_t question, const struct story *wanted)
+{
+    struct story story = {0};
+    char why[256] = "";
+    for_ever = ever;
+    failed = false;
+    left = n;
+    int32_t code = tell(&story, question, why);
+    left = -1;
+    bool reached = failed;
+    if (code == DITTUNE_OK) { /* done without, or there was no n-th: nothing may be missing */
+        if (story.tier != wanted->tier)
+            fail_msg("allocation %ld%s: %s: %s", n, ever ? " and all after it" : "",
+                     dittune_tier_text(story.tier), dittune_answer_reason(story.answer));
+        assert_int_equal(story.count, wanted->count);
+        assert_string_equal(story.json, wanted->json);
+        assert_string_equal(dittune_export_text(story.export), dittune_export_text(wanted->export));
+        assert_string_equal(story.engines, wanted->engines);
+    } else if (code != DITTUNE_NOMEM || why[0] == '\0') {
+        fail_msg("allocation %ld%s: code %d: %s", n, ever ? " and all after it" : "", (int)code,
+                 why);
+    }
+    end(&story);
+    return reached;
+}
+
+static void every_allocation(size_t question, int32_t tier)
+{
+    struct story wanted = {0};
+    char why[256] = "";
+    if (tell(&wanted, question, why) != DITTUNE_OK)
+        fail_msg("%s", why);
+    assert_int_equal(wanted.tier, tier);
+    for (int ever = 0; ever < 2; ever++) {
+        long n = 0;
+        while (fail_at(n, ever == 1, question, &wanted))
+            n += n < 3000 ? 1 : 1 + n / 300;
+        print_message("question %zu: %ld allocations\n", question, n);
+        assert_true(n > 100);
+    }
+    end(&wanted);
+}
+
+static void of_an_exact_answer(void **state)
+{
+    (void)state;
+    every_allocation(1, DITTUNE_EXACT);
+}
+
+static void of_a_near_answer(void **state)
+{
+    (void)state;
+    every_allocation(2, DITTUNE_NEAR);
+}
+
+/* A store of two entries: the questions 0 and 1. */
+static int make(void **state)
+{
+    struct dt_text text = {0};
+    (void)state;
+    if (made_store(2, &text) != DT_OK)
+        return -1;
+    store_size = text.size;
+    store_text = dt_text_take(&text);
+    left = -1;
+#ifdef SANITIZED
+    json_set_alloc_funcs(reluctant, free);
+#endif
+    return store_text != NULL ? 0 : -1;
+}
+
+static int unmake(void **state)
+{
+    (void)state;
+    free(store_text);
+    return 0;
+}
+
+int main(void)
+{
+    left = -1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_an_exact_answer),
+        cmocka_unit_test(of_a_near_answer),
+    };
+    return cmocka_run_group_tests(tests, make, unmake);
+}
