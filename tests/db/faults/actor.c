@@ -11,16 +11,15 @@
  *
  * HOW: exit:STATUS or signal:N; files: descriptors more than before; live: allocations that were not freed.
  */
+#include "tests/db/faults/actor.h"
 #include "base/json.h"
 #include "base/status.h"
-#include "db/file_int.h"
 #include "db/journal.h"
 #include "db/store.h"
 #include "tests/db/faults/shim.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@
 
 #define TEXT 512
 
-static const char *folder;
+const char *actor_folder;
 /* Of the child, for its parent. */
 static struct result {
     long live;
@@ -39,7 +38,7 @@ static struct result {
     char message[1024];
 } * result;
 
-static void say(const char *line)
+void actor_say(const char *line)
 {
     char text[TEXT + 16];
     int size = snprintf(text, sizeof text, "%s\n", line);
@@ -47,17 +46,17 @@ static void say(const char *line)
         _exit(99);
 }
 
-static void acknowledge(const char *what)
+void actor_acknowledge(const char *what)
 {
     char line[TEXT + 8];
     dt_fault_note(what);
     snprintf(line, sizeof line, "ack %s", what);
-    say(line);
+    actor_say(line);
 }
 
 /* ---- verbs ---- */
 
-static json_t *filler(long size)
+json_t *actor_filler(long size)
 {
     char *text = malloc((size_t)size + 1);
     if (text == NULL)
@@ -70,20 +69,19 @@ static json_t *filler(long size)
 
 static dt_status put(const char *model, long value, long size)
 {
-    json_t *entry =
-        json_pack("{s:{s:s, s:s, s:i}, s:{s:{s:s, s:s, s:s, s:i}, s:{s:s}, s:{}}, s:{s:I}, s:o}",
-                  "key", "model", model, "objective", "latency", "devices", 2, "fingerprint",
-                  "hard", "device", "x", "engine", "builtin", "mode", "eager", "cores", 2, "soft",
-                  "mpi", "4.1", "info", "plan", "ranks", (json_int_t)value, "filler", filler(size));
+    json_t *entry = json_pack(
+        "{s:{s:s, s:s, s:i}, s:{s:{s:s, s:s, s:s, s:i}, s:{s:s}, s:{}}, s:{s:I}, s:o}", "key",
+        "model", model, "objective", "latency", "devices", 2, "fingerprint", "hard", "device", "x",
+        "engine", "builtin", "mode", "eager", "cores", 2, "soft", "mpi", "4.1", "info", "plan",
+        "ranks", (json_int_t)value, "filler", actor_filler(size));
     if (entry == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status = dt_store_put(folder, entry);
+    dt_status status = dt_store_put(actor_folder, entry);
     json_decref(entry);
     return status;
 }
 
-/* put MODEL VALUE SIZE */
-static dt_status verb_put(const char *arguments)
+dt_status actor_put(const char *arguments)
 {
     char model[64], what[96];
     long value = 0, size = 0;
@@ -91,7 +89,7 @@ static dt_status verb_put(const char *arguments)
         return DT_EUSAGE;
     DT_TRY(put(model, value, size));
     snprintf(what, sizeof what, "%s=%ld", model, value);
-    acknowledge(what);
+    actor_acknowledge(what);
     return DT_OK;
 }
 
@@ -107,7 +105,7 @@ static dt_status verb_puts(const char *arguments)
                  i % 25 == 0 ? i : i % 4, i, size);
         dt_status status;
         do
-            status = verb_put(line);
+            status = actor_put(line);
         while (status ==
                DT_ELOCK); /* a lock is not fair: whoever waits in vain has stored nothing */
         DT_TRY(status);
@@ -119,7 +117,7 @@ static dt_status verb_puts(const char *arguments)
 static dt_status verb_check(const char *arguments)
 {
     (void)arguments;
-    return dt_store_check(folder);
+    return dt_store_check(actor_folder);
 }
 
 /* journal N SIZE: a journal of N records */
@@ -130,16 +128,16 @@ static dt_status verb_journal(const char *arguments)
     char what[TEXT];
     if (sscanf(arguments, "%ld %ld", &n, &size) < 1)
         return DT_EUSAGE;
-    DT_TRY(dt_journal_open(folder, &journal));
+    DT_TRY(dt_journal_open(actor_folder, &journal));
     dt_status status = DT_OK;
     for (long i = 0; i < n && status == DT_OK; i++) {
-        json_t *record = json_pack("{s:I, s:o}", "n", (json_int_t)i, "filler", filler(size));
+        json_t *record = json_pack("{s:I, s:o}", "n", (json_int_t)i, "filler", actor_filler(size));
         status = record == NULL ? dt_fail(DT_ENOMEM, "out of memory")
                                 : dt_journal_add(journal, "trial", record);
         json_decref(record);
         snprintf(what, sizeof what, "%s/%ld", dt_journal_id(journal), i);
         if (status == DT_OK)
-            acknowledge(what);
+            actor_acknowledge(what);
     }
     dt_journal_close(journal);
     return status;
@@ -148,9 +146,9 @@ static dt_status verb_journal(const char *arguments)
 /* session MODEL VALUE: what a session does, in its order */
 static dt_status verb_session(const char *arguments)
 {
-    DT_TRY(dt_store_check(folder));
+    DT_TRY(dt_store_check(actor_folder));
     DT_TRY(verb_journal("2 40"));
-    return verb_put(arguments);
+    return actor_put(arguments);
 }
 
 static void say_entry(const json_t *entry, void *context)
@@ -161,14 +159,14 @@ static void say_entry(const json_t *entry, void *context)
         line, sizeof line, "entry %s=%lld",
         json_string_value(json_object_get(json_object_get(entry, "key"), "model")),
         (long long)json_integer_value(json_object_get(json_object_get(entry, "plan"), "ranks")));
-    say(line);
+    actor_say(line);
 }
 
 /* dump: every entry, read as any reader reads */
 static dt_status verb_dump(const char *arguments)
 {
     (void)arguments;
-    return dt_store_each(folder, say_entry, NULL);
+    return dt_store_each(actor_folder, say_entry, NULL);
 }
 
 static void say_record(const json_t *record, void *context)
@@ -176,7 +174,7 @@ static void say_record(const json_t *record, void *context)
     char line[TEXT];
     snprintf(line, sizeof line, "record %s/%lld", (const char *)context,
              (long long)json_integer_value(json_object_get(record, "n")));
-    say(line);
+    actor_say(line);
 }
 
 /* records: every record of every journal, and "bad N" where there is a line that is none */
@@ -185,7 +183,7 @@ static dt_status verb_records(const char *arguments)
     char path[4096], id[256];
     dt_status status = DT_OK;
     (void)arguments;
-    snprintf(path, sizeof path, "%s/runs", folder);
+    snprintf(path, sizeof path, "%s/runs", actor_folder);
     DIR *entries = opendir(path);
     const struct dirent *entry;
     if (entries == NULL && errno != ENOENT)
@@ -194,140 +192,25 @@ static dt_status verb_records(const char *arguments)
         int bad = 0;
         if (sscanf(entry->d_name, "%255[^.].jsonl", id) != 1)
             continue;
-        snprintf(path, sizeof path, "%s/runs/%s", folder, entry->d_name);
+        snprintf(path, sizeof path, "%s/runs/%s", actor_folder, entry->d_name);
         status = dt_journal_read(path, say_record, id, &bad);
         snprintf(path, sizeof path, "bad %d", bad);
         if (bad > 0)
-            say(path);
+            actor_say(path);
     }
     if (entries != NULL)
         closedir(entries);
     return status;
 }
 
-static int append_many(struct dt_journal *journal, int n, long size)
-{
-    json_t *record = json_pack("{s:I, s:o}", "n", (json_int_t)getpid(), "filler", filler(size));
-    dt_status status = record != NULL ? DT_OK : DT_ENOMEM;
-    for (int i = 0; i < n && status == DT_OK; i++)
-        status = dt_journal_add(journal, "trial", record);
-    return status != DT_OK;
-}
-
-static void count_record(const json_t *record, void *count)
-{
-    *(int *)count += json_is_object(record);
-}
-
-/* ---- what a reader of a store that others write must see: nothing vanishes, nothing gets older ---- */
-
-#define MODELS 4096
-
-struct watch {
-    int n, seen, wrong;
-    struct {
-        char model[32];
-        long value;
-    } rows[MODELS];
-};
-
-static void look(const json_t *entry, void *context)
-{
-    struct watch *watch = context;
-    const char *model = json_string_value(json_object_get(json_object_get(entry, "key"), "model"));
-    long value = (long)json_integer_value(json_object_get(json_object_get(entry, "plan"), "ranks"));
-    int i = 0;
-    watch->seen++;
-    while (i < watch->n && strcmp(watch->rows[i].model, model) != 0)
-        i++;
-    if (i == watch->n && watch->n < MODELS)
-        snprintf(watch->rows[watch->n++].model, 32, "%s", model);
-    if (i == MODELS || value < watch->rows[i].value)
-        watch->wrong++;
-    else
-        watch->rows[i].value = value;
-}
-
-/* watch NAP: reads every NAP microseconds until it is killed, and counts */
-static dt_status verb_watch(const char *arguments)
-{
-    static struct watch watch;
-    char line[64];
-    for (long reads = 1;; reads++) {
-        watch.seen = 0;
-        DT_TRY(dt_store_each(folder, look, &watch));
-        if (watch.wrong > 0 || watch.seen < watch.n)
-            return dt_fail(DT_ECORRUPT, "%d of %d entries, %d of them older", watch.seen, watch.n,
-                           watch.wrong);
-        snprintf(line, sizeof line, "reads %ld", reads);
-        say(line);
-        usleep((useconds_t)strtol(arguments, NULL, 10));
-    }
-}
-
-/* hold: takes the lock and stays */
-static dt_status verb_hold(const char *arguments)
-{
-    int directory = -1, lock = -1;
-    char line[64];
-    (void)arguments;
-    DT_TRY(dt_file_open_directory(folder, &directory));
-    DT_TRY(dt_file_lock(directory, folder, 0, &lock));
-    snprintf(line, sizeof line, "holds %ld", (long)getpid());
-    say(line);
-    for (;;)
-        pause();
-}
-
-/* fork: a child that is forked while the lock is held, and stays, keeps nobody from writing */
-static dt_status verb_fork(const char *arguments)
-{
-    int directory = -1, lock = -1;
-    DT_TRY(dt_file_open_directory(folder, &directory));
-    DT_TRY(dt_file_lock(directory, folder, 0, &lock));
-    close(directory);
-    pid_t child = fork();
-    if (child == 0)
-        for (;;)
-            pause();
-    dt_file_unlock(lock);
-    dt_status status = verb_put(arguments);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    return status;
-}
-
-/* appends PROCESSES N SIZE: all of them to one journal; "good" and "bad" records in it */
-static dt_status verb_appends(const char *arguments)
-{
-    struct dt_journal *journal = NULL;
-    int processes = 0, n = 0, bad = 0, outcome = 0, good = 0;
-    long size = 0;
-    char line[64];
-    if (sscanf(arguments, "%d %d %ld", &processes, &n, &size) != 3)
-        return DT_EUSAGE;
-    DT_TRY(dt_journal_open(folder, &journal));
-    for (int p = 0; p < processes; p++)
-        if (fork() == 0)
-            _exit(append_many(journal, n, size));
-    while (wait(&outcome) > 0)
-        if (outcome != 0)
-            return dt_fail(DT_EIO, "a process could not append");
-    DT_TRY(dt_journal_read(dt_journal_path(journal), count_record, &good, &bad));
-    dt_journal_close(journal);
-    snprintf(line, sizeof line, "good %d bad %d", good, bad);
-    say(line);
-    return DT_OK;
-}
-
 static const struct {
     const char *name;
     dt_status (*run)(const char *arguments);
 } verbs[] = {
-    {"session", verb_session}, {"put", verb_put},         {"puts", verb_puts},
-    {"check", verb_check},     {"journal", verb_journal}, {"dump", verb_dump},
-    {"records", verb_records}, {"hold", verb_hold},       {"fork", verb_fork},
-    {"appends", verb_appends}, {"watch", verb_watch},
+    {"session", verb_session},  {"put", actor_put},        {"puts", verb_puts},
+    {"check", verb_check},      {"journal", verb_journal}, {"dump", verb_dump},
+    {"records", verb_records},  {"hold", actor_hold},      {"fork", actor_fork},
+    {"appends", actor_appends}, {"watch", actor_watch},
 };
 
 /* ---- the child and its parent ---- */
@@ -384,7 +267,7 @@ int main(int argc, char **argv)
     char line[1024];
     if (argc < 2 || argc > 3)
         return 2;
-    folder = argv[1];
+    actor_folder = argv[1];
     result = mmap(NULL, sizeof *result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (result == MAP_FAILED)
         return 1;
