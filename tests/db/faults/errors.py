@@ -39,15 +39,37 @@ def errors(bench):
     return runs, told
 
 
+def read(bench, verb):
+    """A reader says so, too: it never answers from less than is there."""
+    bench.reset()
+    whole = bench.actor.must(verb)
+    runs = 0
+    for point, kind in enumerate(whole.kinds, 1):
+        for error in ERRORS[:-1]:
+            for ever in ("", " ever"):
+                what = f"{verb} of {bench.scenario.name}, {point}{kind} {error}{ever}"
+                result = bench.actor.do(verb, f"{point} {error}{ever}")
+                if result.how == "exit:0" and sorted(result.lines) != sorted(whole.lines):
+                    fault.fail(f"{what}: success with {len(result.lines)} of {len(whole.lines)} lines")
+                if not result.how.startswith("exit:") or result.how != "exit:0" and not result.message:
+                    fault.fail(f"{what}: {result.how} without a word")
+                if result.files > 0 or result.live > whole.live:
+                    fault.fail(f"{what}: left {result.files} descriptors, {result.live - whole.live} allocations")
+                runs += 1
+    return runs
+
+
 def main():
     with fault.scratch() as folder:
-        runs = told = points = 0
+        runs = told = points = reads = 0
         for scenario in fault.SCENARIOS:
             bench = fault.Bench(folder, scenario)
             more, said = errors(bench)
             runs, told, points = runs + more, told + said, points + len(bench.count.kinds)
+            if scenario.begin:
+                reads += read(bench, "dump") + read(bench, "records")
             bench.close()
-    fault.finish(f"errors: {points} points, {len(ERRORS)} errors once and for ever: {runs} runs, {told} told")
+    fault.finish(f"errors: {points} points, {len(ERRORS)} errors once and for ever: {runs} runs, {told} told; {reads} of readers")
 
 
 main()

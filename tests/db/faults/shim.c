@@ -43,7 +43,9 @@ static struct {
     long point;
     enum mode mode;
     int error;
-    bool now; /* the call that is being made is a chosen one */
+    bool
+        later; /* memory counts from the first call on a file of ours: what libraries do at their start is not our concern */
+    bool now;  /* the call that is being made is a chosen one */
 } armed;
 
 /* ---- what becomes of a call ---- */
@@ -251,6 +253,7 @@ __attribute__((constructor)) static void start(void)
         syscall(SYS_close, fd);
     counters = view; /* a parent sees those of its children */
     dt_fault_arm(what);
+    armed.later = true;
 }
 
 bool shim_zeros(void)
@@ -265,7 +268,7 @@ bool shim_logs(void)
 
 static bool refused(void)
 {
-    if (!armed.on)
+    if (!armed.on || (armed.later && counters->calls == 0))
         return false;
     counters->allocations++;
     return armed.mode == MEMORY && chosen(counters->allocations);
