@@ -46,6 +46,7 @@ if [ $quick -eq 0 ]; then
     step clang cmake --workflow --preset clang
     step asan cmake --workflow --preset asan
     step tsan cmake --workflow --preset tsan
+    step fuzz cmake --workflow --preset fuzz
 fi
 
 echo

@@ -20,6 +20,9 @@ if(DT_SANITIZE)
     target_compile_options(dt_flags INTERFACE -fsanitize=${DT_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(dt_flags INTERFACE -fsanitize=${DT_SANITIZE})
 endif()
+if(DT_FUZZ)
+    target_compile_options(dt_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # dt_module(name FOLDERS ... LINKS ...): every .c file of the folder, and of those folders inside it, as library
 # dt_<name>. A new file needs no row here.

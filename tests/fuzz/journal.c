@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* A journal as anyone may have written it: scanned strictly, as simulations read it. What a session's own records say is
+ * then read by the space that its first one announces. */
+#include "db/journal.h"
+#include "space/space.h"
+#include "tests/fuzz/mutant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const words[] = {
+    "\"kind\"",       "\"session\"", "\"trial\"",   "\"comparison\"",
+    "\"best\"",       "\"end\"",     "\"check\"",   "\"seq\"",
+    "\"crc\"",        "\"plan\"",    "\"ns\"",      "[[1,2],[3,4]]",
+    "\"parameters\"", "\"values\"",  "\"default\"", "\"outcome\"",
+    "\"ok\"",         "{}",          NULL};
+
+struct reader {
+    struct dt_space *space;
+    int line, records, plans;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+
+static dt_status visit(const json_t *record, int line, void *context)
+{
+    struct reader *reader = context;
+    struct dt_point point;
+    if (!json_is_object(record) || line <= reader->line)
+        abort();
+    reader->line = line;
+    reader->records++;
+    if (reader->space == NULL && dt_json_has(record, "parameters") &&
+        dt_space_axes_from_json(record, "the record", &reader->space) != DT_OK)
+        reader->space = NULL;
+    const json_t *plan = json_object_get(record, "plan");
+    if (reader->space != NULL && plan != NULL &&
+        dt_point_read(reader->space, plan, &point) == DT_OK) {
+        json_t *again = dt_point_json(reader->space, &point);
+        struct dt_point same;
+        if (dt_point_read(reader->space, again, &same) != DT_OK ||
+            !dt_point_equal(reader->space, &point, &same))
+            abort();
+        json_decref(again);
+        reader->plans++;
+    }
+    return DT_OK;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct reader reader = {.space = NULL};
+    dt_status status =
+        dt_journal_scan_bytes("the journal", (const char *)data, size, visit, &reader);
+    if (status < 0 && dt_message()[0] == '\0')
+        abort();
+    dt_space_free(reader.space);
+    return 0;
+}
+
+static void seal(struct mutant *m)
+{
+    for (size_t at = 0, end; at < m->size; at = end + 1) {
+        end = mutant_line_end(m, at);
+        size_t crc = mutant_last(m, at, end, ",\"crc\":\"");
+        if (crc != SIZE_MAX)
+            mutant_crc(m, crc + 8, at, crc);
+    }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+    struct mutant m = mutant_of(data, size, room, seed, words);
+    size_t how = mutant_pick(&m, 16), line = mutant_line(&m);
+    if (how == 0)
+        mutant_bytes(&m);
+    else if (how <= 3)
+        mutant_lines(&m);
+    else
+        mutant_json(&m, line, mutant_line_end(&m, line));
+    if (mutant_pick(&m, 16) > 0)
+        seal(&m);
+    return m.size;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* What comes over the protocol's line, in blocks of any size: messages cut out of it, and the workload and space of a hello. */
+#include "worker/wire.h"
+#include "base/clock.h"
+#include "model/workload.h"
+#include "space/space.h"
+#include "tests/fuzz/mutant.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char *const words[] = {
+    "\"op\"",    "\"hello\"",         "\"ready\"",  "\"heartbeat\"", "\"prepare\"", "\"prepared\"",
+    "\"run\"",   "\"samples\"",       "\"failed\"", "\"workload\"",  "\"network\"", "\"heads\"",
+    "\"dtype\"", "\"bfloat16\"",      "\"height\"", "\"guidance\"",  "\"plan\"",    "\"handle\"",
+    "\"ranks\"", "{\"op\":\"quit\"}", NULL};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+
+static void read_message(const json_t *message)
+{
+    struct dt_workload workload;
+    struct dt_space *space = NULL;
+    struct dt_text text = {0};
+    json_t *again = NULL;
+    if (!json_is_string(json_object_get(message, "op")) || dt_wire_op(message) == NULL)
+        abort();
+    const json_t *asked = json_object_get(message, "workload");
+    if (json_is_object(asked) && dt_workload_from_json(asked, "the workload", &workload) == DT_OK &&
+        (dt_workload_tokens(&workload) < 1 || !(dt_workload_flops(&workload, 1) > 0)))
+        abort();
+    if (dt_json_has(message, "parameters") &&
+        dt_space_rules_from_json(message, "the hello", &space) == DT_OK)
+        dt_space_free(space);
+    if (dt_json_text(message, &text) == DT_OK &&
+        dt_json_parse(dt_text_at(&text), text.size, "the line", &again) == DT_OK &&
+        !json_equal(message, again))
+        abort();
+    json_decref(again);
+    dt_text_fini(&text);
+}
+
+/* The first byte says how many bytes a block has. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int ends[2], messages = 0;
+    struct dt_wire wire;
+    json_t *message = NULL;
+    if (size < 1 || size > 60000 || pipe(ends) != 0)
+        return 0;
+    size_t step = data[0] >= 128 ? size : 1 + (size_t)data[0] * 8;
+    dt_wire_init(&wire, ends[0], -1);
+    for (size_t at = 1; at < size; at += step) {
+        size_t block = size - at < step ? size - at : step;
+        if (write(ends[1], data + at, block) != (ssize_t)block)
+            abort();
+        dt_status status;
+        while ((status = dt_wire_read(&wire, 0, &message)) != DT_ETIMEOUT) {
+            if (status == DT_OK) {
+                read_message(message);
+                json_decref(message);
+                messages++;
+            } else if (status != DT_EPROTO) {
+                abort();
+            }
+        }
+    }
+    close(ends[1]);
+    if (dt_wire_read(&wire, 0, &message) != DT_EDEAD)
+        abort();
+    close(ends[0]);
+    dt_wire_fini(&wire);
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+    struct mutant m = mutant_of(data, size, room, seed, words);
+    size_t how = mutant_pick(&m, 16), line = mutant_line(&m);
+    if (how == 0)
+        mutant_bytes(&m);
+    else if (how <= 2)
+        mutant_lines(&m);
+    else
+        mutant_json(&m, line + (line == 0 && m.size > 0), mutant_line_end(&m, line));
+    return m.size;
+}
