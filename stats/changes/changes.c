@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* Binary segmentation (Scott, Knott 1974; Vostrikova 1981) by permutation tests, then the places anew, each between its
+ * neighbours. A straight line would be cut into steps: where the stretches found still slope, or a line alone explains as
+ * much as several steps up or down do, the part is a line, which is cut only where a step stands out beside it. */
+#include "stats/changes/changes_int.h"
+
+#include "stats/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ALPHA_SPLIT  0.008 /* these three make the hundredth of a series without changes */
+#define ALPHA_ARC    0.001
+#define ALPHA_LINE   0.001
+#define ALPHA_PRUNE  0.01
+#define ALPHA_WITHIN 0.01  /* that stretches slope */
+#define ALPHA_BESIDE 0.005 /* that a step stands out beside a line */
+#define CLEARLY      6     /* difference of costs that is strong evidence (Kass, Raftery 1995) */
+#define ROUNDS       2     /* of placing anew */
+
+struct cutter {
+    const double *x;
+    double *tested, *shuffled, *fit, *drawn; /* room for all points each */
+    int cuts[DT_CHANGES_MAX], count;
+    int lines[DT_CHANGES_MAX + 1], line_count; /* where stretches begin that are lines */
+    bool more;
+};
+
+struct part {
+    int from, to, first; /* points; the first cut inside, if there is one */
+};
+
+/* Keeps the cuts sorted. */
+static void add(struct cutter *cutter, int at)
+{
+    int i = cutter->count;
+    if (i == DT_CHANGES_MAX) {
+        cutter->more = true;
+        return;
+    }
+    for (; i > 0 && cutter->cuts[i - 1] > at; i--)
+        cutter->cuts[i] = cutter->cuts[i - 1];
+    cutter->cuts[i] = at;
+    cutter->count++;
+}
+
+/* Cuts a part, as if there were no lines. */
+static void steps(struct cutter *cutter, int from, int n)
+{
+    struct dt_order order = {.x = cutter->tested, .shuffled = cutter->shuffled, .n = n, .parts = 1};
+    int ends[] = {0, 0, 0, n};
+    if (n < DT_CHANGES_LEAST || cutter->more)
+        return;
+    dt_draw_in_to_median(cutter->x + from, n, cutter->tested);
+    dt_arc(&order, &ends[1], &ends[2]);
+    if (dt_order_rare(&order, DT_CHANGE_SPLIT, ALPHA_SPLIT)) {
+        ends[1] = 0;
+        ends[2] = dt_place(cutter->x + from, n, NULL, NULL);
+    } else if (!dt_order_rare(&order, DT_CHANGE_ARC, ALPHA_ARC))
+        return;
+    for (int i = 0; i < 3; i++) {
+        if (ends[i + 1] <= ends[i] || ends[i + 1] - ends[i] == n)
+            continue;
+        if (ends[i] > 0)
+            add(cutter, from + ends[i]);
+        steps(cutter, from + ends[i], ends[i + 1] - ends[i]);
+    }
+}
+
+/* The end of the stretch before cut i of a part. */
+static int end_of(const struct cutter *cutter, const struct part *part, int i)
+{
+    return i < cutter->count && cutter->cuts[i] < part->to ? cutter->cuts[i] : part->to;
+}
+
+/* Each cut of a part anew, between its neighbours. */
+static void place_anew(struct cutter *cutter, const struct part *part)
+{
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = part->first, before = part->from; end_of(cutter, part, i) < part->to; i++) {
+            int n = end_of(cutter, part, i + 1) - before;
+            int k = dt_place(cutter->x + before, n, NULL, NULL);
+            if (k > 0)
+                cutter->cuts[i] = before + k;
+            before = cutter->cuts[i];
+        }
+}
+
+static void remove_cut(struct cutter *cutter, int at)
+{
+    cutter->count--;
+    for (int i = at; i < cutter->count; i++)
+        cutter->cuts[i] = cutter->cuts[i + 1];
+}
+
+/* A cut made before its neighbours were may have lost its reason: each must stand by itself. */
+static void prune(struct cutter *cutter, const struct part *part)
+{
+    for (int i = part->first, from = part->from; end_of(cutter, part, i) < part->to;) {
+        struct dt_order order = {.x = cutter->tested,
+                                 .shuffled = cutter->shuffled,
+                                 .n = end_of(cutter, part, i + 1) - from,
+                                 .parts = 1};
+        dt_draw_in_to_median(cutter->x + from, order.n, cutter->tested);
+        if (dt_order_rare(&order, DT_CHANGE_SPLIT, ALPHA_PRUNE)) {
+            from = cutter->cuts[i++];
+            continue;
+        }
+        remove_cut(cutter, i);
+        place_anew(cutter, part);
+        i = part->first;
+        from = part->from;
+    }
+}
+
+/* The medians of the stretches of a part to fit. */
+static void fit_levels(struct cutter *cutter, const struct part *part)
+{
+    for (int i = part->first, from = part->from; from < part->to; i++) {
+        int end = end_of(cutter, part, i);
+        double level = dt_stats_median(cutter->x + from, end - from);
+        for (; from < end; from++)
+            cutter->fit[from] = level;
+    }
+}
+
+struct line {
+    double middle, slope;
+};
+
+/* Least squares to points that are drawn in towards the line before; to fit, too. */
+static struct line fit_line(struct cutter *cutter, int from, int n)
+{
+    struct line line = {0};
+    double spread = (double)n * ((double)n * n - 1) / 12;
+    double *fit = cutter->fit + from, *drawn = cutter->drawn + from;
+    for (int i = 0; i < n; i++)
+        drawn[i] = cutter->x[from + i];
+    for (int round = 0; round < 6; round++) {
+        line = (struct line){.middle = dt_stats_mean(drawn, n)};
+        for (int i = 0; i < n && n > 1; i++)
+            line.slope += (i - (n - 1) / 2.0) * drawn[i] / spread;
+        for (int i = 0; i < n; i++)
+            fit[i] = line.middle + line.slope * (i - (n - 1) / 2.0);
+        dt_draw_in(cutter->x + from, fit, n, drawn);
+    }
+    return line;
+}
+
+/* What the fit leaves and its parameters cost (Schwarz 1978), outliers drawn in. */
+static double cost(struct cutter *cutter, const struct part *part, int parameters)
+{
+    int n = part->to - part->from;
+    double squares = 0;
+    dt_draw_in(cutter->x + part->from, cutter->fit + part->from, n, cutter->drawn);
+    for (int i = 0; i < n; i++)
+        squares += pow(cutter->drawn[i] - cutter->fit[part->from + i], 2);
+    return n * log(squares) + parameters * log(n);
+}
+
+/* 1 or -1 when all steps of a part go that way, else 0. */
+static int direction(const struct cutter *cutter, const struct part *part, int count)
+{
+    int up = 0;
+    for (int i = part->first; i < part->first + count; i++)
+        up += cutter->fit[cutter->cuts[i]] > cutter->fit[cutter->cuts[i] - 1];
+    return count == 0 || (up > 0 && up < count) ? 0 : up > 0 ? 1 : -1;
+}
+
+/* The stretches slope that way, or (0) either way. */
+static bool slopes(struct cutter *cutter, const struct dt_order *order, int way, double alpha)
+{
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        for (int i = 0; i < order->n; i++)
+            cutter->tested[i] *= sign;
+        if (way != -sign && dt_order_rare(order, DT_CHANGE_SLOPES, way == 0 ? alpha / 2 : alpha))
+            return true;
+    }
+    return false;
+}
+
+/* A part that steps() cut, maybe nowhere, is a straight line. */
+static bool is_line(struct cutter *cutter, const struct part *part)
+{
+    int n = part->to - part->from, count = 0, cuts[DT_CHANGES_MAX];
+    while (end_of(cutter, part, part->first + count) < part->to) {
+        cuts[count] = cutter->cuts[part->first + count] - part->from;
+        count++;
+    }
+    struct dt_order order = {.x = cutter->tested,
+                             .shuffled = cutter->shuffled,
+                             .n = n,
+                             .cuts = cuts,
+                             .parts = count + 1};
+    if (n < DT_CHANGES_LEAST)
+        return false;
+    fit_levels(cutter, part);
+    for (int i = 0; i < n; i++)
+        cutter->drawn[i] = cutter->x[part->from + i] - cutter->fit[part->from + i];
+    dt_draw_in_to_median(cutter->drawn, n, cutter->tested);
+    int way = direction(cutter, part, count);
+    if (slopes(cutter, &order, way, count > 0 ? ALPHA_WITHIN : ALPHA_LINE))
+        return true;
+    if (count < 2 || way == 0)
+        return false;
+    double steps_cost = cost(cutter, part, 2 * count);
+    fit_line(cutter, part->from, n);
+    return cost(cutter, part, 1) < steps_cost;
+}
+
+/* Where a step stands out beside a line, as an index of the series; 0: nowhere. */
+static int beside_line(struct cutter *cutter, const struct part *part)
+{
+    int n = part->to - part->from, at = 0;
+    struct dt_order order = {.x = cutter->tested, .shuffled = cutter->shuffled, .n = n, .parts = 1};
+    fit_line(cutter, part->from, n);
+    for (int i = 0; i < n; i++)
+        cutter->drawn[i] = cutter->x[part->from + i] - cutter->fit[part->from + i];
+    dt_draw_in_to_median(cutter->drawn, n, cutter->tested);
+    dt_step_beside_line(&order, &at);
+    return at > 0 && dt_order_rare(&order, DT_CHANGE_BESIDE_LINE, ALPHA_BESIDE) ? part->from + at
+                                                                                : 0;
+}
+
+/* A line explains the points around a step about as well. */
+static bool may_be_line(struct cutter *cutter, const struct dt_stretch *left,
+                        const struct dt_stretch *right)
+{
+    struct part both = {.from = left->from, .to = right->from + right->count};
+    if (left->slope != 0 || right->slope != 0)
+        return false;
+    for (int i = both.from; i < both.to; i++)
+        cutter->fit[i] = i < right->from ? left->level : right->level;
+    double step = cost(cutter, &both, 2);
+    fit_line(cutter, both.from, both.to - both.from);
+    return cost(cutter, &both, 1) - step < CLEARLY;
+}
+
+static void cut(struct cutter *cutter, int from, int to)
+{
+    struct part part = {.from = from, .to = to};
+    while (part.first < cutter->count && cutter->cuts[part.first] <= from)
+        part.first++;
+    steps(cutter, from, to - from);
+    place_anew(cutter, &part);
+    prune(cutter, &part);
+    if (!is_line(cutter, &part))
+        return;
+    while (end_of(cutter, &part, part.first) < to)
+        remove_cut(cutter, part.first);
+    int at = beside_line(cutter, &part);
+    if (at > 0 && cutter->count < DT_CHANGES_MAX) {
+        add(cutter, at);
+        cut(cutter, from, at);
+        cut(cutter, at, to);
+    } else if (cutter->line_count <= DT_CHANGES_MAX)
+        cutter->lines[cutter->line_count++] = from;
+}
+
+static struct dt_stretch describe(struct cutter *cutter, int from, int to)
+{
+    struct dt_stretch stretch = {.from = from, .count = to - from};
+    stretch.level = dt_stats_median(cutter->x + from, to - from);
+    for (int i = 0; i < cutter->line_count; i++)
+        if (cutter->lines[i] == from) {
+            struct line line = fit_line(cutter, from, to - from);
+            stretch.level = line.middle;
+            stretch.slope = line.slope;
+        }
+    return stretch;
+}
+
+/* Between two stretches whose slopes are taken out: the step alone is left. */
+static struct dt_change between(struct cutter *cutter, const struct dt_stretch *left,
+                                const struct dt_stretch *right)
+{
+    struct dt_change change = {.at = right->from, .earliest = right->from, .latest = right->from};
+    int earliest = 0, latest = 0, n = left->count + right->count;
+    for (int i = 0; i < n; i++) {
+        double slope = i < left->count ? left->slope : right->slope;
+        cutter->drawn[i] = cutter->x[left->from + i] - slope * (i - left->count);
+    }
+    if (dt_place(cutter->drawn, n, &earliest, &latest) > 0) {
+        earliest += left->from;
+        latest += left->from;
+        change.earliest = earliest < change.at ? earliest : change.at;
+        change.latest = latest > change.at ? latest : change.at;
+    }
+    change.may_be_line = may_be_line(cutter, left, right);
+    change.before = left->level + left->slope * (left->count - 1) / 2.0;
+    change.after = right->level - right->slope * (right->count - 1) / 2.0;
+    return change;
+}
+
+dt_status dt_stats_changes(const double x[], int n, struct dt_changes *changes)
+{
+    struct cutter cutter = {.x = x, .tested = calloc(4 * (size_t)n + 1, sizeof *x)};
+    if (cutter.tested == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for a series of %d points", n);
+    cutter.shuffled = cutter.tested + n;
+    cutter.fit = cutter.shuffled + n;
+    cutter.drawn = cutter.fit + n;
+    cut(&cutter, 0, n);
+    *changes = (struct dt_changes){.count = cutter.count, .more = cutter.more};
+    for (int i = 0, from = 0; i <= cutter.count; i++) {
+        int to = i < cutter.count ? cutter.cuts[i] : n;
+        changes->stretch[i] = describe(&cutter, from, to);
+        from = to;
+    }
+    for (int i = 0; i < cutter.count; i++)
+        changes->change[i] = between(&cutter, &changes->stretch[i], &changes->stretch[i + 1]);
+    free(cutter.tested);
+    return DT_OK;
+}
