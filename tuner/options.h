@@ -39,6 +39,7 @@ struct dt_options {
     const char *engine, *format, *program, *checkpoint; /* of lookup: a plan in an engine's flags */
     bool engines;
     const char *filter, *require, *junit; /* of check */
+    const char *since;                    /* of history */
     double threshold, max_gain_loss;      /* shares: 0.03 */
     int64_t evals, repeats, jobs, spend_ns;
     const char *mode, *machine, *tier; /* of lookup */

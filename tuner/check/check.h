@@ -32,6 +32,8 @@ void dt_check_list_fini(struct dt_check_list *list);
 
 /* "dit-s/2, 256 x 256 px, float32, batch 1, 4 devices, latency" from a key; safe to print. */
 void dt_check_title(const json_t *key, char title[], size_t room);
+/* The filter (NULL: all) is part of the title or of the key's text, in any case of letters. */
+bool dt_check_passes(const char *filter, const char *title, const json_t *key);
 
 /* One entry while it is measured. */
 struct dt_check_entry {

@@ -151,7 +151,8 @@ json_t *dt_check_record(const struct dt_check_entry *entry)
     json_t *gain = json_object_get(stored, "gain");
     json_t *then = json_object_get(json_object_get(stored, "default"), "median_ns");
     json_t *record = json_pack(
-        "{s:O?, s:O, s:O?, s:s, s:s, s:o, s:O?, s:o, s:O?, s:O?, s:f, s:f, s:o, s:b, s:s?, s:o}",
+        "{s:O?, s:O, s:O?, s:s, s:s, s:o, s:O?, s:o, s:O?, s:O?, s:f, s:f, s:o, s:b, s:s?, s:o, "
+        "s:O?}",
         "id", json_object_get(stored, "id"), "key", json_object_get(stored, "key"), "hard",
         json_object_get(fingerprint, "hard"), "title", entry->item->title, "verdict",
         dt_check_verdict_text(entry->verdict), "reason", text_or_null(entry->reason), "plan",
@@ -159,7 +160,7 @@ json_t *dt_check_record(const struct dt_check_entry *entry)
         "gain_then", gain, "threshold", entry->options->threshold, "lose_alpha",
         entry->judge.lose_alpha, "soft_changed",
         entry->changed != NULL ? json_incref(entry->changed) : json_array(), "searched_again", 0,
-        "updated", entry->updated, "note", text_or_null(entry->note));
+        "updated", entry->updated, "note", text_or_null(entry->note), "soft", entry->soft);
     if (record != NULL && entry->rounds > 0)
         add_measured(entry, record);
     else if (record != NULL)

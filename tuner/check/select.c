@@ -78,8 +78,7 @@ static bool this_machine(const struct selection *selection, const json_t *hard)
     return equal;
 }
 
-/* The filter is part of the title or of the key's text, in any case of letters. */
-static bool passes(const char *filter, const char *title, const json_t *key)
+bool dt_check_passes(const char *filter, const char *title, const json_t *key)
 {
     struct dt_text text = {0};
     bool found = filter == NULL || strcasestr(title, filter) != NULL;
@@ -97,7 +96,7 @@ static void visit(const json_t *stored, void *context)
     struct dt_check_item item = {.stored = NULL};
     dt_check_title(key, item.title, sizeof item.title);
     if (!this_machine(selection, json_object_get(json_object_get(stored, "fingerprint"), "hard")) ||
-        !passes(selection->filter, item.title, key)) {
+        !dt_check_passes(selection->filter, item.title, key)) {
         list->others++;
         return;
     }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* timeline - what a store's journals tell of each of its entries, session by session and check by check
+ *
+ *     DT_TRY(dt_timelines_read(directory, &selection, &lines));
+ *     DT_TRY(dt_timelines_judge(&lines));
+ *     dt_timelines_text(&lines, &text);
+ *
+ * A moment is a session that found a plan (`best`) or a check of it (`check`, docs/check.md). Nothing is measured, and nothing is
+ * written. A record that is damaged is skipped and counted. To add a format: one function, and a row in
+ * tuner/commands/history.c.
+ */
+#ifndef DT_TUNER_HISTORY_TIMELINE_H
+#define DT_TUNER_HISTORY_TIMELINE_H
+
+#include "base/json.h"
+#include "stats/changes/changes.h"
+
+struct dt_moment {
+    json_t *record; /* owned: the journal's, or the store's entry where its journal is gone */
+    int64_t t_wall_ns;
+    bool check;
+    char run[64];           /* the journal; "" where the entry names none */
+    const char *verdict;    /* borrowed from record, never NULL */
+    bool provisional;       /* not judged: too little was measured */
+    double tuned, fallback; /* seconds a step of the plan and of the default; NAN */
+    double gain, low, high; /* the default's value over the plan's, above 1 is a gain; NAN */
+    const json_t *plan;     /* borrowed; may be NULL */
+    const json_t *soft;     /* of the fingerprint; NULL where the record has none */
+};
+
+enum dt_series_of { DT_OF_TUNED, DT_OF_DEFAULT, DT_OF_GAIN, DT_SERIES_COUNT };
+
+/* One of the three through time: where it stepped and drifted. */
+struct dt_course {
+    int *at; /* owned: moment of each point */
+    int count;
+    struct dt_changes changes; /* of logarithms; indices of points */
+};
+
+struct dt_timeline {
+    uint64_t id;
+    char title[200];
+    json_t *key, *hard;        /* owned */
+    struct dt_moment *moments; /* owned, in the order of time */
+    int count, room;
+    struct dt_course courses[DT_SERIES_COUNT];
+};
+
+struct dt_timelines {
+    struct dt_timeline *lines; /* owned, by title */
+    int count, room;
+    int journals; /* that were read */
+    int damaged,
+        spoiled; /* records that were skipped; journals in which they were, or that could not be read at all */
+    bool store_unreadable; /* best.json; the journals were read all the same */
+};
+
+struct dt_moment_filter {
+    const char *text; /* (optional) part of the title or of the key, in any case of letters */
+    int64_t since_ns; /* wall time */
+};
+
+/* DT_EIO when runs/ is there and cannot be read. A missing folder is an empty history. */
+dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter *filter,
+                            struct dt_timelines *lines) DT_MUST_CHECK;
+/* Fills the courses. */
+dt_status dt_timelines_judge(struct dt_timelines *lines) DT_MUST_CHECK;
+void dt_timelines_fini(struct dt_timelines *lines);
+
+/* "tuned time", "default's time", "gain" */
+const char *dt_series_text(enum dt_series_of series);
+
+/* Moment of a point of a series. */
+const struct dt_moment *dt_course_at(const struct dt_timeline *line, enum dt_series_of series,
+                                     int point);
+/* Versions, settings and plans that changed where a series did, as in "mpi 4.1.4 -> 5.0.1 at the same time"; appended,
+ * nothing when there are none. change: index. */
+void dt_course_news(const struct dt_timeline *line, enum dt_series_of series, int change,
+                    struct dt_text *out);
+/* "tuned time rose 3.1 % on 2026-11-02, between ...", and for a stretch that is no level "tuned time drifts by ..."; one
+ * line each, for all three series; appended. */
+void dt_timeline_sentences(const struct dt_timeline *line, struct dt_text *out);
+
+/* The plan as in "ranks=2 ulysses=2"; safe to print. */
+void dt_plan_words(const json_t *plan, struct dt_text *out);
+
+/* "2026-11-02", and "2026-11-02 14:03", of Greenwich. */
+void dt_day(int64_t t_wall_ns, char out[16]);
+void dt_minute(int64_t t_wall_ns, char out[24]);
+
+/* The formats (docs/check.md, docs/json.md). */
+void dt_timelines_text(const struct dt_timelines *lines, struct dt_text *out);
+json_t *dt_timelines_json(const struct dt_timelines *lines); /* new reference */
+void dt_timelines_csv(const struct dt_timelines *lines, struct dt_text *out);
+void dt_timelines_openmetrics(const struct dt_timelines *lines, struct dt_text *out);
+
+#endif
