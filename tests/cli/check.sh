@@ -120,6 +120,30 @@ for wrong in '--require fast' '--threshold 3' '--threshold 0%' '--max-gain-loss 
     check "$wrong" 'code == 2 and text == ""'
 done
 
+# A change of what may matter: the plan still wins, and that is all
+stored won
+plant "{$ns,$truth}"
+export OMP_WAIT_POLICY=passive
+again
+check "a soft change is told" 'code == 0 and o["entries"][0]["verdict"] == "wins" and o["entries"][0]["soft_changed"] == ["environment.OMP_WAIT_POLICY"] and o["entries"][0]["searched_again"] is False and o["entries"][0]["updated"] is None'
+tool check --worker "$worker" --quiet
+check "and what it means" '"changed     environment.OMP_WAIT_POLICY: it beats its rivals; the optimum was not searched again" in text and "tune again  dittune --worker" in text'
+again --update
+check "an entry that wins is stamped" 'code == 0 and o["entries"][0]["updated"] == "stamped"'
+again --update
+check "then nothing has changed" 'code == 0 and o["entries"][0]["soft_changed"] == [] and o["entries"][0]["updated"] is None'
+tool lookup --worker "$worker" --devices 1 --json
+check "plan, figures and gain are those of its session" 'o["plan"] == {"plan": 2} and {k: o["entry"][k] for k in ("plan", "figures", "gain", "journal")} == {k: json.loads([l for l in open(T + "/won/best.json") if "\"plan\"" in l][0].rstrip().rstrip(","))[k] for k in ("plan", "figures", "gain", "journal")}'
+unset OMP_WAIT_POLICY
+
+# A limit of the entry
+plant "{$ns,$truth}"
+"$build/dittune" --worker "$worker" --devices 1 --max-latency 850us --budget 6s --quiet --db "$T/limit" >/dev/null 2>&1
+plant "{\"ns\":[1300000,1250000,1000000,1250000],$truth}"
+stored limit
+again --update
+check "faster than all, and too slow" 'code == 4 and o["entries"][0]["verdict"] == "loses" and "allows 0.85 ms" in o["entries"][0]["reason"] and o["entries"][0]["updated"] is None'
+
 # The least recently checked first
 tuned two "{\"ns\":[1000000,800000],$truth}"
 cp "$T/two/best.json" "$T/two.json"

@@ -36,6 +36,7 @@ static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdi
     char reason[sizeof entry->reason];
     snprintf(reason, sizeof reason, "%s", why); /* it may be what dt_fail last said */
     memcpy(entry->reason, reason, sizeof reason);
+    dt_check_clean(entry->reason);
     entry->verdict = verdict;
     return DT_OK;
 }
@@ -146,6 +147,12 @@ static void enter(struct dt_check_entry *entry, const char *role, const struct d
         entry->entrants[entry->count++] = (struct dt_entrant){.role = role, .point = *point};
 }
 
+static void leave_against(struct dt_check_entry *entry)
+{
+    snprintf(entry->against, sizeof entry->against, "%s", dt_message());
+    dt_check_clean(entry->against);
+}
+
 /* Plans that came next, where they are legal still. */
 static void enter_runners_up(struct dt_check_entry *entry)
 {
@@ -181,7 +188,7 @@ static dt_status enter_plans(struct dt_check_entry *entry)
     if (entry->options->against != NULL) {
         status = dt_target_plan(target, entry->options->against, &point);
         if (of_entry(status))
-            snprintf(entry->against, sizeof entry->against, "%s", dt_message());
+            leave_against(entry);
         else
             enter(entry, "against", &point);
     }

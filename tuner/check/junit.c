@@ -5,34 +5,13 @@
 
 #include <string.h>
 
-/* Bytes of the character at text; 0: it is not UTF-8, or no character of XML 1.0 (section 2.2). Surrogates, U+FFFE and U+FFFF
- * are none; overlong forms are not UTF-8. */
-static size_t character(const unsigned char *text)
-{
-    unsigned char c = text[0];
-    if (c < 0x80)
-        return c >= 0x20 || c == '\t' || c == '\n' || c == '\r' ? 1 : 0;
-    size_t size = c >= 0xf0 && c <= 0xf4  ? 4
-                  : c >= 0xe0 && c < 0xf0 ? 3
-                  : c >= 0xc2 && c < 0xe0 ? 2
-                                          : 0;
-    for (size_t i = 1; i < size; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (c == 0xe0 && text[1] < 0xa0) || (c == 0xf0 && text[1] < 0x90);
-    bool surrogate = c == 0xed && text[1] >= 0xa0;
-    bool beyond = c == 0xf4 && text[1] >= 0x90;
-    bool none = c == 0xef && text[1] == 0xbf && text[2] >= 0xbe;
-    return overlong || surrogate || beyond || none ? 0 : size;
-}
-
 static void escape(const char *text, struct dt_text *out)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t size = character(at);
+    for (const char *at = text; *at != '\0';) {
+        size_t size = dt_check_character(at);
         if (size == 0)
             dt_text_add(out, "\xef\xbf\xbd");
-        else if (strchr("<>&\"'\t\n\r", *at) != NULL)
+        else if (strchr("<>&\"'", *at) != NULL)
             dt_text_add(out, "&#%d;", *at);
         else
             dt_text_add_bytes(out, at, size);

@@ -129,6 +129,7 @@ static void add_measured(const struct dt_check_entry *entry, json_t *record)
     json_object_set_new(record, "margin", number(judge->margin));
     json_object_set_new(record, "limit", number(judge->limit));
     json_object_set_new(record, "rounds", json_integer(entry->rounds));
+    json_object_set_new(record, "seed", json_integer((json_int_t)entry->seed));
     json_object_set_new(record, "visits_ns", visits(tuned, entry->rounds));
     if (entry->twin)
         json_object_set_new(record, "twin_visits_ns",

@@ -97,6 +97,8 @@ static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
     bool lost = lost_gain(run, record);
     dt_check_retune(entry, &retune);
     json_object_set_new(record, "gain_lost", json_boolean(lost));
+    if (retune.size > 0)
+        dt_check_clean(retune.bytes);
     json_object_set_new(record, "retune", json_string(dt_text_at(&retune)));
     dt_text_fini(&retune);
     run->lost_gain += lost;
@@ -119,7 +121,7 @@ dt_status dt_check_run(struct dt_check_run *run)
     run->records = json_array();
     dt_status status = dt_check_select(run->directory, run->options->filter, &list);
     run->comparisons = list.count * (PLANNED_RIVALS + (run->options->against != NULL));
-    if (status == DT_OK && list.count > 0)
+    if (status == DT_OK && list.count > 0 && run->options->update)
         status = dt_store_check(run->directory);
     if (status == DT_OK && list.count > 0)
         status = dt_journal_open(run->directory, &run->journal);

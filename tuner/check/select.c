@@ -32,14 +32,6 @@ static json_int_t integer_of(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-/* Nothing that a terminal, a log or a table would take for its own. */
-static void clean(char text[])
-{
-    for (char *at = text; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
-}
-
 void dt_check_title(const json_t *key, char title[], size_t room)
 {
     struct dt_text text = {0};
@@ -61,7 +53,7 @@ void dt_check_title(const json_t *key, char title[], size_t room)
     if (integer_of(key, "max_latency_ns") > 0)
         dt_text_add(&text, ", at most %.6g ms", (double)integer_of(key, "max_latency_ns") * 1e-6);
     snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));
-    clean(title);
+    dt_check_clean(title);
     dt_text_fini(&text);
 }
 

@@ -34,16 +34,28 @@ static void add_upper(const char *text, struct dt_text *out)
         dt_text_add(out, "%c", *at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
 }
 
+/* What is not ours, as it may be shown. */
+static void add_clean(const char *text, struct dt_text *out)
+{
+    size_t before = out->size;
+    dt_text_add(out, "%s", text);
+    if (out->size > before)
+        dt_check_clean(out->bytes + before);
+}
+
 static void add_plan(const json_t *plan, struct dt_text *out)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)plan, name, value)
     {
+        dt_text_add(out, " ");
+        add_clean(name, out);
+        dt_text_add(out, "=");
         if (json_is_string(value))
-            dt_text_add(out, " %s=%s", name, json_string_value(value));
+            add_clean(json_string_value(value), out);
         else
-            dt_text_add(out, " %s=%lld", name, (long long)json_integer_value(value));
+            dt_text_add(out, "%lld", (long long)json_integer_value(value));
     }
 }
 
@@ -95,8 +107,10 @@ static void add_soft(const json_t *record, struct dt_text *out)
     if (json_array_size(changed) == 0)
         return;
     dt_text_add(out, "  changed     ");
-    for (size_t i = 0; i < json_array_size(changed); i++)
-        dt_text_add(out, "%s%s", i > 0 ? ", " : "", json_string_value(json_array_get(changed, i)));
+    for (size_t i = 0; i < json_array_size(changed); i++) {
+        dt_text_add(out, "%s", i > 0 ? ", " : "");
+        add_clean(json_string_value(json_array_get(changed, i)), out);
+    }
     if (verdict_is(record, DT_CHECK_WINS) || verdict_is(record, DT_CHECK_TIES))
         dt_text_add(out, ": it %s; the optimum was not searched again",
                     verdict_is(record, DT_CHECK_WINS) ? "beats its rivals" : "is not beaten");

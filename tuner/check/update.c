@@ -219,5 +219,9 @@ dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, c
         return DT_OK;
     if (entry->fell)
         return replace_failed(entry, directory, journal, deadline_ns);
-    return put(entry, directory, replaced(entry, successor(entry), journal), "replaced");
+    int winner = successor(entry);
+    if (winner > 0)
+        return put(entry, directory, replaced(entry, winner, journal), "replaced");
+    snprintf(entry->note, sizeof entry->note, "not updated: no other plan was found to be better");
+    return DT_OK;
 }
