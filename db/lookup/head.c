@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A line has some kilobytes, of which a look-up that finds nothing exact needs the first few fields: those are cut out by their
- * brackets and parsed, the rest is not looked at. */
+ * brackets and parsed, the rest is not looked at. Most lines are ruled out before that, by the bytes of their key. */
 #include "db/lookup/lookup_int.h"
 
 #include <string.h>
@@ -167,11 +167,82 @@ void dt_head_fini(struct dt_head *head)
     *head = (struct dt_head){0};
 }
 
-/* The network's name is sixteen digits, which stand in the line as they are unless somebody wrote it with escapes. */
+/* Could other spellings of these bytes mean the same? */
+static bool is_plain(struct span span)
+{
+    for (size_t i = 0; i < span.size; i++)
+        if (span.text[i] == '\\' || is_space(span.text[i]))
+            return false;
+    return true;
+}
+
+static double number(struct span span)
+{
+    double value = 0;
+    for (size_t i = 0; i < span.size; i++) {
+        if (span.text[i] < '0' || span.text[i] > '9')
+            return 0;
+        value = 10 * value + (span.text[i] - '0');
+    }
+    return value;
+}
+
+static bool is_asked(const struct dt_asked *asked, struct span name, struct span value)
+{
+    for (int i = 0; i < asked->fixed_count; i++)
+        if (is(name, asked->fixed[i].name))
+            return is(value, asked->fixed[i].value) || !is_plain(value);
+    return !is_plain(name);
+}
+
+static bool is_carried(struct span name)
+{
+    static const char *const names[] = {"\"model\"",     "\"batch\"",          "\"devices\"",
+                                        "\"max_bytes\"", "\"max_latency_ns\"", "\"worker\"",
+                                        "\"space\""};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (is(name, names[i]))
+            return true;
+    return false;
+}
+
+/* Twice the tokens or half of them at most, with room for rounding. */
+static bool is_near(const struct dt_asked *asked, double height, double width)
+{
+    double ratio = height * width / ((double)asked->workload.height * asked->workload.width);
+    return !(height > 0) || !(width > 0) || (ratio < 2.001 && ratio > 0.499);
+}
+
+static bool key_may_match(struct cursor cursor, const struct dt_asked *asked)
+{
+    struct span name, value;
+    double height = 0, width = 0;
+    if (!skip_char(&cursor, '{'))
+        return true;
+    while (next_field(&cursor, &name, &value)) {
+        if (is(name, "\"height\""))
+            height = number(value);
+        else if (is(name, "\"width\""))
+            width = number(value);
+        else if (!is_carried(name) && !is_asked(asked, name, value))
+            return false;
+        if (!skip_char(&cursor, ','))
+            break;
+    }
+    return asked->foreign || is_near(asked, height, width);
+}
+
 bool dt_head_may_match(const char *line, size_t size, const struct dt_asked *asked)
 {
-    if (asked->foreign)
-        return true;
-    return memmem(line, size, asked->network, DT_KEY_ID_SIZE - 1) != NULL ||
-           memchr(line, '\\', size) != NULL;
+    struct cursor cursor = {line, line + size};
+    struct span name, value;
+    if (!skip_char(&cursor, '{'))
+        return false;
+    while (next_field(&cursor, &name, &value)) {
+        if (is(name, "\"key\""))
+            return key_may_match((struct cursor){value.text, value.text + value.size}, asked);
+        if (!skip_char(&cursor, ','))
+            break;
+    }
+    return true;
 }

@@ -13,6 +13,7 @@
 
 #define DT_DAY_NS        (86400LL * 1000000000)
 #define DT_STALE_DAYS    180
+#define DT_FIXED_MAX 16
 #define DT_BATCHES_MAX   64
 #define DT_QUERY_VALUE   16384 /* bytes of a value, a worker's space too */
 #define DT_PIXELS_A_CELL 8     /* image pixels of a latent pixel, along a side */
@@ -25,11 +26,15 @@ struct dt_asked {
     int batches[DT_BATCHES_MAX], batch_count, devices;
     const char *objective;
     int64_t max_bytes, max_latency_ns, now_ns; /* now_ns 0: the clock */
-    char network[DT_KEY_ID_SIZE];
     char title[256];
     struct dt_space *rules; /* compiled; NULL: those of the entry */
     json_t *key, *hard;
     uint64_t id;
+    /* Fields of the key that an entry must have as they are, as bytes: "name" in its quotes. */
+    struct {
+        char name[32], *value;
+    } fixed[DT_FIXED_MAX];
+    int fixed_count;
     char *text; /* all that an answer depends on besides the store and the clock */
     size_t text_size;
 };
@@ -52,7 +57,7 @@ struct dt_head {
 /* DT_EUSAGE: the line does not look like an entry's. */
 dt_status dt_head_read(const char *line, size_t size, struct dt_head *head) DT_MUST_CHECK;
 void dt_head_fini(struct dt_head *head);
-/* false: no entry of what is asked about can stand in this line. */
+/* false: the entry in this line has nothing to do with what is asked. Cheap, and true when in doubt. */
 bool dt_head_may_match(const char *line, size_t size, const struct dt_asked *asked);
 
 /* log2 of a finite x above 0, exact for powers of 2: the public library links no libm. */

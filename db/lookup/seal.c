@@ -217,7 +217,6 @@ static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *ask
         return dt_fail(DT_EUSAGE, "a query names a workload or a space only with a worker");
     DT_TRY(make_workload(query, workload));
     DT_TRY(read_batches(text_of(query, DT_ASK_batch, "1"), asked->batches, &asked->batch_count));
-    DT_TRY(dt_key_network(&workload->network, asked->network));
     snprintf(asked->title, sizeof asked->title, "%s, %d x %d px (%d tokens), %s, %s",
              workload->network.name, workload->width * DT_PIXELS_A_CELL,
              workload->height * DT_PIXELS_A_CELL, dt_workload_tokens(workload),
@@ -283,6 +282,29 @@ static dt_status seal_text(const struct dt_query *query, struct dt_asked *asked)
     return status;
 }
 
+static dt_status seal_fixed(struct dt_asked *asked)
+{
+    const char *field;
+    json_t *value;
+    json_object_foreach(asked->key, field, value)
+    {
+        struct dt_text text = {0};
+        if (asked->fixed_count == DT_FIXED_MAX)
+            return dt_fail(DT_EUNSUP, "a key has more than %d fields", DT_FIXED_MAX);
+        dt_status status = dt_json_text(value, &text);
+        if (status == DT_OK)
+            status = dt_text_status(&text);
+        if (status != DT_OK) {
+            dt_text_fini(&text);
+            return status;
+        }
+        snprintf(asked->fixed[asked->fixed_count].name, sizeof asked->fixed[0].name, "\"%s\"",
+                 field);
+        asked->fixed[asked->fixed_count++].value = dt_text_take(&text);
+    }
+    return DT_OK;
+}
+
 static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
 {
     char space[DT_KEY_ID_SIZE] = "";
@@ -305,6 +327,7 @@ static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
                                .max_bytes = asked->max_bytes,
                                .max_latency_ns = asked->max_latency_ns};
     DT_TRY(dt_key_json(&key, &asked->key));
+    DT_TRY(seal_fixed(asked));
     DT_TRY(seal_hard(query, asked));
     DT_TRY(dt_store_id(asked->key, asked->hard, &asked->id));
     return seal_text(query, asked);
