@@ -13,9 +13,9 @@
 
 #define DT_DAY_NS        (86400LL * 1000000000)
 #define DT_STALE_DAYS    180
-#define DT_FIXED_MAX 16
+#define DT_FIXED_MAX     16
 #define DT_BATCHES_MAX   64
-#define DT_QUERY_VALUE   16384 /* bytes of a value, a worker's space too */
+#define DT_QUERY_VALUE   (1 << 20) /* bytes of a value, a worker's space too */
 #define DT_PIXELS_A_CELL 8     /* image pixels of a latent pixel, along a side */
 
 /* What a sealed query asks for, worked out. */
