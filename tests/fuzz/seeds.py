@@ -53,7 +53,7 @@ def figures(plan, ns):
 def entry(key=None, hard=None, plan=None, **more):
     plan = plan or PLAN
     value = {"key": {**KEY, **(key or {})}, "fingerprint": {"hard": {**HARD, **(hard or {})},
-             "soft": {"dittune": "0.1.0", "mpi": "4.1", "environment": {}}, "info": {"host": "n1", "t_wall_ns": 1790000000000000000}},
+             "soft": {"dittune": "0.1.0", "method": "1", "mpi": "4.1", "environment": {}}, "info": {"host": "n1", "t_wall_ns": 1790000000000000000}},
              "plan": plan, "verdict": "faster", "provisional": False, "figures": figures(plan, 1000), "default": figures(plan, 1500),
              "baseline": None, "gain": {"ratio": 1.5, "interval": [1.4, 1.6], "pairs": 16}, "top": [], "pareto": [],
              "journal": "20260101T000000Z-1-00000000"}

@@ -13,7 +13,8 @@
 static const char machine_text[] =
     "{\"format\":\"dittune-machine\",\"version\":{\"major\":1,\"minor\":0},\"hard\":{\"device\":"
     "\"Processor A\",\"cores\":8,\"memory_gib\":64,\"topology\":\"00112233445566aa\"},\"soft\":{"
-    "\"dittune\":\"0.1.0\",\"mpi\":\"4.1\",\"environment\":{}},\"info\":{},\"limits\":{\"memory_"
+    "\"dittune\":\"0.1.0\",\"method\":\"1\",\"mpi\":\"4.1\",\"environment\":{}},\"info\":{},"
+    "\"limits\":{\"memory_"
     "bytes\":67000000000,\"bfloat16\":true}}";
 
 static const char *const asked[][2] = {
