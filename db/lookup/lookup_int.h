@@ -16,7 +16,7 @@
 #define DT_FIXED_MAX     16
 #define DT_BATCHES_MAX   64
 #define DT_QUERY_VALUE   (1 << 20) /* bytes of a value, a worker's space too */
-#define DT_PIXELS_A_CELL 8     /* image pixels of a latent pixel, along a side */
+#define DT_PIXELS_A_CELL 8         /* image pixels of a latent pixel, along a side */
 
 /* What a sealed query asks for, worked out. */
 struct dt_asked {
