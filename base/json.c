@@ -60,7 +60,7 @@ dt_status dt_json_parse(const char *text, size_t size, const char *what, json_t 
     return dt_json_parse_within(text, size, limits, what, root);
 }
 
-static dt_status read_all(int fd, const char *name, struct dt_text *text)
+static dt_status read_all(int fd, size_t most, const char *name, struct dt_text *text)
 {
     char block[65536];
     for (;;) {
@@ -72,13 +72,13 @@ static dt_status read_all(int fd, const char *name, struct dt_text *text)
         if (got == 0)
             return dt_text_status(text);
         dt_text_add_bytes(text, block, (size_t)got);
-        if (text->size > DT_JSON_MAX_BYTES)
-            return dt_fail(DT_EUSAGE, "%s is larger than the %d bytes allowed", name,
-                           DT_JSON_MAX_BYTES);
+        if (text->size > most)
+            return dt_fail(DT_EUSAGE, "%s is larger than the %zu bytes allowed", name, most);
     }
 }
 
-dt_status dt_json_read(const char *path, const char *what, json_t **root)
+dt_status dt_json_read_within(const char *path, struct dt_json_limits limits, const char *what,
+                              json_t **root)
 {
     struct dt_text name = {0}, text = {0};
     struct stat info;
@@ -90,14 +90,21 @@ dt_status dt_json_read(const char *path, const char *what, json_t **root)
     else if (!S_ISREG(info.st_mode))
         status = dt_fail(DT_EIO, "cannot read %s: it is not a regular file", dt_text_at(&name));
     else
-        status = read_all(fd, dt_text_at(&name), &text);
+        status = read_all(fd, limits.bytes, dt_text_at(&name), &text);
     if (status == DT_OK)
-        status = dt_json_parse(dt_text_at(&text), text.size, dt_text_at(&name), root);
+        status =
+            dt_json_parse_within(dt_text_at(&text), text.size, limits, dt_text_at(&name), root);
     if (fd >= 0)
         close(fd);
     dt_text_fini(&name);
     dt_text_fini(&text);
     return status;
+}
+
+dt_status dt_json_read(const char *path, const char *what, json_t **root)
+{
+    const struct dt_json_limits limits = {.bytes = DT_JSON_MAX_BYTES, .values = DT_JSON_MAX_BYTES};
+    return dt_json_read_within(path, limits, what, root);
 }
 
 static dt_status field(const json_t *object, const char *what, const char *key, json_t **value)

@@ -36,6 +36,8 @@ struct dt_json_limits {
 };
 dt_status dt_json_parse_within(const char *text, size_t size, struct dt_json_limits limits,
                                const char *what, json_t **root) DT_MUST_CHECK;
+dt_status dt_json_read_within(const char *path, struct dt_json_limits limits, const char *what,
+                              json_t **root) DT_MUST_CHECK;
 
 /* A field of an object that must be there (ask dt_json_has first when it need not): its value to *out, or DT_EUSAGE
  * with a sentence. Strings, arrays and objects belong to the object. */

@@ -26,7 +26,7 @@ static dt_status keep_backup(int fd, const char *directory, const struct dt_text
     return status;
 }
 
-dt_status dt_commit_aside(int fd, const char *directory, const char *stem)
+static dt_status keep_as(int fd, const char *directory, const char *stem)
 {
     char name[DT_FILE_TEMP_SIZE];
     for (int i = 0; i < 100; i++) {
@@ -43,15 +43,17 @@ dt_status dt_commit_aside(int fd, const char *directory, const char *stem)
                    strerror(errno));
 }
 
-static dt_status quarantine(int fd, const char *directory)
+/* best.json.<why>-20260102T030405Z */
+static dt_status keep_dated(int fd, const char *directory, const char *why)
 {
-    char stem[DT_FILE_TEMP_SIZE] = DT_BEST_FILE ".bad-";
+    char stem[DT_FILE_TEMP_SIZE];
+    snprintf(stem, sizeof stem, DT_BEST_FILE ".%s-", why);
     size_t size = strlen(stem);
     struct tm utc;
     time_t now = time(NULL);
     if (gmtime_r(&now, &utc) != NULL)
         strftime(stem + size, 32, "%Y%m%dT%H%M%SZ", &utc);
-    return dt_commit_aside(fd, directory, stem);
+    return keep_as(fd, directory, stem);
 }
 
 static dt_status replace(int fd, const char *directory, const char *temp)
@@ -68,9 +70,11 @@ static dt_status set_aside(int fd, const char *directory, enum dt_commit_old old
     case DT_COMMIT_BACKUP:
         return DT_OK;
     case DT_COMMIT_BAD:
-        return quarantine(fd, directory);
+        return keep_dated(fd, directory, "bad");
+    case DT_COMMIT_OLD:
+        return keep_dated(fd, directory, "old");
     case DT_COMMIT_V1:
-        return dt_commit_aside(fd, directory, DT_BEST_FILE ".v1");
+        return keep_as(fd, directory, DT_BEST_FILE ".v1");
     }
     return DT_OK;
 }

@@ -13,6 +13,7 @@ enum dt_commit_old {
     DT_COMMIT_FIRST,  /* there is no old file */
     DT_COMMIT_BACKUP, /* it becomes best.json.1 */
     DT_COMMIT_BAD,    /* best.json.bad-<time> */
+    DT_COMMIT_OLD,    /* best.json.old-<time>: good, but made anew */
     DT_COMMIT_V1      /* best.json.v1 */
 };
 
@@ -20,9 +21,6 @@ enum dt_commit_old {
  * was, or (the sentence says so) it is the new one but may not survive a loss of power. */
 dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
                     enum dt_commit_old old, const struct dt_text *bytes) DT_MUST_CHECK;
-
-/* Gives best.json a second name that starts with stem. */
-dt_status dt_commit_aside(int fd, const char *directory, const char *stem) DT_MUST_CHECK;
 
 /* What an edit starts from: best.json, best.json.1 when that is broken, or nothing. */
 struct dt_edit {

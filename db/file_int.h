@@ -23,6 +23,12 @@ dt_status dt_file_make_path(const char *path) DT_MUST_CHECK;
 /* *fd is the directory, or -1 with DT_OK when it does not exist. */
 dt_status dt_file_open_directory(const char *path, int *fd) DT_MUST_CHECK;
 
+/* The name of a network file system by its statfs magic; NULL: it is none, or not known. */
+const char *dt_file_network(uint32_t magic);
+
+/* DT_EUSAGE when the open directory is on one of them. */
+dt_status dt_file_refuse_network(int directory, const char *path) DT_MUST_CHECK;
+
 /* Appends the whole file to text; *there is false with DT_OK when there is no such file. DT_EIO also for what is not a
  * regular file. Of a file that is larger than most bytes a part is read: the caller sees by text->size that it is too
  * large. */

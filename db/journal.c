@@ -205,10 +205,12 @@ void dt_journal_close(struct dt_journal *journal)
 struct reader {
     void (*visit)(const json_t *record, void *context);
     dt_status (*scan)(const json_t *record, int line, void *context); /* instead of visit */
+    void (*damaged)(int line, bool torn, void *context);              /* optional, with visit */
     void *context;
     const char *path;
     struct dt_text line;
     bool over; /* the line is longer than any record */
+    bool last; /* no line feed ends it */
     int lines, bad;
 };
 
@@ -263,6 +265,8 @@ static dt_status end_line(struct reader *reader)
     if (status == DT_ENOMEM)
         return status;
     reader->bad += status != DT_OK;
+    if (status != DT_OK && reader->damaged != NULL)
+        reader->damaged(reader->lines, reader->last, reader->context);
     return DT_OK;
 }
 
@@ -293,8 +297,10 @@ static dt_status read_lines(int fd, const char *path, struct reader *reader)
             continue;
         if (got < 0)
             return dt_fail(DT_EIO, "cannot read the journal %s: %s", path, strerror(errno));
-        if (got == 0)
+        if (got == 0) {
+            reader->last = true;
             return end_line(reader);
+        }
         DT_TRY(feed(reader, block, (size_t)got));
     }
 }
@@ -323,6 +329,13 @@ dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, 
     DT_TRY(read_file(path, &reader));
     *bad = reader.bad;
     return DT_OK;
+}
+
+dt_status dt_journal_verify(const char *path, void (*visit)(const json_t *record, void *context),
+                            void (*damaged)(int line, bool torn, void *context), void *context)
+{
+    struct reader reader = {.visit = visit, .damaged = damaged, .context = context};
+    return read_file(path, &reader);
 }
 
 dt_status dt_journal_scan(const char *path,

@@ -31,6 +31,11 @@ void dt_journal_close(struct dt_journal *journal);
 dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context),
                           void *context, int *bad) DT_MUST_CHECK;
 
+/* The same, and each damaged line to damaged; torn: nothing follows it, as when its writer was killed. */
+dt_status dt_journal_verify(const char *path, void (*visit)(const json_t *record, void *context),
+                            void (*damaged)(int line, bool torn, void *context),
+                            void *context) DT_MUST_CHECK;
+
 /* Reads records that any program may have written, one JSON object a line: a crc must be right where there is one. The
  * first line that is damaged ends it, DT_ECORRUPT with its number; so does an error of visit. */
 dt_status dt_journal_scan(const char *path,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char *dt_store_default(void)
@@ -47,11 +48,29 @@ static dt_status make_runs(const char *directory)
 
 dt_status dt_store_open(const char *directory, int *fd)
 {
-    DT_TRY(make_runs(directory));
-    DT_TRY(dt_file_open_directory(directory, fd));
-    if (*fd < 0)
+    int opened = -1;
+    DT_TRY(dt_file_make_path(directory));
+    DT_TRY(dt_file_open_directory(directory, &opened));
+    if (opened < 0)
         return dt_fail(DT_EIO, "cannot open the directory %s: it was removed meanwhile", directory);
-    return DT_OK;
+    dt_status status = dt_file_refuse_network(opened, directory);
+    if (status == DT_OK)
+        status = make_runs(directory);
+    if (status == DT_OK)
+        *fd = opened;
+    else
+        close(opened);
+    return status;
+}
+
+dt_status dt_store_warnings(const char *directory, struct dt_text *out)
+{
+    struct stat info;
+    if (stat(directory, &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
+        (info.st_mode & S_ISVTX) == 0)
+        dt_text_add(out, "anyone may write in %s: chmod o-w it, or plans may be replaced\n",
+                    directory);
+    return dt_text_status(out);
 }
 
 static dt_status refuse_to_write(const struct dt_best *best)

@@ -18,16 +18,20 @@
 /* The default directory: $DITTUNE_DB, else $XDG_DATA_HOME/dittune, else ~/.local/share/dittune. Static storage. */
 const char *dt_store_default(void);
 
-/* Makes the directory (and runs/) and a test file in it. DT_EIO with a sentence when it cannot be written; DT_ECORRUPT when
+/* Makes the directory (and runs/) and a test file in it. DT_EIO with a sentence when it cannot be written; DT_EUSAGE when
+ * it is on a network file system; DT_ECORRUPT when
  * best.json was written by a newer dittune, or has version 1 of the format, or is broken with no good version before beside
  * it, so that a session learns at its start that it could not store. */
 dt_status dt_store_check(const char *directory) DT_MUST_CHECK;
+
+/* Appends a line for each thing about the directory that its owner should know: it is writable by anyone. */
+dt_status dt_store_warnings(const char *directory, struct dt_text *out) DT_MUST_CHECK;
 
 /* entry must hold "key" (object), "fingerprint" {"hard","soft","info"}, "plan" and what else the caller wants kept.
  * Replaces the entry of the same key and hard fingerprint; other entries and unknown fields are kept as they are. Blocks for
  * the lock at most 10 s (DT_ELOCK). A broken best.json is kept as best.json.bad-<time> and the commit goes on from best.json.1
  * when that is good, else from an empty store. DT_ECORRUPT: written by a newer dittune, or to be migrated; left alone. DT_EUSAGE: not an entry,
- * or the store would grow beyond what is read. DT_EIO: best.json is as it was, or (the sentence says so) it is the new one
+ * the store would grow beyond what is read, or it is on a network file system. DT_EIO: best.json is as it was, or (the sentence says so) it is the new one
  * but may not survive a loss of power. */
 dt_status dt_store_put(const char *directory, json_t *entry) DT_MUST_CHECK;
 

@@ -44,6 +44,8 @@ struct dt_options {
     int64_t evals, repeats, jobs, spend_ns;
     const char *mode, *machine, *tier; /* of lookup */
     bool replay_noise, racing;
+    int64_t keep_days; /* of db gc */
+    bool salvage, yes; /* of db rebuild, of db gc */
     bool oversubscribe, json, list, quiet, renew, help, markdown, update, github;
     const char *const *rest; /* the words that are not options, rest_count of them */
     int rest_count;

@@ -6,6 +6,17 @@
 
 #include <stdio.h>
 
+void dt_print_escaped(const char *text, struct dt_text *out)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        bool c1 = *at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F in UTF-8 */
+        if (*at < 0x20 || *at == 0x7f || *at == '\\' || c1)
+            dt_text_add(out, "\\x%02x", c1 ? *++at : *at);
+        else
+            dt_text_add_bytes(out, at, 1);
+    }
+}
+
 dt_status dt_print_text(struct dt_text *text)
 {
     dt_status status = dt_text_status(text);

@@ -9,6 +9,9 @@
 /* One line; steals the reference. DT_ENOMEM when object is NULL. */
 dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
 
+/* Appends text of unknown origin for a terminal: control bytes, also those of C1 and a backslash, as \\xNN. */
+void dt_print_escaped(const char *text, struct dt_text *out);
+
 /* The text, then frees it. */
 dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
 

@@ -31,7 +31,7 @@ static char *two_versions(size_t *size)
     assert_int_equal(put("a", 1), DT_OK);
     assert_int_equal(put("a", 2), DT_OK);
     char *bytes = read_file(at("best.json"), size);
-    assert_in_range(*size, 1800, 2300);
+    assert_in_range(*size, 1800, 2500);
     return bytes;
 }
 

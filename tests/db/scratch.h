@@ -104,9 +104,9 @@ static inline json_t *make_hard(void)
 /* An entry whose plan is ranks=value. */
 static inline json_t *make_entry(const char *model, int64_t value)
 {
-    return json_pack("{s:o, s:{s:o, s:{s:s}, s:{}}, s:{s:I}, s:f}", "key", make_key(model),
+    return json_pack("{s:o, s:{s:o, s:{s:s}, s:{}}, s:{s:I}, s:{s:f}}", "key", make_key(model),
                      "fingerprint", "hard", make_hard(), "soft", "mpi", "4.1", "info", "plan",
-                     "ranks", (json_int_t)value, "gain", 0.1);
+                     "ranks", (json_int_t)value, "gain", "ratio", 0.1);
 }
 
 static inline dt_status put(const char *model, int64_t value)

@@ -59,10 +59,10 @@ static void unknown_fields_are_kept(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(put("b", i), DT_OK);
     assert_true(holds(at("best.json"), "[], \"note\" : {\"by\":\"hand\"} ,\"entries\":[\n{\"id\""));
-    assert_true(
-        holds(at("best.json"), "\"gain\":0.1, \"more\" : 1.50e0 ,\"later\":[7,{\"x\":null}]"));
+    assert_true(holds(at("best.json"),
+                      "\"gain\":{\"ratio\":0.1, \"more\" : 1.50e0 },\"later\":[7,{\"x\":null}]"));
     assert_true(holds(at("best.json"), "}\n], \"after\":[1e1],\"checksum\":\""));
-    json_object_set_new(entry, "more", json_real(1.5));
+    json_object_set_new(json_object_get(entry, "gain"), "more", json_real(1.5));
     assert_int_equal(get("a", &found), DT_OK);
     assert_true(same_entry(found, entry));
     assert_int_equal(dt_json_read(at("best.json"), "the store", &root), DT_OK);
@@ -133,7 +133,7 @@ static void version_1_is_read_only(void **state)
     assert_int_equal(value_of("b"), 2);
     rewrite(at("best.json"), "0.1", "0.2");
     assert_int_equal(value_of("b"), DT_ECORRUPT - 1);
-    assert_non_null(strstr(dt_message(), "'checksum' is '4d6bae98', but the entries give"));
+    assert_non_null(strstr(dt_message(), "'checksum' is 'a9f4c63a', but the entries give"));
 }
 
 static void newer_minor_is_read_only(void **state)

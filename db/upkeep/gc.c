@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* A journal is the evidence of an entry: one that an entry names, or whose result is an entry, is kept whatever its age; so
+ * is one whose process still runs (an id is time-pid-random). */
+#include "db/upkeep/upkeep_int.h"
+
+#include "db/commit_int.h"
+#include "db/file_int.h"
+#include "db/journal.h"
+#include "db/snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct gc {
+    const char *directory;
+    time_t before; /* younger files are kept */
+    bool really;
+    struct dt_upkeep *upkeep;
+    struct dt_pick store; /* what best.json holds */
+    json_t *named;        /* object: journals that entries name */
+};
+
+static dt_status learn(struct gc *gc, const struct dt_snapshot *snapshot)
+{
+    for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
+        const json_t *entry = NULL;
+        enum dt_offer ignored;
+        DT_TRY(dt_snapshot_entry(snapshot, (long)i, &entry));
+        const char *journal = json_string_value(json_object_get(entry, "journal"));
+        if (journal != NULL && json_object_set_new(gc->named, journal, json_true()) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+        json_t *bare = dt_upkeep_bare(entry);
+        dt_status status = bare != NULL ? dt_pick_offer(&gc->store, bare, true, &ignored)
+                                        : dt_fail(DT_ENOMEM, "out of memory");
+        json_decref(bare);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+/* What is not known cannot be spared: without a good best.json nothing is removed. */
+static dt_status load(struct gc *gc)
+{
+    struct dt_snapshot *snapshot = NULL;
+    DT_TRY(dt_snapshot_open(gc->directory, &snapshot));
+    dt_status status = learn(gc, snapshot);
+    if (status == DT_OK && dt_snapshot_fallback(snapshot) != NULL)
+        status = dt_fail(DT_ECORRUPT, "%s: nothing is removed from a broken store",
+                         dt_snapshot_fallback(snapshot));
+    dt_snapshot_close(snapshot);
+    return status;
+}
+
+static bool runs(const char *name)
+{
+    const char *dash = strchr(name, '-');
+    long pid = dash != NULL ? strtol(dash + 1, NULL, 10) : 0;
+    return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
+}
+
+struct evidence {
+    const struct gc *gc;
+    bool needed;
+};
+
+static void visit(const json_t *record, void *context)
+{
+    struct evidence *evidence = context;
+    const char *kind = json_string_value(json_object_get(record, "kind"));
+    json_t *known = NULL;
+    if (kind == NULL || strcmp(kind, "best") != 0)
+        return;
+    json_t *bare = dt_upkeep_bare(record);
+    dt_status status = bare != NULL ? dt_pick_find(&evidence->gc->store, bare, &known) : DT_ENOMEM;
+    evidence->needed = evidence->needed || status != DT_OK || json_equal(bare, known);
+    json_decref(bare);
+}
+
+static dt_status remove_file(const struct gc *gc, int folder, const char *path, const char *name)
+{
+    struct stat info;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_mtime >= gc->before)
+        return DT_OK;
+    if (gc->really && unlinkat(folder, name, 0) != 0)
+        return dt_fail(DT_EIO, "cannot remove %s/%s: %s", path, name, strerror(errno));
+    gc->upkeep->bytes += info.st_size;
+    dt_upkeep_say(gc->upkeep, DT_TELL_DONE, "%s%s/%s, %lld bytes",
+                  gc->really ? "removed " : "would remove ", path, name, (long long)info.st_size);
+    return DT_OK;
+}
+
+static dt_status consider(const struct gc *gc, int folder, const char *path, const char *name)
+{
+    struct evidence evidence = {.gc = gc};
+    struct dt_text file = {0};
+    int bad;
+    size_t size = strlen(name) - strlen(".jsonl");
+    char id[256];
+    if (size >= sizeof id)
+        return DT_OK;
+    memcpy(id, name, size);
+    id[size] = '\0';
+    if (dt_json_has(gc->named, id) || runs(id))
+        return DT_OK;
+    dt_text_add(&file, "%s/%s", path, name);
+    dt_status status = dt_journal_read(dt_text_at(&file), visit, &evidence, &bad);
+    dt_text_fini(&file);
+    DT_TRY(status);
+    return evidence.needed ? DT_OK : remove_file(gc, folder, path, name);
+}
+
+static dt_status
+sweep_folder(const struct gc *gc, const char *path, const char *prefix, const char *suffix,
+             dt_status (*look)(const struct gc *gc, int folder, const char *path, const char *name))
+{
+    json_t *names = NULL;
+    size_t i;
+    const json_t *name;
+    int folder = -1;
+    DT_TRY(dt_file_open_directory(path, &folder));
+    if (folder < 0)
+        return DT_OK;
+    dt_status status = dt_upkeep_files(path, prefix, suffix, &names);
+    json_array_foreach(names, i, name)
+    {
+        if (status == DT_OK)
+            status = look(gc, folder, path, json_string_value(name));
+    }
+    json_decref(names);
+    close(folder);
+    return status;
+}
+
+static dt_status gc_locked(struct gc *gc)
+{
+    struct dt_text runs_path = {0};
+    DT_TRY(load(gc));
+    dt_text_add(&runs_path, "%s/runs", gc->directory);
+    dt_status status = dt_text_status(&runs_path);
+    if (status == DT_OK)
+        status = sweep_folder(gc, dt_text_at(&runs_path), "", ".jsonl", consider);
+    if (status == DT_OK)
+        status = sweep_folder(gc, gc->directory, "best.json.bad-", "", remove_file);
+    if (status == DT_OK)
+        status = sweep_folder(gc, gc->directory, "best.json.old-", "", remove_file);
+    if (status == DT_OK)
+        status = sweep_folder(gc, gc->directory, "best.json.v1", "", remove_file);
+    dt_text_fini(&runs_path);
+    return status;
+}
+
+dt_status dt_upkeep_gc(const char *directory, int64_t days, bool really, struct dt_upkeep *upkeep)
+{
+    struct gc gc = {.directory = directory,
+                    .before = time(NULL) - (time_t)days * 86400,
+                    .really = really,
+                    .upkeep = upkeep,
+                    .named = json_object()};
+    int fd = -1, lock = -1;
+    dt_status status = dt_pick_init(&gc.store);
+    if (status == DT_OK && gc.named == NULL)
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK)
+        status = dt_store_open(directory, &fd);
+    if (status == DT_OK)
+        status = dt_file_lock(fd, directory, DT_STORE_WAIT_NS, &lock);
+    if (status == DT_OK)
+        status = gc_locked(&gc);
+    if (lock >= 0)
+        dt_file_unlock(lock);
+    if (fd >= 0)
+        close(fd);
+    json_decref(gc.named);
+    dt_pick_fini(&gc.store);
+    return status;
+}

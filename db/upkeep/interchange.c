@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/upkeep/upkeep_int.h"
+
+#include "db/best_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAJOR       1
+#define MOST_VALUES ((size_t)4 << 20) /* some 100 bytes each once parsed */
+
+dt_status dt_upkeep_export(const json_t *entries, struct dt_text *text)
+{
+    size_t i;
+    const json_t *entry;
+    dt_text_add(text,
+                "{\"format\":\"dittune-export\",\"version\":{\"major\":%d,\"minor\":0},"
+                "\"entries\":[",
+                MAJOR);
+    json_array_foreach(entries, i, entry)
+    {
+        char checksum[9];
+        DT_TRY(dt_upkeep_checksum(entry, checksum));
+        json_t *sealed = dt_upkeep_bare(entry);
+        json_object_set_new(sealed, "checksum", json_string(checksum));
+        dt_text_add(text, i > 0 ? ",\n" : "\n");
+        dt_status status = dt_json_text(sealed, text);
+        json_decref(sealed);
+        DT_TRY(status);
+    }
+    dt_text_add(text, "\n]}\n");
+    return dt_text_status(text);
+}
+
+dt_status dt_upkeep_write(const char *path, const struct dt_text *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (file == NULL)
+        return dt_fail(DT_EIO, "cannot make the file %s: %s", path, strerror(errno));
+    bool written = fwrite(dt_text_at(text), 1, text->size, file) == text->size;
+    written = fflush(file) == 0 && fsync(fd) == 0 && written;
+    if (fclose(file) != 0 || !written)
+        return dt_fail(DT_EIO, "cannot write the file %s: %s", path, strerror(errno));
+    return DT_OK;
+}
+
+static dt_status check_format(const json_t *root, const char *what)
+{
+    const char *format;
+    json_t *version;
+    int64_t major;
+    enum dt_best_state state = DT_BEST_GOOD;
+    DT_TRY(dt_json_string(root, what, "format", &format));
+    if (strcmp(format, "dittune-best") == 0) {
+        DT_TRY(dt_best_version(root, what, &major, &state));
+    } else if (strcmp(format, "dittune-export") == 0) {
+        DT_TRY(dt_json_object(root, what, "version", &version));
+        DT_TRY(dt_json_int(version, what, "major", 1, INT64_MAX, &major));
+        state = major > MAJOR ? DT_BEST_NEWER : DT_BEST_GOOD;
+    } else {
+        return dt_fail(DT_EUSAGE,
+                       "%s: 'format' is '%.80s', expected 'dittune-export' or 'dittune-best'", what,
+                       format);
+    }
+    if (state == DT_BEST_NEWER)
+        return dt_fail(DT_ECORRUPT, "%s was written by a newer dittune: use that one", what);
+    return DT_OK;
+}
+
+dt_status dt_upkeep_read(const char *path, json_t **entries)
+{
+    const struct dt_json_limits limits = {.bytes = DT_BEST_MAX_BYTES, .values = MOST_VALUES};
+    json_t *root = NULL, *array = NULL;
+    struct dt_text what = {0};
+    dt_text_add(&what, "the file %s", path);
+    DT_TRY(dt_text_status(&what));
+    dt_status status = dt_json_read_within(path, limits, "the file", &root);
+    if (status == DT_OK)
+        status = check_format(root, dt_text_at(&what));
+    if (status == DT_OK)
+        status = dt_json_array(root, dt_text_at(&what), "entries", &array);
+    if (status == DT_OK && json_array_size(array) > DT_BEST_MAX_ENTRIES)
+        status = dt_fail(DT_EUSAGE, "%s has more than the %d entries allowed", dt_text_at(&what),
+                         DT_BEST_MAX_ENTRIES);
+    if (status == DT_OK)
+        *entries = json_incref(array);
+    json_decref(root);
+    dt_text_fini(&what);
+    return status;
+}

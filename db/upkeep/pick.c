@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/upkeep/upkeep_int.h"
+
+#include "db/canonical_int.h"
+
+#include <string.h>
+
+dt_status dt_pick_init(struct dt_pick *pick)
+{
+    pick->entries = json_object();
+    return pick->entries != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+void dt_pick_fini(struct dt_pick *pick)
+{
+    json_decref(pick->entries);
+    pick->entries = NULL;
+}
+
+static dt_status identity(const json_t *entry, struct dt_text *text)
+{
+    DT_TRY(dt_canonical_add(json_object_get(entry, "key"), text));
+    dt_text_add(text, " ");
+    return dt_canonical_add(json_object_get(json_object_get(entry, "fingerprint"), "hard"), text);
+}
+
+static int64_t time_of(const json_t *entry)
+{
+    const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
+    return json_integer_value(json_object_get(info, "t_wall_ns"));
+}
+
+static bool provisional(const json_t *entry)
+{
+    return json_is_true(json_object_get(entry, "provisional"));
+}
+
+static enum dt_offer compare(const json_t *entry, const json_t *known, bool later)
+{
+    int64_t mine = time_of(entry), its = time_of(known);
+    if (json_equal(entry, known))
+        return DT_OFFER_SAME;
+    if (provisional(entry) != provisional(known))
+        return provisional(entry) ? DT_OFFER_PROVISIONAL : DT_OFFER_BETTER;
+    return mine > its || (mine == its && later) ? DT_OFFER_BETTER : DT_OFFER_OLDER;
+}
+
+dt_status dt_pick_find(const struct dt_pick *pick, const json_t *entry, json_t **known)
+{
+    struct dt_text name = {0};
+    dt_status status = identity(entry, &name);
+    if (status == DT_OK)
+        status = dt_text_status(&name);
+    if (status == DT_OK)
+        *known = json_object_get(pick->entries, dt_text_at(&name));
+    dt_text_fini(&name);
+    return status;
+}
+
+static dt_status keep(struct dt_pick *pick, json_t *entry)
+{
+    struct dt_text name = {0};
+    dt_status status = identity(entry, &name);
+    if (status == DT_OK)
+        status = dt_text_status(&name);
+    if (status == DT_OK && json_object_set(pick->entries, dt_text_at(&name), entry) != 0)
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    dt_text_fini(&name);
+    return status;
+}
+
+dt_status dt_pick_offer(struct dt_pick *pick, json_t *entry, bool later, enum dt_offer *offer)
+{
+    json_t *known = NULL;
+    DT_TRY(dt_pick_find(pick, entry, &known));
+    enum dt_offer found = known != NULL ? compare(entry, known, later) : DT_OFFER_NEW;
+    if (found <= DT_OFFER_BETTER)
+        DT_TRY(keep(pick, entry));
+    *offer = found;
+    return DT_OK;
+}
+
+json_t *dt_pick_array(const struct dt_pick *pick)
+{
+    json_t *array = json_array(), *entry;
+    const char *name;
+    json_object_foreach(pick->entries, name, entry)
+    {
+        if (json_array_append(array, entry) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+json_t *dt_upkeep_bare(const json_t *entry)
+{
+    static const char *const added[] = {"id",  "crc",       "checksum",  "v",    "seq",
+                                        "run", "t_wall_ns", "t_mono_ns", "kind", NULL};
+    json_t *bare = json_copy((json_t *)entry);
+    for (int i = 0; bare != NULL && added[i] != NULL; i++)
+        json_object_del(bare, added[i]);
+    return bare;
+}

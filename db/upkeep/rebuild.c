@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/upkeep/upkeep_int.h"
+
+#include "db/commit_int.h"
+#include "db/entry_int.h"
+#include "db/file_int.h"
+#include "db/journal.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+struct rebuild {
+    const char *directory;
+    bool salvage;
+    struct dt_upkeep *upkeep;
+    struct dt_pick pick;
+    dt_status status; /* of the visits */
+    int results;
+};
+
+static dt_status offer(struct rebuild *rebuild, const json_t *entry, const char *what)
+{
+    enum dt_offer ignored;
+    dt_status status = dt_entry_check(entry, what); /* its crc was right: this store's own words */
+    if (status == DT_EUSAGE) {
+        dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "left out: %s", dt_message());
+        return DT_OK;
+    }
+    DT_TRY(status);
+    json_t *bare = dt_upkeep_bare(entry);
+    status = bare != NULL ? dt_pick_offer(&rebuild->pick, bare, true, &ignored)
+                          : dt_fail(DT_ENOMEM, "out of memory");
+    json_decref(bare);
+    rebuild->results += status == DT_OK;
+    return status;
+}
+
+static void visit(const json_t *record, void *context)
+{
+    struct rebuild *rebuild = context;
+    const char *kind = json_string_value(json_object_get(record, "kind"));
+    if (rebuild->status == DT_OK && kind != NULL && strcmp(kind, "best") == 0)
+        rebuild->status = offer(rebuild, record, "a journal's result");
+}
+
+static dt_status read_journals(struct rebuild *rebuild)
+{
+    struct dt_text path = {0};
+    json_t *names = NULL;
+    size_t i;
+    const json_t *name;
+    dt_text_add(&path, "%s/runs", rebuild->directory);
+    dt_status status = dt_upkeep_files(dt_text_at(&path), "", ".jsonl", &names);
+    json_array_foreach(names, i, name)
+    {
+        int bad = 0;
+        if (status != DT_OK)
+            break;
+        dt_text_clear(&path);
+        dt_text_add(&path, "%s/runs/%s", rebuild->directory, json_string_value(name));
+        status = dt_journal_read(dt_text_at(&path), visit, rebuild, &bad);
+        if (status == DT_OK)
+            status = rebuild->status;
+        if (status == DT_EIO) {
+            dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "left out: %s", dt_message());
+            status = DT_OK;
+        }
+        if (status == DT_OK && bad > 0)
+            dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "%s: %d damaged line%s left out",
+                          json_string_value(name), bad, bad == 1 ? " was" : "s were");
+    }
+    if (status == DT_OK)
+        dt_upkeep_say(rebuild->upkeep, DT_TELL_DONE, "%d result%s in %zu journal%s",
+                      rebuild->results, rebuild->results == 1 ? "" : "s", json_array_size(names),
+                      json_array_size(names) == 1 ? "" : "s");
+    json_decref(names);
+    dt_text_fini(&path);
+    return status;
+}
+
+/* The lines of a file whose own crc is right, whatever became of the rest; a file of version 1 as a whole. */
+static dt_status salvage_lines(struct rebuild *rebuild, const struct dt_best *best,
+                               const char *name)
+{
+    const char *at = dt_text_at(&best->text), *stop = at + best->text.size, *end;
+    int before = rebuild->results;
+    for (; at < stop; at = end + 1) {
+        json_t *entry = NULL;
+        uint64_t id;
+        end = memchr(at, '\n', (size_t)(stop - at));
+        if (end == NULL)
+            end = stop;
+        size_t size = (size_t)(end - at);
+        size -= size > 0 && at[size - 1] == ',';
+        if (!dt_entry_is_line(at, size, &id) || !dt_entry_is_whole(at, size))
+            continue;
+        dt_status status = dt_entry_read(at, size, name, &entry);
+        if (status == DT_OK)
+            status = offer(rebuild, entry, name);
+        json_decref(entry);
+        if (status != DT_EUSAGE)
+            DT_TRY(status);
+    }
+    dt_upkeep_say(rebuild->upkeep, DT_TELL_DONE, "%d lines of %s", rebuild->results - before, name);
+    return DT_OK;
+}
+
+static dt_status salvage_files(int fd, struct rebuild *rebuild)
+{
+    json_t *names = NULL;
+    size_t i;
+    const json_t *name;
+    dt_status status = dt_upkeep_files(rebuild->directory, DT_BEST_FILE, "", &names);
+    json_array_foreach(names, i, name)
+    {
+        struct dt_best best = {.state = DT_BEST_ABSENT};
+        if (status == DT_OK)
+            status = dt_best_load(fd, rebuild->directory, json_string_value(name), &best);
+        if (status == DT_OK && best.state != DT_BEST_NEWER)
+            status = salvage_lines(rebuild, &best, json_string_value(name));
+        dt_best_fini(&best);
+    }
+    json_decref(names);
+    return status;
+}
+
+/* Entries of a good old file that nothing else knows of. */
+static dt_status tell_lost(struct rebuild *rebuild, const struct dt_best *old)
+{
+    for (size_t i = 0; i < old->count; i++) {
+        json_t *entry = NULL, *known = NULL;
+        struct dt_text name = {0};
+        if (dt_entry_read(old->text.bytes + old->lines[i].at, old->lines[i].size, "a line",
+                          &entry) != DT_OK)
+            continue;
+        dt_status status = dt_pick_find(&rebuild->pick, entry, &known);
+        if (status == DT_OK)
+            status = dt_upkeep_name(entry, &name);
+        if (status == DT_OK && known == NULL)
+            dt_upkeep_say(
+                rebuild->upkeep, DT_TELL_NOTE,
+                "%s of the old file is in no journal, it was left out (--salvage keeps it)",
+                dt_text_at(&name));
+        json_decref(entry);
+        dt_text_fini(&name);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+static dt_status write_new(int fd, struct rebuild *rebuild, const struct dt_best *old)
+{
+    static const enum dt_commit_old aside[] = {[DT_BEST_ABSENT] = DT_COMMIT_FIRST,
+                                               [DT_BEST_GOOD] = DT_COMMIT_OLD,
+                                               [DT_BEST_OLD] = DT_COMMIT_V1,
+                                               [DT_BEST_BROKEN] = DT_COMMIT_BAD};
+    const struct dt_best empty = {.state = DT_BEST_ABSENT};
+    struct dt_text text = {0};
+    json_t *entries = dt_pick_array(&rebuild->pick);
+    dt_status status = entries != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK)
+        status = dt_best_put(&empty, entries, &text);
+    if (status == DT_OK)
+        status = dt_commit(fd, rebuild->directory, &text, aside[old->state], NULL);
+    if (status == DT_OK)
+        dt_upkeep_say(rebuild->upkeep, DT_TELL_DONE, "best.json has %zu entr%s now%s",
+                      json_array_size(entries), json_array_size(entries) == 1 ? "y" : "ies",
+                      old->state == DT_BEST_ABSENT ? "" : ", the old one was set aside");
+    json_decref(entries);
+    dt_text_fini(&text);
+    return status;
+}
+
+static dt_status rebuild_locked(int fd, struct rebuild *rebuild)
+{
+    struct dt_best old = {.state = DT_BEST_ABSENT};
+    dt_file_sweep(fd);
+    DT_TRY(dt_best_load(fd, rebuild->directory, DT_BEST_FILE, &old));
+    dt_status status =
+        old.state == DT_BEST_NEWER || old.state == DT_BEST_READONLY ? DT_ECORRUPT : DT_OK;
+    if (status == DT_OK)
+        status = read_journals(rebuild);
+    if (status == DT_OK && rebuild->salvage)
+        status = salvage_files(fd, rebuild);
+    if (status == DT_OK && rebuild->results == 0)
+        status = dt_fail(DT_ECORRUPT, "no journal in %s/runs holds a result%s: nothing was changed",
+                         rebuild->directory,
+                         rebuild->salvage ? ", nor does a line of best.json"
+                                          : " (--salvage also reads the lines of best.json)");
+    if (status == DT_OK)
+        status = tell_lost(rebuild, &old);
+    if (status == DT_OK)
+        status = write_new(fd, rebuild, &old);
+    dt_best_fini(&old);
+    return status;
+}
+
+dt_status dt_upkeep_rebuild(const char *directory, bool salvage, struct dt_upkeep *upkeep)
+{
+    struct rebuild rebuild = {.directory = directory, .salvage = salvage, .upkeep = upkeep};
+    int fd = -1, lock = -1;
+    DT_TRY(dt_store_open(directory, &fd));
+    dt_status status = dt_pick_init(&rebuild.pick);
+    if (status == DT_OK)
+        status = dt_file_lock(fd, directory, DT_STORE_WAIT_NS, &lock);
+    if (status == DT_OK)
+        status = rebuild_locked(fd, &rebuild);
+    if (lock >= 0)
+        dt_file_unlock(lock);
+    dt_pick_fini(&rebuild.pick);
+    close(fd);
+    return status;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/upkeep/upkeep_int.h"
+
+#include "db/commit_int.h"
+#include "db/entry_int.h"
+#include "db/journal.h"
+#include "db/snapshot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct taking {
+    const char *directory, *from;
+    const json_t *entries;
+    struct dt_upkeep *upkeep;
+    int refused;
+};
+
+dt_status dt_upkeep_entries(const char *directory, json_t **entries)
+{
+    struct dt_snapshot *snapshot = NULL;
+    json_t *array = json_array();
+    dt_status status = array != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK)
+        status = dt_snapshot_open(directory, &snapshot);
+    for (size_t i = 0; status == DT_OK && i < dt_snapshot_count(snapshot); i++) {
+        const json_t *entry = NULL;
+        status = dt_snapshot_entry(snapshot, (long)i, &entry);
+        if (status == DT_OK && json_array_append_new(array, dt_upkeep_bare(entry)) != 0)
+            status = dt_fail(DT_ENOMEM, "out of memory");
+    }
+    dt_snapshot_close(snapshot);
+    if (status == DT_OK)
+        *entries = array;
+    else
+        json_decref(array);
+    return status;
+}
+
+/* What the store has, as the pick to beat. */
+static dt_status load(const struct dt_best *best, struct dt_pick *pick)
+{
+    for (size_t i = 0; i < best->count; i++) {
+        json_t *entry = NULL;
+        enum dt_offer offer;
+        DT_TRY(dt_entry_read(best->text.bytes + best->lines[i].at, best->lines[i].size,
+                             "a stored entry", &entry));
+        json_t *bare = dt_upkeep_bare(entry);
+        json_decref(entry);
+        dt_status status = bare != NULL ? dt_pick_offer(pick, bare, false, &offer)
+                                        : dt_fail(DT_ENOMEM, "out of memory");
+        json_decref(bare);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+static void tell(const struct taking *taking, const json_t *entry, enum dt_offer offer)
+{
+    static const char *const words[] = {
+        [DT_OFFER_NEW] = "taken, there was none",
+        [DT_OFFER_BETTER] = "taken, it is newer or decided where ours was provisional",
+        [DT_OFFER_SAME] = "the same as ours",
+        [DT_OFFER_PROVISIONAL] = "not taken: it is provisional, ours is decided",
+        [DT_OFFER_OLDER] = "not taken: ours is newer"};
+    struct dt_text name = {0};
+    if (dt_upkeep_name(entry, &name) == DT_OK)
+        dt_upkeep_say(taking->upkeep, offer <= DT_OFFER_BETTER ? DT_TELL_DONE : DT_TELL_NOTE,
+                      "%s from %s: %s", dt_text_at(&name), taking->from, words[offer]);
+    dt_text_fini(&name);
+}
+
+/* taken: those that beat what the store has, and each other. */
+static dt_status offer_each(struct taking *taking, struct dt_pick *store, struct dt_pick *taken)
+{
+    size_t i;
+    const json_t *entry;
+    json_array_foreach(taking->entries, i, entry)
+    {
+        enum dt_offer offer = DT_OFFER_SAME, again;
+        struct dt_text what = {0};
+        dt_text_add(&what, "entry %zu of %s", i + 1, taking->from);
+        dt_status status = dt_upkeep_check(entry, dt_text_at(&what));
+        if (status == DT_OK)
+            status = dt_upkeep_seal(entry, dt_text_at(&what));
+        dt_text_fini(&what);
+        if (status == DT_EUSAGE) {
+            dt_upkeep_say(taking->upkeep, DT_TELL_BROKEN, "%s", dt_message());
+            taking->refused++;
+            continue;
+        }
+        DT_TRY(status);
+        json_t *bare = dt_upkeep_bare(entry);
+        if (bare == NULL)
+            return dt_fail(DT_ENOMEM, "out of memory");
+        status = dt_pick_offer(store, bare, false, &offer);
+        if (status == DT_OK && offer <= DT_OFFER_BETTER)
+            status = dt_pick_offer(taken, bare, true, &again);
+        if (status == DT_OK)
+            tell(taking, bare, offer);
+        json_decref(bare);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+static dt_status write_journal(const struct taking *taking, const json_t *entries)
+{
+    struct dt_journal *journal = NULL;
+    size_t i;
+    const json_t *entry;
+    json_t *from = json_pack("{s:s}", "from", taking->from);
+    if (from == NULL)
+        return dt_fail(DT_EUSAGE, "the name of %s is not UTF-8 text", taking->from);
+    dt_status status = dt_journal_open(taking->directory, &journal);
+    if (status == DT_OK)
+        status = dt_journal_add(journal, "taken", from);
+    json_array_foreach(entries, i, entry)
+    {
+        if (status == DT_OK)
+            status = dt_journal_add(journal, "best", entry);
+    }
+    json_decref(from);
+    dt_journal_close(journal);
+    return status;
+}
+
+static dt_status decide(struct dt_edit *edit, void *context)
+{
+    struct taking *taking = context;
+    struct dt_pick store = {0}, taken = {0};
+    json_t *array = NULL;
+    dt_status status = dt_pick_init(&store);
+    if (status == DT_OK)
+        status = dt_pick_init(&taken);
+    if (status == DT_OK)
+        status = load(&edit->best, &store);
+    if (status == DT_OK)
+        status = offer_each(taking, &store, &taken);
+    if (status == DT_OK && (array = dt_pick_array(&taken)) == NULL)
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK && json_array_size(array) > 0)
+        status = write_journal(taking, array);
+    if (status == DT_OK && json_array_extend(edit->entries, array) != 0)
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    json_decref(array);
+    dt_pick_fini(&store);
+    dt_pick_fini(&taken);
+    return status == DT_EUSAGE ? DT_ECORRUPT : status;
+}
+
+dt_status dt_upkeep_take(const char *directory, const json_t *entries, const char *from,
+                         struct dt_upkeep *upkeep)
+{
+    struct taking taking = {
+        .directory = directory, .from = from, .entries = entries, .upkeep = upkeep};
+    DT_TRY(dt_store_edit(directory, decide, &taking));
+    if (taking.refused > 0)
+        return dt_fail(DT_ECORRUPT, "%d of the %zu entries of %s could not be taken",
+                       taking.refused, json_array_size(entries), from);
+    return DT_OK;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* upkeep - what a store needs now and then: checks, merges, repairs
+ *
+ *     struct dt_upkeep upkeep = {.tell = print, .context = stdout};
+ *     DT_TRY(dt_upkeep_verify(directory, &upkeep));
+ *
+ * Each thing that was found or done is told as one sentence; the counters say how many. Nothing is deleted but by
+ * dt_upkeep_gc: what is replaced keeps a name of its own.
+ */
+#ifndef DT_DB_UPKEEP_UPKEEP_H
+#define DT_DB_UPKEEP_UPKEEP_H
+
+#include "base/json.h"
+#include "base/status.h"
+
+enum dt_tell { DT_TELL_DONE, DT_TELL_NOTE, DT_TELL_BROKEN };
+
+struct dt_upkeep {
+    void (*tell)(enum dt_tell kind, const char *sentence, void *context);
+    void *context;
+    int done, notes, broken; /* sentences of each kind */
+    int64_t bytes;           /* of what gc removes */
+};
+
+/* Says a sentence and counts it. */
+void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *format, ...)
+    DT_FORMAT(3, 4);
+
+/* Reads best.json, best.json.1 and every journal whole: versions, checksums, each entry and its id, each record. What is
+ * broken is told with its place; DT_ECORRUPT when anything is. */
+dt_status dt_upkeep_verify(const char *directory, struct dt_upkeep *upkeep) DT_MUST_CHECK;
+
+/* A new array of the entries of a store, without "id" and "crc". */
+dt_status dt_upkeep_entries(const char *directory, json_t **entries) DT_MUST_CHECK;
+
+/* Appends a file of these entries, for another store; in a format that any JSON program may re-indent. */
+dt_status dt_upkeep_export(const json_t *entries, struct dt_text *text) DT_MUST_CHECK;
+
+/* Writes a file that was not there. DT_EIO. */
+dt_status dt_upkeep_write(const char *path, const struct dt_text *text) DT_MUST_CHECK;
+
+/* The entries of such a file, or of any best.json, in any spelling. DT_EUSAGE; DT_ECORRUPT: a newer dittune wrote it. */
+dt_status dt_upkeep_read(const char *path, json_t **entries) DT_MUST_CHECK;
+
+/* Offers the store entries from elsewhere. Each is checked, and taken when there is none of its identity, or only a
+ * provisional one while it is decided, or an older one of the same kind. What is taken is written to a journal first, so that
+ * a rebuild finds it. DT_ECORRUPT when some were no entries (the others are taken). */
+dt_status dt_upkeep_take(const char *directory, const json_t *entries, const char *from,
+                         struct dt_upkeep *upkeep) DT_MUST_CHECK;
+
+/* Makes best.json anew from the results in all journals, by the rule of take; salvage: also from every line with a right
+ * crc of best.json, best.json.1 and those that were set aside. The old file is set aside. DT_ECORRUPT when there is nothing
+ * to make it from, or a newer dittune wrote the old one. */
+dt_status dt_upkeep_rebuild(const char *directory, bool salvage,
+                            struct dt_upkeep *upkeep) DT_MUST_CHECK;
+
+/* Removes (really) or only tells of files older than so many days: journals that no entry came from, and files that were
+ * set aside. */
+dt_status dt_upkeep_gc(const char *directory, int64_t days, bool really,
+                       struct dt_upkeep *upkeep) DT_MUST_CHECK;
+
+/* Writes a file of version 1 in this version; the old one is kept as best.json.v1. */
+dt_status dt_upkeep_migrate(const char *directory, struct dt_upkeep *upkeep) DT_MUST_CHECK;
+
+#endif

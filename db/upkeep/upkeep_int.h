@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* upkeep_int - what its parts share: the better of two entries, the files of a store */
+#ifndef DT_DB_UPKEEP_UPKEEP_INT_H
+#define DT_DB_UPKEEP_UPKEEP_INT_H
+
+#include "db/upkeep/upkeep.h"
+
+/* The best entry of each identity: an object from the canonical text of the identity to the entry. */
+struct dt_pick {
+    json_t *entries; /* owned */
+};
+
+enum dt_offer {
+    DT_OFFER_NEW,
+    DT_OFFER_BETTER,
+    DT_OFFER_SAME,
+    DT_OFFER_PROVISIONAL,
+    DT_OFFER_OLDER
+};
+
+dt_status dt_pick_init(struct dt_pick *pick) DT_MUST_CHECK;
+/* NEW and BETTER: the entry was taken, borrowed. SAME: equal but for when, where and by which session. later: of two of one
+ * kind and time, the second is taken. */
+dt_status dt_pick_offer(struct dt_pick *pick, json_t *entry, bool later,
+                        enum dt_offer *offer) DT_MUST_CHECK;
+/* *known is the entry of that identity, borrowed, or NULL. */
+dt_status dt_pick_find(const struct dt_pick *pick, const json_t *entry,
+                       json_t **known) DT_MUST_CHECK;
+/* A new array, in the order of the first offers. */
+json_t *dt_pick_array(const struct dt_pick *pick);
+void dt_pick_fini(struct dt_pick *pick);
+
+/* A shallow copy without what the store and the journal add. */
+json_t *dt_upkeep_bare(const json_t *entry);
+
+/* "dit-s/2 [0123456789abcdef]": which entry a sentence speaks of. */
+dt_status dt_upkeep_name(const json_t *entry, struct dt_text *name) DT_MUST_CHECK;
+
+/* DT_EUSAGE unless the entry's known fields have their types; what opens the sentence. */
+dt_status dt_upkeep_check(const json_t *entry, const char *what) DT_MUST_CHECK;
+
+/* The CRC-32C of the canonical text of an entry without what was added to it. */
+dt_status dt_upkeep_checksum(const json_t *entry, char hex[9]) DT_MUST_CHECK;
+
+/* DT_EUSAGE when a checked entry has a "checksum", or else a "crc", that is not that of its fields. */
+dt_status dt_upkeep_seal(const json_t *entry, const char *what) DT_MUST_CHECK;
+
+/* A new array of the names of regular files in the folder (not there: none) that start and end so, in order. */
+dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
+                          json_t **names) DT_MUST_CHECK;
+
+#endif

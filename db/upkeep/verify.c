@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/upkeep/upkeep_int.h"
+
+#include "db/best_int.h"
+#include "db/entry_int.h"
+#include "db/file_int.h"
+#include "db/journal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Lines with a right crc of their own, which a rebuild may use although the file as a whole is broken. */
+static size_t count_whole(const struct dt_text *text)
+{
+    size_t n = 0;
+    const char *at = dt_text_at(text), *stop = at + text->size, *end;
+    for (; at < stop; at = end + 1) {
+        uint64_t id;
+        end = memchr(at, '\n', (size_t)(stop - at));
+        if (end == NULL)
+            end = stop;
+        size_t size = (size_t)(end - at);
+        size -= size > 0 && at[size - 1] == ',';
+        n += dt_entry_is_line(at, size, &id) && dt_entry_is_whole(at, size);
+    }
+    return n;
+}
+
+static dt_status check_line(const struct dt_best *best, size_t i, const char *name,
+                            struct dt_upkeep *upkeep)
+{
+    const struct dt_best_line *line = &best->lines[i];
+    const char *bytes = best->text.bytes + line->at;
+    json_t *entry = NULL;
+    char what[64];
+    uint64_t id = 0;
+    snprintf(what, sizeof what, "%s: line %zu", name, i + 2);
+    if (best->state != DT_BEST_OLD && !dt_entry_is_whole(bytes, line->size))
+        dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s: its 'crc' is not that of its bytes", what);
+    dt_status status = dt_entry_read(bytes, line->size, what, &entry);
+    if (status == DT_OK && best->state != DT_BEST_READONLY) /* a later version may know better */
+        status = dt_upkeep_check(entry, what);
+    if (status == DT_EUSAGE) {
+        dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s", dt_message());
+        status = DT_OK;
+    } else if (status == DT_OK) {
+        status = dt_entry_id(entry, &id);
+        if (status == DT_OK && id != line->id)
+            dt_upkeep_say(upkeep, DT_TELL_BROKEN,
+                          "%s: its 'id' is %016llx, but its key and hardware give %016llx", what,
+                          (unsigned long long)line->id, (unsigned long long)id);
+    }
+    json_decref(entry);
+    return status;
+}
+
+static dt_status check_readable(const struct dt_best *best, const char *name,
+                                struct dt_upkeep *upkeep)
+{
+    int broken = upkeep->broken;
+    for (size_t i = 0; i < best->count; i++)
+        DT_TRY(check_line(best, i, name, upkeep));
+    if (best->state != DT_BEST_GOOD)
+        dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s: %s", name,
+                      best->state == DT_BEST_OLD
+                          ? "version 1 of the format, to be migrated before it is written"
+                          : "a newer dittune wrote it, this one only reads it");
+    if (upkeep->broken == broken)
+        dt_upkeep_say(upkeep, DT_TELL_DONE, "%s: %zu entr%s, all checksums right", name,
+                      best->count, best->count == 1 ? "y" : "ies");
+    return DT_OK;
+}
+
+static dt_status check_best(int fd, const char *directory, const char *name,
+                            struct dt_upkeep *upkeep)
+{
+    struct dt_best best = {.state = DT_BEST_ABSENT};
+    dt_status status = dt_best_load(fd, directory, name, &best);
+    if (status == DT_EIO) {
+        dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s", dt_message());
+        return DT_OK;
+    }
+    if (status == DT_OK && dt_best_readable(&best))
+        status = check_readable(&best, name, upkeep);
+    else if (status == DT_OK && best.state == DT_BEST_NEWER)
+        dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s", dt_message());
+    else if (status == DT_OK && best.state == DT_BEST_BROKEN)
+        dt_upkeep_say(upkeep, DT_TELL_BROKEN,
+                      "%s; %zu of its lines are whole, 'dittune db rebuild --salvage' uses them",
+                      dt_message(), count_whole(&best.text));
+    dt_best_fini(&best);
+    return status;
+}
+
+struct journal {
+    struct dt_upkeep *upkeep;
+    const char *name;
+    int records, damaged;
+    long long seq; /* of the record before; -1: none */
+};
+
+static void see(const json_t *record, void *context)
+{
+    struct journal *journal = context;
+    const json_t *seq = json_object_get(record, "seq");
+    journal->records++;
+    if (!json_is_integer(seq) || json_integer_value(seq) <= journal->seq)
+        dt_upkeep_say(journal->upkeep, DT_TELL_BROKEN, "%s: record %d is out of order",
+                      journal->name, journal->records);
+    else
+        journal->seq = json_integer_value(seq);
+}
+
+/* A torn end is what a killed writer leaves; nothing that it acknowledged was in it. */
+static void see_damage(int line, bool torn, void *context)
+{
+    struct journal *journal = context;
+    journal->damaged++;
+    if (torn)
+        dt_upkeep_say(journal->upkeep, DT_TELL_NOTE,
+                      "%s: line %d is half a record: its writer was stopped there", journal->name,
+                      line);
+    else
+        dt_upkeep_say(journal->upkeep, DT_TELL_BROKEN, "%s: line %d does not match its crc",
+                      journal->name, line);
+}
+
+static dt_status check_journals(const char *directory, struct dt_upkeep *upkeep)
+{
+    struct dt_text path = {0};
+    json_t *names = NULL;
+    size_t i;
+    const json_t *name;
+    long long records = 0;
+    int broken = upkeep->broken;
+    dt_text_add(&path, "%s/runs", directory);
+    dt_status status = dt_upkeep_files(dt_text_at(&path), "", ".jsonl", &names);
+    json_array_foreach(names, i, name)
+    {
+        struct journal journal = {.upkeep = upkeep, .name = json_string_value(name), .seq = -1};
+        dt_text_clear(&path);
+        dt_text_add(&path, "%s/runs/%s", directory, json_string_value(name));
+        if (status == DT_OK)
+            status = dt_journal_verify(dt_text_at(&path), see, see_damage, &journal);
+        if (status == DT_EIO) {
+            dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s", dt_message());
+            status = DT_OK;
+        }
+        records += journal.records;
+    }
+    if (status == DT_OK && upkeep->broken == broken)
+        dt_upkeep_say(upkeep, DT_TELL_DONE,
+                      "runs: %zu journal%s, %lld records, all checksums right",
+                      json_array_size(names), json_array_size(names) == 1 ? "" : "s", records);
+    json_decref(names);
+    dt_text_fini(&path);
+    return status;
+}
+
+static dt_status count_aside(const char *directory, struct dt_upkeep *upkeep)
+{
+    json_t *names = NULL;
+    DT_TRY(dt_upkeep_files(directory, "best.json.bad-", "", &names));
+    if (json_array_size(names) > 0)
+        dt_upkeep_say(upkeep, DT_TELL_NOTE,
+                      "%zu broken file%s set aside as best.json.bad-...: 'dittune db rebuild' "
+                      "brings back what the journals know",
+                      json_array_size(names), json_array_size(names) == 1 ? " was" : "s were");
+    json_decref(names);
+    return DT_OK;
+}
+
+dt_status dt_upkeep_verify(const char *directory, struct dt_upkeep *upkeep)
+{
+    int fd = -1;
+    DT_TRY(dt_file_open_directory(directory, &fd));
+    if (fd < 0) {
+        dt_upkeep_say(upkeep, DT_TELL_NOTE, "there is no store at %s", directory);
+        return DT_OK;
+    }
+    dt_status status = check_best(fd, directory, "best.json", upkeep);
+    if (status == DT_OK)
+        status = check_best(fd, directory, "best.json.1", upkeep);
+    close(fd);
+    if (status == DT_OK)
+        status = check_journals(directory, upkeep);
+    if (status == DT_OK)
+        status = count_aside(directory, upkeep);
+    if (status == DT_OK && upkeep->broken > 0)
+        status = dt_fail(DT_ECORRUPT, "%d thing%s broken in the store %s", upkeep->broken,
+                         upkeep->broken == 1 ? " is" : "s are", directory);
+    return status;
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# dittune db: every verb from outside, its exit code, and what a hostile store may print (nothing that a terminal obeys).
+. "$(dirname "$0")/lib.sh"
+store=$source/tests/db/stores/version-1.json
+
+tool db verify
+check "no store is fine" "code == 0 and 'there is no store' in text"
+tool db show
+check "nothing to show" "code == 0 and 'no plans are stored' in text"
+mkdir -p "$T/db/runs" && cp "$store" "$DITTUNE_DB/best.json"
+tool db show --json
+check "version 1 is shown" "code == 0 and len(o['entries']) == 2 and all(len(e['id']) == 16 for e in o['entries'])"
+tool db merge "$T/none"
+check "version 1 is not written" "code == 7 and 'dittune db migrate' in err and not text.startswith('ok')"
+tool db migrate
+check "migrated" "code == 0 and 'version 2 now, 2 entries' in text and os.path.exists(T + '/db/best.json.v1')"
+tool db verify --json
+check "verified" "code == 0 and o['broken'] == 0 and o['done'] == 2"
+tool db export
+check "export is JSON" "o['format'] == 'dittune-export' and [e['plan']['ranks'] for e in o['entries']] == [1, 2]"
+tool db export "$T/file.json"
+check "export to a file" "code == 0 and text == ''"
+tool db export "$T/file.json"
+check "a file is never overwritten" "code == 74 and 'File exists' in err"
+python3 - "$T/file.json" <<'PY'
+import json, sys
+o = json.load(open(sys.argv[1]))
+json.dump(o, open(sys.argv[1], "w"), indent=4, sort_keys=True)
+bad = o["entries"][0]
+bad["checksum"] = "0" * 8
+json.dump({"format": "dittune-export", "version": {"major": 1, "minor": 0}, "entries": [bad, {"plan": {}}]}, open(sys.argv[1] + ".bad", "w"))
+json.dump({"format": "dittune-export", "version": {"major": 2, "minor": 0}, "entries": []}, open(sys.argv[1] + ".newer", "w"))
+json.dump({"format": "recipes", "entries": []}, open(sys.argv[1] + ".other", "w"))
+PY
+tool db import "$T/file.json" --db "$T/other"
+check "import sorted and re-indented" "code == 0 and text.count('taken, there was none') == 2"
+tool db import "$T/file.json.bad" --db "$T/other"
+check "import of damaged entries" "code == 7 and text.count('broken') == 2 and '2 of the 2 entries' in err"
+tool db import "$T/file.json.newer" --db "$T/other"
+check "import of a newer file" "code == 7 and 'newer dittune' in err"
+tool db import "$T/file.json.other" --db "$T/other"
+check "import of another file" "code == 2 and \"'format' is 'recipes'\" in err"
+tool db merge "$T/db" "$T/other" --db "$T/third"
+check "merge" "code == 0 and text.count('taken, there was none') == 2 and text.count('the same as ours') == 2"
+printf '{' >"$T/third/best.json"
+tool db show --db "$T/third"
+check "broken with no version before" "code == 7 and 'dittune db rebuild' in err and err.count(chr(10)) == 1"
+tool db verify --db "$T/third"
+check "verify names it" "code == 7 and 'broken  the store ' in text and 'best.json is cut short' in text"
+tool db rebuild --db "$T/third"
+check "rebuild" "code == 0 and 'best.json has 2 entries now, the old one was set aside' in text"
+tool db verify --db "$T/third"
+check "rebuilt" "code == 0 and 'set aside as best.json.bad-' in text"
+tool db gc --keep 0 --db "$T/third"
+check "gc lists first" "code == 0 and 'would remove' in text and '--yes removes them' in text"
+tool db gc --keep 0 --yes --db "$T/third"
+check "gc removes" "code == 0 and text.count('removed ') >= 1 and not [f for f in os.listdir(T + '/third') if '.bad-' in f]"
+tool db rebuild --db "$T/third"
+check "gc kept what a rebuild needs" "code == 0 and '2 results in 1 journal' in text"
+
+# a name that clears the screen, moves the cursor, speaks to GitHub and ends in C1 and a tab
+python3 - "$T/evil.json" <<'PY'
+import json, sys
+evil = "\x1b[2J\x1b]0;x\x07::error::x\r\n\t\x9b31m\x7f"
+entry = {"key": {"model": evil, "devices": 1}, "fingerprint": {"hard": {"device": evil}, "soft": {}, "info": {}}, "plan": {evil: evil}}
+json.dump({"format": "dittune-export", "version": {"major": 1, "minor": 0}, "entries": [entry]}, open(sys.argv[1], "w"))
+PY
+tool db import "$T/evil.json" --db "$T/evil"
+check "import of hostile names" "code == 0 and all(c == chr(10) or 32 <= ord(c) < 127 for c in text + err)"
+tool db show --db "$T/evil"
+check "show escapes" "code == 0 and all(c == chr(10) or 32 <= ord(c) < 127 for c in text) and chr(92) + 'x1b[2J' in text and text.count(chr(10)) == 2"
+tool db show --json --db "$T/evil"
+check "JSON escapes" "o['entries'][0]['key']['model'].startswith(chr(27)) and not any(ord(c) < 32 and c != chr(10) for c in text)"
+
+chmod 0777 "$T/evil"
+tool db show --db "$T/evil"
+check "a world-writable store is told" "code == 0 and 'warning: anyone may write in' in err"
+tool db sow
+check "near verb" "code == 2 and \"did you mean 'show'\" in err"
+tool db frobnicate
+check "unknown verb" "code == 2 and 'there are show, verify, merge' in err"
+tool db merge
+check "missing word" "code == 2 and 'needs DIR' in err"
+tool db verify it
+check "word too many" "code == 2 and \"does not take the word 'it'\" in err"
+tool db show zz
+check "no such id" "code == 2 and \"no entry's id begins with 'zz'\" in err"
+tool db
+check "no verb" "code == 2 and \"'dittune db' needs VERB\" in err"
+exit $failed

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* One column is one row of a table. What a store says is printed escaped: it may be anybody's. */
+#include "tuner/database/verbs.h"
+
+#include "base/clock.h"
+#include "db/snapshot.h"
+#include "tuner/print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void plain(const json_t *value, struct dt_text *out)
+{
+    if (json_is_string(value))
+        dt_print_escaped(json_string_value(value), out);
+    else if (json_is_integer(value))
+        dt_text_add(out, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        dt_text_add(out, "%g", json_real_value(value));
+    else if (json_is_boolean(value))
+        dt_text_add(out, "%s", json_is_true(value) ? "true" : "false");
+    else
+        dt_text_add(out, "-");
+}
+
+static const json_t *key_of(const json_t *entry, const char *name)
+{
+    return json_object_get(json_object_get(entry, "key"), name);
+}
+
+static void show_id(const json_t *entry, struct dt_text *out)
+{
+    const char *id = json_string_value(json_object_get(entry, "id"));
+    dt_text_add(out, "%.8s", id != NULL ? id : "-");
+}
+
+static void show_work(const json_t *entry, struct dt_text *out)
+{
+    const json_t *model = key_of(entry, "model");
+    plain(model != NULL ? model : key_of(entry, "worker"), out);
+}
+
+static void show_latent(const json_t *entry, struct dt_text *out)
+{
+    plain(key_of(entry, "height"), out);
+    dt_text_add(out, "x");
+    plain(key_of(entry, "width"), out);
+}
+
+static void show_batch(const json_t *entry, struct dt_text *out)
+{
+    const json_t *batch = key_of(entry, "batch"), *value;
+    size_t i;
+    if (!json_is_array(batch)) {
+        plain(batch, out);
+        return;
+    }
+    json_array_foreach(batch, i, value)
+    {
+        dt_text_add(out, i > 0 ? "," : "");
+        plain(value, out);
+    }
+}
+
+static void show_ranks(const json_t *entry, struct dt_text *out)
+{
+    plain(key_of(entry, "devices"), out);
+}
+
+static void show_dtype(const json_t *entry, struct dt_text *out)
+{
+    plain(key_of(entry, "dtype"), out);
+}
+
+static void show_objective(const json_t *entry, struct dt_text *out)
+{
+    plain(key_of(entry, "objective"), out);
+}
+
+static void show_verdict(const json_t *entry, struct dt_text *out)
+{
+    bool provisional = json_is_true(json_object_get(entry, "provisional"));
+    if (provisional)
+        dt_text_add(out, "provisional");
+    else
+        plain(json_object_get(entry, "verdict"), out);
+}
+
+static void show_gain(const json_t *entry, struct dt_text *out)
+{
+    const json_t *ratio = json_object_get(json_object_get(entry, "gain"), "ratio");
+    if (json_is_number(ratio))
+        dt_text_add(out, "%.3fx", json_number_value(ratio));
+    else
+        dt_text_add(out, "-");
+}
+
+static void show_age(const json_t *entry, struct dt_text *out)
+{
+    const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
+    const json_t *then = json_object_get(info, "t_wall_ns");
+    double days = (double)(dt_clock_wall_ns() - json_integer_value(then)) / 86400e9;
+    if (json_is_integer(then))
+        dt_text_add(out, "%.*f d", days < 10 ? 1 : 0, days);
+    else
+        dt_text_add(out, "-");
+}
+
+static void show_device(const json_t *entry, struct dt_text *out)
+{
+    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    plain(json_object_get(hard, "device"), out);
+}
+
+static void show_plan(const json_t *entry, struct dt_text *out)
+{
+    const char *name, *space = "";
+    json_t *value;
+    json_object_foreach(json_object_get(entry, "plan"), name, value)
+    {
+        dt_text_add(out, "%s", space);
+        dt_print_escaped(name, out);
+        dt_text_add(out, "=");
+        plain(value, out);
+        space = " ";
+    }
+}
+
+static const struct column {
+    const char *title;
+    void (*show)(const json_t *entry, struct dt_text *out);
+} columns[] = {
+    {"ID", show_id},
+    {"WORK", show_work},
+    {"LATENT", show_latent},
+    {"BATCH", show_batch},
+    {"RANKS", show_ranks},
+    {"DTYPE", show_dtype},
+    {"OBJECTIVE", show_objective},
+    {"VERDICT", show_verdict},
+    {"GAIN", show_gain},
+    {"AGE", show_age},
+    {"DEVICE", show_device},
+    {"PLAN", show_plan},
+};
+#define COLUMNS (int)(sizeof columns / sizeof columns[0])
+
+static void widen(const json_t *entry, size_t width[])
+{
+    struct dt_text cell = {0};
+    for (int i = 0; i < COLUMNS; i++) {
+        dt_text_clear(&cell);
+        columns[i].show(entry, &cell);
+        width[i] = cell.size > width[i] ? cell.size : width[i];
+    }
+    dt_text_fini(&cell);
+}
+
+static void add_cell(const char *cell, size_t size, size_t width, bool last, struct dt_text *out)
+{
+    dt_text_add_bytes(out, cell, size);
+    if (last)
+        dt_text_add(out, "\n");
+    else
+        dt_text_add(out, "%*s", (int)(width - size + 2), "");
+}
+
+static void add_row(const json_t *entry, const size_t width[], struct dt_text *out)
+{
+    struct dt_text cell = {0};
+    for (int i = 0; i < COLUMNS; i++) {
+        dt_text_clear(&cell);
+        columns[i].show(entry, &cell);
+        add_cell(dt_text_at(&cell), cell.size, width[i], i == COLUMNS - 1, out);
+    }
+    dt_text_fini(&cell);
+}
+
+static dt_status print_table(const json_t *entries)
+{
+    size_t width[COLUMNS], i;
+    const json_t *entry;
+    struct dt_text out = {0};
+    for (int k = 0; k < COLUMNS; k++)
+        width[k] = strlen(columns[k].title);
+    json_array_foreach(entries, i, entry) widen(entry, width);
+    for (int k = 0; k < COLUMNS; k++)
+        add_cell(columns[k].title, strlen(columns[k].title), width[k], k == COLUMNS - 1, &out);
+    json_array_foreach(entries, i, entry) add_row(entry, width, &out);
+    return dt_print_text(&out);
+}
+
+static bool wanted(uint64_t id, const char *const *words, int count)
+{
+    char hex[17];
+    snprintf(hex, sizeof hex, "%016llx", (unsigned long long)id);
+    bool any = count == 0;
+    for (int i = 0; i < count; i++)
+        any = any || strncmp(hex, words[i], strlen(words[i])) == 0;
+    return any;
+}
+
+static dt_status collect(const struct dt_snapshot *snapshot, const char *const *words, int count,
+                         json_t *entries)
+{
+    for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
+        const json_t *entry = NULL;
+        if (!wanted(dt_snapshot_id(snapshot, (long)i), words, count))
+            continue;
+        DT_TRY(dt_snapshot_entry(snapshot, (long)i, &entry));
+        if (json_array_append(entries, (json_t *)entry) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    return DT_OK;
+}
+
+dt_status dt_verb_show(const struct dt_options *options, const char *directory,
+                       const char *const *words, int count)
+{
+    struct dt_snapshot *snapshot = NULL;
+    DT_TRY(dt_snapshot_open(directory, &snapshot));
+    json_t *entries = json_array();
+    dt_status status = entries != NULL ? collect(snapshot, words, count, entries)
+                                       : dt_fail(DT_ENOMEM, "out of memory");
+    const char *fallback = dt_snapshot_fallback(snapshot);
+    if (fallback != NULL)
+        fprintf(stderr, "dittune: warning: %s: best.json.1 is shown\n", fallback);
+    if (status == DT_OK && json_array_size(entries) == 0 && count > 0)
+        status = dt_fail(DT_EUSAGE, "no entry's id begins with '%s'", words[0]);
+    else if (status == DT_OK && options->json)
+        status = dt_print_json(json_pack("{s:s, s:O}", "db", directory, "entries", entries));
+    else if (status == DT_OK && json_array_size(entries) == 0)
+        printf("no plans are stored in %s yet\n", directory);
+    else if (status == DT_OK)
+        status = print_table(entries);
+    json_decref(entries);
+    dt_snapshot_close(snapshot);
+    return status;
+}

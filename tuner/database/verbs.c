@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/database/verbs.h"
+
+#include "db/upkeep/upkeep.h"
+#include "tuner/print.h"
+
+#include <stdio.h>
+
+/* What is told: lines as they come, or a list for one JSON object. */
+struct report {
+    json_t *list;
+    struct dt_upkeep upkeep;
+};
+
+static void tell(enum dt_tell kind, const char *sentence, void *context)
+{
+    static const char *const words[] = {
+        [DT_TELL_DONE] = "ok", [DT_TELL_NOTE] = "note", [DT_TELL_BROKEN] = "broken"};
+    struct report *report = context;
+    struct dt_text line = {0};
+    if (report->list != NULL) {
+        json_array_append_new(report->list,
+                              json_pack("{s:s, s:s}", "kind", words[kind], "text", sentence));
+        return;
+    }
+    dt_print_escaped(sentence, &line);
+    printf("%-7s %s\n", words[kind], dt_text_at(&line));
+    dt_text_fini(&line);
+}
+
+static void begin(struct report *report, const struct dt_options *options)
+{
+    *report = (struct report){.list = options->json ? json_array() : NULL};
+    report->upkeep.tell = tell;
+    report->upkeep.context = report;
+}
+
+/* The report is printed also when the verb failed; its status stands. */
+static dt_status end(struct report *report, dt_status status)
+{
+    const struct dt_upkeep *upkeep = &report->upkeep;
+    if (report->list == NULL)
+        return status;
+    json_t *object =
+        json_pack("{s:o, s:i, s:i, s:i, s:I}", "told", report->list, "done", upkeep->done, "notes",
+                  upkeep->notes, "broken", upkeep->broken, "bytes", (json_int_t)upkeep->bytes);
+    if (status < 0 && json_object_set_new(object, "error", json_string(dt_message())) != 0)
+        json_object_set_new(object, "error", json_null());
+    dt_status printed = dt_print_json(object);
+    return status < 0 ? status : printed;
+}
+
+static dt_status verify(const struct dt_options *options, const char *directory,
+                        const char *const *words, int count)
+{
+    struct report report;
+    (void)words;
+    (void)count;
+    begin(&report, options);
+    return end(&report, dt_upkeep_verify(directory, &report.upkeep));
+}
+
+static dt_status merge_one(const char *directory, const char *other, struct dt_upkeep *upkeep)
+{
+    json_t *entries = NULL;
+    DT_TRY(dt_upkeep_entries(other, &entries));
+    if (json_array_size(entries) == 0)
+        dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s holds no entries", other);
+    dt_status status = dt_upkeep_take(directory, entries, other, upkeep);
+    json_decref(entries);
+    return status;
+}
+
+/* Each store is one edit of its own: what was said to be taken is taken, whatever becomes of the next. */
+static dt_status merge(const struct dt_options *options, const char *directory,
+                       const char *const *words, int count)
+{
+    struct report report;
+    dt_status status = DT_OK;
+    begin(&report, options);
+    for (int i = 0; i < count && status == DT_OK; i++)
+        status = merge_one(directory, words[i], &report.upkeep);
+    return end(&report, status);
+}
+
+static dt_status export_all(const struct dt_options *options, const char *directory,
+                            const char *const *words, int count)
+{
+    json_t *entries = NULL;
+    struct dt_text text = {0};
+    (void)options;
+    DT_TRY(dt_upkeep_entries(directory, &entries));
+    dt_status status = dt_upkeep_export(entries, &text);
+    json_decref(entries);
+    if (status == DT_OK && count == 0)
+        return dt_print_text(&text);
+    if (status == DT_OK)
+        status = dt_upkeep_write(words[0], &text);
+    dt_text_fini(&text);
+    return status;
+}
+
+static dt_status import(const struct dt_options *options, const char *directory,
+                        const char *const *words, int count)
+{
+    struct report report;
+    json_t *entries = NULL;
+    (void)count;
+    begin(&report, options);
+    dt_status status = dt_upkeep_read(words[0], &entries);
+    if (status == DT_OK)
+        status = dt_upkeep_take(directory, entries, words[0], &report.upkeep);
+    json_decref(entries);
+    return end(&report, status);
+}
+
+static dt_status rebuild(const struct dt_options *options, const char *directory,
+                         const char *const *words, int count)
+{
+    struct report report;
+    (void)words;
+    (void)count;
+    begin(&report, options);
+    return end(&report, dt_upkeep_rebuild(directory, options->salvage, &report.upkeep));
+}
+
+static dt_status gc(const struct dt_options *options, const char *directory,
+                    const char *const *words, int count)
+{
+    struct report report;
+    (void)words;
+    (void)count;
+    if (options->keep_days > 36500)
+        return dt_fail(DT_EUSAGE, "--keep %lld is more than 36500 days",
+                       (long long)options->keep_days);
+    begin(&report, options);
+    dt_status status = dt_upkeep_gc(directory, options->keep_days, options->yes, &report.upkeep);
+    if (status == DT_OK && report.upkeep.done == 0)
+        dt_upkeep_say(&report.upkeep, DT_TELL_NOTE, "nothing to remove in %s", directory);
+    else if (status == DT_OK && !options->yes)
+        dt_upkeep_say(&report.upkeep, DT_TELL_NOTE,
+                      "%d files, %lld bytes: nothing was removed yet, --yes removes them",
+                      report.upkeep.done, (long long)report.upkeep.bytes);
+    return end(&report, status);
+}
+
+static dt_status migrate(const struct dt_options *options, const char *directory,
+                         const char *const *words, int count)
+{
+    struct report report;
+    (void)words;
+    (void)count;
+    begin(&report, options);
+    return end(&report, dt_upkeep_migrate(directory, &report.upkeep));
+}
+
+const struct dt_verb dt_verbs[] = {
+    {"show", "[ID..]", 0, 63, "the entries, or those whose id begins so", dt_verb_show},
+    {"verify", "", 0, 0, "read everything, name what is broken", verify},
+    {"merge", "DIR..", 1, 63, "take the entries of other stores", merge},
+    {"export", "[FILE]", 0, 1, "all entries as portable JSON", export_all},
+    {"import", "FILE", 1, 1, "take the entries of such a file", import},
+    {"rebuild", "", 0, 0, "make best.json anew from the journals", rebuild},
+    {"gc", "", 0, 0, "remove old journals that no entry came from", gc},
+    {"migrate", "", 0, 0, "bring best.json to this version of the format", migrate},
+};
+const int dt_verb_count = sizeof dt_verbs / sizeof dt_verbs[0];
