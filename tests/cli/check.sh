@@ -56,6 +56,7 @@ check "and what to do" '"--worker" in o["entries"][0]["retune"] and "--objective
 cmp -s "$T/won/best.json" "$DITTUNE_DB/best.json" && echo "ok   the store is as it was" || { echo "FAIL the store is as it was"; failed=1; }
 again --update
 check "it is replaced" 'code == 4 and o["entries"][0]["updated"] == "replaced"'
+check "its journal has the new entry" '[json.loads(l)["plan"] for l in open(T + "/db/runs/" + o["journal"] + ".jsonl") if l.strip() and json.loads(l)["kind"] == "best"] == [{"plan": 0}]'
 tool lookup --worker "$worker" --devices 1 --json
 check "by the better plan, with its figures of today" 'o["plan"] == {"plan": 0} and o["entry"]["verdict"] == "default" and abs(o["entry"]["figures"]["median_ns"] / 1e6 - 1) < .08 and o["entry"]["provisional"] is False'
 again

@@ -194,6 +194,10 @@ static void test_ends_between_looks(void **state)
     assert_int_equal(rounds(20), 20); /* at the alpha of 32: .01 x .286 / 156 > 2^-20 */
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
     assert_int_equal(judge.rivals[0].ratio.pairs, 20);
+    fresh(1, 1);
+    plant(0, 1.1);
+    assert_int_equal(rounds(15), 15); /* however clear */
+    assert_int_equal(dt_check_verdict(&judge), DT_CHECK_INCONCLUSIVE);
     fresh(1, 80);
     plant(0, 0.5);
     assert_int_equal(rounds(7), 7);

@@ -62,6 +62,7 @@ struct dt_check_entry {
     json_t *soft, *info; /* today's fingerprint, owned */
     json_t *changed;     /* names of what differs from the stored soft one, owned */
     const char *updated; /* "replaced", "stamped", or NULL */
+    json_t *best;        /* as it was stored, for the journal, when it was replaced; owned */
     char note[300];      /* about the update; "": nothing */
 };
 

@@ -216,9 +216,10 @@ void dt_check_close(struct dt_check_entry *entry)
     dt_target_free(entry->target);
     json_decref(entry->soft);
     json_decref(entry->info);
+    json_decref(entry->best);
     json_decref(entry->changed);
     entry->target = NULL;
-    entry->soft = entry->info = entry->changed = NULL;
+    entry->soft = entry->info = entry->changed = entry->best = NULL;
     entry->count = 0;
 }
 

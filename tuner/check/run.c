@@ -104,7 +104,8 @@ static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
     run->lost_gain += lost;
     run->counts[entry->verdict]++;
     json_array_append_new(run->records, record);
-    return dt_journal_add(run->journal, "check", record);
+    DT_TRY(dt_journal_add(run->journal, "check", record));
+    return entry->best != NULL ? dt_journal_add(run->journal, "best", entry->best) : DT_OK;
 }
 
 static void progress(const struct dt_check_run *run, const struct dt_check_item *item, int at,

@@ -144,9 +144,10 @@ static dt_status put(struct dt_check_entry *entry, const char *directory, json_t
     json_object_del(copy, "crc");
     if (status == DT_OK && same)
         status = dt_store_put(directory, copy);
-    if (status == DT_OK && same)
+    if (status == DT_OK && same) {
         entry->updated = done;
-    else if (status == DT_OK)
+        entry->best = strcmp(done, "replaced") == 0 ? json_incref(copy) : NULL;
+    } else if (status == DT_OK)
         snprintf(entry->note, sizeof entry->note,
                  "not updated: another program has stored a plan meanwhile");
     json_decref(copy);
