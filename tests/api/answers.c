@@ -99,6 +99,71 @@ static void accessors_agree_with_the_json(void **state)
     dittune_machine_free(machine);
 }
 
+static void check_rows(const json_t *rows, const struct dittune_export *words, bool notes)
+{
+    const char *row;
+    size_t n = 0;
+    for (; (row = notes ? dittune_export_note(words, n) : dittune_export_unexpressed(words, n)) !=
+           NULL;
+         n++) {
+        const json_t *is = json_array_get(rows, n);
+        if (notes)
+            assert_string_equal(row, json_string_value(is));
+        else {
+            assert_non_null(strstr(row, json_string_value(json_object_get(is, "name"))));
+            assert_non_null(strstr(row, json_string_value(json_object_get(is, "why"))));
+        }
+    }
+    assert_int_equal(n, json_array_size(rows));
+    assert_true(n > 0);
+}
+
+/* The list of engines, each of which takes the plan or says which rule forbids it; what it says, against the JSON form. */
+static void exports_agree_with_the_json(void **state)
+{
+    (void)state;
+    struct dittune_machine *machine = session_begin(2);
+    struct dittune_db *db = session_open();
+    struct dittune_query *query = session_ask(machine, 1);
+    struct dittune_answer *answer = session_answer(db, query);
+    struct dittune_export *words = NULL;
+    json_t *list = NULL, *root = NULL, *row;
+    char *text = NULL, why[512] = "", name[128];
+    size_t i, made = 0;
+    assert_int_equal(dittune_engines(&text, why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dt_json_parse(text, strlen(text), "the engines", &list), DT_OK);
+    dittune_text_free(text);
+    json_array_foreach(list, i, row)
+    {
+        snprintf(name, sizeof name, "%s:%s", json_string_value(json_object_get(row, "engine")),
+                 json_string_value(json_object_get(row, "version")));
+        int32_t code = dittune_export_new(answer, name, "argv", &words, why, sizeof why);
+        assert_true(code == DITTUNE_OK || code == DITTUNE_INFEASIBLE);
+        if (code == DITTUNE_OK) {
+            made++;
+            dittune_export_free(words);
+        }
+    }
+    assert_true(made > 0);
+    json_decref(list);
+    assert_int_equal(dittune_export_new(answer, "xdit", "json", &words, why, sizeof why),
+                     DITTUNE_OK);
+    const char *json = dittune_export_text(words);
+    assert_int_equal(dt_json_parse(json, strlen(json), "the export", &root), DT_OK);
+    check_rows(json_object_get(root, "notes"), words, true);
+    check_rows(json_object_get(root, "unexpressed"), words, false);
+    json_decref(root);
+    dittune_export_free(words);
+    assert_int_equal(dittune_export_new(answer, "no such", "argv", &words, why, sizeof why),
+                     DITTUNE_USAGE);
+    assert_int_equal(dittune_export_new(answer, "xdit", "no such", &words, why, sizeof why),
+                     DITTUNE_USAGE);
+    dittune_answer_free(answer);
+    dittune_query_free(query);
+    dittune_db_close(db);
+    dittune_machine_free(machine);
+}
+
 static void an_empty_store_answers(void **state)
 {
     (void)state;
@@ -177,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(accessors_agree_with_the_json, scratch_make,
                                         scratch_remove),
+        cmocka_unit_test_setup_teardown(exports_agree_with_the_json, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(an_empty_store_answers, scratch_make, scratch_remove),
         cmocka_unit_test(nothing_minds_null),
         cmocka_unit_test(messages_fit),
