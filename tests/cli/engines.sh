@@ -31,6 +31,19 @@ check "an unknown form" "code == 2 and 'argv, env, json, table' in err"
 tool lookup --plan 'ranks=two' --engine xdit
 check "a value that is no number" "code == 2 and 'ranks' in err"
 
+# A stored plan, measured by the built-in network and then by xDiT itself.
+tool machine --json
+cp "$T/out" "$T/machine.json"
+for by in dittune xdit; do
+    python3 "$source/tests/cli/lib_store.py" "$T/machine.json" "$DITTUNE_DB" <<<"[{\"fingerprint.hard.engine\": \"$by\"}]"
+    for engine in xdit:0.4.5 xdit-runner; do
+        tool lookup --model "$small" --engine $engine --format json
+        check "a plan of $by for $engine" "code == 0 and o['measured'] == ('$by' == 'xdit') and o['answer']['tier'] == ('exact' if '$by' == 'xdit' else 'proxy') and any('not measured on xdit' in n and 'on dittune, mode eager' in n for n in o['notes']) == ('$by' != 'xdit')"
+        tool lookup --model "$small" --engine $engine --format argv
+        check "said to people, too" "code == 0 and ('not measured on xdit' in err) == ('$by' != 'xdit') and text.count('\n') == 1"
+    done
+done
+
 # Words of the user's own: sh gives them back as they were.
 python3 - "$build/dittune" <<'PY' || failed=1
 import os, subprocess, sys

@@ -16,6 +16,9 @@ static dt_status print_export(const struct dt_options *options, const struct dt_
     const json_t *fingerprint = json_object_get(answer->entry, "fingerprint");
     if (options->worker == NULL)
         DT_TRY(dt_export_constants(options, &constants));
+    else
+        constants =
+            json_incref(json_object_get(json_object_get(answer->entry, "space"), "constants"));
     const struct dt_exported what = {.plan = answer->plan,
                                      .key = answer->key,
                                      .hard = json_object_get(fingerprint, "hard"),

@@ -2,6 +2,7 @@
 #include "tuner/lookup/ask.h"
 
 #include "base/clock.h"
+#include "db/engines/engines.h"
 #include "tuner/machine/machine.h"
 #include "tuner/trial/target.h"
 
@@ -35,14 +36,16 @@ static dt_status set_batches(struct dt_query *query, const struct dt_ints *batch
     return status;
 }
 
-/* --engine xdit:0.4.5 asks who runs the plan; which version's words it is printed in is the exporter's matter. */
+/* --engine xdit-runner:0.7.0 asks for plans of xdit; whose words they are printed in is the exporter's matter. */
 static dt_status set_engine(struct dt_query *query, const char *engine)
 {
-    char name[64];
+    json_t *family = NULL;
     if (engine == NULL)
         return DT_OK;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(engine, ":"), engine);
-    return dt_query_set(query, "engine", name);
+    DT_TRY(dt_engine_family(engine, &family));
+    dt_status status = dt_query_set(query, "engine", json_string_value(family));
+    json_decref(family);
+    return status;
 }
 
 static dt_status set_shared(const struct dt_options *options, struct dt_query *query)

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Exports a set of plans for every engine, has each line read by the engine itself (drive.py), writes the table.
+
+    check.py DITTUNE PYTHON FOLDER [ENGINE:VERSION]...        the table goes to standard output, as Markdown
+
+An export is accepted when the engine takes it and understands the very degrees of the plan. The control is the same
+line with a misspelt word or keyword: the engine must refuse every one, or the check shows nothing.
+"""
+import collections
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import drive
+
+NETWORK = {"name": "export-24", "family": "dit", "hidden": 1536, "heads": 24, "depth": 24, "patch": 2, "in_channels": 4,
+           "latent_size": 128, "classes": 1000, "mlp_ratio": 4.0, "learn_sigma": True}
+NAMES = ("dp", "cfg", "ulysses", "ring", "tensor", "pipe")
+WHY_NOT = {
+    "trtllm-visualgen": "the registry has a placeholder that fetches the package from elsewhere; fields read in the file",
+    "wan2.1": "not on the registry; flags read in the file",
+    "wan2.2": "not on the registry; flags read in the file",
+    "hunyuanvideo": "not on the registry; flags read in the file",
+}
+
+
+def plans():
+    for degrees in itertools.product((1, 2), (1, 2), (1, 2, 3, 4, 5, 8), (1, 2, 3, 4), (1, 2), (1, 2, 4)):
+        plan, ranks = dict(zip(NAMES, degrees)), 1
+        for degree in degrees:
+            ranks *= degree
+        if ranks > 32:
+            continue
+        for name in "tensor", "pipe":  # not the built-in network's: named where they matter
+            if plan[name] == 1:
+                del plan[name]
+        yield dict(plan, ranks=ranks, threads=1, batch=2 * plan["dp"], tile_q=64, tile_kv=128, overlap=0, chunks=1)
+
+
+def export(dittune, model, engine, plan):
+    words = " ".join("%s=%d" % item for item in plan.items())
+    run = subprocess.run([dittune, "lookup", "--model", model, "--plan", words, "--engine", engine, "--format", "json"],
+                         capture_output=True, text=True)
+    assert run.returncode in (0, 3), run.stderr
+    return json.loads(run.stdout) if run.returncode == 0 else None
+
+
+def understood(verdict, plan):
+    """None, or how the engine's degrees are other than the plan's."""
+    if "rejected" in verdict:
+        return verdict["rejected"]
+    told, product = verdict["ok"], 1
+    for name in NAMES:
+        if name in told and told[name] != plan.get(name, 1):
+            return "%s is %s, not %s" % (name, told[name], plan.get(name, 1))
+        product *= told.get(name, 1)
+    return None if product == told["processes"] else "%d processes, not %d" % (told["processes"], product)
+
+
+def misspelt(exported):
+    """The export with one word or keyword wrong."""
+    wrong = json.loads(json.dumps(exported))
+    flags = [i for i, word in enumerate(wrong["argv"]) if word.startswith("--ulysses") or word.startswith("--tp-size")]
+    if flags:
+        wrong["argv"][flags[0]] = wrong["argv"][flags[0]] + "_typo"
+    for fields in wrong["kwargs"].values():
+        if isinstance(fields, dict):
+            fields["typo"] = 2
+    return wrong
+
+
+def verdicts(python, folder, engine, exports):
+    here = os.path.dirname(os.path.abspath(__file__))
+    run = subprocess.run([python, here + "/drive.py", engine, folder], input=json.dumps(exports), capture_output=True,
+                         text=True)
+    if run.returncode != 0:
+        raise RuntimeError(run.stderr.strip().split("\n")[-1][:150])
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def row(engine, python, folder, exports):
+    name = engine.split(":")[0]
+    told = [(plan, made) for plan, made in exports if made is not None]
+    counts = "%d | %d | %d" % (len(exports), len(exports) - len(told), len(told))
+    if name not in drive.DRIVERS:
+        return "| %s | %s | not checked | | | %s |" % (engine, counts, WHY_NOT.get(name, "no driver"))
+    wrong = [misspelt(made) for _, made in told if misspelt(made) != made]
+    try:
+        found = verdicts(python, folder, engine, [made for _, made in told] + wrong)
+    except (RuntimeError, OSError) as error:
+        return "| %s | %s | not checked | | | the engine could not be imported: %s |" % (engine, counts, error)
+    reasons = collections.Counter(filter(None, (understood(v, plan) for v, (plan, _) in zip(found, told))))
+    caught = sum("rejected" in verdict for verdict in found[len(told):])
+    return "| %s | %s | %d | %d | %d of %d | %s |" % (
+        engine, counts, len(told) - sum(reasons.values()), sum(reasons.values()), caught, len(wrong),
+        "; ".join("%d: %s" % (count, reason) for reason, count in reasons.items()))
+
+
+def main():
+    dittune, python, folder = sys.argv[1:4]
+    engines = json.loads(subprocess.check_output([dittune, "lookup", "--engines", "--json"]))["engines"]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as model:
+        json.dump(NETWORK, model)
+        model.flush()
+        print("| engine | plans | refused by its rules | exported | accepted | rejected | controls caught | remarks |")
+        print("|---|---|---|---|---|---|---|---|")
+        for known in engines:
+            engine = "%s:%s" % (known["engine"], known["version"])
+            if sys.argv[4:] and engine not in sys.argv[4:]:
+                continue
+            exports = [(plan, export(dittune, model.name, engine, plan)) for plan in plans()]
+            print(row(engine, python, folder, exports), flush=True)
+
+
+if __name__ == "__main__":
+    main()
