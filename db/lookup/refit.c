@@ -68,7 +68,8 @@ static void say(const struct scale *scale, int axis, const int64_t values[],
                 struct dt_fitted *fitted)
 {
     struct dt_text text = {0};
-    dt_text_add(&text, "fitted to %lld ranks", (long long)scale->to_ranks);
+    dt_text_add(&text, "fitted to %lld rank%s", (long long)scale->to_ranks,
+                scale->to_ranks == 1 ? "" : "s");
     for (int i = 0; i < dt_space_axes(scale->rules); i++)
         if (values[i] != scale->from[i] && i != scale->ranks_axis)
             dt_text_add(&text,

@@ -71,6 +71,9 @@ static const struct row rows[] = {
      "used as it is, on 1 of 4 devices"},
     {"", "", "devices=2", DT_TIER_SCALED, false, "ulysses scaled from 2 to 1"},
     {"key.devices=8", "", "", DT_TIER_SCALED, false, "used as it is, on 4 of 4 devices"},
+    {"", "", "devices=2", DT_TIER_SCALED, false, "threads from 1 to 2"},
+    {"key.devices=2; plan.ranks=2; plan.ulysses=1; plan.threads=2", "", "", DT_TIER_SCALED, false,
+     "threads from 2 to 1"},
     {"", "", "devices=2; size=320", DT_TIER_SCALED, false, "instead of 320"},
     {"", "", "devices=2; size=512", DT_TIER_HEURISTIC, false, ""},
     {"", "soft.mpi='5.0.1'", "devices=2", DT_TIER_SCALED, true, "mpi was"},
@@ -174,8 +177,36 @@ static void test_table(void **state)
     }
 }
 
+/* Answers that were kept beside the entry are for those alone who ask the same, and their age is that of the moment. */
+static void test_kept(void **state)
+{
+    (void)state;
+    json_t *entries = json_array();
+    json_array_append_new(entries, entry_of(""));
+    struct dt_snapshot *snapshot = snapshot_of(entries);
+    for (int i = 0; i < 200; i++) {
+        char edits[128], sets[64];
+        int kind = i % 4, days = 1 + i / 4 % 3 * 90;
+        snprintf(edits, sizeof edits, "soft.mpi='%s'; limits.memory_bytes=%d",
+                 kind == 1 ? "5.0.1" : "4.1.4", kind == 2 ? 1000000 : 2000000000 + i / 100);
+        snprintf(sets, sizeof sets, "now_ns=%lld", (long long)(NOW + (days - 1) * DAY));
+        struct dt_machine *machine = machine_of(edits);
+        struct dt_query *query = query_of(machine, sets);
+        struct dt_answer *answer = answer_of(snapshot, query);
+        assert_int_equal(answer->tier, kind == 2 ? DT_TIER_NONE : DT_TIER_EXACT);
+        if (kind != 2) {
+            assert_int_equal(answer->age_ns, days * DAY);
+            assert_int_equal(json_array_size(answer->stale_reasons), (kind == 1) + (days > 180));
+        }
+        dt_answer_free(answer);
+        dt_query_free(query);
+        dt_machine_free(machine);
+    }
+    dt_snapshot_close(snapshot);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
