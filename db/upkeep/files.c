@@ -26,13 +26,25 @@ void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *form
     upkeep->tell(kind, sentence, upkeep->context);
 }
 
-static bool fits(int folder, const char *name, const char *prefix, const char *suffix)
+/* A file that may be one; names of ours are of plain letters. *fits is false also for one that went meanwhile. */
+static dt_status look(int folder, const char *path, const char *name, bool *fits)
 {
     struct stat info;
+    for (const char *at = name; *at != '\0'; at++)
+        if (*at <= ' ' || *at > '~')
+            return DT_OK;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0)
+        *fits = S_ISREG(info.st_mode);
+    else if (errno != ENOENT)
+        return dt_fail(DT_EIO, "cannot look at %s/%s: %s", path, name, strerror(errno));
+    return DT_OK;
+}
+
+static bool named(const char *name, const char *prefix, const char *suffix)
+{
     size_t size = strlen(name), end = strlen(suffix);
     return strncmp(name, prefix, strlen(prefix)) == 0 && name[0] != '.' && size >= end &&
-           strcmp(name + size - end, suffix) == 0 &&
-           fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
+           strcmp(name + size - end, suffix) == 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -40,44 +52,58 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Steals the names. */
-static json_t *sorted(char **names, size_t n)
+struct list {
+    const char *path;
+    char **names;
+    size_t n, room;
+};
+
+static dt_status add(struct list *list, const char *name)
 {
-    json_t *array = json_array();
-    if (n > 0)
-        qsort(names, n, sizeof *names, by_name);
-    for (size_t i = 0; i < n; i++) {
-        json_array_append_new(
-            array, json_string(names[i])); /* names that are not UTF-8 are none of ours */
-        free(names[i]);
+    if (list->n == list->room) {
+        size_t room = 2 * list->room + 16;
+        char **more = realloc(list->names, room * sizeof *more);
+        if (more == NULL)
+            return dt_fail(DT_ENOMEM, "out of memory while listing %s", list->path);
+        list->names = more;
+        list->room = room;
     }
-    return array;
+    list->names[list->n] = strdup(name);
+    if (list->names[list->n] == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while listing %s", list->path);
+    list->n++;
+    return DT_OK;
 }
 
-static json_t *list(DIR *entries, int folder, const char *prefix, const char *suffix)
+static dt_status fill(struct list *list, DIR *entries, const char *prefix, const char *suffix)
 {
-    char **names = NULL;
-    size_t n = 0, room = 0;
-    const struct dirent *entry;
-    while ((entry = readdir(entries)) != NULL) {
-        if (!fits(folder, entry->d_name, prefix, suffix))
-            continue;
-        if (n == room) {
-            char **more = realloc(names, (room = 2 * room + 16) * sizeof *names);
-            if (more == NULL)
-                break;
-            names = more;
-        }
-        if ((names[n] = strdup(entry->d_name)) == NULL)
-            break;
-        n++;
+    for (;;) {
+        bool fits = false;
+        errno = 0;
+        const struct dirent *entry = readdir(entries);
+        if (entry == NULL && errno != 0)
+            return dt_fail(DT_EIO, "cannot list %s: %s", list->path, strerror(errno));
+        if (entry == NULL)
+            return DT_OK;
+        if (named(entry->d_name, prefix, suffix))
+            DT_TRY(look(dirfd(entries), list->path, entry->d_name, &fits));
+        if (fits)
+            DT_TRY(add(list, entry->d_name));
     }
-    json_t *array = sorted(names, n);
-    free(names);
-    if (entry == NULL) /* else memory ran out: a part of a list is none */
-        return array;
-    json_decref(array);
-    return NULL;
+}
+
+static dt_status sorted(const struct list *list, json_t **names)
+{
+    json_t *array = json_array();
+    if (list->n > 0)
+        qsort(list->names, list->n, sizeof *list->names, by_name);
+    for (size_t i = 0; array != NULL && i < list->n; i++)
+        if (json_array_append_new(array, json_string(list->names[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    *names = array;
+    return array != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory while listing %s", list->path);
 }
 
 dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
@@ -85,17 +111,21 @@ dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *su
 {
     int fd = -1;
     DT_TRY(dt_file_open_directory(folder, &fd));
-    if (fd < 0) {
-        *names = json_array();
-        return DT_OK;
-    }
+    struct list list = {.path = folder};
+    if (fd < 0)
+        return sorted(&list, names);
     DIR *entries = fdopendir(fd);
     if (entries == NULL) {
         dt_status status = dt_fail(DT_EIO, "cannot list %s: %s", folder, strerror(errno));
         close(fd);
         return status;
     }
-    *names = list(entries, fd, prefix, suffix);
+    dt_status status = fill(&list, entries, prefix, suffix);
+    if (status == DT_OK)
+        status = sorted(&list, names);
     closedir(entries);
-    return *names != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory while listing %s", folder);
+    for (size_t i = 0; i < list.n; i++)
+        free(list.names[i]);
+    free(list.names);
+    return status;
 }

@@ -62,7 +62,7 @@ static dt_status read_journals(struct rebuild *rebuild)
         status = dt_journal_read(dt_text_at(&path), visit, rebuild, &bad);
         if (status == DT_OK)
             status = rebuild->status;
-        if (status == DT_EIO) {
+        if (status == DT_EIO && rebuild->salvage) { /* else the result would lack what is there */
             dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "left out: %s", dt_message());
             status = DT_OK;
         }

@@ -49,7 +49,8 @@ dt_status dt_upkeep_take(const char *directory, const json_t *entries, const cha
                          struct dt_upkeep *upkeep) DT_MUST_CHECK;
 
 /* Makes best.json anew from the results in all journals, by the rule of take; salvage: also from every line with a right
- * crc of best.json, best.json.1 and those that were set aside. The old file is set aside. DT_ECORRUPT when there is nothing
+ * crc of best.json, best.json.1 and those that were set aside, and without the journals that cannot be read (DT_EIO else). The old
+ * file is set aside. DT_ECORRUPT when there is nothing
  * to make it from, or a newer dittune wrote the old one. */
 dt_status dt_upkeep_rebuild(const char *directory, bool salvage,
                             struct dt_upkeep *upkeep) DT_MUST_CHECK;

@@ -67,13 +67,18 @@ json_t *actor_filler(long size)
     return string;
 }
 
+json_t *actor_entry(const char *model, long value, long size)
+{
+    return json_pack("{s:{s:s, s:s, s:i}, s:{s:{s:s, s:s, s:s, s:i}, s:{s:s}, s:{}}, s:{s:I}, s:o}",
+                     "key", "model", model, "objective", "latency", "devices", 2, "fingerprint",
+                     "hard", "device", "x", "engine", "builtin", "mode", "eager", "cores", 2,
+                     "soft", "mpi", "4.1", "info", "plan", "ranks", (json_int_t)value, "filler",
+                     actor_filler(size));
+}
+
 static dt_status put(const char *model, long value, long size)
 {
-    json_t *entry = json_pack(
-        "{s:{s:s, s:s, s:i}, s:{s:{s:s, s:s, s:s, s:i}, s:{s:s}, s:{}}, s:{s:I}, s:o}", "key",
-        "model", model, "objective", "latency", "devices", 2, "fingerprint", "hard", "device", "x",
-        "engine", "builtin", "mode", "eager", "cores", 2, "soft", "mpi", "4.1", "info", "plan",
-        "ranks", (json_int_t)value, "filler", actor_filler(size));
+    json_t *entry = actor_entry(model, value, size);
     if (entry == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     dt_status status = dt_store_put(actor_folder, entry);
@@ -207,10 +212,12 @@ static const struct {
     const char *name;
     dt_status (*run)(const char *arguments);
 } verbs[] = {
-    {"session", verb_session},  {"put", actor_put},        {"puts", verb_puts},
-    {"check", verb_check},      {"journal", verb_journal}, {"dump", verb_dump},
-    {"records", verb_records},  {"hold", actor_hold},      {"fork", actor_fork},
-    {"appends", actor_appends}, {"watch", actor_watch},
+    {"session", verb_session},  {"put", actor_put},         {"puts", verb_puts},
+    {"check", verb_check},      {"journal", verb_journal},  {"dump", verb_dump},
+    {"records", verb_records},  {"hold", actor_hold},       {"fork", actor_fork},
+    {"appends", actor_appends}, {"watch", actor_watch},     {"result", actor_result},
+    {"rebuild", actor_rebuild}, {"migrate", actor_migrate}, {"gc", actor_gc},
+    {"take", actor_take},
 };
 
 /* ---- the child and its parent ---- */

@@ -15,6 +15,9 @@ void actor_acknowledge(const char *what);
 /* A string of so many bytes; NULL without memory. */
 json_t *actor_filler(long size);
 
+/* An entry whose plan is ranks=value. */
+json_t *actor_entry(const char *model, long value, long size);
+
 /* put MODEL VALUE SIZE */
 dt_status actor_put(const char *arguments);
 /* watch NAP: reads every NAP microseconds until it is killed; nothing may vanish, nothing get older */
@@ -25,5 +28,15 @@ dt_status actor_hold(const char *arguments);
 dt_status actor_fork(const char *arguments);
 /* appends PROCESSES N SIZE: all of them to one journal; "good N bad N" of its records */
 dt_status actor_appends(const char *arguments);
+
+/* result MODEL VALUE SIZE: in a journal, then in the store, as a session does */
+dt_status actor_result(const char *arguments);
+/* rebuild [salvage] */
+dt_status actor_rebuild(const char *arguments);
+dt_status actor_migrate(const char *arguments);
+/* gc: whatever may go, goes */
+dt_status actor_gc(const char *arguments);
+/* take: is offered the entries d and e of another store */
+dt_status actor_take(const char *arguments);
 
 #endif

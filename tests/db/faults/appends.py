@@ -16,7 +16,7 @@ def main():
         with fault.scratch(where) as folder:
             store = os.path.join(folder, "store")
             actor = fault.Actor(folder, store)
-            for size in (200, 6000, 70000):
+            for size in (100, 6000, 70000):
                 good = 0
                 for first in range(0, RECORDS, ROUND):
                     n = min(ROUND, RECORDS - first)
@@ -26,7 +26,7 @@ def main():
                     if int(bad) or int(counted) != PROCESSES * n:
                         fault.fail(f"{size} bytes: {counted} of {PROCESSES * n} good, {bad} bad")
                     shutil.rmtree(store)
-                words.append(f"{good} of {size} bytes")
+                words.append(f"{good} of {size + 200} bytes")
             actor.close()
     fault.finish(f"appends: {PROCESSES} x {RECORDS}: {', '.join(words)}")
 

@@ -11,7 +11,12 @@ import shutil
 import fault
 
 DOSE = 60 if fault.FULL else 8
-VERBS = ("session a 1", f"puts n 1 {DOSE} 60", f"journal {DOSE} 200", "put a 9 400", f"puts m 1 {DOSE} 10", "journal 2 9000")
+PUTS = ("session a 1", f"puts n 1 {DOSE} 60", f"journal {DOSE} 200", "put a 9 400", f"puts m 1 {DOSE} 10", "journal 2 9000")
+AB, ABDE = {"a": 1, "b": 2}, {"a": 1, "b": 2, "d": 4, "e": 5}
+# how the store begins, what is done to it, what it holds after each acknowledgement (None: as the puts say)
+RUNS = ((None, PUTS, None),
+        (None, ("result a 1 50", "result b 2 300", "take", "rebuild", "gc"), [{}, {"a": 1}, AB, ABDE, ABDE, ABDE]),
+        (fault.version_1, ("migrate", "put n 1 10"), [fault.OLD, fault.OLD, {**fault.OLD, "n": 1}]))
 ALL = 6  # pending changes of which every subset is tried; of more, DRAWS are drawn
 DRAWS = 200 if fault.FULL else 40
 
@@ -50,8 +55,19 @@ def apply(state, change):
 
 class Disk:
     def __init__(self, root):
-        self.root_path, self.root, self.inodes = root, Node(True), {os.stat(root).st_ino: None}
-        self.inodes[os.stat(root).st_ino] = self.root
+        self.root_path, self.inodes = root, {}
+        self.root = self.load(root)
+
+    def load(self, path):
+        """What is there before the log begins, all of it durable."""
+        node = self.inodes[os.stat(path).st_ino] = Node(os.path.isdir(path))
+        if node.folder:
+            node.now = {name: self.load(os.path.join(path, name)) for name in os.listdir(path)}
+        else:
+            with open(path, "rb") as file:
+                node.now = file.read()
+        node.durable = node.now
+        return node
 
     def find(self, path):
         node = self.root
@@ -156,12 +172,16 @@ def lay(files, root):
 
 
 class Judge:
-    def __init__(self, folder, lines):
+    def __init__(self, folder, lines, states):
         self.root = os.path.join(folder, "left")
         self.actor = fault.Actor(self.root, os.path.join(self.root, "a/store"))
-        self.puts = [line[4:].split("=") for line in lines if line.startswith("ack ") and "/" not in line]
+        self.states = states or [{}]
+        for line in lines if not states else ():
+            if line.startswith("ack ") and "/" not in line:
+                model, value = line[4:].split("=")
+                self.states.append({**self.states[-1], model: int(value)})
         self.seen = set()
-        self.states = 0
+        self.disks = 0
 
     def judge(self, what, files, puts, records):
         """puts: how many were acknowledged; one more may have been stored."""
@@ -169,50 +189,62 @@ class Judge:
         if key in self.seen:
             return
         self.seen.add(key)
-        self.states += 1
+        self.disks += 1
         lay(files, self.root)
-        allowed = [{m: int(v) for m, v in self.puts[:n]} for n in (puts, puts + 1)]
+        allowed = self.states[puts:puts + 2]
         entries, why = self.actor.entries()
         there = self.actor.records()
         if entries not in allowed:
             fault.fail(f"{what}: read {why or entries}, expected one of {allowed}")
         elif there is None or records - there:
             fault.fail(f"{what}: records lost: {records - (there or set())}")
-        elif self.states % 10 == 0 and self.actor.do("put next 1").how != "exit:0":
+        elif self.disks % 10 == 0 and self.actor.do("migrate").how + self.actor.do("put next 1").how != "exit:0exit:0":
             fault.fail(f"{what}: the next run fails")
 
 
-def record(folder):
-    """The log of the calls, and the inode of each folder."""
+def record(folder, begin, verbs):
+    """The disk before, the log of the calls, and the inode of each folder."""
     root, log = os.path.join(folder, "root"), os.path.join(folder, "log")
-    os.makedirs(root)
+    os.makedirs(os.path.join(root, "a"))
+    if begin:
+        begin(os.path.join(root, "a/store"))
+    disk = Disk(root)
     actor = fault.Actor(root, os.path.join(root, "a/store"), log=log)
-    for verb in VERBS:
+    for verb in verbs:
         actor.must(verb)
     actor.close()
     stat = {path: os.stat(path).st_ino for path, _, _ in os.walk(root)}
     with open(log, encoding="utf-8") as file:
-        return root, file.read().splitlines(), stat
+        return disk, file.read().splitlines(), stat
+
+
+def replay(folder, begin, verbs, states):
+    """Calls, most changes that were not synced, losses of power, different disks."""
+    disk, lines, stat = record(folder, begin, verbs)
+    judge = Judge(folder, lines, states)
+    puts, records, most, outcomes = 0, set(), 0, 0
+    for number, line in enumerate(lines, 1):
+        disk.line(line, stat)
+        if line.startswith("ack "):
+            puts += "/" not in line
+            records |= {line[4:]} if "/" in line else set()
+        most = max(most, len(disk.pending()))
+        for chosen in disk.outcomes():
+            outcomes += 1
+            judge.judge(f"{verbs[0]} ..., after line {number} ({line[:60]}), {len(chosen)} changes left",
+                        disk.survivors(chosen), puts, frozenset(records))
+    judge.actor.close()
+    return len(lines), most, outcomes, judge.disks
 
 
 def main():
-    with fault.scratch() as folder:
-        root, lines, stat = record(folder)
-        disk, judge = Disk(root), Judge(folder, lines)
-        puts, records, most, outcomes = 0, set(), 0, 0
-        for number, line in enumerate(lines, 1):
-            disk.line(line, stat)
-            if line.startswith("ack "):
-                puts += "/" not in line
-                records |= {line[4:]} if "/" in line else set()
-            most = max(most, len(disk.pending()))
-            for chosen in disk.outcomes():
-                outcomes += 1
-                judge.judge(f"after line {number} ({line[:60]}), {len(chosen)} changes left", disk.survivors(chosen),
-                            puts, frozenset(records))
-        judge.actor.close()
-    fault.finish(f"power: {len(lines)} calls, at most {most} changes not synced, {outcomes} losses of power, "
-                 f"{judge.states} different disks")
+    totals = []
+    for begin, verbs, states in RUNS:
+        with fault.scratch() as folder:
+            totals.append(replay(folder, begin, verbs, states))
+    calls, most, outcomes, disks = zip(*totals)
+    fault.finish(f"power: {sum(calls)} changes, at most {max(most)} not synced, {sum(outcomes)} losses of power, "
+                 f"{sum(disks)} different disks")
 
 
 main()

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* What the actor does to a store now and then. Each acknowledges "done=1". */
+#include "db/journal.h"
+#include "db/upkeep/upkeep.h"
+#include "tests/db/faults/actor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void tell(enum dt_tell kind, const char *sentence, void *context)
+{
+    char line[400];
+    (void)context;
+    snprintf(line, sizeof line, "tell %d %s", (int)kind, sentence);
+    actor_say(line);
+}
+
+static dt_status done(dt_status status)
+{
+    if (status == DT_OK)
+        actor_acknowledge("done=1");
+    return status;
+}
+
+dt_status actor_result(const char *arguments)
+{
+    struct dt_journal *journal = NULL;
+    char model[64];
+    long value = 0, size = 0;
+    if (sscanf(arguments, "%63s %ld %ld", model, &value, &size) < 2)
+        return DT_EUSAGE;
+    json_t *entry = actor_entry(model, value, size);
+    dt_status status = entry != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK)
+        status = dt_journal_open(actor_folder, &journal);
+    if (status == DT_OK)
+        status = dt_journal_add(journal, "best", entry);
+    json_decref(entry);
+    dt_journal_close(journal);
+    return status == DT_OK ? actor_put(arguments) : status;
+}
+
+dt_status actor_rebuild(const char *arguments)
+{
+    struct dt_upkeep upkeep = {.tell = tell};
+    return done(dt_upkeep_rebuild(actor_folder, strcmp(arguments, "salvage") == 0, &upkeep));
+}
+
+dt_status actor_migrate(const char *arguments)
+{
+    struct dt_upkeep upkeep = {.tell = tell};
+    (void)arguments;
+    return done(dt_upkeep_migrate(actor_folder, &upkeep));
+}
+
+dt_status actor_gc(const char *arguments)
+{
+    struct dt_upkeep upkeep = {.tell = tell};
+    (void)arguments;
+    return done(dt_upkeep_gc(actor_folder, 0, true, &upkeep));
+}
+
+dt_status actor_take(const char *arguments)
+{
+    struct dt_upkeep upkeep = {.tell = tell};
+    json_t *entries = json_pack("[o, o]", actor_entry("d", 4, 300), actor_entry("e", 5, 300));
+    (void)arguments;
+    if (entries == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = dt_upkeep_take(actor_folder, entries, "elsewhere", &upkeep);
+    json_decref(entries);
+    return done(status);
+}
