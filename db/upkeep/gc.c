@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A journal is the evidence of an entry: one that an entry names, or whose result is an entry, is kept whatever its age; so
- * is one whose process still runs (an id is time-pid-random). */
+ * is one whose process still runs (an id is time-pid-random). One that holds checks is kept, too: it is small, and the
+ * history of an entry is in no other place. */
 #include "db/upkeep/upkeep_int.h"
 
 #include "db/commit_int.h"
@@ -74,6 +75,7 @@ static void visit(const json_t *record, void *context)
     struct evidence *evidence = context;
     const char *kind = json_string_value(json_object_get(record, "kind"));
     json_t *known = NULL;
+    evidence->needed = evidence->needed || (kind != NULL && strcmp(kind, "check") == 0);
     if (kind == NULL || strcmp(kind, "best") != 0)
         return;
     json_t *bare = dt_upkeep_bare(record);

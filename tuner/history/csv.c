@@ -9,10 +9,13 @@
 
 static void add_text(const char *text, struct dt_text *out)
 {
-    dt_text_add(out, "\"%s", text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL ? "'" : "");
-    for (const char *at = text; *at != '\0'; at++)
+    struct dt_text words = {0};
+    dt_safe_words(text, &words);
+    dt_text_add(out, "\"%s", strchr("=+-@\t\r", text[0]) != NULL && text[0] != '\0' ? "'" : "");
+    for (const char *at = dt_text_at(&words); *at != '\0'; at++)
         dt_text_add(out, *at == '"' ? "\"\"" : "%c", *at);
     dt_text_add(out, "\"");
+    dt_text_fini(&words);
 }
 
 static void add_number(double value, const char *format, struct dt_text *out)

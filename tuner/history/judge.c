@@ -49,7 +49,7 @@ dt_status dt_timelines_judge(struct dt_timelines *lines)
     return DT_OK;
 }
 
-static void safe(const char *text, struct dt_text *out)
+void dt_safe_words(const char *text, struct dt_text *out)
 {
     for (const char *at = text; *at != '\0'; at++) {
         char c = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
@@ -62,12 +62,12 @@ static void add_value(const json_t *value, struct dt_text *out)
     if (value == NULL)
         dt_text_add(out, "none");
     else if (json_is_string(value))
-        safe(json_string_value(value), out);
+        dt_safe_words(json_string_value(value), out);
     else if (json_is_integer(value))
         dt_text_add(out, "%lld", (long long)json_integer_value(value));
     else {
         char *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        safe(dumped != NULL ? dumped : "?", out);
+        dt_safe_words(dumped != NULL ? dumped : "?", out);
         free(dumped);
     }
 }
@@ -79,7 +79,7 @@ void dt_plan_words(const json_t *plan, struct dt_text *out)
     json_object_foreach((json_t *)plan, name, value)
     {
         dt_text_add(out, "%s", before);
-        safe(name, out);
+        dt_safe_words(name, out);
         dt_text_add(out, "=");
         add_value(value, out);
         before = " ";
@@ -95,7 +95,7 @@ struct news {
 static void add_news(struct news *news, const char *name, const json_t *then, const json_t *now)
 {
     dt_text_add(news->out, "%s%s", news->out->size > news->begin ? ", " : "", news->what);
-    safe(name, news->out);
+    dt_safe_words(name, news->out);
     dt_text_add(news->out, " ");
     add_value(then, news->out);
     dt_text_add(news->out, " -> ");

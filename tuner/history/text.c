@@ -119,10 +119,13 @@ static void add_row(const struct dt_timeline *line, int i, struct dt_text *out)
 {
     const struct dt_moment *moment = &line->moments[i];
     char minute[24], gain[32] = "-";
+    struct dt_text verdict = {0};
+    dt_safe_words(moment->verdict, &verdict);
     dt_minute(moment->t_wall_ns, minute);
     if (isfinite(moment->gain))
         snprintf(gain, sizeof gain, "%.3f [%.3f, %.3f]", moment->gain, moment->low, moment->high);
-    dt_text_add(out, "  %-16s  %-7s  %-13.13s  ", minute, what(moment), moment->verdict);
+    dt_text_add(out, "  %-16s  %-7s  %-13.13s  ", minute, what(moment), dt_text_at(&verdict));
+    dt_text_fini(&verdict);
     add_time(moment->tuned, out);
     add_time(moment->fallback, out);
     dt_text_add(out, "%-22s ", gain);

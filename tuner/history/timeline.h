@@ -5,7 +5,7 @@
  *     DT_TRY(dt_timelines_judge(&lines));
  *     dt_timelines_text(&lines, &text);
  *
- * A moment is a session that found a plan (`best`) or a check of it (`check`, docs/check.md). Nothing is measured, and nothing is
+ * A moment is a session that found a plan (`best`) or a check of it (`check`). Nothing is measured, and nothing is
  * written. A record that is damaged is skipped and counted. To add a format: one function, and a row in
  * tuner/commands/history.c.
  */
@@ -81,6 +81,8 @@ void dt_course_news(const struct dt_timeline *line, enum dt_series_of series, in
  * line each, for all three series; appended. */
 void dt_timeline_sentences(const struct dt_timeline *line, struct dt_text *out);
 
+/* text without control bytes. */
+void dt_safe_words(const char *text, struct dt_text *out);
 /* The plan as in "ranks=2 ulysses=2"; safe to print. */
 void dt_plan_words(const json_t *plan, struct dt_text *out);
 
@@ -88,7 +90,7 @@ void dt_plan_words(const json_t *plan, struct dt_text *out);
 void dt_day(int64_t t_wall_ns, char out[16]);
 void dt_minute(int64_t t_wall_ns, char out[24]);
 
-/* The formats (docs/check.md, docs/json.md). */
+/* The formats (docs/history.md, docs/json.md). */
 void dt_timelines_text(const struct dt_timelines *lines, struct dt_text *out);
 json_t *dt_timelines_json(const struct dt_timelines *lines); /* new reference */
 void dt_timelines_csv(const struct dt_timelines *lines, struct dt_text *out);
