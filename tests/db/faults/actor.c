@@ -20,6 +20,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,11 +70,11 @@ json_t *actor_filler(long size)
 
 json_t *actor_entry(const char *model, long value, long size)
 {
-    return json_pack("{s:{s:s, s:s, s:i}, s:{s:{s:s, s:s, s:s, s:i}, s:{s:s}, s:{}}, s:{s:I}, s:o}",
-                     "key", "model", model, "objective", "latency", "devices", 2, "fingerprint",
-                     "hard", "device", "x", "engine", "builtin", "mode", "eager", "cores", 2,
-                     "soft", "mpi", "4.1", "info", "plan", "ranks", (json_int_t)value, "filler",
-                     actor_filler(size));
+    return json_pack(
+        "{s:{s:s, s:s, s:i}, s:{s:{s:s, s:s, s:s, s:i}, s:{s:s}, s:{}}, s:{s:I}, s:f, s:o}", "key",
+        "model", model, "objective", "latency", "devices", 2, "fingerprint", "hard", "device", "x",
+        "engine", "builtin", "mode", "eager", "cores", 2, "soft", "mpi", "4.1", "info", "plan",
+        "ranks", (json_int_t)value, "gain", 0.1, "filler", actor_filler(size));
 }
 
 static dt_status put(const char *model, long value, long size)
@@ -283,7 +284,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s", result->message);
         return code;
     }
-    tzset(); /* allocates, and keeps it */
+    setlocale(LC_ALL, ""); /* as a program does that the library is linked to */
+    tzset();               /* allocates, and keeps it */
     while (fgets(line, sizeof line, stdin) != NULL) {
         int outcome = 0;
         line[strcspn(line, "\n")] = '\0';
