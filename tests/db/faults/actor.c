@@ -74,7 +74,7 @@ json_t *actor_entry(const char *model, long value, long size)
         "{s:{s:s, s:s, s:i}, s:{s:{s:s, s:s, s:s, s:i}, s:{s:s}, s:{}}, s:{s:I}, s:f, s:o}", "key",
         "model", model, "objective", "latency", "devices", 2, "fingerprint", "hard", "device", "x",
         "engine", "builtin", "mode", "eager", "cores", 2, "soft", "mpi", "4.1", "info", "plan",
-        "ranks", (json_int_t)value, "gain", 0.1, "filler", actor_filler(size));
+        "ranks", (json_int_t)value, "share", 0.1, "filler", actor_filler(size));
 }
 
 static dt_status put(const char *model, long value, long size)

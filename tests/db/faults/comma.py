@@ -35,7 +35,7 @@ def main():
         if seen != {"a": 1, "b": 6, "c": 3}:
             fault.fail(f"read {why or seen}")
         reader.close()
-        real = re.search(rb'"gain":[^,}]*[,}]', written)[0].decode()
+        real = re.search(rb'"share":[^,}]*[,}]', written)[0].decode()
     fault.finish(f"locale: {len(written)} bytes, {real}")
 
 
