@@ -28,6 +28,8 @@ tool lookup --plan 'ranks=2' --engine xdit:1
 check "an unknown version" "code == 2 and 'xdit:0.4.5' in err"
 tool lookup --engine xdit --format yaml
 check "an unknown form" "code == 2 and 'argv, env, json, table' in err"
+tool lookup --plan 'ranks=2' --size 100 --engine xdit
+check "a size that is none" "code == 2 and 'multiple of 16' in err"
 tool lookup --plan 'ranks=two' --engine xdit
 check "a value that is no number" "code == 2 and 'ranks' in err"
 

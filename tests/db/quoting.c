@@ -127,6 +127,18 @@ static void words_come_back(void **state)
     dt_text_fini(&line);
 }
 
+/* A program of such a name is started, no variable set. */
+static void no_word_is_an_assignment(void **state)
+{
+    struct dt_text line = {0};
+    (void)state;
+    dt_quote("A=b", &line);
+    dt_text_add(&line, " 2>/dev/null; test $? -eq 127 && test -z \"$A\"");
+    int code = system(dt_text_at(&line)); // NOLINT(cert-env33-c): sh is what is asked
+    assert_int_equal(code, 0);
+    dt_text_fini(&line);
+}
+
 /* Random bytes, in one line of 200 words: what a list of known tricks forgets. */
 static void random_words_come_back(void **state)
 {
@@ -202,9 +214,8 @@ static void tables_move_no_cursor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_come_back),
-        cmocka_unit_test(random_words_come_back),
-        cmocka_unit_test(forms_come_back),
+        cmocka_unit_test(words_come_back),        cmocka_unit_test(no_word_is_an_assignment),
+        cmocka_unit_test(random_words_come_back), cmocka_unit_test(forms_come_back),
         cmocka_unit_test(tables_move_no_cursor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

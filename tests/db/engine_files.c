@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* An engine's file of one's own: every form a value may have, and a sentence for every mistake. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "db/engines/engines_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HEAD                                                                                       \
+    "{\"engine\": \"mine\", \"version\": \"1\", \"doc\": \"a test\", \"sources\": {}, "            \
+    "\"processes\": \"ulysses * cfg\", \"replicas\": \"1\", "
+
+static const char whole[] = HEAD
+    "\"parameters\": {\"cfg\": \"1\", \"ulysses\": \"2 * cfg\", \"ranks\": \"ulysses * cfg\"},"
+    "\"words\": [{\"words\": [\"run\", \"{{{ulysses + 1}}}\", \"{program}\", \"-{checkpoint}-\"]},"
+    "            {\"words\": [\"never\"], \"when\": \"heads > 0\"}],"
+    "\"environment\": [{\"name\": \"A\", \"value\": \"x{cfg}\"},"
+    "                  {\"name\": \"B\", \"value\": \"no\", \"when\": \"cfg == 1\"}],"
+    "\"kwargs\": [{\"name\": \"p.q.n\", \"value\": \"{ulysses * 3}\"},"
+    "             {\"name\": \"p.q.t\", \"value\": \"{?cfg == 2}\"},"
+    "             {\"name\": \"p.f\", \"value\": \"{?cfg == 1}\"},"
+    "             {\"name\": \"s\", \"value\": \"{program}\"},"
+    "             {\"name\": \"pair\", \"value\": \"{cfg}{ulysses}\"},"
+    "             {\"name\": \"list\", \"value\": [1, null]}],"
+    "\"rules\": [{\"rule\": \"cfg <= 2\", \"sentence\": \"two\"}], \"cannot\": {}}";
+
+static json_t *fill(const struct dt_engine *engine, struct dt_values *values,
+                    dt_status (*by)(const struct dt_engine *, struct dt_values *, json_t *),
+                    json_t *into)
+{
+    assert_int_equal(by(engine, values, into), DT_OK);
+    return into;
+}
+
+static void assert_json(json_t *found, const char *want)
+{
+    json_t *wanted = json_loads(want, 0, NULL);
+    assert_non_null(wanted);
+    assert_true(json_equal(found, wanted));
+    json_decref(wanted);
+    json_decref(found);
+}
+
+static void every_form(void **state)
+{
+    (void)state;
+    struct dt_engine *engine = NULL;
+    struct dt_values values;
+    json_t *plan = json_pack("{s:i}", "cfg", 2), *notes = json_array();
+    struct dt_export_request request = {.plan = plan, .program = "p q", .checkpoint = "{c}"};
+    assert_int_equal(dt_engine_read(whole, "mine", &engine), DT_OK);
+    assert_int_equal(dt_values_read(engine, &request, &values), DT_OK);
+    assert_int_equal(dt_values_check(engine, &values, notes), DT_OK);
+    assert_json(fill(engine, &values, dt_words_argv, json_array()),
+                "[\"run\", \"{5}\", \"p q\", \"-{c}-\"]");
+    assert_json(fill(engine, &values, dt_words_environment, json_object()), "{\"A\": \"x2\"}");
+    assert_json(
+        fill(engine, &values, dt_words_kwargs, json_object()),
+        "{\"p\": {\"q\": {\"n\": 12, \"t\": true}, \"f\": false}, \"s\": \"p q\", \"pair\": \"24\","
+        " \"list\": [1, null]}");
+    json_decref(plan);
+    json_decref(notes);
+    dt_engine_free(engine);
+}
+
+static void a_plan_of_other_values(void **state)
+{
+    static const struct {
+        const char *plan, *say;
+        dt_status status;
+    } cases[] = {
+        {"{\"cfg\": 3}", "two (cfg=3 <= 2); cfg=2 would do", DT_EINFEASIBLE},
+        {"{\"cfg\": 2, \"ranks\": 3}", "make 8 x 1 processes, and it has 3 ranks", DT_EINFEASIBLE},
+        {"{\"cfg\": 0, \"ulysses\": 0}", "make 0 x 1 processes", DT_EINFEASIBLE},
+        {"{\"ulysses\": 5000000000000000000, \"cfg\": 2}", "does not fit 64 bits", DT_EUSAGE},
+        {"{\"ulysses\": 9000000, \"ranks\": 9000000}", "9000000 x 1 processes", DT_EINFEASIBLE},
+        {"{\"ulysses\": \"2\"}", "the plan's 'ulysses' is not a whole number", DT_EUSAGE},
+        {"{\"ulysses\": 2.5}", "the plan's 'ulysses' is not a whole number", DT_EUSAGE},
+    };
+    struct dt_engine *engine = NULL;
+    (void)state;
+    assert_int_equal(dt_engine_read(whole, "mine", &engine), DT_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dt_values values;
+        json_t *plan = json_loads(cases[i].plan, 0, NULL), *notes = json_array();
+        struct dt_export_request request = {.plan = plan};
+        dt_status status = dt_values_read(engine, &request, &values);
+        if (status == DT_OK)
+            status = dt_values_check(engine, &values, notes);
+        assert_int_equal(status, cases[i].status);
+        if (strstr(dt_message(), cases[i].say) == NULL)
+            fail_msg("%s: '%s' lacks '%s'", cases[i].plan, dt_message(), cases[i].say);
+        json_decref(plan);
+        json_decref(notes);
+    }
+    dt_engine_free(engine);
+}
+
+static void a_file_with_a_mistake(void **state)
+{
+    static const struct {
+        const char *text, *say;
+    } cases[] = {
+        {"", "mine"},
+        {"[]", "mine"},
+        {"{\"engine\": \"mine\", \"colour\": 1}", "colour"},
+        {HEAD
+         "\"parameters\": {\"cfg\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": [],"
+         "\"rules\": [], \"cannot\": {}}",
+         "lacks 'ranks'"},
+        {HEAD "\"parameters\": {\"ranks\": 1}, \"words\": [], \"environment\": [], \"kwargs\": [],"
+              "\"rules\": [], \"cannot\": {}}",
+         "'ranks' is not an expression in quotes"},
+        {HEAD
+         "\"parameters\": {\"ranks\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": [],"
+         "\"rules\": [{\"rule\": \"rank == 1\", \"sentence\": \"s\"}], \"cannot\": {}}",
+         "did you mean 'ranks'"},
+        {HEAD
+         "\"parameters\": {\"ranks\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": [],"
+         "\"rules\": [{\"rule\": \"ranks == 1\"}], \"cannot\": {}}",
+         "sentence"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"words\": {}, \"cannot\": {}}", "words"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dt_engine *engine = NULL;
+        assert_int_equal(dt_engine_read(cases[i].text, "mine", &engine), DT_EUSAGE);
+        assert_null(engine);
+        if (strstr(dt_message(), cases[i].say) == NULL)
+            fail_msg("%zu: '%s' lacks '%s'", i, dt_message(), cases[i].say);
+    }
+}
+
+/* An open brace, an unknown name, what the workload does not tell: refused when the words are made. */
+static void a_word_with_a_mistake(void **state)
+{
+    static const char *const words[] = {"{ulysses", "{ulises}", "{heads}", "{}", "{1 / 0}"};
+    struct dt_engine *engine = NULL;
+    struct dt_values values;
+    json_t *plan = json_object();
+    struct dt_export_request request = {.plan = plan};
+    (void)state;
+    assert_int_equal(dt_engine_read(whole, "mine", &engine), DT_OK);
+    assert_int_equal(dt_values_read(engine, &request, &values), DT_OK);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct dt_text out = {0};
+        assert_int_equal(dt_words_fill(engine, words[i], &values, &out), DT_EUSAGE);
+        dt_text_fini(&out);
+    }
+    json_decref(plan);
+    dt_engine_free(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_form),
+        cmocka_unit_test(a_plan_of_other_values),
+        cmocka_unit_test(a_file_with_a_mistake),
+        cmocka_unit_test(a_word_with_a_mistake),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
