@@ -77,8 +77,8 @@ void dt_space_own(struct dt_space *space, void *context, void (*free_context)(vo
  * DT_EUSAGE for a rule that does not compile; DT_EUNSUP when no feasible point was found by drawing either. */
 dt_status dt_space_seal(struct dt_space *space) DT_MUST_CHECK;
 
-/* Compiles the rules and enumerates nothing, in a thousandth of the time: points can be completed, named, tested, located and
- * printed, but not counted (dt_space_count is -1), listed, drawn, walked or explained. Once, instead of dt_space_seal. */
+/* Compiles the rules and enumerates nothing, in a hundredth of the time or less: points can be completed, named, tested, located
+ * and printed, but not counted (dt_space_count is -1), listed, drawn, walked or explained. Once, instead of dt_space_seal. */
 dt_status dt_space_compile(struct dt_space *space) DT_MUST_CHECK;
 
 /* Seals a space of axes alone with these points instead of enumerating: a recorded table's. Their order does not matter,
