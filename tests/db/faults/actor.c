@@ -284,8 +284,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s", result->message);
         return code;
     }
-    setlocale(LC_ALL, ""); /* as a program does that the library is linked to */
-    tzset();               /* allocates, and keeps it */
+    setlocale(LC_NUMERIC, ""); /* as a program does that the library is linked to */
+    tzset();                   /* allocates, and keeps it */
     while (fgets(line, sizeof line, stdin) != NULL) {
         int outcome = 0;
         line[strcspn(line, "\n")] = '\0';
