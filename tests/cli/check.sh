@@ -167,6 +167,23 @@ wait $pid
 code=$?
 check "interrupted" 'code == 130 and [e["verdict"] for e in o["entries"]] == ["not checked", "not checked"] and o["interrupted"] is True'
 
+"$build/dittune" check --worker "$worker" --json --budget 60s >"$T/out" 2>"$T/err" </dev/null &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid
+code=$?
+check "terminated" 'code == 143 and len(o["entries"]) == 2 and all("interrupted" in e["reason"] for e in o["entries"])'
+
+# The built-in network: its key becomes the same command line again
+rm -rf "$DITTUNE_DB"
+"$build/dittune" --model "$small" --size 64 --batch 1,2 --objective throughput --devices 2 --max-bytes 1GiB --budget 5s --quiet >/dev/null 2>&1
+tool check --json --budget 10s
+check "a network of one's own must be named" 'code == 5 and o["entries"][0]["verdict"] == "not checked" and "--model FILE" in o["entries"][0]["reason"]'
+tool check --model "$small" --json --budget 15s
+check "and then it is measured" 'o["entries"][0]["rounds"] > 0 and [r["role"] for r in o["entries"][0]["rivals"]][:1] in (["default"], ["baseline"]) and o["entries"][0]["tuned_ns"] > 0'
+check "as it was tuned" 'all(w in o["entries"][0]["retune"] for w in ("--size 64", "--batch 1,2", "--objective throughput", "--devices 2", "--max-bytes 1073741824B", "--dtype float32"))'
+
 # Names that others chose
 hostile='"name":"</testcase>&amp;<![CDATA[\u001b[31m\n::error::x,y:z%0A","workload":"a\"b'"'"'c\uffff\ud83d\ude00]]>"'
 tuned hostile "{$ns,$truth,$hostile}"

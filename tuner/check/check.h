@@ -76,7 +76,7 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out);
 /* Sets soft, info and changed. */
 dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns) DT_MUST_CHECK;
 
-/* Measures and judges until deadline_ns (monotonic). DT_EINTR: a signal asked to stop; the entry is then not checked. */
+/* Measures and judges until deadline_ns (monotonic). DT_EINTR: a signal asked to stop. */
 dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha,
                            int64_t deadline_ns) DT_MUST_CHECK;
 

@@ -67,6 +67,9 @@ static void own_options(struct dt_check_entry *entry)
     snprintf(entry->objective, sizeof entry->objective, "%s", string_of(key, "objective"));
     own->objective = entry->objective;
     own->devices = integer_of(key, "devices");
+    /* such a plan was only legal with that */
+    if (integer_of(json_object_get(entry->item->stored, "plan"), "ranks") > dt_host_cores())
+        own->oversubscribe = true;
     own->max_bytes = integer_of(key, "max_bytes");
     own->max_latency_ns = integer_of(key, "max_latency_ns");
     for (size_t i = 0; i < json_array_size(batches) && i < DT_LIST_MAX; i++)

@@ -231,11 +231,6 @@ dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha, int6
             (outcome != DT_TRIAL_CRASHED && outcome != DT_TRIAL_PROTOCOL))
             break;
     }
-    if (status == DT_EINTR || status == DT_ETERM) {
-        entry->verdict = DT_CHECK_NOT_CHECKED;
-        snprintf(entry->reason, sizeof entry->reason, "interrupted");
-        return status;
-    }
     DT_TRY(status);
     if (entry->entrants[0].out)
         judge_failure(entry, dt_clock_ns() + (int64_t)(STOP_SECONDS * 1e9) >= deadline_ns);

@@ -33,6 +33,15 @@ static void leave(struct dt_check_entry *entry, const char *why)
     snprintf(entry->reason, sizeof entry->reason, "%s", why);
 }
 
+/* What stopped this entry: a signal stops the run, want of memory too, all else is this entry's alone. */
+static dt_status give_up(struct dt_check_run *run, struct dt_check_entry *entry, dt_status status)
+{
+    run->interrupted = run->interrupted || status == DT_EINTR || status == DT_ETERM;
+    leave(entry, run->interrupted ? "interrupted" : dt_message());
+    dt_check_clean(entry->reason);
+    return status == DT_ENOMEM ? status : DT_OK;
+}
+
 /* A store that cannot be written ends the run; a signal leaves the store as it is. */
 static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, int64_t deadline_ns)
 {
@@ -57,7 +66,9 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
         leave(entry, "the budget ended before it: --budget gives more");
         return DT_OK;
     }
-    DT_TRY(dt_check_open(entry));
+    dt_status status = dt_check_open(entry);
+    if (status < 0)
+        return give_up(run, entry, status);
     if (entry->verdict != DT_CHECK_INCONCLUSIVE)
         return DT_OK;
     DT_TRY(dt_check_soft(entry, end_ns));
@@ -67,11 +78,10 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
         leave(entry, "the budget ended before it: --budget gives more");
         return DT_OK;
     }
-    dt_status status = dt_check_measure(entry, dt_check_lose_alpha(run->comparisons), now + share);
-    if (status != DT_EINTR && status != DT_ETERM)
-        DT_TRY(status);
-    run->interrupted = status < 0;
-    if (run->options->update && status == DT_OK)
+    status = dt_check_measure(entry, dt_check_lose_alpha(run->comparisons), now + share);
+    if (status < 0)
+        return give_up(run, entry, status);
+    if (run->options->update)
         return update(run, entry, now + 2 * share < end_ns ? now + 2 * share : end_ns);
     return DT_OK;
 }
