@@ -48,6 +48,30 @@ tool db gc --yes
 tool history --json
 check "gc keeps the checks" 'code == 0 and [m["kind"] for m in o["entries"][0]["moments"]] == ["check"] * 19'
 
+# What a check stored, and what a store took from another
+plant '{"points":4}'
+python3 - "$here" "$DITTUNE_DB" <<'PY'
+import glob, json, sys
+sys.path.insert(0, sys.argv[1])
+import lib_history as h
+read = lambda run: json.loads(open("%s/runs/%s.jsonl" % (sys.argv[2], run)).read())
+entry, check = read("0000-0"), read("0002-0")
+for one in (entry, check):
+    for name in ("v", "seq", "run", "kind", "t_wall_ns", "t_mono_ns", "crc"):
+        one.pop(name)
+def store(run, day, plan):
+    h.journal(sys.argv[2], run, "check", [check], h.BEGIN + day * h.DAY)
+    best = {"v": 1, "seq": 1, "run": run, "kind": "best", "t_wall_ns": h.BEGIN + day * h.DAY + 9, "t_mono_ns": 1}
+    with open("%s/runs/%s.jsonl" % (sys.argv[2], run), "ab") as file:
+        file.write(h.line({**best, **entry, "plan": plan, "journal": run}))
+store("stamped", 5, check["plan"])
+store("replaced", 6, {"ranks": 9})
+h.journal(sys.argv[2], "taken", "best", [entry], h.BEGIN + 7 * h.DAY)
+PY
+tool history --json
+check "a confirmed plan is no moment, another is an update, a copy is none" \
+    'code == 0 and [(m["kind"], m["journal"], m["plan"]["ranks"]) for m in o["entries"][0]["moments"]] == [("session", "0000-0", 2)] + [("check", "000%d-0" % i, 2) for i in (1, 2, 3)] + [("check", "stamped", 2), ("check", "replaced", 2), ("update", "replaced", 9)]'
+
 # Names that a spreadsheet, a terminal and a collector of metrics would take for their own
 plant '{"points":3,"worker":"=HYPERLINK(\"http://x\")","workload":"a,\"b\"\\\n\u001b[31m\u20ac","plans":[[0,{"=x":"@y","+z":"-1\n"}]]},
        {"points":2,"worker":"+1"},{"points":2,"worker":"-1"},{"points":2,"worker":"@a"},{"points":2,"worker":"\t=1","verdict":"=\u001b]0;x\u0007"}'

@@ -53,7 +53,7 @@ static void add_row(const struct dt_timeline *line, int i, struct dt_text *out)
     dt_text_add(out, "%016llx,", (unsigned long long)line->id);
     add_text(line->title, out);
     dt_text_add(out, ",%s,%lld,%s,", minute, (long long)moment->t_wall_ns,
-                moment->check ? "check" : "session");
+                dt_moment_text(moment->kind));
     add_text(moment->run, out);
     dt_text_add(out, ",");
     add_text(moment->verdict, out);

@@ -14,6 +14,12 @@ const char *dt_series_text(enum dt_series_of series)
     return texts[series];
 }
 
+const char *dt_moment_text(enum dt_moment_kind kind)
+{
+    static const char *const texts[] = {"session", "check", "update"};
+    return texts[kind];
+}
+
 static double value_of(const struct dt_moment *moment, enum dt_series_of series)
 {
     double values[] = {moment->tuned, moment->fallback, moment->gain};

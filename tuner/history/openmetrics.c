@@ -76,8 +76,8 @@ static void add_verdicts(const struct dt_timelines *lines, struct dt_text *out)
     for (int i = 0; i < lines->count; i++)
         for (int k = 0; k < lines->lines[i].count; k++) {
             const struct dt_moment *moment = &lines->lines[i].moments[k];
-            for (size_t v = 0; v < sizeof verdicts / sizeof verdicts[0] && moment->check &&
-                               counts(&lines->lines[i], k);
+            for (size_t v = 0; v < sizeof verdicts / sizeof verdicts[0] &&
+                               moment->kind == DT_MOMENT_CHECK && counts(&lines->lines[i], k);
                  v++) {
                 dt_text_add(out, "dittune_verdict");
                 add_labels(&lines->lines[i], out);

@@ -49,7 +49,7 @@ static void set_verdict(struct dt_moment *moment)
 /* record is borrowed. */
 static struct dt_moment of_check(json_t *record)
 {
-    struct dt_moment moment = {.record = json_incref(record), .check = true};
+    struct dt_moment moment = {.record = json_incref(record), .kind = DT_MOMENT_CHECK};
     moment.tuned = seconds_of(record, "tuned_ns");
     moment.fallback = seconds_of(record, "default_ns");
     moment.soft = json_object_get(record, "soft");
@@ -117,6 +117,17 @@ static void add(struct reader *reader, struct dt_timeline *line, struct dt_momen
         line->moments[line->count++] = *moment;
 }
 
+/* An entry is of the journal that it names: where a store was merged or imported, another holds a copy. */
+static void set_origin(struct dt_moment *moment)
+{
+    const json_t *info = json_object_get(json_object_get(moment->record, "fingerprint"), "info");
+    const char *journal = json_string_value(json_object_get(moment->record, "journal"));
+    if (journal == NULL || strcmp(journal, moment->run) == 0)
+        return;
+    snprintf(moment->run, sizeof moment->run, "%s", journal);
+    moment->t_wall_ns = json_integer_value(json_object_get(info, "t_wall_ns"));
+}
+
 static void visit(const json_t *borrowed, void *context)
 {
     struct reader *reader = context;
@@ -130,6 +141,8 @@ static void visit(const json_t *borrowed, void *context)
     struct dt_moment moment = check ? of_check(record) : of_entry(record);
     moment.t_wall_ns = json_integer_value(json_object_get(record, "t_wall_ns"));
     snprintf(moment.run, sizeof moment.run, "%s", reader->run);
+    if (!check)
+        set_origin(&moment);
     add(reader, line_of(reader, key, hard), &moment);
 }
 
@@ -150,9 +163,9 @@ static void visit_entry(const json_t *borrowed, void *context)
     struct dt_timeline *line =
         line_of(reader, json_object_get(entry, "key"), json_object_get(fingerprint, "hard"));
     struct dt_moment moment = of_entry(entry);
-    snprintf(moment.run, sizeof moment.run, "%s", journal != NULL ? journal : "");
     moment.t_wall_ns =
         json_integer_value(json_object_get(json_object_get(fingerprint, "info"), "t_wall_ns"));
+    snprintf(moment.run, sizeof moment.run, "%s", journal != NULL ? journal : "");
     if (line != NULL && has_run(line, moment.run))
         line = NULL;
     add(reader, line, &moment);
@@ -164,6 +177,36 @@ static int by_time(const void *a, const void *b)
     if (one->t_wall_ns != other->t_wall_ns)
         return one->t_wall_ns < other->t_wall_ns ? -1 : 1;
     return strcmp(one->run, other->run);
+}
+
+/* What a check stored is of its journal, too: a plan that it confirmed is no second moment, another one is an update. */
+static bool told_before(struct dt_timeline *line, int i)
+{
+    struct dt_moment *moment = &line->moments[i];
+    for (int k = 0; k < line->count && moment->kind != DT_MOMENT_CHECK; k++) {
+        const struct dt_moment *other = &line->moments[k];
+        if (k == i || moment->run[0] == '\0' || strcmp(other->run, moment->run) != 0)
+            continue;
+        if (other->kind == DT_MOMENT_CHECK ? json_equal(other->plan, moment->plan) : k < i)
+            return true;
+        if (other->kind == DT_MOMENT_CHECK)
+            moment->kind = DT_MOMENT_UPDATE;
+    }
+    return false;
+}
+
+static void drop_copies(struct dt_timeline *line)
+{
+    int kept = 0;
+    for (int i = 0; i < line->count; i++)
+        if (told_before(line, i)) {
+            json_decref(line->moments[i].record);
+            line->moments[i] = (struct dt_moment){.run = ""};
+        }
+    for (int i = 0; i < line->count; i++)
+        if (line->moments[i].record != NULL)
+            line->moments[kept++] = line->moments[i];
+    line->count = kept;
 }
 
 static int by_title(const void *a, const void *b)
@@ -180,6 +223,7 @@ static void sort(struct dt_timelines *lines)
         struct dt_timeline *line = &lines->lines[i];
         if (line->count > 0) {
             qsort(line->moments, (size_t)line->count, sizeof *line->moments, by_time);
+            drop_copies(line);
             lines->lines[kept++] = *line;
             continue;
         }

@@ -21,11 +21,11 @@ static json_t *moment_json(const struct dt_moment *moment)
                                    number(moment->low), number(moment->high))
                        : json_null();
     return json_pack("{s:s, s:I, s:s, s:s, s:b, s:o, s:o, s:o, s:O?, s:O?}", "kind",
-                     moment->check ? "check" : "session", "t_wall_ns",
-                     (json_int_t)moment->t_wall_ns, "journal", moment->run, "verdict",
-                     moment->verdict, "provisional", moment->provisional, "tuned_ns",
-                     nanoseconds(moment->tuned), "default_ns", nanoseconds(moment->fallback),
-                     "gain", gain, "plan", moment->plan, "soft", moment->soft);
+                     dt_moment_text(moment->kind), "t_wall_ns", (json_int_t)moment->t_wall_ns,
+                     "journal", moment->run, "verdict", moment->verdict, "provisional",
+                     moment->provisional, "tuned_ns", nanoseconds(moment->tuned), "default_ns",
+                     nanoseconds(moment->fallback), "gain", gain, "plan", moment->plan, "soft",
+                     moment->soft);
 }
 
 static json_t *change_json(const struct dt_timeline *line, enum dt_series_of series, int i)

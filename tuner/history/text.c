@@ -7,11 +7,6 @@
 
 enum { ROWS = 20, WIDTH = 24 /* of the plot */ };
 
-static const char *what(const struct dt_moment *moment)
-{
-    return moment->check ? "check" : "session";
-}
-
 static void add_change(const struct dt_timeline *line, enum dt_series_of series, int i,
                        struct dt_text *out)
 {
@@ -28,7 +23,7 @@ static void add_change(const struct dt_timeline *line, enum dt_series_of series,
     dt_day(dt_course_at(line, series, change->latest)->t_wall_ns, last);
     dt_text_add(out, "%s %s %.1f %% on %s, between the %s of %s and the %s of %s",
                 dt_series_text(series), ratio > 1 ? "rose" : "fell", 100 * fabs(ratio - 1), day,
-                what(before), from, what(after), to);
+                dt_moment_text(before->kind), from, dt_moment_text(after->kind), to);
     if (change->earliest < change->latest)
         dt_text_add(out, " (95 %%: %s to %s)", first, last);
     if (change->may_be_line)
@@ -124,7 +119,8 @@ static void add_row(const struct dt_timeline *line, int i, struct dt_text *out)
     dt_minute(moment->t_wall_ns, minute);
     if (isfinite(moment->gain))
         snprintf(gain, sizeof gain, "%.3f [%.3f, %.3f]", moment->gain, moment->low, moment->high);
-    dt_text_add(out, "  %-16s  %-7s  %-13.13s  ", minute, what(moment), dt_text_at(&verdict));
+    dt_text_add(out, "  %-16s  %-7s  %-13.13s  ", minute, dt_moment_text(moment->kind),
+                dt_text_at(&verdict));
     dt_text_fini(&verdict);
     add_time(moment->tuned, out);
     add_time(moment->fallback, out);
@@ -136,12 +132,15 @@ static void add_row(const struct dt_timeline *line, int i, struct dt_text *out)
 static void add_line(const struct dt_timeline *line, struct dt_text *out)
 {
     struct dt_text sentences = {0};
-    int checks = 0, first = line->count > ROWS ? line->count - ROWS : 0;
+    int counts[3] = {0}, first = line->count > ROWS ? line->count - ROWS : 0;
     for (int i = 0; i < line->count; i++)
-        checks += line->moments[i].check;
-    dt_text_add(out, "%s\n  entry %016llx; %d session%s, %d check%s; plan ", line->title,
-                (unsigned long long)line->id, line->count - checks,
-                line->count - checks == 1 ? "" : "s", checks, checks == 1 ? "" : "s");
+        counts[line->moments[i].kind]++;
+    dt_text_add(out, "%s\n  entry %016llx", line->title, (unsigned long long)line->id);
+    for (int k = 0, any = 0; k < 3; k++)
+        if (counts[k] > 0)
+            dt_text_add(out, "%s%d %s%s", any++ > 0 ? ", " : "; ", counts[k],
+                        dt_moment_text((enum dt_moment_kind)k), counts[k] == 1 ? "" : "s");
+    dt_text_add(out, "; plan ");
     dt_plan_words(line->moments[line->count - 1].plan, out);
     dt_text_add(out, "\n  %-16s  %-7s  %-13s  %-10s %-10s %-22s  tuned time\n", "when", "what",
                 "verdict", "tuned", "default", "gain");

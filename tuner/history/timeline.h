@@ -15,10 +15,17 @@
 #include "base/json.h"
 #include "stats/changes/changes.h"
 
+enum dt_moment_kind {
+    DT_MOMENT_SESSION,
+    DT_MOMENT_CHECK,
+    DT_MOMENT_UPDATE /* a check put another plan into the store (--update) */
+};
+const char *dt_moment_text(enum dt_moment_kind kind); /* "session", "check", "update" */
+
 struct dt_moment {
     json_t *record; /* owned: the journal's, or the store's entry where its journal is gone */
     int64_t t_wall_ns;
-    bool check;
+    enum dt_moment_kind kind;
     char run[64];           /* the journal; "" where the entry names none */
     const char *verdict;    /* borrowed from record, never NULL */
     bool provisional;       /* not judged: too little was measured */
