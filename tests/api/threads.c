@@ -17,6 +17,7 @@ enum { ENTRIES = 12, READERS = 9, WRITERS = 2, COMMITS = 25, TURNS = 60 };
 
 struct shared {
     const struct dittune_db *db;
+    const struct dittune_machine *machine;
     const struct dittune_query *queries[ENTRIES];
     atomic_int bad, exact, writing;
 };
@@ -48,6 +49,23 @@ static void look(struct shared *shared, const struct dittune_db *db, size_t i, b
     dittune_answer_free(answer);
 }
 
+/* A question of one's own about the machine that all share, and all that is made of its answer. */
+static void write_out(struct shared *shared, size_t i)
+{
+    struct dittune_query *query = session_ask(shared->machine, i);
+    struct dittune_answer *answer = session_answer(shared->db, query);
+    struct dittune_export *words = NULL;
+    char *text = NULL;
+    if (dittune_answer_json(answer, "entry", &text, NULL, 0) != DITTUNE_OK ||
+        strstr(text, "\"tile_q\":") == NULL ||
+        dittune_export_new(answer, "xdit", "argv", &words, NULL, 0) != DITTUNE_OK)
+        atomic_fetch_add(&shared->bad, 1);
+    dittune_export_free(words);
+    dittune_text_free(text);
+    dittune_answer_free(answer);
+    dittune_query_free(query);
+}
+
 /* What every thread shares stays the first version; what it opens itself may be any. */
 static void *read_many(void *context)
 {
@@ -63,6 +81,7 @@ static void *read_many(void *context)
             look(shared, db, i, false);
         }
         (void)dittune_db_is_outdated(db);
+        write_out(shared, (size_t)turn % ENTRIES);
         dittune_db_close(db);
     }
     return NULL;
@@ -102,7 +121,7 @@ static void answers_are_whole(void **state)
     (void)state;
     struct dittune_machine *machine = session_begin(ENTRIES);
     struct dittune_db *db = session_open();
-    struct shared shared = {.db = db};
+    struct shared shared = {.db = db, .machine = machine};
     pthread_t threads[READERS + WRITERS];
     for (size_t i = 0; i < ENTRIES; i++)
         shared.queries[i] = session_ask(machine, i);
