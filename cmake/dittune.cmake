@@ -21,7 +21,7 @@ if(DT_SANITIZE)
     target_link_options(dt_flags INTERFACE -fsanitize=${DT_SANITIZE})
 endif()
 if(DT_FUZZ)
-    target_compile_options(dt_flags INTERFACE -fsanitize=fuzzer-no-link)
+    target_compile_options(dt_flags INTERFACE -fsanitize=fuzzer-no-link -fno-sanitize-recover=undefined)
 endif()
 
 # dt_module(name FOLDERS ... LINKS ...): every .c file of the folder, and of those folders inside it, as library

@@ -145,6 +145,8 @@ SPACES = {
                              {"name": "algo", "role": "environment", "variable": "NCCL_ALGO", "values": ["Ring", "Tree"]},
                              {"name": "cache", "role": "lossy", "values": [0, 1]}],
               "rules": [{"if": "min(ranks, batch) >= 1 && (cache == 0 ? ranks : batch) < 4", "say": "x"}]},
+    "extremes": {"parameters": {"a": [-1, 1], "b": [-2**63, 2**63 - 1]}, "rules": ["n % a == 0 || b / a > 0", "b - a != 1 || b * a < 0"],
+                 "constants": {"n": -2**63}},
     "none": {"parameters": {"a": [1, 2]}, "rules": ["a > 2"]},
 }
 PLANS = {"full": "ranks=4 dp=1 cfg=2 ulysses=2 ring=1 threads=2 batch=1 tile_q=64 tile_kv=64 overlap=0 chunks=1", "short": "ulysses=2",
@@ -166,6 +168,19 @@ def wires():
     return {"worker": "\x7f" + lines(talk), "controller": "\x01" + lines(ask), "half": "\x02" + lines(talk)[:40], "blank": "\x03\n\n{}\n"}
 
 
+def answers():
+    prepared = {"op": "prepared", "handle": 1, "peak_bytes": [5], "resident_bytes": 5, "cold_ns": [7],
+                "verify": {"norm": [1.5], "projections": [[0.5, None]]}}
+    samples = {"op": "samples", "handle": 1, "ns": [[1], [3]]}
+    full = {**samples, "clock": [[2.0], [2.1]], "phases": {"steps": 2, "kinds": [{"name": "gemm", "ns": 3}], "blocks": [], "step_ns": 4}}
+    two = {"op": "samples", "handle": 1, "ns": [[1, 2], [3, 4]]}
+    rest = [{"op": "peak", "flop_rate": 1e9}, {"op": "released", "handle": 1}]
+    lines = lambda list_: "".join(compact(x) + "\n" for x in list_)
+    return {"good": lines([prepared, samples] + rest + [{"op": "heartbeat"}, prepared, full] + rest),
+            "ranks": lines([{**prepared, "peak_bytes": [5, 6], "cold_ns": [7, 8], "verify": None}, two]),
+            "failed": lines([{"op": "failed", "kind": "memory", "say": "no"}, {"op": "failed", "kind": "x"}]), "half": lines([prepared])[:30]}
+
+
 def write(target, name, text):
     folder = CORPUS / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -174,7 +189,7 @@ def write(target, name, text):
 
 def main():
     sets = {"store": stores(), "journal": journals(sys.argv[1:]), "space": {name: compact(value) for name, value in SPACES.items()},
-            "plan": PLANS, "wire": wires()}
+            "plan": PLANS, "wire": wires(), "answers": answers()}
     for target, files in sets.items():
         for name, text in files.items():
             write(target, name, text)

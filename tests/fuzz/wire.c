@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What comes over the protocol's line, in blocks of any size: messages cut out of it, and the workload and space of a hello. */
 #include "worker/wire.h"
-#include "base/clock.h"
 #include "model/workload.h"
 #include "space/space.h"
 #include "tests/fuzz/mutant.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 static const char *const words[] = {
@@ -43,36 +41,63 @@ static void read_message(const json_t *message)
     dt_text_fini(&text);
 }
 
-/* The first byte says how many bytes a block has. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* libFuzzer's own alarm may arrive at any time. */
+static dt_status read_one(struct dt_wire *wire, json_t **message)
 {
-    int ends[2], messages = 0;
+    dt_status status;
+    do {
+        status = dt_wire_read(wire, 0, message);
+    } while (status == DT_EINTR);
+    return status;
+}
+
+struct heard {
+    int good, bad;
+};
+
+/* What is heard of the bytes when they come in blocks of `step`. */
+static struct heard hear(const uint8_t *data, size_t size, size_t step)
+{
+    int ends[2];
     struct dt_wire wire;
+    struct heard heard = {0, 0};
     json_t *message = NULL;
-    if (size < 1 || size > 60000 || pipe(ends) != 0)
-        return 0;
-    size_t step = data[0] >= 128 ? size : 1 + (size_t)data[0] * 8;
+    if (pipe(ends) != 0)
+        abort();
     dt_wire_init(&wire, ends[0], -1);
-    for (size_t at = 1; at < size; at += step) {
+    for (size_t at = 0; at < size; at += step) {
         size_t block = size - at < step ? size - at : step;
         if (write(ends[1], data + at, block) != (ssize_t)block)
             abort();
         dt_status status;
-        while ((status = dt_wire_read(&wire, 0, &message)) != DT_ETIMEOUT) {
-            if (status == DT_OK) {
-                read_message(message);
-                json_decref(message);
-                messages++;
-            } else if (status != DT_EPROTO) {
+        while ((status = read_one(&wire, &message)) != DT_ETIMEOUT) {
+            if (status != DT_OK && status != DT_EPROTO)
                 abort();
-            }
+            heard.good += status == DT_OK;
+            heard.bad += status == DT_EPROTO;
+            if (status == DT_OK)
+                read_message(message);
+            if (status == DT_OK)
+                json_decref(message);
         }
     }
     close(ends[1]);
-    if (dt_wire_read(&wire, 0, &message) != DT_EDEAD)
+    if (read_one(&wire, &message) != DT_EDEAD)
         abort();
     close(ends[0]);
     dt_wire_fini(&wire);
+    return heard;
+}
+
+/* The first byte says how many bytes a block has; it must not matter. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2 || size > 60000)
+        return 0;
+    struct heard whole = hear(data + 1, size - 1, size - 1);
+    struct heard parts = hear(data + 1, size - 1, 1 + (size_t)data[0] * 8);
+    if (whole.good != parts.good || whole.bad != parts.bad)
+        abort();
     return 0;
 }
 

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* What a foreign worker answers: made resident, run, released and asked for more, by the controller's own dialogue. The
+ * process behind it is played here, so that nothing is started or killed. */
+#include "base/clock.h"
+#include "tests/fuzz/mutant.h"
+#include "tuner/process/group_int.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const words[] = {"\"op\"",
+                                    "\"prepared\"",
+                                    "\"samples\"",
+                                    "\"released\"",
+                                    "\"peak\"",
+                                    "\"exchanged\"",
+                                    "\"heartbeat\"",
+                                    "\"failed\"",
+                                    "\"kind\"",
+                                    "\"memory\"",
+                                    "\"infeasible\"",
+                                    "\"say\"",
+                                    "\"handle\"",
+                                    "\"ns\"",
+                                    "\"clock\"",
+                                    "\"phases\"",
+                                    "\"verify\"",
+                                    "\"norm\"",
+                                    "\"projections\"",
+                                    "\"peak_bytes\"",
+                                    "\"resident_bytes\"",
+                                    "\"cold_ns\"",
+                                    "[1,2]",
+                                    "[[1,2],[3,4]]",
+                                    "[null,0.5]",
+                                    "{\"op\":\"heartbeat\"}",
+                                    NULL};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+
+dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[],
+                              const char folders[DT_SUPERVISOR_FOLDERS][256],
+                              struct dt_supervised *out)
+{
+    (void)path, (void)argv, (void)envp, (void)folders, (void)out;
+    return DT_ELIB;
+}
+
+bool dt_supervisor_ended(struct dt_supervised *supervised, int *wait_status)
+{
+    (void)supervised;
+    *wait_status = 0;
+    return true;
+}
+
+void dt_supervisor_stop(struct dt_supervised *supervised, int64_t grace_ns)
+{
+    (void)supervised, (void)grace_ns;
+}
+
+static void check_failure(dt_status status, const struct dt_failure *failure)
+{
+    if (status != DT_FAILED || failure->outcome == DT_TRIAL_OK || failure->cause[0] == '\0' ||
+        memchr(failure->cause, '\0', sizeof failure->cause) == NULL)
+        abort();
+    for (const char *c = failure->cause; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~')
+            abort();
+}
+
+static void prepare(struct dt_group *group, int64_t deadline_ns)
+{
+    static const struct dt_verify verify = {.projections = 2, .seed = 7};
+    struct dt_prepared prepared = {.norm = NULL};
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    json_t *plan = json_pack("{s:i}", "ranks", 1);
+    dt_status status = dt_group_prepare(group, plan, &verify, deadline_ns, &prepared, &failure);
+    double sum = 0;
+    json_decref(plan);
+    if (status != DT_OK) {
+        check_failure(status, &failure);
+        return;
+    }
+    if (prepared.ranks < 1 || prepared.peak_bytes < 0 || prepared.cold_ns < 0)
+        abort();
+    for (int i = 0; i < prepared.images; i++)
+        sum += prepared.norm[i];
+    for (int i = 0; i < prepared.images * prepared.projections; i++)
+        sum += prepared.projection[i];
+    if (isinf(sum) && prepared.images == 0)
+        abort();
+    dt_prepared_fini(&prepared);
+}
+
+static void run(struct dt_group *group, int64_t deadline_ns)
+{
+    struct dt_steps steps = {.handle = 1, .count = 2, .mode = "measure"};
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    struct dt_run got = {.ns = NULL};
+    dt_status status = dt_group_run(group, &steps, deadline_ns, &got, &failure);
+    if (status != DT_OK) {
+        check_failure(status, &failure);
+        return;
+    }
+    if (got.steps != 2 || got.ranks < 1)
+        abort();
+    for (int i = 0; i < got.steps * got.ranks; i++)
+        if (got.ns[i] < 1 || (got.clock != NULL && got.clock[i] <= 0))
+            abort();
+    dt_run_fini(&got);
+}
+
+static void ask(struct dt_group *group, const char *op, const char *answer_op, int64_t deadline_ns)
+{
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    json_t *answer = NULL, *request = json_pack("{s:s}", "op", op);
+    dt_status status = dt_group_call(group, request, answer_op, deadline_ns, &answer, &failure);
+    if (status != DT_OK)
+        check_failure(status, &failure);
+    json_decref(request);
+    json_decref(answer);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int ends[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (size > 60000 || null < 0 || pipe(ends) != 0 || write(ends[1], data, size) != (ssize_t)size)
+        abort();
+    close(ends[1]);
+    struct dt_group group = {.alive = true,
+                             .process = {.to = null, .from = ends[0], .messages = null}};
+    dt_wire_init(&group.wire, ends[0], null);
+    int64_t deadline_ns = dt_clock_ns() + DT_NS_PER_SECOND;
+    for (int i = 0; i < 4 && group.alive; i++) {
+        prepare(&group, deadline_ns);
+        run(&group, deadline_ns);
+        ask(&group, "peak", "peak", deadline_ns);
+        ask(&group, "release", "released", deadline_ns);
+    }
+    dt_wire_fini(&group.wire);
+    close(ends[0]);
+    close(null);
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+    struct mutant m = mutant_of(data, size, room < 60000 ? room : 60000, seed, words);
+    size_t how = mutant_pick(&m, 16), line = mutant_line(&m);
+    if (how == 0)
+        mutant_bytes(&m);
+    else if (how <= 2)
+        mutant_lines(&m);
+    else
+        mutant_json(&m, line, mutant_line_end(&m, line));
+    return m.size;
+}
