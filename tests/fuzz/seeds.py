@@ -178,7 +178,8 @@ def answers():
     lines = lambda list_: "".join(compact(x) + "\n" for x in list_)
     return {"good": lines([prepared, samples] + rest + [{"op": "heartbeat"}, prepared, full] + rest),
             "ranks": lines([{**prepared, "peak_bytes": [5, 6], "cold_ns": [7, 8], "verify": None}, two]),
-            "failed": lines([{"op": "failed", "kind": "memory", "say": "no"}, {"op": "failed", "kind": "x"}]), "half": lines([prepared])[:30]}
+            "failed": lines([{"op": "failed", "kind": "memory", "say": "no"}, {"op": "failed", "kind": "x"}]), "half": lines([prepared])[:30],
+            "silent": lines([{"op": "failed", "kind": "memory", "say": ""}])}
 
 
 def write(target, name, text):

@@ -124,7 +124,7 @@ static dt_status failed(struct dt_group *group, json_t *message, struct dt_failu
     if (kind != NULL && strcmp(kind, "infeasible") == 0)
         failure->outcome = DT_TRIAL_INFEASIBLE;
     snprintf(failure->cause, sizeof failure->cause, "%s",
-             say != NULL ? say : "the worker gave no reason");
+             say != NULL && say[0] != '\0' ? say : "the worker gave no reason");
     dt_group_clean(failure->cause);
     json_decref(message);
     (void)group;
