@@ -33,6 +33,25 @@ check "up to three best plans, the stored one first" \
     '1 <= len(o["entry"]["top"]) <= 3 and o["entry"]["top"][0]["plan"] == o["entry"]["plan"] and o["entry"]["top"][0]["median_ns"] == o["entry"]["figures"]["median_ns"] and all(set(t) == {"plan", "median_ns", "interval_ns", "peak_bytes", "batch", "from"} for t in o["entry"]["top"]) and len({json.dumps(t["plan"]) for t in o["entry"]["top"]}) == len(o["entry"]["top"])'
 check "the front of time and memory is that of the trials" \
     '(lambda ok: [(p["median_ns"], p["peak_bytes"]) for p in o["entry"]["pareto"]] == sorted({(t, b) for t, b in ok if not any((u, c) != (t, b) and u <= t and c <= b for u, c in ok)}))([(round(t["median_seconds"] * 1e9), t["peak_bytes"]) for t in json.load(open(T + "/tune.json"))["trials"] if t["outcome"] == "ok" and t["median_seconds"] is not None])'
+tool machine --json
+python3 - "$T" <<'PY'
+import copy, json, sys
+T = sys.argv[1]
+machine = json.load(open(T + "/out"))
+twin, aged, other = (copy.deepcopy(machine) for _ in range(3))
+twin["info"] = {"host": "another", "boot_id": "x", "t_wall_ns": 1}
+twin["limits"]["memory_bytes"] -= 1 << 20
+aged["soft"]["openblas"] = "OpenBLAS 9.9"
+other["hard"]["topology"] = "0123456789abcdef"
+for name, value in (("twin", twin), ("aged", aged), ("other", other)):
+    json.dump(value, open("%s/%s.json" % (T, name), "w"))
+PY
+tool lookup --model "$small" --machine "$T/twin.json" --json
+check "a machine of the same make has the same answer" 'code == 0 and o["tier"] == "exact" and not o["stale"]'
+tool lookup --model "$small" --machine "$T/aged.json" --json
+check "another version of a library makes it stale" 'code == 0 and o["tier"] == "exact" and o["stale"] and any("openblas" in why for why in o["stale_reasons"])'
+tool lookup --model "$small" --machine "$T/other.json" --json --require none
+check "another topology has no exact answer" 'code == 0 and o["tier"] != "exact"'
 tool lookup --model "$small" --objective cost
 check "lookup of another objective finds nothing" 'code == 10'
 tool run --model "$small" --plan "$(python3 -c 'import json,sys;print(" ".join("%s=%d"%p for p in json.load(open(sys.argv[1]))["best"]["plan"].items()))' "$T/tune.json")" --json
