@@ -175,10 +175,11 @@ def answers():
     full = {**samples, "clock": [[2.0], [2.1]], "phases": {"steps": 2, "kinds": [{"name": "gemm", "ns": 3}], "blocks": [], "step_ns": 4}}
     two = {"op": "samples", "handle": 1, "ns": [[1, 2], [3, 4]]}
     rest = [{"op": "peak", "flop_rate": 1e9}, {"op": "released", "handle": 1}]
-    lines = lambda list_: "".join(compact(x) + "\n" for x in list_)
+    start = [{"op": "hello", "protocol": 1, "name": "m", "launch": "self", **WORKER}, {"op": "ready", "ranks": [{"rank": 0, "pid": 1, "host": "n"}]}]
+    lines = lambda list_: "".join(compact(x) + "\n" for x in start + list_)
     return {"good": lines([prepared, samples] + rest + [{"op": "heartbeat"}, prepared, full] + rest),
             "ranks": lines([{**prepared, "peak_bytes": [5, 6], "cold_ns": [7, 8], "verify": None}, two]),
-            "failed": lines([{"op": "failed", "kind": "memory", "say": "no"}, {"op": "failed", "kind": "x"}]), "half": lines([prepared])[:30],
+            "failed": lines([{"op": "failed", "kind": "memory", "say": "no"}, {"op": "failed", "kind": "x"}]), "half": lines([prepared])[:-30],
             "silent": lines([{"op": "failed", "kind": "memory", "say": ""}])}
 
 
