@@ -126,11 +126,22 @@ static dt_status interrupted(void)
     return dt_fail(term ? DT_ETERM : DT_EINTR, "interrupted; what was known is stored");
 }
 
+static void warn_of_store(const struct dt_options *options)
+{
+    struct dt_text warnings = {0};
+    if (dt_store_warnings(options->db != NULL ? options->db : dt_store_default(), &warnings) ==
+            DT_OK &&
+        warnings.size > 0)
+        fprintf(stderr, "dittune: warning: %s", dt_text_at(&warnings));
+    dt_text_fini(&warnings);
+}
+
 dt_status dt_command_tune(const struct dt_options *options)
 {
     int sizes = options->sizes.count > 0 ? options->sizes.count : 1;
     int64_t end = dt_clock_ns() + options->budget_ns;
     DT_TRY(check_options(options));
+    warn_of_store(options);
     json_t *list = json_array();
     char why[1024] = "";
     dt_status worst = DT_OK;
