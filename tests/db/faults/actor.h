@@ -31,6 +31,8 @@ dt_status actor_appends(const char *arguments);
 
 /* result MODEL VALUE SIZE: in a journal, then in the store, as a session does */
 dt_status actor_result(const char *arguments);
+/* results MODEL FROM TO: so many sessions */
+dt_status actor_results(const char *arguments);
 /* rebuild [salvage] */
 dt_status actor_rebuild(const char *arguments);
 dt_status actor_migrate(const char *arguments);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the actor does to a store now and then. Each acknowledges "done=1". */
+#include "base/clock.h"
 #include "db/journal.h"
+#include "db/store.h"
 #include "db/upkeep/upkeep.h"
 #include "tests/db/faults/actor.h"
 
@@ -22,22 +24,48 @@ static dt_status done(dt_status status)
     return status;
 }
 
-dt_status actor_result(const char *arguments)
+/* With the time of now, by which a rebuild tells the later of two. */
+static dt_status result(const char *model, long value, long size)
 {
     struct dt_journal *journal = NULL;
-    char model[64];
-    long value = 0, size = 0;
-    if (sscanf(arguments, "%63s %ld %ld", model, &value, &size) < 2)
-        return DT_EUSAGE;
+    char what[96];
     json_t *entry = actor_entry(model, value, size);
-    dt_status status = entry != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
+    dt_status status = DT_OK;
+    if (json_object_set_new(info, "t_wall_ns", json_integer(dt_clock_wall_ns())) != 0)
+        status = dt_fail(DT_ENOMEM, "out of memory");
     if (status == DT_OK)
         status = dt_journal_open(actor_folder, &journal);
     if (status == DT_OK)
         status = dt_journal_add(journal, "best", entry);
-    json_decref(entry);
     dt_journal_close(journal);
-    return status == DT_OK ? actor_put(arguments) : status;
+    while (status == DT_OK && (status = dt_store_put(actor_folder, entry)) == DT_ELOCK)
+        status = DT_OK;
+    json_decref(entry);
+    snprintf(what, sizeof what, "%s=%ld", model, value);
+    if (status == DT_OK)
+        actor_acknowledge(what);
+    return status;
+}
+
+dt_status actor_result(const char *arguments)
+{
+    char model[64];
+    long value = 0, size = 0;
+    if (sscanf(arguments, "%63s %ld %ld", model, &value, &size) < 2)
+        return DT_EUSAGE;
+    return result(model, value, size);
+}
+
+dt_status actor_results(const char *arguments)
+{
+    char model[64];
+    long from = 0, to = 0;
+    if (sscanf(arguments, "%63s %ld %ld", model, &from, &to) != 3)
+        return DT_EUSAGE;
+    for (long i = from; i <= to; i++)
+        DT_TRY(result(model, i, 40));
+    return DT_OK;
 }
 
 dt_status actor_rebuild(const char *arguments)
