@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* CRC-32C (Castagnoli, Brauer, Herrmann 1993), reflected, eight bytes at a time: slicing by 8 (Kounavis, Berry 2008), or the
- * instruction that x86-64 has for it. A look-up checks the whole store, megabytes, before it trusts a line of it. */
+ * instruction that x86-64 (SSE 4.2) and most of ARMv8 have for it. A look-up checks the whole store, megabytes, before it trusts
+ * a line of it. */
 #include "db/crc32c_int.h"
 #include "db/journal.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
+#ifdef __aarch64__
+#include <sys/auxv.h>
+#endif
 
 static uint32_t table[8][256]; /* table[k]: of a byte with k bytes of 0 behind it */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -53,6 +58,40 @@ by_instruction(uint32_t crc, const unsigned char *at, size_t size)
         sum = __builtin_ia32_crc32qi((uint32_t)sum, *at);
     return (uint32_t)sum;
 }
+
+static bool has_instruction(void)
+{
+    return __builtin_cpu_supports("sse4.2");
+}
+#elif defined(__aarch64__) && defined(__ORDER_LITTLE_ENDIAN__) &&                                  \
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* In assembler: <arm_acle.h> has it for some compilers only when the whole source is compiled for such a processor. */
+static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t size)
+{
+    uint64_t word;
+    for (; size >= 8; size -= 8, at += 8) {
+        memcpy(&word, at, sizeof word);
+        __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(word));
+    }
+    for (; size > 0; size--, at++)
+        __asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"((uint32_t)*at));
+    return crc;
+}
+
+static bool has_instruction(void)
+{
+    return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
+}
+#else
+static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t size)
+{
+    return by_table(crc, at, size);
+}
+
+static bool has_instruction(void)
+{
+    return false;
+}
 #endif
 
 uint32_t dt_crc32c_portable(const void *bytes, size_t size)
@@ -62,9 +101,6 @@ uint32_t dt_crc32c_portable(const void *bytes, size_t size)
 
 uint32_t dt_crc32c(const void *bytes, size_t size)
 {
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("sse4.2"))
-        return ~by_instruction(0xffffffffU, bytes, size);
-#endif
-    return dt_crc32c_portable(bytes, size);
+    return has_instruction() ? ~by_instruction(0xffffffffU, bytes, size)
+                             : dt_crc32c_portable(bytes, size);
 }
