@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan of a worker of one's own: words among its values, and rules that came with the question. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/api/session.h"
+
+static const char *const words[][2] = {
+    {"worker", "mine"},
+    {"workload", "video"},
+    {"devices", "4"},
+    {"engine", "mine"},
+    {"space", "{\"parameters\":[{\"name\":\"gpus\",\"role\":\"ranks\",\"values\":[1,2,4]},"
+              "{\"name\":\"tp\",\"values\":[1,2,4]},"
+              "{\"name\":\"kernel\",\"values\":[\"plain\",\"fused\"]}],"
+              "\"constants\":{},\"rules\":[{\"if\":\"tp == gpus\",\"say\":\"tp is the GPUs\"}]}"},
+};
+
+static void store(const char *kernel, int tp)
+{
+    struct dt_machine *machine = NULL;
+    struct dt_query *query = NULL;
+    assert_int_equal(dt_machine_parse(MADE_MACHINE, strlen(MADE_MACHINE), "the machine", &machine),
+                     DT_OK);
+    assert_int_equal(dt_query_new(machine, &query), DT_OK);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        assert_int_equal(dt_query_set(query, words[i][0], words[i][1]), DT_OK);
+    if (dt_query_seal(query) != DT_OK)
+        fail_msg("%s", dt_message());
+    json_t *entry = json_pack("{s:O, s:{s:O, s:{}, s:{s:I}}, s:{s:i, s:i, s:s}, s:n}", "key",
+                              dt_query_key(query), "fingerprint", "hard", dt_query_hard(query),
+                              "soft", "info", "t_wall_ns", (json_int_t)dt_clock_wall_ns(), "plan",
+                              "gpus", 4, "tp", tp, "kernel", kernel, "gain");
+    assert_non_null(entry);
+    assert_int_equal(dt_store_put(scratch, entry), DT_OK);
+    json_decref(entry);
+    dt_query_free(query);
+    dt_machine_free(machine);
+}
+
+static struct dittune_answer *ask(struct dittune_db **db, struct dittune_query **query)
+{
+    struct dittune_machine *machine = NULL;
+    char why[512] = "";
+    assert_int_equal(
+        dittune_machine_parse(MADE_MACHINE, strlen(MADE_MACHINE), &machine, why, sizeof why),
+        DITTUNE_OK);
+    assert_int_equal(dittune_query_new(machine, query, why, sizeof why), DITTUNE_OK);
+    dittune_machine_free(machine); /* the query has what it needs */
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (dittune_query_set(*query, words[i][0], words[i][1], why, sizeof why) != DITTUNE_OK)
+            fail_msg("%s", why);
+    if (dittune_query_seal(*query, why, sizeof why) != DITTUNE_OK)
+        fail_msg("%s", why);
+    *db = session_open();
+    return session_answer(*db, *query);
+}
+
+static void end(struct dittune_db *db, struct dittune_query *query, struct dittune_answer *answer)
+{
+    dittune_answer_free(answer);
+    dittune_query_free(query);
+    dittune_db_close(db);
+}
+
+static void words_are_values(void **state)
+{
+    (void)state;
+    struct dittune_db *db;
+    struct dittune_query *query;
+    char value[64];
+    int64_t number;
+    double x;
+    store("fused", 4);
+    struct dittune_answer *answer = ask(&db, &query);
+    assert_int_equal(dittune_answer_tier(answer), DITTUNE_EXACT);
+    assert_int_equal(dittune_answer_count(answer), 3);
+    assert_int_equal(dittune_answer_value(answer, "kernel", value, sizeof value), DITTUNE_OK);
+    assert_string_equal(value, "fused");
+    assert_int_equal(dittune_answer_integer(answer, "kernel", &number), DITTUNE_USAGE);
+    assert_int_equal(dittune_answer_integer(answer, "tp", &number), DITTUNE_OK);
+    assert_int_equal(number, 4);
+    assert_int_equal(dittune_answer_gain(answer, &x, &x, &x), 0);
+    end(db, query, answer);
+}
+
+static void rules_are_kept(void **state)
+{
+    (void)state;
+    struct dittune_db *db;
+    struct dittune_query *query;
+    store("plain", 2);
+    struct dittune_answer *answer = ask(&db, &query);
+    assert_int_equal(dittune_answer_tier(answer), DITTUNE_NONE);
+    assert_int_equal(dittune_answer_count(answer), 0);
+    assert_non_null(strstr(dittune_answer_reason(answer), "tp is the GPUs"));
+    end(db, query, answer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(words_are_values, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(rules_are_kept, scratch_make, scratch_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
