@@ -286,8 +286,8 @@ static int spend(struct clock *clock, int left, double step, struct noise *noise
     bool decided = false;
     for (int i = 0; i < ENTRANTS; i++)
         steps[i] = step;
-    int64_t share_ns =
-        dt_check_share_ns((int64_t)((clock->end - clock->now) * 1e9), left, steps, ENTRANTS);
+    int64_t share_ns = dt_check_share_ns((int64_t)((clock->end - clock->now) * 1e9), left,
+                                         left == ENTRIES, steps, ENTRANTS);
     double deadline = clock->now + (double)share_ns * 1e-9;
     if (share_ns == 0)
         return 0;
@@ -321,8 +321,8 @@ static void test_twenty_entries_in_ten_minutes(void **state)
             "each, %.0f s\n",
             10 * slowest[k], 1e3 * slowest[k], judged, (double)rounds / ENTRIES, clock.now);
         assert_true(clock.now <= clock.end);
-        assert_true(slowest[k] > 0.3 || judged == ENTRIES);
-        assert_true(judged > 0);
+        assert_true(slowest[k] > 0.5 || judged == ENTRIES);
+        assert_true(judged >= 10); /* one slow entry leaves room for quick ones */
     }
 }
 

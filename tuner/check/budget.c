@@ -28,13 +28,15 @@ int64_t dt_check_estimate_ns(const double step_seconds[], int n, int rounds)
     return (int64_t)(seconds * 1e9);
 }
 
-int64_t dt_check_share_ns(int64_t left_ns, int entries, const double step_seconds[], int n)
+int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, const double step_seconds[],
+                          int n)
 {
     int64_t least = dt_check_estimate_ns(step_seconds, n, dt_look_samples[0]);
     int64_t wanted = dt_check_estimate_ns(step_seconds, n, DT_CHECK_LEAST_LOSE);
-    int64_t share = left_ns / (entries > 0 ? entries : 1);
-    if (left_ns < least)
-        return 0;
-    share = share > wanted ? share : wanted;
-    return share < left_ns ? share : left_ns;
+    int64_t even = left_ns / (entries > 0 ? entries : 1), half = left_ns / 2;
+    int64_t share = wanted < half ? wanted : half;
+    share = share > even ? share : even;
+    if (first && share < least)
+        share = left_ns;
+    return share >= least ? share : 0;
 }

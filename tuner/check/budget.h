@@ -3,13 +3,16 @@
 #ifndef DT_TUNER_CHECK_BUDGET_H
 #define DT_TUNER_CHECK_BUDGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* About how long plans of such steps take to start and to be visited in so many rounds. */
 int64_t dt_check_estimate_ns(const double step_seconds[], int n, int rounds);
 
 /* How long the next of `entries` may take: its even share of what is left, or what a verdict of LOSES takes (16 rounds)
- * where that is more, for the least recently checked come first. 0: not even the first look fits into what is left. */
-int64_t dt_check_share_ns(int64_t left_ns, int entries, const double step_seconds[], int n);
+ * where that is more, but half of what is left at most, so that one slow entry does not take the time of many. 0: not even
+ * the first look fits. The first of a run, the least recently checked, may have all: else it would never be. */
+int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, const double step_seconds[],
+                          int n);
 
 #endif

@@ -73,7 +73,9 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
         return DT_OK;
     DT_TRY(dt_check_soft(entry, end_ns));
     int n = stored_steps(entry, seconds);
-    int64_t now = dt_clock_ns(), share = dt_check_share_ns(end_ns - now, left, seconds, n);
+    int64_t now = dt_clock_ns(),
+            share = dt_check_share_ns(end_ns - now, left, json_array_size(run->records) == 0,
+                                      seconds, n);
     if (share == 0) {
         leave(entry, "the budget ended before it: --budget gives more");
         return DT_OK;
