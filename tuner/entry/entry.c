@@ -186,7 +186,9 @@ json_t *dt_entry(const struct dt_session *session)
         "default", figures(dt_session_role(session, "default"), target), "baseline",
         figures(dt_session_role(session, "baseline"), target), "gain", dt_record_gain(entrant),
         "top", top_json(session), "pareto", front_json(session), "journal", session->id);
-    if (target->announced != NULL)
+    /* A space that is too long stays out: the key has its hash. */
+    if (target->announced != NULL &&
+        json_dumpb(target->announced, NULL, 0, JSON_COMPACT) <= DT_ENTRY_SPACE)
         json_object_set(entry, "space", target->announced);
     return entry;
 }

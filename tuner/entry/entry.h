@@ -5,8 +5,9 @@
 
 #include "tuner/session/session.h"
 
-#define DT_ENTRY_TOP   3  /* best plans */
-#define DT_ENTRY_FRONT 32 /* most plans of the front; the fastest stay */
+#define DT_ENTRY_TOP   3     /* best plans */
+#define DT_ENTRY_FRONT 32    /* most plans of the front; the fastest stay */
+#define DT_ENTRY_SPACE 65536 /* bytes of a foreign worker's space */
 
 /* Describes the machine into session->machine, starting the worker when nobody knows what it is made of. A worker that does not
  * start is no error here: the session will say so, and its fingerprint lacks the worker's versions. */
