@@ -16,7 +16,7 @@ struct taking {
     int refused;
 };
 
-dt_status dt_upkeep_entries(const char *directory, json_t **entries)
+dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep, json_t **entries)
 {
     struct dt_snapshot *snapshot = NULL;
     json_t *array = json_array();
@@ -29,6 +29,9 @@ dt_status dt_upkeep_entries(const char *directory, json_t **entries)
         if (status == DT_OK && json_array_append_new(array, dt_upkeep_bare(entry)) != 0)
             status = dt_fail(DT_ENOMEM, "out of memory");
     }
+    if (status == DT_OK && dt_snapshot_fallback(snapshot) != NULL)
+        dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s: best.json.1 was read instead",
+                      dt_snapshot_fallback(snapshot));
     dt_snapshot_close(snapshot);
     if (status == DT_OK)
         *entries = array;

@@ -30,8 +30,9 @@ void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *form
  * broken is told with its place; DT_ECORRUPT when anything is. */
 dt_status dt_upkeep_verify(const char *directory, struct dt_upkeep *upkeep) DT_MUST_CHECK;
 
-/* A new array of the entries of a store, without "id" and "crc". */
-dt_status dt_upkeep_entries(const char *directory, json_t **entries) DT_MUST_CHECK;
+/* A new array of the entries of a store, without "id" and "crc". That best.json.1 had to be read is told. */
+dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep,
+                            json_t **entries) DT_MUST_CHECK;
 
 /* Appends a file of these entries, for another store; in a format that any JSON program may re-indent. */
 dt_status dt_upkeep_export(const json_t *entries, struct dt_text *text) DT_MUST_CHECK;

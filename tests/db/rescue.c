@@ -32,18 +32,19 @@ static void rebuilt_from_journals(void **state)
         decided[m] = decided[m] || !provisional;
     }
     json_t *before = NULL, *after = NULL;
-    assert_int_equal(dt_upkeep_entries(scratch, &before), DT_OK);
+    struct dt_upkeep upkeep = fresh();
+    assert_int_equal(dt_upkeep_entries(scratch, &upkeep, &before), DT_OK);
     unlink(at("best.json.1"));
     write_file(at("best.json"), "{", 1);
     assert_int_equal(value_of("m0"), DT_ECORRUPT - 1);
     assert_non_null(strstr(dt_message(), "dittune db rebuild"));
-    struct dt_upkeep upkeep = fresh();
+    upkeep = fresh();
     assert_int_equal(dt_upkeep_rebuild(scratch, false, &upkeep), DT_OK);
     for (int m = 0; m < 4; m++) {
         snprintf(model, sizeof model, "m%d", m);
         assert_int_equal(value_of(model), best[m]);
     }
-    assert_int_equal(dt_upkeep_entries(scratch, &after), DT_OK);
+    assert_int_equal(dt_upkeep_entries(scratch, &upkeep, &after), DT_OK);
     assert_int_equal(json_array_size(before), json_array_size(after));
     assert_int_equal(count_names(scratch, "best.json.bad-"), 1);
     /* a good file is set aside, too, and what no journal knows is named */

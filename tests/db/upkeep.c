@@ -86,7 +86,7 @@ static void exported_and_imported(void **state)
         assert_int_equal(dt_store_put(scratch, entry), DT_OK);
         json_decref(entry);
     }
-    assert_int_equal(dt_upkeep_entries(scratch, &entries), DT_OK);
+    assert_int_equal(dt_upkeep_entries(scratch, &upkeep, &entries), DT_OK);
     assert_int_equal(dt_upkeep_export(entries, &text), DT_OK);
     root = json_loadb(text.bytes, text.size, JSON_REJECT_DUPLICATES, &error);
     assert_non_null(root);
@@ -97,7 +97,7 @@ static void exported_and_imported(void **state)
     assert_int_equal(dt_upkeep_read(at("file.json"), &read), DT_OK);
     assert_int_equal(dt_upkeep_take(at("other"), read, "file.json", &upkeep), DT_OK);
     assert_int_equal(upkeep.done, 20);
-    assert_int_equal(dt_upkeep_entries(at("other"), &again), DT_OK);
+    assert_int_equal(dt_upkeep_entries(at("other"), &upkeep, &again), DT_OK);
     assert_true(json_equal(entries, again));
     upkeep = fresh();
     assert_int_equal(dt_upkeep_take(at("other"), read, "file.json", &upkeep), DT_OK);
@@ -109,7 +109,7 @@ static void exported_and_imported(void **state)
     unlink(at("other/best.json.1"));
     upkeep = fresh();
     assert_int_equal(dt_upkeep_rebuild(at("other"), false, &upkeep), DT_OK);
-    assert_int_equal(dt_upkeep_entries(at("other"), &again), DT_OK);
+    assert_int_equal(dt_upkeep_entries(at("other"), &upkeep, &again), DT_OK);
     assert_true(json_equal(entries, again));
     json_decref(again);
     json_decref(read);

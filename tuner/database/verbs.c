@@ -63,7 +63,7 @@ static dt_status verify(const struct dt_options *options, const char *directory,
 static dt_status merge_one(const char *directory, const char *other, struct dt_upkeep *upkeep)
 {
     json_t *entries = NULL;
-    DT_TRY(dt_upkeep_entries(other, &entries));
+    DT_TRY(dt_upkeep_entries(other, upkeep, &entries));
     if (json_array_size(entries) == 0)
         dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s holds no entries", other);
     dt_status status = dt_upkeep_take(directory, entries, other, upkeep);
@@ -83,13 +83,21 @@ static dt_status merge(const struct dt_options *options, const char *directory,
     return end(&report, status);
 }
 
+static void warn(enum dt_tell kind, const char *sentence, void *context)
+{
+    (void)kind;
+    (void)context;
+    fprintf(stderr, "dittune: warning: %s\n", sentence);
+}
+
 static dt_status export_all(const struct dt_options *options, const char *directory,
                             const char *const *words, int count)
 {
     json_t *entries = NULL;
     struct dt_text text = {0};
+    struct dt_upkeep upkeep = {.tell = warn}; /* standard output is the file's */
     (void)options;
-    DT_TRY(dt_upkeep_entries(directory, &entries));
+    DT_TRY(dt_upkeep_entries(directory, &upkeep, &entries));
     dt_status status = dt_upkeep_export(entries, &text);
     json_decref(entries);
     if (status == DT_OK && count == 0)
