@@ -106,23 +106,33 @@ static dt_status salvage_lines(struct rebuild *rebuild, const struct dt_best *be
     return DT_OK;
 }
 
+static dt_status salvage_file(int fd, struct rebuild *rebuild, const char *name)
+{
+    struct dt_best best = {.state = DT_BEST_ABSENT};
+    dt_status status = dt_best_load(fd, rebuild->directory, name, &best);
+    if (status == DT_OK && best.state != DT_BEST_NEWER && best.state != DT_BEST_ABSENT)
+        status = salvage_lines(rebuild, &best, name);
+    dt_best_fini(&best);
+    return status;
+}
+
+/* best.json comes last: of two results of one time the later one is taken. */
 static dt_status salvage_files(int fd, struct rebuild *rebuild)
 {
     json_t *names = NULL;
     size_t i;
     const json_t *name;
-    dt_status status = dt_upkeep_files(rebuild->directory, DT_BEST_FILE, "", &names);
+    dt_status status = dt_upkeep_files(rebuild->directory, DT_BEST_FILE ".", "", &names);
     json_array_foreach(names, i, name)
     {
-        struct dt_best best = {.state = DT_BEST_ABSENT};
-        if (status == DT_OK)
-            status = dt_best_load(fd, rebuild->directory, json_string_value(name), &best);
-        if (status == DT_OK && best.state != DT_BEST_NEWER)
-            status = salvage_lines(rebuild, &best, json_string_value(name));
-        dt_best_fini(&best);
+        bool backup = strcmp(json_string_value(name), DT_BACKUP_FILE) == 0;
+        if (status == DT_OK && !backup)
+            status = salvage_file(fd, rebuild, json_string_value(name));
     }
     json_decref(names);
-    return status;
+    if (status == DT_OK)
+        status = salvage_file(fd, rebuild, DT_BACKUP_FILE);
+    return status == DT_OK ? salvage_file(fd, rebuild, DT_BEST_FILE) : status;
 }
 
 /* Entries of a good old file that nothing else knows of. */
