@@ -26,7 +26,8 @@ dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
 struct dt_edit {
     struct dt_best best;
     enum dt_commit_old old;
-    json_t *entries; /* to fill: what is put */
+    const char *because; /* of BAD: the sentence that says what is wrong with best.json */
+    json_t *entries;     /* to fill: what is put */
 };
 
 /* Takes the lock, loads, asks decide for entries (checked ones, no two of one identity), and commits when there are any. As

@@ -79,14 +79,18 @@ static dt_status refuse_to_write(const struct dt_best *best)
 }
 
 /* The version to continue from. */
-static dt_status load_for_writing(int fd, const char *directory, struct dt_edit *edit)
+static dt_status load_for_writing(int fd, const char *directory, struct dt_edit *edit,
+                                  struct dt_text *because)
 {
     DT_TRY(dt_best_load(fd, directory, DT_BEST_FILE, &edit->best));
     edit->old = edit->best.state == DT_BEST_ABSENT ? DT_COMMIT_FIRST : DT_COMMIT_BACKUP;
     if (edit->best.state != DT_BEST_BROKEN)
         return refuse_to_write(&edit->best);
     edit->old = DT_COMMIT_BAD;
+    dt_text_add(because, "%s", dt_message());
+    edit->because = dt_text_at(because);
     dt_best_fini(&edit->best);
+    DT_TRY(dt_text_status(because));
     DT_TRY(dt_best_load(fd, directory, DT_BACKUP_FILE, &edit->best));
     if (edit->best.state == DT_BEST_BROKEN)
         dt_best_fini(&edit->best);
@@ -97,9 +101,11 @@ static dt_status check_best(int fd, const char *directory)
 {
     struct dt_snapshot *snapshot = NULL;
     struct dt_edit edit = {.old = DT_COMMIT_FIRST};
+    struct dt_text because = {0};
     DT_TRY(dt_snapshot_open(directory, &snapshot)); /* a session that no one could read */
     dt_snapshot_close(snapshot);
-    dt_status status = load_for_writing(fd, directory, &edit);
+    dt_status status = load_for_writing(fd, directory, &edit, &because);
+    dt_text_fini(&because);
     dt_best_fini(&edit.best);
     return status;
 }
@@ -126,9 +132,9 @@ static dt_status edit_locked(int fd, const char *directory,
                              void *context)
 {
     struct dt_edit edit = {.entries = json_array()};
-    struct dt_text text = {0};
+    struct dt_text text = {0}, because = {0};
     dt_file_sweep(fd);
-    dt_status status = edit.entries != NULL ? load_for_writing(fd, directory, &edit)
+    dt_status status = edit.entries != NULL ? load_for_writing(fd, directory, &edit, &because)
                                             : dt_fail(DT_ENOMEM, "out of memory while storing");
     if (status == DT_OK)
         status = decide(&edit, context);
@@ -138,6 +144,7 @@ static dt_status edit_locked(int fd, const char *directory,
     if (status == DT_OK && any)
         status = dt_commit(fd, directory, &text, edit.old, &edit.best.text);
     dt_text_fini(&text);
+    dt_text_fini(&because);
     dt_best_fini(&edit.best);
     json_decref(edit.entries);
     return status;

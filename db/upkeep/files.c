@@ -21,7 +21,7 @@ void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *form
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
     upkeep->done += kind == DT_TELL_DONE;
-    upkeep->notes += kind == DT_TELL_NOTE;
+    upkeep->notes += kind == DT_TELL_NOTE || kind == DT_TELL_WARNING;
     upkeep->broken += kind == DT_TELL_BROKEN;
     upkeep->tell(kind, sentence, upkeep->context);
 }

@@ -30,7 +30,8 @@ dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep, jso
             status = dt_fail(DT_ENOMEM, "out of memory");
     }
     if (status == DT_OK && dt_snapshot_fallback(snapshot) != NULL)
-        dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s: best.json.1 was read instead",
+        dt_upkeep_say(upkeep, DT_TELL_WARNING,
+                      "%s: best.json.1 was read instead, what was stored after it is missing there",
                       dt_snapshot_fallback(snapshot));
     dt_snapshot_close(snapshot);
     if (status == DT_OK)
@@ -128,11 +129,29 @@ static dt_status write_journal(const struct taking *taking, const json_t *entrie
     return status;
 }
 
+/* Who merges can mend the store first, as who starts a session can: nothing is lost in silence. */
+static dt_status check_store(const struct dt_edit *edit, const struct taking *taking)
+{
+    if (edit->old != DT_COMMIT_BAD)
+        return DT_OK;
+    if (edit->best.state == DT_BEST_ABSENT)
+        return dt_fail(DT_ECORRUPT,
+                       "%s, and there is no good best.json.1 beside it: 'dittune db rebuild' makes "
+                       "it anew from the journals, nothing was taken",
+                       edit->because);
+    dt_upkeep_say(taking->upkeep, DT_TELL_WARNING,
+                  "%s: best.json.1 takes its place, and what was stored after it is missing there; "
+                  "'dittune db rebuild --salvage' brings back what is whole",
+                  edit->because);
+    return DT_OK;
+}
+
 static dt_status decide(struct dt_edit *edit, void *context)
 {
     struct taking *taking = context;
     struct dt_pick store = {0}, taken = {0};
     json_t *array = NULL;
+    DT_TRY(check_store(edit, taking));
     dt_status status = dt_pick_init(&store);
     if (status == DT_OK)
         status = dt_pick_init(&taken);

@@ -13,7 +13,12 @@
 #include "base/json.h"
 #include "base/status.h"
 
-enum dt_tell { DT_TELL_DONE, DT_TELL_NOTE, DT_TELL_BROKEN };
+enum dt_tell {
+    DT_TELL_DONE,
+    DT_TELL_NOTE,
+    DT_TELL_BROKEN,
+    DT_TELL_WARNING /* a note that must not be lost in a list */
+};
 
 struct dt_upkeep {
     void (*tell)(enum dt_tell kind, const char *sentence, void *context);
@@ -45,7 +50,8 @@ dt_status dt_upkeep_read(const char *path, json_t **entries) DT_MUST_CHECK;
 
 /* Offers the store entries from elsewhere. Each is checked, and taken when there is none of its identity, or only a
  * provisional one while it is decided, or an older one of the same kind. What is taken is written to a journal first, so that
- * a rebuild finds it. DT_ECORRUPT when some were no entries (the others are taken). */
+ * a rebuild finds it. A broken best.json is a warning when best.json.1 is good, DT_ECORRUPT when not. DT_ECORRUPT, too, when
+ * some were no entries (the others are taken). */
 dt_status dt_upkeep_take(const char *directory, const json_t *entries, const char *from,
                          struct dt_upkeep *upkeep) DT_MUST_CHECK;
 

@@ -156,6 +156,40 @@ static void strangers_are_checked(void **state)
     json_decref(entries);
 }
 
+/* Three entries, then damage: without a version before nothing is taken, as no session starts; with one it is said. */
+static void broken_stores_are_not_replaced_in_silence(void **state)
+{
+    (void)state;
+    json_t *theirs = json_array();
+    json_array_append_new(theirs, entry_at("theirs", 7, false, 1));
+    for (int second = 0; second < 3; second++) { /* best.json.1: broken, not there, good */
+        struct dt_upkeep upkeep = fresh();
+        assert_int_equal(put("a", 1), DT_OK);
+        assert_int_equal(put("b", 2), DT_OK);
+        flip(at("best.json"), 200);
+        if (second == 0)
+            flip(at("best.json.1"), 200);
+        else if (second == 1)
+            unlink(at("best.json.1"));
+        dt_status started = dt_store_check(scratch);
+        assert_int_equal(dt_upkeep_take(scratch, theirs, "there", &upkeep), started);
+        assert_int_equal(started, second < 2 ? DT_ECORRUPT : DT_OK);
+        assert_int_equal(count_names(scratch, "best.json.bad-"), second == 2);
+        if (second < 2) {
+            assert_non_null(strstr(dt_message(), "dittune db rebuild"));
+            assert_string_equal(dt_text_at(&told), "");
+        } else {
+            assert_true(was_told("best.json is damaged: its 'checksum' is not that of"));
+            assert_true(was_told("what was stored after it is missing"));
+            assert_int_equal(value_of("a"), 1);
+            assert_int_equal(value_of("theirs"), 7);
+        }
+        scratch_remove(NULL);
+        assert_int_equal(mkdir(scratch, 0755), 0);
+    }
+    json_decref(theirs);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
 int main(void)
@@ -165,6 +199,7 @@ int main(void)
         TEST(merge_takes_the_better),
         TEST(exported_and_imported),
         TEST(strangers_are_checked),
+        TEST(broken_stores_are_not_replaced_in_silence),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     dt_text_fini(&told);

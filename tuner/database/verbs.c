@@ -6,23 +6,39 @@
 
 #include <stdio.h>
 
-/* What is told: lines as they come, or a list for one JSON object. */
+/* What is told: lines as they come, warnings on standard error, or a list for one JSON object. */
 struct report {
     json_t *list;
     struct dt_upkeep upkeep;
 };
 
+static void warn(enum dt_tell kind, const char *sentence, void *context)
+{
+    struct dt_text line = {0};
+    (void)kind;
+    (void)context;
+    dt_print_escaped(sentence, &line);
+    fprintf(stderr, "dittune: warning: %s\n", dt_text_at(&line));
+    dt_text_fini(&line);
+}
+
 static void tell(enum dt_tell kind, const char *sentence, void *context)
 {
-    static const char *const words[] = {
-        [DT_TELL_DONE] = "ok", [DT_TELL_NOTE] = "note", [DT_TELL_BROKEN] = "broken"};
+    static const char *const words[] = {[DT_TELL_DONE] = "ok",
+                                        [DT_TELL_NOTE] = "note",
+                                        [DT_TELL_BROKEN] = "broken",
+                                        [DT_TELL_WARNING] = "warning"};
     struct report *report = context;
     struct dt_text line = {0};
+    if (kind == DT_TELL_WARNING)
+        warn(kind, sentence, NULL);
     if (report->list != NULL) {
         json_array_append_new(report->list,
                               json_pack("{s:s, s:s}", "kind", words[kind], "text", sentence));
         return;
     }
+    if (kind == DT_TELL_WARNING)
+        return;
     dt_print_escaped(sentence, &line);
     printf("%-7s %s\n", words[kind], dt_text_at(&line));
     dt_text_fini(&line);
@@ -81,13 +97,6 @@ static dt_status merge(const struct dt_options *options, const char *directory,
     for (int i = 0; i < count && status == DT_OK; i++)
         status = merge_one(directory, words[i], &report.upkeep);
     return end(&report, status);
-}
-
-static void warn(enum dt_tell kind, const char *sentence, void *context)
-{
-    (void)kind;
-    (void)context;
-    fprintf(stderr, "dittune: warning: %s\n", sentence);
 }
 
 static dt_status export_all(const struct dt_options *options, const char *directory,
