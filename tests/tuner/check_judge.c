@@ -237,6 +237,38 @@ static void test_an_entry_of_several_rivals(void **state)
     assert_int_equal(dt_check_verdict(&judge), tie);
 }
 
+/* Rival 0 is the default, the tuned plan loses to rival 1 alone. */
+static void test_who_takes_the_place(void **state)
+{
+    (void)state;
+    fresh(2, 8);
+    plant(0, 1.02);
+    plant(1, 1.035);
+    assert_int_equal(rounds(64), 16);
+    assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
+    assert_int_equal(judge.rivals[0].verdict, DT_CHECK_TIES);
+    assert_int_equal(dt_check_successor(&judge, 0), 1); /* better than the default by 1.5 % */
+    judge.margin = 0.016;
+    assert_int_equal(dt_check_successor(&judge, 0), 0); /* which may be the noise of one plan */
+    assert_int_equal(dt_check_successor(&judge, -1), 1);
+    judge.rivals[0].verdict = DT_CHECK_WINS;
+    assert_int_equal(dt_check_successor(&judge, 0), -1);
+    judge.rivals[1].out = true;
+    assert_int_equal(dt_check_successor(&judge, 0), -1);
+    fresh(2, 8);
+    plant(1, 1.035);
+    for (int k = 0; k < DT_ROUNDS_MOST; k++)
+        rivals[0][k] = k % 2 == 0 ? 1 : 1 / 1.06;
+    assert_int_equal(rounds(64), 64);
+    assert_int_equal(judge.rivals[0].verdict, DT_CHECK_INCONCLUSIVE);
+    assert_int_equal(judge.rivals[1].verdict, DT_CHECK_LOSES);
+    assert_int_equal(dt_check_successor(&judge, 0), 0); /* each is faster in half of the rounds */
+    plant(0, 1.05);
+    judge.rivals[0].verdict = DT_CHECK_LOSES;
+    judge.rivals[0].ratio.ratio = 1.05;
+    assert_int_equal(dt_check_successor(&judge, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_a_tie_may_become_a_win),
         cmocka_unit_test(test_ends_between_looks),
         cmocka_unit_test(test_an_entry_of_several_rivals),
+        cmocka_unit_test(test_who_takes_the_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,3 +161,25 @@ enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge)
                judge->rivals[judge->first].verdict == DT_CHECK_WINS;
     return won ? DT_CHECK_WINS : DT_CHECK_TIES;
 }
+
+int dt_check_successor(const struct dt_check_judge *judge, int fallback)
+{
+    double logs[DT_ROUNDS_MOST];
+    int best = -1;
+    for (int i = 0; i < judge->count; i++) {
+        const struct dt_check_rival *rival = &judge->rivals[i];
+        if (!rival->out && rival->verdict == DT_CHECK_LOSES &&
+            (best < 0 || rival->ratio.ratio > judge->rivals[best].ratio.ratio))
+            best = i;
+    }
+    if (best < 0 || fallback < 0 || best == fallback)
+        return best;
+    int n = log_ratios(judge->rivals[best].values, judge->rivals[fallback].values, DT_ROUNDS_MOST,
+                       logs);
+    if (n >= dt_look_samples[0]) {
+        struct dt_ratio ratio = dt_stats_ratio(logs, n, dt_judge_level(n));
+        if (dt_judge_beats(&ratio, judge->margin))
+            return best;
+    }
+    return judge->rivals[fallback].verdict == DT_CHECK_WINS ? -1 : fallback;
+}

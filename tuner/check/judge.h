@@ -67,4 +67,9 @@ bool dt_check_decided(const struct dt_check_judge *judge, int rival);
  * least with the others, TIES when it does so with all (there may be none), else INCONCLUSIVE; NOT CHECKED when there are rivals and none ran. */
 enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge);
 
+/* The rival that takes the place of a tuned plan that lost: of those it lost to the one by most, but the default (a rival;
+ * -1: it is none, or may not be stored) where that one is not shown to be better than it, by more than the margin. -1: none,
+ * also when only the default is left and the tuned plan wins over it. */
+int dt_check_successor(const struct dt_check_judge *judge, int fallback);
+
 #endif

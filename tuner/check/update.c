@@ -35,21 +35,16 @@ static int entrant_of(const struct dt_check_entry *entry, const char *role)
     return -1;
 }
 
-/* The rival that takes the tuned plan's place: of those it lost to the best, but the default where the interval does not
- * say that another is better. -1: none. */
+/* The entrant that takes the tuned plan's place; -1: none. A default that takes longer than the entry allows does not. */
 static int successor(const struct dt_check_entry *entry)
 {
-    const struct dt_check_judge *judge = &entry->judge;
-    int best = -1, fallback = entrant_of(entry, "default");
-    for (int i = 0; i < judge->count; i++)
-        if (judge->rivals[i].verdict == DT_CHECK_LOSES &&
-            (best < 0 || judge->rivals[i].ratio.ratio > judge->rivals[best - 1].ratio.ratio))
-            best = i + 1;
-    if (best < 0 || fallback < 0 || best == fallback ||
-        judge->rivals[fallback - 1].verdict != DT_CHECK_LOSES)
-        return best;
-    struct dt_ratio ratio = ratio_of(entry, best, fallback);
-    return dt_judge_faster(&ratio) ? best : fallback;
+    int fallback = entrant_of(entry, "default");
+    double limit = (double)entry->own.max_latency_ns * 1e-9;
+    if (fallback > 0 && (entry->judge.rivals[fallback - 1].out ||
+                         (limit > 0 && entry->entrants[fallback].result.summary.median > limit)))
+        fallback = -1;
+    int rival = dt_check_successor(&entry->judge, fallback > 0 ? fallback - 1 : -1);
+    return rival >= 0 ? rival + 1 : -1;
 }
 
 static json_t *gain_of(const struct dt_ratio *ratio)
