@@ -12,6 +12,9 @@ dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
 /* Appends text of unknown origin for a terminal: control bytes, also those of C1 and a backslash, as \\xNN. */
 void dt_print_escaped(const char *text, struct dt_text *out);
 
+/* Appends it as one word of a POSIX shell, quoted where it must be: for command lines that are pasted. */
+void dt_print_word(const char *word, struct dt_text *out);
+
 /* The text, then frees it. */
 dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
 

@@ -5,6 +5,7 @@
 
 #include "base/host.h"
 #include "model/network.h"
+#include "tuner/print.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,28 +227,13 @@ void dt_check_close(struct dt_check_entry *entry)
     entry->count = 0;
 }
 
-/* As one word of a shell. */
-static void add_word(const char *word, struct dt_text *out)
-{
-    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./,:=+@%");
-    if (word[0] != '\0' && word[plain] == '\0') {
-        dt_text_add(out, "%s", word);
-        return;
-    }
-    dt_text_add(out, "'");
-    for (const char *at = word; *at != '\0'; at++)
-        dt_text_add(out, *at == '\'' ? "'\\''" : "%c", *at);
-    dt_text_add(out, "'");
-}
-
 void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
 {
     const struct dt_options *own = &entry->own;
     bool foreign = json_object_get(key_of(entry), "worker") != NULL;
     own_options(entry);
     dt_text_add(out, foreign ? "dittune --worker " : "dittune --model ");
-    add_word(!foreign ? own->model : own->worker != NULL ? own->worker : "PROGRAM", out);
+    dt_print_word(!foreign ? own->model : own->worker != NULL ? own->worker : "PROGRAM", out);
     if (own->sizes.count > 0)
         dt_text_add(out, " --size %d", own->sizes.values[0]);
     dt_text_add(out, " --devices %lld", (long long)own->devices);
@@ -262,6 +248,6 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
         dt_text_add(out, " --max-latency %.12gms", (double)own->max_latency_ns * 1e-6);
     if (own->db != NULL) {
         dt_text_add(out, " --db ");
-        add_word(own->db, out);
+        dt_print_word(own->db, out);
     }
 }

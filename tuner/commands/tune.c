@@ -13,23 +13,25 @@
 static void describe_lookup(const struct dt_options *options, int size, struct dt_text *out)
 {
     dt_text_add(out, "dittune lookup");
-    if (options->worker != NULL)
-        dt_text_add(out, " --worker %s", options->worker);
-    else
-        dt_text_add(out, " --model %s", options->model);
+    dt_text_add(out, options->worker != NULL ? " --worker " : " --model ");
+    dt_print_word(options->worker != NULL ? options->worker : options->model, out);
     if (size > 0)
         dt_text_add(out, " --size %d", size);
     if (options->devices > 0)
         dt_text_add(out, " --devices %lld", (long long)options->devices);
     for (int i = 0; i < options->batches.count; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->batches.values[i]);
+    if (options->worker == NULL && strcmp(options->dtype, "float32") != 0)
+        dt_text_add(out, " --dtype %s", options->dtype);
     dt_text_add(out, " --objective %s", options->objective);
     if (options->max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)options->max_bytes);
     if (options->max_latency_ns > 0)
         dt_text_add(out, " --max-latency %.12gms", (double)options->max_latency_ns * 1e-6);
-    if (options->db != NULL)
-        dt_text_add(out, " --db %s", options->db);
+    if (options->db != NULL) {
+        dt_text_add(out, " --db ");
+        dt_print_word(options->db, out);
+    }
 }
 
 static dt_status report(const struct dt_options *options, const struct dt_session *session,
