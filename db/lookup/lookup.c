@@ -114,42 +114,6 @@ static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt
     return dt_answer_of_entry(query, match, entry, &fitted, refusals, found);
 }
 
-/* The asked id's entry. *found stays NULL when it is not there or refused. */
-static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct dt_query *query,
-                              struct dt_found **found)
-{
-    const struct dt_asked *asked = &query->asked;
-    for (long i = dt_snapshot_find(snapshot, asked->id); i >= 0;
-         i = dt_snapshot_next(snapshot, i)) {
-        struct dt_match match;
-        struct note *note;
-        struct dt_refusals none = {0};
-        struct dt_found *made = NULL;
-        DT_TRY(note_of(snapshot, i, &note));
-        const struct dt_found *kept = find_kept(note, asked);
-        if (kept != NULL && dt_stale_by_age(query, kept->stored_ns) == kept->aged) {
-            *found = dt_answer_lend(kept, query);
-            return *found != NULL ? DT_OK : no_memory();
-        }
-        if (note->unreadable || !dt_match_of(query, &note->head, &match) ||
-            match.tier != DT_TIER_EXACT)
-            continue;
-        match.line = i;
-        dt_status status = answer_with(snapshot, query, &match, &none, &made);
-        dt_text_fini(&none.text);
-        if (status == DT_EINFEASIBLE)
-            continue;
-        DT_TRY(status);
-        made->aged = dt_stale_by_age(query, made->stored_ns);
-        *found = made;
-        if (kept != NULL || !keep(note, asked, made))
-            return DT_OK;
-        *found = dt_answer_lend(made, query);
-        return *found != NULL ? DT_OK : no_memory();
-    }
-    return DT_OK;
-}
-
 struct list {
     struct dt_match *matches;
     size_t count, room;
@@ -174,6 +138,86 @@ static int by_order(const void *a, const void *b)
     return dt_match_order(a, b);
 }
 
+static void put_in_order(struct list *list)
+{
+    if (list->count > 1)
+        qsort(list->matches, list->count, sizeof list->matches[0], by_order);
+}
+
+/* An answer that is kept beside a line of the asked id. *found stays NULL when there is none. */
+static dt_status answer_kept(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                             struct dt_found **found)
+{
+    const struct dt_asked *asked = &query->asked;
+    for (long i = dt_snapshot_find(snapshot, asked->id); i >= 0;
+         i = dt_snapshot_next(snapshot, i)) {
+        struct note *note = (struct note *)dt_snapshot_note(snapshot, i);
+        const struct dt_found *kept = note != NULL ? find_kept(note, asked) : NULL;
+        if (kept != NULL && dt_stale_by_age(query, kept->stored_ns) == kept->aged) {
+            *found = dt_answer_lend(kept, query);
+            return *found != NULL ? DT_OK : no_memory();
+        }
+    }
+    return DT_OK;
+}
+
+/* The lines of the asked id that are of the asked key, which a sound file has one of, the best first. */
+static dt_status gather_exact(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                              struct list *list)
+{
+    for (long i = dt_snapshot_find(snapshot, query->asked.id); i >= 0;
+         i = dt_snapshot_next(snapshot, i)) {
+        struct dt_match match;
+        struct note *note;
+        DT_TRY(note_of(snapshot, i, &note));
+        if (note->unreadable || !dt_match_of(query, &note->head, &match) ||
+            match.tier != DT_TIER_EXACT)
+            continue;
+        match.line = i;
+        DT_TRY(append(list, &match));
+    }
+    put_in_order(list);
+    return DT_OK;
+}
+
+/* Keeps a new answer beside its line where there is room, and lends it. */
+static dt_status keep_and_lend(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                               long line, struct dt_found **found)
+{
+    struct note *note;
+    struct dt_found *made = *found;
+    made->aged = dt_stale_by_age(query, made->stored_ns);
+    DT_TRY(note_of(snapshot, line, &note));
+    if (find_kept(note, &query->asked) != NULL || !keep(note, &query->asked, made))
+        return DT_OK;
+    *found = dt_answer_lend(made, query);
+    return *found != NULL ? DT_OK : no_memory();
+}
+
+/* The asked id's entry. *found stays NULL when it is not there or refused. */
+static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                              struct dt_found **found)
+{
+    struct list list = {0};
+    bool refused = true;
+    DT_TRY(answer_kept(snapshot, query, found));
+    if (*found != NULL)
+        return DT_OK;
+    dt_status status = gather_exact(snapshot, query, &list);
+    for (size_t i = 0; status == DT_OK && refused && i < list.count; i++) {
+        struct dt_refusals none = {0};
+        status = answer_with(snapshot, query, &list.matches[i], &none, found);
+        dt_text_fini(&none.text);
+        refused = status == DT_EINFEASIBLE;
+        if (status == DT_OK)
+            status = keep_and_lend(snapshot, query, list.matches[i].line, found);
+        else if (refused)
+            status = DT_OK;
+    }
+    free(list.matches);
+    return status;
+}
+
 static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_query *query,
                         struct list *list)
 {
@@ -191,8 +235,7 @@ static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_quer
         match.line = i;
         DT_TRY(append(list, &match));
     }
-    if (list->count > 1)
-        qsort(list->matches, list->count, sizeof list->matches[0], by_order);
+    put_in_order(list);
     return DT_OK;
 }
 

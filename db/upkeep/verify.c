@@ -28,6 +28,34 @@ static size_t count_whole(const struct dt_text *text)
     return n;
 }
 
+/* A file has one entry of a key and hardware; which line a program would take of two is not for it to say. */
+static dt_status check_alone(const struct dt_best *best, size_t i, const json_t *entry,
+                             const char *name, struct dt_upkeep *upkeep)
+{
+    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    for (long k = dt_best_find(best, best->lines[i].id); k >= 0 && (size_t)k < i;
+         k = dt_best_next(best, k)) {
+        json_t *other = NULL;
+        bool same = false;
+        dt_status status = dt_entry_read(best->text.bytes + best->lines[k].at, best->lines[k].size,
+                                         "a line before", &other);
+        if (status == DT_EUSAGE) /* told of that line */
+            continue;
+        if (status == DT_OK)
+            status = dt_entry_match(other, json_object_get(entry, "key"), hard, &same);
+        json_decref(other);
+        DT_TRY(status);
+        if (!same)
+            continue;
+        dt_upkeep_say(upkeep, DT_TELL_BROKEN,
+                      "%s: line %zu has the key and hardware of line %ld: 'dittune db rebuild "
+                      "--salvage' keeps the better of them",
+                      name, i + 2, k + 2);
+        break;
+    }
+    return DT_OK;
+}
+
 static dt_status check_line(const struct dt_best *best, size_t i, const char *name,
                             struct dt_upkeep *upkeep)
 {
@@ -51,6 +79,8 @@ static dt_status check_line(const struct dt_best *best, size_t i, const char *na
             dt_upkeep_say(upkeep, DT_TELL_BROKEN,
                           "%s: its 'id' is %016llx, but its key and hardware give %016llx", what,
                           (unsigned long long)line->id, (unsigned long long)id);
+        if (status == DT_OK)
+            status = check_alone(best, i, entry, name, upkeep);
     }
     json_decref(entry);
     return status;

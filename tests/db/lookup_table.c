@@ -205,8 +205,46 @@ static void test_kept(void **state)
     dt_snapshot_close(snapshot);
 }
 
+/* 4: provisional, 2: stale, 1: older; in the order of docs/lookup.md, so that the lower kind is the better one. */
+static json_t *one_of_two(int kind, const char *verdict)
+{
+    json_t *entry = entry_of("");
+    json_object_set_new(entry, "verdict", json_string(verdict));
+    json_object_set_new(entry, "provisional", json_boolean(kind & 4));
+    if (kind & 2)
+        edit(entry, "fingerprint.soft.mpi='5.0.1'");
+    set_at(entry, "fingerprint.info.t_wall_ns", json_integer(NOW - (kind & 1 ? 9 : 2) * DAY));
+    return entry;
+}
+
+/* A file with two lines of one key, whose checksums are right. */
+static void test_twice(void **state)
+{
+    (void)state;
+    for (int kinds = 0; kinds < 64; kinds++) {
+        int first = kinds / 8, second = kinds % 8;
+        json_t *entries = json_array();
+        json_array_append_new(entries, one_of_two(first, "first"));
+        json_array_append_new(entries, one_of_two(second, "second"));
+        struct dt_snapshot *snapshot = snapshot_of(entries);
+        struct dt_machine *machine = machine_of("");
+        struct dt_query *query = query_of(machine, "");
+        for (int again = 0; again < 3; again++) {
+            struct dt_answer *answer = answer_of(snapshot, query);
+            assert_int_equal(answer->tier, DT_TIER_EXACT);
+            assert_string_equal(json_string_value(json_object_get(answer->entry, "verdict")),
+                                second < first ? "second" : "first");
+            dt_answer_free(answer);
+        }
+        dt_query_free(query);
+        dt_machine_free(machine);
+        dt_snapshot_close(snapshot);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_kept)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_twice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

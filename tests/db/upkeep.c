@@ -46,6 +46,33 @@ static void verify_names_what_is_broken(void **state)
     assert_true(was_told(expected));
 }
 
+/* Two lines of one key, which nothing here writes: a file's checksums do not tell. */
+static void verify_names_two_of_a_key(void **state)
+{
+    (void)state;
+    struct dt_text text = {0};
+    struct dt_upkeep upkeep = fresh();
+    for (int i = 0; i < 3; i++) {
+        json_t *entry = entry_at(i < 2 ? "a" : "b", i, false, i);
+        assert_int_equal(dt_store_put(scratch, entry), DT_OK);
+        json_decref(entry);
+    }
+    size_t size;
+    char *bytes = read_file(at("best.json"), &size);
+    char *first = strchr(bytes, '\n') + 1, *second = strchr(first, '\n') + 1;
+    dt_text_add(&text, "%.*s", (int)(second - bytes), bytes);
+    dt_text_add(&text, "%.*s,\n%.*s\n]", (int)(strchr(second, '\n') - second), second,
+                (int)(second - 2 - first), first); /* a, b, a */
+    dt_text_add(&text, ",\"checksum\":\"%08x\"}\n", (unsigned)dt_crc32c(text.bytes, text.size));
+    write_file(at("best.json"), text.bytes, text.size);
+    assert_int_equal(dt_upkeep_verify(scratch, &upkeep), DT_ECORRUPT);
+    assert_int_equal(upkeep.broken, 1);
+    assert_true(was_told("2 best.json: line 4 has the key and hardware of line 2"));
+    assert_false(was_told("best.json: 3 entries, all checksums right"));
+    dt_text_fini(&text);
+    free(bytes);
+}
+
 /* Decided beats provisional, then newer beats older, and of equals the first stays: against that rule, spelt as numbers. */
 static void merge_takes_the_better(void **state)
 {
@@ -195,11 +222,9 @@ static void broken_stores_are_not_replaced_in_silence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(verify_names_what_is_broken),
-        TEST(merge_takes_the_better),
-        TEST(exported_and_imported),
-        TEST(strangers_are_checked),
-        TEST(broken_stores_are_not_replaced_in_silence),
+        TEST(verify_names_what_is_broken), TEST(verify_names_two_of_a_key),
+        TEST(merge_takes_the_better),      TEST(exported_and_imported),
+        TEST(strangers_are_checked),       TEST(broken_stores_are_not_replaced_in_silence),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     dt_text_fini(&told);
