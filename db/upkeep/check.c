@@ -111,7 +111,7 @@ dt_status dt_upkeep_checksum(const json_t *entry, char hex[9])
     return status;
 }
 
-/* The crc of the line that would be written: right when another program only changed the spaces. */
+/* The crc of the line that would be written: right when another program only changed the spaces, and numbers are spelt alike. */
 static dt_status line_crc(const json_t *entry, char hex[9])
 {
     struct dt_text line = {0};

@@ -2,6 +2,8 @@
 #include "db/upkeep/upkeep_int.h"
 
 #include "db/best_int.h"
+#include "db/entry_int.h"
+#include "db/file_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +73,82 @@ static dt_status check_format(const json_t *root, const char *what)
     return DT_OK;
 }
 
-dt_status dt_upkeep_read(const char *path, json_t **entries)
+/* The next line of a text that has the form of an entry's; false: there is none. */
+static bool next_line(const char **at, const char *stop, const char **line, size_t *size)
+{
+    while (*at < stop) {
+        uint64_t id;
+        const char *end = memchr(*at, '\n', (size_t)(stop - *at));
+        end = end != NULL ? end : stop;
+        *line = *at;
+        *size = (size_t)(end - *at);
+        *size -= *size > 0 && end[-1] == ',';
+        *at = end < stop ? end + 1 : stop;
+        if (dt_entry_is_line(*line, *size, &id))
+            return true;
+    }
+    return false;
+}
+
+/* Takes the crc from the entries whose line bears it out; false: the file has not a line for each entry. */
+static bool compare_lines(const struct dt_text *text, const json_t *entries)
+{
+    const char *at = dt_text_at(text), *stop = at + text->size, *line;
+    size_t size, n = 0;
+    while (next_line(&at, stop, &line, &size))
+        n++;
+    if (n != json_array_size(entries))
+        return false;
+    at = dt_text_at(text);
+    for (size_t i = 0; i < n && next_line(&at, stop, &line, &size); i++)
+        if (dt_entry_is_whole(line, size))
+            json_object_del(json_array_get(entries, i), "crc");
+    return true;
+}
+
+/* A crc is one of bytes. Where another program laid the file out, those are gone; it is still right when the same would be
+ * written here, but who writes 1.4 where this one writes 1.3999999999999999 damaged nothing. */
+static dt_status drop_crcs(const json_t *entries, const char *what, struct dt_upkeep *upkeep)
+{
+    size_t i, n = 0;
+    json_t *entry;
+    json_array_foreach(entries, i, entry)
+    {
+        dt_status status = dt_upkeep_check(entry, what);
+        if (status == DT_EUSAGE || !dt_json_has(entry, "crc")) /* told of when it is taken */
+            continue;
+        if (status == DT_OK)
+            status = dt_upkeep_seal(entry, what);
+        if (status != DT_EUSAGE)
+            DT_TRY(status);
+        else if (json_object_del(entry, "crc") == 0)
+            n++;
+    }
+    if (n > 0)
+        dt_upkeep_say(upkeep, DT_TELL_NOTE,
+                      "%s: another program laid it out, so the 'crc' of %zu of its %zu entries "
+                      "cannot be compared: they are checked for their types alone",
+                      what, n, json_array_size(entries));
+    return DT_OK;
+}
+
+static dt_status check_crcs(const char *path, const json_t *root, const char *what,
+                            struct dt_upkeep *upkeep)
+{
+    const json_t *entries = json_object_get(root, "entries");
+    const char *format = json_string_value(json_object_get(root, "format"));
+    struct dt_text text = {0};
+    bool there = false;
+    if (strcmp(format, "dittune-best") != 0)
+        return DT_OK;
+    dt_status status = dt_file_read(AT_FDCWD, ".", path, DT_BEST_MAX_BYTES, &text, &there);
+    if (status == DT_OK && !compare_lines(&text, entries))
+        status = drop_crcs(entries, what, upkeep);
+    dt_text_fini(&text);
+    return status;
+}
+
+dt_status dt_upkeep_read(const char *path, struct dt_upkeep *upkeep, json_t **entries)
 {
     const struct dt_json_limits limits = {.bytes = DT_BEST_MAX_BYTES, .values = MOST_VALUES};
     json_t *root = NULL, *array = NULL;
@@ -86,6 +163,8 @@ dt_status dt_upkeep_read(const char *path, json_t **entries)
     if (status == DT_OK && json_array_size(array) > DT_BEST_MAX_ENTRIES)
         status = dt_fail(DT_EUSAGE, "%s has more than the %d entries allowed", dt_text_at(&what),
                          DT_BEST_MAX_ENTRIES);
+    if (status == DT_OK)
+        status = check_crcs(path, root, dt_text_at(&what), upkeep);
     if (status == DT_OK)
         *entries = json_incref(array);
     json_decref(root);

@@ -45,8 +45,10 @@ dt_status dt_upkeep_export(const json_t *entries, struct dt_text *text) DT_MUST_
 /* Writes a file that was not there. DT_EIO. */
 dt_status dt_upkeep_write(const char *path, const struct dt_text *text) DT_MUST_CHECK;
 
-/* The entries of such a file, or of any best.json, in any spelling. DT_EUSAGE; DT_ECORRUPT: a newer dittune wrote it. */
-dt_status dt_upkeep_read(const char *path, json_t **entries) DT_MUST_CHECK;
+/* The entries of such a file, or of any best.json, in any spelling. Of a best.json that another program laid out each "crc" that
+ * cannot be compared is left out, and that is told. DT_EUSAGE; DT_ECORRUPT: a newer dittune wrote it. */
+dt_status dt_upkeep_read(const char *path, struct dt_upkeep *upkeep,
+                         json_t **entries) DT_MUST_CHECK;
 
 /* Offers the store entries from elsewhere. Each is checked, and taken when there is none of its identity, or only a
  * provisional one while it is decided, or an older one of the same kind. What is taken is written to a journal first, so that

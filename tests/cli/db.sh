@@ -72,6 +72,21 @@ check "gc removes" "code == 0 and text.count('removed ') >= 1 and not [f for f i
 tool db rebuild --db "$T/third"
 check "gc kept what a rebuild needs" "code == 0 and '2 results in 1 journal' in text"
 
+# best.json as another program writes it: the numbers of its JSON library, the bytes of a line with a crc that is theirs
+tool machine --json
+cp "$T/out" "$T/machine.json"
+echo '[{"gain.interval":[1.4,1.6]},{"key.height":20,"gain.ratio":1.1}]' | python3 "$source/tests/cli/lib_store.py" "$T/machine.json" "$T/python"
+tool db verify --db "$T/python"
+check "a store of another writer" "code == 0"
+tool db import "$T/python/best.json" --db "$T/seventh"
+check "import of it" "code == 0 and text.count('taken, there was none') == 2 and 'cannot be compared' not in text"
+python3 -c 'import json, sys; json.dump(json.load(open(sys.argv[1])), open(sys.argv[2], "w"), indent=1)' "$T/python/best.json" "$T/indented.json"
+tool db import "$T/indented.json" --db "$T/eighth"
+check "import of it, re-indented" "code == 0 and text.count('taken, there was none') == 2 and \"the 'crc' of 2 of its 2 entries cannot be compared\" in text"
+sed 's/"tile_q":64/"tile_q":32/' "$T/python/best.json" >"$T/changed.json"
+tool db import "$T/changed.json" --db "$T/ninth"
+check "import of changed lines" "code == 7 and text.count(\"its 'crc' is not that of its fields\") == 2"
+
 # a name that clears the screen, moves the cursor, speaks to GitHub and ends in C1 and a tab
 python3 - "$T/evil.json" <<'PY'
 import json, sys

@@ -121,7 +121,7 @@ static void exported_and_imported(void **state)
     json_decref(root);
     dt_text_fini(&text);
     json_t *read = NULL;
-    assert_int_equal(dt_upkeep_read(at("file.json"), &read), DT_OK);
+    assert_int_equal(dt_upkeep_read(at("file.json"), &upkeep, &read), DT_OK);
     assert_int_equal(dt_upkeep_take(at("other"), read, "file.json", &upkeep), DT_OK);
     assert_int_equal(upkeep.done, 20);
     assert_int_equal(dt_upkeep_entries(at("other"), &upkeep, &again), DT_OK);

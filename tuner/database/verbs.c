@@ -124,7 +124,7 @@ static dt_status import(const struct dt_options *options, const char *directory,
     json_t *entries = NULL;
     (void)count;
     begin(&report, options);
-    dt_status status = dt_upkeep_read(words[0], &entries);
+    dt_status status = dt_upkeep_read(words[0], &report.upkeep, &entries);
     if (status == DT_OK)
         status = dt_upkeep_take(directory, entries, words[0], &report.upkeep);
     json_decref(entries);
