@@ -3,8 +3,8 @@
 """A worker whose times and faults are planted, for `dittune check`: what is true can be changed between two runs of it.
 
 SCENARIO names a JSON file: "ns" (true time of each plan), "cv", "drift" (slow, shared by all plans), "seed", "name", "workload",
-"faults" {plan: "crash", "wrong", "infeasible", "memory"}, "sleep" (seconds a request really takes), "threads" (a parameter
-with so many values, which nothing depends on)."""
+"faults" {plan: "crash", "wrong", "infeasible", "memory"}, "bytes" {plan: its peak memory, else 1 MiB}, "sleep" (seconds a request
+really takes), "threads" (a parameter with so many values, which nothing depends on)."""
 import json
 import math
 import os
@@ -41,7 +41,7 @@ def prepare(request):
         return fail(fault, "plan %d is not possible any more" % plan)
     plans[len(plans) + 1] = plan
     output = [random.Random(f"{seed}/{k}").uniform(1, 2) * (1.5 if fault == "wrong" else 1) for k in range(n)]
-    return say(op="prepared", handle=len(plans), peak_bytes=[1 << 20], resident_bytes=1 << 20,
+    return say(op="prepared", handle=len(plans), peak_bytes=[scenario.get("bytes", {}).get(str(plan), 1 << 20)], resident_bytes=1 << 20,
                cold_ns=[3 * scenario["ns"][plan]], verify=dict(norm=[1], projections=[output]))
 
 

@@ -34,7 +34,7 @@ enum dt_verdict {
     DT_VERDICT_TIE, /* a candidate looked better, the interval does not say so: the default stays */
     DT_VERDICT_DEFAULT,     /* no candidate looked better than the default */
     DT_VERDICT_PROVISIONAL, /* no final comparison */
-    DT_VERDICT_UNOPPOSED /* the default failed or breaks --max-latency: best is the fastest that does not */
+    DT_VERDICT_UNOPPOSED /* the default failed or breaks a limit: best is the fastest that does not */
 };
 const char *dt_verdict_text(enum dt_verdict verdict);
 

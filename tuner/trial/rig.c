@@ -206,6 +206,18 @@ dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
     return status;
 }
 
+/* The limit is the user's: a worker that knows nothing of it may well run such a plan. */
+static void judge_memory(const struct dt_rig *rig, struct dt_resident *resident)
+{
+    int64_t most = rig->target->max_bytes;
+    if (most <= 0 || resident->peak_bytes <= most || resident->outcome != DT_TRIAL_OK)
+        return;
+    resident->outcome = DT_TRIAL_MEMORY;
+    snprintf(resident->cause, sizeof resident->cause,
+             "a rank takes %lld bytes, more than --max-bytes, %lld",
+             (long long)resident->peak_bytes, (long long)most);
+}
+
 dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                          struct dt_resident *resident)
 {
@@ -231,6 +243,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->cold_ns = prepared.cold_ns;
     resident->peak_bytes = prepared.peak_bytes;
     dt_verify_judge(rig, &prepared, reference, resident);
+    judge_memory(rig, resident);
     dt_prepared_fini(&prepared);
     return DT_OK;
 }

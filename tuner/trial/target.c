@@ -196,6 +196,7 @@ dt_status dt_target_new(const struct dt_options *options, const struct dt_target
         return dt_fail(DT_ENOMEM, "out of memory");
     target->cores = dt_host_cores();
     target->devices = options->devices > 0 ? (int)options->devices : target->cores;
+    target->max_bytes = options->max_bytes;
     target->tolerance = dt_dtype_tolerance(DT_FLOAT32);
     snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(DT_FLOAT32));
     dt_status status = dt_objective_find(options->objective, &target->objective);

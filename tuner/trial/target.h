@@ -27,7 +27,8 @@ struct dt_target {
     bool foreign;
     bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
     int cores, devices;
-    bool has_files; /* weights or input come from files */
+    int64_t max_bytes; /* most that a rank of a plan may take; 0: no limit */
+    bool has_files;    /* weights or input come from files */
     const struct dt_objective *objective;
     double tolerance;      /* of verification */
     int sampler_steps;     /* denoising steps of an image */
