@@ -65,9 +65,14 @@ check "which then is not beaten" 'code == 0 and o["entries"][0]["plan"] == {"pla
 plant "{\"ns\":[1000000,700000,1100000,1300000],$truth}"
 stored won
 again --update --against 'plan=1'
+cp "$T/out" "$T/replaced.json"
 check "--against is a rival" 'code == 4 and any(r["role"] in ("against", "runner-up") and r["plan"] == {"plan": 1} and r["verdict"] == "loses" for r in o["entries"][0]["rivals"])'
 tool lookup --worker "$worker" --devices 1 --json
 check "the best rival is stored, with its gain over the default" 'o["plan"] == {"plan": 1} and o["entry"]["verdict"] == "faster" and abs(o["entry"]["gain"]["ratio"] - 1 / .7) < .04'
+check "which plan took the place is told" 'json.load(open(T + "/replaced.json"))["entries"][0]["replaced_by"] == {"plan": 1}'
+stored won
+tool check --worker "$worker" --quiet --budget 60s --update --against 'plan=1'
+check "in words, too" 'code == 4 and "  store       replaced by plan=1\n" in text'
 stored won
 again --against 'plan=77'
 check "a plan of --against that is none" 'code == 4 and any(r["role"] == "against" and r["verdict"] == "unsupported" and "77" in r["reason"] for r in o["entries"][0]["rivals"])'
@@ -78,9 +83,28 @@ stored won
 again
 check "a plan that crashes" 'code == 4 and o["entries"][0]["verdict"] == "loses" and "crashed" in o["entries"][0]["reason"]'
 again --update
+cp "$T/out" "$T/replaced.json"
 check "it is replaced, too" 'code == 4 and o["entries"][0]["updated"] == "replaced"'
 tool lookup --worker "$worker" --devices 1 --json
 check "by the fastest that runs" 'o["plan"] in ({"plan": 3}, {"plan": 1}, {"plan": 0}) and o["plan"] != {"plan": 2} and o["entry"]["figures"]["plan"] == o["plan"]'
+check "its evidence is of the comparison that chose it" '(lambda e, r: [x["plan"] for x in r["successors"]][0] == {"plan": 0} and r["replaced_by"] == {"plan": 3} == e["plan"] and abs(e["gain"]["ratio"] - 1 / .9) < .03 and e["verdict"] == "faster" and e["gain"]["pairs"] >= 8 and all(abs(x["ratio"] - {0: 1, 1: .93, 3: .9}[x["plan"]["plan"]]) < .03 for x in r["successors"]))(o["entry"], json.load(open(T + "/replaced.json"))["entries"][0])'
+check "what failed is not kept" '{"plan": 2} not in [x["plan"] for n in ("top", "pareto") for x in o["entry"][n]] and [x["plan"] for x in o["entry"]["pareto"]] == [{"plan": 3}]'
+check "the journal has the comparison" '[json.loads(l)["successors"][0]["pairs"] >= 8 for f in __import__("glob").glob(T + "/db/runs/*.jsonl") for l in open(f) if "\"successors\":[" in l] == [True]'
+plant "{$ns,$truth,\"faults\":{\"0\":\"crash\",\"2\":\"crash\"}}"
+stored won
+tool check --worker "$worker" --quiet --budget 60s --update
+check "the default failed, too: chosen among those that ran" 'code == 4 and "inconclusive: it ran, the tuned plan did not" in text and "  left        plan=" in text and " takes 1.000 times as much as the " in text and "  store       replaced by plan=" in text'
+tool lookup --worker "$worker" --devices 1 --json
+check "then nothing stands against it" 'o["plan"] in ({"plan": 1}, {"plan": 3}) and o["entry"]["verdict"] == "unopposed" and o["entry"]["gain"] is None'
+
+# The stored plan is the default, and loses
+tuned first "{\"ns\":[800000,1000000,1010000,1050000],$truth}"
+stored first
+plant "{\"ns\":[1000000,700000,710000,1050000],$truth}"
+again --update --against 'plan=1'
+check "the default loses" 'code == 4 and o["entries"][0]["plan"] == {"plan": 0} and o["entries"][0]["replaced_by"] is not None'
+tool lookup --worker "$worker" --devices 1 --json
+check "the gain just measured is stored" 'o["plan"] in ({"plan": 1}, {"plan": 2}) and o["entry"]["verdict"] == "faster" and abs(o["entry"]["gain"]["ratio"] - 1 / .7) < .06 and o["entry"]["gain"]["interval"][0] > 1.3 and o["entry"]["gain"]["pairs"] >= 16'
 plant "{$ns,$truth,\"faults\":{\"2\":\"wrong\"}}"
 stored won
 again

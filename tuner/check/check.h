@@ -63,6 +63,7 @@ struct dt_check_entry {
     json_t *changed;     /* names of what differs from the stored soft one, owned */
     const char *updated; /* "replaced", "stamped", or NULL */
     json_t *best;        /* as it was stored, for the journal, when it was replaced; owned */
+    json_t *successors;  /* the comparison of those that ran where the tuned plan failed, owned */
     char note[300];      /* about the update; "": nothing */
 };
 
@@ -82,6 +83,9 @@ dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha,
 
 /* The check record (docs/check.md); a new reference. */
 json_t *dt_check_record(const struct dt_check_entry *entry);
+
+/* That comparison's rows: every plan over the first of them; a new reference. */
+json_t *dt_check_successors(const struct dt_check_entry *again);
 
 /* Stores the rival that took the tuned plan's place, or stamps the entry that won; sets updated and note. */
 dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,

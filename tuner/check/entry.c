@@ -221,9 +221,10 @@ void dt_check_close(struct dt_check_entry *entry)
     json_decref(entry->soft);
     json_decref(entry->info);
     json_decref(entry->best);
+    json_decref(entry->successors);
     json_decref(entry->changed);
     entry->target = NULL;
-    entry->soft = entry->info = entry->changed = entry->best = NULL;
+    entry->soft = entry->info = entry->changed = entry->best = entry->successors = NULL;
     entry->count = 0;
 }
 

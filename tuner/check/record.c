@@ -60,9 +60,10 @@ static json_t *rival_json(const struct dt_check_entry *entry, int i)
     const struct dt_entrant *entrant = &entry->entrants[i + 1];
     bool failed = entrant->result.outcome != DT_TRIAL_OK;
     const char *verdict = dt_check_verdict_text(rival->out ? DT_CHECK_NOT_CHECKED : rival->verdict);
-    const char *reason = failed       ? entrant->result.cause
-                         : rival->out ? "it takes longer than the entry allows"
-                                      : NULL;
+    const char *reason = failed                   ? entrant->result.cause
+                         : rival->out             ? "it takes longer than the entry allows"
+                         : entry->entrants[0].out ? "it ran, the tuned plan did not"
+                                                  : NULL;
     return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "role", entrant->role,
                      "plan", dt_point_json(entry->target->space, &entrant->point), "verdict",
                      verdict, "reason", text_or_null(reason), "ratio", number(rival->ratio.ratio),
@@ -145,6 +146,31 @@ static void add_nothing_measured(json_t *record)
     json_object_set_new(record, "rounds", json_integer(0));
 }
 
+json_t *dt_check_successors(const struct dt_check_entry *again)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < again->count; i++) {
+        const struct dt_entrant *entrant = &again->entrants[i];
+        const struct dt_ratio *ratio = &entrant->ratio;
+        const char *cause = entrant->out ? entrant->result.cause : NULL;
+        json_array_append_new(
+            list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "role", entrant->role,
+                            "plan", dt_point_json(again->target->space, &entrant->point), "reason",
+                            text_or_null(cause), "ratio",
+                            ratio->pairs > 0 ? number(ratio->ratio) : json_null(), "interval",
+                            interval_json(ratio), "pairs", ratio->pairs, "median_ns",
+                            nanoseconds(median_of(entrant)), "visits_ns",
+                            visits(entrant, again->rounds)));
+    }
+    return list;
+}
+
+static json_t *replaced_by(const struct dt_check_entry *entry)
+{
+    bool replaced = entry->updated != NULL && strcmp(entry->updated, "replaced") == 0;
+    return replaced ? json_incref(json_object_get(entry->best, "plan")) : json_null();
+}
+
 json_t *dt_check_record(const struct dt_check_entry *entry)
 {
     const json_t *stored = entry->item->stored;
@@ -162,6 +188,9 @@ json_t *dt_check_record(const struct dt_check_entry *entry)
         entry->judge.lose_alpha, "soft_changed",
         entry->changed != NULL ? json_incref(entry->changed) : json_array(), "searched_again", 0,
         "updated", entry->updated, "note", text_or_null(entry->note), "soft", entry->soft);
+    json_object_set_new(record, "replaced_by", replaced_by(entry));
+    json_object_set(record, "successors",
+                    entry->successors != NULL ? entry->successors : json_null());
     if (record != NULL && entry->rounds > 0)
         add_measured(entry, record);
     else if (record != NULL)

@@ -66,9 +66,11 @@ static double at(const json_t *object, const char *name, size_t i)
 
 static void add_rival(const json_t *rival, struct dt_text *out)
 {
+    const char *reason = string_of(rival, "reason");
     dt_text_add(out, "  %-11s ", string_of(rival, "role"));
     if (json_is_null(json_object_get(rival, "ratio")))
-        dt_text_add(out, "%s: %s\n", string_of(rival, "verdict"), string_of(rival, "reason"));
+        dt_text_add(out, "%s: %s\n", string_of(rival, "verdict"),
+                    reason[0] != '\0' ? reason : "too few pairs of rounds");
     else
         dt_text_add(out, "%s: tuned takes %.3f times as much [%.3f, %.3f], %lld pairs\n",
                     string_of(rival, "verdict"), json_number_value(json_object_get(rival, "ratio")),
@@ -117,6 +119,43 @@ static void add_soft(const json_t *record, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
+/* The comparison that chose a successor where no ratio to the stored plan is known. */
+static void add_successor(const json_t *row, const char *first, struct dt_text *out)
+{
+    const json_t *ratio = json_object_get(row, "ratio");
+    dt_text_add(out, "  left       ");
+    add_plan(json_object_get(row, "plan"), out);
+    if (json_is_number(ratio))
+        dt_text_add(out, ": %s, takes %.3f times as much as the %s one [%.3f, %.3f], %lld pairs\n",
+                    string_of(row, "role"), json_number_value(ratio), first, at(row, "interval", 0),
+                    at(row, "interval", 1),
+                    (long long)json_integer_value(json_object_get(row, "pairs")));
+    else
+        dt_text_add(out, ": %s, %s\n", string_of(row, "role"),
+                    json_is_string(json_object_get(row, "reason")) ? string_of(row, "reason")
+                                                                   : "not compared");
+}
+
+static void add_store(const json_t *record, struct dt_text *out)
+{
+    const json_t *rows = json_object_get(record, "successors"), *row;
+    const json_t *plan = json_object_get(record, "replaced_by");
+    const char *first = string_of(json_array_get(rows, 0), "role");
+    size_t i;
+    json_array_foreach((json_t *)rows, i, row)
+    {
+        add_successor(row, first, out);
+    }
+    if (json_is_string(json_object_get(record, "updated"))) {
+        dt_text_add(out, "  store       %s%s", string_of(record, "updated"),
+                    json_is_object(plan) ? " by" : "");
+        add_plan(plan, out);
+        dt_text_add(out, "\n");
+    }
+    if (json_is_string(json_object_get(record, "note")))
+        dt_text_add(out, "  store       %s\n", string_of(record, "note"));
+}
+
 static void add_record(const json_t *record, struct dt_text *out)
 {
     struct dt_text word = {0};
@@ -140,10 +179,7 @@ static void add_record(const json_t *record, struct dt_text *out)
     add_soft(record, out);
     if (loses || json_array_size(json_object_get(record, "soft_changed")) > 0)
         dt_text_add(out, "  tune again  %s\n", string_of(record, "retune"));
-    if (json_is_string(json_object_get(record, "updated")))
-        dt_text_add(out, "  store       %s\n", string_of(record, "updated"));
-    if (json_is_string(json_object_get(record, "note")))
-        dt_text_add(out, "  store       %s\n", string_of(record, "note"));
+    add_store(record, out);
 }
 
 void dt_check_text(const struct dt_check_run *run, struct dt_text *out)

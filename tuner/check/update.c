@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "db/store.h"
+#include "tuner/entry/front.h"
 
 #define STOP_SECONDS 0.6 /* to stop the groups */
 
@@ -27,23 +28,33 @@ static struct dt_ratio ratio_of(const struct dt_check_entry *entry, int b, int a
     return dt_stats_ratio(logs, n, dt_judge_level(n));
 }
 
-static int entrant_of(const struct dt_check_entry *entry, const char *role)
+/* The entrant of that plan, where it ran; -1: none. */
+static int entrant_at(const struct dt_check_entry *entry, const struct dt_point *point)
 {
-    for (int i = 0; i < entry->count; i++)
-        if (strcmp(entry->entrants[i].role, role) == 0 && !entry->entrants[i].out)
+    for (int i = 0; i < entry->count - entry->twin; i++)
+        if (!entry->entrants[i].out &&
+            dt_point_equal(entry->target->space, &entry->entrants[i].point, point))
             return i;
     return -1;
+}
+
+/* It ran, and in the time that the entry allows. */
+static bool fits(const struct dt_check_entry *entry, int i)
+{
+    const struct dt_entrant *entrant = &entry->entrants[i];
+    double limit = (double)entry->own.max_latency_ns * 1e-9;
+    return !entrant->out && entrant->result.n > 0 &&
+           !(limit > 0 && entrant->result.summary.median > limit);
 }
 
 /* The entrant that takes the tuned plan's place; -1: none. A default that takes longer than the entry allows does not. */
 static int successor(const struct dt_check_entry *entry)
 {
-    int fallback = entrant_of(entry, "default");
-    double limit = (double)entry->own.max_latency_ns * 1e-9;
-    if (fallback > 0 && (entry->judge.rivals[fallback - 1].out ||
-                         (limit > 0 && entry->entrants[fallback].result.summary.median > limit)))
+    int fallback =
+        entrant_at(entry, &entry->target->fallback) - 1; /* as a rival; < 0: it is none */
+    if (fallback >= 0 && (entry->judge.rivals[fallback].out || !fits(entry, fallback + 1)))
         fallback = -1;
-    int rival = dt_check_successor(&entry->judge, fallback > 0 ? fallback - 1 : -1);
+    int rival = dt_check_successor(&entry->judge, fallback >= 0 ? fallback : -1);
     return rival >= 0 ? rival + 1 : -1;
 }
 
@@ -79,6 +90,32 @@ static json_t *top_of(const struct dt_check_entry *entry, int winner)
     return top;
 }
 
+/* Of the plans that ran here: a time of the session is not compared with one of today. */
+static json_t *front_of(const struct dt_check_entry *entry)
+{
+    struct dt_front_point points[DT_ENTRANTS];
+    json_t *array = json_array();
+    int n = 0;
+    for (int i = 0; i < entry->count - entry->twin; i++) {
+        const struct dt_result *result = &entry->entrants[i].result;
+        if (fits(entry, i))
+            points[n++] =
+                (struct dt_front_point){entry->target->objective->value(
+                                            result->summary.median, result->batch, result->devices),
+                                        result->peak_bytes, i};
+    }
+    n = dt_front(points, n);
+    for (int k = 0; k < n; k++) {
+        const struct dt_result *result = &entry->entrants[points[k].index].result;
+        json_array_append_new(
+            array, json_pack("{s:o, s:I, s:I, s:i}", "plan",
+                             dt_point_json(entry->target->space, &result->point), "median_ns",
+                             (json_int_t)llround(result->summary.median * 1e9), "peak_bytes",
+                             (json_int_t)result->peak_bytes, "batch", result->batch));
+    }
+    return array;
+}
+
 static json_t *fingerprint_of(const struct dt_check_entry *entry)
 {
     json_t *fingerprint = json_deep_copy(json_object_get(entry->item->stored, "fingerprint"));
@@ -92,14 +129,13 @@ static json_t *replaced(const struct dt_check_entry *entry, int winner, const ch
 {
     const struct dt_target *target = entry->target;
     const struct dt_entrant *won = &entry->entrants[winner];
-    int fallback = entrant_of(entry, "default");
-    bool is_default = dt_point_equal(target->space, &won->point, &target->fallback);
+    int fallback = entrant_at(entry, &target->fallback);
     struct dt_ratio none = {.ratio = NAN, .interval = {NAN, NAN}};
-    struct dt_ratio ratio = fallback >= 0 && !is_default ? ratio_of(entry, winner, fallback) : none;
-    const char *verdict = is_default                ? "default"
-                          : fallback < 0            ? "unopposed"
-                          : dt_judge_faster(&ratio) ? "faster"
-                                                    : "tie";
+    struct dt_ratio ratio = fallback >= 0 ? ratio_of(entry, winner, fallback) : none;
+    const char *verdict = winner == fallback                            ? "default"
+                          : fallback < 0                                ? "unopposed"
+                          : dt_judge_beats(&ratio, entry->judge.margin) ? "faster"
+                                                                        : "tie";
     json_t *copy = json_deep_copy(entry->item->stored);
     json_object_set_new(copy, "fingerprint", fingerprint_of(entry));
     json_object_set_new(copy, "plan", dt_point_json(target->space, &won->point));
@@ -110,6 +146,7 @@ static json_t *replaced(const struct dt_check_entry *entry, int winner, const ch
     json_object_set_new(copy, "baseline", role_figures(entry, "baseline", winner));
     json_object_set_new(copy, "gain", gain_of(&ratio));
     json_object_set_new(copy, "top", top_of(entry, winner));
+    json_object_set_new(copy, "pareto", front_of(entry));
     json_object_set_new(copy, "journal", json_string(journal));
     return copy;
 }
@@ -149,10 +186,28 @@ static dt_status put(struct dt_check_entry *entry, const char *directory, json_t
     return status;
 }
 
-/* The tuned plan failed, so no ratio to it is known: those that ran are compared among themselves. *winner: the fastest that
- * is faster than the first of them, the default where it ran; -1: nothing was decided. */
+/* The fastest that is shown to be faster than the first that may be stored, the default where it ran; -1: none is known. */
+static int fastest(const struct dt_check_entry *again)
+{
+    int winner = -1, first = 0;
+    double best = 1;
+    while (first < again->count && !fits(again, first))
+        first++;
+    if (first < again->count && again->rounds >= dt_look_samples[0])
+        winner = first;
+    for (int i = first + 1; winner >= 0 && i < again->count; i++) {
+        struct dt_ratio ratio = ratio_of(again, i, first);
+        if (fits(again, i) && dt_judge_faster(&ratio) && ratio.ratio < best) {
+            winner = i;
+            best = ratio.ratio;
+        }
+    }
+    return winner;
+}
+
+/* The tuned plan failed, so no ratio to it is known: those that ran are compared among themselves. */
 static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
-                       struct dt_check_entry *again, int *winner)
+                       struct dt_check_entry *again)
 {
     struct dt_rig rig;
     struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
@@ -167,16 +222,14 @@ static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
     rig.end_ns = deadline_ns;
     dt_status status = dt_compare_run(&rig, again->entrants, again->count, &how, &again->rounds);
     dt_rig_fini(&rig, DT_NS_PER_SECOND);
-    *winner =
-        status == DT_OK && again->rounds >= dt_look_samples[0] && !again->entrants[0].out ? 0 : -1;
     for (int i = 0; i < again->count; i++) {
         const struct dt_entrant *entrant = &again->entrants[i];
         for (int k = 0; k < DT_ROUNDS_MOST; k++)
-            again->values[i][k] = entry->target->objective->value(
-                entrant->visits[k], entrant->result.batch, entrant->result.devices);
-        if (*winner >= 0 && dt_entrant_faster(entrant) &&
-            (*winner == 0 || entrant->ratio.ratio < again->entrants[*winner].ratio.ratio))
-            *winner = i;
+            again->values[i][k] =
+                k < again->rounds
+                    ? entry->target->objective->value(entrant->visits[k], entrant->result.batch,
+                                                      entrant->result.devices)
+                    : NAN;
     }
     return status;
 }
@@ -185,13 +238,14 @@ static dt_status replace_failed(struct dt_check_entry *entry, const char *direct
                                 const char *journal, int64_t deadline_ns)
 {
     struct dt_check_entry *again = malloc(sizeof *again);
-    int winner = -1;
     if (again == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     *again = *entry; /* it borrows everything but its entrants */
     again->count = 0;
     again->twin = false;
-    dt_status status = elect(entry, deadline_ns, again, &winner);
+    dt_status status = elect(entry, deadline_ns, again);
+    int winner = status == DT_OK ? fastest(again) : -1;
+    entry->successors = dt_check_successors(again);
     if (status == DT_OK && winner >= 0)
         status = put(entry, directory, replaced(again, winner, journal), "replaced");
     else if (status == DT_OK)
