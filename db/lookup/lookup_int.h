@@ -91,6 +91,7 @@ int dt_match_order(const struct dt_match *a, const struct dt_match *b);
 /* Sentences of what changed since the entry was stored; NULL when out of memory. */
 json_t *dt_stale_reasons(const struct dt_query *query, const json_t *fingerprint);
 bool dt_stale_by_age(const struct dt_query *query, int64_t stored_ns);
+/* When it was stored, or found by a check to be still as good. */
 int64_t dt_stored_ns(const json_t *fingerprint);
 
 /* The entry's plan as it would run for the query, new reference. changed: what was changed and why, "" when nothing; refit: the

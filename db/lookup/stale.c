@@ -71,11 +71,18 @@ static bool compare(const json_t *was, const json_t *now, json_t *reasons)
     return done;
 }
 
-int64_t dt_stored_ns(const json_t *fingerprint)
+static int64_t time_of(const json_t *fingerprint, const char *name)
 {
     const json_t *info = json_object_get(fingerprint, "info");
-    json_int_t stored = json_integer_value(json_object_get(info, "t_wall_ns"));
-    return stored > 0 ? stored : 0;
+    json_int_t time = json_integer_value(json_object_get(info, name));
+    return time > 0 ? time : 0;
+}
+
+int64_t dt_stored_ns(const json_t *fingerprint)
+{
+    int64_t stored = time_of(fingerprint, "t_wall_ns");
+    int64_t checked = time_of(fingerprint, "checked_ns");
+    return checked > stored ? checked : stored;
 }
 
 bool dt_stale_by_age(const struct dt_query *query, int64_t stored_ns)
@@ -91,7 +98,8 @@ json_t *dt_stale_reasons(const struct dt_query *query, const json_t *fingerprint
         reasons != NULL && compare(json_object_get(fingerprint, "soft"), query->soft, reasons);
     if (done && dt_stale_by_age(query, stored)) {
         json_t *old =
-            json_sprintf("it was stored %lld days ago, more than %d",
+            json_sprintf("it was %s %lld days ago, more than %d",
+                         stored > time_of(fingerprint, "t_wall_ns") ? "checked" : "stored",
                          (long long)((dt_query_now(query) - stored) / DT_DAY_NS), DT_STALE_DAYS);
         done = json_array_append_new(reasons, old) == 0;
     }

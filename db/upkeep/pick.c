@@ -24,10 +24,22 @@ static dt_status identity(const json_t *entry, struct dt_text *text)
     return dt_canonical_add(json_object_get(json_object_get(entry, "fingerprint"), "hard"), text);
 }
 
-static int64_t time_of(const json_t *entry)
+static int64_t time_of(const json_t *entry, const char *name)
 {
     const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
-    return json_integer_value(json_object_get(info, "t_wall_ns"));
+    return json_integer_value(json_object_get(info, name));
+}
+
+/* Of one session's result the copy that was checked last. */
+static int order(const json_t *entry, const json_t *known)
+{
+    static const char *const names[] = {"t_wall_ns", "checked_ns"};
+    for (int i = 0; i < 2; i++) {
+        int64_t mine = time_of(entry, names[i]), its = time_of(known, names[i]);
+        if (mine != its)
+            return mine > its ? 1 : -1;
+    }
+    return 0;
 }
 
 static bool provisional(const json_t *entry)
@@ -37,12 +49,12 @@ static bool provisional(const json_t *entry)
 
 static enum dt_offer compare(const json_t *entry, const json_t *known, bool later)
 {
-    int64_t mine = time_of(entry), its = time_of(known);
+    int newer = order(entry, known);
     if (json_equal(entry, known))
         return DT_OFFER_SAME;
     if (provisional(entry) != provisional(known))
         return provisional(entry) ? DT_OFFER_PROVISIONAL : DT_OFFER_BETTER;
-    return mine > its || (mine == its && later) ? DT_OFFER_BETTER : DT_OFFER_OLDER;
+    return newer > 0 || (newer == 0 && later) ? DT_OFFER_BETTER : DT_OFFER_OLDER;
 }
 
 dt_status dt_pick_find(const struct dt_pick *pick, const json_t *entry, json_t **known)

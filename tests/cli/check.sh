@@ -58,6 +58,10 @@ again --update
 check "it is replaced" 'code == 4 and o["entries"][0]["updated"] == "replaced"'
 check "its journal has the new entry" '[json.loads(l)["plan"] for l in open(T + "/db/runs/" + o["journal"] + ".jsonl") if l.strip() and json.loads(l)["kind"] == "best"] == [{"plan": 0}]'
 tool lookup --worker "$worker" --devices 1 --json
+cp "$T/out" "$T/better.json"
+tool db rebuild
+tool lookup --worker "$worker" --devices 1 --json
+check "and a rebuild keeps it" 'o["entry"] == json.load(open(T + "/better.json"))["entry"]'
 check "by the better plan, with its figures of today" 'o["plan"] == {"plan": 0} and o["entry"]["verdict"] == "default" and abs(o["entry"]["figures"]["median_ns"] / 1e6 - 1) < .08 and o["entry"]["provisional"] is False'
 again
 check "which then is not beaten" 'code == 0 and o["entries"][0]["plan"] == {"plan": 0} and o["entries"][0]["verdict"] == "ties"'
@@ -156,10 +160,46 @@ check "and what it means" '"changed     environment.OMP_WAIT_POLICY: it beats it
 again --update
 check "an entry that wins is stamped" 'code == 0 and o["entries"][0]["updated"] == "stamped"'
 again --update
-check "then nothing has changed" 'code == 0 and o["entries"][0]["soft_changed"] == [] and o["entries"][0]["updated"] is None'
+check "then nothing has changed" 'code == 0 and o["entries"][0]["soft_changed"] == [] and o["entries"][0]["updated"] == "stamped"'
 tool lookup --worker "$worker" --devices 1 --json
 check "plan, figures and gain are those of its session" 'o["plan"] == {"plan": 2} and {k: o["entry"][k] for k in ("plan", "figures", "gain", "journal")} == {k: json.loads([l for l in open(T + "/won/best.json") if "\"plan\"" in l][0].rstrip().rstrip(","))[k] for k in ("plan", "figures", "gain", "journal")}'
+plant "{\"ns\":[1000000,1100000,1000000,1100000],$truth}"
+stored won
+again --update
+check "one that ties is stamped with the time" 'code == 0 and o["entries"][0]["verdict"] == "ties" and o["entries"][0]["updated"] == "stamped" and o["entries"][0]["replaced_by"] is None'
+tool lookup --worker "$worker" --devices 1 --json
+check "and stays stale by its versions" 'o["stale"] and len(o["stale_reasons"]) == 1 and "OMP_WAIT_POLICY" in o["stale_reasons"][0] and "checked_ns" in o["entry"]["fingerprint"]["info"]'
 unset OMP_WAIT_POLICY
+
+# An entry of 200 days ago, in the store and in its session's journal
+stored won
+plant "{$ns,$truth}"
+python3 - "$source/tests/cli" "$DITTUNE_DB" <<'PY'
+import glob, re, sys
+sys.path.insert(0, sys.argv[1])
+import lib_store
+def sealed(text, name):
+    text = text[:text.rindex(',"%s"' % name)]
+    return '%s,"%s":"%s"}' % (text, name, lib_store.crc32c(text.encode()))
+def older(line):
+    aged = re.sub(r'("info":\{[^{}]*"t_wall_ns":)(\d+)', lambda m: m[1] + str(int(m[2]) - 200 * 86400 * 10**9), line)
+    return line if aged == line else sealed(aged.rstrip(","), "crc") + ("," if line.endswith(",") else "")
+for path in glob.glob(sys.argv[2] + "/runs/*.jsonl") + [sys.argv[2] + "/best.json"]:
+    text = "\n".join(older(line) for line in open(path).read().split("\n"))
+    open(path, "w").write(sealed(text, "checksum") + "\n" if path.endswith("best.json") else text)
+PY
+tool lookup --worker "$worker" --devices 1 --json
+check "an old entry is stale" 'o["stale"] and o["stale_reasons"] == ["it was stored 200 days ago, more than 180"]'
+again --update
+check "it is as good as it was" 'code == 0 and o["entries"][0]["verdict"] == "wins" and o["entries"][0]["updated"] == "stamped" and o["entries"][0]["soft_changed"] == []'
+fresh='o["tier"] == "exact" and not o["stale"] and o["age_seconds"] < 3600 and (lambda i: 199 * 86400 * 10**9 < i["checked_ns"] - i["t_wall_ns"] < 201 * 86400 * 10**9)(o["entry"]["fingerprint"]["info"])'
+tool lookup --worker "$worker" --devices 1 --json
+check "so its age begins anew" "$fresh"
+tool db rebuild
+tool lookup --worker "$worker" --devices 1 --json
+check "and a rebuild keeps that" "$fresh"
+tool history --json
+check "a stamp is no moment" '[m["kind"] for m in o["entries"][0]["moments"]] == ["session", "check"] and o["entries"][0]["moments"][0]["soft"] is not None and o["entries"][0]["moments"][1]["t_wall_ns"] - o["entries"][0]["moments"][0]["t_wall_ns"] < 3600 * 10**9'
 
 # A limit of the entry
 plant "{$ns,$truth}"

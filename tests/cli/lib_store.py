@@ -65,4 +65,5 @@ def main():
         file.write('%s,"checksum":"%s"}\n' % (text, crc32c(text.encode())))
 
 
-main()
+if __name__ == "__main__":
+    main()

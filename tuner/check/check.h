@@ -62,7 +62,7 @@ struct dt_check_entry {
     json_t *soft, *info; /* today's fingerprint, owned */
     json_t *changed;     /* names of what differs from the stored soft one, owned */
     const char *updated; /* "replaced", "stamped", or NULL */
-    json_t *best;        /* as it was stored, for the journal, when it was replaced; owned */
+    json_t *best;        /* as it was stored, for the journal, when it was updated; owned */
     json_t *successors;  /* the comparison of those that ran where the tuned plan failed, owned */
     char note[300];      /* about the update; "": nothing */
 };
@@ -87,7 +87,7 @@ json_t *dt_check_record(const struct dt_check_entry *entry);
 /* That comparison's rows: every plan over the first of them; a new reference. */
 json_t *dt_check_successors(const struct dt_check_entry *again);
 
-/* Stores the rival that took the tuned plan's place, or stamps the entry that won; sets updated and note. */
+/* Stores the rival that took the tuned plan's place, or stamps the entry that did not lose; sets updated and note. */
 dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
                           int64_t deadline_ns) DT_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What --update writes: figures of this very comparison in the place of a plan that lost, or today's soft fingerprint on
- * one that won. The figures and the gain of a plan that won stay those of its session, so that many small losses of gain
+/* What --update writes: figures of this very comparison in the place of a plan that lost; or a stamp on one that did not:
+ * the time, and where it won today's soft fingerprint, too. The figures and the gain of a plan that won stay those of its session, so that many small losses of gain
  * still add up to one that --max-gain-loss sees. */
 #include "tuner/check/check.h"
 
@@ -178,7 +178,7 @@ static dt_status put(struct dt_check_entry *entry, const char *directory, json_t
         status = dt_store_put(directory, copy);
     if (status == DT_OK && same) {
         entry->updated = done;
-        entry->best = strcmp(done, "replaced") == 0 ? json_incref(copy) : NULL;
+        entry->best = json_incref(copy);
     } else if (status == DT_OK)
         snprintf(entry->note, sizeof entry->note,
                  "not updated: another program has stored a plan meanwhile");
@@ -257,14 +257,28 @@ static dt_status replace_failed(struct dt_check_entry *entry, const char *direct
     return status;
 }
 
+/* info.t_wall_ns stays the session's: of two results the newer one goes before, and a stamp is no result. A plan that only
+ * ties does not beat its rivals with today's versions: that they differ stays known. */
+static json_t *stamped(const struct dt_check_entry *entry)
+{
+    json_t *copy = json_deep_copy(entry->item->stored);
+    json_t *fingerprint = json_object_get(copy, "fingerprint");
+    json_t *info = json_object_get(fingerprint, "info");
+    if (entry->verdict == DT_CHECK_WINS)
+        json_object_set(fingerprint, "soft", entry->soft);
+    if (!json_is_object(info)) {
+        info = json_object();
+        json_object_set_new(fingerprint, "info", info);
+    }
+    json_object_set_new(info, "checked_ns", json_integer((json_int_t)dt_clock_wall_ns()));
+    return copy;
+}
+
 dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
                           int64_t deadline_ns)
 {
-    if (entry->verdict == DT_CHECK_WINS && json_array_size(entry->changed) > 0) {
-        json_t *copy = json_deep_copy(entry->item->stored);
-        json_object_set_new(copy, "fingerprint", fingerprint_of(entry));
-        return put(entry, directory, copy, "stamped");
-    }
+    if (entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES)
+        return put(entry, directory, stamped(entry), "stamped");
     if (entry->verdict != DT_CHECK_LOSES)
         return DT_OK;
     if (entry->fell)

@@ -99,7 +99,9 @@ static void show_gain(const json_t *entry, struct dt_text *out)
 static void show_age(const json_t *entry, struct dt_text *out)
 {
     const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
-    const json_t *then = json_object_get(info, "t_wall_ns");
+    const json_t *then = json_object_get(info, "checked_ns");
+    if (!json_is_integer(then))
+        then = json_object_get(info, "t_wall_ns");
     double days = (double)(dt_clock_wall_ns() - json_integer_value(then)) / 86400e9;
     if (json_is_integer(then))
         dt_text_add(out, "%.*f d", days < 10 ? 1 : 0, days);

@@ -59,13 +59,21 @@ static struct dt_moment of_check(json_t *record)
     return moment;
 }
 
+/* A later check's stamp is on it, and the versions may be the check's. */
+static bool stamped(const json_t *record)
+{
+    const json_t *info = json_object_get(json_object_get(record, "fingerprint"), "info");
+    return json_object_get(info, "checked_ns") != NULL;
+}
+
 static struct dt_moment of_entry(json_t *record)
 {
     struct dt_moment moment = {.record = json_incref(record)};
     moment.tuned = seconds_of(json_object_get(record, "figures"), "median_ns");
     moment.fallback = seconds_of(json_object_get(record, "default"), "median_ns");
     moment.provisional = json_is_true(json_object_get(record, "provisional"));
-    moment.soft = json_object_get(json_object_get(record, "fingerprint"), "soft");
+    moment.soft =
+        stamped(record) ? NULL : json_object_get(json_object_get(record, "fingerprint"), "soft");
     moment.plan = json_object_get(record, "plan");
     set_gain(json_object_get(record, "gain"), &moment);
     set_verdict(&moment);
@@ -179,6 +187,13 @@ static int by_time(const void *a, const void *b)
     return strcmp(one->run, other->run);
 }
 
+/* Of two copies of a result the one that no check stamped is kept, else the first. */
+static bool copy_of(const struct dt_timeline *line, int i, int k)
+{
+    bool mine = stamped(line->moments[i].record), its = stamped(line->moments[k].record);
+    return mine != its ? mine : k < i;
+}
+
 /* What a check stored is of its journal, too: a plan that it confirmed is no second moment, another one is an update. */
 static bool told_before(struct dt_timeline *line, int i)
 {
@@ -187,7 +202,8 @@ static bool told_before(struct dt_timeline *line, int i)
         const struct dt_moment *other = &line->moments[k];
         if (k == i || moment->run[0] == '\0' || strcmp(other->run, moment->run) != 0)
             continue;
-        if (other->kind == DT_MOMENT_CHECK ? json_equal(other->plan, moment->plan) : k < i)
+        if (other->kind == DT_MOMENT_CHECK ? json_equal(other->plan, moment->plan)
+                                           : copy_of(line, i, k))
             return true;
         if (other->kind == DT_MOMENT_CHECK)
             moment->kind = DT_MOMENT_UPDATE;
