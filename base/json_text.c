@@ -5,24 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at p, of at most size; 0 when it is none (RFC 3629: no surrogates, shortest form). */
-static size_t character(const unsigned char *p, size_t size)
-{
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (n <= 1)
-        return n;
-    if (p[0] > 0xf4 || n > size)
-        return 0;
-    unsigned code = p[0] & (0x7fU >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (p[i] & 0x3fU);
-    }
-    return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : n;
-}
-
 /* Four hex digits; -1 when they are not. */
 static int hex(const struct dt_json_parser *parser, size_t at)
 {
@@ -109,7 +91,7 @@ dt_status dt_json_parse_text(struct dt_json_parser *parser)
         }
         if (c >= 0x80) {
             const char *bytes = parser->text + parser->at;
-            size_t n = character((const unsigned char *)bytes, parser->size - parser->at);
+            size_t n = dt_text_character(bytes, parser->size - parser->at);
             if (n == 0) {
                 snprintf(why, sizeof why, "unable to decode byte 0x%x", (unsigned)c);
                 return dt_json_wrong(parser, why);

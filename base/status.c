@@ -2,6 +2,8 @@
 /* One message buffer per thread: a status code stays a plain int and nothing has to be freed. */
 #include "base/status.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -33,6 +35,7 @@ dt_status dt_fail(dt_status code, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    dt_text_mend(sentence); /* it may become a string of JSON */
     size_t i = 0;
     for (; sentence[i] != '\0'; i++)
         message[i] = (unsigned char)sentence[i] < 0x20 || sentence[i] == 0x7f ? '?' : sentence[i];

@@ -87,3 +87,46 @@ void dt_text_fini(struct dt_text *text)
     free(text->bytes);
     *text = (struct dt_text){0};
 }
+
+size_t dt_text_character(const void *bytes, size_t size)
+{
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *p = bytes;
+    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (n <= 1)
+        return n;
+    if (p[0] > 0xf4 || n > size)
+        return 0;
+    unsigned code = p[0] & (0x7fU >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (p[i] & 0x3fU);
+    }
+    return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : n;
+}
+
+/* How many bytes at p, which is no character, are the start of one that was cut off. */
+static size_t cut_character(const unsigned char *p)
+{
+    size_t n = p[0] < 0xc2 || p[0] > 0xf4 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4, i = 1;
+    while (i < n && (p[i] & 0xc0) == 0x80)
+        i++;
+    return i < n ? i : 0;
+}
+
+void dt_text_mend(char *text)
+{
+    const unsigned char *from = (const unsigned char *)text, *end = from + strlen(text);
+    char *to = text;
+    while (from < end) {
+        size_t size = dt_text_character(from, (size_t)(end - from)), cut = cut_character(from);
+        if (size == 0 && cut == 0)
+            *to++ = '?';
+        else
+            memmove(to, from, size);
+        to += size;
+        from += size > 0 ? size : cut > 0 ? cut : 1;
+    }
+    *to = '\0';
+}

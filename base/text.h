@@ -34,4 +34,11 @@ char *dt_text_take(
     struct dt_text *text); /* the caller frees; NULL when an add failed; text is empty after */
 void dt_text_fini(struct dt_text *text);
 
+/* Bytes of the UTF-8 character at bytes, of at most size; 0 when it is none (RFC 3629: no surrogates, shortest form). */
+size_t dt_text_character(const void *bytes, size_t size);
+
+/* Makes text UTF-8, as JSON must be: the start of a character that "%.80s" or the end of a buffer cut off goes, any other
+ * byte of no character becomes '?'. */
+void dt_text_mend(char *text);
+
 #endif

@@ -20,6 +20,7 @@ void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *form
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    dt_text_mend(sentence);
     upkeep->done += kind == DT_TELL_DONE;
     upkeep->notes += kind == DT_TELL_NOTE || kind == DT_TELL_WARNING;
     upkeep->broken += kind == DT_TELL_BROKEN;

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -84,6 +85,50 @@ static void running_out_is_sticky(void **state)
     assert_int_equal(dt_text_status(&text), DT_OK);
 }
 
+static void mends(const char *text, const char *expected)
+{
+    char copy[64];
+    snprintf(copy, sizeof copy, "%s", text);
+    dt_text_mend(copy);
+    assert_string_equal(copy, expected);
+}
+
+static void mended_is_utf8(void **state)
+{
+    (void)state;
+    static const char whole[] = "a\xc3\xa9z\xe2\x82\xac\xf0\x9f\x98\x80";
+    static const size_t kept[] = {0, 1, 1, 3, 4, 4, 4, 7, 7, 7, 7, 11}; /* by bytes before a cut */
+    mends("", "");
+    mends(whole, whole);
+    for (size_t n = 0; n < sizeof kept / sizeof kept[0]; n++) {
+        char cut[16], quoted[32], expected[32];
+        snprintf(cut, sizeof cut, "%.*s", (int)n, whole);
+        snprintf(expected, sizeof expected, "%.*s", (int)kept[n], whole);
+        mends(cut, expected);
+        snprintf(quoted, sizeof quoted, "'%s' no", cut);
+        snprintf(expected, sizeof expected, "'%.*s' no", (int)kept[n], whole);
+        mends(quoted, expected);
+    }
+    mends("\xa9\xff caf\xe9", "?? caf");      /* Latin-1 at the end looks like a cut */
+    mends("\xc0\x80 \xed\xa0\x80", "?? ???"); /* too long; half of a surrogate pair */
+    /* any bytes: Jansson takes what comes out, and a second time changes nothing */
+    unsigned seed = 1;
+    for (int i = 0; i < 200000; i++) {
+        char text[9] = "", again[9];
+        for (int k = 0; k < 8; k++) {
+            seed = seed * 1664525 + 1013904223;
+            text[k] = (char)(seed >> 24 | (seed >> 16 & 0x80));
+        }
+        dt_text_mend(text);
+        json_t *string = json_string(text);
+        assert_non_null(string);
+        json_decref(string);
+        memcpy(again, text, sizeof text);
+        dt_text_mend(again);
+        assert_string_equal(again, text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +136,7 @@ int main(void)
         cmocka_unit_test(holds_any_bytes),
         cmocka_unit_test(take_gives_it_away),
         cmocka_unit_test(running_out_is_sticky),
+        cmocka_unit_test(mended_is_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,9 +248,42 @@ static void test_twice(void **state)
     }
 }
 
+/* A name that a sentence has no room for is cut between two characters, wherever they fall: the answer stays JSON. */
+static void test_cut_names(void **state)
+{
+    (void)state;
+    struct dt_machine *machine = machine_of("");
+    struct dt_query *query = query_of(machine, "");
+    for (int before = 70; before < 84; before++) {
+        char name[160];
+        memset(name, 'a', (size_t)before);
+        snprintf(name + before, sizeof name - (size_t)before, "%s",
+                 "\xc3\xa9\xf0\x9f\x98\x80"
+                 "\xe2\x82\xac\xc3\xa9\xc3\xa9");
+        json_t *entry = entry_of(""), *entries = json_array();
+        json_object_set_new(json_object_get(entry, "plan"), name, json_integer(1));
+        json_array_append_new(entries, entry);
+        struct dt_snapshot *snapshot = snapshot_of(entries);
+        struct dt_answer *answer = answer_of(snapshot, query);
+        json_t *json = dt_answer_json(answer);
+        struct dt_text text = {0};
+        assert_non_null(strstr(answer->reason, "it names 'aaaa"));
+        assert_non_null(json);
+        assert_int_equal(dt_json_text(json, &text), DT_OK);
+        assert_string_equal(json_string_value(json_object_get(json, "reason")), answer->reason);
+        dt_text_fini(&text);
+        json_decref(json);
+        dt_answer_free(answer);
+        dt_snapshot_close(snapshot);
+    }
+    dt_query_free(query);
+    dt_machine_free(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_twice)};
+                                       cmocka_unit_test(test_twice),
+                                       cmocka_unit_test(test_cut_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
