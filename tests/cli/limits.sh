@@ -35,7 +35,7 @@ plant "{$ns,$truth,$big}"
 plant "{\"ns\":[600000,930000,800000,900000],$truth,$big}"
 stored legal
 again --update
-check "a faster plan over the limit takes no place" 'code == 0 and o["entries"][0]["plan"] == {"plan": 2} and o["entries"][0]["updated"] is None'
+check "a faster plan over the limit takes no place" 'code == 0 and o["entries"][0]["plan"] == {"plan": 2} and o["entries"][0]["updated"] != "replaced"'
 look --max-bytes 4MiB
 check "the stored plan stays" 'code == 0 and o["plan"] == {"plan": 2}'
 plant "{\"ns\":[600000,930000,800000,900000],$truth,\"bytes\":{\"0\":8388608,\"2\":6000000}}"
@@ -43,5 +43,22 @@ again --update
 check "a stored plan that has grown over the limit loses" 'code == 4 and o["entries"][0]["verdict"] == "loses" and "6000000" in o["entries"][0]["reason"] and o["entries"][0]["updated"] == "replaced"'
 look --max-bytes 4MiB
 check "to one that keeps it" 'code == 0 and o["plan"] in ({"plan": 1}, {"plan": 3})'
+
+# Images by the second are best at a batch that takes too long: the default's
+many="$truth,\"batches\":{\"1\":1,\"4\":2}"
+slow() { "$build/dittune" --worker "$worker" --devices 1 --objective throughput --max-latency 1.5ms --budget 6s --quiet --db "$T/$1" >/dev/null 2>"$T/err" || cat "$T/err"; }
+plant "{\"ns\":[1000000],$many}"
+slow alone
+stored alone
+again
+check "all others take longer than the entry allows: nothing is left to beat" 'code == 0 and o["entries"][0]["plan"]["batch"] == 1 and o["entries"][0]["verdict"] == "ties" and "every other plan" in o["entries"][0]["reason"]'
+check "of each is said why" 'len(o["entries"][0]["rivals"]) > 0 and all(r["verdict"] == "not checked" and r["reason"] == "it takes longer than the entry allows" for r in o["entries"][0]["rivals"])'
+again --budget 1ms
+check "but not of one that was not measured" 'code == 5 and o["entries"][0]["verdict"] == "not checked"'
+plant "{\"ns\":[1000000,900000],$many}"
+slow two
+stored two
+again
+check "a plan within the limit is a rival still" 'code == 0 and o["entries"][0]["plan"] == {"plan": 1, "batch": 1} and {(r["plan"]["batch"], r["verdict"]) for r in o["entries"][0]["rivals"]} == {(4, "not checked"), (1, "wins")}'
 none_left
 exit $failed

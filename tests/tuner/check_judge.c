@@ -232,6 +232,8 @@ static void test_an_entry_of_several_rivals(void **state)
     assert_int_equal(dt_check_verdict(&judge), tie);
     judge.rivals[1].out = judge.rivals[2].out = true;
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_NOT_CHECKED);
+    judge.rivals[2].aside = true; /* it ran, but need not be beaten */
+    assert_int_equal(dt_check_verdict(&judge), tie);
     fresh(0, 80);
     assert_int_equal(rounds(64), 8);
     assert_int_equal(dt_check_verdict(&judge), tie);

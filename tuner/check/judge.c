@@ -142,9 +142,10 @@ void dt_check_end(struct dt_check_judge *judge, int rounds)
 
 enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge)
 {
-    int ran = 0, ties = 0, wins = 0;
+    int ran = 0, ties = 0, wins = 0, aside = 0;
     for (int i = 0; i < judge->count; i++) {
         const struct dt_check_rival *rival = &judge->rivals[i];
+        aside += rival->aside;
         if (rival->out)
             continue;
         if (rival->verdict == DT_CHECK_LOSES)
@@ -154,7 +155,7 @@ enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge)
         wins += rival->verdict == DT_CHECK_WINS;
     }
     if (ran == 0)
-        return judge->count == 0 ? DT_CHECK_TIES : DT_CHECK_NOT_CHECKED;
+        return judge->count == 0 || aside > 0 ? DT_CHECK_TIES : DT_CHECK_NOT_CHECKED;
     if (ties + wins < ran)
         return DT_CHECK_INCONCLUSIVE;
     bool won = judge->first >= 0 && !judge->rivals[judge->first].out &&

@@ -33,7 +33,8 @@ const char *dt_check_verdict_text(enum dt_check_verdict verdict); /* "wins", "no
 
 struct dt_check_rival {
     const double *values; /* of each round, smaller is better; NAN where the visit failed */
-    bool out;             /* failed: nothing is said of it */
+    bool out;             /* failed, or aside: nothing is said of it */
+    bool aside;           /* it ran, but breaks a limit of the entry: it need not be beaten */
     enum dt_check_verdict verdict; /* inconclusive, ties, wins or loses */
     struct dt_ratio
         ratio; /* tuned over rival: below 1 the tuned plan is better; of the rounds that decided, or all */
@@ -64,7 +65,8 @@ void dt_check_end(struct dt_check_judge *judge, int rounds);
 bool dt_check_decided(const struct dt_check_judge *judge, int rival);
 
 /* Of the tuned plan, from those over its rivals: LOSES when it loses to any, WINS when it wins over the first and ties at
- * least with the others, TIES when it does so with all (there may be none), else INCONCLUSIVE; NOT CHECKED when there are rivals and none ran. */
+ * least with the others, TIES when it does so with all (there may be none, or all are aside), else INCONCLUSIVE; NOT CHECKED when there are
+ * rivals and none ran. */
 enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge);
 
 /* The rival that takes the place of a tuned plan that lost: of those it lost to the one by most, but the default (a rival;

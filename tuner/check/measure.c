@@ -19,13 +19,13 @@ static int rivals_of(const struct dt_check_entry *entry)
     return entry->count - 1 - entry->twin;
 }
 
-/* The plan that the verdict rests on: the default, or where the default is the tuned plan or failed, the baseline. */
+/* The plan that the verdict rests on: the default, or where that is the tuned plan, failed or is aside, the baseline. */
 static int first_of(const struct dt_check_entry *entry)
 {
     static const char *const roles[] = {"default", "baseline"};
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < rivals_of(entry); i++)
-            if (strcmp(entry->entrants[i + 1].role, roles[k]) == 0 && !entry->entrants[i + 1].out)
+            if (strcmp(entry->entrants[i + 1].role, roles[k]) == 0 && !entry->judge.rivals[i].out)
                 return i;
     return -1;
 }
@@ -40,11 +40,12 @@ static double median_of(const double values[], int rounds)
     return dt_stats_median(known, n);
 }
 
-/* A rival that is better, but only because it takes longer than the entry allows, is none. */
+/* A rival that is better, but only because it takes longer than the entry allows, is none. Fewer rounds do not say so. */
 static bool breaks_limit(const struct dt_check_entry *entry, int i, int rounds)
 {
     double limit = (double)entry->own.max_latency_ns * 1e-9;
-    return limit > 0 && median_of(entry->entrants[i].visits, rounds) > limit &&
+    return limit > 0 && rounds >= dt_look_samples[0] &&
+           median_of(entry->entrants[i].visits, rounds) > limit &&
            median_of(entry->values[i], rounds) < median_of(entry->values[0], rounds);
 }
 
@@ -59,9 +60,12 @@ static void take_values(struct dt_check_entry *entry, int rounds)
                                                       entrant->result.devices)
                            : NAN;
     }
-    for (int i = 0; i < entry->judge.count; i++)
-        entry->judge.rivals[i].out =
-            entry->entrants[i + 1].out || breaks_limit(entry, i + 1, rounds);
+    for (int i = 0; i < entry->judge.count; i++) {
+        struct dt_check_rival *rival = &entry->judge.rivals[i];
+        bool failed = entry->entrants[i + 1].out;
+        rival->aside = !failed && breaks_limit(entry, i + 1, rounds);
+        rival->out = failed || rival->aside;
+    }
     entry->judge.first = first_of(entry);
     if (entry->twin && entry->entrants[entry->count - 1].out)
         entry->judge.twin = NULL;
@@ -86,7 +90,7 @@ static void start_judge(struct dt_check_entry *entry, double lose_alpha)
                                      .tuned = entry->values[0],
                                      .twin = entry->twin ? entry->values[entry->count - 1] : NULL,
                                      .count = rivals_of(entry),
-                                     .first = first_of(entry),
+                                     .first = -1,
                                      .margin = NAN,
                                      .limit = entry->options->threshold,
                                      .cv = NAN};
@@ -94,6 +98,7 @@ static void start_judge(struct dt_check_entry *entry, double lose_alpha)
         judge->rivals[i] = (struct dt_check_rival){.values = entry->values[i + 1],
                                                    .ratio = {.ratio = NAN, .interval = {NAN, NAN}},
                                                    .cv = NAN};
+    judge->first = first_of(entry);
 }
 
 static dt_status compare(struct dt_check_entry *entry, double lose_alpha, int64_t deadline_ns)
@@ -192,6 +197,18 @@ static void judge_limit(struct dt_check_entry *entry)
     }
 }
 
+/* Rivals that are aside are all that ran. */
+static bool unopposed(const struct dt_check_judge *judge)
+{
+    bool aside = false;
+    for (int i = 0; i < judge->count; i++) {
+        if (!judge->rivals[i].out)
+            return false;
+        aside = aside || judge->rivals[i].aside;
+    }
+    return aside;
+}
+
 static void judge_rounds(struct dt_check_entry *entry)
 {
     double cv;
@@ -199,6 +216,9 @@ static void judge_rounds(struct dt_check_entry *entry)
     if (entry->judge.count == 0 && entry->rounds >= dt_look_samples[0])
         snprintf(entry->reason, sizeof entry->reason,
                  "it is the default plan, it runs, and no other is known");
+    else if (unopposed(&entry->judge))
+        snprintf(entry->reason, sizeof entry->reason,
+                 "it runs, and every other plan that does takes longer than the entry allows");
     else if (entry->judge.count == 0 ||
              (entry->verdict == DT_CHECK_INCONCLUSIVE && entry->rounds < dt_look_samples[0])) {
         entry->verdict = DT_CHECK_NOT_CHECKED;
