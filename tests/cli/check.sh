@@ -221,6 +221,15 @@ check "the other comes first" 'code == 0 and [e["key"]["devices"] for e in o["en
 again
 check "and so on, in turn" 'code == 0 and [e["key"]["devices"] for e in o["entries"]] == [1, 2]'
 
+# The store breaks while the first is measured
+plant "{\"ns\":[700000,800000],$truth,\"break\":\"$DITTUNE_DB/best.json\"}"
+again --update --junit "$T/broken.xml"
+check "a store error is told after all else" 'code == 74 and "best.json" in err and [e["verdict"] for e in o["entries"]] == ["loses", "not checked"] and "ended the run" in o["entries"][1]["reason"]'
+check "what was measured is kept" '(lambda e: e["rounds"] >= 16 and e["updated"] is None and e["note"].startswith("not updated: ") and "best.json" in e["note"])(o["entries"][0])'
+check "in the journal, too" '[json.loads(l)["verdict"] for l in open(T + "/db/runs/" + o["journal"] + ".jsonl") if l.strip() and json.loads(l)["kind"] in ("check", "best")] == ["loses", "not checked"]'
+check "and in the file for pipelines" '(lambda s: (s.get("tests"), s.get("failures"), s.get("skipped")))(__import__("xml.etree.ElementTree").etree.ElementTree.parse(T + "/broken.xml").getroot().find("testsuite")) == ("2", "1", "1")'
+stored two
+
 # A signal: what is known is told, the rest is not checked
 plant "{\"ns\":[1000000,800000],$truth,\"sleep\":0.2}"
 "$build/dittune" check --worker "$worker" --json --budget 60s >"$T/out" 2>"$T/err" </dev/null &

@@ -5,7 +5,7 @@
 SCENARIO names a JSON file: "ns" (true time of each plan), "cv", "drift" (slow, shared by all plans), "seed", "name", "workload",
 "faults" {plan: "crash", "wrong", "infeasible", "memory"}, "bytes" {plan: its peak memory, else 1 MiB}, "sleep" (seconds a request
 really takes), "threads" (a parameter with so many values, which nothing depends on), "batches" {images: times as long}, the last is the
-default."""
+default, "break" (a file that becomes a folder when the first step is taken)."""
 import json
 import math
 import os
@@ -63,6 +63,9 @@ for line in sys.stdin:
     elif op == "prepare":
         prepare(request)
     elif op == "run":
+        if os.path.isfile(scenario.get("break", "")):
+            os.remove(scenario["break"])
+            os.mkdir(scenario["break"])
         time.sleep(scenario.get("sleep", 0))
         say(op="samples", handle=handle, ns=[[step(*plans[handle])] for _ in range(request["n"])])
     elif op == "release":

@@ -114,7 +114,10 @@ struct dt_check_run {
     int counts[DT_CHECK_UNSUPPORTED + 1];
     int lost_gain; /* entries whose gain fell by more than --max-gain-loss */
     bool interrupted;
+    dt_status failed; /* of the store or the journal: what is left is not checked */
+    char failure[600];
 };
+/* Whatever it returns, the records say what is known. */
 dt_status dt_check_run(struct dt_check_run *run) DT_MUST_CHECK;
 void dt_check_run_fini(struct dt_check_run *run);
 

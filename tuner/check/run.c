@@ -42,14 +42,27 @@ static dt_status give_up(struct dt_check_run *run, struct dt_check_entry *entry,
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
+/* The first error is the run's; what was measured until then is kept and told. */
+static void fail(struct dt_check_run *run, dt_status status)
+{
+    if (status < 0 && run->failed == DT_OK) {
+        run->failed = status;
+        snprintf(run->failure, sizeof run->failure, "%s", dt_message());
+    }
+}
+
 /* A store that cannot be written ends the run; a signal leaves the store as it is. */
 static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, int64_t deadline_ns)
 {
     dt_status status =
         dt_check_update(entry, run->directory, dt_journal_id(run->journal), deadline_ns);
-    if (status != DT_EINTR && status != DT_ETERM)
-        return status;
-    run->interrupted = true;
+    if (status == DT_EINTR || status == DT_ETERM)
+        run->interrupted = true;
+    else if (status < 0) {
+        fail(run, status);
+        snprintf(entry->note, sizeof entry->note, "not updated: %.250s", run->failure);
+        dt_check_clean(entry->note);
+    }
     return DT_OK;
 }
 
@@ -60,6 +73,13 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
     double seconds[DT_ENTRANTS];
     if (run->interrupted) {
         leave(entry, "interrupted");
+        return DT_OK;
+    }
+    if (run->failed < 0) {
+        char why[560];
+        snprintf(why, sizeof why, "an error ended the run before it: %.500s", run->failure);
+        leave(entry, why);
+        dt_check_clean(entry->reason);
         return DT_OK;
     }
     if (dt_clock_ns() >= end_ns) {
@@ -147,12 +167,12 @@ dt_status dt_check_run(struct dt_check_run *run)
         progress(run, entry->item, i, list.count);
         status = check_one(run, entry, list.count - i, end_ns);
         if (status == DT_OK)
-            status = keep(run, entry);
+            fail(run, keep(run, entry));
         dt_check_close(entry);
     }
     free(entry);
     dt_check_list_fini(&list);
-    return status;
+    return status == DT_OK && run->failed < 0 ? dt_fail(run->failed, "%s", run->failure) : status;
 }
 
 void dt_check_run_fini(struct dt_check_run *run)
