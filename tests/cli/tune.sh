@@ -60,8 +60,11 @@ tool --budget 8s --model "$small" --objective throughput --batch 1,2 --json
 check "throughput searches the batch" 'code in (0, 6) and {t["plan"]["batch"] for t in o["trials"]} == {1, 2}'
 tool --budget 10s --model "$small" --size 64,128 --json
 check "several sizes share the budget" 'code in (0, 6) and len(o["results"]) == 2 and sum(r["elapsed_seconds"] for r in o["results"]) <= 10 * 1.02 + 2'
-tool --budget 14s --model "$small" --against 'ranks=1 tile_q=32 tile_kv=64' --json
-check "today's plan is measured and compared" 'code in (0, 6) and o["against"]["plan"]["tile_q"] == 32 and o["rounds"] >= 8 and len(o["against"]["samples_seconds"]) >= o["rounds"] and not any(o["against"]["samples_seconds"] == t["samples_seconds"] for t in o["trials"])'
+for budget in 14s 60s; do # a busy machine has no time for the final comparison in the first
+    tool --budget "$budget" --model "$small" --against 'ranks=1 tile_q=32 tile_kv=64' --json
+    [ "$code" -eq 6 ] || break
+done
+check "today's plan is measured and compared" 'code == 0 and o["against"]["plan"]["tile_q"] == 32 and o["rounds"] >= 8 and len(o["against"]["samples_seconds"]) >= o["rounds"] and not any(o["against"]["samples_seconds"] == t["samples_seconds"] for t in o["trials"])'
 tool --budget 8s --model "$small"
 check "the table has best, default, baseline and the look-up" \
     'all(("\n" + w) in text for w in ("best ", "default ", "baseline ", "How sure", "Stored. Look it up: dittune lookup"))'
