@@ -75,9 +75,13 @@ ask --machine "$T/none.json"
 check "a machine that is not there" 'code == 74'
 ask --require better
 check "an unknown tier" 'code == 2 and "exact, near, scaled, proxy, heuristic or none" in err'
+cp "$DITTUNE_DB/best.json" "$DITTUNE_DB/good"
 python3 -c 'import sys; t = open(sys.argv[1]).read(); open(sys.argv[1], "w").write(t.replace("tile_q\":64", "tile_q\":32"))' "$DITTUNE_DB/best.json"
 ask
 check "a damaged store" 'code == 7 and text == ""'
+mv "$DITTUNE_DB/good" "$DITTUNE_DB/best.json.1"
+ask --machine "$T/other.json" --json
+check "the version before answers, and it is said" 'code == 0 and o["tier"] == "exact" and "best.json is damaged" in err and "best.json.1 was read instead" in err and "dittune db rebuild" in err'
 if [ -s "$DITTUNE_TRANSCRIPT" ]; then echo "FAIL a worker was started"; failed=1; else echo "ok   no worker was started"; fi
 none_left
 exit $failed

@@ -85,7 +85,10 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
     struct dt_answer *answer = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     if (dt_snapshot_fallback(snapshot) != NULL)
-        fprintf(stderr, "dittune: %s\n", dt_snapshot_fallback(snapshot));
+        fprintf(stderr,
+                "dittune: warning: %s: best.json.1 was read instead, what was stored after it is "
+                "missing; 'dittune db rebuild --salvage' brings back what is whole\n",
+                dt_snapshot_fallback(snapshot));
     dt_status status = dt_lookup(snapshot, query, &answer);
     if (status == DT_OK)
         status = answer->tier >= required ? print(options, answer) : refuse(options, query, answer);
