@@ -4,7 +4,10 @@
 #include "db/upkeep/upkeep.h"
 #include "tuner/print.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 /* What is told: lines as they come, warnings on standard error, or a list for one JSON object. */
 struct report {
@@ -76,9 +79,13 @@ static dt_status verify(const struct dt_options *options, const char *directory,
     return end(&report, dt_upkeep_verify(directory, &report.upkeep));
 }
 
+/* A new store has none yet, but a folder whose name was mistyped is not one to merge nothing from. */
 static dt_status merge_one(const char *directory, const char *other, struct dt_upkeep *upkeep)
 {
     json_t *entries = NULL;
+    struct stat info;
+    if (stat(other, &info) != 0)
+        return dt_fail(DT_EIO, "cannot open the directory '%s': %s", other, strerror(errno));
     DT_TRY(dt_upkeep_entries(other, upkeep, &entries));
     if (json_array_size(entries) == 0)
         dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s holds no entries", other);
