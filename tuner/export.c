@@ -77,11 +77,56 @@ static void tell_line(const char *text)
     dt_text_fini(&line);
 }
 
-static void tell(const struct dt_export *export)
+/* "--ulysses-degree" is the keyword ulysses_degree. */
+static bool is_option(const char *word, const char *keyword)
+{
+    if (strncmp(word, "--", 2) != 0 || strlen(word + 2) != strlen(keyword))
+        return false;
+    for (word += 2; *word != '\0'; word++, keyword++)
+        if (*word != *keyword && (*word != '-' || *keyword != '_'))
+            return false;
+    return true;
+}
+
+/* An engine that also takes its keywords as options holds the plan in its command. */
+static bool any_option(const json_t *keywords, const json_t *argv)
+{
+    const char *name;
+    json_t *value, *word;
+    size_t i;
+    json_object_foreach((json_t *)keywords, name, value)
+    {
+        json_array_foreach(argv, i, word)
+        {
+            if (is_option(json_string_value(word), name))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A command of an engine that is configured by keywords does not hold the plan: who runs it as it is gets another one. */
+static void tell_keywords(const struct dt_export *export)
+{
+    const json_t *keywords = json_object_get(export->json, "kwargs");
+    struct dt_text text = {0};
+    dt_text_add(&text, "warning: not in the command: the keywords ");
+    if (json_object_size(keywords) > 0 &&
+        !any_option(keywords, json_object_get(export->json, "argv")) &&
+        dt_json_text(keywords, &text) == DT_OK) {
+        dt_text_add(&text, ", which your program must set (--format json has them, too)");
+        tell_line(dt_text_at(&text));
+    }
+    dt_text_fini(&text);
+}
+
+static void tell(const struct dt_export *export, enum dt_form form)
 {
     json_t *row = NULL;
     size_t i;
     struct dt_text text = {0};
+    if (form == DT_FORM_ARGV)
+        tell_keywords(export);
     json_array_foreach(export->unexpressed, i, row)
     {
         dt_text_add(&text, "%s%s=", i > 0 ? ", " : "not told to the engine: ",
@@ -116,7 +161,7 @@ static dt_status print_engine(enum dt_form form, const struct dt_options *option
         status = dt_print_text(&export.text);
     }
     if (form == DT_FORM_ARGV || form == DT_FORM_ENV)
-        tell(&export);
+        tell(&export, form);
     dt_export_fini(&export);
     return status;
 }

@@ -18,6 +18,12 @@ tool lookup --model dit-xl/2 --plan 'ranks=4 ulysses=2 dp=2 batch=2' --engine vl
 check "replicas" "o['processes'] == 2 and o['replicas'] == 2 and o['kwargs']['ulysses_degree'] == 2 and not o['measured'] and any(u['name'] == 'dp' for u in o['unexpressed'])"
 tool lookup --model dit-xl/2 --plan 'ranks=4 ulysses=2 dp=2 batch=2' --engine vllm-omni --json
 check "--json is --format json" "o['processes'] == 2"
+tool lookup --model dit-xl/2 --plan 'ranks=4 cfg=2 ulysses=2' --engine trtllm-visualgen --format argv
+check "a command without the plan says so, and what it is" "code == 0 and 'ulysses' not in text and 'not in the command: the keywords {' in err and '\"ulysses_size\":2' in err.replace(' ', '') and '--format json' in err"
+for engine in sglang vllm-omni; do # the second has keywords, too
+    tool lookup --model dit-xl/2 --plan 'ranks=4 cfg=2 ulysses=2' --engine $engine --format argv
+    check "one that holds it does not" "code == 0 and '--ulysses-degree 2' in text and 'not in the command' not in err"
+done
 tool lookup --plan 'ranks=4 ulysses=4' --engine sglang
 check "a rule refuses" "code == 3 and 'tensor x ulysses must divide the number of heads' in err and 'ulysses=3 or ulysses=6 would do' in err and text == ''"
 tool lookup --plan 'ranks=4 ulysses=2' --engine xdit
