@@ -71,8 +71,11 @@ struct dt_check_entry {
 dt_status dt_check_open(struct dt_check_entry *entry) DT_MUST_CHECK;
 void dt_check_close(struct dt_check_entry *entry);
 
-/* The command line that tunes this entry again, starting from what is stored. */
+/* The command line that tunes this entry again, starting from what is stored; nothing where its network or worker is none of
+ * the presets and was not named, or where its image is not square: then that line would be of something else. */
 void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out);
+/* That line of a record, or why there is none. */
+const char *dt_check_again(const json_t *record);
 
 /* Sets soft, info and changed. */
 dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns) DT_MUST_CHECK;

@@ -4,6 +4,7 @@
 #include "tuner/check/check.h"
 
 #include "base/host.h"
+#include "db/lookup/key.h"
 #include "model/network.h"
 #include "tuner/print.h"
 
@@ -228,13 +229,34 @@ void dt_check_close(struct dt_check_entry *entry)
     entry->count = 0;
 }
 
+static bool same_field(const json_t *a, const json_t *b, const char *name)
+{
+    return json_equal(json_object_get(a, name), json_object_get(b, name));
+}
+
+/* The program or network of the entry's options is the entry's own, and its image can be asked for. */
+static bool known(const struct dt_check_entry *entry)
+{
+    const json_t *key = key_of(entry);
+    struct dt_network network;
+    char id[DT_KEY_ID_SIZE];
+    if (json_object_get(key, "worker") != NULL)
+        return entry->target != NULL && same_field(entry->target->key, key, "worker") &&
+               same_field(entry->target->key, key, "workload");
+    return dt_network_load(entry->own.model, &network) == DT_OK &&
+           dt_key_network(&network, id) == DT_OK && strcmp(id, string_of(key, "network")) == 0 &&
+           integer_of(key, "height") == integer_of(key, "width");
+}
+
 void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
 {
     const struct dt_options *own = &entry->own;
     bool foreign = json_object_get(key_of(entry), "worker") != NULL;
     own_options(entry);
+    if (!known(entry))
+        return;
     dt_text_add(out, foreign ? "dittune --worker " : "dittune --model ");
-    dt_print_word(!foreign ? own->model : own->worker != NULL ? own->worker : "PROGRAM", out);
+    dt_print_word(foreign ? own->worker : own->model, out);
     if (own->sizes.count > 0)
         dt_text_add(out, " --size %d", own->sizes.values[0]);
     dt_text_add(out, " --devices %lld", (long long)own->devices);

@@ -40,7 +40,7 @@ void dt_check_github(const struct dt_check_run *run, struct dt_text *out)
                     json_is_true(json_object_get(record, "gain_lost"))
                         ? ": it lost too much of its gain over the default"
                         : "",
-                    string_of(record, "retune"));
+                    dt_check_again(record));
         dt_text_add(out, "::%s title=", fails ? "error" : "warning");
         escape("dittune check", true, out);
         dt_text_add(out, "::");

@@ -52,7 +52,7 @@ static void add_case(const struct dt_check_run *run, const json_t *record, struc
     dt_text_add(out, "      <system-out>");
     escape(verdict, out);
     dt_text_add(out, "; to tune again: ");
-    escape(string_of(record, "retune"), out);
+    escape(dt_check_again(record), out);
     dt_text_add(out, "</system-out>\n    </testcase>\n");
     dt_text_fini(&what);
 }

@@ -131,7 +131,8 @@ static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
     json_object_set_new(record, "gain_lost", json_boolean(lost));
     if (retune.size > 0)
         dt_check_clean(retune.bytes);
-    json_object_set_new(record, "retune", json_string(dt_text_at(&retune)));
+    json_object_set_new(record, "retune",
+                        retune.size > 0 ? json_string(dt_text_at(&retune)) : json_null());
     dt_text_fini(&retune);
     run->lost_gain += lost;
     run->counts[entry->verdict]++;

@@ -28,6 +28,19 @@ bool dt_check_open_question(const json_t *record)
            !verdict_is(record, DT_CHECK_LOSES);
 }
 
+const char *dt_check_again(const json_t *record)
+{
+    const json_t *key = json_object_get(record, "key");
+    const char *retune = json_string_value(json_object_get(record, "retune"));
+    if (retune != NULL)
+        return retune;
+    if (json_object_get(key, "worker") != NULL)
+        return "name its own worker with --worker PROGRAM";
+    if (!json_equal(json_object_get(key, "height"), json_object_get(key, "width")))
+        return "its image is not square, and --size names squares";
+    return "name its own network with --model FILE";
+}
+
 static void add_upper(const char *text, struct dt_text *out)
 {
     for (const char *at = text; *at != '\0'; at++)
@@ -178,7 +191,7 @@ static void add_record(const json_t *record, struct dt_text *out)
         add_gains(record, out);
     add_soft(record, out);
     if (loses || json_array_size(json_object_get(record, "soft_changed")) > 0)
-        dt_text_add(out, "  tune again  %s\n", string_of(record, "retune"));
+        dt_text_add(out, "  tune again  %s\n", dt_check_again(record));
     add_store(record, out);
 }
 
