@@ -36,7 +36,9 @@ static dt_status place(const struct dt_best *best, const json_t *entry, long num
         dt_status status = dt_entry_read(best->text.bytes + line->at, line->size,
                                          "the stored entry of the same id", &old);
         if (status == DT_EUSAGE)
-            status = DT_ECORRUPT;
+            status = dt_fail(DT_ECORRUPT,
+                             "%s ('dittune db rebuild --salvage' makes best.json without it)",
+                             dt_message());
         if (status == DT_OK)
             status = dt_entry_match(old, json_object_get(entry, "key"), hard, &match);
         json_decref(old);

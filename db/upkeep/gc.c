@@ -32,13 +32,19 @@ static dt_status learn(struct gc *gc, const struct dt_snapshot *snapshot)
     for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
         const json_t *entry = NULL;
         enum dt_offer ignored;
-        DT_TRY(dt_snapshot_entry(snapshot, (long)i, &entry));
+        dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
+        if (status == DT_ECORRUPT) /* the journal it came from may be all there is of it */
+            return dt_fail(status,
+                           "%s: nothing is removed beside a line that is no entry ('dittune db "
+                           "rebuild --salvage' makes best.json without it)",
+                           dt_message());
+        DT_TRY(status);
         const char *journal = json_string_value(json_object_get(entry, "journal"));
         if (journal != NULL && json_object_set_new(gc->named, journal, json_true()) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
         json_t *bare = dt_upkeep_bare(entry);
-        dt_status status = bare != NULL ? dt_pick_offer(&gc->store, bare, true, &ignored)
-                                        : dt_fail(DT_ENOMEM, "out of memory");
+        status = bare != NULL ? dt_pick_offer(&gc->store, bare, true, &ignored)
+                              : dt_fail(DT_ENOMEM, "out of memory");
         json_decref(bare);
         DT_TRY(status);
     }

@@ -16,6 +16,16 @@ struct taking {
     int refused;
 };
 
+#define WAY_OUT "'dittune db rebuild --salvage' makes best.json without it"
+
+/* A line that is no entry keeps no other from being read. */
+static dt_status leave_out(const struct dt_snapshot *snapshot, long i, struct dt_upkeep *upkeep)
+{
+    dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s: the entry %016llx is left out (" WAY_OUT ")",
+                  dt_message(), (unsigned long long)dt_snapshot_id(snapshot, i));
+    return DT_OK;
+}
+
 dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep, json_t **entries)
 {
     struct dt_snapshot *snapshot = NULL;
@@ -26,7 +36,9 @@ dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep, jso
     for (size_t i = 0; status == DT_OK && i < dt_snapshot_count(snapshot); i++) {
         const json_t *entry = NULL;
         status = dt_snapshot_entry(snapshot, (long)i, &entry);
-        if (status == DT_OK && json_array_append_new(array, dt_upkeep_bare(entry)) != 0)
+        if (status == DT_ECORRUPT)
+            status = leave_out(snapshot, (long)i, upkeep);
+        else if (status == DT_OK && json_array_append_new(array, dt_upkeep_bare(entry)) != 0)
             status = dt_fail(DT_ENOMEM, "out of memory");
     }
     if (status == DT_OK && dt_snapshot_fallback(snapshot) != NULL)
@@ -41,18 +53,27 @@ dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep, jso
     return status;
 }
 
-/* What the store has, as the pick to beat. */
-static dt_status load(const struct dt_best *best, struct dt_pick *pick)
+/* What the store has, as the pick to beat. A line that is no entry stays where it is. */
+static dt_status load(const struct dt_best *best, struct taking *taking, struct dt_pick *pick)
 {
     for (size_t i = 0; i < best->count; i++) {
         json_t *entry = NULL;
         enum dt_offer offer;
-        DT_TRY(dt_entry_read(best->text.bytes + best->lines[i].at, best->lines[i].size,
-                             "a stored entry", &entry));
+        char what[64];
+        snprintf(what, sizeof what, "entry %zu of best.json", i + 1);
+        dt_status status =
+            dt_entry_read(best->text.bytes + best->lines[i].at, best->lines[i].size, what, &entry);
+        if (status == DT_EUSAGE) {
+            dt_upkeep_say(taking->upkeep, DT_TELL_BROKEN,
+                          "%s, of %s: it was left as it is (" WAY_OUT ")", dt_message(),
+                          taking->directory);
+            continue;
+        }
+        DT_TRY(status);
         json_t *bare = dt_upkeep_bare(entry);
         json_decref(entry);
-        dt_status status = bare != NULL ? dt_pick_offer(pick, bare, false, &offer)
-                                        : dt_fail(DT_ENOMEM, "out of memory");
+        status = bare != NULL ? dt_pick_offer(pick, bare, false, &offer)
+                              : dt_fail(DT_ENOMEM, "out of memory");
         json_decref(bare);
         DT_TRY(status);
     }
@@ -156,7 +177,7 @@ static dt_status decide(struct dt_edit *edit, void *context)
     if (status == DT_OK)
         status = dt_pick_init(&taken);
     if (status == DT_OK)
-        status = load(&edit->best, &store);
+        status = load(&edit->best, taking, &store);
     if (status == DT_OK)
         status = offer_each(taking, &store, &taken);
     if (status == DT_OK && (array = dt_pick_array(&taken)) == NULL)

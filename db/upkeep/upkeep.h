@@ -35,7 +35,8 @@ void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *form
  * broken is told with its place; DT_ECORRUPT when anything is. */
 dt_status dt_upkeep_verify(const char *directory, struct dt_upkeep *upkeep) DT_MUST_CHECK;
 
-/* A new array of the entries of a store, without "id" and "crc". That best.json.1 had to be read is told. */
+/* A new array of the entries of a store, without "id" and "crc". That best.json.1 had to be read is told, and
+ * each line that is no entry, which is left out: upkeep->broken counts them. */
 dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep,
                             json_t **entries) DT_MUST_CHECK;
 

@@ -91,6 +91,26 @@ sed 's/"tile_q":64/"tile_q":32/' "$T/python/best.json" >"$T/changed.json"
 tool db import "$T/changed.json" --db "$T/ninth"
 check "import of changed lines" "code == 7 and text.count(\"its 'crc' is not that of its fields\") == 2"
 
+# one entry of three is none, and its crc is right: the others are served, and who asked is told which one and what to do
+echo '[{"key.height":22},{"plan":[1],"key.height":24},{"key.height":28}]' | python3 "$source/tests/cli/lib_store.py" "$T/machine.json" "$T/odd"
+named="'entry 2: ' in text + err and \"'plan' is not an object\" in text + err and 'rebuild --salvage' in text + err and code == 7"
+tool db show --db "$T/odd"
+check "show leaves out what is no entry" "$named and text.count(chr(10)) == 3"
+tool db show --json --db "$T/odd"
+check "so does its JSON" "$named and [e['key']['height'] for e in o['entries']] == [22, 28]"
+tool db export "$T/odd.json" --db "$T/odd"
+check "so does export" "$named and [e['key']['height'] for e in json.load(open(T + '/odd.json'))['entries']] == [22, 28]"
+tool db merge "$T/odd" "$T/python" --db "$T/tenth"
+check "so does merge" "$named and text.count('taken, there was none') == 4"
+tool db merge "$T/python" --db "$T/odd"
+check "merge into it leaves it there" "code == 7 and text.count('taken, there was none') == 2 and 'entry 2 of best.json' in text and 'rebuild --salvage' in text and '\"plan\":[1]' in open(T + '/odd/best.json').read()"
+tool db gc --keep 0 --yes --db "$T/odd"
+check "gc touches nothing beside it" "code == 7 and 'rebuild --salvage' in err and os.listdir(T + '/odd/runs')"
+tool db rebuild --salvage --db "$T/odd"
+check "salvage makes it whole" "code == 0 and 'best.json has 4 entries now' in text"
+tool db export --db "$T/odd"
+check "and it is" "code == 0 and err == ''"
+
 # a name that clears the screen, moves the cursor, speaks to GitHub and ends in C1 and a tab
 python3 - "$T/evil.json" <<'PY'
 import json, sys

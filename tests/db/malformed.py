@@ -11,6 +11,7 @@ Never: a signal, a sanitizer's report, more than 20 s, a file made outside the s
 """
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -209,7 +210,9 @@ def run(program, *words):
 
 
 def one_sentence(text):
-    words = text.decode("utf-8", "replace")
+    """One that says why it ended; a warning for each entry that was left out may come before."""
+    words = re.sub(r"^(dittune: warning: [^\n]{,1100}\n)+(?=.)", "", text.decode("utf-8", "replace"))
+    text = words.encode("utf-8", "replace")
     return (words.startswith("dittune: ") and words.count("\n") == 1 and words.endswith("\n") and len(text) < 1100
             and all(c == "\n" or c >= " " and c != "\x7f" and not "\x80" <= c < "\xa0" for c in words))
 

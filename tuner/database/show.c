@@ -203,14 +203,27 @@ static bool wanted(uint64_t id, const char *const *words, int count)
     return any;
 }
 
+/* *left_out counts the lines that are no entries; each is told. */
 static dt_status collect(const struct dt_snapshot *snapshot, const char *const *words, int count,
-                         json_t *entries)
+                         json_t *entries, int *left_out)
 {
     for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
         const json_t *entry = NULL;
         if (!wanted(dt_snapshot_id(snapshot, (long)i), words, count))
             continue;
-        DT_TRY(dt_snapshot_entry(snapshot, (long)i, &entry));
+        dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
+        if (status == DT_ECORRUPT) {
+            struct dt_text line = {0};
+            dt_print_escaped(dt_message(), &line);
+            fprintf(stderr,
+                    "dittune: warning: %s: the entry %016llx is left out ('dittune db rebuild "
+                    "--salvage' makes best.json without it)\n",
+                    dt_text_at(&line), (unsigned long long)dt_snapshot_id(snapshot, (long)i));
+            dt_text_fini(&line);
+            ++*left_out;
+            continue;
+        }
+        DT_TRY(status);
         if (json_array_append(entries, (json_t *)entry) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
     }
@@ -223,19 +236,23 @@ dt_status dt_verb_show(const struct dt_options *options, const char *directory,
     struct dt_snapshot *snapshot = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     json_t *entries = json_array();
-    dt_status status = entries != NULL ? collect(snapshot, words, count, entries)
+    int left_out = 0;
+    dt_status status = entries != NULL ? collect(snapshot, words, count, entries, &left_out)
                                        : dt_fail(DT_ENOMEM, "out of memory");
     const char *fallback = dt_snapshot_fallback(snapshot);
     if (fallback != NULL)
         fprintf(stderr, "dittune: warning: %s: best.json.1 is shown\n", fallback);
-    if (status == DT_OK && json_array_size(entries) == 0 && count > 0)
+    if (status == DT_OK && json_array_size(entries) == 0 && count > 0 && left_out == 0)
         status = dt_fail(DT_EUSAGE, "no entry's id begins with '%s'", words[0]);
     else if (status == DT_OK && options->json)
         status = dt_print_json(json_pack("{s:s, s:O}", "db", directory, "entries", entries));
-    else if (status == DT_OK && json_array_size(entries) == 0)
+    else if (status == DT_OK && json_array_size(entries) == 0 && left_out == 0)
         printf("no plans are stored in %s yet\n", directory);
-    else if (status == DT_OK)
+    else if (status == DT_OK && json_array_size(entries) > 0)
         status = print_table(entries);
+    if (status == DT_OK && left_out > 0)
+        status = dt_fail(DT_ECORRUPT, "%d of the entries of %s %s none", left_out, directory,
+                         left_out == 1 ? "is" : "are");
     json_decref(entries);
     dt_snapshot_close(snapshot);
     return status;

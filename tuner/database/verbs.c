@@ -94,6 +94,15 @@ static dt_status merge_one(const char *directory, const char *other, struct dt_u
     return status;
 }
 
+/* The rest was carried on: what was left out is said, and in the exit code. */
+static dt_status check_whole(const struct dt_upkeep *upkeep, dt_status status)
+{
+    if (status != DT_OK || upkeep->broken == 0)
+        return status;
+    return dt_fail(DT_ECORRUPT, "%d line%s no entr%s, all others were carried over", upkeep->broken,
+                   upkeep->broken == 1 ? " is" : "s are", upkeep->broken == 1 ? "y" : "ies");
+}
+
 /* Each store is one edit of its own: what was said to be taken is taken, whatever becomes of the next. */
 static dt_status merge(const struct dt_options *options, const char *directory,
                        const char *const *words, int count)
@@ -103,7 +112,7 @@ static dt_status merge(const struct dt_options *options, const char *directory,
     begin(&report, options);
     for (int i = 0; i < count && status == DT_OK; i++)
         status = merge_one(directory, words[i], &report.upkeep);
-    return end(&report, status);
+    return end(&report, check_whole(&report.upkeep, status));
 }
 
 static dt_status export_all(const struct dt_options *options, const char *directory,
@@ -117,11 +126,11 @@ static dt_status export_all(const struct dt_options *options, const char *direct
     dt_status status = dt_upkeep_export(entries, &text);
     json_decref(entries);
     if (status == DT_OK && count == 0)
-        return dt_print_text(&text);
+        return check_whole(&upkeep, dt_print_text(&text));
     if (status == DT_OK)
         status = dt_upkeep_write(words[0], &text);
     dt_text_fini(&text);
-    return status;
+    return check_whole(&upkeep, status);
 }
 
 static dt_status import(const struct dt_options *options, const char *directory,
@@ -135,7 +144,7 @@ static dt_status import(const struct dt_options *options, const char *directory,
     if (status == DT_OK)
         status = dt_upkeep_take(directory, entries, words[0], &report.upkeep);
     json_decref(entries);
-    return end(&report, status);
+    return end(&report, check_whole(&report.upkeep, status));
 }
 
 static dt_status rebuild(const struct dt_options *options, const char *directory,
