@@ -122,7 +122,7 @@ open(cut, "r+b").truncate(300)
 PY
 tool history --json
 check "damaged records are skipped, counted and said" \
-    'code == 0 and len(o["entries"][0]["moments"]) == 18 and o["journals"] == {"read": 21 + 1, "damaged_records": 4, "damaged": 4} and "4 damaged records in 4 journals were skipped" in err'
+    'code == 0 and len(o["entries"][0]["moments"]) == 18 and o["journals"] == {"read": 21 + 1, "damaged_records": 4, "damaged": 4} and "4 damaged records in 3 journals were skipped" in err and "folder.jsonl: it is not a regular file; what it holds is missing here" in err'
 python3 - "$here" "$DITTUNE_DB" <<'PY'
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -134,9 +134,31 @@ lib_history.store(sys.argv[2], {
 PY
 tool history --json --filter gone
 check "an entry whose journal is gone" 'code == 0 and [m["tuned_ns"] for m in o["entries"][0]["moments"]] == [1000000] and o["entries"][0]["moments"][0]["gain"] is None'
+tool history --filter gone
+check "its plan" 'code == 0 and "; plan ranks=2" in text'
+python3 - "$here" "$DITTUNE_DB" <<'PY'
+import json, os, sys
+sys.path.insert(0, sys.argv[1])
+import lib_history
+journal = sorted(os.listdir(sys.argv[2] + "/runs"))[0]
+entry = next(r for r in map(json.loads, filter(str.strip, open(sys.argv[2] + "/runs/" + journal))) if r["kind"] == "best")
+lib_history.store(sys.argv[2], {"id": "0123456789abcdef"} | {k: v for k, v in dict(entry, plan={"ranks": 77}).items() if k not in ("v", "run", "seq", "kind", "crc", "t_wall_ns", "t_mono_ns")})
+PY
+tool history
+check "the header names the plan that is stored, not the last that was seen" 'code == 0 and "; plan ranks=77" in text'
 printf x >>"$DITTUNE_DB/best.json"
 tool history --json
 check "a store that cannot be read" 'code == 0 and o["store_unreadable"] is True and len(o["entries"][0]["moments"]) == 18 and "the journals were read all the same" in err'
+rm "$runs"/[0-9ge]*.jsonl
+tool history
+check "no journal that can be read, nor a store: nothing was read, which is not nothing" 'code == 7 and text == "" and "best.json is cut short" in err and "read all the same" not in err'
+rm "$DITTUNE_DB/best.json"
+tool history
+check "no journal that can be read, and no store" 'code == 74 and text == "" and "folder.jsonl" in err'
+mkdir "$DITTUNE_DB/best.json"
+tool history
+check "a store that cannot be read at all" 'code == 74 and text == "" and "not a regular file" in err'
+rmdir "$DITTUNE_DB/best.json"
 chmod 000 "$runs"
 if [ -r "$runs" ]; then echo "skip a folder that may not be read (this user may read everything)"; else
     tool history

@@ -57,15 +57,33 @@ static dt_status parse_since(const char *text, int64_t *since_ns)
 /* Said once, wherever the history goes: standard output may be read by a program. */
 static void warn(const struct dt_timelines *lines)
 {
-    if (lines->spoiled > 0)
+    int torn = lines->spoiled; /* journals of which the rest was read */
+    for (const char *at = dt_text_at(&lines->unread); *at != '\0'; torn--) {
+        size_t size = strcspn(at, "\n");
+        fprintf(stderr, "dittune: warning: %.*s; what it holds is missing here\n", (int)size, at);
+        at += size + 1;
+    }
+    if (lines->damaged > 0)
         fprintf(stderr,
-                "dittune: warning: %d damaged record%s in %d journal%s skipped; what they held is "
-                "missing here\n",
-                lines->damaged, lines->damaged == 1 ? "" : "s", lines->spoiled,
-                lines->spoiled == 1 ? " was" : "s were");
-    if (lines->store_unreadable)
+                "dittune: warning: %d damaged record%s in %d journal%s %s skipped ('dittune db "
+                "verify' names them); what they held is missing here\n",
+                lines->damaged, lines->damaged == 1 ? "" : "s", torn, torn == 1 ? "" : "s",
+                lines->damaged == 1 ? "was" : "were");
+    if (lines->store_status < 0 && lines->journals > 0)
         fprintf(stderr, "dittune: warning: %s; the journals were read all the same\n",
-                dt_message());
+                dt_text_at(&lines->store_cause));
+}
+
+/* Nothing to show, and not all could be read: then nothing is no answer. */
+static dt_status check_read(const struct dt_timelines *lines)
+{
+    if (lines->count > 0 || lines->journals > 0)
+        return DT_OK;
+    if (lines->store_status < 0)
+        return dt_fail(lines->store_status, "%s", dt_text_at(&lines->store_cause));
+    if (lines->unread.size > 0)
+        return dt_fail(DT_EIO, "none of the journals could be read");
+    return DT_OK;
 }
 
 static dt_status print(const struct dt_timelines *lines, const struct format *format,
@@ -93,7 +111,9 @@ dt_status dt_command_history(const struct dt_options *options)
         DT_TRY(parse_since(options->since, &filter.since_ns));
     DT_TRY(dt_timelines_read(directory, &filter, &lines));
     warn(&lines);
-    dt_status status = dt_timelines_judge(&lines);
+    dt_status status = check_read(&lines);
+    if (status == DT_OK)
+        status = dt_timelines_judge(&lines);
     if (status == DT_OK)
         status = print(&lines, format, directory);
     dt_timelines_fini(&lines);

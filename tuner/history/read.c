@@ -173,6 +173,8 @@ static void visit_entry(const json_t *borrowed, void *context)
     struct dt_moment moment = of_entry(entry);
     moment.t_wall_ns =
         json_integer_value(json_object_get(json_object_get(fingerprint, "info"), "t_wall_ns"));
+    if (line != NULL && line->stored == NULL)
+        line->stored = json_incref(json_object_get(entry, "plan"));
     snprintf(moment.run, sizeof moment.run, "%s", journal != NULL ? journal : "");
     if (line != NULL && has_run(line, moment.run))
         line = NULL;
@@ -246,6 +248,7 @@ static void sort(struct dt_timelines *lines)
         free(line->moments);
         json_decref(line->key);
         json_decref(line->hard);
+        json_decref(line->stored);
     }
     lines->count = kept;
     if (kept > 0)
@@ -260,6 +263,8 @@ static void read_journal(struct reader *reader, const char *path, const char *na
     reader->lines->journals += status == DT_OK;
     reader->lines->damaged += bad;
     reader->lines->spoiled += status < 0 || bad > 0;
+    if (status < 0)
+        dt_text_add(&reader->lines->unread, "%s\n", dt_message());
     reader->failed = reader->failed || status == DT_ENOMEM;
 }
 
@@ -295,7 +300,9 @@ dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter
     struct reader reader = {.filter = filter, .lines = &made};
     dt_status status = read_journals(&reader, directory);
     if (status == DT_OK)
-        made.store_unreadable = dt_store_each(directory, visit_entry, &reader) < 0;
+        made.store_status = dt_store_each(directory, visit_entry, &reader);
+    if (made.store_status < 0)
+        dt_text_add(&made.store_cause, "%s", dt_message());
     if (status == DT_OK && reader.failed)
         status = dt_fail(DT_ENOMEM, "out of memory for the history of %s", directory);
     sort(&made);
@@ -317,8 +324,11 @@ void dt_timelines_fini(struct dt_timelines *lines)
             free(line->courses[k].at);
         json_decref(line->key);
         json_decref(line->hard);
+        json_decref(line->stored);
         free(line->moments);
     }
     free(lines->lines);
+    dt_text_fini(&lines->unread);
+    dt_text_fini(&lines->store_cause);
     *lines = (struct dt_timelines){.count = 0};
 }

@@ -140,8 +140,8 @@ static void add_line(const struct dt_timeline *line, struct dt_text *out)
         if (counts[k] > 0)
             dt_text_add(out, "%s%d %s%s", any++ > 0 ? ", " : "; ", counts[k],
                         dt_moment_text((enum dt_moment_kind)k), counts[k] == 1 ? "" : "s");
-    dt_text_add(out, "; plan ");
-    dt_plan_words(line->moments[line->count - 1].plan, out);
+    dt_text_add(out, line->stored != NULL ? "; plan " : "; last plan ");
+    dt_plan_words(line->stored != NULL ? line->stored : line->moments[line->count - 1].plan, out);
     dt_text_add(out, "\n  %-16s  %-7s  %-13s  %-10s %-10s %-22s  tuned time\n", "when", "what",
                 "verdict", "tuned", "default", "gain");
     if (first > 0)

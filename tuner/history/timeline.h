@@ -50,6 +50,7 @@ struct dt_timeline {
     json_t *key, *hard;        /* owned */
     struct dt_moment *moments; /* owned, in the order of time */
     int count, room;
+    json_t *stored; /* owned: the plan in the store now; NULL: no entry */
     struct dt_course courses[DT_SERIES_COUNT];
 };
 
@@ -59,7 +60,11 @@ struct dt_timelines {
     int journals; /* that were read */
     int damaged,
         spoiled; /* records that were skipped; journals in which they were, or that could not be read at all */
-    bool store_unreadable; /* best.json; the journals were read all the same */
+    struct dt_text
+        unread; /* owned: a sentence with its cause for each journal that could not be read at all, a line each */
+    struct dt_text
+        store_cause; /* owned: why best.json could not be read; the journals were read all the same */
+    dt_status store_status; /* of that */
 };
 
 struct dt_moment_filter {
@@ -67,7 +72,7 @@ struct dt_moment_filter {
     int64_t since_ns; /* wall time */
 };
 
-/* DT_EIO when runs/ is there and cannot be read. A missing folder is an empty history. */
+/* DT_EIO when runs/ is there and cannot be read. A missing folder is an empty history. What could not be read is in lines. */
 dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter *filter,
                             struct dt_timelines *lines) DT_MUST_CHECK;
 /* Fills the courses. */
