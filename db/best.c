@@ -216,7 +216,7 @@ static dt_status parse_other(const char *what, struct dt_best *best)
     if (status == DT_OK)
         status = dt_best_version(root, what, &major, &state);
     if (status == DT_OK && state == DT_BEST_OLD) {
-        status = dt_best_upgrade(root, what, &best->text);
+        status = dt_best_upgrade(root, what, best);
         if (status == DT_OK)
             status = parse_lines(what, best);
     } else if (status == DT_OK && state != DT_BEST_NEWER) {
@@ -287,5 +287,6 @@ void dt_best_fini(struct dt_best *best)
 {
     forget_lines(best);
     dt_text_fini(&best->text);
+    dt_text_fini(&best->dropped);
     *best = (struct dt_best){.state = DT_BEST_ABSENT};
 }

@@ -38,6 +38,8 @@ struct dt_best {
     enum dt_best_state state;
     struct dt_text
         text; /* owned; the bytes of the file, or of what a version 1 file was turned into */
+    struct dt_text
+        dropped;           /* owned; of OLD: a line for each of its entries that is none, and why */
     size_t header, footer; /* the header is text[0, header), the footer from there to the end */
     struct dt_best_line *lines; /* owned; in the order of the file; of GOOD, READONLY and OLD */
     size_t count;
@@ -71,7 +73,8 @@ dt_status dt_best_put(const struct dt_best *best, const json_t *entries,
 dt_status dt_best_version(const json_t *root, const char *what, int64_t *major,
                           enum dt_best_state *state) DT_MUST_CHECK;
 
-/* Replaces text, a file of version 1, by the same in this version. DT_EUSAGE when it is broken. */
-dt_status dt_best_upgrade(const json_t *root, const char *what, struct dt_text *text) DT_MUST_CHECK;
+/* Replaces best->text, a file of version 1, by the same in this version, without what is no entry. DT_EUSAGE when it is
+ * broken. */
+dt_status dt_best_upgrade(const json_t *root, const char *what, struct dt_best *best) DT_MUST_CHECK;
 
 #endif

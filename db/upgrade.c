@@ -56,16 +56,23 @@ static dt_status add_header(const json_t *root, struct dt_text *text)
     return DT_OK;
 }
 
-/* What is no entry was never an answer to anything: it stays behind in the old file. */
-static dt_status add_entries(const json_t *entries, const char *what, struct dt_text *text)
+/* What is no entry was never an answer to anything: it stays behind in the old file, and is named. */
+static dt_status add_entries(const json_t *entries, struct dt_best *best)
 {
+    struct dt_text *text = &best->text;
     size_t i;
     const json_t *entry;
     const char *separator = "\n";
     json_array_foreach(entries, i, entry)
     {
-        if (dt_entry_check(entry, what) != DT_OK)
+        char what[48];
+        snprintf(what, sizeof what, "entry %zu", i + 1);
+        dt_status status = dt_entry_check(entry, what);
+        if (status == DT_EUSAGE) {
+            dt_text_add(&best->dropped, "%s\n", dt_message());
             continue;
+        }
+        DT_TRY(status);
         dt_text_add(text, "%s", separator);
         DT_TRY(dt_entry_write(entry, text));
         separator = ",\n";
@@ -73,14 +80,16 @@ static dt_status add_entries(const json_t *entries, const char *what, struct dt_
     return DT_OK;
 }
 
-dt_status dt_best_upgrade(const json_t *root, const char *what, struct dt_text *text)
+dt_status dt_best_upgrade(const json_t *root, const char *what, struct dt_best *best)
 {
+    struct dt_text *text = &best->text;
     DT_TRY(check_entries(root, what));
     dt_text_clear(text);
     DT_TRY(add_header(root, text));
-    DT_TRY(add_entries(json_object_get(root, "entries"), what, text));
+    DT_TRY(add_entries(json_object_get(root, "entries"), best));
     dt_text_add(text, "\n]");
     DT_TRY(dt_text_status(text));
+    DT_TRY(dt_text_status(&best->dropped));
     dt_text_add(text, ",\"checksum\":\"%08x\"}\n", (unsigned)dt_crc32c(text->bytes, text->size));
     return dt_text_status(text);
 }

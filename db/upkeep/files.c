@@ -27,6 +27,17 @@ void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *form
     upkeep->tell(kind, sentence, upkeep->context);
 }
 
+void dt_upkeep_dropped(struct dt_upkeep *upkeep, const struct dt_best *best, enum dt_tell kind,
+                       const char *opening)
+{
+    const char *at = dt_text_at(&best->dropped), *end;
+    for (; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+        char sentence[1024];
+        snprintf(sentence, sizeof sentence, "%.*s", (int)(end - at), at);
+        dt_upkeep_say(upkeep, kind, "%s: %s", opening, sentence);
+    }
+}
+
 /* A file that may be one; names of ours are of plain letters. *fits is false also for one that went meanwhile. */
 static dt_status look(int folder, const char *path, const char *name, bool *fits)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/upkeep/upkeep.h"
+#include "db/upkeep/upkeep_int.h"
 
 #include "db/commit_int.h"
 
@@ -32,6 +32,8 @@ static dt_status migrate_locked(int fd, const char *directory, struct dt_upkeep 
                       "best.json has version 2 now, %zu entr%s; the old file is best.json.%s",
                       best.count, best.count == 1 ? "y" : "ies",
                       aside == DT_COMMIT_V1 ? "v1" : "bad-...");
+    if (status == DT_OK && best.state == DT_BEST_OLD)
+        dt_upkeep_dropped(upkeep, &best, DT_TELL_WARNING, "left out, it is only in the old file");
     else if (status == DT_OK)
         dt_upkeep_say(upkeep, DT_TELL_NOTE, "nothing to migrate: %s",
                       best.state == DT_BEST_ABSENT ? "there is no best.json"

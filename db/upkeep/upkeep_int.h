@@ -5,6 +5,8 @@
 
 #include "db/upkeep/upkeep.h"
 
+#include "db/best_int.h"
+
 /* The best entry of each identity: an object from the canonical text of the identity to the entry. */
 struct dt_pick {
     json_t *entries; /* owned */
@@ -44,6 +46,10 @@ dt_status dt_upkeep_checksum(const json_t *entry, char hex[9]) DT_MUST_CHECK;
 
 /* DT_EUSAGE when a checked entry has a "checksum", or else a "crc", that is not that of its fields. */
 dt_status dt_upkeep_seal(const json_t *entry, const char *what) DT_MUST_CHECK;
+
+/* Says what a file of version 1 holds that is no entry, each with the opening. */
+void dt_upkeep_dropped(struct dt_upkeep *upkeep, const struct dt_best *best, enum dt_tell kind,
+                       const char *opening);
 
 /* A new array of the names of regular files in the folder (not there: none) that start and end so, in order. */
 dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,

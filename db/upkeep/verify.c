@@ -90,6 +90,7 @@ static dt_status check_readable(const struct dt_best *best, const char *name,
                                 struct dt_upkeep *upkeep)
 {
     int broken = upkeep->broken;
+    dt_upkeep_dropped(upkeep, best, DT_TELL_BROKEN, name);
     for (size_t i = 0; i < best->count; i++)
         DT_TRY(check_line(best, i, name, upkeep));
     if (best->state != DT_BEST_GOOD)

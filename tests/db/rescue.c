@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "db/canonical_int.h"
 #include "tests/db/sessions.h"
 
 #include <sys/wait.h>
@@ -235,6 +236,42 @@ static void migrated(void **state)
     free(new);
 }
 
+/* Two of three things in a file of version 1, whose checksum is right, are no entries. */
+static void migration_names_what_it_leaves(void **state)
+{
+    (void)state;
+    char crc[9];
+    struct dt_text text = {0}, file = {0};
+    struct dt_upkeep upkeep = fresh();
+    json_t *entries = json_array(), *bad = make_entry("b", 2);
+    json_object_set_new(bad, "plan", json_null());
+    json_array_append_new(entries, make_entry("a", 1));
+    json_array_append_new(entries, bad);
+    json_array_append_new(entries, json_integer(7));
+    assert_int_equal(dt_canonical_add(entries, &text), DT_OK);
+    snprintf(crc, sizeof crc, "%08x", (unsigned)dt_crc32c(dt_text_at(&text), text.size));
+    dt_text_add(&file,
+                "{\"format\":\"dittune-best\",\"version\":{\"major\":1,\"minor\":0},"
+                "\"incompat\":[],\"compat\":[],\"checksum\":\"%s\",\"entries\":",
+                crc);
+    assert_int_equal(dt_json_text(entries, &file), DT_OK);
+    dt_text_add(&file, "}");
+    write_file(at("best.json"), file.bytes, file.size);
+    assert_int_equal(dt_upkeep_verify(scratch, &upkeep), DT_ECORRUPT);
+    assert_int_equal(upkeep.broken, 2);
+    assert_true(was_told("2 best.json: entry 2: 'plan'"));
+    upkeep = fresh();
+    assert_int_equal(dt_upkeep_migrate(scratch, &upkeep), DT_OK);
+    assert_true(was_told("version 2 now, 1 entry;"));
+    assert_true(was_told("left out, it is only in the old file: entry 2: 'plan'"));
+    assert_true(was_told("left out, it is only in the old file: entry 3"));
+    assert_int_equal(count_names(scratch, "best.json.v1"), 1);
+    assert_int_equal(value_of("a"), 1);
+    dt_text_fini(&text);
+    dt_text_fini(&file);
+    json_decref(entries);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
 int main(void)
@@ -245,6 +282,7 @@ int main(void)
         TEST(salvaged),
         TEST(gc_spares_the_evidence),
         TEST(migrated),
+        TEST(migration_names_what_it_leaves),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     dt_text_fini(&told);
