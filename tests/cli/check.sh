@@ -286,7 +286,11 @@ for name, true in checks.items():
     print("ok  " if true else "FAIL", name)
 sys.exit(not all(checks.values()))
 PY
+rounds=$(cat "$DITTUNE_DB"/runs/*.jsonl | grep -c '"kind":"check"')
 tool check --worker "$worker" --github --junit "$T/no/such/folder.xml"
+check "a report that cannot be written is told before anything is measured" 'code == 74 and text == "" and "cannot write" in err'
+[ "$rounds" -eq "$(cat "$DITTUNE_DB"/runs/*.jsonl | grep -c '"kind":"check"')" ] && echo "ok   nothing was" || { echo "FAIL nothing was"; failed=1; }
+tool check --worker "$worker" --github --junit /dev/full
 check "words for people" 'code == 74 and text.startswith("LOSES") and "tune again  dittune --worker" in text and "::error title=" in text and "cannot write" in err'
 none_left
 exit $failed

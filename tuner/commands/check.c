@@ -26,16 +26,22 @@ static json_t *run_json(const struct dt_check_run *run)
                      run->interrupted);
 }
 
-static dt_status write_junit(const struct dt_check_run *run)
+/* Before minutes of measuring, and kept open: a pipe is opened once. */
+static dt_status open_junit(const char *path, FILE **file)
+{
+    *file = path != NULL ? fopen(path, "we") : NULL;
+    if (path != NULL && *file == NULL)
+        return dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(errno));
+    return DT_OK;
+}
+
+static dt_status write_junit(const struct dt_check_run *run, FILE *file)
 {
     struct dt_text text = {0};
-    FILE *file = fopen(run->options->junit, "we");
-    if (file == NULL)
-        return dt_fail(DT_EIO, "cannot write %s: %s", run->options->junit, strerror(errno));
     dt_check_junit(run, &text);
     dt_status status = dt_text_status(&text);
     bool written = fwrite(dt_text_at(&text), 1, text.size, file) == text.size;
-    if (fclose(file) != 0 || !written)
+    if (fflush(file) != 0 || !written)
         status = dt_fail(DT_EIO, "cannot write %s: %s", run->options->junit, strerror(errno));
     dt_text_fini(&text);
     return status;
@@ -91,18 +97,22 @@ dt_status dt_command_check(const struct dt_options *options)
         return dt_fail(DT_EUSAGE, "--require '%s' is neither wins nor not-worse", options->require);
     if (!(options->threshold > 0))
         return dt_fail(DT_EUSAGE, "--threshold must be above 0%%");
+    FILE *junit;
+    DT_TRY(open_junit(options->junit, &junit));
     dt_status status = dt_check_run(&run), reported = DT_OK;
     char why[1024];
     snprintf(why, sizeof why, "%s", dt_message());
     if (json_array_size(run.records) > 0 || status == DT_OK) {
         reported = print(&run);
-        if (reported == DT_OK && options->junit != NULL)
-            reported = write_junit(&run);
+        if (reported == DT_OK && junit != NULL)
+            reported = write_junit(&run, junit);
     }
     if (status < 0)
         status = dt_fail(status, "%s", why);
     else
         status = reported < 0 ? reported : judged(&run);
+    if (junit != NULL)
+        fclose(junit);
     dt_check_run_fini(&run);
     return status;
 }
