@@ -111,6 +111,27 @@ check "salvage makes it whole" "code == 0 and 'best.json has 4 entries now' in t
 tool db export --db "$T/odd"
 check "and it is" "code == 0 and err == ''"
 
+# a verb that waits for the lock ends at a signal, and does nothing when the lock comes free
+cp "$T/third/best.json" "$T/before"
+for signal in INT TERM; do
+    python3 - "$build/dittune" "$T/third" $signal >"$T/out" 2>"$T/err" <<'PY'
+import fcntl, json, os, signal, subprocess, sys, time
+with open(sys.argv[2] + "/lock", "w") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    verb = subprocess.Popen([sys.argv[1], "db", "rebuild", "--db", sys.argv[2]], stdout=subprocess.DEVNULL)
+    while not any(os.path.realpath("/proc/%d/fd/%s" % (verb.pid, fd)).endswith("/lock") for fd in os.listdir("/proc/%d/fd" % verb.pid)):
+        time.sleep(0.01)
+    verb.send_signal(getattr(signal, "SIG" + sys.argv[3]))
+    try:
+        code = verb.wait(5)
+    except subprocess.TimeoutExpired:
+        code = "still there"
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    print(json.dumps([code, verb.wait()]))
+PY
+    check "SIG$signal" "o[0] == {'INT': 130, 'TERM': 143}['$signal'] and open(T + '/before').read() == open(T + '/third/best.json').read()"
+done
+
 # a name that clears the screen, moves the cursor, speaks to GitHub and ends in C1 and a tab
 python3 - "$T/evil.json" <<'PY'
 import json, sys

@@ -5,6 +5,7 @@
 #include "tuner/print.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -115,6 +116,20 @@ static dt_status merge(const struct dt_options *options, const char *directory,
     return end(&report, check_whole(&report.upkeep, status));
 }
 
+/* A signal that ends the verb waits for it: half a file would only be in the way of the next try. */
+static dt_status write_whole(const char *path, const struct dt_text *text)
+{
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    dt_status status = dt_upkeep_write(path, text);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
 static dt_status export_all(const struct dt_options *options, const char *directory,
                             const char *const *words, int count)
 {
@@ -128,7 +143,7 @@ static dt_status export_all(const struct dt_options *options, const char *direct
     if (status == DT_OK && count == 0)
         return check_whole(&upkeep, dt_print_text(&text));
     if (status == DT_OK)
-        status = dt_upkeep_write(words[0], &text);
+        status = write_whole(words[0], &text);
     dt_text_fini(&text);
     return check_whole(&upkeep, status);
 }
