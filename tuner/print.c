@@ -63,3 +63,17 @@ dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_tex
     json_decref(record);
     return dt_print_text(text);
 }
+
+void dt_print_value(const json_t *value, struct dt_text *out)
+{
+    if (json_is_string(value))
+        dt_print_escaped(json_string_value(value), out);
+    else if (json_is_integer(value))
+        dt_text_add(out, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        dt_text_add(out, "%g", json_real_value(value));
+    else if (json_is_boolean(value))
+        dt_text_add(out, "%s", json_is_true(value) ? "true" : "false");
+    else
+        dt_text_add(out, "-");
+}

@@ -22,4 +22,7 @@ dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
 dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_text *text,
                        bool json) DT_MUST_CHECK;
 
+/* A value of JSON that is no object and no array, escaped; "-" for null and for all else. */
+void dt_print_value(const json_t *value, struct dt_text *out);
+
 #endif

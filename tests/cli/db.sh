@@ -132,6 +132,11 @@ PY
     check "SIG$signal" "o[0] == {'INT': 130, 'TERM': 143}['$signal'] and open(T + '/before').read() == open(T + '/third/best.json').read()"
 done
 
+# values of every kind in a plan
+echo '[{"plan":{"b":true,"r":1.5,"w":"x"}}]' | python3 "$source/tests/cli/lib_store.py" "$T/machine.json" "$T/kinds"
+tool check --model "$small" --db "$T/kinds" --budget 1s
+check "check prints them as they are" "code == 5 and 'b=true r=1.5 w=x' in text"
+
 # a name that clears the screen, moves the cursor, speaks to GitHub and ends in C1 and a tab
 python3 - "$T/evil.json" <<'PY'
 import json, sys

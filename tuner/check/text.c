@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/check/check.h"
+#include "tuner/print.h"
 
 #include <string.h>
 
@@ -68,7 +69,7 @@ static void add_plan(const json_t *plan, struct dt_text *out)
         if (json_is_string(value))
             add_clean(json_string_value(value), out);
         else
-            dt_text_add(out, "%lld", (long long)json_integer_value(value));
+            dt_print_value(value, out);
     }
 }
 

@@ -10,20 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void plain(const json_t *value, struct dt_text *out)
-{
-    if (json_is_string(value))
-        dt_print_escaped(json_string_value(value), out);
-    else if (json_is_integer(value))
-        dt_text_add(out, "%lld", (long long)json_integer_value(value));
-    else if (json_is_real(value))
-        dt_text_add(out, "%g", json_real_value(value));
-    else if (json_is_boolean(value))
-        dt_text_add(out, "%s", json_is_true(value) ? "true" : "false");
-    else
-        dt_text_add(out, "-");
-}
-
 static const json_t *key_of(const json_t *entry, const char *name)
 {
     return json_object_get(json_object_get(entry, "key"), name);
@@ -38,14 +24,14 @@ static void show_id(const json_t *entry, struct dt_text *out)
 static void show_work(const json_t *entry, struct dt_text *out)
 {
     const json_t *model = key_of(entry, "model");
-    plain(model != NULL ? model : key_of(entry, "worker"), out);
+    dt_print_value(model != NULL ? model : key_of(entry, "worker"), out);
 }
 
 static void show_latent(const json_t *entry, struct dt_text *out)
 {
-    plain(key_of(entry, "height"), out);
+    dt_print_value(key_of(entry, "height"), out);
     dt_text_add(out, "x");
-    plain(key_of(entry, "width"), out);
+    dt_print_value(key_of(entry, "width"), out);
 }
 
 static void show_batch(const json_t *entry, struct dt_text *out)
@@ -53,29 +39,29 @@ static void show_batch(const json_t *entry, struct dt_text *out)
     const json_t *batch = key_of(entry, "batch"), *value;
     size_t i;
     if (!json_is_array(batch)) {
-        plain(batch, out);
+        dt_print_value(batch, out);
         return;
     }
     json_array_foreach(batch, i, value)
     {
         dt_text_add(out, i > 0 ? "," : "");
-        plain(value, out);
+        dt_print_value(value, out);
     }
 }
 
 static void show_ranks(const json_t *entry, struct dt_text *out)
 {
-    plain(key_of(entry, "devices"), out);
+    dt_print_value(key_of(entry, "devices"), out);
 }
 
 static void show_dtype(const json_t *entry, struct dt_text *out)
 {
-    plain(key_of(entry, "dtype"), out);
+    dt_print_value(key_of(entry, "dtype"), out);
 }
 
 static void show_objective(const json_t *entry, struct dt_text *out)
 {
-    plain(key_of(entry, "objective"), out);
+    dt_print_value(key_of(entry, "objective"), out);
 }
 
 static void show_verdict(const json_t *entry, struct dt_text *out)
@@ -84,7 +70,7 @@ static void show_verdict(const json_t *entry, struct dt_text *out)
     if (provisional)
         dt_text_add(out, "provisional");
     else
-        plain(json_object_get(entry, "verdict"), out);
+        dt_print_value(json_object_get(entry, "verdict"), out);
 }
 
 static void show_gain(const json_t *entry, struct dt_text *out)
@@ -112,7 +98,7 @@ static void show_age(const json_t *entry, struct dt_text *out)
 static void show_device(const json_t *entry, struct dt_text *out)
 {
     const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
-    plain(json_object_get(hard, "device"), out);
+    dt_print_value(json_object_get(hard, "device"), out);
 }
 
 static void show_plan(const json_t *entry, struct dt_text *out)
@@ -124,7 +110,7 @@ static void show_plan(const json_t *entry, struct dt_text *out)
         dt_text_add(out, "%s", space);
         dt_print_escaped(name, out);
         dt_text_add(out, "=");
-        plain(value, out);
+        dt_print_value(value, out);
         space = " ";
     }
 }

@@ -2,6 +2,7 @@
 #include "tuner/lookup/show.h"
 
 #include "db/engines/engines.h"
+#include "tuner/print.h"
 
 static void add_plan(const json_t *plan, struct dt_text *out)
 {
@@ -9,10 +10,11 @@ static void add_plan(const json_t *plan, struct dt_text *out)
     json_t *value;
     json_object_foreach((json_t *)plan, name, value)
     {
-        if (json_is_string(value))
-            dt_text_add(out, "%s%s=%s", before, name, json_string_value(value));
+        dt_text_add(out, "%s%s=", before, name);
+        if (json_is_string(value)) /* whoever prints it escapes it */
+            dt_text_add(out, "%s", json_string_value(value));
         else
-            dt_text_add(out, "%s%s=%lld", before, name, (long long)json_integer_value(value));
+            dt_print_value(value, out);
         before = " ";
     }
 }
