@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 struct taking {
     const char *directory, *from;
@@ -95,6 +96,21 @@ static void tell(const struct taking *taking, const json_t *entry, enum dt_offer
     dt_text_fini(&name);
 }
 
+/* By the rule of merges the newer wins: one whose clock was ahead wins until that day has come. */
+static void tell_future(const struct taking *taking, const json_t *entry)
+{
+    const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
+    int64_t ahead =
+        json_integer_value(json_object_get(info, "t_wall_ns")) / 1000000000 - time(NULL);
+    struct dt_text name = {0};
+    if (ahead > 86400 && dt_upkeep_name(entry, &name) == DT_OK)
+        dt_upkeep_say(taking->upkeep, DT_TELL_WARNING,
+                      "%s from %s is dated %lld days in the future: by its date it goes before "
+                      "others for as long, and it does not age",
+                      dt_text_at(&name), taking->from, (long long)(ahead / 86400));
+    dt_text_fini(&name);
+}
+
 /* taken: those that beat what the store has, and each other. */
 static dt_status offer_each(struct taking *taking, struct dt_pick *store, struct dt_pick *taken)
 {
@@ -123,6 +139,8 @@ static dt_status offer_each(struct taking *taking, struct dt_pick *store, struct
             status = dt_pick_offer(taken, bare, true, &again);
         if (status == DT_OK)
             tell(taking, bare, offer);
+        if (status == DT_OK && offer <= DT_OFFER_BETTER)
+            tell_future(taking, bare);
         json_decref(bare);
         DT_TRY(status);
     }

@@ -137,6 +137,13 @@ echo '[{"plan":{"b":true,"r":1.5,"w":"x"}}]' | python3 "$source/tests/cli/lib_st
 tool check --model "$small" --db "$T/kinds" --budget 1s
 check "check prints them as they are" "code == 5 and 'b=true r=1.5 w=x' in text"
 
+# figures and dates that nobody measured
+echo '[{"gain.ratio":1e300,"key.height":20},{"fingerprint.info.t_wall_ns":9000000000000000000,"key.model":"'"$(printf '\303\251%.0s' {1..900})"'"}]' | python3 "$source/tests/cli/lib_store.py" "$T/machine.json" "$T/absurd"
+tool db show --db "$T/absurd"
+check "they keep their columns" "code == 0 and max(map(len, text.split(chr(10)))) < 300 and '1e+300x' in text and 'in the future' in text and '...' in text"
+tool db merge "$T/absurd" --db "$T/eleventh"
+check "an entry of the future is taken with a warning" "code == 0 and text.count('taken') == 2 and err.count('days in the future') == 1"
+
 # a name that clears the screen, moves the cursor, speaks to GitHub and ends in C1 and a tab
 python3 - "$T/evil.json" <<'PY'
 import json, sys

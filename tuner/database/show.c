@@ -29,6 +29,10 @@ static void show_work(const json_t *entry, struct dt_text *out)
 
 static void show_latent(const json_t *entry, struct dt_text *out)
 {
+    if (key_of(entry, "height") == NULL && key_of(entry, "width") == NULL) {
+        dt_text_add(out, "-");
+        return;
+    }
     dt_print_value(key_of(entry, "height"), out);
     dt_text_add(out, "x");
     dt_print_value(key_of(entry, "width"), out);
@@ -76,8 +80,9 @@ static void show_verdict(const json_t *entry, struct dt_text *out)
 static void show_gain(const json_t *entry, struct dt_text *out)
 {
     const json_t *ratio = json_object_get(json_object_get(entry, "gain"), "ratio");
+    double value = json_number_value(ratio);
     if (json_is_number(ratio))
-        dt_text_add(out, "%.3fx", json_number_value(ratio));
+        dt_text_add(out, value < 1e4 ? "%.3fx" : "%.3gx", value);
     else
         dt_text_add(out, "-");
 }
@@ -89,7 +94,9 @@ static void show_age(const json_t *entry, struct dt_text *out)
     if (!json_is_integer(then))
         then = json_object_get(info, "t_wall_ns");
     double days = (double)(dt_clock_wall_ns() - json_integer_value(then)) / 86400e9;
-    if (json_is_integer(then))
+    if (json_is_integer(then) && days < 0)
+        dt_text_add(out, "in the future");
+    else if (json_is_integer(then))
         dt_text_add(out, "%.*f d", days < 10 ? 1 : 0, days);
     else
         dt_text_add(out, "-");
@@ -132,14 +139,27 @@ static const struct column {
     {"DEVICE", show_device},
     {"PLAN", show_plan},
 };
-#define COLUMNS (int)(sizeof columns / sizeof columns[0])
+#define COLUMNS  (int)(sizeof columns / sizeof columns[0])
+#define CELL_MAX 40
+
+/* A cell that leaves room for the others; the last one may be of any length. */
+static void fill(int column, const json_t *entry, struct dt_text *cell)
+{
+    dt_text_clear(cell);
+    columns[column].show(entry, cell);
+    if (column == COLUMNS - 1 || cell->size <= CELL_MAX)
+        return;
+    cell->size = CELL_MAX - 3;
+    while (((unsigned char)cell->bytes[cell->size] & 0xc0) == 0x80) /* not amid a character */
+        cell->size--;
+    dt_text_add(cell, "...");
+}
 
 static void widen(const json_t *entry, size_t width[])
 {
     struct dt_text cell = {0};
     for (int i = 0; i < COLUMNS; i++) {
-        dt_text_clear(&cell);
-        columns[i].show(entry, &cell);
+        fill(i, entry, &cell);
         width[i] = cell.size > width[i] ? cell.size : width[i];
     }
     dt_text_fini(&cell);
@@ -158,8 +178,7 @@ static void add_row(const json_t *entry, const size_t width[], struct dt_text *o
 {
     struct dt_text cell = {0};
     for (int i = 0; i < COLUMNS; i++) {
-        dt_text_clear(&cell);
-        columns[i].show(entry, &cell);
+        fill(i, entry, &cell);
         add_cell(dt_text_at(&cell), cell.size, width[i], i == COLUMNS - 1, out);
     }
     dt_text_fini(&cell);
