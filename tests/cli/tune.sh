@@ -32,7 +32,7 @@ check "the entry has the machine as dittune machine tells it" \
 check "up to three best plans, the stored one first" \
     '1 <= len(o["entry"]["top"]) <= 3 and o["entry"]["top"][0]["plan"] == o["entry"]["plan"] and o["entry"]["top"][0]["median_ns"] == o["entry"]["figures"]["median_ns"] and all(set(t) == {"plan", "median_ns", "interval_ns", "peak_bytes", "batch", "from"} for t in o["entry"]["top"]) and len({json.dumps(t["plan"]) for t in o["entry"]["top"]}) == len(o["entry"]["top"])'
 check "the front of time and memory is that of the trials" \
-    '(lambda ok: [(p["median_ns"], p["peak_bytes"]) for p in o["entry"]["pareto"]] == sorted({(t, b) for t, b in ok if not any((u, c) != (t, b) and u <= t and c <= b for u, c in ok)}))([(round(t["median_seconds"] * 1e9), t["peak_bytes"]) for t in json.load(open(T + "/tune.json"))["trials"] if t["outcome"] == "ok" and t["median_seconds"] is not None])'
+    '(lambda ok: [(p["median_ns"], p["peak_bytes"]) for p in o["entry"]["pareto"]] == sorted({(t, b) for t, b in ok if not any((u, c) != (t, b) and u <= t and c <= b for u, c in ok)}))([(math.floor(t["median_seconds"] * 1e9 + 0.5), t["peak_bytes"]) for t in json.load(open(T + "/tune.json"))["trials"] if t["outcome"] == "ok" and t["median_seconds"] is not None])'
 tool machine --json
 python3 - "$T" <<'PY'
 import copy, json, sys
