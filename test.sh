@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs every test: builds with GCC and Clang, unit tests also under the sanitizers, the gates of layout and size.
 #
-#     ./test.sh            everything (some 10 minutes on 2 cores)
+#     ./test.sh            everything (some 25 minutes on 2 cores)
 #     ./test.sh --quick    the dev preset only: GCC build, every ctest
 #
 # Installs what is missing first (tools/setup.sh). Later steps run also when an earlier one failed; the end names those.
