@@ -27,16 +27,7 @@ static double median_of(const struct dt_entrant *entrant)
 
 json_t *dt_check_figures(const struct dt_entrant *entrant, const struct dt_target *target)
 {
-    const struct dt_result *result = &entrant->result;
-    if (result->n == 0)
-        return json_null();
-    return json_pack("{s:o, s:o, s:[o,o], s:o, s:I, s:i, s:i}", "plan",
-                     dt_point_json(target->space, &entrant->point), "median_ns",
-                     nanoseconds(result->summary.median), "interval_ns",
-                     nanoseconds(result->summary.interval.low),
-                     nanoseconds(result->summary.interval.high), "cold_ns",
-                     nanoseconds(result->cold_seconds), "peak_bytes",
-                     (json_int_t)result->peak_bytes, "samples", result->n, "batch", result->batch);
+    return dt_result_figures(&entrant->result, target);
 }
 
 /* What was measured, in whole nanoseconds, null where a visit failed or none was made: every figure follows from it. */

@@ -204,7 +204,8 @@ void dt_check_text(const struct dt_check_run *run, struct dt_text *out)
     {
         add_record(record, out);
     }
-    dt_text_add(out, "%d checked:", (int)json_array_size(run->records));
+    dt_text_add(out, "%d checked%s", (int)json_array_size(run->records),
+                json_array_size(run->records) > 0 ? ":" : "");
     for (int v = 0; v <= DT_CHECK_UNSUPPORTED; v++)
         if (run->counts[v] > 0)
             dt_text_add(out, " %d %s", run->counts[v],

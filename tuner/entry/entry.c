@@ -43,20 +43,6 @@ json_t *dt_entry_fingerprint(const struct dt_session *session)
                      (json_int_t)dt_clock_wall_ns());
 }
 
-/* Figures of one plan in integers (times in ns), as they are stored. */
-static json_t *figures(const struct dt_result *result, const struct dt_target *target)
-{
-    if (result == NULL || result->n == 0)
-        return json_null();
-    return json_pack("{s:o, s:o, s:[o,o], s:o, s:I, s:i, s:i}", "plan",
-                     dt_point_json(target->space, &result->point), "median_ns",
-                     nanoseconds(result->summary.median), "interval_ns",
-                     nanoseconds(result->summary.interval.low),
-                     nanoseconds(result->summary.interval.high), "cold_ns",
-                     nanoseconds(result->cold_seconds), "peak_bytes",
-                     (json_int_t)result->peak_bytes, "samples", result->n, "batch", result->batch);
-}
-
 static struct dt_shot shot(const struct dt_session *session, const struct dt_result *result,
                            const char *from)
 {
@@ -182,10 +168,12 @@ json_t *dt_entry(const struct dt_session *session)
         "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "key", target->key,
         "fingerprint", dt_entry_fingerprint(session), "plan",
         dt_point_json(target->space, &best->point), "verdict", dt_verdict_text(session->verdict),
-        "provisional", session->verdict == DT_VERDICT_PROVISIONAL, "figures", figures(best, target),
-        "default", figures(dt_session_role(session, "default"), target), "baseline",
-        figures(dt_session_role(session, "baseline"), target), "gain", dt_record_gain(entrant),
-        "top", top_json(session), "pareto", front_json(session), "journal", session->id);
+        "provisional", session->verdict == DT_VERDICT_PROVISIONAL, "figures",
+        dt_result_figures(best, target), "default",
+        dt_result_figures(dt_session_role(session, "default"), target), "baseline",
+        dt_result_figures(dt_session_role(session, "baseline"), target), "gain",
+        dt_record_gain(entrant), "top", top_json(session), "pareto", front_json(session), "journal",
+        session->id);
     /* A space that is too long stays out: the key has its hash. */
     if (target->announced != NULL &&
         json_dumpb(target->announced, NULL, 0, JSON_COMPACT) <= DT_ENTRY_SPACE)
