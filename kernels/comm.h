@@ -2,7 +2,12 @@
 /* comm - how ranks exchange data: one small table a back end
  *
  * An exchange is posted and later waited for; between the two the buffers belong to the exchange. All ranks of a comm
- * post the same exchanges in the same order. Host memory.
+ * post the same exchanges in the same order. What alltoall, shift and exchange carry lies where the comm's ranks compute:
+ * in host memory, or for a comm made for a device (struct dt_comm.device) in that device's. barrier, gather, broadcast and
+ * split block and carry host memory always.
+ *
+ * On a device nothing blocks: a post starts when what was queued on the device before it is done, and wait makes what is
+ * queued after it wait; dt_compute.finish, given dt_comm_check, finds out how it ended.
  *
  * To add a back end: write kernels/comm/<name>.c with a struct dt_comm_ops at its end, and add a row to comm.def.
  */
@@ -11,25 +16,45 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct dt_device;
 
 struct dt_comm {
     const struct dt_comm_ops *ops;
     int rank, size;
-    void *state; /* the back end's */
+    struct dt_device *device; /* borrowed; NULL: host memory */
+    void *state;              /* the back end's */
 };
 
 struct dt_request {
     void *state[4];    /* the back end's */
-    int64_t posted_ns; /* set by dt_comm_alltoall, dt_comm_shift */
+    int64_t posted_ns; /* set by dt_comm_alltoall, dt_comm_shift, dt_comm_exchange */
     int64_t bytes;     /* sent to others */
+};
+
+/* A piece of an exchange: to a rank, or from one. */
+struct dt_message {
+    int peer; /* may be the own rank */
+    void *at;
+    size_t bytes; /* above 0 */
+};
+
+/* How a plan wants its comms; zero is the library's own choice. */
+struct dt_comm_config {
+    int ctas; /* blocks of threads an exchange may occupy; 0: the library's choice */
+    bool
+        windows; /* buffers from ops->alloc are registered with the library (symmetric memory, copy engines) */
 };
 
 struct dt_comm_ops {
     const char *name, *doc;
-    /* Ranks of the same color form a comm, ordered by key. *out is new. */
-    dt_status (*split)(struct dt_comm *comm, int color, int key, struct dt_comm **out);
+    bool recordable; /* exchanges may stand between dt_compute.record and recorded */
+    /* Ranks of the same color form a comm, ordered by key. *out is new. config may be NULL. */
+    dt_status (*split)(struct dt_comm *comm, int color, int key,
+                       const struct dt_comm_config *config, struct dt_comm **out);
     void (*free)(struct dt_comm *comm);
     dt_status (*barrier)(struct dt_comm *comm);
     /* recv on rank 0 is size * bytes; others pass NULL. Blocks. */
@@ -41,9 +66,22 @@ struct dt_comm_ops {
     /* Sends to rank+1, receives from rank-1 (cyclic). Posts. */
     dt_status (*shift)(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
                        struct dt_request *request);
+    /* Any pieces: the i-th of those a rank sends to another is the i-th the other receives from it, of equal size. Posts;
+     * the lists may be used again on return. */
+    dt_status (*exchange)(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                          const struct dt_message *recvs, int recv_count,
+                          struct dt_request *request);
     dt_status (*wait)(struct dt_comm *comm, struct dt_request *request);
     /* (optional) Lets posted exchanges progress; called between tiles. */
     void (*poll)(struct dt_comm *comm);
+    /* (optional) An error that an exchange met after it was posted: DT_ELIB with a sentence. Never blocks. */
+    dt_status (*check)(struct dt_comm *comm);
+    /* (optional) Ends what is under way, here; by deadline_ns or never (then DT_ETIMEOUT: the process must go). The comm can
+     * only be freed after. */
+    dt_status (*abort)(struct dt_comm *comm, int64_t deadline_ns);
+    /* (optional, NULL together) Memory of the device that the library likes best for exchanges. */
+    dt_status (*alloc)(struct dt_comm *comm, int64_t bytes, void **memory);
+    void (*release)(struct dt_comm *comm, void *memory);
     /* (optional) Takes note of a computation of this rank, for back ends that record the order of events. */
     void (*note)(struct dt_comm *comm, const char *what, int index);
 };
@@ -66,6 +104,13 @@ dt_status dt_comm_alltoall(struct dt_comm *comm, const void *send, void *recv, s
                            struct dt_request *request) DT_MUST_CHECK;
 dt_status dt_comm_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
                         struct dt_request *request) DT_MUST_CHECK;
+
+dt_status dt_comm_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                           const struct dt_message *recvs, int recv_count,
+                           struct dt_request *request) DT_MUST_CHECK;
+
+/* The table's check; DT_OK where there is none, and for NULL. */
+dt_status dt_comm_check(struct dt_comm *comm) DT_MUST_CHECK;
 
 /* The back ends that were built, NULL-ended. */
 const struct dt_comm_ops *const *dt_comm_rows(void);

@@ -9,7 +9,7 @@
  *     dt_fake_run(fake, body, arg, statuses);       -- body(dt_fake_comm(fake, rank), arg) on a thread a rank
  *     dt_fake_log(fake, 0)                          -- "post 0;attention 0;wait 0;..."
  *
- * Exchanges (alltoall and shift) are counted from 0 on each rank. When one fails, every later wait of every rank fails
+ * Exchanges (alltoall, shift and exchange) are counted from 0 on each rank. When one fails, every later wait of every rank fails
  * too, so no test hangs.
  */
 #ifndef DT_KERNELS_FAKE_H
@@ -46,7 +46,9 @@ struct dt_comm *dt_fake_comm(struct dt_fake *fake, int rank);
 dt_status dt_fake_run(struct dt_fake *fake, dt_status (*body)(struct dt_comm *comm, void *arg),
                       void *arg, dt_status statuses[]) DT_MUST_CHECK;
 
-const char *dt_fake_log(const struct dt_fake *fake, int rank);  /* "" when nothing happened */
+const char *dt_fake_log(const struct dt_fake *fake, int rank); /* "" when nothing happened */
+/* What was posted: "<comm, 16 hex digits> <op> <bytes>;" each, bytes only where all ranks must have the same. */
+const char *dt_fake_order(const struct dt_fake *fake, int rank);
 int dt_fake_exchanges(const struct dt_fake *fake, int rank);    /* posted so far */
 int64_t dt_fake_clock_ns(const struct dt_fake *fake, int rank); /* virtual */
 int64_t dt_fake_exposed_ns(const struct dt_fake *fake,

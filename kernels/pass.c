@@ -105,12 +105,14 @@ static dt_status split(struct dt_pass *pass)
     struct dt_comm *world = pass->world;
     int group = at.dp * plan->cfg + at.cfg;
     if (plan->ulysses > 1)
-        DT_TRY(world->ops->split(world, group * plan->ring + at.ring, at.ulysses, &pass->ulysses));
+        DT_TRY(world->ops->split(world, group * plan->ring + at.ring, at.ulysses, NULL,
+                                 &pass->ulysses));
     if (plan->ring > 1)
-        DT_TRY(world->ops->split(world, group * plan->ulysses + at.ulysses, at.ring, &pass->ring));
+        DT_TRY(world->ops->split(world, group * plan->ulysses + at.ulysses, at.ring, NULL,
+                                 &pass->ring));
     if (plan->cfg > 1)
         DT_TRY(world->ops->split(world, (at.dp * plan->ring + at.ring) * plan->ulysses + at.ulysses,
-                                 at.cfg, &pass->cfg));
+                                 at.cfg, NULL, &pass->cfg));
     return DT_OK;
 }
 

@@ -108,7 +108,8 @@ static dt_status form_group(const struct dt_session *session, struct probe *prob
     assert(stride > 0 && group > 1);
     probe->first = rank - rank / stride % group * stride;
     int color = rank / (group * stride) * stride + rank % stride;
-    return session->world->ops->split(session->world, color, rank / stride % group, &probe->comm);
+    return session->world->ops->split(session->world, color, rank / stride % group, NULL,
+                                      &probe->comm);
 }
 
 /* Byte i of what member m of the group sends. */

@@ -44,3 +44,21 @@ dt_status dt_comm_shift(struct dt_comm *comm, const void *send, void *recv, size
     request->bytes = comm->size > 1 ? (int64_t)bytes : 0;
     return DT_OK;
 }
+
+dt_status dt_comm_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                           const struct dt_message *recvs, int recv_count,
+                           struct dt_request *request)
+{
+    int64_t now = dt_clock_ns(), bytes = 0;
+    for (int i = 0; i < send_count; i++)
+        bytes += sends[i].peer != comm->rank ? (int64_t)sends[i].bytes : 0;
+    DT_TRY(comm->ops->exchange(comm, sends, send_count, recvs, recv_count, request));
+    request->posted_ns = now;
+    request->bytes = bytes;
+    return DT_OK;
+}
+
+dt_status dt_comm_check(struct dt_comm *comm)
+{
+    return comm != NULL && comm->ops->check != NULL ? comm->ops->check(comm) : DT_OK;
+}

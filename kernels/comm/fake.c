@@ -11,67 +11,56 @@
 
 enum { PATIENCE_SECONDS = 20 };
 
-/* What a comm is to one of its ranks. */
-struct member {
-    struct dt_fake *fake;
-    uint64_t id, calls;
-    int self;      /* world rank */
-    int members[]; /* world ranks */
-};
-
-/* What a posted exchange still has to receive; lives in the request. */
-struct pending {
-    uint64_t call;
-    char *recv;
-    size_t bytes;
-    int number; /* of the exchange on this rank */
-    bool shift;
-};
-_Static_assert(sizeof(struct pending) <= sizeof((struct dt_request *)0)->state, "fits a request");
-
-static struct dt_fake_rank *rank_of(const struct member *member)
+static struct dt_fake_rank *rank_of(const struct dt_fake_seat *seat)
 {
-    return &member->fake->ranks[member->self];
+    return &seat->fake->ranks[seat->self];
 }
 
 dt_status dt_fake_member(struct dt_fake *fake, uint64_t id, int size, int rank, const int members[],
                          struct dt_comm **out)
 {
     struct dt_comm *comm = calloc(1, sizeof *comm);
-    struct member *member = calloc(1, sizeof *member + (size_t)size * sizeof members[0]);
-    if (comm == NULL || member == NULL) {
+    struct dt_fake_seat *seat = calloc(1, sizeof *seat + (size_t)size * sizeof members[0]);
+    if (comm == NULL || seat == NULL) {
         free(comm);
-        free(member);
+        free(seat);
         return dt_fail(DT_ENOMEM, "out of memory for a communicator");
     }
-    *member = (struct member){.fake = fake, .id = id, .self = members[rank]};
-    memcpy(member->members, members, (size_t)size * sizeof members[0]);
-    *comm = (struct dt_comm){&dt_comm_fake_ops, rank, size, member};
+    *seat = (struct dt_fake_seat){.fake = fake, .id = id, .self = members[rank]};
+    memcpy(seat->members, members, (size_t)size * sizeof members[0]);
+    *comm = (struct dt_comm){.ops = &dt_comm_fake_ops, .rank = rank, .size = size, .state = seat};
     *out = comm;
     return DT_OK;
 }
 
 static void release(struct dt_comm *comm)
 {
+    struct dt_fake_seat *seat = comm->state;
+    while (seat->pending != NULL) {
+        struct dt_fake_pending *next = seat->pending->next;
+        free(seat->pending);
+        seat->pending = next;
+    }
     free(comm->state);
     free(comm);
 }
 
-static dt_status put(const struct member *member, uint64_t call, int to, const void *data,
-                     size_t bytes)
+dt_status dt_fake_put(const struct dt_fake_seat *seat, uint64_t call, int index,
+                      const struct dt_message *piece)
 {
-    struct dt_fake *fake = member->fake;
-    struct dt_fake_message *message = malloc(sizeof *message + bytes);
+    struct dt_fake *fake = seat->fake;
+    struct dt_fake_message *message = malloc(sizeof *message + piece->bytes);
     if (message == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory for a message of %zu bytes", bytes);
-    *message = (struct dt_fake_message){.comm = member->id,
+        return dt_fail(DT_ENOMEM, "out of memory for a message of %zu bytes", piece->bytes);
+    *message = (struct dt_fake_message){.comm = seat->id,
                                         .call = call,
-                                        .from = member->self,
-                                        .to = to,
-                                        .posted_ns = rank_of(member)->clock_ns,
-                                        .bytes = bytes};
-    if (bytes > 0)
-        memcpy(message->data, data, bytes);
+                                        .from = seat->self,
+                                        .to = seat->members[piece->peer],
+                                        .index = index,
+                                        .posted_ns = rank_of(seat)->clock_ns,
+                                        .bytes = piece->bytes};
+    if (piece->bytes > 0)
+        memcpy(message->data, piece->at, piece->bytes);
     pthread_mutex_lock(&fake->lock);
     message->next = fake->messages;
     fake->messages = message;
@@ -81,12 +70,13 @@ static dt_status put(const struct member *member, uint64_t call, int to, const v
 }
 
 /* Under the lock. */
-static struct dt_fake_message *unlink_message(const struct member *member, uint64_t call, int from)
+static struct dt_fake_message *unlink_message(const struct dt_fake_seat *seat, uint64_t call,
+                                              int index, int from)
 {
-    for (struct dt_fake_message **at = &member->fake->messages; *at != NULL; at = &(*at)->next) {
+    for (struct dt_fake_message **at = &seat->fake->messages; *at != NULL; at = &(*at)->next) {
         struct dt_fake_message *message = *at;
-        if (message->comm == member->id && message->call == call && message->from == from &&
-            message->to == member->self) {
+        if (message->comm == seat->id && message->call == call && message->from == from &&
+            message->to == seat->self && message->index == index) {
             *at = message->next;
             return message;
         }
@@ -94,18 +84,18 @@ static struct dt_fake_message *unlink_message(const struct member *member, uint6
     return NULL;
 }
 
-/* Blocks until the message is there; DT_ETIMEOUT when it was lost or an exchange failed elsewhere. */
-static dt_status take(const struct member *member, uint64_t call, int from,
-                      struct dt_fake_message **out)
+dt_status dt_fake_take(const struct dt_fake_seat *seat, uint64_t call, int index, int from,
+                       struct dt_fake_message **out)
 {
-    struct dt_fake *fake = member->fake;
+    struct dt_fake *fake = seat->fake;
     struct dt_fake_message *message = NULL;
     struct timespec until;
     int error = 0;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_SECONDS;
     pthread_mutex_lock(&fake->lock);
-    while (error == 0 && !fake->broken && (message = unlink_message(member, call, from)) == NULL)
+    while (error == 0 && !fake->broken &&
+           (message = unlink_message(seat, call, index, from)) == NULL)
         error = pthread_cond_timedwait(&fake->changed, &fake->lock, &until);
     if (message == NULL || message->lost) {
         fake->broken = true;
@@ -114,47 +104,47 @@ static dt_status take(const struct member *member, uint64_t call, int from,
     pthread_mutex_unlock(&fake->lock);
     if (message == NULL || message->lost) {
         free(message);
-        return dt_fail(DT_ETIMEOUT, "rank %d waited in vain for rank %d", member->self, from);
+        return dt_fail(DT_ETIMEOUT, "rank %d waited in vain for rank %d", seat->self, from);
     }
     *out = message;
     return DT_OK;
 }
 
-static dt_status receive(const struct member *member, uint64_t call, int from, void *data,
+static dt_status receive(const struct dt_fake_seat *seat, uint64_t call, int from, void *data,
                          size_t bytes)
 {
     struct dt_fake_message *message = NULL;
-    DT_TRY(take(member, call, from, &message));
+    DT_TRY(dt_fake_take(seat, call, 0, from, &message));
     size_t got = message->bytes;
     if (got == bytes && bytes > 0)
         memcpy(data, message->data, bytes);
     free(message);
     if (got != bytes)
         return dt_fail(DT_ELIB, "rank %d sent %zu bytes where rank %d expected %zu", from, got,
-                       member->self, bytes);
+                       seat->self, bytes);
     return DT_OK;
 }
 
 static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
-    struct member *member = comm->state;
-    uint64_t call = member->calls++;
+    struct dt_fake_seat *seat = comm->state;
+    uint64_t call = seat->calls++;
     if (comm->rank != 0)
-        return put(member, call, member->members[0], send, bytes);
+        return dt_fake_put(seat, call, 0, &(struct dt_message){0, (void *)send, bytes});
     memcpy(recv, send, bytes);
     for (int i = 1; i < comm->size; i++)
-        DT_TRY(receive(member, call, member->members[i], (char *)recv + (size_t)i * bytes, bytes));
+        DT_TRY(receive(seat, call, seat->members[i], (char *)recv + (size_t)i * bytes, bytes));
     return DT_OK;
 }
 
 static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
 {
-    struct member *member = comm->state;
-    uint64_t call = member->calls++;
+    struct dt_fake_seat *seat = comm->state;
+    uint64_t call = seat->calls++;
     if (comm->rank != 0)
-        return receive(member, call, member->members[0], data, bytes);
+        return receive(seat, call, seat->members[0], data, bytes);
     for (int i = 1; i < comm->size; i++)
-        DT_TRY(put(member, call, member->members[i], data, bytes));
+        DT_TRY(dt_fake_put(seat, call, 0, &(struct dt_message){i, data, bytes}));
     return DT_OK;
 }
 
@@ -173,7 +163,7 @@ static dt_status barrier(struct dt_comm *comm)
 static dt_status split_among(struct dt_comm *comm, const int pairs[], int color,
                              struct dt_comm **out)
 {
-    struct member *member = comm->state;
+    struct dt_fake_seat *seat = comm->state;
     int *members = calloc((size_t)comm->size, sizeof *members);
     int size = 0, rank = 0;
     if (members == NULL)
@@ -191,16 +181,18 @@ static dt_status split_among(struct dt_comm *comm, const int pairs[], int color,
         last = best;
         int index = (int)(((best % comm->size) + comm->size) % comm->size);
         rank = index == comm->rank ? size : rank;
-        members[size++] = member->members[index];
+        members[size++] = seat->members[index];
     }
-    uint64_t id = dt_rng_hash(member->id, member->calls, (uint64_t)(uint32_t)color);
-    dt_status status = dt_fake_member(member->fake, id, size, rank, members, out);
+    uint64_t id = dt_rng_hash(seat->id, seat->calls, (uint64_t)(uint32_t)color);
+    dt_status status = dt_fake_member(seat->fake, id, size, rank, members, out);
     free(members);
     return status;
 }
 
-static dt_status split(struct dt_comm *comm, int color, int key, struct dt_comm **out)
+static dt_status split(struct dt_comm *comm, int color, int key,
+                       const struct dt_comm_config *config, struct dt_comm **out)
 {
+    (void)config;
     int mine[2] = {color, key};
     size_t bytes = (size_t)comm->size * sizeof mine;
     int *pairs = malloc(bytes);
@@ -215,121 +207,11 @@ static dt_status split(struct dt_comm *comm, int color, int key, struct dt_comm 
     return status;
 }
 
-/* The fault, applied to the messages this rank has just posted, before anyone takes them. */
-static void spoil(const struct member *member, uint64_t call, int64_t element)
-{
-    int64_t floats = 0;
-    for (struct dt_fake_message *m = member->fake->messages; m != NULL; m = m->next)
-        if (m->comm == member->id && m->call == call && m->from == member->self &&
-            m->to != member->self)
-            floats += (int64_t)(m->bytes / sizeof(float));
-    element = floats > 0 ? element % floats : 0;
-    for (struct dt_fake_message *m = member->fake->messages; m != NULL; m = m->next) {
-        int64_t here = (int64_t)(m->bytes / sizeof(float));
-        if (m->comm != member->id || m->call != call || m->from != member->self)
-            continue;
-        if (member->fake->options.fault == DT_FAKE_DROP)
-            m->lost = true;
-        if (m->to == member->self)
-            continue;
-        if (member->fake->options.fault == DT_FAKE_CORRUPT && element >= 0 && element < here) {
-            float value;
-            memcpy(&value, m->data + element * (int64_t)sizeof value, sizeof value);
-            value = -value;
-            memcpy(m->data + element * (int64_t)sizeof value, &value, sizeof value);
-        }
-        element -= here;
-    }
-}
-
-/* Posts to members first .. first+n-1 (cyclic), block i of send to the i-th, under one lock. */
-static dt_status post(struct dt_comm *comm, const char *send, const struct pending *pending,
-                      struct dt_request *request)
-{
-    struct member *member = comm->state;
-    struct dt_fake *fake = member->fake;
-    struct dt_fake_rank *rank = rank_of(member);
-    const struct dt_fake_options *options = &fake->options;
-    bool faulty = options->fault != DT_FAKE_NONE && options->fault_rank == member->self &&
-                  options->fault_exchange == pending->number;
-    dt_status status = DT_OK;
-    dt_text_add(&rank->log, "post %d;", pending->number);
-    if (faulty && options->fault == DT_FAKE_ERROR) {
-        pthread_mutex_lock(&fake->lock);
-        fake->broken = true;
-        pthread_cond_broadcast(&fake->changed);
-        pthread_mutex_unlock(&fake->lock);
-        return dt_fail(DT_ELIB, "rank %d: exchange %d failed", member->self, pending->number);
-    }
-    pthread_mutex_lock(&fake->lock); /* recursive: nobody takes a message before it is spoilt */
-    for (int i = 0; status == DT_OK && i < comm->size; i++) {
-        int to = member->members[i];
-        if (!pending->shift)
-            status =
-                put(member, pending->call, to, send + (size_t)i * pending->bytes, pending->bytes);
-        else if (i == (comm->rank + 1) % comm->size)
-            status = put(member, pending->call, to, send, pending->bytes);
-    }
-    if (faulty)
-        spoil(member, pending->call, options->fault_element);
-    pthread_mutex_unlock(&fake->lock);
-    memcpy(request->state, pending, sizeof *pending);
-    return status;
-}
-
-static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                          struct dt_request *request)
-{
-    struct member *member = comm->state;
-    struct pending pending = {.call = member->calls++,
-                              .recv = recv,
-                              .bytes = bytes,
-                              .number = rank_of(member)->exchanges++};
-    return post(comm, send, &pending, request);
-}
-
-static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                       struct dt_request *request)
-{
-    struct member *member = comm->state;
-    struct pending pending = {.call = member->calls++,
-                              .recv = recv,
-                              .bytes = bytes,
-                              .number = rank_of(member)->exchanges++,
-                              .shift = true};
-    return post(comm, send, &pending, request);
-}
-
-static dt_status wait(struct dt_comm *comm, struct dt_request *request)
-{
-    struct member *member = comm->state;
-    struct dt_fake_rank *rank = rank_of(member);
-    struct pending pending;
-    memcpy(&pending, request->state, sizeof pending);
-    int64_t ready = rank->clock_ns;
-    for (int i = 0; i < comm->size; i++) {
-        struct dt_fake_message *message = NULL;
-        char *to = pending.recv + (pending.shift ? 0 : (size_t)i * pending.bytes);
-        if (pending.shift && i != (comm->rank + comm->size - 1) % comm->size)
-            continue;
-        DT_TRY(take(member, pending.call, member->members[i], &message));
-        if (pending.bytes > 0)
-            memcpy(to, message->data, pending.bytes);
-        int64_t arrival = message->posted_ns + member->fake->options.delay_ns;
-        ready = arrival > ready ? arrival : ready;
-        free(message);
-    }
-    dt_text_add(&rank->log, "wait %d;", pending.number);
-    rank->exposed_ns += ready - rank->clock_ns;
-    rank->clock_ns = ready;
-    return DT_OK;
-}
-
 static void note(struct dt_comm *comm, const char *what, int index)
 {
-    struct member *member = comm->state;
-    dt_text_add(&rank_of(member)->log, "%s %d;", what, index);
-    rank_of(member)->clock_ns += member->fake->options.compute_ns;
+    struct dt_fake_seat *seat = comm->state;
+    dt_text_add(&rank_of(seat)->log, "%s %d;", what, index);
+    rank_of(seat)->clock_ns += seat->fake->options.compute_ns;
 }
 
 const struct dt_comm_ops dt_comm_fake_ops = {
@@ -340,8 +222,9 @@ const struct dt_comm_ops dt_comm_fake_ops = {
     .barrier = barrier,
     .gather = gather,
     .broadcast = broadcast,
-    .alltoall = alltoall,
-    .shift = shift,
-    .wait = wait,
+    .alltoall = dt_fake_alltoall,
+    .shift = dt_fake_shift,
+    .exchange = dt_fake_exchange,
+    .wait = dt_fake_wait,
     .note = note,
 };

@@ -13,6 +13,7 @@ struct dt_fake_message {
     struct dt_fake_message *next;
     uint64_t comm, call;
     int from, to;      /* world ranks */
+    int index;         /* among those of this call from the one to the other */
     int64_t posted_ns; /* virtual */
     bool lost;
     size_t bytes;
@@ -23,7 +24,25 @@ struct dt_fake_rank {
     struct dt_comm *world;
     int64_t clock_ns, exposed_ns;
     int exchanges;
-    struct dt_text log;
+    struct dt_text log, order;
+};
+
+/* What a posted exchange still has to receive; of the seat until it is waited for. */
+struct dt_fake_pending {
+    struct dt_fake_pending *next;
+    uint64_t call;
+    int number; /* of the exchange on this rank */
+    int count;
+    struct dt_message recvs[];
+};
+
+/* What a comm is to one of its ranks. */
+struct dt_fake_seat {
+    struct dt_fake *fake;
+    uint64_t id, calls;
+    struct dt_fake_pending *pending;
+    int self;      /* world rank */
+    int members[]; /* world ranks */
 };
 
 struct dt_fake {
@@ -37,6 +56,23 @@ struct dt_fake {
 };
 
 extern const struct dt_comm_ops dt_comm_fake_ops;
+
+/* A message of a call, the i-th between the two; and the one there is, waited for at most 20 seconds. DT_ETIMEOUT when it
+ * was lost or an exchange failed elsewhere. */
+dt_status dt_fake_put(const struct dt_fake_seat *seat, uint64_t call, int index,
+                      const struct dt_message *piece) DT_MUST_CHECK;
+dt_status dt_fake_take(const struct dt_fake_seat *seat, uint64_t call, int index, int from,
+                       struct dt_fake_message **out) DT_MUST_CHECK;
+
+/* The exchanges of the table. */
+dt_status dt_fake_alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                           struct dt_request *request) DT_MUST_CHECK;
+dt_status dt_fake_shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                        struct dt_request *request) DT_MUST_CHECK;
+dt_status dt_fake_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                           const struct dt_message *recvs, int recv_count,
+                           struct dt_request *request) DT_MUST_CHECK;
+dt_status dt_fake_wait(struct dt_comm *comm, struct dt_request *request) DT_MUST_CHECK;
 
 /* The comm `id` of the `size` world ranks members[], as its member `rank` sees it. */
 dt_status dt_fake_member(struct dt_fake *fake, uint64_t id, int size, int rank, const int members[],

@@ -42,6 +42,7 @@ void dt_fake_free(struct dt_fake *fake)
     for (int i = 0; i < fake->count; i++) {
         dt_comm_free(fake->ranks[i].world);
         dt_text_fini(&fake->ranks[i].log);
+        dt_text_fini(&fake->ranks[i].order);
     }
     while (fake->messages != NULL) {
         struct dt_fake_message *next = fake->messages->next;
@@ -102,6 +103,11 @@ dt_status dt_fake_run(struct dt_fake *fake, dt_status (*body)(struct dt_comm *co
 const char *dt_fake_log(const struct dt_fake *fake, int rank)
 {
     return dt_text_at(&fake->ranks[rank].log);
+}
+
+const char *dt_fake_order(const struct dt_fake *fake, int rank)
+{
+    return dt_text_at(&fake->ranks[rank].order);
 }
 
 int dt_fake_exchanges(const struct dt_fake *fake, int rank)

@@ -15,7 +15,7 @@ struct plan {
     int world_rank, users;
     const struct dt_request *target; /* the exchange to spoil, between its post and its wait */
     float *received;
-    size_t count;
+    size_t count, skipped; /* floats of that piece; of the pieces before it */
 };
 
 struct wrapper {
@@ -31,11 +31,11 @@ struct kind {
 static dt_status flip(struct plan *plan)
 {
     size_t at = (size_t)plan->element;
-    if (at >= plan->count)
+    if (at - plan->skipped >= plan->count)
         return dt_fail(DT_EUSAGE,
                        "the fault's element=%ld is beyond the %zu floats of the exchange",
-                       plan->element, plan->count);
-    plan->received[at] = -plan->received[at];
+                       plan->element, plan->skipped + plan->count);
+    plan->received[at - plan->skipped] = -plan->received[at - plan->skipped];
     return DT_OK;
 }
 
@@ -117,10 +117,11 @@ static struct wrapper *of(struct dt_comm *comm)
 
 static dt_status wrap(struct dt_comm *inner, struct plan *plan, struct dt_comm **out);
 
-static dt_status split(struct dt_comm *comm, int color, int key, struct dt_comm **out)
+static dt_status split(struct dt_comm *comm, int color, int key,
+                       const struct dt_comm_config *config, struct dt_comm **out)
 {
     struct dt_comm *part = NULL;
-    DT_TRY(of(comm)->inner->ops->split(of(comm)->inner, color, key, &part));
+    DT_TRY(of(comm)->inner->ops->split(of(comm)->inner, color, key, config, &part));
     dt_status status = wrap(part, of(comm)->plan, out);
     if (status < 0)
         dt_comm_free(part);
@@ -160,6 +161,7 @@ static void count(struct dt_comm *comm, void *recv, size_t bytes, const struct d
     plan->target = request;
     plan->received = recv;
     plan->count = bytes / sizeof(float);
+    plan->skipped = 0;
 }
 
 static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
@@ -180,6 +182,27 @@ static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_
     return DT_OK;
 }
 
+/* The piece from another rank that has the element, or the last one. */
+static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                          const struct dt_message *recvs, int recv_count,
+                          struct dt_request *request)
+{
+    struct dt_comm *inner = of(comm)->inner;
+    struct plan *plan = of(comm)->plan;
+    DT_TRY(inner->ops->exchange(inner, sends, send_count, recvs, recv_count, request));
+    count(comm, NULL, 0, request);
+    if (plan->target != request)
+        return DT_OK;
+    for (int i = 0; i < recv_count && (size_t)plan->element - plan->skipped >= plan->count; i++) {
+        if (recvs[i].peer == comm->rank)
+            continue;
+        plan->skipped += plan->count;
+        plan->received = recvs[i].at;
+        plan->count = recvs[i].bytes / sizeof(float);
+    }
+    return DT_OK;
+}
+
 static dt_status wait(struct dt_comm *comm, struct dt_request *request)
 {
     struct plan *plan = of(comm)->plan;
@@ -188,6 +211,11 @@ static dt_status wait(struct dt_comm *comm, struct dt_request *request)
         return DT_OK;
     plan->target = NULL;
     return plan->kind->strike(plan);
+}
+
+static dt_status check(struct dt_comm *comm)
+{
+    return dt_comm_check(of(comm)->inner);
 }
 
 static void poll_inner(struct dt_comm *comm)
@@ -214,8 +242,10 @@ static const struct dt_comm_ops ops = {
     .broadcast = broadcast,
     .alltoall = alltoall,
     .shift = shift,
+    .exchange = exchange,
     .wait = wait,
     .poll = poll_inner,
+    .check = check,
     .note = note,
 };
 

@@ -13,13 +13,23 @@
 
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 #define SHIFT_TAG   7
+#define PIECE_TAG   9
 
-/* The first two slots of a request's state hold an MPI_Request each, the second often MPI_REQUEST_NULL. */
+/* The first two slots of a request's state hold an MPI_Request each, the second often MPI_REQUEST_NULL; the third the
+ * pieces of an exchange, or NULL. */
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "an MPI_Request fits a slot of dt_request");
+
+/* Handles of one exchange of pieces; kept for the next one when it is done. */
+struct pieces {
+    struct pieces *next;
+    int count, room;
+    MPI_Request handles[];
+};
 
 struct world {
     MPI_Comm comm;
     int yields; /* more ranks than cores */
+    struct pieces *idle;
 };
 
 static dt_status failed(int code, const char *what)
@@ -103,6 +113,7 @@ static void keep(struct dt_request *request, const MPI_Request handles[2], size_
 {
     memcpy(&request->state[0], &handles[0], sizeof(MPI_Request));
     memcpy(&request->state[1], &handles[1], sizeof(MPI_Request));
+    request->state[2] = NULL;
     request->bytes = (int64_t)bytes;
     request->posted_ns = dt_clock_ns();
 }
@@ -132,11 +143,74 @@ static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_
     return DT_OK;
 }
 
+/* Pieces between two ranks of one tag do not overtake each other: the i-th meets the i-th. */
+static dt_status post_pieces(struct world *world, const struct dt_message *sends, int send_count,
+                             const struct dt_message *recvs, int recv_count, struct pieces *pieces)
+{
+    for (int i = 0; i < recv_count; i++) {
+        DT_TRY(check_count(recvs[i].bytes));
+        DT_MPI(MPI_Irecv(recvs[i].at, (int)recvs[i].bytes, MPI_BYTE, recvs[i].peer, PIECE_TAG,
+                         world->comm, &pieces->handles[pieces->count]));
+        pieces->count++;
+    }
+    for (int i = 0; i < send_count; i++) {
+        DT_TRY(check_count(sends[i].bytes));
+        DT_MPI(MPI_Isend(sends[i].at, (int)sends[i].bytes, MPI_BYTE, sends[i].peer, PIECE_TAG,
+                         world->comm, &pieces->handles[pieces->count]));
+        pieces->count++;
+    }
+    return DT_OK;
+}
+
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
+
+/* The first idle one with room for n handles. */
+static struct pieces *take_pieces(struct world *world, int n)
+{
+    for (struct pieces **at = &world->idle; *at != NULL; at = &(*at)->next) {
+        struct pieces *pieces = *at;
+        if (pieces->room < n)
+            continue;
+        *at = pieces->next;
+        pieces->count = 0;
+        return pieces;
+    }
+    struct pieces *made = malloc(sizeof *made + (size_t)n * sizeof made->handles[0]);
+    if (made != NULL)
+        *made = (struct pieces){.room = n};
+    return made;
+}
+
+static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                          const struct dt_message *recvs, int recv_count,
+                          struct dt_request *request)
+{
+    struct world *world = comm->state;
+    struct pieces *pieces = take_pieces(world, send_count + recv_count);
+    if (pieces == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for %d pieces of an exchange",
+                       send_count + recv_count);
+    dt_status status = post_pieces(world, sends, send_count, recvs, recv_count, pieces);
+    if (status < 0) { /* what was posted stays so: MPI still owns the handles */
+        free(pieces);
+        return status;
+    }
+    *request = (struct dt_request){.state = {[2] = pieces}};
+    return DT_OK;
+}
 
 static dt_status wait(struct dt_comm *comm, struct dt_request *request)
 {
+    struct world *world = comm->state;
+    struct pieces *pieces = request->state[2];
     MPI_Request handles[2];
+    if (pieces != NULL) {
+        dt_status status = finish(world, pieces->handles, pieces->count, "exchange");
+        request->state[2] = NULL;
+        pieces->next = world->idle;
+        world->idle = pieces;
+        return status;
+    }
     memcpy(&handles[0], &request->state[0], sizeof(MPI_Request));
     memcpy(&handles[1], &request->state[1], sizeof(MPI_Request));
     return finish(comm->state, handles, 2, "exchange");
@@ -164,7 +238,7 @@ static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
             MPI_Comm_free(&handle);
         return dt_fail(DT_ENOMEM, "out of memory for a communicator");
     }
-    *world = (struct world){handle, yields};
+    *world = (struct world){.comm = handle, .yields = yields};
     *comm = (struct dt_comm){.ops = &dt_comm_mpi_ops, .state = world};
     MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
     MPI_Comm_rank(handle, &comm->rank);
@@ -174,8 +248,10 @@ static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
 }
 
 /* MPI_Comm_split blocks without a deadline, so a barrier that has one goes first. */
-static dt_status split(struct dt_comm *comm, int color, int key, struct dt_comm **out)
+static dt_status split(struct dt_comm *comm, int color, int key,
+                       const struct dt_comm_config *config, struct dt_comm **out)
 {
+    (void)config;
     struct world *world = comm->state;
     MPI_Comm part;
     DT_TRY(barrier(comm));
@@ -190,6 +266,11 @@ static void release(struct dt_comm *comm)
     MPI_Finalized(&over);
     if (!over && world->comm != MPI_COMM_WORLD)
         MPI_Comm_free(&world->comm);
+    while (world->idle != NULL) {
+        struct pieces *next = world->idle->next;
+        free(world->idle);
+        world->idle = next;
+    }
     free(world);
     free(comm);
 }
@@ -231,6 +312,7 @@ const struct dt_comm_ops dt_comm_mpi_ops = {
     .broadcast = broadcast,
     .alltoall = alltoall,
     .shift = shift,
+    .exchange = exchange,
     .wait = wait,
     .poll = poll_once,
 };

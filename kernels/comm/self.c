@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static dt_status split(struct dt_comm *comm, int color, int key, struct dt_comm **out)
+static dt_status split(struct dt_comm *comm, int color, int key,
+                       const struct dt_comm_config *config, struct dt_comm **out)
 {
+    (void)config;
     (void)comm;
     (void)color;
     (void)key;
@@ -38,12 +40,30 @@ static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
     return DT_OK;
 }
 
-static dt_status exchange(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
-                          struct dt_request *request)
+static dt_status copy(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                      struct dt_request *request)
 {
     (void)comm;
     (void)request;
     memcpy(recv, send, bytes);
+    return DT_OK;
+}
+
+static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                          const struct dt_message *recvs, int recv_count,
+                          struct dt_request *request)
+{
+    (void)comm;
+    (void)request;
+    if (send_count != recv_count)
+        return dt_fail(DT_EUSAGE, "%d pieces are sent where %d are received", send_count,
+                       recv_count);
+    for (int i = 0; i < send_count; i++) {
+        if (sends[i].bytes != recvs[i].bytes)
+            return dt_fail(DT_EUSAGE, "%zu bytes are sent where %zu are received", sends[i].bytes,
+                           recvs[i].bytes);
+        memcpy(recvs[i].at, sends[i].at, sends[i].bytes);
+    }
     return DT_OK;
 }
 
@@ -74,7 +94,8 @@ const struct dt_comm_ops dt_comm_self_ops = {
     .barrier = barrier,
     .gather = gather,
     .broadcast = broadcast,
-    .alltoall = exchange,
-    .shift = exchange,
+    .alltoall = copy,
+    .shift = copy,
+    .exchange = exchange,
     .wait = wait,
 };
