@@ -141,7 +141,7 @@ function(dt_kernel_flags name)
     file(GLOB cpu CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cpu/*.c)
     target_sources(dt_${name} PRIVATE ${cpu})
     file(GLOB comm CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/comm/*.c)
-    list(FILTER comm EXCLUDE REGEX "/mpi[a-z_]*\\.c$")
+    list(FILTER comm EXCLUDE REGEX "/(mpi|nccl)[a-z_]*\\.c$")
     target_sources(dt_${name} PRIVATE ${comm})
     set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-O3")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_avx512.c

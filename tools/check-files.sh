@@ -10,7 +10,7 @@ longest=400
 most=15 # .c files in a folder
 
 mapfile -t files < <(find . \( -path './build*' -o -path './.*' \) -prune -o -type f \( -name '*.c' -o -name '*.h' \
-    -o -name '*.sh' -o -name '*.py' -o -name '*.cmake' -o -name CMakeLists.txt \) -print | sed 's|^\./||' | sort)
+    -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.py' -o -name '*.cmake' -o -name CMakeLists.txt \) -print | sed 's|^\./||' | sort)
 
 bad=0
 complain() { echo "$1: $2"; bad=1; }

@@ -19,7 +19,8 @@ if [ -z "$tool" ] || ! "$tool" --version | grep -q 'version 14\.'; then
     echo "check-format: skipped, clang-format 14 is not installed"
     exit 77
 fi
-mapfile -t files < <(find . \( -path './build*' -o -path './.*' \) -prune -o -type f \( -name '*.c' -o -name '*.h' \) -print | sort)
+mapfile -t files < <(find . \( -path './build*' -o -path './.*' \) -prune -o -type f \( -name '*.c' -o -name '*.h' \
+    -o -name '*.cu' -o -name '*.cuh' \) -print | sort)
 if [ $fix -eq 1 ]; then
     "$tool" -i "${files[@]}"
     exit 0

@@ -110,7 +110,7 @@ check()
 }
 
 mapfile -t files < <(find . \( -path './build*' -o -path './.*' \) -prune -o -type f \
-    \( -name '*.c' -o -name '*.h' -o -name '*.def' -o -name '*.cu' -o -name '*.inc' \) -print | sed 's|^\./||' | sort)
+    \( -name '*.c' -o -name '*.h' -o -name '*.def' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -print | sed 's|^\./||' | sort)
 [ ${#files[@]} -gt 0 ] || { echo "check-layers: no sources under $PWD" >&2; exit 2; }
 check "${files[@]}" || { echo "check-layers: the arrows above are not in the layers" >&2; exit 1; }
 echo "check-layers: ${#files[@]} files keep the layers"

@@ -28,6 +28,8 @@ echo 'int x;' >"$copy/base/bare.h"
 plant 'base/bare.h: no SPDX'
 printf '%s\n#if 0\n#endif\n' "$spdx" >"$copy/base/dead.c"
 plant 'base/dead.c:2:'
+echo '// TODO' >"$copy/base/late.cuh"
+plant 'base/late.cuh: no SPDX'
 for i in $(seq 16); do echo "$spdx" >"$copy/base/f$i.c"; done
 plant 'base: 16 .c files'
 { echo "$spdx"; printf '%.0s\n' $(seq 399); } >"$copy/base/fits.c"

@@ -61,6 +61,9 @@ plant search/x.c '#include <omp.h>' 'only in kernels/ worker/'
 plant tuner/x.c '#include <cuda_runtime.h>' 'only in kernels/'
 plant worker/x.c '#include <nccl.h>' 'only in kernels/'
 
+plant kernels/cuda/x.cuh '#include "space/space.h"' 'kernels may not include space'
+plant tuner/x.cu '#include <cuda_runtime.h>' 'only in kernels/'
+
 accept tuner/x.c '#include "worker/wire.h"'
 accept tests/space/x.c '#include "space/space_int.h"'
 accept tests/stats/x.c '#include <gsl/gsl_cdf.h>'

@@ -1,9 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The controller links neither MPI, CUDA nor oneDNN; the worker links no GSL.
+# The controller links neither MPI, CUDA nor oneDNN; the worker links no GSL, and no CUDA: its twin dittune-worker-cuda does.
 set -euo pipefail
 build=$1
 
+# Not `ldd | grep -q`: grep leaves at the first hit, and ldd may die of writing on.
+present() # program, pattern
+{
+    libraries=$(ldd "$build/$1")
+    grep -qE "$2" <<<"$libraries" || { echo "$1 links no $2, though it was found"; exit 1; }
+}
 absent() # program, pattern
 {
     libraries=$(ldd "$build/$1")
@@ -13,8 +19,13 @@ absent() # program, pattern
     fi
 }
 absent dittune 'libmpi|libopen-(rte|pal)|libcuda|libcudart|libcublas|libcudnn|libnccl|libdnnl'
-absent dittune-worker 'libgsl\.'
+absent dittune-worker 'libgsl\.|libcuda|libcudart|libcublas|libcudnn|libnccl'
 # The pattern must be able to match: the worker of a build with MPI has it.
 if grep -q '^MPI_C_LIBRARIES:.*mpi' "$build/CMakeCache.txt" 2>/dev/null || grep -q '^MPI_C_WORKS' "$build/CMakeCache.txt"; then
-    ldd "$build/dittune-worker" | grep -q 'libmpi' || { echo "dittune-worker links no MPI, though it was found"; exit 1; }
+    present dittune-worker libmpi
+fi
+# So it is with CUDA's, where the program was built. The runtime is linked statically, the driver is opened when it is there.
+if [ -x "$build/dittune-worker-cuda" ]; then
+    present dittune-worker-cuda libcublasLt
+    absent dittune-worker-cuda 'libcudart|libcuda\.so|libgsl\.'
 fi
