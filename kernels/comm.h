@@ -33,6 +33,7 @@ struct dt_request {
     void *state[4];    /* the back end's */
     int64_t posted_ns; /* set by dt_comm_alltoall, dt_comm_shift, dt_comm_exchange */
     int64_t bytes;     /* sent to others */
+    int mark;          /* the caller's: of its timeline, when it posted */
 };
 
 /* A piece of an exchange: to a rank, or from one. */

@@ -2,16 +2,25 @@
 #include "kernels/compute.h"
 
 #include <stddef.h>
+#include <string.h>
 
-static const struct dt_compute *const rows[] = {&dt_compute_cpu};
+static const struct dt_compute *const rows[] = {
+#ifdef DT_HAVE_CUDA
+    &dt_compute_cuda,
+#endif
+    &dt_compute_cpu,
+    NULL,
+};
 
-dt_status dt_compute_find(enum dt_dtype dtype, const struct dt_compute **compute)
+const struct dt_compute *const *dt_compute_rows(void)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i]->usable(dtype)) {
-            *compute = rows[i];
-            return DT_OK;
-        }
-    return dt_fail(DT_EUNSUP, "%s needs oneDNN and a processor with AVX-512 BF16: use float32 here",
-                   dt_dtype_text(dtype));
+    return rows;
+}
+
+const struct dt_compute *dt_compute_find(const char *name)
+{
+    for (size_t i = 0; rows[i] != NULL; i++)
+        if (strcmp(rows[i]->name, name) == 0)
+            return rows[i];
+    return NULL;
 }

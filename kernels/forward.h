@@ -4,7 +4,8 @@
  * Weights are loaded once a process and shared by the plans resident in it; a pass is one plan made resident. Written
  * once against two tables: compute (kernels/compute.h) and comm (kernels/comm.h).
  *
- *     dt_weights_new(&workload, &weights);
+ *     compute->open(0, &device);
+ *     dt_weights_new(&workload, device, &weights);
  *     dt_pass_new(&workload, &plan, weights, world, &pass);    -- allocates everything; collective
  *     dt_pass_step(pass, &phases);                             -- one denoising step, steps chain; allocates nothing
  */
@@ -12,6 +13,7 @@
 #define DT_KERNELS_FORWARD_H
 
 #include "kernels/comm.h"
+#include "kernels/compute.h"
 #include "model/workload.h"
 
 #include <stdbool.h>
@@ -20,9 +22,9 @@
 struct dt_weights;
 struct dt_pass;
 
-/* Seeded, or read from workload->weights (safetensors, float32, the authors' PyTorch names; every tensor checked for
+/* On device (borrowed until the last pass is freed): seeded, or read from workload->weights (safetensors, float32, the authors' PyTorch names; every tensor checked for
  * presence, dtype and shape; a name that is not the network's is refused). DT_EUSAGE with a sentence, DT_EIO, DT_ENOMEM. */
-dt_status dt_weights_new(const struct dt_workload *workload,
+dt_status dt_weights_new(const struct dt_workload *workload, struct dt_device *device,
                          struct dt_weights **weights) DT_MUST_CHECK;
 void dt_weights_free(struct dt_weights *weights);
 
@@ -32,6 +34,7 @@ enum dt_phase_kind {
     DT_PHASE_GEMM,
     DT_PHASE_EXCHANGE,
     DT_PHASE_REST,
+    DT_PHASE_IDLE, /* the device had nothing to do: between two of its calls, by its own clock; 0 where it is the host */
     DT_PHASE_KINDS
 };
 enum dt_block_kind {
@@ -52,16 +55,19 @@ struct dt_phases {
 const char *dt_phase_text(enum dt_phase_kind kind);
 const char *dt_block_text(enum dt_block_kind kind);
 
-/* Collective over `world` (plan->ranks ranks; borrowed). Allocates dt_workload_activation_bytes in one piece and splits
- * the communicators. DT_ENOMEM, DT_EUNSUP, DT_EUSAGE. */
+/* Collective over `world` (plan->ranks ranks; borrowed; for the weights' device unless that is the host). Allocates
+ * dt_layout.bytes of the device in one piece, dt_layout.host_bytes, and splits the communicators. DT_ENOMEM, DT_EUNSUP,
+ * DT_EUSAGE. */
 dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *plan,
                       const struct dt_weights *weights, struct dt_comm *world,
                       struct dt_pass **pass) DT_MUST_CHECK;
 void dt_pass_free(struct dt_pass *pass);
-int64_t
-dt_pass_bytes(const struct dt_pass *pass); /* allocated for it on this rank, weights apart */
+/* Allocated for it on this rank, weights apart: memory of the device, and the host's where they are one. */
+int64_t dt_pass_bytes(const struct dt_pass *pass);
 
-/* One denoising step (with an input file: one forward pass of it). phases may be NULL. */
+/* One denoising step (with an input file: one forward pass of it), done on return. phases may be NULL; to fill it costs a
+ * GPU some time between its kernels, and such a step is never replayed from a graph. DT_ETIMEOUT, DT_ELIB: the device or a
+ * comm is lost, and with it every pass on it. */
 dt_status dt_pass_step(struct dt_pass *pass, struct dt_phases *phases) DT_MUST_CHECK;
 void dt_pass_reset(struct dt_pass *pass); /* back to the first step of the trajectory */
 
@@ -74,14 +80,5 @@ dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double 
                          double projections[]) DT_MUST_CHECK;
 /* Rank 0 writes `out` to a safetensors file (temp + rename). Collective. */
 dt_status dt_pass_write(struct dt_pass *pass, const char *path) DT_MUST_CHECK;
-
-/* FLOP/s of a large linear layer in a data type on this rank's threads, measured now (takes about 0.3 s). */
-double dt_gemm_peak(enum dt_dtype dtype, int threads);
-
-/* Library versions for `ready`: name and version pairs, NULL-ended. */
-struct dt_version {
-    const char *name, *version;
-};
-const struct dt_version *dt_kernel_versions(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include "model/input.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TRAINED_STEPS 1000
@@ -49,15 +50,14 @@ static int64_t pixel_at(const struct dt_pass *pass, int token, int c, int y)
            (int64_t)(at % columns) * patch;
 }
 
-/* Runs of patch pixels of image i: from the file's x, or noise when x is NULL. */
-static void fill_image(struct dt_pass *pass, int i, const char *x)
+/* Runs of patch pixels of image i into latent, host memory: from the file's x, or noise when x is NULL. */
+static void fill_image(const struct dt_pass *pass, int i, const char *x, float *latent)
 {
     const struct dt_network *network = &pass->workload.network;
     int patch = network->patch, rows = network->in_channels * patch;
     int64_t image = (int64_t)network->in_channels * pass->workload.height * pass->workload.width;
     uint64_t stream = dt_rng_stream("noise");
-    float *latent =
-        dt_pass_at(pass, DT_BUFFER_LATENT) + (int64_t)i * pass->layout.tokens * rows * patch;
+    latent += (int64_t)i * pass->layout.tokens * rows * patch;
     for (int token = 0; token < pass->layout.tokens; token++) {
         for (int row = 0; row < rows; row++, latent += patch) {
             int64_t at = (pass->layout.first_image + i) * image +
@@ -70,16 +70,9 @@ static void fill_image(struct dt_pass *pass, int i, const char *x)
     }
 }
 
-void dt_pass_noise(struct dt_pass *pass)
-{
-    for (int i = 0; i < pass->layout.images; i++)
-        fill_image(pass, i, NULL);
-}
-
-static dt_status fill_from_file(struct dt_pass *pass)
+static dt_status fill_from_file(struct dt_pass *pass, float *latent, int32_t labels[])
 {
     const struct dt_workload *workload = &pass->workload;
-    int32_t *labels = (int32_t *)(void *)dt_pass_at(pass, DT_BUFFER_LABEL);
     struct dt_input input;
     DT_TRY(dt_input_open(workload->input, &workload->network, &input));
     dt_status status = DT_OK;
@@ -91,27 +84,56 @@ static dt_status fill_from_file(struct dt_pass *pass)
                     workload->height, workload->width);
     for (int i = 0; status == DT_OK && i < pass->layout.images; i++) {
         int image = pass->layout.first_image + i;
-        fill_image(pass, i, input.x);
-        dt_pass_at(pass, DT_BUFFER_TIME)[i] = (float)dt_input_time(&input, image);
+        fill_image(pass, i, input.x, latent);
+        pass->times[i] = (float)dt_input_time(&input, image);
         labels[i] = (int32_t)dt_input_label(&input, image);
     }
     dt_input_close(&input);
     return status;
 }
 
-dt_status dt_pass_fill(struct dt_pass *pass)
+static void fill_seeded(struct dt_pass *pass, float *latent, int32_t labels[])
 {
     const struct dt_workload *workload = &pass->workload;
-    int32_t *labels = (int32_t *)(void *)dt_pass_at(pass, DT_BUFFER_LABEL);
     int classes = workload->network.classes;
-    if (workload->input[0] != '\0')
-        return fill_from_file(pass);
     for (int n = 0; n < pass->layout.sequences; n++) {
         int image = pass->layout.first_image + n % pass->layout.images;
         bool with_class = pass->layout.place.cfg == 0 && n < pass->layout.images;
         uint64_t bits = dt_rng_hash(workload->seed, dt_rng_stream("label"), (uint64_t)image);
         labels[n] = with_class ? (int32_t)(bits % (uint64_t)classes) : classes;
     }
-    dt_pass_noise(pass);
-    return DT_OK;
+    for (int i = 0; i < pass->layout.images; i++)
+        fill_image(pass, i, NULL, latent);
+}
+
+static dt_status put(struct dt_pass *pass, enum dt_buffer buffer, const void *from)
+{
+    const struct dt_layout *layout = &pass->layout;
+    int64_t bytes = layout->count[buffer] * layout->element[buffer];
+    return bytes > 0 ? pass->compute->put(pass->device, dt_pass_at(pass, buffer), from, bytes)
+                     : DT_OK;
+}
+
+dt_status dt_pass_fill(struct dt_pass *pass)
+{
+    size_t floats = (size_t)pass->layout.count[DT_BUFFER_LATENT];
+    size_t sequences = (size_t)pass->layout.sequences;
+    float *latent = calloc(floats, sizeof *latent);
+    int32_t *labels = calloc(sequences, sizeof *labels);
+    dt_status status = DT_OK;
+    if (latent == NULL || labels == NULL)
+        status = dt_fail(DT_ENOMEM, "no memory for %zu numbers of noise", floats);
+    else if (pass->workload.input[0] != '\0')
+        status = fill_from_file(pass, latent, labels);
+    else
+        fill_seeded(pass, latent, labels);
+    if (status == DT_OK)
+        status = put(pass, DT_BUFFER_LATENT, latent);
+    if (status == DT_OK)
+        status = put(pass, DT_BUFFER_NOISE, latent);
+    if (status == DT_OK)
+        status = put(pass, DT_BUFFER_LABEL, labels);
+    free(latent);
+    free(labels);
+    return status;
 }

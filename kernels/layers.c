@@ -57,8 +57,8 @@ dt_status dt_pass_layers(struct dt_pass *pass)
 {
     for (int i = 0; i < DT_LAYERS; i++) {
         pass->shapes[i] = shape_of(pass, &layers[i]);
-        DT_TRY(
-            pass->compute->linear_new(pass->workload.dtype, &pass->shapes[i], &pass->linears[i]));
+        DT_TRY(pass->compute->linear_new(pass->device, pass->workload.dtype, &pass->shapes[i],
+                                         &pass->linears[i]));
     }
     return DT_OK;
 }
@@ -76,12 +76,15 @@ void dt_pass_apply(struct dt_pass *pass, enum dt_layer layer, int block, int64_t
                               : dt_weights_at(weights, row->weight + 1),
         .y = dt_pass_data(pass, row->y, y_at),
     };
-    if (pass->workload.dtype != DT_FLOAT32 && is_wide(pass, row->x)) {
+    if (dt_dtype_bytes(pass->workload.dtype) != (int)sizeof(float) && is_wide(pass, row->x)) {
+        dt_pass_begin(pass);
         void *cast = dt_pass_data(pass, DT_BUFFER_CAST, 0);
-        pass->compute->narrow(pass->workload.dtype, call.x, cast, (int64_t)shape->rows * shape->in);
+        pass->compute->narrow(pass->device, pass->workload.dtype, call.x, cast,
+                              (int64_t)shape->rows * shape->in);
         call.x = cast;
     }
     dt_pass_lap(pass, DT_PHASE_REST);
-    pass->compute->linear(pass->linears[layer], &call);
+    dt_pass_begin(pass);
+    pass->compute->linear(pass->device, pass->linears[layer], &call);
     dt_pass_lap(pass, DT_PHASE_GEMM);
 }

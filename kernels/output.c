@@ -46,10 +46,12 @@ static void place_rank(const struct dt_pass *pass, int rank, const float *from, 
 dt_status dt_pass_output(struct dt_pass *pass, float *out)
 {
     int64_t floats = pass->layout.count[DT_BUFFER_RESULT];
+    int64_t bytes = floats * (int64_t)sizeof(float);
     struct dt_comm *world = pass->world;
+    float *own = dt_pass_at(pass, DT_BUFFER_COPY);
     float *all = out != NULL ? dt_pass_at(pass, DT_BUFFER_GATHER) : NULL;
-    DT_TRY(world->ops->gather(world, dt_pass_at(pass, DT_BUFFER_RESULT), all,
-                              (size_t)floats * sizeof(float)));
+    DT_TRY(pass->compute->get(pass->device, own, dt_pass_at(pass, DT_BUFFER_RESULT), bytes));
+    DT_TRY(world->ops->gather(world, own, all, (size_t)bytes));
     for (int rank = 0; all != NULL && rank < world->size; rank++)
         place_rank(pass, rank, all + rank * floats, out);
     return DT_OK;
@@ -78,7 +80,9 @@ static double norm_of(const float *image, int64_t size)
 /* Rank 0: whether all that was sent in the counted steps arrived as it was. */
 static dt_status check_exchanges(struct dt_pass *pass, bool *intact)
 {
-    const uint64_t own[2] = {pass->sent, pass->received};
+    uint64_t own[2] = {0};
+    DT_TRY(
+        pass->compute->get(pass->device, own, dt_pass_data(pass, DT_BUFFER_SUMS, 0), sizeof own));
     uint64_t lost = 0, *all = calloc((size_t)pass->world->size, sizeof own);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "no memory to verify %d ranks", pass->world->size);

@@ -61,20 +61,29 @@ dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan
 
 static dt_status allocate(struct dt_pass *pass)
 {
+    const struct dt_compute *compute = pass->compute;
     size_t chunks = (size_t)pass->plan.chunks;
+    void *arena = NULL;
     pass->forth = calloc(chunks, sizeof *pass->forth);
     pass->back = calloc(chunks, sizeof *pass->back);
-    pass->arena = aligned_alloc(64, (size_t)pass->layout.bytes);
-    if (pass->forth == NULL || pass->back == NULL || pass->arena == NULL)
-        return dt_fail(DT_ENOMEM, "no memory for %lld bytes of activations",
-                       (long long)pass->layout.bytes);
+    pass->times = calloc((size_t)pass->layout.count[DT_BUFFER_TIME], sizeof *pass->times);
+    pass->host = aligned_alloc(256, (size_t)pass->layout.host_bytes);
+    if (pass->forth == NULL || pass->back == NULL || pass->times == NULL || pass->host == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for %lld bytes of results",
+                       (long long)pass->layout.host_bytes);
+    DT_TRY(dt_timeline_new(pass->device, &pass->timeline));
+    DT_TRY(compute->alloc(pass->device, pass->layout.bytes, &arena));
+    pass->arena = arena;
     /* Not-a-number: a read of what nobody wrote shows in the output, in every build. And every page is there before the
      * first step. */
-    memset(pass->arena, 0xff, (size_t)pass->layout.bytes);
-    memset(dt_pass_at(pass, DT_BUFFER_RESULT), 0,
-           (size_t)pass->layout.count[DT_BUFFER_RESULT] * sizeof(float));
-    pass->compute->threads(pass->plan.threads);
-    return dt_pass_layers(pass);
+    memset(pass->host, 0xff, (size_t)pass->layout.host_bytes);
+    compute->fill(pass->device, pass->arena, 0xff, pass->layout.bytes);
+    compute->fill(pass->device, dt_pass_at(pass, DT_BUFFER_RESULT), 0,
+                  pass->layout.count[DT_BUFFER_RESULT] * (int64_t)sizeof(float));
+    compute->fill(pass->device, dt_pass_at(pass, DT_BUFFER_SUMS), 0, 2 * sizeof(uint64_t));
+    compute->threads(pass->device, pass->plan.threads);
+    DT_TRY(dt_pass_layers(pass));
+    return dt_pass_attention_ready(pass);
 }
 
 /* All ranks learn whether one of them failed, so that none waits for it later. */
@@ -103,16 +112,17 @@ static dt_status split(struct dt_pass *pass)
     const struct dt_plan *plan = &pass->plan;
     struct dt_place at = pass->layout.place;
     struct dt_comm *world = pass->world;
+    const struct dt_comm_config config = {.ctas = 0};
     int group = at.dp * plan->cfg + at.cfg;
     if (plan->ulysses > 1)
-        DT_TRY(world->ops->split(world, group * plan->ring + at.ring, at.ulysses, NULL,
+        DT_TRY(world->ops->split(world, group * plan->ring + at.ring, at.ulysses, &config,
                                  &pass->ulysses));
     if (plan->ring > 1)
-        DT_TRY(world->ops->split(world, group * plan->ulysses + at.ulysses, at.ring, NULL,
+        DT_TRY(world->ops->split(world, group * plan->ulysses + at.ulysses, at.ring, &config,
                                  &pass->ring));
     if (plan->cfg > 1)
         DT_TRY(world->ops->split(world, (at.dp * plan->ring + at.ring) * plan->ulysses + at.ulysses,
-                                 at.cfg, NULL, &pass->cfg));
+                                 at.cfg, &config, &pass->cfg));
     return DT_OK;
 }
 
@@ -120,16 +130,19 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
                       const struct dt_weights *weights, struct dt_comm *world,
                       struct dt_pass **pass)
 {
-    const struct dt_compute *compute = NULL;
+    struct dt_device *device = dt_weights_device(weights);
     DT_TRY(dt_pass_check(workload, plan, world->size));
-    DT_TRY(dt_compute_find(workload->dtype, &compute));
+    if (!device->compute->usable(workload->dtype))
+        return dt_fail(DT_EUNSUP, "%s does not run on this %s: use float32 here",
+                       dt_dtype_text(workload->dtype), device->compute->name);
     struct dt_pass *made = calloc(1, sizeof *made);
     if (made == NULL)
         return agree(world, dt_fail(DT_ENOMEM, "no memory for a plan"));
     made->workload = *workload;
     made->plan = *plan;
     made->weights = weights;
-    made->compute = compute;
+    made->device = device;
+    made->compute = device->compute;
     made->world = world;
     dt_layout_init(&made->layout, workload, plan, world->rank);
     dt_status status = allocate(made);
@@ -152,10 +165,15 @@ void dt_pass_free(struct dt_pass *pass)
         return;
     for (int i = 0; i < DT_LAYERS; i++)
         pass->compute->linear_free(pass->linears[i]);
+    if (pass->compute->graph_free != NULL)
+        pass->compute->graph_free(pass->device, pass->graph);
+    dt_timeline_free(pass->timeline);
     dt_comm_free(pass->cfg);
     dt_comm_free(pass->ring);
     dt_comm_free(pass->ulysses);
-    free(pass->arena);
+    pass->compute->release(pass->device, pass->arena);
+    free(pass->host);
+    free(pass->times);
     free(pass->forth);
     free(pass->back);
     free(pass);
@@ -163,5 +181,5 @@ void dt_pass_free(struct dt_pass *pass)
 
 int64_t dt_pass_bytes(const struct dt_pass *pass)
 {
-    return pass->layout.bytes;
+    return pass->layout.bytes + (pass->compute->host ? pass->layout.host_bytes : 0);
 }

@@ -22,11 +22,14 @@ enum dt_layer {
     DT_LAYERS
 };
 
+struct dt_timeline;
+
 struct dt_pass {
     struct dt_workload workload;
     struct dt_plan plan;
     struct dt_layout layout;
     const struct dt_weights *weights;
+    struct dt_device *device; /* the weights' */
     const struct dt_compute *compute;
     struct dt_linear_shape shapes[DT_LAYERS];
     struct dt_linear *linears[DT_LAYERS]; /* own */
@@ -34,17 +37,18 @@ struct dt_pass {
     struct dt_comm *cfg, *ulysses, *ring; /* own; NULL where the degree is 1 */
     struct dt_request *forth, *back; /* [chunks] all-to-alls of the heads, and of their outputs */
     struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */
-    char *arena;                         /* layout.bytes */
+    char *arena;                         /* layout.bytes, of the device */
+    char *host;                          /* layout.host_bytes */
+    float *times;                        /* host: what is put into DT_BUFFER_TIME */
     int step;                            /* of the trajectory, next */
-    struct dt_phases *phases;            /* of the running step, or NULL */
-    int64_t lap_ns;                      /* when the last phase ended */
     int counted;                         /* steps done, up to DT_COUNTED_STEPS */
-    uint64_t sent, received;             /* sums of the words of their exchanges */
+    struct dt_graph *graph;              /* own; of a step, once it was recorded */
+    struct dt_timeline *timeline;        /* own */
 };
 
 #define DT_COUNTED_STEPS 2 /* those that the output is verified after */
 
-/* A buffer of float32, and element `at` of any buffer. */
+/* A buffer of float32, and element `at` of any buffer: an address of the device, but for those that layout.host names. */
 float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer);
 void *dt_pass_data(const struct dt_pass *pass, enum dt_buffer buffer, int64_t at);
 
@@ -54,15 +58,31 @@ dt_status dt_pass_layers(struct dt_pass *pass) DT_MUST_CHECK;
 /* Applies a layer of a block (ignored for those of the network); it writes from element y_at of its buffer on. */
 void dt_pass_apply(struct dt_pass *pass, enum dt_layer layer, int block, int64_t y_at);
 
-/* The time since the last call was spent on kind. */
+/* timeline.c: where a step's time goes, by marks in the device's queue. A step that is not looked at (phases NULL) costs
+ * nothing. What is queued from begin on counts for the lap that ends it, what passes between a lap and the next begin is
+ * idle. */
+dt_status dt_timeline_new(struct dt_device *device, struct dt_timeline **timeline) DT_MUST_CHECK;
+void dt_timeline_free(struct dt_timeline *timeline);
+void dt_timeline_start(struct dt_timeline *timeline, struct dt_phases *phases);
+dt_status dt_timeline_stop(struct dt_timeline *timeline) DT_MUST_CHECK; /* after finish */
+void dt_pass_begin(struct dt_pass *pass);
 void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind);
+void dt_pass_block(struct dt_pass *pass, enum dt_block_kind kind); /* one ends here */
+
+/* Notes that request was posted. */
+void dt_pass_posted(struct dt_pass *pass, struct dt_request *request);
 
 /* Waits for request and accounts for it; the time since the last lap before is rest. */
 dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm,
                        struct dt_request *request) DT_MUST_CHECK;
 
-/* Adds the words of what is sent, or was received, to the pass's sum, on the first steps. */
-void dt_pass_count(const struct dt_pass *pass, uint64_t *sum, const void *data, int64_t bytes);
+/* Over all ranks what was sent is what was received, so the two sums (0 sent, 1 received) are equal unless a word was
+ * changed on its way: one element of thousands may move the output by less than rounding, but not the sum. On the first
+ * steps only. */
+void dt_pass_count(struct dt_pass *pass, int sum, const void *data, int64_t bytes);
+
+/* Makes the attention ready for every shape the plan calls it with. */
+dt_status dt_pass_attention_ready(struct dt_pass *pass) DT_MUST_CHECK;
 
 /* QKV to ATTENTION, over all tokens of the sequence, wherever they are. */
 dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
@@ -71,9 +91,8 @@ dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
 dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan *plan,
                         int ranks) DT_MUST_CHECK;
 
-/* Fills LATENT, TIME and LABEL for the first step: seeded, or from the input file. */
+/* Fills LATENT, NOISE, LABEL and pass->times for the first step: seeded, or from the input file. */
 dt_status dt_pass_fill(struct dt_pass *pass) DT_MUST_CHECK;
-void dt_pass_noise(struct dt_pass *pass);
 
 /* Timestep of a step of the trajectory, and latent = keep * latent + move * eps after it (DDIM, eta 0). */
 float dt_sampler_time(int step, int steps);

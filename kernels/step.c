@@ -5,13 +5,13 @@
 
 #include "base/clock.h"
 
-#include <string.h>
-
 #define GUIDANCE_SCALE 4.0f
+#define PATIENCE_NS    (600 * DT_NS_PER_SECOND) /* of a step; the controller has less */
 
 const char *dt_phase_text(enum dt_phase_kind kind)
 {
-    static const char *const texts[DT_PHASE_KINDS] = {"attention", "gemm", "exchange", "rest"};
+    static const char *const texts[DT_PHASE_KINDS] = {"attention", "gemm", "exchange", "rest",
+                                                      "idle"};
     return texts[kind];
 }
 
@@ -23,45 +23,22 @@ const char *dt_block_text(enum dt_block_kind kind)
 
 float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer)
 {
-    return (float *)(void *)(pass->arena + pass->layout.offset[buffer]);
+    return dt_pass_data(pass, buffer, 0);
 }
 
 void *dt_pass_data(const struct dt_pass *pass, enum dt_buffer buffer, int64_t at)
 {
-    return pass->arena + pass->layout.offset[buffer] + at * pass->layout.element[buffer];
+    char *from = pass->layout.host[buffer] ? pass->host : pass->arena;
+    return from + pass->layout.offset[buffer] + at * pass->layout.element[buffer];
 }
 
-void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind)
+void dt_pass_count(struct dt_pass *pass, int sum, const void *data, int64_t bytes)
 {
-    if (pass->phases == NULL)
+    if (pass->counted >= DT_COUNTED_STEPS)
         return;
-    int64_t now = dt_clock_ns();
-    pass->phases->kind_ns[kind] += now - pass->lap_ns;
-    pass->lap_ns = now;
-}
-
-dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm, struct dt_request *request)
-{
-    dt_pass_lap(pass, DT_PHASE_REST);
-    DT_TRY(comm->ops->wait(comm, request));
-    dt_pass_lap(pass, DT_PHASE_EXCHANGE);
-    if (pass->phases != NULL) {
-        pass->phases->exchange_bytes += request->bytes;
-        pass->phases->exchange_in_flight_ns += pass->lap_ns - request->posted_ns;
-    }
-    return DT_OK;
-}
-
-/* Over all ranks what was sent is what was received, so the two sums are equal unless a word was changed on its way: one
- * element of thousands may move the output by less than rounding, but not the sum. */
-void dt_pass_count(const struct dt_pass *pass, uint64_t *sum, const void *data, int64_t bytes)
-{
-    const char *from = data;
-    for (int64_t i = 0; pass->counted < DT_COUNTED_STEPS && i < bytes; i += 2) {
-        uint16_t word;
-        memcpy(&word, from + i, sizeof word);
-        *sum += word;
-    }
+    dt_pass_begin(pass);
+    uint64_t *sums = dt_pass_data(pass, DT_BUFFER_SUMS, 0);
+    pass->compute->sum(pass->device, data, bytes, sums + sum);
 }
 
 static void embed(struct dt_pass *pass)
@@ -85,12 +62,14 @@ static void embed(struct dt_pass *pass)
                                    layout->images,
                                    layout->tokens,
                                    channels};
-    pass->compute->sinusoid(&sinusoid);
+    dt_pass_begin(pass);
+    pass->compute->sinusoid(pass->device, &sinusoid);
     dt_pass_apply(pass, DT_LAYER_TIME0, 0, 0);
     dt_pass_apply(pass, DT_LAYER_TIME2, 0, 0);
     dt_pass_apply(pass, DT_LAYER_PATCH, 0, 0);
-    pass->compute->condition(&condition);
-    pass->compute->position(&position);
+    dt_pass_begin(pass);
+    pass->compute->condition(pass->device, &condition);
+    pass->compute->position(pass->device, &position);
 }
 
 /* Where the modulation of a block starts; that of the final layer follows the last block's. Two lie side by side: the
@@ -136,7 +115,8 @@ static void modulate(struct dt_pass *pass, const struct join *join)
         op.gate =
             modulation + modulation_at(pass, join->gate_block) + (int64_t)join->gate * channels;
     }
-    pass->compute->modulate(pass->workload.dtype, &op);
+    dt_pass_begin(pass);
+    pass->compute->modulate(pass->device, pass->workload.dtype, &op);
 }
 
 static dt_status run_block(struct dt_pass *pass, int i)
@@ -164,21 +144,23 @@ static dt_status swap_eps(struct dt_pass *pass)
         (int64_t)pass->layout.images * pass->layout.tokens * network->patch * network->patch;
     float *send = dt_pass_at(pass, DT_BUFFER_EPS_SEND),
           *recv = dt_pass_at(pass, DT_BUFFER_EPS_RECV);
-    struct dt_copy op = {send,
-                         dt_pass_at(pass, DT_BUFFER_OUT),
-                         network->in_channels,
-                         dt_network_out_channels(network),
-                         pixels,
-                         network->in_channels,
-                         sizeof(float)};
+    struct dt_copy op = {.to = send,
+                         .from = dt_pass_at(pass, DT_BUFFER_OUT),
+                         .count = {1, 1, pixels},
+                         .to_stride = {0, 0, network->in_channels},
+                         .from_stride = {0, 0, dt_network_out_channels(network)},
+                         .width = network->in_channels,
+                         .element = sizeof(float)};
     size_t bytes = (size_t)pixels * (size_t)network->in_channels * sizeof(float);
-    pass->compute->copy(&op);
-    dt_pass_count(pass, &pass->sent, send, (int64_t)bytes);
+    dt_pass_begin(pass);
+    pass->compute->copy(pass->device, &op);
+    dt_pass_count(pass, 0, send, (int64_t)bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
+    dt_pass_posted(pass, &pass->partner);
     DT_TRY(dt_comm_shift(pass->cfg, send, recv, bytes, &pass->partner));
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     DT_TRY(dt_pass_wait(pass, pass->cfg, &pass->partner));
-    dt_pass_count(pass, &pass->received, recv, (int64_t)bytes);
+    dt_pass_count(pass, 1, recv, (int64_t)bytes);
     return DT_OK;
 }
 
@@ -211,7 +193,7 @@ static void guide(struct dt_pass *pass, int i)
         op.uncond = op.cond;
         op.uncond_stride = op.cond_stride;
     }
-    pass->compute->guide(&op);
+    pass->compute->guide(pass->device, &op);
 }
 
 static dt_status sample(struct dt_pass *pass)
@@ -219,76 +201,91 @@ static dt_status sample(struct dt_pass *pass)
     const struct dt_network *network = &pass->workload.network;
     const struct dt_layout *layout = &pass->layout;
     int pixels = network->patch * network->patch, out = dt_network_out_channels(network);
-    float keep = 0, move = 0;
     if (pass->cfg != NULL)
         DT_TRY(swap_eps(pass));
-    dt_sampler_update(pass->step, pass->workload.sampler_steps, &keep, &move);
     for (int i = 0; i < layout->images; i++) {
         struct dt_sampler op = {dt_pass_at(pass, DT_BUFFER_LATENT) +
                                     (int64_t)i * layout->tokens * pixels * network->in_channels,
                                 dt_pass_at(pass, DT_BUFFER_RESULT) +
                                     (int64_t)i * layout->slots * pixels * out,
+                                dt_pass_at(pass, DT_BUFFER_TIME) + layout->sequences,
                                 layout->tokens,
                                 network->in_channels,
                                 out,
-                                pixels,
-                                keep,
-                                move};
+                                pixels};
+        dt_pass_begin(pass);
         guide(pass, i);
         if (pass->workload.input[0] == '\0')
-            pass->compute->sampler(&op);
+            pass->compute->sampler(pass->device, &op);
     }
     return DT_OK;
 }
 
-/* Notes how long a block took, and starts the next. */
-static void end_block(struct dt_pass *pass, enum dt_block_kind kind, int64_t *start)
+/* What changes from step to step reaches the device before the rest is queued, so that the rest may be a graph. */
+static dt_status begin_step(struct dt_pass *pass)
 {
-    struct dt_phases *phases = pass->phases;
-    if (phases == NULL)
-        return;
-    dt_pass_lap(pass, DT_PHASE_REST);
-    if (phases->block_count[kind] < DT_PHASE_SAMPLES)
-        phases->block_ns[kind][phases->block_count[kind]] = pass->lap_ns - *start;
-    phases->block_count[kind]++;
-    *start = pass->lap_ns;
+    const struct dt_layout *layout = &pass->layout;
+    int sequences = layout->sequences;
+    int64_t floats = layout->count[DT_BUFFER_LATENT];
+    if (pass->workload.input[0] == '\0') {
+        float time = dt_sampler_time(pass->step, pass->workload.sampler_steps);
+        for (int n = 0; n < sequences; n++)
+            pass->times[n] = time;
+        if (pass->step == 0) {
+            struct dt_copy op = {.to = dt_pass_at(pass, DT_BUFFER_LATENT),
+                                 .from = dt_pass_at(pass, DT_BUFFER_NOISE),
+                                 .count = {1, 1, 1},
+                                 .width = floats,
+                                 .element = sizeof(float)};
+            dt_pass_begin(pass);
+            pass->compute->copy(pass->device, &op);
+        }
+    }
+    dt_sampler_update(pass->step, pass->workload.sampler_steps, &pass->times[sequences],
+                      &pass->times[sequences + 1]);
+    return pass->compute->put(pass->device, dt_pass_at(pass, DT_BUFFER_TIME), pass->times,
+                              (sequences + 2) * (int64_t)sizeof(float));
+}
+
+static dt_status queue_step(struct dt_pass *pass)
+{
+    embed(pass);
+    dt_pass_block(pass, DT_BLOCK_EMBED);
+    for (int i = 0; i < pass->workload.network.depth; i++) {
+        DT_TRY(run_block(pass, i));
+        dt_pass_block(pass, DT_BLOCK_BLOCK);
+    }
+    dt_pass_apply(pass, DT_LAYER_OUT, 0, 0);
+    dt_pass_block(pass, DT_BLOCK_FINAL);
+    DT_TRY(sample(pass));
+    dt_pass_block(pass, DT_BLOCK_SAMPLER);
+    return DT_OK;
+}
+
+static dt_status check_comms(void *arg)
+{
+    const struct dt_pass *pass = arg;
+    DT_TRY(dt_comm_check(pass->ulysses));
+    DT_TRY(dt_comm_check(pass->ring));
+    return dt_comm_check(pass->cfg);
 }
 
 static dt_status run_step(struct dt_pass *pass)
 {
-    int64_t start = pass->lap_ns;
-    if (pass->workload.input[0] == '\0') {
-        float time = dt_sampler_time(pass->step, pass->workload.sampler_steps);
-        for (int n = 0; n < pass->layout.sequences; n++)
-            dt_pass_at(pass, DT_BUFFER_TIME)[n] = time;
-        if (pass->step == 0)
-            dt_pass_noise(pass);
-    }
-    embed(pass);
-    end_block(pass, DT_BLOCK_EMBED, &start);
-    for (int i = 0; i < pass->workload.network.depth; i++) {
-        DT_TRY(run_block(pass, i));
-        end_block(pass, DT_BLOCK_BLOCK, &start);
-    }
-    dt_pass_apply(pass, DT_LAYER_OUT, 0, 0);
-    end_block(pass, DT_BLOCK_FINAL, &start);
-    DT_TRY(sample(pass));
+    DT_TRY(begin_step(pass));
+    DT_TRY(queue_step(pass));
     pass->step = (pass->step + 1) % pass->workload.sampler_steps;
-    end_block(pass, DT_BLOCK_SAMPLER, &start);
-    return DT_OK;
+    return pass->compute->finish(pass->device, dt_clock_ns() + PATIENCE_NS, check_comms, pass);
 }
 
 dt_status dt_pass_step(struct dt_pass *pass, struct dt_phases *phases)
 {
-    int64_t start = dt_clock_ns();
-    pass->phases = phases;
-    pass->lap_ns = start;
-    pass->compute->threads(pass->plan.threads);
+    pass->compute->threads(pass->device, pass->plan.threads);
+    dt_timeline_start(pass->timeline, phases);
     dt_status status = run_step(pass);
+    if (status == DT_OK)
+        status = dt_timeline_stop(pass->timeline);
     pass->counted += pass->counted < DT_COUNTED_STEPS;
-    if (phases != NULL)
-        phases->step_ns += pass->lap_ns - start;
-    pass->phases = NULL;
     return status;
 }
 

@@ -11,7 +11,8 @@
 #include <string.h>
 
 struct dt_weights {
-    char *data;
+    struct dt_device *device;
+    char *data; /* of the device */
     int64_t bytes;
     int count;
     int64_t at[]; /* of each tensor, in bytes */
@@ -85,18 +86,17 @@ static int64_t largest(const struct dt_workload *workload)
     for (int i = 0; i < dt_tensor_count(&workload->network); i++) {
         struct dt_tensor tensor;
         dt_tensor_init(&tensor, workload, i);
-        if (tensor.linear && tensor.size > most)
+        if (tensor.size > most)
             most = tensor.size;
     }
     return most;
 }
 
-/* Linear layers' weights pass through a buffer that holds the largest of them. */
+/* Tensors pass through a buffer of the host that holds the largest of them. */
 static dt_status fill_all(const struct dt_workload *workload, const struct dt_safetensors *file,
                           struct dt_weights *weights)
 {
-    const struct dt_compute *compute = NULL;
-    DT_TRY(dt_compute_find(workload->dtype, &compute));
+    struct dt_device *device = weights->device;
     float *work = malloc((size_t)largest(workload) * sizeof *work + 1);
     if (work == NULL)
         return dt_fail(DT_ENOMEM, "no memory to pack weights");
@@ -105,46 +105,52 @@ static dt_status fill_all(const struct dt_workload *workload, const struct dt_sa
         struct dt_tensor tensor;
         char *to = weights->data + weights->at[i];
         dt_tensor_init(&tensor, workload, i);
-        fill(workload, file, i, tensor.linear ? work : (float *)(void *)to);
+        fill(workload, file, i, work);
         if (tensor.linear)
-            status = compute->pack(workload->dtype, work, dt_tensor_in(&tensor),
-                                   dt_tensor_out(&tensor), to);
+            status = device->compute->pack(device, workload->dtype, work, dt_tensor_in(&tensor),
+                                           dt_tensor_out(&tensor), to);
+        else
+            status = device->compute->put(device, to, work, tensor.size * (int64_t)sizeof(float));
     }
     free(work);
     return status;
 }
 
-static dt_status allocate(const struct dt_workload *workload, struct dt_weights **out)
+static dt_status allocate(const struct dt_workload *workload, struct dt_device *device,
+                          struct dt_weights **out)
 {
+    void *data = NULL;
     int count = dt_tensor_count(&workload->network);
     struct dt_weights *weights = calloc(1, sizeof *weights + (size_t)count * sizeof weights->at[0]);
     if (weights == NULL)
         return dt_fail(DT_ENOMEM, "no memory for the table of weights");
     weights->count = count;
+    weights->device = device;
     for (int i = 0; i < count; i++) {
         struct dt_tensor tensor;
         dt_tensor_init(&tensor, workload, i);
         weights->at[i] = weights->bytes;
         weights->bytes += (tensor.bytes + 63) / 64 * 64;
     }
-    weights->data = aligned_alloc(64, (size_t)weights->bytes);
-    if (weights->data == NULL) {
-        int64_t bytes = weights->bytes;
+    dt_status status = device->compute->alloc(device, weights->bytes, &data);
+    if (status != DT_OK) {
         free(weights);
-        return dt_fail(DT_ENOMEM, "no memory for %lld bytes of weights", (long long)bytes);
+        return status;
     }
-    memset(weights->data, 0, (size_t)weights->bytes); /* what pads a packed weight */
+    weights->data = data;
+    device->compute->fill(device, data, 0, weights->bytes); /* what pads a packed weight */
     *out = weights;
     return DT_OK;
 }
 
-dt_status dt_weights_new(const struct dt_workload *workload, struct dt_weights **weights)
+dt_status dt_weights_new(const struct dt_workload *workload, struct dt_device *device,
+                         struct dt_weights **weights)
 {
     struct dt_weights *made = NULL;
     struct dt_safetensors *file = NULL;
     if (workload->weights[0] != '\0')
         DT_TRY(dt_tensors_open(workload->weights, &workload->network, &file));
-    dt_status status = allocate(workload, &made);
+    dt_status status = allocate(workload, device, &made);
     if (status == DT_OK && made != NULL)
         status = fill_all(workload, file, made);
     dt_safetensors_close(file);
@@ -160,7 +166,7 @@ void dt_weights_free(struct dt_weights *weights)
 {
     if (weights == NULL)
         return;
-    free(weights->data);
+    weights->device->compute->release(weights->device, weights->data);
     free(weights);
 }
 
@@ -172,6 +178,11 @@ const void *dt_weights_at(const struct dt_weights *weights, int tensor)
 const void *dt_weights_block(const struct dt_weights *weights, int block, int tensor)
 {
     return dt_weights_at(weights, DT_TENSOR_BLOCKS + block * DT_TENSORS_OF_BLOCK + tensor);
+}
+
+struct dt_device *dt_weights_device(const struct dt_weights *weights)
+{
+    return weights->device;
 }
 
 int64_t dt_weights_bytes(const struct dt_weights *weights)

@@ -8,9 +8,11 @@
 
 #include <stdint.h>
 
-/* A tensor of the whole network, and one of block `block`: float32, the weights of linear layers packed. */
+/* A tensor of the whole network, and one of block `block`: float32, the weights of linear layers packed; on the
+ * device. */
 const void *dt_weights_at(const struct dt_weights *weights, int tensor);
 const void *dt_weights_block(const struct dt_weights *weights, int block, int tensor);
+struct dt_device *dt_weights_device(const struct dt_weights *weights);
 int64_t dt_weights_bytes(const struct dt_weights *weights);
 
 /* The values of a tensor before they are packed; for tests. */

@@ -5,7 +5,7 @@
 /* Attention of the CPU back end: queries are padded to 32 rows, keys and channels to 8 (kernels/cpu/simd_body.h). */
 #define QUERY_PAD 32
 #define ROW_PAD   8
-#define ALIGN     64
+#define ALIGN     256
 
 static int64_t round_up(int64_t n, int64_t to)
 {
@@ -89,7 +89,8 @@ static void size_network(struct dt_layout *layout, const struct dt_workload *wor
     int64_t tokens = rows * layout->tokens;
     int64_t pixels = (int64_t)network->patch * network->patch;
     count[DT_BUFFER_LATENT] = layout->images * layout->tokens * network->in_channels * pixels;
-    count[DT_BUFFER_TIME] = rows;
+    count[DT_BUFFER_NOISE] = workload->input[0] == '\0' ? count[DT_BUFFER_LATENT] : 0;
+    count[DT_BUFFER_TIME] = rows + 2;
     count[DT_BUFFER_LABEL] = rows;
     count[DT_BUFFER_FREQUENCY] = rows * DT_TIME_CHANNELS;
     count[DT_BUFFER_EMBED] = rows * channels;
@@ -116,6 +117,8 @@ static void size_result(struct dt_layout *layout, const struct dt_workload *work
     count[DT_BUFFER_EPS_SEND] = plan->cfg > 1 ? eps : 0;
     count[DT_BUFFER_EPS_RECV] = plan->cfg > 1 ? eps : 0;
     count[DT_BUFFER_RESULT] = layout->image_slots * layout->slots * pixels * out;
+    count[DT_BUFFER_SUMS] = 2 * sizeof(uint64_t) / sizeof(float);
+    count[DT_BUFFER_COPY] = count[DT_BUFFER_RESULT];
     count[DT_BUFFER_GATHER] = rank == 0 ? plan->ranks * count[DT_BUFFER_RESULT] : 0;
     count[DT_BUFFER_IMAGE] =
         rank == 0 ? (int64_t)plan->batch * out * workload->height * workload->width : 0;
@@ -155,10 +158,13 @@ void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload
     size_network(layout, workload);
     size_result(layout, workload, plan, rank);
     size_parallel(layout, workload, plan);
+    layout->host[DT_BUFFER_COPY] = layout->host[DT_BUFFER_GATHER] = true;
+    layout->host[DT_BUFFER_IMAGE] = true;
     for (int i = 0; i < DT_BUFFER_COUNT; i++) {
-        layout->offset[i] = layout->bytes;
+        int64_t *bytes = layout->host[i] ? &layout->host_bytes : &layout->bytes;
+        layout->offset[i] = *bytes;
         layout->element[i] = activation[i] ? dt_dtype_bytes(workload->dtype) : (int)sizeof(float);
-        layout->bytes += round_up(layout->count[i] * layout->element[i], ALIGN);
+        *bytes += round_up(layout->count[i] * layout->element[i], ALIGN);
     }
 }
 
@@ -166,5 +172,5 @@ int64_t dt_layout_bytes(const struct dt_workload *workload, const struct dt_plan
 {
     struct dt_layout layout;
     dt_layout_init(&layout, workload, plan, 0);
-    return layout.bytes;
+    return layout.bytes + layout.host_bytes;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* layout - every buffer of one rank of a plan, sized and placed before anything is allocated
  *
- * The forward pass allocates dt_layout.bytes once and uses the offsets as they stand here, so what is predicted is
+ * The forward pass allocates dt_layout.bytes of the device once, and dt_layout.host_bytes of the host, and uses the offsets as they stand here, so what is predicted is
  * what is allocated. To add a buffer: a name in enum dt_buffer and its size in layout.c.
  *
  * Letters: b images of this rank, N sequences (b times the passes run here), t tokens of this rank, S slots (the most
@@ -13,6 +13,7 @@
 
 #include "model/workload.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Channels of the sinusoidal embedding of the timestep. */
@@ -20,7 +21,8 @@
 
 enum dt_buffer {
     DT_BUFFER_LATENT, /* [b, t, in_channels*p*p] own tokens of the latent; the state that steps chain */
-    DT_BUFFER_TIME,       /* [N] timestep */
+    DT_BUFFER_NOISE,      /* the latent that a trajectory starts from; none with an input file */
+    DT_BUFFER_TIME,       /* [N] timestep; then the two factors of the sampler's update */
     DT_BUFFER_LABEL,      /* [N] class label, int32 */
     DT_BUFFER_FREQUENCY,  /* [N, 256] sinusoids of the timestep */
     DT_BUFFER_EMBED,      /* [N, C] inside the timestep MLP */
@@ -37,8 +39,10 @@ enum dt_buffer {
     DT_BUFFER_EPS_SEND,   /* cfg: [b, t, p*p*in_channels] for the partner */
     DT_BUFFER_EPS_RECV,   /* cfg: the partner's */
     DT_BUFFER_RESULT,     /* [most images of a rank, S, p*p*out_channels] output after guidance */
-    DT_BUFFER_GATHER,     /* rank 0: [ranks] of the above */
-    DT_BUFFER_IMAGE,      /* rank 0: [batch, out_channels, height, width] */
+    DT_BUFFER_SUMS,       /* [2] of 64 bits: words sent, words received */
+    DT_BUFFER_COPY,       /* host: of the result */
+    DT_BUFFER_GATHER,     /* host, rank 0: [ranks] of the above */
+    DT_BUFFER_IMAGE,      /* host, rank 0: [batch, out_channels, height, width] */
     DT_BUFFER_SEND,       /* ulysses: [ulysses, N, S, 3, h, D] of each chunk, one after the other */
     DT_BUFFER_RECV,       /* ulysses: the same */
     DT_BUFFER_BACK_SEND,  /* ulysses: [ulysses, N, S, h, D] of each chunk */
@@ -56,25 +60,28 @@ enum dt_buffer {
 
 struct dt_layout {
     struct dt_place place;
-    int images, first_image;         /* b, and the first of them in the batch */
-    int sequences;                   /* N; conditional ones first when both kinds run here */
-    int tokens, first_token;         /* t, and where they start */
-    int slots;                       /* S */
-    int image_slots;                 /* most images of any rank */
-    int block, block_slots;          /* K of the own ring block, and the most of any */
-    int heads, chunk_heads;          /* heads owned after the all-to-all; of the largest chunk */
-    int64_t scratch;                 /* floats of one thread's attention scratch */
-    int64_t offset[DT_BUFFER_COUNT]; /* bytes from the start, multiples of 64 */
-    int64_t count[DT_BUFFER_COUNT];  /* elements; 0: the plan does not need it */
-    int element[DT_BUFFER_COUNT];    /* bytes of one */
-    int64_t bytes;
+    int images, first_image; /* b, and the first of them in the batch */
+    int sequences;           /* N; conditional ones first when both kinds run here */
+    int tokens, first_token; /* t, and where they start */
+    int slots;               /* S */
+    int image_slots;         /* most images of any rank */
+    int block, block_slots;  /* K of the own ring block, and the most of any */
+    int heads, chunk_heads;  /* heads owned after the all-to-all; of the largest chunk */
+    int64_t scratch;         /* floats of one thread's attention scratch */
+    int64_t
+        offset[DT_BUFFER_COUNT]; /* bytes from the start of the device's, or of the host's, memory;
+                                      * multiples of 256 */
+    int64_t count[DT_BUFFER_COUNT]; /* elements; 0: the plan does not need it */
+    int element[DT_BUFFER_COUNT];   /* bytes of one */
+    bool host[DT_BUFFER_COUNT];     /* always in host memory: what leaves the device in the end */
+    int64_t bytes, host_bytes;
 };
 
 /* The plan must be legal for the workload. Rank 0's layout is the largest. */
 void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload,
                     const struct dt_plan *plan, int rank);
 
-/* Activation bytes of the largest rank. */
+/* Activation bytes of the largest rank where device and host memory are one. */
 int64_t dt_layout_bytes(const struct dt_workload *workload, const struct dt_plan *plan);
 
 /* Tokens of ring block `ring`, and where they start: what its ulysses ranks hold together. */

@@ -49,7 +49,9 @@ static dt_status check_memory(const struct dt_session *session, const struct dt_
 
 static dt_status load_weights(struct dt_session *session)
 {
-    return session->weights != NULL ? DT_OK : dt_weights_new(&session->workload, &session->weights);
+    return session->weights != NULL
+               ? DT_OK
+               : dt_weights_new(&session->workload, session->device, &session->weights);
 }
 
 static dt_status first_step(struct dt_session *session, struct dt_pass *pass, int64_t *cold_ns)

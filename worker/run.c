@@ -34,10 +34,11 @@ static int64_t median(int64_t values[], int64_t n)
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-static json_t *list_kinds(const struct dt_phases *phases)
+/* A host is never idle. */
+static json_t *list_kinds(const struct dt_phases *phases, bool host)
 {
     json_t *kinds = json_array();
-    for (int i = 0; i < DT_PHASE_KINDS; i++) {
+    for (int i = 0; i < (host ? DT_PHASE_IDLE : DT_PHASE_KINDS); i++) {
         json_t *kind = json_pack("{s:s,s:I}", "name", dt_phase_text((enum dt_phase_kind)i), "ns",
                                  (json_int_t)phases->kind_ns[i]);
         if (i == DT_PHASE_EXCHANGE) {
@@ -71,8 +72,8 @@ static json_t *describe(struct dt_session *session, int n, const int64_t ns[])
     for (int i = 0; i < n; i++)
         json_array_append_new(times, json_integer(ns[i]));
     return json_pack("{s:o,s:{s:i,s:o,s:o,s:I}}", "ns", times, "phases", "steps", n, "kinds",
-                     list_kinds(phases), "blocks", list_blocks(phases), "step_ns",
-                     (json_int_t)phases->step_ns);
+                     list_kinds(phases, session->device->compute->host), "blocks",
+                     list_blocks(phases), "step_ns", (json_int_t)phases->step_ns);
 }
 
 static json_int_t time_of(const json_t *parts, size_t rank, int step)
@@ -153,12 +154,15 @@ dt_status dt_request_peak(struct dt_session *session, const json_t *request, jso
     (void)request;
     json_t *parts = NULL, *mine = NULL, *rate;
     size_t i;
-    double sum = 0;
+    double sum = 0, flop_rate = 0;
     dt_status status = dt_seat_threads(&session->seat, session->seat.core_count);
     if (status == DT_OK)
         status = dt_session_align(session);
     if (status == DT_OK)
-        mine = json_real(dt_gemm_peak(session->workload.dtype, session->seat.core_count));
+        status =
+            session->device->compute->peak(session->device, session->workload.dtype, &flop_rate);
+    if (status == DT_OK)
+        mine = json_real(flop_rate);
     DT_TRY(dt_session_settle(session, status, mine, &parts));
     json_array_foreach(parts, i, rate) sum += json_real_value(rate);
     if (session->seat.rank == 0)

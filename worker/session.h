@@ -27,6 +27,7 @@ struct dt_session {
     struct dt_seat seat;
     struct dt_wire wire; /* to the controller; rank 0 only */
     struct dt_links links;
+    struct dt_device *device;
     struct dt_comm *world;
     struct dt_workload workload;
     struct dt_weights *weights; /* from the first prepare on */

@@ -87,10 +87,10 @@ static dt_status connect_world(struct dt_session *session, int *argc, char ***ar
 }
 
 /* MPI tells its version without being initialised (MPI 3.1, section 8.1.1). */
-static json_t *versions(void)
+static json_t *versions(const struct dt_compute *compute)
 {
     json_t *object = json_object();
-    for (const struct dt_version *row = dt_kernel_versions(); row != NULL && row->name != NULL;
+    for (const struct dt_version *row = compute->versions(); row != NULL && row->name != NULL;
          row++)
         json_object_set_new(object, row->name, json_string(row->version));
     json_object_set_new(object, "hwloc", json_string(dt_host_hwloc_version()));
@@ -116,7 +116,8 @@ static json_t *entry(const struct dt_session *session)
                      (int)getpid(), "host", dt_host_name(), "device", "cpu", "processor",
                      dt_host_cpu(), "cores", cores, "threads", seat->core_count, "bound",
                      seat->bound, "oversubscribed", seat->oversubscribed, "memory_bytes",
-                     (json_int_t)dt_host_memory_total(), "versions", versions());
+                     (json_int_t)dt_host_memory_total(), "versions",
+                     versions(session->device->compute));
 }
 
 static dt_status say_ready(struct dt_session *session, json_t *parts)
@@ -151,7 +152,9 @@ dt_status dt_session_start(struct dt_session *session, int *argc, char ***argv)
 {
     json_t *hello = NULL;
     bool first = session->seat.rank == 0;
-    dt_status status = connect_world(session, argc, argv);
+    dt_status status = dt_compute_cpu.open(0, &session->device);
+    if (status == DT_OK)
+        status = connect_world(session, argc, argv);
     if (status == DT_OK)
         status = dt_links_open(&session->links, session->world,
                                session->seat.host_size == session->seat.size);
@@ -171,6 +174,8 @@ void dt_session_fini(struct dt_session *session)
         dt_pass_free(session->residents[i].pass);
     dt_weights_free(session->weights);
     dt_comm_free(session->world);
+    if (session->device != NULL)
+        session->device->compute->close(session->device);
     dt_links_close(&session->links);
     dt_wire_fini(&session->wire);
 }

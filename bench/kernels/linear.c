@@ -12,13 +12,14 @@ struct layer {
 static void run(void *arg)
 {
     struct layer *layer = arg;
-    dt_compute_cpu.linear(layer->linear, &layer->call);
+    dt_compute_cpu.linear(NULL, layer->linear, &layer->call);
 }
 
 static void bench(enum dt_dtype dtype, const char *name, const int size[3], enum dt_activation act)
 {
     int64_t rows = size[0], in = size[1], out = size[2];
-    const struct dt_linear_shape shape = {size[0], size[1], size[2], act, false};
+    const struct dt_linear_shape shape = {
+        .rows = size[0], .in = size[1], .out = size[2], .act = act};
     struct dt_bench_product *product = dt_bench_product(dtype, size);
     struct dt_side theirs;
     struct layer layer;
@@ -27,9 +28,9 @@ static void bench(enum dt_dtype dtype, const char *name, const int size[3], enum
     layer.call =
         (struct dt_linear_call){dt_bench_numbers(dtype, rows * in), packed,
                                 dt_bench_numbers(DT_FLOAT32, out), dt_bench_room(4 * rows * out)};
-    if (dt_compute_cpu.pack(dtype, dt_bench_numbers(DT_FLOAT32, in * out), size[1], size[2],
+    if (dt_compute_cpu.pack(NULL, dtype, dt_bench_numbers(DT_FLOAT32, in * out), size[1], size[2],
                             packed) != DT_OK ||
-        dt_compute_cpu.linear_new(dtype, &shape, &layer.linear) != DT_OK) {
+        dt_compute_cpu.linear_new(NULL, dtype, &shape, &layer.linear) != DT_OK) {
         printf("%s: %s\n", name, dt_message());
         return;
     }

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     }
     if (dt_bench_threads < 1 || dt_bench_turns < 1 || dt_bench_turns > DT_BENCH_TURNS)
         return refuse();
-    dt_compute_cpu.threads(dt_bench_threads);
+    dt_compute_cpu.threads(NULL, dt_bench_threads);
     for (unsigned k = 0; k < PARTS; k++)
         if (wanted == 0 || (wanted >> k & 1) != 0)
             parts[k].run();

@@ -7,9 +7,22 @@
 #include <omp.h>
 #include <stddef.h>
 
-void dt_cpu_attention(enum dt_dtype dtype, const struct dt_attention *op)
+/* Every tile is a loop's bound here. */
+dt_status dt_cpu_attention_ready(struct dt_device *device, enum dt_dtype dtype,
+                                 const struct dt_attention *op)
+{
+    (void)device;
+    if (op->tile_q < 1 || op->tile_kv < 1)
+        return dt_fail(DT_EUNSUP, "tile_q=%d x tile_kv=%d is no tile", op->tile_q, op->tile_kv);
+    if (dt_simd(dtype) == NULL)
+        return dt_fail(DT_EUNSUP, "this processor has no attention in %s", dt_dtype_text(dtype));
+    return DT_OK;
+}
+
+void dt_cpu_attention(struct dt_device *device, enum dt_dtype dtype, const struct dt_attention *op)
 {
     const struct dt_simd *simd = dt_simd(dtype);
+    (void)device;
     int tiles = (op->queries + op->tile_q - 1) / op->tile_q;
     int units = op->sequences * op->heads * tiles;
 #pragma omp parallel for schedule(dynamic)
@@ -38,9 +51,10 @@ static void merge_row(const struct dt_merge *op, const struct dt_simd *simd, int
     op->lse[at] = top + logf(wa + wb);
 }
 
-void dt_cpu_merge(enum dt_dtype dtype, const struct dt_merge *op)
+void dt_cpu_merge(struct dt_device *device, enum dt_dtype dtype, const struct dt_merge *op)
 {
     const struct dt_simd *simd = dt_simd(dtype);
+    (void)device;
     int pairs = op->sequences * op->heads;
 #pragma omp parallel for collapse(2) schedule(static)
     for (int pair = 0; pair < pairs; pair++)

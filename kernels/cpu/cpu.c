@@ -5,21 +5,37 @@
 #include "kernels/cpu/simd.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stddef.h>
 #include <string.h>
 
-static void copy(const struct dt_copy *op)
+static void copy(struct dt_device *device, const struct dt_copy *op)
 {
+    int64_t inner = op->count[2], middle = op->count[1], rows = op->count[0] * middle * inner;
+    (void)device;
 #pragma omp parallel for schedule(static)
-    for (int64_t row = 0; row < op->rows; row++)
-        memcpy((char *)op->to + row * op->to_stride * op->element,
-               (const char *)op->from + row * op->from_stride * op->element,
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t i = row / (middle * inner), k = row / inner % middle, l = row % inner;
+        int64_t to = i * op->to_stride[0] + k * op->to_stride[1] + l * op->to_stride[2];
+        int64_t from = i * op->from_stride[0] + k * op->from_stride[1] + l * op->from_stride[2];
+        memcpy((char *)op->to + to * op->element, (const char *)op->from + from * op->element,
                (size_t)(op->width * op->element));
+    }
 }
 
-static void sinusoid(const struct dt_sinusoid *op)
+static void sum(struct dt_device *device, const void *data, int64_t bytes, uint64_t *total)
 {
+    const char *from = data;
+    (void)device;
+    for (int64_t i = 0; i < bytes; i += 2) {
+        uint16_t word;
+        memcpy(&word, from + i, sizeof word);
+        *total += word;
+    }
+}
+
+static void sinusoid(struct dt_device *device, const struct dt_sinusoid *op)
+{
+    (void)device;
     int half = op->channels / 2;
     for (int n = 0; n < op->count; n++) {
         float *row = op->out + (int64_t)n * op->channels;
@@ -31,8 +47,9 @@ static void sinusoid(const struct dt_sinusoid *op)
     }
 }
 
-static void condition(const struct dt_condition *op)
+static void condition(struct dt_device *device, const struct dt_condition *op)
 {
+    (void)device;
     for (int n = 0; n < op->count; n++) {
         const float *x = op->x + (int64_t)n * op->channels;
         const float *class = op->table + (int64_t)op->label[n] * op->channels;
@@ -44,8 +61,9 @@ static void condition(const struct dt_condition *op)
     }
 }
 
-static void position(const struct dt_position *op)
+static void position(struct dt_device *device, const struct dt_position *op)
 {
+    (void)device;
     int rows = op->sequences * op->tokens;
 #pragma omp parallel for schedule(static)
     for (int row = 0; row < rows; row++) {
@@ -58,8 +76,9 @@ static void position(const struct dt_position *op)
     }
 }
 
-static void guide(const struct dt_guide *op)
+static void guide(struct dt_device *device, const struct dt_guide *op)
 {
+    (void)device;
     for (int64_t i = 0; i < op->pixels; i++) {
         const float *cond = op->cond + i * op->cond_stride;
         const float *uncond = op->uncond + i * op->uncond_stride;
@@ -71,21 +90,17 @@ static void guide(const struct dt_guide *op)
     }
 }
 
-static void sampler(const struct dt_sampler *op)
+static void sampler(struct dt_device *device, const struct dt_sampler *op)
 {
+    (void)device;
     for (int64_t token = 0; token < op->tokens; token++) {
         float *latent = op->latent + token * op->channels * op->pixels;
         const float *eps = op->eps + token * op->pixels * op->eps_channels;
         for (int c = 0; c < op->channels; c++)
             for (int i = 0; i < op->pixels; i++)
-                latent[c * op->pixels + i] = op->keep * latent[c * op->pixels + i] +
-                                             op->step * eps[i * op->eps_channels + c];
+                latent[c * op->pixels + i] = op->update[0] * latent[c * op->pixels + i] +
+                                             op->update[1] * eps[i * op->eps_channels + c];
     }
-}
-
-static void threads(int count)
-{
-    omp_set_num_threads(count);
 }
 
 static bool usable(enum dt_dtype dtype)
@@ -93,28 +108,61 @@ static bool usable(enum dt_dtype dtype)
     return dt_simd(dtype) != NULL && dt_gemm(dtype) != NULL;
 }
 
-static dt_status pack(enum dt_dtype dtype, const float *weight, int in, int out, void *packed)
+static dt_status pack(struct dt_device *device, enum dt_dtype dtype, const float *weight, int in,
+                      int out, void *packed)
 {
+    (void)device;
     return dt_gemm(dtype)->pack(dtype, weight, in, out, packed);
+}
+
+static dt_status linear_new(struct dt_device *device, enum dt_dtype dtype,
+                            const struct dt_linear_shape *shape, struct dt_linear **linear)
+{
+    (void)device;
+    if (shape->groups > 1)
+        return dt_fail(DT_EUNSUP, "packed weights cannot be cut into %d groups", shape->groups);
+    return dt_linear_new(dtype, shape, linear);
+}
+
+static void linear(struct dt_device *device, struct dt_linear *layer,
+                   const struct dt_linear_call *call)
+{
+    (void)device;
+    dt_linear_run(layer, call);
 }
 
 const struct dt_compute dt_compute_cpu = {
     .name = "cpu",
     .doc = "oneDNN or OpenBLAS, OpenMP and vectors",
+    .host = true,
     .usable = usable,
-    .threads = threads,
+    .versions = dt_cpu_versions,
+    .open = dt_cpu_open,
+    .close = dt_cpu_close,
+    .threads = dt_cpu_threads,
+    .alloc = dt_cpu_alloc,
+    .release = dt_cpu_release,
+    .put = dt_cpu_copy_bytes,
+    .get = dt_cpu_copy_bytes,
+    .fill = dt_cpu_fill,
+    .finish = dt_cpu_finish,
+    .mark = dt_cpu_mark,
+    .times = dt_cpu_times,
     .pack = pack,
-    .linear_new = dt_linear_new,
-    .linear = dt_linear_run,
+    .linear_new = linear_new,
+    .linear = linear,
     .linear_free = dt_linear_free,
     .narrow = dt_cpu_narrow,
     .modulate = dt_cpu_modulate,
+    .attention_ready = dt_cpu_attention_ready,
     .attention = dt_cpu_attention,
     .merge = dt_cpu_merge,
     .copy = copy,
+    .sum = sum,
     .sinusoid = sinusoid,
     .condition = condition,
     .position = position,
     .guide = guide,
     .sampler = sampler,
+    .peak = dt_cpu_peak,
 };

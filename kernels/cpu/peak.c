@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
+#include "kernels/cpu/cpu_int.h"
 #include "kernels/cpu/gemm_int.h"
 #include "kernels/cpu/simd.h"
-#include "kernels/forward.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,28 +25,29 @@ static double best_rate(struct dt_linear *linear, const struct dt_linear_call *c
 
 /* The same bytes serve as input, plain weight and bias; any values will do but zeros, which some processors multiply
  * faster. In bfloat16 the input's bytes are read as twice as many numbers, all finite. */
-double dt_gemm_peak(enum dt_dtype dtype, int threads)
+dt_status dt_cpu_peak(struct dt_device *device, enum dt_dtype dtype, double *flop_rate)
 {
     const size_t size = (size_t)N * N;
     const struct dt_linear_shape shape = {.rows = N, .in = N, .out = N};
     struct dt_linear *linear = NULL;
-    double best = 0.0;
+    (void)device;
     float *x = aligned_alloc(64, 3 * size * sizeof *x);
     if (x == NULL)
-        return 0.0;
+        return dt_fail(DT_ENOMEM, "no memory for a product of %d x %d", N, N);
     for (size_t i = 0; i < 3 * size; i++)
         x[i] = (float)(i % 7) - 3.0f;
-    omp_set_num_threads(threads);
     const struct dt_linear_call call = {x, x + size, x, x + 2 * size};
-    if (dt_gemm(dtype)->pack(dtype, x, N, N, x + size) == DT_OK &&
-        dt_linear_new(dtype, &shape, &linear) == DT_OK)
-        best = best_rate(linear, &call);
+    dt_status status = dt_gemm(dtype)->pack(dtype, x, N, N, x + size);
+    if (status == DT_OK)
+        status = dt_linear_new(dtype, &shape, &linear);
+    if (status == DT_OK)
+        *flop_rate = best_rate(linear, &call);
     dt_linear_free(linear);
     free(x);
-    return best;
+    return status;
 }
 
-const struct dt_version *dt_kernel_versions(void)
+const struct dt_version *dt_cpu_versions(void)
 {
     enum { ROOM = 8 };
     static struct dt_version versions[ROOM];

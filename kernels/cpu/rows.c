@@ -5,9 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-void dt_cpu_modulate(enum dt_dtype dtype, const struct dt_modulate *op)
+void dt_cpu_modulate(struct dt_device *device, enum dt_dtype dtype, const struct dt_modulate *op)
 {
     const struct dt_simd *simd = dt_simd(dtype);
+    (void)device;
     int rows = op->sequences * op->tokens;
     int64_t width = (int64_t)op->channels * dt_dtype_bytes(dtype);
 #pragma omp parallel for schedule(static)
@@ -28,11 +29,13 @@ void dt_cpu_modulate(enum dt_dtype dtype, const struct dt_modulate *op)
     }
 }
 
-void dt_cpu_narrow(enum dt_dtype dtype, const float *x, void *y, int64_t n)
+void dt_cpu_narrow(struct dt_device *device, enum dt_dtype dtype, const float *x, void *y,
+                   int64_t n)
 {
     enum { CHUNK = 8192 };
     const struct dt_simd *simd = dt_simd(dtype);
     int bytes = dt_dtype_bytes(dtype);
+    (void)device;
     if (simd->narrow == NULL) {
         memcpy(y, x, (size_t)n * sizeof *x);
         return;

@@ -265,7 +265,7 @@ static void guided_steps_match_float64(void **state)
     struct dt_workload workload = case_workload(3, 12, 8, 12);
     struct dt_plan plan = case_plan(1, 1, 1, 1);
     struct dt_weights *weights = NULL;
-    assert_int_equal(dt_weights_new(&workload, &weights), DT_OK);
+    assert_int_equal(dt_weights_new(&workload, case_device(), &weights), DT_OK);
     struct reference ref = reference_of(&workload);
     int pixels = 3 * 8 * 12, label;
     double *image = zeros(pixels), *cond = zeros(2 * pixels), *uncond = zeros(2 * pixels);
@@ -336,7 +336,7 @@ static void input_file_matches_float64(void **state)
     assert_int_equal(workload.width, 8);
     plan.batch = 2;
     struct dt_weights *weights = NULL;
-    assert_int_equal(dt_weights_new(&workload, &weights), DT_OK);
+    assert_int_equal(dt_weights_new(&workload, case_device(), &weights), DT_OK);
     struct reference ref = reference_of(&workload);
     int size = 3 * 12 * 8;
     double *image = zeros(size), *want = zeros(2 * size);

@@ -26,7 +26,7 @@ static void record(const struct dt_workload *workload, const struct dt_plan *pla
 {
     struct dt_weights *weights = NULL;
     float *out = calloc((size_t)case_image(workload), sizeof *out);
-    assert_int_equal(dt_weights_new(workload, &weights), DT_OK);
+    assert_int_equal(dt_weights_new(workload, case_device(), &weights), DT_OK);
     struct case_run run = {
         .workload = workload, .plan = plan, .weights = weights, .steps = 1, .out = out};
     assert_int_equal(dt_fake_new(plan->ranks, options, fake), DT_OK);
@@ -221,7 +221,7 @@ static void one_wrong_element_is_caught(struct dt_plan plan)
     int64_t size = case_image(&workload);
     float *out = calloc((size_t)size, sizeof *out);
     int exchanges = 0, second = 0;
-    assert_int_equal(dt_weights_new(&workload, &weights), DT_OK);
+    assert_int_equal(dt_weights_new(&workload, case_device(), &weights), DT_OK);
     struct case_run reference = {
         .workload = &workload, .plan = &single, .weights = weights, .steps = 2, .out = out};
     assert_int_equal(case_run_plan(&reference, &(struct dt_fake_options){0}), DT_OK);
@@ -284,7 +284,7 @@ static void expect_failure(enum dt_fake_fault fault)
     struct dt_workload workload = case_workload(4, 8, 8, 8);
     struct dt_weights *weights = NULL;
     float *out = calloc((size_t)case_image(&workload), sizeof *out);
-    assert_int_equal(dt_weights_new(&workload, &weights), DT_OK);
+    assert_int_equal(dt_weights_new(&workload, case_device(), &weights), DT_OK);
     for (int overlap = 0; overlap < 2; overlap++) {
         struct dt_plan plan = case_plan(1, 2, 2, 2);
         plan.overlap = overlap;

@@ -30,8 +30,8 @@ static void start(struct sweep *sweep, struct dt_workload workload)
     wide.dtype = DT_FLOAT32;
     *sweep = (struct sweep){.workload = workload};
     int64_t size = case_image(&workload);
-    assert_int_equal(dt_weights_new(&workload, &sweep->weights), DT_OK);
-    assert_int_equal(dt_weights_new(&wide, &weights), DT_OK);
+    assert_int_equal(dt_weights_new(&workload, case_device(), &sweep->weights), DT_OK);
+    assert_int_equal(dt_weights_new(&wide, case_device(), &weights), DT_OK);
     sweep->out = calloc((size_t)(MOST_BATCH * size), sizeof(float));
     for (int batch = 1; batch <= MOST_BATCH; batch++) {
         struct dt_plan plan = case_plan(1, 1, 1, 1);
@@ -167,10 +167,9 @@ static void without_guidance(void **state)
 static void bfloat16_is_near_float32(void **state)
 {
     (void)state;
-    const struct dt_compute *compute;
     struct dt_workload workload = case_workload(3, 8, 10, 10); /* 25 tokens */
     workload.dtype = DT_BFLOAT16;
-    if (dt_compute_find(DT_BFLOAT16, &compute) != DT_OK) {
+    if (!dt_compute_cpu.usable(DT_BFLOAT16)) {
         print_message("skipped: %s\n", dt_message());
         skip();
     }

@@ -42,7 +42,7 @@ static void make(struct made *made, const struct dt_workload *workload)
 {
     *made = (struct made){.count = dt_tensor_count(&workload->network)};
     assert_true(made->count <= MOST);
-    assert_int_equal(dt_weights_new(workload, &made->seeded), DT_OK);
+    assert_int_equal(dt_weights_new(workload, case_device(), &made->seeded), DT_OK);
     for (int i = 0; i < made->count; i++) {
         struct dt_tensor *about = &made->about[i];
         dt_tensor_init(about, workload, i);
@@ -69,7 +69,7 @@ static dt_status read_back(struct made *made, struct dt_workload workload, struc
 {
     assert_int_equal(dt_safetensors_write(path, made->tensors, made->count), DT_OK);
     snprintf(workload.weights, sizeof workload.weights, "%s", path);
-    return dt_weights_new(&workload, read);
+    return dt_weights_new(&workload, case_device(), read);
 }
 
 static void weights_come_back_from_a_file(void **state)
@@ -114,7 +114,7 @@ static bool table_is_used(int tokens, int height, int width)
     position->bytes = tokens * 16 * (int64_t)sizeof(float);
     workload.height = height;
     workload.width = width;
-    assert_int_equal(dt_weights_new(&workload, &formula), DT_OK);
+    assert_int_equal(dt_weights_new(&workload, case_device(), &formula), DT_OK);
     assert_int_equal(read_back(&made, workload, &read), DT_OK);
     size_t bytes = (size_t)dt_workload_tokens(&workload) * 16 * sizeof(float);
     const float *found = dt_weights_at(read, DT_W_POSITION);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* The processor as a device: its memory is the host's, its queue is the calling thread, so whatever is asked is done on
+ * return. */
+#include "kernels/cpu/cpu_int.h"
+
+#include "base/clock.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN 256
+
+struct cpu_device {
+    struct dt_device base;
+    int64_t marks[DT_MARKS_MOST];
+};
+
+dt_status dt_cpu_open(int index, struct dt_device **device)
+{
+    struct cpu_device *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for a device");
+    made->base = (struct dt_device){&dt_compute_cpu, index};
+    *device = &made->base;
+    return DT_OK;
+}
+
+void dt_cpu_close(struct dt_device *device)
+{
+    free(device);
+}
+
+void dt_cpu_threads(struct dt_device *device, int count)
+{
+    (void)device;
+    omp_set_num_threads(count);
+}
+
+dt_status dt_cpu_alloc(struct dt_device *device, int64_t bytes, void **memory)
+{
+    (void)device;
+    void *made = aligned_alloc(ALIGN, ((size_t)bytes + ALIGN - 1) / ALIGN * ALIGN);
+    if (made == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for %lld bytes", (long long)bytes);
+    *memory = made;
+    return DT_OK;
+}
+
+void dt_cpu_release(struct dt_device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
+dt_status dt_cpu_copy_bytes(struct dt_device *device, void *to, const void *from, int64_t bytes)
+{
+    (void)device;
+    memcpy(to, from, (size_t)bytes);
+    return DT_OK;
+}
+
+void dt_cpu_fill(struct dt_device *device, void *to, int byte, int64_t bytes)
+{
+    (void)device;
+    memset(to, byte, (size_t)bytes);
+}
+
+dt_status dt_cpu_finish(struct dt_device *device, int64_t deadline_ns,
+                        dt_status (*check)(void *arg), void *arg)
+{
+    (void)device, (void)deadline_ns;
+    return check != NULL ? check(arg) : DT_OK;
+}
+
+void dt_cpu_mark(struct dt_device *device, int slot)
+{
+    ((struct cpu_device *)device)->marks[slot] = dt_clock_ns();
+}
+
+dt_status dt_cpu_times(struct dt_device *device, int n, int64_t ns[])
+{
+    const struct cpu_device *own = (const struct cpu_device *)device;
+    for (int i = 0; i < n; i++)
+        ns[i] = own->marks[i] - own->marks[0];
+    return DT_OK;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Marks are numbered through a step and read once, when it is done: to read one earlier would make the device wait. When
+ * there are more than a device keeps, the full table is read in the middle; what that takes is not counted. */
+#include "kernels/pass_int.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+
+#define PATIENCE_NS (600 * DT_NS_PER_SECOND)
+
+enum { NO_BLOCK = -1 };
+
+/* What the time before a mark was. */
+struct note {
+    signed char kind, block;
+    int posted; /* the mark of the exchange whose wait ends here, or -1 */
+};
+
+struct dt_timeline {
+    struct dt_device *device;
+    struct dt_phases *phases; /* NULL: nobody looks */
+    dt_status status;         /* the first error */
+    int count;
+    bool open;        /* between begin and lap */
+    int64_t base_ns;  /* of mark 0 within the step */
+    int64_t block_ns; /* where the block began */
+    struct note notes[DT_MARKS_MOST];
+    int64_t ns[DT_MARKS_MOST];
+};
+
+dt_status dt_timeline_new(struct dt_device *device, struct dt_timeline **timeline)
+{
+    struct dt_timeline *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for a timeline");
+    made->device = device;
+    *timeline = made;
+    return DT_OK;
+}
+
+void dt_timeline_free(struct dt_timeline *timeline)
+{
+    free(timeline);
+}
+
+static void end_block(struct dt_timeline *timeline, int kind, int64_t now)
+{
+    struct dt_phases *phases = timeline->phases;
+    int64_t count = phases->block_count[kind]++;
+    if (count < DT_PHASE_SAMPLES)
+        phases->block_ns[kind][count] = now - timeline->block_ns;
+    timeline->block_ns = now;
+}
+
+/* Accounts for all marks; the last becomes the first of the next table. */
+static dt_status read_marks(struct dt_timeline *timeline)
+{
+    const struct dt_compute *compute = timeline->device->compute;
+    int64_t deadline = dt_clock_ns() + PATIENCE_NS;
+    DT_TRY(compute->finish(timeline->device, deadline, NULL, NULL));
+    DT_TRY(compute->times(timeline->device, timeline->count, timeline->ns));
+    for (int i = 1; i < timeline->count; i++) {
+        const struct note *note = &timeline->notes[i];
+        int64_t now = timeline->ns[i];
+        timeline->phases->kind_ns[note->kind] += now - timeline->ns[i - 1];
+        if (note->posted >= 0)
+            timeline->phases->exchange_in_flight_ns += now - timeline->ns[note->posted];
+        if (note->block != NO_BLOCK)
+            end_block(timeline, note->block, timeline->base_ns + now);
+    }
+    timeline->base_ns += timeline->ns[timeline->count - 1];
+    return DT_OK;
+}
+
+static int add_mark(struct dt_timeline *timeline, int kind, int block, int posted)
+{
+    if (timeline->count == DT_MARKS_MOST) {
+        dt_status status = read_marks(timeline);
+        if (timeline->status == DT_OK)
+            timeline->status = status;
+        timeline->count = 0;
+        posted = -1;
+        timeline->device->compute->mark(timeline->device, timeline->count++);
+    }
+    timeline->notes[timeline->count] = (struct note){(signed char)kind, (signed char)block, posted};
+    timeline->device->compute->mark(timeline->device, timeline->count);
+    return timeline->count++;
+}
+
+void dt_timeline_start(struct dt_timeline *timeline, struct dt_phases *phases)
+{
+    timeline->phases = phases;
+    timeline->status = DT_OK;
+    timeline->count = 0;
+    timeline->base_ns = timeline->block_ns = 0;
+    timeline->open = true;
+    if (phases != NULL)
+        (void)add_mark(timeline, DT_PHASE_REST, NO_BLOCK, -1);
+}
+
+dt_status dt_timeline_stop(struct dt_timeline *timeline)
+{
+    dt_status status = timeline->status;
+    if (timeline->phases != NULL && status == DT_OK)
+        status = read_marks(timeline);
+    if (timeline->phases != NULL)
+        timeline->phases->step_ns += timeline->base_ns;
+    timeline->phases = NULL;
+    return status;
+}
+
+/* On the host there is nothing between two calls but the caller's own work, which is rest. */
+void dt_pass_begin(struct dt_pass *pass)
+{
+    struct dt_timeline *timeline = pass->timeline;
+    if (timeline->phases == NULL || timeline->open || pass->compute->host)
+        return;
+    (void)add_mark(timeline, DT_PHASE_IDLE, NO_BLOCK, -1);
+    timeline->open = true;
+}
+
+void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind)
+{
+    struct dt_timeline *timeline = pass->timeline;
+    if (timeline->phases == NULL || (!timeline->open && !pass->compute->host))
+        return;
+    (void)add_mark(timeline, (int)kind, NO_BLOCK, -1);
+    timeline->open = false;
+}
+
+void dt_pass_block(struct dt_pass *pass, enum dt_block_kind kind)
+{
+    if (pass->timeline->phases == NULL)
+        return;
+    dt_pass_begin(pass);
+    (void)add_mark(pass->timeline, DT_PHASE_REST, (int)kind, -1);
+    pass->timeline->open = false;
+}
+
+void dt_pass_posted(struct dt_pass *pass, struct dt_request *request)
+{
+    request->mark = pass->timeline->count - 1;
+}
+
+dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm, struct dt_request *request)
+{
+    struct dt_timeline *timeline = pass->timeline;
+    dt_pass_lap(pass, DT_PHASE_REST);
+    dt_pass_begin(pass);
+    DT_TRY(comm->ops->wait(comm, request));
+    if (timeline->phases == NULL)
+        return DT_OK;
+    bool known = request->mark >= 0 && request->mark < timeline->count;
+    (void)add_mark(timeline, DT_PHASE_EXCHANGE, NO_BLOCK, known ? request->mark : -1);
+    timeline->open = false;
+    timeline->phases->exchange_bytes += request->bytes;
+    return DT_OK;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Ulysses (Jacobs et al. 2023): a chunk arrives by an all-to-all from the ranks of the ring block and leaves by another.
+ * What travels is padded to equal size; the padding is never unpacked. */
+#include "kernels/parallel_int.h"
+
+struct dt_chunk dt_chunk_at(const struct dt_pass *pass, int block, int index)
+{
+    int owned = pass->layout.heads, chunks = pass->plan.chunks;
+    struct dt_chunk chunk = {.index = index, .block = block};
+    chunk.first = dt_workload_offset(owned, chunks, index);
+    chunk.heads = dt_workload_share(owned, chunks, index);
+    chunk.width = chunk.heads * dt_network_head(&pass->workload.network);
+    return chunk;
+}
+
+static int element(const struct dt_pass *pass)
+{
+    return pass->layout.element[DT_BUFFER_QKV];
+}
+
+int64_t dt_chunk_bytes(const struct dt_pass *pass, int64_t count)
+{
+    return count * element(pass);
+}
+
+void dt_chunk_copy(struct dt_pass *pass, struct dt_copy op)
+{
+    op.element = element(pass);
+    dt_pass_begin(pass);
+    pass->compute->copy(pass->device, &op);
+}
+
+/* Tokens that ulysses rank u of the own ring block holds, and where they start in the block. */
+static int peer_tokens(const struct dt_pass *pass, int u)
+{
+    const struct dt_plan *plan = &pass->plan;
+    return dt_workload_share(dt_workload_tokens(&pass->workload), plan->ring * plan->ulysses,
+                             pass->layout.place.ring * plan->ulysses + u);
+}
+
+static int peer_offset(const struct dt_pass *pass, int u)
+{
+    const struct dt_plan *plan = &pass->plan;
+    int tokens = dt_workload_tokens(&pass->workload), ranks = plan->ring * plan->ulysses;
+    int first = pass->layout.place.ring * plan->ulysses;
+    return dt_workload_offset(tokens, ranks, first + u) - dt_workload_offset(tokens, ranks, first);
+}
+
+/* Elements of one peer's block of an all-to-all, `parts` tensors wide, and where a chunk's exchange starts. */
+static int64_t wire_block(const struct dt_pass *pass, const struct dt_chunk *chunk, int parts)
+{
+    return (int64_t)pass->layout.sequences * pass->layout.slots * parts * chunk->width;
+}
+
+static int64_t wire_start(const struct dt_pass *pass, const struct dt_chunk *chunk, int parts)
+{
+    return (int64_t)pass->plan.ulysses * pass->layout.sequences * pass->layout.slots * parts *
+           chunk->first * dt_network_head(&pass->workload.network);
+}
+
+/* Heads of every peer's chunk, out of the own tokens' qkv: [peer, N, S, 3, h, D]. */
+dt_status dt_chunk_post_forth(struct dt_pass *pass, int block, int index)
+{
+    const struct dt_layout *layout = &pass->layout;
+    struct dt_chunk chunk = dt_chunk_at(pass, block, index);
+    int64_t channels = pass->workload.network.hidden, width = chunk.width;
+    int64_t start = wire_start(pass, &chunk, 3), peer_block = wire_block(pass, &chunk, 3);
+    void *send = dt_pass_data(pass, DT_BUFFER_SEND, start);
+    int64_t bytes = dt_chunk_bytes(pass, peer_block);
+    for (int u = 0; u < pass->plan.ulysses; u++) {
+        int64_t head = (int64_t)u * layout->heads + chunk.first;
+        dt_chunk_copy(
+            pass,
+            (struct dt_copy){.to = dt_pass_data(pass, DT_BUFFER_SEND, start + u * peer_block),
+                             .from = dt_pass_data(pass, DT_BUFFER_QKV,
+                                                  head * dt_network_head(&pass->workload.network)),
+                             .count = {layout->sequences, layout->tokens, 3},
+                             .to_stride = {layout->slots * 3 * width, 3 * width, width},
+                             .from_stride = {layout->tokens * 3 * channels, 3 * channels, channels},
+                             .width = width});
+    }
+    dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
+    dt_pass_lap(pass, DT_PHASE_REST);
+    dt_pass_posted(pass, &pass->forth[index]);
+    dt_status status =
+        dt_comm_alltoall(pass->ulysses, send, dt_pass_data(pass, DT_BUFFER_RECV, start),
+                         (size_t)bytes, &pass->forth[index]);
+    dt_pass_lap(pass, DT_PHASE_EXCHANGE);
+    return status;
+}
+
+/* What arrived, without padding: q [N, K, h, D], k and v [2, N, K, h, D]. */
+dt_status dt_chunk_take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    const struct dt_layout *layout = &pass->layout;
+    int64_t peer_block = wire_block(pass, chunk, 3), width = chunk->width;
+    int64_t start = wire_start(pass, chunk, 3);
+    int64_t whole = (int64_t)layout->sequences * layout->block * width;
+    DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->forth[chunk->index]));
+    dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_RECV, start),
+                  dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
+    for (int u = 0; u < pass->plan.ulysses; u++) {
+        int64_t at = peer_offset(pass, u) * width, from = start + u * peer_block;
+        struct dt_copy op = {.to = dt_pass_data(pass, DT_BUFFER_QUERY, at),
+                             .from = dt_pass_data(pass, DT_BUFFER_RECV, from),
+                             .count = {1, layout->sequences, peer_tokens(pass, u)},
+                             .to_stride = {whole, layout->block * width, width},
+                             .from_stride = {width, layout->slots * 3 * width, 3 * width},
+                             .width = width};
+        dt_chunk_copy(pass, op);
+        op.to = dt_pass_data(pass, DT_BUFFER_KV, at);
+        op.from = dt_pass_data(pass, DT_BUFFER_RECV, from + width);
+        op.count[0] = 2;
+        dt_chunk_copy(pass, op);
+    }
+    return DT_OK;
+}
+
+/* Every peer gets its tokens' outputs back: [peer, N, S, h, D]. */
+dt_status dt_chunk_post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    const struct dt_layout *layout = &pass->layout;
+    int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
+    int64_t start = wire_start(pass, chunk, 1);
+    int64_t bytes = dt_chunk_bytes(pass, peer_block);
+    void *send = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start);
+    for (int u = 0; u < pass->plan.ulysses; u++)
+        dt_chunk_copy(pass,
+                      (struct dt_copy){
+                          .to = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start + u * peer_block),
+                          .from = dt_pass_data(pass, DT_BUFFER_HEADS, peer_offset(pass, u) * width),
+                          .count = {1, layout->sequences, peer_tokens(pass, u)},
+                          .to_stride = {0, layout->slots * width, width},
+                          .from_stride = {0, layout->block * width, width},
+                          .width = width});
+    dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
+    dt_pass_lap(pass, DT_PHASE_REST);
+    dt_pass_posted(pass, &pass->back[chunk->index]);
+    dt_status status =
+        dt_comm_alltoall(pass->ulysses, send, dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
+                         (size_t)bytes, &pass->back[chunk->index]);
+    dt_pass_lap(pass, DT_PHASE_EXCHANGE);
+    return status;
+}
+
+/* Own tokens, heads of every peer, into ATTENTION [N, t, H, D]. */
+dt_status dt_chunk_take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    const struct dt_layout *layout = &pass->layout;
+    int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
+    int64_t channels = pass->workload.network.hidden;
+    int64_t start = wire_start(pass, chunk, 1);
+    DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->back[chunk->index]));
+    dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
+                  dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
+    for (int u = 0; u < pass->plan.ulysses; u++) {
+        int64_t head = (int64_t)u * layout->heads + chunk->first;
+        dt_chunk_copy(pass,
+                      (struct dt_copy){
+                          .to = dt_pass_data(pass, DT_BUFFER_ATTENTION,
+                                             head * dt_network_head(&pass->workload.network)),
+                          .from = dt_pass_data(pass, DT_BUFFER_BACK_RECV, start + u * peer_block),
+                          .count = {1, layout->sequences, layout->tokens},
+                          .to_stride = {0, layout->tokens * channels, channels},
+                          .from_stride = {0, layout->slots * width, width},
+                          .width = width});
+    }
+    return DT_OK;
+}
