@@ -29,7 +29,7 @@ openblas kernels/
 lapacke kernels/
 dnnl kernels/ bench/kernels/
 oneapi kernels/
-cuda kernels/
+cuda kernels/ tests/emulate/
 cublas kernels/
 cudnn kernels/
 nccl kernels/
