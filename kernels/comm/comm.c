@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "kernels/comm.h"
+#include "kernels/comm/comm_int.h"
 
 #include "base/clock.h"
 
@@ -61,4 +61,27 @@ dt_status dt_comm_exchange(struct dt_comm *comm, const struct dt_message *sends,
 dt_status dt_comm_check(struct dt_comm *comm)
 {
     return comm != NULL && comm->ops->check != NULL ? comm->ops->check(comm) : DT_OK;
+}
+
+/* The next smallest (key, rank) not yet taken. */
+int dt_comm_members(const struct dt_comm *comm, const int pairs[], int color, int members[],
+                    int *rank)
+{
+    int size = 0;
+    for (int64_t last = INT64_MIN;;) {
+        int64_t best = INT64_MAX;
+        int index = 0;
+        for (int i = 0; i < comm->size; i++) {
+            int64_t order = (int64_t)pairs[2 * i + 1] * comm->size + i;
+            if (pairs[2 * i] == color && order > last && order < best) {
+                best = order;
+                index = i;
+            }
+        }
+        if (best == INT64_MAX)
+            return size;
+        last = best;
+        *rank = index == comm->rank ? size : *rank;
+        members[size++] = index;
+    }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One list of messages under one lock serves every comm: a message is matched by comm, number of the call on that comm,
  * source and destination. Slow and plain: tests exchange kilobytes. */
+#include "kernels/comm/comm_int.h"
 #include "kernels/comm/fake_int.h"
 
 #include "base/rng.h"
@@ -165,24 +166,12 @@ static dt_status split_among(struct dt_comm *comm, const int pairs[], int color,
 {
     struct dt_fake_seat *seat = comm->state;
     int *members = calloc((size_t)comm->size, sizeof *members);
-    int size = 0, rank = 0;
+    int rank = 0;
     if (members == NULL)
         return dt_fail(DT_ENOMEM, "out of memory to split a communicator");
-    /* By key, ties by rank: the next smallest not yet taken. */
-    for (int64_t last = INT64_MIN;;) {
-        int64_t best = INT64_MAX;
-        for (int i = 0; i < comm->size; i++) {
-            int64_t order = (int64_t)pairs[2 * i + 1] * comm->size + i;
-            if (pairs[2 * i] == color && order > last && order < best)
-                best = order;
-        }
-        if (best == INT64_MAX)
-            break;
-        last = best;
-        int index = (int)(((best % comm->size) + comm->size) % comm->size);
-        rank = index == comm->rank ? size : rank;
-        members[size++] = seat->members[index];
-    }
+    int size = dt_comm_members(comm, pairs, color, members, &rank);
+    for (int i = 0; i < size; i++)
+        members[i] = seat->members[members[i]];
     uint64_t id = dt_rng_hash(seat->id, seat->calls, (uint64_t)(uint32_t)color);
     dt_status status = dt_fake_member(seat->fake, id, size, rank, members, out);
     free(members);

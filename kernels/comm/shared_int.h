@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* shared_int - the memory that ranks of one host share: a pipe for each ordered pair, a bell for each rank */
+#ifndef DT_KERNELS_COMM_SHARED_INT_H
+#define DT_KERNELS_COMM_SHARED_INT_H
+
+#include "base/status.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum dt_shared_state { DT_SHARED_AWAITED, DT_SHARED_HERE, DT_SHARED_LEFT };
+
+struct dt_shared_rank {
+    alignas(64) _Atomic uint32_t bell; /* rung when something happened that concerns the rank */
+    _Atomic uint32_t asleep;
+    _Atomic int state, pid;
+};
+
+/* One writer, one reader; counters never wrap. */
+struct dt_shared_pipe {
+    alignas(64) _Atomic uint64_t written;
+    alignas(64) _Atomic uint64_t read;
+    alignas(64) char data[];
+};
+
+struct dt_shared_region {
+    uint64_t magic;
+    int ranks;
+    size_t capacity; /* of a pipe, a power of two */
+    struct dt_shared_rank rank[];
+};
+
+/* This rank's view of it. */
+struct dt_shared_map {
+    struct dt_shared_region *region;
+    size_t bytes;
+    int rank;
+};
+
+/* Maps the region and says that the rank is here; and the reverse. */
+dt_status dt_shared_map(int fd, int rank, int ranks, struct dt_shared_map *map) DT_MUST_CHECK;
+void dt_shared_unmap(struct dt_shared_map *map);
+
+/* Moves as many bytes as the pipe has room for, or holds; how many. */
+size_t dt_shared_write(const struct dt_shared_map *map, int to, const void *data, size_t bytes);
+size_t dt_shared_read(const struct dt_shared_map *map, int from, void *data, size_t bytes);
+size_t dt_shared_room(const struct dt_shared_map *map, int to);
+size_t dt_shared_ready(const struct dt_shared_map *map, int from);
+
+void dt_shared_ring(const struct dt_shared_map *map, int rank);
+
+/* To sleep: announce, look once more whether there is something to do, then sleep or rise. sleep: false when the bell did
+ * not ring for ns nanoseconds. */
+uint32_t dt_shared_announce(const struct dt_shared_map *map);
+bool dt_shared_sleep(const struct dt_shared_map *map, uint32_t announced, int64_t ns);
+void dt_shared_rise(const struct dt_shared_map *map);
+
+/* The rank has freed its comm, or its process has ended. *pid is its process. */
+bool dt_shared_gone(const struct dt_shared_map *map, int rank, int *pid);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* ranks - the same body on ranks of every kind of comm that one machine can have: threads and processes */
+#ifndef DT_TESTS_KERNELS_RANKS_H
+#define DT_TESTS_KERNELS_RANKS_H
+
+#include "kernels/fake.h"
+#include "kernels/shared.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RANKS_MOST = 8 };
+
+typedef dt_status (*ranks_body)(struct dt_comm *comm, void *arg);
+
+struct ranks_job {
+    const struct ranks *kind;
+    struct dt_fake *fake;
+    int fd, rank, size;
+    ranks_body body;
+    void *arg;
+    dt_status status;
+    char message[200];
+};
+
+struct ranks {
+    const char *name;
+    bool processes, fake;
+    dt_status (*open)(const struct ranks_job *job, struct dt_comm **comm);
+};
+
+/* Memory that processes started later have in common, zeroed. */
+static inline void *ranks_common(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+static inline dt_status ranks_open_fake(const struct ranks_job *job, struct dt_comm **comm)
+{
+    *comm = dt_fake_comm(job->fake, job->rank);
+    return DT_OK;
+}
+
+static inline dt_status ranks_open_shared(const struct ranks_job *job, struct dt_comm **comm)
+{
+    return dt_comm_shared(job->fd, job->rank, job->size, comm);
+}
+
+static const struct ranks ranks_rows[] = {
+    {"threads, fake", false, true, ranks_open_fake},
+    {"threads, shared", false, false, ranks_open_shared},
+    {"processes, shared", true, false, ranks_open_shared},
+};
+
+enum { RANKS_ROWS = sizeof ranks_rows / sizeof ranks_rows[0] };
+
+static inline void *ranks_work(void *arg)
+{
+    struct ranks_job *job = arg;
+    struct dt_comm *comm = NULL;
+    job->status = job->kind->open(job, &comm);
+    if (job->status == DT_OK)
+        job->status = job->body(comm, job->arg);
+    if (job->status < 0)
+        snprintf(job->message, sizeof job->message, "%s", dt_message());
+    if (!job->kind->fake)
+        dt_comm_free(comm);
+    return NULL;
+}
+
+static inline void ranks_threads(struct ranks_job jobs[], int size)
+{
+    pthread_t threads[RANKS_MOST];
+    for (int i = 0; i < size; i++)
+        if (pthread_create(&threads[i], NULL, ranks_work, &jobs[i]) != 0)
+            abort();
+    for (int i = 0; i < size; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* The children write into jobs, which are common memory. */
+static inline void ranks_processes(struct ranks_job jobs[], int size)
+{
+    pid_t pids[RANKS_MOST];
+    fflush(NULL);
+    for (int i = 0; i < size; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            ranks_work(&jobs[i]);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < size; i++) {
+        int code = 0;
+        waitpid(pids[i], &code, 0);
+        if (code != 0) {
+            jobs[i].status = DT_FAILED;
+            snprintf(jobs[i].message, sizeof jobs[i].message, "ended with %s %d",
+                     WIFSIGNALED(code) ? "signal" : "code",
+                     WIFSIGNALED(code) ? WTERMSIG(code) : WEXITSTATUS(code));
+        }
+    }
+}
+
+/* Runs body(comm, arg) on each rank; statuses[size] may be NULL. The first error, printed when nobody asked for them, or
+ * DT_OK; a process that was killed has DT_FAILED. What processes tell goes into memory that is common. */
+static inline dt_status ranks_run(const struct ranks *kind, int size, ranks_body body, void *arg,
+                                  dt_status statuses[])
+{
+    struct ranks_job *jobs = ranks_common((size_t)size * sizeof *jobs);
+    struct dt_fake *fake = NULL;
+    int fd = -1;
+    dt_status first = kind->fake ? dt_fake_new(size, &(struct dt_fake_options){0}, &fake)
+                                 : dt_shared_new(size, &fd);
+    if (first != DT_OK || jobs == NULL)
+        return DT_FAILED;
+    for (int i = 0; i < size; i++)
+        jobs[i] = (struct ranks_job){kind, fake, fd, i, size, body, arg, DT_OK, ""};
+    (kind->processes ? ranks_processes : ranks_threads)(jobs, size);
+    for (int i = 0; i < size; i++) {
+        if (statuses != NULL)
+            statuses[i] = jobs[i].status;
+        else if (jobs[i].status < 0)
+            fprintf(stderr, "%s: rank %d of %d: %s\n", kind->name, i, size, jobs[i].message);
+        first = first == DT_OK ? jobs[i].status : first;
+    }
+    dt_fake_free(fake);
+    if (fd >= 0)
+        close(fd);
+    munmap(jobs, (size_t)size * sizeof *jobs);
+    return first;
+}
+
+#endif
