@@ -187,6 +187,13 @@ struct dt_compute {
     void (*mark)(struct dt_device *device, int slot);
     dt_status (*times)(struct dt_device *device, int n, int64_t ns[]);
 
+    /* (optional, NULL together) Reads the clock of a multiprocessor at slot 0, before a step, and 1, after it; then, after
+     * finish, its rate between the two, as far as it ran on the same one: 0 where that is not known. */
+    void (*clock)(struct dt_device *device, int slot);
+    dt_status (*clock_rate)(struct dt_device *device, double *hz);
+    /* (optional) A range begins on the timeline of a profiler that listens; NULL: the last one begun ends. */
+    void (*range)(struct dt_device *device, const char *name);
+
     /* (optional, NULL together) What is queued between record and recorded is not run but kept, and run by each replay.
      * Nothing may be put, got, marked or waited for in between. */
     dt_status (*record)(struct dt_device *device);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* The table, and what is known of the machine without opening a device. */
+#include "kernels/cuda/cuda_int.h"
+#ifdef DT_HAVE_CUDNN
+#include "kernels/cuda/cudnn.h"
+#endif
+#include "kernels/cuda/rows_int.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+/* bfloat16 and tf32 products, and asynchronous copies to shared memory. */
+enum { CAPABILITY = 80 };
+
+static bool usable(enum dt_dtype dtype)
+{
+    (void)dtype;
+    int count = 0, least = 1000;
+    if (cudaGetDeviceCount(&count) != cudaSuccess)
+        count = 0;
+    for (int i = 0; i < count; i++) {
+        int major = 0, minor = 0;
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, i) != cudaSuccess ||
+            cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, i) != cudaSuccess)
+            count = 0;
+        least = 10 * major + minor < least ? 10 * major + minor : least;
+    }
+    (void)cudaGetLastError();
+    return count > 0 && least >= CAPABILITY;
+}
+
+enum { VERSIONS = 8, LONGEST = 256 };
+static struct dt_version rows[VERSIONS];
+static char texts[VERSIONS][LONGEST];
+static int row_count;
+
+static void add(const char *name, const char *format, int major, int minor, int patch)
+{
+    snprintf(texts[row_count], LONGEST, format, major, minor, patch);
+    rows[row_count] = (struct dt_version){name, texts[row_count]};
+    row_count++;
+}
+
+static void ask(void)
+{
+    int version = 0, lt = (int)cublasLtGetVersion();
+    struct cudaDeviceProp device;
+    if (cudaRuntimeGetVersion(&version) == cudaSuccess)
+        add("cuda", "%d.%d", version / 1000, version % 1000 / 10, 0);
+    if (cudaDriverGetVersion(&version) == cudaSuccess)
+        add("cuda_driver", "%d.%d", version / 1000, version % 1000 / 10, 0);
+    add("cublaslt", "%d.%d.%d", lt / 10000, lt % 10000 / 100, lt % 100);
+#ifdef DT_HAVE_CUDNN
+    rows[row_count++] = (struct dt_version){"cudnn", dt_cuda_sdpa_version()};
+#endif
+    if (cudaGetDeviceProperties(&device, 0) == cudaSuccess) {
+        snprintf(texts[row_count], LONGEST, "%s", device.name);
+        rows[row_count] = (struct dt_version){"device", texts[row_count]};
+        row_count++;
+    }
+    (void)cudaGetLastError();
+}
+
+static const struct dt_version *versions(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, ask);
+    return rows;
+}
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+
+/* Without a tool that listens this is a load and a branch. */
+static void range(struct dt_device *device, const char *name)
+{
+    (void)device;
+    if (name != NULL)
+        (void)nvtxRangePushA(name);
+    else
+        (void)nvtxRangePop();
+}
+#else
+#define range NULL
+#endif
+
+static int64_t weight_row(enum dt_dtype dtype, int in, int row)
+{
+    return (int64_t)row * in * dt_dtype_bytes(dtype);
+}
+
+const struct dt_compute dt_compute_cuda = {
+    .name = "cuda",
+    .doc = "CUDA, cuBLASLt, own kernels or cuDNN for attention",
+    .usable = usable,
+    .versions = versions,
+    .open = dt_cuda_open,
+    .close = dt_cuda_close,
+    .threads = dt_cuda_threads,
+    .alloc = dt_cuda_alloc,
+    .release = dt_cuda_release,
+    .put = dt_cuda_put,
+    .get = dt_cuda_get,
+    .fill = dt_cuda_fill,
+    .finish = dt_cuda_finish,
+    .mark = dt_cuda_mark,
+    .times = dt_cuda_times,
+    .clock = dt_cuda_clock,
+    .clock_rate = dt_cuda_clock_rate,
+    .range = range,
+    .record = dt_cuda_record,
+    .recorded = dt_cuda_recorded,
+    .replay = dt_cuda_replay,
+    .graph_free = dt_cuda_graph_free,
+    .pack = dt_cuda_pack,
+    .weight_row = weight_row,
+    .linear_new = dt_cuda_linear_new,
+    .linear = dt_cuda_linear,
+    .linear_free = dt_cuda_linear_free,
+    .attention_ready = dt_cuda_attention_ready,
+    .attention = dt_cuda_attention,
+    .merge = dt_cuda_merge,
+    .narrow = dt_cuda_narrow,
+    .modulate = dt_cuda_modulate,
+    .copy = dt_cuda_copy,
+    .sum = dt_cuda_sum,
+    .sinusoid = dt_cuda_sinusoid,
+    .condition = dt_cuda_condition,
+    .position = dt_cuda_position,
+    .guide = dt_cuda_guide,
+    .sampler = dt_cuda_sampler,
+    .peak = dt_cuda_peak,
+};

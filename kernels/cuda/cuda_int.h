@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda_int - a GPU, as the files of this back end and the comms of its devices share it
+ *
+ * One stream is the queue. Each call that queues something ends with dt_cuda_keep: the first error stays, with the name of what was
+ * being queued, and the next call that returns a status tells it. Errors after which CUDA asks for a new process (driver_types.h says
+ * which) make the device lost; nothing is queued on it any more.
+ */
+#ifndef DT_KERNELS_CUDA_CUDA_INT_H
+#define DT_KERNELS_CUDA_CUDA_INT_H
+
+#include "kernels/compute.h"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <stddef.h>
+
+/* What an open device holds, apart from what is asked of it: work space of cuBLASLt and cuDNN, which never run at the same time, and
+ * biases in bfloat16 (bias.c), and readings of clocks, one after the other. Counted in the prediction of a GPU's memory. */
+#define DT_CUDA_WORKSPACE_BYTES (64LL << 20)
+#define DT_CUDA_CLOCK_BYTES     4096LL
+#define DT_CUDA_BIAS_BYTES      ((6LL << 20) - DT_CUDA_CLOCK_BYTES)
+#define DT_CUDA_LIBRARY_BYTES   (DT_CUDA_WORKSPACE_BYTES - DT_CUDA_BIAS_BYTES - DT_CUDA_CLOCK_BYTES)
+#define DT_CUDA_BIAS_MOST       262144 /* outputs of a layer */
+
+/* Pinned host memory that put, get and pack go through, in turn. */
+enum { DT_CUDA_SLOTS = 4 };
+#define DT_CUDA_SLOT_BYTES (4LL << 20)
+
+struct dt_cuda_biases;
+struct dt_cuda_block;
+struct dt_cuda_sdpa;
+
+struct dt_cuda {
+    struct dt_device base;
+    cudaStream_t stream;
+    cublasLtHandle_t lt;
+    char *workspace; /* device memory, DT_CUDA_WORKSPACE_BYTES: the libraries' part is the first */
+    struct dt_cuda_biases *biases;
+    struct dt_cuda_sdpa *sdpa; /* NULL until cuDNN is asked for */
+    char *pinned;              /* DT_CUDA_SLOTS x DT_CUDA_SLOT_BYTES of host memory */
+    cudaEvent_t slot_done[DT_CUDA_SLOTS];
+    int slot; /* the next to be used */
+    cudaEvent_t *marks;
+    int mark_count; /* made so far */
+    bool recording;
+    bool stuck;                   /* a wait ended before what was queued did */
+    struct dt_cuda_block *blocks; /* of alloc */
+    const char *last;             /* what was queued last */
+    dt_status status;             /* of the first error, DT_OK */
+    bool lost;                    /* for good */
+    char sentence[1024];          /* of that error */
+};
+
+/* The device, on which the calling thread works from now on. */
+struct dt_cuda *dt_cuda_of(struct dt_device *device);
+
+/* The same for a call that queues: NULL when the device has an error already. */
+struct dt_cuda *dt_cuda_enter(struct dt_device *device);
+
+/* Its first error, told again. */
+dt_status dt_cuda_ready(struct dt_cuda *cuda) DT_MUST_CHECK;
+
+/* DT_OK, or a failure of `what` ("reserve memory") as a status with a sentence: DT_ENOMEM, DT_ELIB. When the code is one that CUDA
+ * does not recover from, the device is lost. code is a cudaError_t. */
+dt_status dt_cuda_check(struct dt_cuda *cuda, int code, const char *what) DT_MUST_CHECK;
+
+/* For calls that queue and return nothing: `what` was queued; an error is kept. */
+void dt_cuda_keep(struct dt_cuda *cuda, int code, const char *what);
+/* A sentence of one's own. */
+void dt_cuda_keep_status(struct dt_cuda *cuda, dt_status status, const char *sentence);
+
+/* Returns from the calling function when a call of the CUDA runtime fails. */
+#define DT_CUDA(cuda, call, what) DT_TRY(dt_cuda_check((cuda), (int)(call), (what)))
+
+dt_status dt_cuda_open(int index, struct dt_device **device) DT_MUST_CHECK;
+void dt_cuda_close(struct dt_device *device);
+void dt_cuda_threads(struct dt_device *device, int count);
+
+/* False when something queued never ended: to free what it may use is to wait for it, so it is left to the end of the process. */
+bool dt_cuda_quiet(struct dt_cuda *cuda);
+
+dt_status dt_cuda_alloc(struct dt_device *device, int64_t bytes, void **memory) DT_MUST_CHECK;
+void dt_cuda_release(struct dt_device *device, void *memory);
+dt_status dt_cuda_put(struct dt_device *device, void *to, const void *from,
+                      int64_t bytes) DT_MUST_CHECK;
+dt_status dt_cuda_get(struct dt_device *device, void *to, const void *from,
+                      int64_t bytes) DT_MUST_CHECK;
+void dt_cuda_fill(struct dt_device *device, void *to, int byte, int64_t bytes);
+dt_status dt_cuda_pack(struct dt_device *device, enum dt_dtype dtype, const float *weight, int in,
+                       int out, void *packed) DT_MUST_CHECK;
+
+dt_status dt_cuda_finish(struct dt_device *device, int64_t deadline_ns,
+                         dt_status (*check)(void *arg), void *arg) DT_MUST_CHECK;
+void dt_cuda_mark(struct dt_device *device, int slot);
+dt_status dt_cuda_times(struct dt_device *device, int n, int64_t ns[]) DT_MUST_CHECK;
+void dt_cuda_clock(struct dt_device *device, int slot);
+dt_status dt_cuda_clock_rate(struct dt_device *device, double *hz) DT_MUST_CHECK;
+
+dt_status dt_cuda_record(struct dt_device *device) DT_MUST_CHECK;
+dt_status dt_cuda_recorded(struct dt_device *device, struct dt_graph **graph) DT_MUST_CHECK;
+void dt_cuda_replay(struct dt_device *device, struct dt_graph *graph);
+void dt_cuda_graph_free(struct dt_device *device, struct dt_graph *graph);
+
+dt_status dt_cuda_linear_new(struct dt_device *device, enum dt_dtype dtype,
+                             const struct dt_linear_shape *shape,
+                             struct dt_linear **linear) DT_MUST_CHECK;
+void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
+                    const struct dt_linear_call *call);
+void dt_cuda_linear_free(struct dt_linear *linear);
+dt_status dt_cuda_peak(struct dt_device *device, enum dt_dtype dtype,
+                       double *flop_rate) DT_MUST_CHECK;
+
+/* cuBLASLt adds a bias of the output's data type only. The bfloat16 copy of a float32 bias of the device: made where it is first
+ * asked for, kept until forget is told that the memory has changed. NULL when an error was kept. */
+dt_status dt_cuda_biases_new(struct dt_cuda *cuda) DT_MUST_CHECK;
+void dt_cuda_biases_free(struct dt_cuda *cuda);
+const void *dt_cuda_bias(struct dt_cuda *cuda, const float *bias, int count);
+void dt_cuda_biases_forget(struct dt_cuda *cuda, const void *memory, int64_t bytes);
+
+dt_status dt_cuda_attention_ready(struct dt_device *device, enum dt_dtype dtype,
+                                  const struct dt_attention *op) DT_MUST_CHECK;
+void dt_cuda_attention(struct dt_device *device, enum dt_dtype dtype,
+                       const struct dt_attention *op);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* A device is one non-blocking stream and what is allocated before anything runs on it.
+ *
+ * Kernels are loaded when they are first used (CUDA_MODULE_LOADING is left alone: all kernels of cuBLASLt and cuDNN at once take
+ * seconds and hundreds of megabytes). So the first step of a plan is run as it comes and only later ones are recorded. */
+#include "kernels/cuda/cuda_int.h"
+
+#ifdef DT_HAVE_CUDNN
+#include "kernels/cuda/cudnn.h"
+#endif
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct dt_cuda *dt_cuda_of(struct dt_device *device)
+{
+    struct dt_cuda *cuda = (struct dt_cuda *)(void *)device;
+    cudaError_t code = cudaSetDevice(device->index);
+    if (code != cudaSuccess)
+        dt_cuda_keep(cuda, (int)code, "choose the device");
+    return cuda;
+}
+
+struct dt_cuda *dt_cuda_enter(struct dt_device *device)
+{
+    struct dt_cuda *cuda = dt_cuda_of(device);
+    return cuda->status == DT_OK ? cuda : NULL;
+}
+
+dt_status dt_cuda_ready(struct dt_cuda *cuda)
+{
+    return cuda->status == DT_OK ? DT_OK : dt_fail(cuda->status, "%s", cuda->sentence);
+}
+
+/* Those of which driver_types.h says that the process must be terminated and relaunched, and memory errors. */
+static bool is_sticky(cudaError_t code)
+{
+    static const cudaError_t sticky[] = {
+        cudaErrorECCUncorrectable,   cudaErrorNvlinkUncorrectable,
+        cudaErrorContained,          cudaErrorIllegalAddress,
+        cudaErrorLaunchTimeout,      cudaErrorAssert,
+        cudaErrorHardwareStackError, cudaErrorIllegalInstruction,
+        cudaErrorMisalignedAddress,  cudaErrorInvalidAddressSpace,
+        cudaErrorInvalidPc,          cudaErrorLaunchFailure,
+        cudaErrorTensorMemoryLeak,   cudaErrorMpsClientTerminated,
+        cudaErrorExternalDevice,     cudaErrorUnknown,
+    };
+    for (size_t i = 0; i < sizeof sticky / sizeof sticky[0]; i++)
+        if (sticky[i] == code)
+            return true;
+    return false;
+}
+
+void dt_cuda_keep_status(struct dt_cuda *cuda, dt_status status, const char *sentence)
+{
+    if (cuda->status != DT_OK)
+        return;
+    cuda->status = status;
+    snprintf(cuda->sentence, sizeof cuda->sentence, "%s", sentence);
+}
+
+static dt_status failed(struct dt_cuda *cuda, cudaError_t code, const char *what)
+{
+    const char *name = cudaGetErrorName(code), *why = cudaGetErrorString(code);
+    (void)cudaGetLastError(); /* what is left of it, unless it is sticky */
+    if (code == cudaErrorMemoryAllocation)
+        return dt_fail(DT_ENOMEM, "GPU %d has not the memory to %s", cuda->base.index, what);
+    if (!is_sticky(code))
+        return dt_fail(DT_ELIB, "GPU %d could not %s: %s (%s)", cuda->base.index, what, why, name);
+    cuda->lost = true;
+    dt_status status = dt_fail(DT_ELIB, "the device is lost: GPU %d could not %s: %s (%s)",
+                               cuda->base.index, what, why, name);
+    dt_cuda_keep_status(cuda, status, dt_message());
+    return status;
+}
+
+dt_status dt_cuda_check(struct dt_cuda *cuda, int code, const char *what)
+{
+    return code == (int)cudaSuccess ? DT_OK : failed(cuda, (cudaError_t)code, what);
+}
+
+void dt_cuda_keep(struct dt_cuda *cuda, int code, const char *what)
+{
+    cuda->last = what;
+    if (code == (int)cudaSuccess)
+        return;
+    dt_status status = failed(cuda, (cudaError_t)code, what);
+    dt_cuda_keep_status(cuda, status, dt_message());
+}
+
+static dt_status make_slots(struct dt_cuda *cuda)
+{
+    DT_CUDA(cuda,
+            cudaHostAlloc((void **)(void *)&cuda->pinned,
+                          (size_t)(DT_CUDA_SLOTS * DT_CUDA_SLOT_BYTES), cudaHostAllocDefault),
+            "reserve pinned host memory");
+    for (int i = 0; i < DT_CUDA_SLOTS; i++)
+        DT_CUDA(cuda, cudaEventCreateWithFlags(&cuda->slot_done[i], cudaEventDisableTiming),
+                "make an event");
+    return DT_OK;
+}
+
+static dt_status make(struct dt_cuda *cuda)
+{
+    DT_CUDA(cuda, cudaSetDevice(cuda->base.index), "be opened");
+    DT_CUDA(cuda, cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "make a stream");
+    DT_CUDA(cuda, cudaMalloc((void **)(void *)&cuda->workspace, (size_t)DT_CUDA_WORKSPACE_BYTES),
+            "reserve its work space");
+    DT_TRY(make_slots(cuda));
+    DT_TRY(dt_cuda_biases_new(cuda));
+    cublasStatus_t code = cublasLtCreate(&cuda->lt);
+    if (code != CUBLAS_STATUS_SUCCESS)
+        return dt_fail(code == CUBLAS_STATUS_ALLOC_FAILED ? DT_ENOMEM : DT_ELIB,
+                       "cuBLASLt does not start on GPU %d: %s", cuda->base.index,
+                       cublasLtGetStatusName(code));
+    return DT_OK;
+}
+
+dt_status dt_cuda_open(int index, struct dt_device **device)
+{
+    int count = 0;
+    cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess || index < 0 || index >= count) {
+        (void)cudaGetLastError();
+        return dt_fail(DT_EUNSUP, "there is no GPU %d: %s", index,
+                       code != cudaSuccess ? cudaGetErrorString(code)
+                       : count == 0        ? "none was found"
+                                           : "they are numbered from 0, and fewer");
+    }
+    struct dt_cuda *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for a device");
+    made->base = (struct dt_device){&dt_compute_cuda, index};
+    made->last = "nothing";
+    dt_status status = make(made);
+    if (status != DT_OK) {
+        dt_cuda_close(&made->base);
+        return status;
+    }
+    *device = &made->base;
+    return DT_OK;
+}
+
+static void free_all(struct dt_cuda *cuda)
+{
+    if (cuda->stream != NULL)
+        (void)cudaStreamSynchronize(cuda->stream);
+#ifdef DT_HAVE_CUDNN
+    dt_cuda_sdpa_close(cuda->sdpa);
+#endif
+    if (cuda->lt != NULL)
+        (void)cublasLtDestroy(cuda->lt);
+    for (int i = 0; i < cuda->mark_count; i++)
+        (void)cudaEventDestroy(cuda->marks[i]);
+    for (int i = 0; i < DT_CUDA_SLOTS; i++)
+        if (cuda->slot_done[i] != NULL)
+            (void)cudaEventDestroy(cuda->slot_done[i]);
+    (void)cudaFree(cuda->workspace);
+    (void)cudaFreeHost(cuda->pinned);
+    if (cuda->stream != NULL)
+        (void)cudaStreamDestroy(cuda->stream);
+    (void)cudaGetLastError();
+}
+
+/* What cannot be freed because the device is lost is the driver's to free, with the process. */
+void dt_cuda_close(struct dt_device *device)
+{
+    if (device == NULL)
+        return;
+    struct dt_cuda *cuda = (struct dt_cuda *)(void *)device;
+    (void)cudaSetDevice(device->index);
+    if (cuda->stream == NULL || dt_cuda_quiet(cuda))
+        free_all(cuda);
+    dt_cuda_biases_free(cuda);
+    free(cuda->marks);
+    free(cuda);
+}
+
+void dt_cuda_threads(struct dt_device *device, int count)
+{
+    (void)device;
+    (void)count;
+}

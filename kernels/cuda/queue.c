@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting for the stream, and times on it. Waiting is asking again and again, never a call that blocks in the driver: a kernel of an
+ * exchange whose other end is gone never ends, and the one who waits must notice. */
+#include "kernels/cuda/cuda_int.h"
+
+#include "base/clock.h"
+#include "kernels/cuda/launch.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* At first as fast as it goes, so that a short step is seen to end at once; then the core is given to others. */
+static void rest(int polls)
+{
+    enum { SPIN = 200, YIELD = 2000 };
+    const struct timespec nap = {.tv_nsec = 50000};
+    if (polls >= YIELD)
+        nanosleep(&nap, NULL);
+    else if (polls >= SPIN)
+        sched_yield();
+}
+
+bool dt_cuda_quiet(struct dt_cuda *cuda)
+{
+    if (cuda->stuck && cudaStreamQuery(cuda->stream) == cudaErrorNotReady) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    return true;
+}
+
+static dt_status ended(struct dt_cuda *cuda, cudaError_t code)
+{
+    cuda->stuck = false;
+    if (code != cudaSuccess) {
+        char what[128];
+        snprintf(what, sizeof what, "finish what was queued, last of all to %s", cuda->last);
+        dt_cuda_keep(cuda, (int)code, what);
+        cuda->last = "nothing";
+    }
+    dt_status status = dt_cuda_ready(cuda);
+    if (status == DT_ENOMEM && !cuda->lost)
+        cuda->status = DT_OK; /* told once; others may run */
+    return status;
+}
+
+dt_status dt_cuda_finish(struct dt_device *device, int64_t deadline_ns,
+                         dt_status (*check)(void *arg), void *arg)
+{
+    enum { CHECK_EACH = 64 };
+    struct dt_cuda *cuda = dt_cuda_of(device);
+    if (cuda->status != DT_OK && cuda->status != DT_ENOMEM)
+        return dt_cuda_ready(cuda);
+    for (int polls = 0;; polls += polls < INT32_MAX ? 1 : 0) {
+        cudaError_t code = cudaStreamQuery(cuda->stream);
+        if (code != cudaErrorNotReady)
+            return ended(cuda, code);
+        (void)cudaGetLastError(); /* "not ready" counts as one */
+        dt_status status = check != NULL && polls % CHECK_EACH == 0 ? check(arg) : DT_OK;
+        cuda->stuck = status < 0 || dt_clock_ns() >= deadline_ns;
+        if (status < 0)
+            return status;
+        if (cuda->stuck)
+            return dt_fail(DT_ETIMEOUT,
+                           "GPU %d did not finish in time what was queued, last of all to %s",
+                           device->index, cuda->last);
+        rest(polls);
+    }
+}
+
+/* Events with times, made in blocks when a mark needs them: no step after the first of its kind makes one. */
+static dt_status make_marks(struct dt_cuda *cuda, int count)
+{
+    enum { BLOCK = 256 };
+    if (cuda->marks == NULL)
+        cuda->marks = calloc(DT_MARKS_MOST, sizeof(cudaEvent_t));
+    if (cuda->marks == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for %d marks", DT_MARKS_MOST);
+    int most = (count + BLOCK - 1) / BLOCK * BLOCK;
+    while (cuda->mark_count < most) {
+        DT_CUDA(cuda, cudaEventCreate(&cuda->marks[cuda->mark_count]), "make an event");
+        cuda->mark_count++;
+    }
+    return DT_OK;
+}
+
+void dt_cuda_mark(struct dt_device *device, int slot)
+{
+    struct dt_cuda *cuda = dt_cuda_enter(device);
+    if (cuda == NULL)
+        return;
+    dt_status status = slot < cuda->mark_count ? DT_OK : make_marks(cuda, slot + 1);
+    if (status != DT_OK)
+        dt_cuda_keep_status(cuda, status, dt_message());
+    else
+        dt_cuda_keep(cuda, (int)cudaEventRecord(cuda->marks[slot], cuda->stream), "note a time");
+}
+
+dt_status dt_cuda_times(struct dt_device *device, int n, int64_t ns[])
+{
+    struct dt_cuda *cuda = dt_cuda_of(device);
+    DT_TRY(dt_cuda_ready(cuda));
+    if (n > cuda->mark_count)
+        return dt_fail(DT_EUSAGE, "%d marks are asked for, %d were ever made", n, cuda->mark_count);
+    for (int i = 0; i < n; i++) {
+        float milliseconds = 0.0F;
+        DT_CUDA(cuda, cudaEventElapsedTime(&milliseconds, cuda->marks[0], cuda->marks[i]),
+                "tell a time");
+        ns[i] = (int64_t)((double)milliseconds * 1e6 + 0.5);
+    }
+    return DT_OK;
+}
+
+static uint64_t *clock_at(struct dt_cuda *cuda, int slot)
+{
+    char *clocks = cuda->workspace + DT_CUDA_LIBRARY_BYTES + DT_CUDA_BIAS_BYTES;
+    return (uint64_t *)(void *)clocks + 2 * slot;
+}
+
+void dt_cuda_clock(struct dt_device *device, int slot)
+{
+    struct dt_cuda *cuda = dt_cuda_enter(device);
+    if (cuda != NULL)
+        dt_cuda_keep(cuda, dt_launch_clock(clock_at(cuda, slot), cuda->stream), "read a clock");
+}
+
+dt_status dt_cuda_clock_rate(struct dt_device *device, double *hz)
+{
+    uint64_t read[4]; /* cycles and nanoseconds, twice */
+    DT_TRY(dt_cuda_get(device, read, clock_at(dt_cuda_of(device), 0), sizeof read));
+    *hz = read[3] > read[1] && read[2] > read[0]
+              ? (double)(read[2] - read[0]) * 1e9 / (double)(read[3] - read[1])
+              : 0.0;
+    return DT_OK;
+}
