@@ -29,10 +29,10 @@ openblas kernels/
 lapacke kernels/
 dnnl kernels/ bench/kernels/
 oneapi kernels/
-cuda kernels/ tests/emulate/
-cublas kernels/
+cuda kernels/ tests/emulate/ tests/sim/ tests/cuda/
+cublas kernels/ tests/sim/ tests/cuda/
 cudnn kernels/
-nccl kernels/
+nccl kernels/ tests/sim/ tests/cuda/
 nv kernels/
 omp.h kernels/ worker/
 gsl/ stats/ search/ tuner/ bench/search_speed/
