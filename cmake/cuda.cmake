@@ -181,6 +181,8 @@ function(dt_cuda_kernels)
         target_compile_options(dt_cuda_kernels PRIVATE -Werror=all-warnings -Xptxas=-Werror)
     endif()
     target_link_libraries(dt_cuda_kernels PUBLIC dt_cudart)
+    file(GLOB rows CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/rows_*.cu)
+    set_source_files_properties(${rows} PROPERTIES COMPILE_OPTIONS -fmad=false) # as kernels/cuda/rows.cuh says
 endfunction()
 
 # dt_cuda_flags is for C that calls CUDA: headers and what was found. The libraries are dt_cudart (the runtime, static) and

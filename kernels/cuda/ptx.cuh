@@ -137,4 +137,20 @@ DT_INLINE void dt_warp_sync(void)
     __syncwarp();
 }
 
+/* The number of the multiprocessor this thread runs on, and nanoseconds of a clock that all of the GPU share, precise to about
+ * a microsecond: %smid, %globaltimer (10.8, 10.28). Not collective. */
+DT_INLINE uint32_t dt_multiprocessor(void)
+{
+    uint32_t out;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(out));
+    return out;
+}
+
+DT_INLINE uint64_t dt_globaltimer(void)
+{
+    uint64_t out;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(out));
+    return out;
+}
+
 #endif

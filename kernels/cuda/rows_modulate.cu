@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Gated residual, LayerNorm and modulation in one pass: a block has a row, which stays in its registers between the two
+ * sums (the mean, and the squares about it, as the one-pass formula cancels), eight neighbouring channels at a time. */
+#include "kernels/cuda/rows.cuh"
+
+#define MOST 1024 /* threads of a block */
+
+/* Where a row's parts begin. */
+template <class T> struct row {
+    float *x;
+    const T *branch;
+    const float *gate, *shift, *scale;
+    T *y;
+};
+
+template <class T> static __device__ struct row<T> row_of(const struct dt_modulate &op, int64_t i) {
+    int64_t sequence = i / op.tokens;
+    struct row<T> row;
+    row.x = op.x + i * op.channels;
+    row.branch = op.branch == NULL ? NULL : (const T *)op.branch + i * op.channels;
+    row.gate = op.gate + sequence * op.gate_stride;
+    row.shift = op.shift + sequence * op.stride;
+    row.scale = op.scale + sequence * op.stride;
+    row.y = (T *)op.y + i * op.channels;
+    return row;
+}
+
+/* x[8], with what the branch adds, which is stored. */
+template <class T>
+static __device__ void residual8(float x[8], const struct row<T> &row, int at)
+{
+    float gate[8], branch[8];
+    dt_load8(x, row.x + at);
+    if (row.branch == NULL)
+        return;
+    dt_load8(gate, row.gate + at);
+    dt_load8(branch, row.branch + at);
+    for (int k = 0; k < 8; k++)
+        x[k] = fmaf(gate[k], branch[k], x[k]);
+    dt_store8(row.x + at, x);
+}
+
+template <class T>
+static __device__ void modulate8(const float x[8], const struct row<T> &row, int at, float mean,
+                                 float inverse)
+{
+    float y[8], scale[8], shift[8];
+    dt_load8(scale, row.scale + at);
+    dt_load8(shift, row.shift + at);
+    for (int k = 0; k < 8; k++)
+        y[k] = fmaf((x[k] - mean) * inverse, scale[k] + 1.0f, shift[k]);
+    dt_store8(row.y + at, y);
+}
+
+static __device__ float inverse_of(float squares, int channels)
+{
+    return 1.0f / sqrtf(squares / (float)channels + 1e-6f);
+}
+
+/* EACH: how many eights a thread has. */
+template <class T, int EACH>
+static __global__ void __launch_bounds__(MOST) modulate(struct dt_modulate op)
+{
+    __shared__ float parts[2][MOST / DT_WARP];
+    struct row<T> row = row_of<T>(op, blockIdx.x);
+    float x[EACH][8], sum = 0.0f, squares = 0.0f;
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        int at = (i * (int)blockDim.x + (int)threadIdx.x) * 8;
+        if (at < op.channels) {
+            residual8<T>(x[i], row, at);
+            for (int k = 0; k < 8; k++)
+                sum += x[i][k];
+        }
+    }
+    float mean = dt_block_sum(sum, parts[0]) / (float)op.channels;
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        if ((i * (int)blockDim.x + (int)threadIdx.x) * 8 < op.channels)
+            for (int k = 0; k < 8; k++)
+                squares = fmaf(x[i][k] - mean, x[i][k] - mean, squares);
+    float inverse = inverse_of(dt_block_sum(squares, parts[1]), op.channels);
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        int at = (i * (int)blockDim.x + (int)threadIdx.x) * 8;
+        if (at < op.channels)
+            modulate8<T>(x[i], row, at, mean, inverse);
+    }
+}
+
+/* Any shape, any address: each thread reads again what it wrote itself. */
+template <class T> static __global__ void modulate_plain(struct dt_modulate op)
+{
+    __shared__ float parts[2][MOST / DT_WARP];
+    struct row<T> row = row_of<T>(op, blockIdx.x);
+    float sum = 0.0f, squares = 0.0f;
+    for (int at = threadIdx.x; at < op.channels; at += blockDim.x) {
+        if (row.branch != NULL)
+            row.x[at] = fmaf(row.gate[at], dt_widen(row.branch[at]), row.x[at]);
+        sum += row.x[at];
+    }
+    float mean = dt_block_sum(sum, parts[0]) / (float)op.channels;
+    for (int at = threadIdx.x; at < op.channels; at += blockDim.x)
+        squares = fmaf(row.x[at] - mean, row.x[at] - mean, squares);
+    float inverse = inverse_of(dt_block_sum(squares, parts[1]), op.channels);
+    for (int at = threadIdx.x; at < op.channels; at += blockDim.x)
+        dt_narrow_to(row.y + at,
+                     fmaf((row.x[at] - mean) * inverse, row.scale[at] + 1.0f, row.shift[at]));
+}
+
+static bool in_eights(const struct dt_modulate *op)
+{
+    return op->channels % 8 == 0 && op->channels <= MOST * 4 * 8 && op->stride % 4 == 0 &&
+           op->gate_stride % 4 == 0 && dt_aligned16(op->x) && dt_aligned16(op->branch) &&
+           dt_aligned16(op->gate) && dt_aligned16(op->shift) && dt_aligned16(op->scale) &&
+           dt_aligned16(op->y);
+}
+
+/* Blocks of at most 256 threads, up to four eights a thread; beyond, more threads. */
+template <class T> static int launch(const struct dt_modulate *op, void *stream)
+{
+    unsigned rows = (unsigned)(op->sequences * op->tokens);
+    if (rows == 0)
+        return 0;
+    if (!in_eights(op))
+        return DT_LAUNCH(modulate_plain<T>, rows, 256, 0, stream, *op);
+    int eights = op->channels / 8, each = eights <= 256 ? 1 : eights <= 512 ? 2 : 4;
+    unsigned threads = (unsigned)((eights + each * DT_WARP - 1) / (each * DT_WARP) * DT_WARP);
+    if (each == 1)
+        return DT_LAUNCH((modulate<T, 1>), rows, threads, 0, stream, *op);
+    if (each == 2)
+        return DT_LAUNCH((modulate<T, 2>), rows, threads, 0, stream, *op);
+    return DT_LAUNCH((modulate<T, 4>), rows, threads, 0, stream, *op);
+}
+
+int dt_launch_modulate(enum dt_dtype dtype, const struct dt_modulate *op, void *stream)
+{
+    return dtype == DT_BFLOAT16 ? launch<uint16_t>(op, stream) : launch<float>(op, stream);
+}
