@@ -4,6 +4,7 @@
  * Rank 0 reads requests from standard input; the others hear them over a socket. Whoever loses its upper end leaves at
  * once, without ceremony: there may be a rank inside an exchange that will never end. */
 #include "base/environment.h"
+#include "worker/devices.h"
 #include "worker/session.h"
 
 #include <errno.h>
@@ -74,9 +75,12 @@ static dt_status work(struct dt_session *session, int *argc, char ***argv)
 
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--devices") == 0)
+        return dt_devices_print();
     if (argc > 1) {
         fprintf(stderr,
-                "dittune-worker %s: takes no arguments; dittune starts it and talks to it\n",
+                "dittune-worker %s: takes no arguments but --devices; dittune starts it and talks "
+                "to it\n",
                 DT_VERSION);
         return 2;
     }

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernels/cuda/devices.h"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <string.h>
+#ifdef DT_HAVE_NCCL
+#include <nccl.h>
+#endif
+#ifdef DT_HAVE_CUDNN
+#include "kernels/cuda/cudnn.h"
+#endif
+
+static void read_versions(struct dt_cuda_machine *machine)
+{
+    size_t blas = cublasLtGetVersion(); /* 130100: major * 10000 + minor * 100 + patch */
+    snprintf(machine->cublaslt, sizeof machine->cublaslt, "%zu.%zu.%zu", blas / 10000,
+             blas / 100 % 100, blas % 100);
+#ifdef DT_HAVE_NCCL
+    int nccl = 0;
+    if (ncclGetVersion(&nccl) == ncclSuccess) /* 22809, since 2.9 */
+        snprintf(machine->nccl, sizeof machine->nccl, "%d.%d.%d", nccl / 10000, nccl / 100 % 100,
+                 nccl % 100);
+#endif
+#ifdef DT_HAVE_CUDNN
+    snprintf(machine->cudnn, sizeof machine->cudnn, "%s", dt_cuda_sdpa_version());
+#endif
+    if (cudaDriverGetVersion(&machine->cuda_driver) != cudaSuccess)
+        machine->cuda_driver = 0;
+    if (cudaRuntimeGetVersion(&machine->cuda) != cudaSuccess)
+        machine->cuda = 0;
+}
+
+/* The form of NVML and nvidia-smi. */
+static void write_uuid(const cudaUUID_t *uuid, char text[48])
+{
+    static const int group_ends[] = {4, 6, 8, 10};
+    int at = snprintf(text, 48, "GPU-");
+    for (int i = 0, g = 0; i < 16; i++) {
+        if (g < 4 && i == group_ends[g]) {
+            text[at++] = '-';
+            g++;
+        }
+        at += snprintf(text + at, 48 - (size_t)at, "%02x", (unsigned)(unsigned char)uuid->bytes[i]);
+    }
+}
+
+/* Without NVML only a context knows what is free; it is the one thing here that uses the device. */
+static int64_t ask_free(int index)
+{
+    size_t bytes = 0, total = 0;
+    if (cudaSetDevice(index) != cudaSuccess || cudaMemGetInfo(&bytes, &total) != cudaSuccess)
+        return DT_NVML_UNKNOWN;
+    return (int64_t)bytes;
+}
+
+static bool read_card(int index, const struct dt_nvml *nvml, struct dt_cuda_card *card,
+                      struct dt_nvml_device **device)
+{
+    struct cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, index) != cudaSuccess ||
+        cudaDeviceGetPCIBusId(card->pci, sizeof card->pci, index) != cudaSuccess)
+        return false;
+    snprintf(card->name, sizeof card->name, "%.*s", (int)sizeof card->name - 1, properties.name);
+    write_uuid(&properties.uuid, card->uuid);
+    card->major = properties.major;
+    card->minor = properties.minor;
+    card->multiprocessors = properties.multiProcessorCount;
+    card->memory_bytes = (int64_t)properties.totalGlobalMem;
+    card->shared_bytes = (int64_t)properties.sharedMemPerBlockOptin;
+    card->l2_bytes = properties.l2CacheSize;
+    *device = NULL;
+    if (nvml != NULL && dt_nvml_find(nvml, card->pci, device) == DT_OK)
+        dt_nvml_read(nvml, *device, &card->nvml);
+    else
+        dt_nvml_facts_clear(&card->nvml);
+    card->free_bytes = card->nvml.free_bytes >= 0 ? card->nvml.free_bytes : ask_free(index);
+    return true;
+}
+
+static void read_links(struct dt_cuda_machine *machine, const struct dt_nvml *nvml,
+                       struct dt_nvml_device *const devices[])
+{
+    for (int a = 0; a < machine->count; a++)
+        for (int b = 0; b < machine->count; b++) {
+            enum dt_nvml_link link = DT_NVML_SELF;
+            int can = 0;
+            bool known = a == b || (nvml != NULL && devices[a] != NULL && devices[b] != NULL &&
+                                    dt_nvml_link(nvml, devices[a], devices[b], &link));
+            machine->links[a][b] = known ? (int)link : DT_NVML_UNKNOWN;
+            if (a != b && cudaDeviceCanAccessPeer(&can, a, b) != cudaSuccess)
+                can = 0;
+            machine->peers[a][b] = a == b ? 0 : can == 1 ? 1 : -1;
+        }
+}
+
+static void read_cards(struct dt_cuda_machine *machine, const struct dt_nvml *nvml)
+{
+    struct dt_nvml_device *devices[DT_CUDA_DEVICES_MOST];
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess && machine->cuda_driver == 0)
+        snprintf(machine->why, sizeof machine->why, "CUDA: there is no driver (libcuda.so.1)");
+    else if (error != cudaSuccess)
+        snprintf(machine->why, sizeof machine->why, "CUDA: %s", cudaGetErrorString(error));
+    else if (count == 0)
+        snprintf(machine->why, sizeof machine->why, "CUDA: no device is visible");
+    count = error == cudaSuccess && count < DT_CUDA_DEVICES_MOST ? count
+            : error == cudaSuccess                               ? DT_CUDA_DEVICES_MOST
+                                                                 : 0;
+    for (int i = 0; i < count; i++)
+        if (!read_card(i, nvml, &machine->cards[i], &devices[i])) {
+            snprintf(machine->why, sizeof machine->why,
+                     "CUDA: device %d does not say what it is: %s", i,
+                     cudaGetErrorString(cudaGetLastError()));
+            return;
+        }
+    machine->count = count;
+    read_links(machine, nvml, devices);
+}
+
+void dt_cuda_machine_read(struct dt_cuda_machine *machine)
+{
+    struct dt_nvml *nvml = NULL;
+    memset(machine, 0, sizeof *machine);
+    machine->nvml = dt_nvml_open(&nvml) == DT_OK;
+    if (machine->nvml)
+        dt_nvml_driver(nvml, machine->driver, sizeof machine->driver);
+    read_versions(machine);
+    read_cards(machine, nvml);
+    dt_nvml_close(nvml);
+}
+
+static bool is_own(int64_t pid, const int64_t own[], int count)
+{
+    for (int i = 0; i < count; i++)
+        if (own[i] == pid)
+            return true;
+    return false;
+}
+
+static void count_others(const struct dt_nvml_facts *facts, const int64_t own[], int own_count,
+                         struct dt_cuda_use *use)
+{
+    *use = (struct dt_cuda_use){.memory_bytes = facts->memory_bytes,
+                                .free_bytes = facts->free_bytes,
+                                .count = facts->process_count < 0 ? DT_NVML_UNKNOWN : 0};
+    for (int i = 0; i < facts->process_count; i++)
+        if (!is_own(facts->processes[i].pid, own, own_count))
+            use->others[use->count++] = facts->processes[i];
+}
+
+dt_status dt_cuda_device_use(int index, const int64_t own[], int own_count, struct dt_cuda_use *use)
+{
+    struct dt_nvml *nvml = NULL;
+    struct dt_nvml_device *device = NULL;
+    struct dt_nvml_facts facts;
+    char pci[32];
+    if (cudaDeviceGetPCIBusId(pci, sizeof pci, index) != cudaSuccess)
+        return dt_fail(DT_EUNSUP, "CUDA knows no device %d", index);
+    DT_TRY(dt_nvml_open(&nvml));
+    dt_status status = dt_nvml_find(nvml, pci, &device);
+    if (status == DT_OK) {
+        dt_nvml_use(nvml, device, &facts);
+        count_others(&facts, own, own_count, use);
+    }
+    dt_nvml_close(nvml);
+    return status;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* nvml - what the driver says of a GPU: clocks, power, temperature, memory, who else is on it. Read only.
+ *
+ * libnvidia-ml is opened at run time (DITTUNE_NVML names another file, for tests): it comes with the driver, not with the
+ * toolkit. Each function of it is optional; what it has not, does not support here (MIG) or may not tell is DT_NVML_UNKNOWN.
+ *
+ *     dt_nvml_open(&nvml);
+ *     dt_nvml_find(nvml, "0000:18:00.0", &device);
+ *     dt_nvml_read(nvml, device, &facts);
+ *
+ * To add a fact: a field here and a row in nvml.c.
+ */
+#ifndef DT_KERNELS_CUDA_NVML_H
+#define DT_KERNELS_CUDA_NVML_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DT_NVML_UNKNOWN   (-1)
+#define DT_NVML_PROCESSES 32
+
+struct dt_nvml;
+struct dt_nvml_device; /* of the library; never freed */
+
+struct dt_nvml_process {
+    int64_t pid;
+    int64_t bytes; /* DT_NVML_UNKNOWN where the driver does not say */
+};
+
+/* Each DT_NVML_UNKNOWN when it is not known. Modes: 0 off, 1 on. */
+struct dt_nvml_facts {
+    int64_t sm_mhz, sm_mhz_max, memory_mhz, memory_mhz_max;
+    int64_t application_mhz; /* what clocks were set to for applications */
+    int64_t power_mw, power_limit_mw, power_limit_default_mw;
+    int64_t temperature_c, utilization; /* percent of the last sampling period */
+    int64_t ecc, ecc_pending, mig, mig_pending, persistence;
+    int64_t pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
+    int64_t nvlinks; /* that are up */
+    int64_t memory_bytes, free_bytes;
+    int64_t reasons;   /* bits why clocks are lower: dt_nvml_reason */
+    int process_count; /* with CUDA on the device, at most DT_NVML_PROCESSES; DT_NVML_UNKNOWN */
+    struct dt_nvml_process processes[DT_NVML_PROCESSES];
+};
+
+enum dt_nvml_link {
+    DT_NVML_SELF,
+    DT_NVML_NVLINK,
+    DT_NVML_PIX,
+    DT_NVML_PXB,
+    DT_NVML_PHB,
+    DT_NVML_NODE,
+    DT_NVML_SYS
+};
+
+/* DT_EUNSUP with the reason: no library, no driver. The caller closes. */
+dt_status dt_nvml_open(struct dt_nvml **nvml) DT_MUST_CHECK;
+void dt_nvml_close(struct dt_nvml *nvml); /* NULL is fine */
+
+/* "580.95.05"; "" when it is not known. */
+void dt_nvml_driver(const struct dt_nvml *nvml, char version[], size_t room);
+
+/* The device of a PCI bus id ("0000:18:00.0", as cudaDeviceGetPCIBusId writes it). DT_EUNSUP. */
+dt_status dt_nvml_find(const struct dt_nvml *nvml, const char *pci,
+                       struct dt_nvml_device **device) DT_MUST_CHECK;
+
+/* All unknown. */
+void dt_nvml_facts_clear(struct dt_nvml_facts *facts);
+/* All there is to know: about 30 calls, a millisecond or more. */
+void dt_nvml_read(const struct dt_nvml *nvml, struct dt_nvml_device *device,
+                  struct dt_nvml_facts *facts);
+/* Only what changes while a plan runs: sm_mhz, memory_mhz, power_mw, temperature_c, utilization, reasons. */
+void dt_nvml_sample(const struct dt_nvml *nvml, struct dt_nvml_device *device,
+                    struct dt_nvml_facts *facts);
+/* Only memory_bytes, free_bytes and the processes. */
+void dt_nvml_use(const struct dt_nvml *nvml, struct dt_nvml_device *device,
+                 struct dt_nvml_facts *facts);
+
+/* How two devices are connected, the nearest way first. False: not known. */
+bool dt_nvml_link(const struct dt_nvml *nvml, struct dt_nvml_device *a, struct dt_nvml_device *b,
+                  enum dt_nvml_link *link);
+
+/* The name of bit i of reasons ("sw_power_cap"); NULL past the last. */
+const char *dt_nvml_reason(int i);
+
+#endif

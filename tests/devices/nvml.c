@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* What kernels/cuda/nvml.c reads is what tests/devices/library.c planted; what a driver has not is unknown, not wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "kernels/cuda/nvml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct dt_nvml *open_library(const char *name)
+{
+    struct dt_nvml *nvml = NULL;
+    assert_int_equal(setenv("DITTUNE_NVML", name, 1), 0);
+    assert_int_equal(dt_nvml_open(&nvml), DT_OK);
+    return nvml;
+}
+
+static void test_new(void **state)
+{
+    (void)state;
+    struct dt_nvml *nvml = open_library(LIBRARY_NEW);
+    struct dt_nvml_device *first = NULL, *second = NULL;
+    struct dt_nvml_facts facts;
+    enum dt_nvml_link link;
+    char version[80];
+    dt_nvml_driver(nvml, version, sizeof version);
+    assert_string_equal(version, "580.95.05");
+    assert_int_equal(dt_nvml_find(nvml, "0000:18:00.0", &first), DT_OK);
+    assert_int_equal(dt_nvml_find(nvml, "0000:2A:00.0", &second), DT_OK);
+    dt_nvml_read(nvml, first, &facts);
+    assert_int_equal(facts.sm_mhz, 1755);
+    assert_int_equal(facts.sm_mhz_max, 1980);
+    assert_int_equal(facts.memory_mhz, 3201);
+    assert_int_equal(facts.memory_mhz_max, 3202);
+    assert_int_equal(facts.temperature_c, 61);
+    assert_int_equal(facts.power_mw, 455000);
+    assert_int_equal(facts.power_limit_mw, 600000);
+    assert_int_equal(facts.power_limit_default_mw, 700000);
+    assert_int_equal(facts.utilization, 37);
+    assert_int_equal(facts.ecc, 1);
+    assert_int_equal(facts.ecc_pending, 0);
+    assert_int_equal(facts.mig, 0);
+    assert_int_equal(facts.persistence, 1);
+    assert_int_equal(facts.pcie_generation, 4);
+    assert_int_equal(facts.pcie_generation_max, 5);
+    assert_int_equal(facts.pcie_width, 8);
+    assert_int_equal(facts.pcie_width_max, 16);
+    assert_int_equal(facts.nvlinks, 9);
+    assert_int_equal(facts.memory_bytes, 150754820096LL);
+    assert_int_equal(facts.free_bytes, 140000000000LL);
+    assert_int_equal(facts.reasons, 0x24);
+    assert_int_equal(facts.application_mhz, DT_NVML_UNKNOWN); /* not in the library */
+    assert_int_equal(facts.process_count, 2);
+    assert_int_equal(facts.processes[0].pid, 4321);
+    assert_int_equal(facts.processes[0].bytes, 8000000000LL);
+    assert_int_equal(facts.processes[1].pid, 99);
+    assert_int_equal(facts.processes[1].bytes, DT_NVML_UNKNOWN);
+    assert_true(dt_nvml_link(nvml, first, first, &link) && link == DT_NVML_SELF);
+    assert_true(dt_nvml_link(nvml, first, second, &link) && link == DT_NVML_NVLINK);
+    dt_nvml_close(nvml);
+}
+
+static void test_mig(void **state)
+{
+    (void)state;
+    struct dt_nvml *nvml = open_library(LIBRARY_NEW);
+    struct dt_nvml_device *device = NULL;
+    struct dt_nvml_facts facts;
+    assert_int_equal(dt_nvml_find(nvml, "0000:2A:00.0", &device), DT_OK);
+    dt_nvml_read(nvml, device, &facts);
+    assert_int_equal(facts.mig, 1);
+    assert_int_equal(facts.utilization, DT_NVML_UNKNOWN);
+    assert_int_equal(facts.process_count, DT_NVML_UNKNOWN);
+    assert_int_equal(facts.sm_mhz, 1755);
+    dt_nvml_close(nvml);
+}
+
+static void test_old(void **state)
+{
+    (void)state;
+    struct dt_nvml *nvml = open_library(LIBRARY_OLD);
+    struct dt_nvml_device *first = NULL, *second = NULL;
+    struct dt_nvml_facts facts;
+    enum dt_nvml_link link;
+    assert_int_equal(dt_nvml_find(nvml, "0000:18:00.0", &first), DT_OK);
+    assert_int_equal(dt_nvml_find(nvml, "0000:2A:00.0", &second), DT_OK);
+    dt_nvml_read(nvml, first, &facts);
+    assert_int_equal(facts.power_limit_mw, 500000);
+    assert_int_equal(facts.reasons, 0x88);
+    assert_int_equal(facts.process_count, DT_NVML_PROCESSES);
+    assert_int_equal(facts.processes[0].bytes, DT_NVML_UNKNOWN);
+    assert_true(dt_nvml_link(nvml, first, second, &link) && link == DT_NVML_NODE);
+    dt_nvml_close(nvml);
+}
+
+/* The parts are those of the whole, and nothing else. */
+static void test_parts(void **state)
+{
+    (void)state;
+    struct dt_nvml *nvml = open_library(LIBRARY_NEW);
+    struct dt_nvml_device *device = NULL;
+    struct dt_nvml_facts facts;
+    assert_int_equal(dt_nvml_find(nvml, "0000:18:00.0", &device), DT_OK);
+    dt_nvml_sample(nvml, device, &facts);
+    assert_int_equal(facts.sm_mhz, 1755);
+    assert_int_equal(facts.reasons, 0x24);
+    assert_int_equal(facts.sm_mhz_max, DT_NVML_UNKNOWN);
+    assert_int_equal(facts.process_count, DT_NVML_UNKNOWN);
+    dt_nvml_use(nvml, device, &facts);
+    assert_int_equal(facts.free_bytes, 140000000000LL);
+    assert_int_equal(facts.process_count, 2);
+    assert_int_equal(facts.sm_mhz, DT_NVML_UNKNOWN);
+    dt_nvml_close(nvml);
+}
+
+static void test_absent(void **state)
+{
+    (void)state;
+    struct dt_nvml *nvml = NULL;
+    struct dt_nvml_device *device = NULL;
+    setenv("DITTUNE_NVML", "/nowhere/libnvidia-ml.so.1", 1);
+    assert_int_equal(dt_nvml_open(&nvml), DT_EUNSUP);
+    assert_non_null(strstr(dt_message(), "/nowhere/libnvidia-ml.so.1"));
+    setenv("DITTUNE_NVML", LIBRARY_BROKEN, 1);
+    assert_int_equal(dt_nvml_open(&nvml), DT_EUNSUP);
+    assert_string_equal(dt_message(), "NVML: Driver Not Loaded");
+    nvml = open_library(LIBRARY_NEW);
+    assert_int_equal(dt_nvml_find(nvml, "0000:99:00.0", &device), DT_EUNSUP);
+    dt_nvml_close(nvml);
+}
+
+static void test_reasons(void **state)
+{
+    (void)state;
+    assert_string_equal(dt_nvml_reason(2), "sw_power_cap");
+    assert_string_equal(dt_nvml_reason(7), "hw_power_brake");
+    assert_string_equal(dt_nvml_reason(8), "display_clocks");
+    assert_null(dt_nvml_reason(9));
+    assert_null(dt_nvml_reason(-1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_new),   cmocka_unit_test(test_mig),    cmocka_unit_test(test_old),
+        cmocka_unit_test(test_parts), cmocka_unit_test(test_absent), cmocka_unit_test(test_reasons),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/devices.h"
+
+#ifdef DT_HAVE_CUDA
+#include "kernels/cuda/devices.h"
+#endif
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INFINIBAND "/sys/class/infiniband"
+
+extern char **environ;
+
+/* Of these libraries: CUDA, NCCL, cuDNN, cuBLAS, and PyTorch's names about NCCL, which people set for it. */
+static json_t *environment(void)
+{
+    static const char *const prefixes[] = {"NCCL_",   "CUDA_",   "CUDNN_",
+                                           "CUBLAS_", "NVIDIA_", "TORCH_NCCL_"};
+    json_t *object = json_object();
+    for (char **p = environ; *p != NULL; p++)
+        for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+            char name[128], value[512];
+            const char *is = strchr(*p, '=');
+            if (is == NULL || strncmp(*p, prefixes[i], strlen(prefixes[i])) != 0 ||
+                (size_t)(is - *p) >= sizeof name)
+                continue;
+            snprintf(name, sizeof name, "%.*s", (int)(is - *p), *p);
+            snprintf(value, sizeof value, "%s", is + 1);
+            dt_text_mend(name);
+            dt_text_mend(value);
+            json_object_set_new(object, name, json_string(value));
+        }
+    return object;
+}
+
+/* /sys/class/infiniband/mlx5_0/ports/1/state says "4: ACTIVE". */
+static bool is_active(const char *device)
+{
+    char path[512], state[64] = "";
+    for (int port = 1; port <= 4 && strstr(state, "ACTIVE") == NULL; port++) {
+        snprintf(path, sizeof path, INFINIBAND "/%.200s/ports/%d/state", device, port);
+        FILE *file = fopen(path, "r");
+        if (file == NULL)
+            break;
+        state[fread(state, 1, sizeof state - 1, file)] = '\0';
+        fclose(file);
+    }
+    return strstr(state, "ACTIVE") != NULL;
+}
+
+static json_t *infiniband(void)
+{
+    json_t *names = json_array();
+    bool active = false;
+    DIR *folder = opendir(INFINIBAND);
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;)
+        if (entry->d_name[0] != '.') {
+            json_array_append_new(names, json_string(entry->d_name));
+            active = active || is_active(entry->d_name);
+        }
+    if (folder != NULL)
+        closedir(folder);
+    return json_pack("{s:o, s:b}", "devices", names, "active", active);
+}
+
+#ifdef DT_HAVE_CUDA
+
+static json_t *number(int64_t value)
+{
+    return value >= 0 ? json_integer(value) : json_null();
+}
+
+static json_t *mode(int64_t value)
+{
+    return value >= 0 ? json_boolean(value != 0) : json_null();
+}
+
+static json_t *reasons(int64_t bits)
+{
+    const char *name;
+    json_t *array = bits >= 0 ? json_array() : json_null();
+    for (int i = 0; bits >= 0 && (name = dt_nvml_reason(i)) != NULL; i++)
+        if ((bits >> i & 1) != 0)
+            json_array_append_new(array, json_string(name));
+    return array;
+}
+
+static json_t *processes(const struct dt_nvml_facts *facts)
+{
+    json_t *array = facts->process_count >= 0 ? json_array() : json_null();
+    for (int i = 0; i < facts->process_count; i++)
+        json_array_append_new(array,
+                              json_pack("{s:I, s:o}", "pid", (json_int_t)facts->processes[i].pid,
+                                        "bytes", number(facts->processes[i].bytes)));
+    return array;
+}
+
+static json_t *pcie(const struct dt_nvml_facts *facts)
+{
+    if (facts->pcie_generation < 0 && facts->pcie_width < 0)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:o}", "generation", number(facts->pcie_generation),
+                     "generation_max", number(facts->pcie_generation_max), "width",
+                     number(facts->pcie_width), "width_max", number(facts->pcie_width_max));
+}
+
+/* What NVML says, added to a card's object. */
+static void add_facts(json_t *object, const struct dt_nvml_facts *facts)
+{
+    const struct {
+        const char *key;
+        json_t *value;
+    } fields[] = {
+        {"sm_mhz", number(facts->sm_mhz)},
+        {"sm_mhz_max", number(facts->sm_mhz_max)},
+        {"application_mhz", number(facts->application_mhz)},
+        {"memory_mhz", number(facts->memory_mhz)},
+        {"memory_mhz_max", number(facts->memory_mhz_max)},
+        {"power_mw", number(facts->power_mw)},
+        {"power_limit_mw", number(facts->power_limit_mw)},
+        {"power_limit_default_mw", number(facts->power_limit_default_mw)},
+        {"temperature_c", number(facts->temperature_c)},
+        {"utilization", number(facts->utilization)},
+        {"ecc", mode(facts->ecc)},
+        {"ecc_pending", mode(facts->ecc_pending)},
+        {"mig", mode(facts->mig)},
+        {"mig_pending", mode(facts->mig_pending)},
+        {"persistence", mode(facts->persistence)},
+        {"reasons", reasons(facts->reasons)},
+        {"processes", processes(facts)},
+        {"nvlinks", number(facts->nvlinks)},
+        {"pcie", pcie(facts)},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        json_object_set_new(object, fields[i].key, fields[i].value);
+}
+
+static json_t *card_json(int index, const struct dt_cuda_card *card)
+{
+    char compute[16], name[sizeof card->name];
+    snprintf(compute, sizeof compute, "%d.%d", card->major, card->minor);
+    snprintf(name, sizeof name, "%s", card->name);
+    dt_text_mend(name);
+    json_t *object = json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:i, s:I, s:o, s:I, s:I}", "index", index, "name", name, "uuid",
+        card->uuid, "pci", card->pci, "compute", compute, "multiprocessors", card->multiprocessors,
+        "memory_bytes", (json_int_t)card->memory_bytes, "free_bytes", number(card->free_bytes),
+        "shared_bytes", (json_int_t)card->shared_bytes, "l2_bytes", (json_int_t)card->l2_bytes);
+    add_facts(object, &card->nvml);
+    return object;
+}
+
+static void add_matrices(json_t *object, const struct dt_cuda_machine *machine)
+{
+    static const char *const names[] = {"self", "nvlink", "pix", "pxb", "phb", "node", "sys"};
+    json_t *peers = json_array(), *links = json_array();
+    for (int a = 0; a < machine->count; a++) {
+        json_t *peer_row = json_array(), *link_row = json_array();
+        for (int b = 0; b < machine->count; b++) {
+            int link = machine->links[a][b];
+            json_array_append_new(peer_row, json_integer(machine->peers[a][b]));
+            json_array_append_new(link_row, link >= 0 ? json_string(names[link]) : json_null());
+        }
+        json_array_append_new(peers, peer_row);
+        json_array_append_new(links, link_row);
+    }
+    json_object_set_new(object, "peers", peers);
+    json_object_set_new(object, "links", links);
+}
+
+static json_t *machine_json(const struct dt_cuda_machine *machine)
+{
+    json_t *cards = json_array();
+    json_t *object =
+        json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:b}", "op", "devices", "count",
+                  machine->count, "why", machine->why, "driver", machine->driver, "cuda_driver",
+                  machine->cuda_driver, "cuda", machine->cuda, "nccl", machine->nccl, "cudnn",
+                  machine->cudnn, "cublaslt", machine->cublaslt, "nvml", machine->nvml);
+    for (int i = 0; i < machine->count; i++)
+        json_array_append_new(cards, card_json(i, &machine->cards[i]));
+    json_object_set_new(object, "devices", cards);
+    add_matrices(object, machine);
+    return object;
+}
+
+static json_t *describe(void)
+{
+    struct dt_cuda_machine *machine = malloc(sizeof *machine);
+    if (machine == NULL)
+        return NULL;
+    dt_cuda_machine_read(machine);
+    json_t *object = machine_json(machine);
+    free(machine);
+    return object;
+}
+
+#else
+
+static json_t *describe(void)
+{
+    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:b, s:[], s:[], s:[]}", "op",
+                     "devices", "count", 0, "why", "this worker was built without CUDA", "driver",
+                     "", "cuda_driver", 0, "cuda", 0, "nccl", "", "cudnn", "", "cublaslt", "",
+                     "nvml", 0, "devices", "peers", "links");
+}
+
+#endif
+
+dt_status dt_devices_json(json_t **devices)
+{
+    json_t *object = describe();
+    if (object == NULL || json_object_set_new(object, "environment", environment()) != 0 ||
+        json_object_set_new(object, "infiniband", infiniband()) != 0) {
+        json_decref(object);
+        return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    *devices = object;
+    return DT_OK;
+}
+
+int dt_devices_print(void)
+{
+    struct dt_text text = {0};
+    json_t *object = NULL;
+    dt_status status = dt_devices_json(&object);
+    if (status == DT_OK)
+        status = dt_json_text(object, &text);
+    json_decref(object);
+    bool written = status == DT_OK && puts(dt_text_at(&text)) >= 0 && fflush(stdout) == 0;
+    dt_text_fini(&text);
+    return status != DT_OK ? 1 : written ? 0 : 74;
+}
