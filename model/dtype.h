@@ -3,13 +3,14 @@
  *
  * A data type is that of the weights of linear layers and of what flows between them (normalised stream, queries, keys,
  * values, attention, MLP, exchanges). The residual stream, sums, biases and the network's output are float32 always.
+ * tf32 is float32 but for the products of linear layers, whose factors are rounded to 10 bits of mantissa: GPUs only.
  */
 #ifndef DT_MODEL_DTYPE_H
 #define DT_MODEL_DTYPE_H
 
 #include "base/status.h"
 
-enum dt_dtype { DT_FLOAT32, DT_BFLOAT16, DT_DTYPES };
+enum dt_dtype { DT_FLOAT32, DT_BFLOAT16, DT_TF32, DT_DTYPES };
 
 const char *dt_dtype_text(enum dt_dtype dtype);
 int dt_dtype_bytes(enum dt_dtype dtype);
@@ -17,7 +18,7 @@ int dt_dtype_bytes(enum dt_dtype dtype);
 /* What a plan's output may differ from that of the float32 1-rank plan, relative. */
 double dt_dtype_tolerance(enum dt_dtype dtype);
 
-/* "float32", "bfloat16" or "bf16"; DT_EUSAGE with a sentence that begins with what. */
+/* "float32", "bfloat16" or "bf16", "tf32"; DT_EUSAGE with a sentence that begins with what. */
 dt_status dt_dtype_find(const char *what, const char *name, enum dt_dtype *dtype) DT_MUST_CHECK;
 
 #endif

@@ -73,7 +73,7 @@ static void place(struct dt_layout *layout, const struct dt_workload *workload,
 static int64_t cast(const struct dt_layout *layout, const struct dt_workload *workload)
 {
     int64_t widest = workload->network.hidden;
-    if (workload->dtype == DT_FLOAT32)
+    if (dt_dtype_bytes(workload->dtype) == (int)sizeof(float))
         return 0;
     widest = widest > DT_TIME_CHANNELS ? widest : DT_TIME_CHANNELS;
     int64_t rows = layout->sequences * widest, pixels = layout->count[DT_BUFFER_LATENT];
@@ -147,7 +147,7 @@ static void size_parallel(struct dt_layout *layout, const struct dt_workload *wo
         count[DT_BUFFER_LSE] = rows * layout->block * layout->chunk_heads;
         count[DT_BUFFER_LSE_PART] = count[DT_BUFFER_LSE];
     }
-    count[DT_BUFFER_SCRATCH] = plan->threads * layout->scratch;
+    count[DT_BUFFER_SCRATCH] = dt_plan_on(plan) == DT_ON_CPU ? plan->threads * layout->scratch : 0;
 }
 
 void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload,

@@ -29,9 +29,14 @@ dt_status dt_role_parse(const char *text, enum dt_role *role)
                    text);
 }
 
+static const char *const labels_attention[] = {
+    [DT_PLAN_OWN] = "own", [DT_PLAN_CUDNN] = "cudnn", NULL};
+static const char *const labels_exchange[] = {
+    [DT_PLAN_PACKED] = "packed", [DT_PLAN_DIRECT] = "direct", NULL};
+
 const struct dt_param dt_params[] = {
-#define DT_PARAM(name, role, fallback, doc)                                                        \
-    {#name, doc, role, fallback, (int)offsetof(struct dt_plan, name)},
+#define DT_PARAM(name, role, on, fallback, labels, doc)                                            \
+    {#name, doc, role, on, fallback, (int)offsetof(struct dt_plan, name), labels},
 #include "model/plan.def"
 #undef DT_PARAM
 };
@@ -49,6 +54,24 @@ const int dt_tiles_kv[DT_TILES_KV] = {
 #undef DT_TILE_KV
 };
 
+const struct dt_attn_tile dt_attn_tiles[DT_ATTN_TILES] = {
+#define DT_ATTN_TILE(tile_q, tile_kv, stages, warps) {tile_q, tile_kv, stages, warps},
+#include "model/attn_tiles.def"
+#undef DT_ATTN_TILE
+};
+const int dt_attn_heads[DT_ATTN_HEADS] = {
+#define DT_ATTN_HEAD(channels) channels,
+#include "model/attn_tiles.def"
+#undef DT_ATTN_HEAD
+};
+
+/* Queries, and keys and values of each stage, in bfloat16; channels are padded to the 16 of a matrix instruction. */
+int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head)
+{
+    int64_t rows = tile->tile_q + 2LL * tile->stages * tile->tile_kv;
+    return rows * ((head + 15) / 16 * 16) * 2;
+}
+
 int dt_plan_get(const struct dt_plan *plan, int param)
 {
     int value;
@@ -61,19 +84,52 @@ void dt_plan_set(struct dt_plan *plan, int param, int value)
     memcpy((char *)plan + dt_params[param].offset, &value, sizeof value);
 }
 
+enum dt_on dt_plan_on(const struct dt_plan *plan)
+{
+    return plan->stages > 0 ? DT_ON_GPU : DT_ON_CPU;
+}
+
+static dt_status read_label(const json_t *root, const struct dt_param *param, int *value)
+{
+    const char *text;
+    DT_TRY(dt_json_string(root, "the plan", param->name, &text));
+    for (int i = 0; param->labels[i] != NULL; i++)
+        if (strcmp(param->labels[i], text) == 0) {
+            *value = i;
+            return DT_OK;
+        }
+    return dt_fail(DT_EUSAGE, "the plan: '%s' is '%.40s', expected %s or %s", param->name, text,
+                   param->labels[0], param->labels[1]);
+}
+
 /* A parameter that is off by default (its fallback is 0) may be 0; every other one is a count. */
+static dt_status read_value(const json_t *root, const struct dt_param *param, int *value)
+{
+    int64_t number;
+    if (param->labels != NULL)
+        return read_label(root, param, value);
+    DT_TRY(
+        dt_json_int(root, "the plan", param->name, param->fallback == 0 ? 0 : 1, 1 << 20, &number));
+    *value = (int)number;
+    return DT_OK;
+}
+
 dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan)
 {
     const char *known[PARAMS + 1] = {NULL};
     struct dt_plan read = {0};
+    enum dt_on device = DT_ON_CPU;
     for (int i = 0; i < PARAMS; i++)
         known[i] = dt_params[i].name;
     DT_TRY(dt_json_only(root, "the plan", known));
+    for (int i = 0; i < PARAMS; i++)
+        if (dt_params[i].on == DT_ON_GPU && dt_json_has(root, dt_params[i].name))
+            device = DT_ON_GPU;
     for (int i = 0; i < PARAMS; i++) {
-        int64_t value;
-        int low = dt_params[i].fallback == 0 ? 0 : 1;
-        DT_TRY(dt_json_int(root, "the plan", dt_params[i].name, low, 1 << 20, &value));
-        dt_plan_set(&read, i, (int)value);
+        int value = dt_params[i].fallback;
+        if ((dt_params[i].on & device) != 0 || dt_json_has(root, dt_params[i].name))
+            DT_TRY(read_value(root, &dt_params[i], &value));
+        dt_plan_set(&read, i, value);
     }
     *plan = read;
     return DT_OK;

@@ -23,8 +23,15 @@ enum dt_role {
 const char *dt_role_text(enum dt_role role); /* "plain", "ranks", "batch", "environment", "lossy" */
 dt_status dt_role_parse(const char *text, enum dt_role *role) DT_MUST_CHECK;
 
+/* Whose plans have a parameter. */
+enum dt_on { DT_ON_CPU = 1, DT_ON_GPU = 2, DT_ON_BOTH = 3 };
+
+/* Values of parameters that have labels, in the labels' order. */
+enum { DT_PLAN_OWN, DT_PLAN_CUDNN };     /* attention */
+enum { DT_PLAN_PACKED, DT_PLAN_DIRECT }; /* exchange */
+
 struct dt_plan {
-#define DT_PARAM(name, role, fallback, doc) int name;
+#define DT_PARAM(name, role, on, fallback, labels, doc) int name;
 #include "model/plan.def"
 #undef DT_PARAM
 };
@@ -32,8 +39,10 @@ struct dt_plan {
 struct dt_param {
     const char *name, *doc;
     enum dt_role role;
+    enum dt_on on;
     int fallback;
-    int offset; /* of the int in struct dt_plan */
+    int offset;                /* of the int in struct dt_plan */
+    const char *const *labels; /* of its values from 0 on, NULL-ended; NULL for numbers */
 };
 extern const struct dt_param dt_params[];
 extern const int dt_param_count;
@@ -52,10 +61,36 @@ enum {
 };
 extern const int dt_tiles_q[DT_TILES_Q], dt_tiles_kv[DT_TILES_KV];
 
+/* The rows of attn_tiles.def: the attention kernels of the CUDA back end in bfloat16, and the channels of a head they are
+ * built for. */
+struct dt_attn_tile {
+    int tile_q, tile_kv, stages, warps;
+};
+enum {
+    DT_ATTN_TILES = 0
+#define DT_ATTN_TILE(tile_q, tile_kv, stages, warps) +1
+#include "model/attn_tiles.def"
+#undef DT_ATTN_TILE
+    ,
+    DT_ATTN_HEADS = 0
+#define DT_ATTN_HEAD(channels) +1
+#include "model/attn_tiles.def"
+#undef DT_ATTN_HEAD
+};
+extern const struct dt_attn_tile dt_attn_tiles[DT_ATTN_TILES];
+extern const int dt_attn_heads[DT_ATTN_HEADS];
+
+/* Shared memory of a block of that kernel. */
+int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head);
+
 int dt_plan_get(const struct dt_plan *plan, int param);
 void dt_plan_set(struct dt_plan *plan, int param, int value);
 
-/* {"ranks": 2, ...}: every parameter must be there, an integer of 1 (overlap: 0) to 2^20. */
+/* Which device the plan is for: GPUs' plans have stages. */
+enum dt_on dt_plan_on(const struct dt_plan *plan);
+
+/* {"ranks": 2, ...}: every parameter of the plan's device must be there, an integer of 1 (what is off by default: 0) to 2^20, or
+ * a label; those of the other device are their fallback. A plan that names a parameter only GPUs have is a GPU's. */
 dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan) DT_MUST_CHECK;
 
 /* A rank's place in the plan. */

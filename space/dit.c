@@ -104,8 +104,25 @@ static void values_chunks(const struct dt_dit *dit, struct set *set)
     add_divisors(set, dit->workload.network.heads, DEVICES_MAX);
 }
 
+static void values_none(const struct dt_dit *dit, struct set *set)
+{
+    (void)dit;
+    (void)set;
+}
+#define values_stages             values_none
+#define values_warps              values_none
+#define values_attention          values_none
+#define values_graph              values_none
+#define values_gemm               values_none
+#define values_exchange           values_none
+#define values_v_first            values_none
+#define values_comm_ctas          values_none
+#define values_windows            values_none
+#define values_nccl_p2p_channels  values_none
+#define values_nccl_p2p_chunk_kib values_none
+
 static void (*const value_sets[])(const struct dt_dit *dit, struct set *set) = {
-#define DT_PARAM(name, role, fallback, doc) values_##name,
+#define DT_PARAM(name, role, on, fallback, labels, doc) values_##name,
 #include "model/plan.def"
 #undef DT_PARAM
 };
@@ -132,7 +149,8 @@ static struct dt_plan plan_of(const int64_t values[])
 {
     struct dt_plan plan;
     for (int i = 0; i < dt_param_count; i++)
-        dt_plan_set(&plan, i, (int)values[i]);
+        dt_plan_set(&plan, i,
+                    (dt_params[i].on & DT_ON_CPU) != 0 ? (int)values[i] : dt_params[i].fallback);
     return plan;
 }
 
@@ -140,7 +158,8 @@ static struct dt_plan plan_of(const int64_t values[])
 static bool has_layout(const struct dt_dit *dit, const int64_t values[])
 {
     for (int i = 0; i < dt_param_count; i++)
-        if (values[i] < (dt_params[i].fallback == 0 ? 0 : 1) || values[i] > BATCH_MAX)
+        if ((dt_params[i].on & DT_ON_CPU) != 0 &&
+            (values[i] < (dt_params[i].fallback == 0 ? 0 : 1) || values[i] > BATCH_MAX))
             return false;
     struct dt_plan plan = plan_of(values);
     const struct dt_workload *workload = &dit->workload;
@@ -242,6 +261,8 @@ static dt_status add_axes(struct dt_space *space, const struct dt_dit *dit)
     if (set == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while building a space of plans");
     for (int i = 0; status == DT_OK && i < dt_param_count; i++) {
+        if ((dt_params[i].on & DT_ON_CPU) == 0)
+            continue;
         set->count = 0;
         value_sets[i](dit, set);
         struct dt_axis axis = {.name = dt_params[i].name,
@@ -326,8 +347,8 @@ dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limit
 
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point)
 {
-    int64_t values[DT_AXES_MAX];
-    for (int i = 0; i < dt_param_count; i++)
+    int64_t values[DT_AXES_MAX] = {0};
+    for (int i = 0; i < dt_space_axes(space); i++)
         values[i] = dt_point_value(space, point, i);
     return plan_of(values);
 }

@@ -6,7 +6,7 @@
 
 /* The axes of the built-in space are the rows of plan.def. */
 enum {
-#define DT_PARAM(name, role, fallback, doc) AT_##name,
+#define DT_PARAM(name, role, on, fallback, labels, doc) AT_##name,
 #include "model/plan.def"
 #undef DT_PARAM
 };

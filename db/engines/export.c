@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One export: values, rules, words, and then what was left out and why. */
 #include "db/engines/engines_int.h"
+#include "model/plan.h"
 
 #include <string.h>
 
@@ -9,6 +10,24 @@ static dt_status add_note(json_t *notes, json_t *sentence)
     if (json_array_append_new(notes, sentence) != 0)
         return dt_fail(DT_ENOMEM, "out of memory");
     return DT_OK;
+}
+
+/* The row of a setting of our own kernels and exchanges, of which no engine's file speaks; NULL: it is none. New reference. */
+static json_t *own_setting(const json_t *plan, const char *name)
+{
+    struct dt_plan read;
+    if (dt_plan_from_json(plan, &read) != DT_OK)
+        return NULL;
+    for (int i = 0; i < dt_param_count; i++) {
+        const struct dt_param *param = &dt_params[i];
+        if (param->on != DT_ON_GPU || strcmp(param->name, name) != 0)
+            continue;
+        return json_pack("{s:o, s:s}", "neutral",
+                         param->labels != NULL ? json_string(param->labels[param->fallback])
+                                               : json_integer(param->fallback),
+                         "why", "a setting of dittune's own kernels and exchanges");
+    }
+    return NULL;
 }
 
 /* What the engine cannot be told of the plan: parameters that its file lists, unless at the value that means nothing, and
@@ -22,15 +41,19 @@ static dt_status list_unexpressed(const struct dt_engine *engine, const json_t *
     json_t *value;
     json_object_foreach((json_t *)plan, name, value)
     {
-        const json_t *row = json_object_get(cannot, name);
-        const json_t *neutral = json_object_get(row, "neutral");
+        json_t *row = json_object_get(cannot, name);
         if (row == NULL && json_object_get(parameters, name) != NULL)
             continue;
-        if (neutral != NULL && json_equal(neutral, value))
+        row = row != NULL ? json_incref(row) : own_setting(plan, name);
+        const json_t *neutral = json_object_get(row, "neutral");
+        if (neutral != NULL && json_equal(neutral, value)) {
+            json_decref(row);
             continue;
+        }
         json_t *why = row != NULL ? json_incref(json_object_get(row, "why"))
                                   : json_sprintf("%s %s has no such parameter here", engine->name,
                                                  engine->version);
+        json_decref(row);
         if (json_array_append_new(unexpressed, json_pack("{s:s, s:O, s:o}", "name", name, "value",
                                                          value, "why", why)) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");

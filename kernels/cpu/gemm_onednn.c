@@ -37,7 +37,8 @@ static bool usable(enum dt_dtype dtype)
     bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                 __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     pthread_once(&once, make_engine);
-    return engine != NULL && wide && (dtype == DT_FLOAT32 || __builtin_cpu_supports("avx512bf16"));
+    bool narrow = dtype == DT_BFLOAT16 && __builtin_cpu_supports("avx512bf16");
+    return engine != NULL && wide && (dtype == DT_FLOAT32 || narrow);
 }
 
 static const char *version(void)

@@ -152,7 +152,8 @@ static void parameters_are_told_or_listed(void **state)
                 !json_object_get(cannot, engine->names[i]))
                 fail_msg("%s: '%s' is never used", file->file, engine->names[i]);
         for (int i = 0; i < dt_param_count; i++)
-            if (json_object_get(cannot, dt_params[i].name) == NULL &&
+            if ((dt_params[i].on & DT_ON_CPU) != 0 &&
+                json_object_get(cannot, dt_params[i].name) == NULL &&
                 json_object_get(json_object_get(engine->root, "parameters"), dt_params[i].name) ==
                     NULL)
                 fail_msg("%s: '%s' is neither told nor listed", file->file, dt_params[i].name);
@@ -315,6 +316,49 @@ static void sentences(void **state)
     json_decref(facts);
 }
 
+/* A GPU's plan: what is off is not listed, what is on is, with our own reason. */
+static void gpu_settings(void **state)
+{
+    static const char *const listed[] = {"tile_q", "tile_kv", "overlap", "chunks",
+                                         "stages", "warps",   "graph",   "exchange"};
+    (void)state;
+    EACH_FILE(file)
+    {
+        char name[128];
+        struct dt_export out;
+        struct dt_engine *engine = read_file(file);
+        json_t *plan = json_object(), *facts = make_facts();
+        for (int i = 0; i < dt_param_count; i++)
+            if ((dt_params[i].on & DT_ON_GPU) != 0)
+                json_object_set_new(plan, dt_params[i].name,
+                                    dt_params[i].labels != NULL
+                                        ? json_string(dt_params[i].labels[dt_params[i].fallback])
+                                        : json_integer(dt_params[i].fallback));
+        const int values[] = {2, 2, 1, 1, 1, 2, 8};
+        const char *const names[] = {"ranks",   "ulysses", "stages", "graph",
+                                     "overlap", "chunks",  "warps"};
+        for (int i = 0; i < 7; i++)
+            json_object_set_new(plan, names[i], json_integer(values[i]));
+        json_object_set_new(plan, "exchange", json_string("direct"));
+        snprintf(name, sizeof name, "%s:%s", engine->name, engine->version);
+        struct dt_export_request request = {.engine = name, .plan = plan, .constants = facts};
+        assert_int_equal(dt_export(&request, &out), DT_OK);
+        assert_int_equal(json_array_size(out.unexpressed), 8);
+        for (int i = 0; i < 8; i++) {
+            bool found = false;
+            for (size_t k = 0; k < json_array_size(out.unexpressed); k++)
+                found = found || strcmp(json_string_value(json_object_get(
+                                            json_array_get(out.unexpressed, k), "name")),
+                                        listed[i]) == 0;
+            assert_true(found);
+        }
+        dt_export_fini(&out);
+        dt_engine_free(engine);
+        json_decref(plan);
+        json_decref(facts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +368,7 @@ int main(void)
         cmocka_unit_test(counts_are_the_product),
         cmocka_unit_test(rules_refuse),
         cmocka_unit_test(sentences),
+        cmocka_unit_test(gpu_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,16 @@ static int64_t scratch_floats(enum dt_dtype dtype, const struct shape *s)
                                                .mlp_ratio = 1.0},
                                    .height = 1,
                                    .width = 1};
-    struct dt_plan plan = {1, 1, 1, 1, 1, 1, 1, s->tile_q, s->tile_kv, 0, 1};
+    struct dt_plan plan = {.ranks = 1,
+                           .dp = 1,
+                           .cfg = 1,
+                           .ulysses = 1,
+                           .ring = 1,
+                           .threads = 1,
+                           .batch = 1,
+                           .tile_q = s->tile_q,
+                           .tile_kv = s->tile_kv,
+                           .chunks = 1};
     struct dt_layout layout;
     dt_layout_init(&layout, &workload, &plan, 0);
     return layout.scratch;

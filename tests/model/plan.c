@@ -46,8 +46,11 @@ static void test_places_are_the_formula(void **state)
 static json_t *whole(void)
 {
     json_t *root = json_object();
-    for (int i = 0; i < dt_param_count; i++)
-        assert_int_equal(json_object_set_new(root, dt_params[i].name, json_integer(i + 1)), 0);
+    for (int i = 0; i < dt_param_count; i++) {
+        json_t *value =
+            dt_params[i].labels != NULL ? json_string(dt_params[i].labels[1]) : json_integer(i + 1);
+        assert_int_equal(json_object_set_new(root, dt_params[i].name, value), 0);
+    }
     return root;
 }
 
@@ -58,7 +61,7 @@ static void test_json(void **state)
     json_t *root = whole();
     assert_int_equal(dt_plan_from_json(root, &plan), DT_OK);
     for (int i = 0; i < dt_param_count; i++)
-        assert_int_equal(dt_plan_get(&plan, i), i + 1);
+        assert_int_equal(dt_plan_get(&plan, i), dt_params[i].labels != NULL ? 1 : i + 1);
     json_object_set_new(root, "overlap", json_integer(0));
     assert_int_equal(dt_plan_from_json(root, &plan), DT_OK);
     json_object_set_new(root, "ring", json_integer(0));
@@ -73,6 +76,49 @@ static void test_json(void **state)
     assert_int_equal(dt_plan_from_json(root, &plan), DT_EUSAGE);
     assert_string_equal(dt_message(), "the plan: unknown field 'rings', did you mean 'ring'?");
     json_decref(root);
+}
+
+/* What only the other device has may be left out, and is then its fallback. */
+static void test_devices(void **state)
+{
+    static const enum dt_on devices[] = {DT_ON_CPU, DT_ON_GPU};
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        json_t *root = whole();
+        struct dt_plan plan;
+        for (int i = 0; i < dt_param_count; i++)
+            if ((dt_params[i].on & devices[d]) == 0)
+                json_object_del(root, dt_params[i].name);
+        assert_int_equal(dt_plan_from_json(root, &plan), DT_OK);
+        assert_int_equal(dt_plan_on(&plan), devices[d]);
+        for (int i = 0; i < dt_param_count; i++)
+            assert_int_equal(dt_plan_get(&plan, i), (dt_params[i].on & devices[d]) == 0
+                                                        ? dt_params[i].fallback
+                                                    : dt_params[i].labels != NULL ? 1
+                                                                                  : i + 1);
+        json_object_set_new(root, "attention", json_string("fast"));
+        assert_int_equal(dt_plan_from_json(root, &plan), DT_EUSAGE);
+        json_object_del(root, d == 0 ? "threads" : "gemm");
+        json_object_del(root, "attention");
+        assert_int_equal(dt_plan_from_json(root, &plan), DT_EUSAGE);
+        assert_string_equal(dt_message(), d == 0 ? "the plan: 'threads' is missing"
+                                                 : "the plan: 'attention' is missing");
+        json_decref(root);
+    }
+}
+
+/* The largest row of head dimension 128 must fit what an A100's block may have, 163 KiB (CUDA C++ guide, table of compute
+ * capabilities), and FlashAttention-2's 128 x 64 what every GPU with bfloat16 may, 99 KiB. */
+static void test_attention_tiles(void **state)
+{
+    (void)state;
+    for (int i = 0; i < DT_ATTN_TILES; i++) {
+        const struct dt_attn_tile *tile = &dt_attn_tiles[i];
+        assert_int_equal(tile->tile_q % (16 * tile->warps), 0);
+        assert_true(dt_attn_tile_bytes(tile, 128) <= 163 * 1024);
+    }
+    assert_int_equal(dt_attn_tile_bytes(&(struct dt_attn_tile){128, 64, 1, 4}, 128), 64 * 1024);
+    assert_int_equal(dt_attn_tile_bytes(&(struct dt_attn_tile){64, 64, 2, 4}, 72), 320 * 80 * 2);
 }
 
 static void test_roles(void **state)
@@ -92,6 +138,8 @@ int main(void)
         cmocka_unit_test(test_rows_reach_their_fields),
         cmocka_unit_test(test_places_are_the_formula),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_attention_tiles),
         cmocka_unit_test(test_roles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

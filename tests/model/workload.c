@@ -119,7 +119,8 @@ static void test_each_mistake_is_one_sentence(void **state)
     } rows[] = {
         {"height", "33", "it: 'height' is 33, not a multiple of the patch, 2"},
         {"width", "0", "it: 'width' is 0, expected 1 to 8192"},
-        {"dtype", "\"float16\"", "it: 'dtype' 'float16' is unknown, expected float32 or bfloat16"},
+        {"dtype", "\"float16\"",
+         "it: 'dtype' 'float16' is unknown, expected float32, bfloat16 or tf32"},
         {"guidance", "1", "it: 'guidance' is neither true nor false"},
         {"sampler_steps", "0", "it: 'sampler_steps' is 0, expected 1 to 1048576"},
         {"input", "\"x\"", "it: with 'input' there is no guidance, set it to false"},
