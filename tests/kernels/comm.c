@@ -41,14 +41,26 @@ static dt_status check_bytes(const unsigned char *at, size_t bytes, int call, in
 /* An exchange of some kind: its buffers on one rank. */
 struct posted {
     struct dt_comm *comm;
-    int call, offset; /* offset: of comm's ranks in what the bytes say */
-    size_t bytes;     /* of a block */
-    unsigned char *send, *recv;
+    int call, offset;                 /* offset: of comm's ranks in what the bytes say */
+    size_t bytes;                     /* of a block */
+    unsigned char *send, *recv;       /* as the host sees them */
+    unsigned char *at_send, *at_recv; /* where the exchange finds them */
+    size_t received;
     struct dt_message sends[64], recvs[64];
     int send_count, recv_count;
     struct dt_request request;
     dt_status (*check)(const struct posted *posted);
 };
+
+static void prepare(struct posted *p, size_t send, size_t recv)
+{
+    p->send = calloc(1, send);
+    p->recv = calloc(1, recv);
+    p->at_send = ranks_alloc(p->comm, send);
+    p->at_recv = ranks_alloc(p->comm, recv);
+    p->received = recv;
+    ranks_put(p->comm, p->at_recv, p->recv, recv);
+}
 
 static dt_status check_alltoall(const struct posted *p)
 {
@@ -61,13 +73,13 @@ static dt_status check_alltoall(const struct posted *p)
 static dt_status post_alltoall(struct posted *p)
 {
     int size = p->comm->size;
-    p->send = malloc((size_t)size * p->bytes);
-    p->recv = calloc((size_t)size, p->bytes);
+    prepare(p, (size_t)size * p->bytes, (size_t)size * p->bytes);
     p->check = check_alltoall;
     for (int i = 0; i < size; i++)
         write_bytes(p->send + (size_t)i * p->bytes, p->bytes, p->call, p->offset + p->comm->rank,
                     p->offset + i);
-    DT_TRY(dt_comm_alltoall(p->comm, p->send, p->recv, p->bytes, &p->request));
+    ranks_put(p->comm, p->at_send, p->send, (size_t)size * p->bytes);
+    DT_TRY(dt_comm_alltoall(p->comm, p->at_send, p->at_recv, p->bytes, &p->request));
     return p->request.bytes == (int64_t)p->bytes * (size - 1) && p->request.posted_ns > 0
                ? DT_OK
                : dt_fail(DT_FAILED, "the request was not filled in");
@@ -82,11 +94,11 @@ static dt_status check_shift(const struct posted *p)
 static dt_status post_shift(struct posted *p)
 {
     int next = (p->comm->rank + 1) % p->comm->size;
-    p->send = malloc(p->bytes);
-    p->recv = calloc(1, p->bytes);
+    prepare(p, p->bytes, p->bytes);
     p->check = check_shift;
     write_bytes(p->send, p->bytes, p->call, p->offset + p->comm->rank, p->offset + next);
-    return dt_comm_shift(p->comm, p->send, p->recv, p->bytes, &p->request);
+    ranks_put(p->comm, p->at_send, p->send, p->bytes);
+    return dt_comm_shift(p->comm, p->at_send, p->at_recv, p->bytes, &p->request);
 }
 
 /* Zero to three pieces between each two ranks, the own one too; sizes up to p->bytes, no two alike. */
@@ -106,6 +118,7 @@ static size_t piece_bytes(const struct posted *p, int from, int to, int index)
 static int list_pieces(const struct posted *p, bool out, unsigned char *memory,
                        struct dt_message list[])
 {
+    unsigned char *host = p->send;
     int own = p->comm->rank, size = p->comm->size, count = 0, next[RANKS_MOST] = {0};
     for (int left = 1; left > 0;) {
         left = 0;
@@ -116,9 +129,10 @@ static int list_pieces(const struct posted *p, bool out, unsigned char *memory,
                 continue;
             size_t bytes = piece_bytes(p, from, to, next[peer]++);
             if (out)
-                write_bytes(memory, bytes, p->call + next[peer], from, to);
+                write_bytes(host, bytes, p->call + next[peer], from, to);
             list[count++] = (struct dt_message){peer, memory, bytes};
             memory += bytes;
+            host += bytes;
             left++;
         }
     }
@@ -130,8 +144,8 @@ static dt_status check_pieces(const struct posted *p)
     int next[RANKS_MOST] = {0};
     for (int i = 0; i < p->recv_count; i++) {
         int peer = p->recvs[i].peer;
-        DT_TRY(check_bytes(p->recvs[i].at, p->recvs[i].bytes, p->call + ++next[peer], peer,
-                           p->comm->rank));
+        const unsigned char *at = p->recv + ((unsigned char *)p->recvs[i].at - p->at_recv);
+        DT_TRY(check_bytes(at, p->recvs[i].bytes, p->call + ++next[peer], peer, p->comm->rank));
     }
     return DT_OK;
 }
@@ -139,11 +153,11 @@ static dt_status check_pieces(const struct posted *p)
 static dt_status post_pieces(struct posted *p)
 {
     size_t most = (size_t)p->comm->size * 3 * p->bytes;
-    p->send = malloc(most);
-    p->recv = calloc(1, most);
+    prepare(p, most, most);
     p->check = check_pieces;
-    p->send_count = list_pieces(p, true, p->send, p->sends);
-    p->recv_count = list_pieces(p, false, p->recv, p->recvs);
+    p->send_count = list_pieces(p, true, p->at_send, p->sends);
+    p->recv_count = list_pieces(p, false, p->at_recv, p->recvs);
+    ranks_put(p->comm, p->at_send, p->send, most);
     struct dt_message sends[64], recvs[64]; /* the lists may be used again on return */
     memcpy(sends, p->sends, sizeof sends);
     memcpy(recvs, p->recvs, sizeof recvs);
@@ -160,7 +174,11 @@ static dt_status finish(struct posted *p)
     if (status == DT_OK)
         status = dt_comm_check(p->comm);
     if (status == DT_OK)
+        status = ranks_get(p->comm, p->recv, p->at_recv, p->received);
+    if (status == DT_OK)
         status = p->check(p);
+    ranks_release(p->comm, p->at_send);
+    ranks_release(p->comm, p->at_recv);
     free(p->send);
     free(p->recv);
     return status;
@@ -183,9 +201,9 @@ static dt_status every_size(struct dt_comm *comm, void *arg)
 
 static void on_all(ranks_body body)
 {
-    static const int sizes[] = {2, 3, 4, 6, 7, 8};
+    static const int sizes[] = {2, 3, 5, 8};
     for (int row = 0; row < RANKS_ROWS; row++)
-        for (int i = 0; i < 6; i++)
+        for (int i = 0; i < 4; i++)
             assert_int_equal(ranks_run(&ranks_rows[row], sizes[i], body, NULL, NULL), DT_OK);
 }
 

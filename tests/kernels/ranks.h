@@ -3,8 +3,12 @@
 #ifndef DT_TESTS_KERNELS_RANKS_H
 #define DT_TESTS_KERNELS_RANKS_H
 
+#include "kernels/compute.h"
 #include "kernels/fake.h"
 #include "kernels/shared.h"
+#include "kernels/staged.h"
+
+#include "base/clock.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -22,6 +26,7 @@ typedef dt_status (*ranks_body)(struct dt_comm *comm, void *arg);
 struct ranks_job {
     const struct ranks *kind;
     struct dt_fake *fake;
+    struct dt_device *device;
     int fd, rank, size;
     ranks_body body;
     void *arg;
@@ -32,8 +37,55 @@ struct ranks_job {
 struct ranks {
     const char *name;
     bool processes, fake;
-    dt_status (*open)(const struct ranks_job *job, struct dt_comm **comm);
+    dt_status (*open)(struct ranks_job *job, struct dt_comm **comm);
 };
+
+/* Memory of the kind that comm carries, and copies from and to the host. */
+static inline void *ranks_alloc(const struct dt_comm *comm, size_t bytes)
+{
+    void *memory = NULL;
+    if (comm->device == NULL)
+        memory = malloc(bytes);
+    else if (comm->device->compute->alloc(comm->device, (int64_t)bytes, &memory) < 0)
+        memory = NULL;
+    if (memory == NULL)
+        abort();
+    return memory;
+}
+
+static inline void ranks_release(const struct dt_comm *comm, void *memory)
+{
+    if (comm->device != NULL)
+        comm->device->compute->release(comm->device, memory);
+    else
+        free(memory);
+}
+
+static inline void ranks_put(const struct dt_comm *comm, void *to, const void *from, size_t bytes)
+{
+    if (comm->device == NULL)
+        memcpy(to, from, bytes);
+    else if (comm->device->compute->put(comm->device, to, from, (int64_t)bytes) < 0)
+        abort();
+}
+
+static inline dt_status ranks_check(void *comm)
+{
+    return dt_comm_check(comm);
+}
+
+/* Waits with the patience of a test. */
+static inline dt_status ranks_get(struct dt_comm *comm, void *to, const void *from, size_t bytes)
+{
+    struct dt_device *device = comm->device;
+    if (device == NULL) {
+        memcpy(to, from, bytes);
+        return DT_OK;
+    }
+    DT_TRY(
+        device->compute->finish(device, dt_clock_ns() + 60 * DT_NS_PER_SECOND, ranks_check, comm));
+    return device->compute->get(device, to, from, (int64_t)bytes);
+}
 
 /* Memory that processes started later have in common, zeroed. */
 static inline void *ranks_common(size_t bytes)
@@ -42,21 +94,31 @@ static inline void *ranks_common(size_t bytes)
     return memory != MAP_FAILED ? memory : NULL;
 }
 
-static inline dt_status ranks_open_fake(const struct ranks_job *job, struct dt_comm **comm)
+static inline dt_status ranks_open_fake(struct ranks_job *job, struct dt_comm **comm)
 {
     *comm = dt_fake_comm(job->fake, job->rank);
     return DT_OK;
 }
 
-static inline dt_status ranks_open_shared(const struct ranks_job *job, struct dt_comm **comm)
+static inline dt_status ranks_open_shared(struct ranks_job *job, struct dt_comm **comm)
 {
     return dt_comm_shared(job->fd, job->rank, job->size, comm);
+}
+
+static inline dt_status ranks_open_staged(struct ranks_job *job, struct dt_comm **comm)
+{
+    struct dt_comm *host = NULL;
+    DT_TRY(dt_compute_cpu.open(0, &job->device));
+    DT_TRY(dt_comm_shared(job->fd, job->rank, job->size, &host));
+    return dt_comm_staged(host, job->device, comm);
 }
 
 static const struct ranks ranks_rows[] = {
     {"threads, fake", false, true, ranks_open_fake},
     {"threads, shared", false, false, ranks_open_shared},
     {"processes, shared", true, false, ranks_open_shared},
+    {"threads, staged", false, false, ranks_open_staged},
+    {"processes, staged", true, false, ranks_open_staged},
 };
 
 enum { RANKS_ROWS = sizeof ranks_rows / sizeof ranks_rows[0] };
@@ -72,6 +134,8 @@ static inline void *ranks_work(void *arg)
         snprintf(job->message, sizeof job->message, "%s", dt_message());
     if (!job->kind->fake)
         dt_comm_free(comm);
+    if (job->device != NULL)
+        job->device->compute->close(job->device);
     return NULL;
 }
 
@@ -122,7 +186,7 @@ static inline dt_status ranks_run(const struct ranks *kind, int size, ranks_body
     if (first != DT_OK || jobs == NULL)
         return DT_FAILED;
     for (int i = 0; i < size; i++)
-        jobs[i] = (struct ranks_job){kind, fake, fd, i, size, body, arg, DT_OK, ""};
+        jobs[i] = (struct ranks_job){kind, fake, NULL, fd, i, size, body, arg, DT_OK, ""};
     (kind->processes ? ranks_processes : ranks_threads)(jobs, size);
     for (int i = 0; i < size; i++) {
         if (statuses != NULL)

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* What an exchange sends and receives lies in one piece of host memory, kept for the next exchange when it is done: a plan
+ * repeats its exchanges, so after its first step nothing is allocated. */
+#include "kernels/staged.h"
+
+#include "base/clock.h"
+#include "kernels/compute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
+
+/* A posted exchange; of the comm until it is waited for. */
+struct stage {
+    struct stage *next;
+    struct dt_request inner;
+    char *memory; /* what is sent, then what is received */
+    size_t room, sent;
+    struct dt_message *pieces; /* what is received, on the device; room for what is sent, too */
+    int count, most;
+};
+
+struct staged {
+    struct dt_comm *inner;
+    struct stage *posted, *idle;
+};
+
+static struct staged *of(struct dt_comm *comm)
+{
+    return comm->state;
+}
+
+static struct dt_comm *inner_of(struct dt_comm *comm)
+{
+    return of(comm)->inner;
+}
+
+static void free_stages(struct stage *first)
+{
+    while (first != NULL) {
+        struct stage *next = first->next;
+        free(first->memory);
+        free(first->pieces);
+        free(first);
+        first = next;
+    }
+}
+
+/* The inner comm first: it may still write to what is posted. */
+static void release(struct dt_comm *comm)
+{
+    dt_comm_free(inner_of(comm));
+    free_stages(of(comm)->posted);
+    free_stages(of(comm)->idle);
+    free(of(comm));
+    free(comm);
+}
+
+static dt_status grow(struct stage *stage, size_t bytes, int pieces)
+{
+    if (bytes > stage->room) {
+        free(stage->memory);
+        stage->memory = malloc(bytes);
+        stage->room = stage->memory != NULL ? bytes : 0;
+    }
+    if (pieces > stage->most) {
+        free(stage->pieces);
+        stage->pieces = calloc((size_t)pieces, sizeof *stage->pieces);
+        stage->most = stage->pieces != NULL ? pieces : 0;
+    }
+    if (stage->room < bytes || stage->most < pieces)
+        return dt_fail(DT_ENOMEM, "no %zu bytes of host memory for an exchange", bytes);
+    return DT_OK;
+}
+
+/* The first idle one that is large enough, or any. */
+static dt_status take_stage(struct staged *staged, size_t bytes, int pieces, struct stage **out)
+{
+    struct stage **at = &staged->idle;
+    while (*at != NULL && ((*at)->room < bytes || (*at)->most < pieces))
+        at = &(*at)->next;
+    if (*at == NULL)
+        at = &staged->idle;
+    struct stage *stage = *at != NULL ? *at : calloc(1, sizeof *stage);
+    if (stage == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for an exchange");
+    if (*at != NULL)
+        *at = stage->next;
+    stage->next = staged->posted;
+    staged->posted = stage;
+    *out = stage;
+    return grow(stage, bytes, pieces);
+}
+
+static size_t sum(const struct dt_message *pieces, int count)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++)
+        bytes += pieces[i].bytes;
+    return bytes;
+}
+
+/* Fetches what is sent; the device has done then what was queued before. */
+static dt_status fetch(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                       const struct dt_message *recvs, int recv_count, struct stage **out)
+{
+    struct dt_device *device = comm->device;
+    struct stage *stage = NULL;
+    size_t bytes = sum(sends, send_count) + sum(recvs, recv_count);
+    DT_TRY(take_stage(of(comm), bytes, send_count + 2 * recv_count, &stage));
+    DT_TRY(device->compute->finish(device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
+    char *at = stage->memory;
+    for (int i = 0; i < send_count; i++) {
+        DT_TRY(device->compute->get(device, at, sends[i].at, (int64_t)sends[i].bytes));
+        at += sends[i].bytes;
+    }
+    stage->sent = (size_t)(at - stage->memory);
+    stage->count = recv_count;
+    for (int i = 0; i < recv_count; i++)
+        stage->pieces[i] = recvs[i];
+    *out = stage;
+    return DT_OK;
+}
+
+static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                          const struct dt_message *recvs, int recv_count,
+                          struct dt_request *request)
+{
+    struct dt_comm *inner = inner_of(comm);
+    struct stage *stage = NULL;
+    DT_TRY(fetch(comm, sends, send_count, recvs, recv_count, &stage));
+    struct dt_message *host_recvs = stage->pieces + recv_count;
+    struct dt_message *host_sends = host_recvs + recv_count;
+    char *at = stage->memory;
+    for (int i = 0; i < send_count; i++) {
+        host_sends[i] = (struct dt_message){sends[i].peer, at, sends[i].bytes};
+        at += sends[i].bytes;
+    }
+    for (int i = 0; i < recv_count; i++) {
+        host_recvs[i] = (struct dt_message){recvs[i].peer, at, recvs[i].bytes};
+        at += recvs[i].bytes;
+    }
+    request->state[0] = stage;
+    return inner->ops->exchange(inner, host_sends, send_count, host_recvs, recv_count,
+                                &stage->inner);
+}
+
+static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                          struct dt_request *request)
+{
+    struct dt_comm *inner = inner_of(comm);
+    struct dt_message all = {0, (void *)send, bytes * (size_t)comm->size};
+    struct dt_message back = {0, recv, bytes * (size_t)comm->size};
+    struct stage *stage = NULL;
+    DT_TRY(fetch(comm, &all, 1, &back, 1, &stage));
+    request->state[0] = stage;
+    return inner->ops->alltoall(inner, stage->memory, stage->memory + stage->sent, bytes,
+                                &stage->inner);
+}
+
+static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
+                       struct dt_request *request)
+{
+    struct dt_comm *inner = inner_of(comm);
+    struct dt_message to = {0, (void *)send, bytes}, from = {0, recv, bytes};
+    struct stage *stage = NULL;
+    DT_TRY(fetch(comm, &to, 1, &from, 1, &stage));
+    request->state[0] = stage;
+    return inner->ops->shift(inner, stage->memory, stage->memory + stage->sent, bytes,
+                             &stage->inner);
+}
+
+static dt_status wait(struct dt_comm *comm, struct dt_request *request)
+{
+    struct staged *staged = of(comm);
+    struct dt_device *device = comm->device;
+    struct stage *stage = request->state[0], **in = &staged->posted;
+    DT_TRY(staged->inner->ops->wait(staged->inner, &stage->inner));
+    char *at = stage->memory + stage->sent;
+    for (int i = 0; i < stage->count; i++) {
+        const struct dt_message *to = &stage->pieces[i];
+        DT_TRY(device->compute->put(device, to->at, at, (int64_t)to->bytes));
+        at += to->bytes;
+    }
+    while (*in != stage)
+        in = &(*in)->next;
+    *in = stage->next;
+    stage->next = staged->idle;
+    staged->idle = stage;
+    return DT_OK;
+}
+
+static dt_status barrier(struct dt_comm *comm)
+{
+    return inner_of(comm)->ops->barrier(inner_of(comm));
+}
+
+static dt_status gather(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
+{
+    return inner_of(comm)->ops->gather(inner_of(comm), send, recv, bytes);
+}
+
+static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
+{
+    return inner_of(comm)->ops->broadcast(inner_of(comm), data, bytes);
+}
+
+static dt_status split(struct dt_comm *comm, int color, int key,
+                       const struct dt_comm_config *config, struct dt_comm **out)
+{
+    struct dt_comm *part = NULL;
+    DT_TRY(inner_of(comm)->ops->split(inner_of(comm), color, key, config, &part));
+    dt_status status = dt_comm_staged(part, comm->device, out);
+    if (status < 0)
+        dt_comm_free(part);
+    return status;
+}
+
+static void poll_inner(struct dt_comm *comm)
+{
+    if (inner_of(comm)->ops->poll != NULL)
+        inner_of(comm)->ops->poll(inner_of(comm));
+}
+
+static dt_status check(struct dt_comm *comm)
+{
+    return dt_comm_check(inner_of(comm));
+}
+
+static void note(struct dt_comm *comm, const char *what, int index)
+{
+    if (inner_of(comm)->ops->note != NULL)
+        inner_of(comm)->ops->note(inner_of(comm), what, index);
+}
+
+extern const struct dt_comm_ops dt_comm_staged_ops;
+
+dt_status dt_comm_staged(struct dt_comm *host, struct dt_device *device, struct dt_comm **comm)
+{
+    struct dt_comm *made = malloc(sizeof *made);
+    struct staged *staged = malloc(sizeof *staged);
+    if (made == NULL || staged == NULL) {
+        free(made);
+        free(staged);
+        return dt_fail(DT_ENOMEM, "out of memory for a communicator");
+    }
+    *staged = (struct staged){.inner = host};
+    *made = (struct dt_comm){.ops = &dt_comm_staged_ops,
+                             .rank = host->rank,
+                             .size = host->size,
+                             .device = device,
+                             .state = staged};
+    *comm = made;
+    return DT_OK;
+}
+
+const struct dt_comm_ops dt_comm_staged_ops = {
+    .name = "staged",
+    .doc = "another comm, for a device whose memory goes through the host's",
+    .split = split,
+    .free = release,
+    .barrier = barrier,
+    .gather = gather,
+    .broadcast = broadcast,
+    .alltoall = alltoall,
+    .shift = shift,
+    .exchange = exchange,
+    .wait = wait,
+    .poll = poll_inner,
+    .check = check,
+    .note = note,
+};
