@@ -94,12 +94,12 @@ const char *const places[] = {"device memory", "shared memory", "shared memory",
 }
 
 // Another thread's mark of this epoch, and no barrier between.
-bool unordered(uint32_t epoch, unsigned warp, uint16_t thread, uint16_t turn)
+bool unordered(place where, uint32_t epoch, unsigned warp, uint16_t thread, uint16_t turn)
 {
     if (epoch < emu_now.launched)
         return false;
     if (epoch != emu_now.epoch)
-        return epoch < emu_now.begun; // of another block
+        return where == DEVICE && epoch < emu_now.begun; // another block
     unsigned mine = static_cast<unsigned>(emu_now.id) / 32;
     if (warp != mine)
         return true;
@@ -131,7 +131,7 @@ void check_trace(trace *t, place where, int access, const void *pc)
                  emu_source(pc), what[access]);
     if (access == EMU_ATOMIC)
         return;
-    if (unordered(t->write_epoch, t->writer / 32u, t->writer, t->write_turn))
+    if (unordered(where, t->write_epoch, t->writer / 32u, t->writer, t->write_turn))
         raced(where, access, t->writer, "wrote", pc);
     if (access == EMU_READ) {
         if (where != DEVICE && t->write_epoch < emu_now.begun)
@@ -139,7 +139,7 @@ void check_trace(trace *t, place where, int access, const void *pc)
         note_read(t, id, turn);
         return;
     }
-    if (unordered(t->read_epoch, t->read_warp, t->reader, t->read_turn))
+    if (unordered(where, t->read_epoch, t->read_warp, t->reader, t->read_turn))
         raced(where, access, t->reader, "read", pc);
     t->write_epoch = emu_now.epoch;
     t->writer = id;
