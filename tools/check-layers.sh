@@ -24,7 +24,7 @@ tuner: base model space stats search db worker/wire.h
 # header (a prefix of the path in < >): the folders or files that may include it.
 doors='
 mpi.h kernels/
-cblas kernels/ bench/kernels/
+cblas kernels/ bench/kernels/ tests/sim/
 openblas kernels/
 lapacke kernels/
 dnnl kernels/ bench/kernels/

@@ -34,7 +34,7 @@ struct sim_settings {
     int devices, multiprocessors, major, minor, driver, delay_us, peers, init_ms;
     int64_t memory, context;
     uint64_t seed;
-    char name[64], box[256], host[64], nvml[256];
+    char name[64], box[256], host[64], nvml[256], lt[64];
     int fault_count;
     struct sim_fault faults[SIM_FAULTS];
 };

@@ -101,6 +101,7 @@ cudaError_t sim_allocate(struct sim_device *device, size_t bytes, bool window, v
 {
     size_t rounded = (bytes + 255) / 256 * 256, length = (rounded + PAGE - 1) / PAGE * PAGE;
     struct sim_block **link = NULL, *block = malloc(sizeof *block);
+    rounded = window ? length : rounded; /* windows begin where pages do */
     add(device, bytes, 1);
     int64_t others = sim_box_used(sim_box, device->index, (int)getpid());
     bool fits =

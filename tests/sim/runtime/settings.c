@@ -95,6 +95,7 @@ static void read_setting(struct sim_settings *s, const char *name, char *value)
         {"delay", 'n', &s->delay_us, 0},        {"peers", 'n', &s->peers, 0},
         {"init", 'n', &s->init_ms, 0},          {"box", 't', s->box, sizeof s->box},
         {"host", 't', s->host, sizeof s->host}, {"nvml", 't', s->nvml, sizeof s->nvml},
+        {"lt", 't', s->lt, sizeof s->lt},
     };
     if (strcmp(name, "seed") == 0) {
         s->seed = strtoull(value, NULL, 10);
