@@ -98,6 +98,12 @@ void dt_comm_mpi_end(void);
 const char *dt_comm_mpi_version(void);
 #endif
 
+/* The comm for what these ranks compute on, over host, which it takes over when this succeeds: host itself where they compute
+ * on the processor; else that of the name, or when name is NULL the fastest that works: nccl where each rank has a GPU of its
+ * own, staged (through host memory) where ranks share one. Collective over host. */
+dt_status dt_comm_world(struct dt_comm *host, struct dt_device *device, const char *name,
+                        struct dt_comm **comm) DT_MUST_CHECK;
+
 void dt_comm_free(struct dt_comm *comm);
 
 /* The table's functions of the same name, and the request's posted_ns and bytes. */

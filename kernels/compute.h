@@ -161,11 +161,15 @@ struct dt_compute {
     bool host; /* its memory is the host's, and calls are done on return */
     bool (*usable)(enum dt_dtype dtype); /* on this machine, with what was built in */
     const struct dt_version *(*versions)(void);
+    int (*count)(void); /* devices of this machine; 0: none */
 
     /* The device `index` of this machine, with a queue and workspaces of its own; several may be open on one. A process
      * that forks does so before. DT_EUNSUP with a sentence: there is none; DT_ELIB, DT_ENOMEM. */
     dt_status (*open)(int index, struct dt_device **device);
-    void (*close)(struct dt_device *device); /* NULL is fine; after an error too */
+    void (*close)(struct dt_device *device);        /* NULL is fine; after an error too */
+    const char *(*model)(struct dt_device *device); /* what its maker calls it */
+    /* Bytes that are free now, to whoever asks first, and that there are. */
+    dt_status (*memory)(struct dt_device *device, int64_t *free_bytes, int64_t *total_bytes);
     void (*threads)(struct dt_device *device, int count);
 
     /* Memory of the device, at multiples of 256 bytes. DT_ENOMEM names the bytes. */

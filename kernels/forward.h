@@ -69,6 +69,8 @@ int64_t dt_pass_bytes(const struct dt_pass *pass);
  * GPU some time between its kernels, and such a step is never replayed from a graph. DT_ETIMEOUT, DT_ELIB: the device or a
  * comm is lost, and with it every pass on it. */
 dt_status dt_pass_step(struct dt_pass *pass, struct dt_phases *phases) DT_MUST_CHECK;
+/* What the last step took by the device's own clock, from its first call to its last; 0 where that is the host's. */
+int64_t dt_pass_device_ns(const struct dt_pass *pass);
 void dt_pass_reset(struct dt_pass *pass); /* back to the first step of the trajectory */
 
 /* The last step's network output (after guidance), [B, out_channels, h, w], gathered to rank 0 (out is NULL elsewhere).

@@ -59,11 +59,12 @@ dt_status dt_pass_layers(struct dt_pass *pass) DT_MUST_CHECK;
 void dt_pass_apply(struct dt_pass *pass, enum dt_layer layer, int block, int64_t y_at);
 
 /* timeline.c: where a step's time goes, by marks in the device's queue. A step that is not looked at (phases NULL) costs
- * nothing. What is queued from begin on counts for the lap that ends it, what passes between a lap and the next begin is
+ * nothing but two marks. What is queued from begin on counts for the lap that ends it, what passes between a lap and the next begin is
  * idle. */
 dt_status dt_timeline_new(struct dt_device *device, struct dt_timeline **timeline) DT_MUST_CHECK;
 void dt_timeline_free(struct dt_timeline *timeline);
 void dt_timeline_start(struct dt_timeline *timeline, struct dt_phases *phases);
+void dt_timeline_end(struct dt_timeline *timeline); /* all of the step is queued */
 dt_status dt_timeline_stop(struct dt_timeline *timeline) DT_MUST_CHECK; /* after finish */
 void dt_pass_begin(struct dt_pass *pass);
 void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind);

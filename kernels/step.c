@@ -275,6 +275,7 @@ static dt_status run_step(struct dt_pass *pass)
     DT_TRY(begin_step(pass));
     DT_TRY(queue_step(pass));
     pass->step = (pass->step + 1) % pass->workload.sampler_steps;
+    dt_timeline_end(pass->timeline);
     return pass->compute->finish(pass->device, dt_clock_ns() + PATIENCE_NS, check_comms, pass);
 }
 

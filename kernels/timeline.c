@@ -25,6 +25,7 @@ struct dt_timeline {
     bool open;        /* between begin and lap */
     int64_t base_ns;  /* of mark 0 within the step */
     int64_t block_ns; /* where the block began */
+    int64_t step_ns;  /* of the last step, by the device's clock */
     struct note notes[DT_MARKS_MOST];
     int64_t ns[DT_MARKS_MOST];
 };
@@ -97,17 +98,42 @@ void dt_timeline_start(struct dt_timeline *timeline, struct dt_phases *phases)
     timeline->open = true;
     if (phases != NULL)
         (void)add_mark(timeline, DT_PHASE_REST, NO_BLOCK, -1);
+    else if (!timeline->device->compute->host)
+        timeline->device->compute->mark(timeline->device, 0);
+}
+
+void dt_timeline_end(struct dt_timeline *timeline)
+{
+    if (timeline->phases == NULL && !timeline->device->compute->host)
+        timeline->device->compute->mark(timeline->device, 1);
+}
+
+/* A step that nobody looks at has two marks. */
+static dt_status read_ends(struct dt_timeline *timeline)
+{
+    int64_t ns[2] = {0};
+    if (!timeline->device->compute->host)
+        DT_TRY(timeline->device->compute->times(timeline->device, 2, ns));
+    timeline->step_ns = ns[1];
+    return DT_OK;
 }
 
 dt_status dt_timeline_stop(struct dt_timeline *timeline)
 {
     dt_status status = timeline->status;
-    if (timeline->phases != NULL && status == DT_OK)
+    if (timeline->phases == NULL)
+        return read_ends(timeline);
+    if (status == DT_OK)
         status = read_marks(timeline);
-    if (timeline->phases != NULL)
-        timeline->phases->step_ns += timeline->base_ns;
+    timeline->phases->step_ns += timeline->base_ns;
+    timeline->step_ns = timeline->base_ns;
     timeline->phases = NULL;
     return status;
+}
+
+int64_t dt_pass_device_ns(const struct dt_pass *pass)
+{
+    return pass->timeline->step_ns;
 }
 
 /* On the host there is nothing between two calls but the caller's own work, which is rest. */

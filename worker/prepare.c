@@ -32,13 +32,24 @@ static dt_status read_plan(struct dt_session *session, const json_t *request, st
     return DT_OK;
 }
 
+/* Ranks of this host that share the memory of this rank's device. */
+static int sharers(const struct dt_session *session)
+{
+    int ranks = session->seat.host_size, devices = session->compute->count();
+    if (session->compute->host || devices < 1)
+        return ranks;
+    return (ranks + devices - 1) / devices;
+}
+
 /* Nothing is allocated before every rank of the host can have what it needs. */
 static dt_status check_memory(const struct dt_session *session, const struct dt_plan *plan)
 {
     int64_t need = dt_workload_activation_bytes(&session->workload, plan);
     if (session->weights == NULL)
         need = dt_workload_rank_bytes(&session->workload, plan);
-    int64_t there = dt_host_memory_available() / session->seat.host_size;
+    int64_t there = 0, total = 0;
+    DT_TRY(session->compute->memory(session->device, &there, &total));
+    there /= sharers(session);
     if (need > there)
         return dt_fail(
             DT_ENOMEM,

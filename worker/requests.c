@@ -132,8 +132,9 @@ dt_status dt_session_settle(struct dt_session *session, dt_status status, json_t
                             json_t **parts)
 {
     status = dt_links_agree(&session->links, status, mine, parts);
-    session->broken = session->links.size > 1 &&
-                      (status == DT_ETIMEOUT || status == DT_ELIB || status == DT_ENOMEM);
+    bool lost = status == DT_ETIMEOUT || status == DT_ELIB;
+    bool alone = session->links.size == 1;
+    session->broken = alone ? lost && !session->compute->host : lost || status == DT_ENOMEM;
     return status;
 }
 

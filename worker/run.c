@@ -8,16 +8,32 @@
 #define WHAT       "the request run"
 #define MOST_STEPS 100000
 
-static dt_status steps(struct dt_session *session, struct dt_pass *pass, int n, int64_t ns[])
+/* What a rank measured: n steps by its own clock and by its device's. */
+struct times {
+    int n;
+    int64_t *ns, *device_ns;
+};
+
+static dt_status step(struct dt_session *session, struct dt_pass *pass, struct dt_phases *phases,
+                      int64_t *ns)
 {
-    for (int i = 0; i < n; i++) {
-        DT_TRY(dt_session_align(session));
-        int64_t start = dt_clock_ns();
-        DT_TRY(dt_pass_step(pass, &session->phases));
-        ns[i] = dt_clock_ns() - start;
-        DT_TRY(dt_session_beat(session));
+    DT_TRY(dt_session_align(session));
+    int64_t start = dt_clock_ns();
+    DT_TRY(dt_pass_step(pass, phases));
+    *ns = dt_clock_ns() - start;
+    return dt_session_beat(session);
+}
+
+/* To look into a step costs a GPU time, so it is done to one more that does not count. */
+static dt_status steps(struct dt_session *session, struct dt_pass *pass, struct times *times)
+{
+    bool host = session->compute->host;
+    int64_t apart;
+    for (int i = 0; i < times->n; i++) {
+        DT_TRY(step(session, pass, host ? &session->phases : NULL, &times->ns[i]));
+        times->device_ns[i] = dt_pass_device_ns(pass);
     }
-    return DT_OK;
+    return host ? DT_OK : step(session, pass, &session->phases, &apart);
 }
 
 static int ascending(const void *a, const void *b)
@@ -65,38 +81,58 @@ static json_t *list_blocks(struct dt_phases *phases)
     return blocks;
 }
 
-static json_t *describe(struct dt_session *session, int n, const int64_t ns[])
+static json_t *list(const int64_t values[], int n)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(array, json_integer(values[i]));
+    return array;
+}
+
+static json_t *describe(struct dt_session *session, const struct times *times)
 {
     struct dt_phases *phases = &session->phases;
-    json_t *times = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(times, json_integer(ns[i]));
-    return json_pack("{s:o,s:{s:i,s:o,s:o,s:I}}", "ns", times, "phases", "steps", n, "kinds",
-                     list_kinds(phases, session->device->compute->host), "blocks",
+    bool host = session->compute->host;
+    return json_pack("{s:o,s:o*,s:{s:i,s:o,s:o,s:I}}", "ns", list(times->ns, times->n), "device_ns",
+                     host ? NULL : list(times->device_ns, times->n), "phases", "steps",
+                     host ? times->n : 1, "kinds", list_kinds(phases, host), "blocks",
                      list_blocks(phases), "step_ns", (json_int_t)phases->step_ns);
 }
 
-static json_int_t time_of(const json_t *parts, size_t rank, int step)
+static json_int_t time_of(const json_t *parts, const char *key, size_t rank, int step)
 {
-    const json_t *times = json_object_get(json_array_get(parts, rank), "ns");
+    const json_t *times = json_object_get(json_array_get(parts, rank), key);
     return json_integer_value(json_array_get(times, (size_t)step));
 }
 
-/* The rank that was last most often, the lowest of equals; on the way fills the step x rank matrix. */
-static size_t turn(const json_t *parts, int n, json_t *matrix)
+/* The step x rank matrix of key; NULL when the ranks have none. */
+static json_t *turn(const json_t *parts, const char *key, int n)
+{
+    json_t *matrix = json_array();
+    if (json_object_get(json_array_get(parts, 0), key) == NULL) {
+        json_decref(matrix);
+        return NULL;
+    }
+    for (int step = 0; step < n; step++) {
+        json_t *row = json_array();
+        for (size_t rank = 0; rank < json_array_size(parts); rank++)
+            json_array_append_new(row, json_integer(time_of(parts, key, rank, step)));
+        json_array_append_new(matrix, row);
+    }
+    return matrix;
+}
+
+/* The rank that was last most often, the lowest of equals. */
+static size_t find_slowest(const json_t *parts, int n)
 {
     size_t ranks = json_array_size(parts), slowest = 0;
     int *last = calloc(ranks, sizeof *last);
-    for (int step = 0; step < n; step++) {
-        json_t *row = json_array();
+    for (int step = 0; last != NULL && step < n; step++) {
         size_t worst = 0;
-        for (size_t rank = 0; rank < ranks; rank++) {
-            json_array_append_new(row, json_integer(time_of(parts, rank, step)));
-            worst = time_of(parts, rank, step) > time_of(parts, worst, step) ? rank : worst;
-        }
-        json_array_append_new(matrix, row);
-        if (last != NULL)
-            last[worst]++;
+        for (size_t rank = 0; rank < ranks; rank++)
+            if (time_of(parts, "ns", rank, step) > time_of(parts, "ns", worst, step))
+                worst = rank;
+        last[worst]++;
     }
     for (size_t rank = 1; rank < ranks && last != NULL; rank++)
         slowest = last[rank] > last[slowest] ? rank : slowest;
@@ -106,9 +142,9 @@ static size_t turn(const json_t *parts, int n, json_t *matrix)
 
 static json_t *reply(int handle, int n, const json_t *parts)
 {
-    json_t *matrix = json_array();
-    size_t slowest = turn(parts, n, matrix);
-    return json_pack("{s:s,s:i,s:o,s:O}", "op", "samples", "handle", handle, "ns", matrix, "phases",
+    size_t slowest = find_slowest(parts, n);
+    return json_pack("{s:s,s:i,s:o,s:o*,s:O}", "op", "samples", "handle", handle, "ns",
+                     turn(parts, "ns", n), "device_ns", turn(parts, "device_ns", n), "phases",
                      json_object_get(json_array_get(parts, slowest), "phases"));
 }
 
@@ -130,17 +166,20 @@ dt_status dt_request_run(struct dt_session *session, const json_t *request, json
     int64_t n;
     json_t *parts = NULL, *mine = NULL;
     DT_TRY(read_request(session, request, &resident, &n));
-    int64_t *ns = calloc((size_t)n, sizeof *ns);
-    dt_status status =
-        ns != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory for %d times", (int)n);
+    struct times times = {(int)n, calloc((size_t)n, sizeof *times.ns),
+                          calloc((size_t)n, sizeof *times.device_ns)};
+    dt_status status = DT_OK;
+    if (times.ns == NULL || times.device_ns == NULL)
+        status = dt_fail(DT_ENOMEM, "out of memory for %d times", (int)n);
     memset(&session->phases, 0, sizeof session->phases);
     if (status == DT_OK)
         status = dt_seat_threads(&session->seat, resident->plan.threads);
     if (status == DT_OK)
-        status = steps(session, resident->pass, (int)n, ns);
+        status = steps(session, resident->pass, &times);
     if (status == DT_OK)
-        mine = describe(session, (int)n, ns);
-    free(ns);
+        mine = describe(session, &times);
+    free(times.ns);
+    free(times.device_ns);
     if (status != DT_EDEAD)
         status = dt_session_settle(session, status, mine, &parts);
     if (status == DT_OK && session->seat.rank == 0)
@@ -159,8 +198,7 @@ dt_status dt_request_peak(struct dt_session *session, const json_t *request, jso
     if (status == DT_OK)
         status = dt_session_align(session);
     if (status == DT_OK)
-        status =
-            session->device->compute->peak(session->device, session->workload.dtype, &flop_rate);
+        status = session->compute->peak(session->device, session->workload.dtype, &flop_rate);
     if (status == DT_OK)
         mine = json_real(flop_rate);
     DT_TRY(dt_session_settle(session, status, mine, &parts));

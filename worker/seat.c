@@ -14,6 +14,7 @@
 static const struct launcher {
     const char *size, *rank, *host_size, *host_rank;
 } launchers[] = {
+    {"DITTUNE_SIZE", "DITTUNE_RANK", "DITTUNE_HOST_SIZE", "DITTUNE_HOST_RANK"}, /* worker/ranks.c */
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
      "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"},

@@ -27,8 +27,10 @@ struct dt_session {
     struct dt_seat seat;
     struct dt_wire wire; /* to the controller; rank 0 only */
     struct dt_links links;
+    const struct dt_compute *compute;
     struct dt_device *device;
-    struct dt_comm *world;
+    struct dt_comm *host;  /* carries host memory; own until world is there */
+    struct dt_comm *world; /* own; carries what the ranks compute on */
     struct dt_workload workload;
     struct dt_weights *weights; /* from the first prepare on */
     struct dt_resident residents[DT_SESSION_RESIDENTS];

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/host.h"
 #include "kernels/fault.h"
+#include "kernels/shared.h"
+#include "worker/ranks.h"
 #include "worker/session.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Whether this process, started alone, starts the other ranks of its group itself. */
+static bool starts_ranks(const struct dt_session *session)
+{
+#ifdef DT_HAVE_MPI
+    return session->seat.size == 1 && !session->compute->host;
+#else
+    return session->seat.size == 1;
+#endif
+}
 
 /* Weighs a hello without acting on it; the workload goes to session->workload. */
 static dt_status read_hello(struct dt_session *session, const json_t *hello)
@@ -14,7 +26,7 @@ static dt_status read_hello(struct dt_session *session, const json_t *hello)
     DT_TRY(dt_json_int(hello, "hello", "protocol", DT_PROTOCOL_VERSION, 1000000, &protocol));
     if (dt_json_has(hello, "ranks"))
         DT_TRY(dt_json_int(hello, "hello", "ranks", 1, 65536, &ranks));
-    if (ranks != session->seat.size)
+    if (ranks != session->seat.size && !starts_ranks(session))
         return dt_fail(DT_EUSAGE, "hello wants ranks=%d, but %d were started: use mpirun -np %d",
                        (int)ranks, session->seat.size, (int)ranks);
     if (!json_is_object(json_object_get(hello, "workload")))
@@ -25,10 +37,10 @@ static dt_status read_hello(struct dt_session *session, const json_t *hello)
 
 static dt_status answer_hello(struct dt_session *session)
 {
-    json_t *answer = json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "op", "hello", "protocol",
-                               DT_PROTOCOL_VERSION, "name", "dittune-worker", "version", DT_VERSION,
-                               "engine", "dittune", "mode", "eager", "launch", "mpirun", "workload",
-                               session->workload.network.name);
+    json_t *answer = json_pack(
+        "{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "op", "hello", "protocol", DT_PROTOCOL_VERSION, "name",
+        "dittune-worker", "version", DT_VERSION, "engine", "dittune", "mode", "eager", "launch",
+        starts_ranks(session) ? "self" : "mpirun", "workload", session->workload.network.name);
     dt_status status = dt_wire_write(&session->wire, answer);
     json_decref(answer);
     return status;
@@ -63,27 +75,39 @@ static dt_status await_hello(struct dt_session *session, json_t **hello)
     }
 }
 
-static dt_status connect_world(struct dt_session *session, int *argc, char ***argv)
+/* fd: the memory that ranks of our own share, or -1. */
+static dt_status connect_host(struct dt_session *session, int fd, int *argc, char ***argv)
 {
-    struct dt_comm *world = NULL;
-    const char *fault = getenv("DITTUNE_FAULT");
-    if (session->seat.size == 1)
-        DT_TRY(dt_comm_self(&world));
-    else {
+    const struct dt_seat *seat = &session->seat;
+    if (seat->size == 1)
+        return dt_comm_self(&session->host);
+    if (fd >= 0)
+        return dt_comm_shared(fd, seat->rank, seat->size, &session->host);
 #ifdef DT_HAVE_MPI
-        DT_TRY(dt_comm_mpi(argc, argv, session->seat.oversubscribed, &world));
+    return dt_comm_mpi(argc, argv, seat->oversubscribed, &session->host);
 #else
-        (void)argc, (void)argv;
-        return dt_fail(DT_EUNSUP,
-                       "this dittune-worker was built without MPI: ask for plans of one rank");
+    (void)argc, (void)argv;
+    return dt_fail(DT_EUNSUP,
+                   "this dittune-worker was built without MPI: start it without a launcher");
 #endif
-    }
-    dt_status status = fault != NULL ? dt_comm_fault(world, fault, &session->world) : DT_OK;
-    if (status < 0)
-        dt_comm_free(world);
-    else if (fault == NULL)
-        session->world = world;
-    return status;
+}
+
+/* Ranks of a host take its devices in turn. */
+static dt_status open_device(struct dt_session *session)
+{
+    int count = session->compute->count();
+    int index = count > 0 ? session->seat.host_rank % count : 0;
+    return session->compute->open(index, &session->device);
+}
+
+/* Collective. What the ranks compute on decides how they exchange. */
+static dt_status connect_devices(struct dt_session *session)
+{
+    const char *fault = getenv("DITTUNE_FAULT");
+    struct dt_comm *world = NULL;
+    DT_TRY(dt_comm_world(session->host, session->device, getenv("DITTUNE_COMM"), &world));
+    session->world = world;
+    return fault != NULL ? dt_comm_fault(world, fault, &session->world) : DT_OK;
 }
 
 /* MPI tells its version without being initialised (MPI 3.1, section 8.1.1). */
@@ -109,15 +133,19 @@ static json_t *versions(const struct dt_compute *compute)
 static json_t *entry(const struct dt_session *session)
 {
     const struct dt_seat *seat = &session->seat;
+    int64_t free_bytes = 0, total = 0;
     json_t *cores = json_array();
+    if (session->device != NULL &&
+        session->compute->memory(session->device, &free_bytes, &total) != DT_OK)
+        total = 0;
     for (int i = 0; i < seat->core_count; i++)
         json_array_append_new(cores, json_integer(seat->cores[i]));
-    return json_pack("{s:i,s:i,s:s,s:s,s:s,s:o,s:i,s:b,s:b,s:I,s:o}", "rank", seat->rank, "pid",
-                     (int)getpid(), "host", dt_host_name(), "device", "cpu", "processor",
-                     dt_host_cpu(), "cores", cores, "threads", seat->core_count, "bound",
-                     seat->bound, "oversubscribed", seat->oversubscribed, "memory_bytes",
-                     (json_int_t)dt_host_memory_total(), "versions",
-                     versions(session->device->compute));
+    return json_pack(
+        "{s:i,s:i,s:s,s:s,s:s,s:o,s:i,s:b,s:b,s:I,s:o}", "rank", seat->rank, "pid", (int)getpid(),
+        "host", dt_host_name(), "device", session->compute->name, "processor",
+        session->device != NULL ? session->compute->model(session->device) : "", "cores", cores,
+        "threads", seat->core_count, "bound", seat->bound, "oversubscribed", seat->oversubscribed,
+        "memory_bytes", (json_int_t)total, "versions", versions(session->compute));
 }
 
 static dt_status say_ready(struct dt_session *session, json_t *parts)
@@ -141,24 +169,47 @@ static dt_status gather_ranks(struct dt_session *session, json_t *hello)
     if (status == DT_OK && !first)
         status = read_hello(session, heard);
     json_decref(heard);
+    if (status == DT_OK)
+        status = open_device(session);
     DT_TRY(dt_links_agree(&session->links, status, entry(session), &parts));
-    status = first ? say_ready(session, parts) : DT_OK;
+    status = dt_links_agree(&session->links, connect_devices(session), NULL, NULL);
+    if (status == DT_OK && first)
+        status = say_ready(session, parts);
     json_decref(parts);
     return status;
 }
 
-/* MPI starts while the controller writes its hello; a failure of it is the answer to that. */
+/* How many ranks the hello asks for, this one included. */
+static dt_status start_ranks(struct dt_session *session, const json_t *hello, int *fd)
+{
+    int64_t ranks = 1;
+    if (dt_json_has(hello, "ranks"))
+        DT_TRY(dt_json_int(hello, "hello", "ranks", 1, 65536, &ranks));
+    if (ranks == 1)
+        return DT_OK;
+    DT_TRY(dt_ranks_start(&session->seat, (int)ranks, fd));
+    return dt_seat_bind(&session->seat);
+}
+
+/* Whoever starts the ranks must know how many. Under a launcher MPI starts while the controller writes its hello; a failure
+ * of it is the answer to that. */
 dt_status dt_session_start(struct dt_session *session, int *argc, char ***argv)
 {
     json_t *hello = NULL;
     bool first = session->seat.rank == 0;
-    dt_status status = dt_compute_cpu.open(0, &session->device);
+    int fd = dt_ranks_shared();
+    dt_status status = DT_OK;
+    session->compute = dt_compute_rows()[0];
+    if (first && starts_ranks(session))
+        status = await_hello(session, &hello);
+    if (status == DT_OK && hello != NULL)
+        status = start_ranks(session, hello, &fd);
     if (status == DT_OK)
-        status = connect_world(session, argc, argv);
+        status = connect_host(session, fd, argc, argv);
     if (status == DT_OK)
-        status = dt_links_open(&session->links, session->world,
+        status = dt_links_open(&session->links, session->host,
                                session->seat.host_size == session->seat.size);
-    if (status == DT_OK && first)
+    if (status == DT_OK && first && hello == NULL)
         status = await_hello(session, &hello);
     if (status == DT_OK)
         status = gather_ranks(session, hello);
@@ -173,7 +224,7 @@ void dt_session_fini(struct dt_session *session)
     for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
         dt_pass_free(session->residents[i].pass);
     dt_weights_free(session->weights);
-    dt_comm_free(session->world);
+    dt_comm_free(session->world != NULL ? session->world : session->host);
     if (session->device != NULL)
         session->device->compute->close(session->device);
     dt_links_close(&session->links);

@@ -7,6 +7,10 @@
 
 /* device.c; put and get are one function here, as all memory is the host's. */
 dt_status dt_cpu_open(int index, struct dt_device **device) DT_MUST_CHECK;
+int dt_cpu_count(void);
+const char *dt_cpu_model(struct dt_device *device);
+dt_status dt_cpu_memory(struct dt_device *device, int64_t *free_bytes,
+                        int64_t *total_bytes) DT_MUST_CHECK;
 void dt_cpu_close(struct dt_device *device);
 void dt_cpu_threads(struct dt_device *device, int count);
 dt_status dt_cpu_alloc(struct dt_device *device, int64_t bytes, void **memory) DT_MUST_CHECK;

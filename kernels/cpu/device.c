@@ -4,6 +4,7 @@
 #include "kernels/cpu/cpu_int.h"
 
 #include "base/clock.h"
+#include "base/host.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -23,6 +24,25 @@ dt_status dt_cpu_open(int index, struct dt_device **device)
         return dt_fail(DT_ENOMEM, "no memory for a device");
     made->base = (struct dt_device){&dt_compute_cpu, index};
     *device = &made->base;
+    return DT_OK;
+}
+
+int dt_cpu_count(void)
+{
+    return 1;
+}
+
+const char *dt_cpu_model(struct dt_device *device)
+{
+    (void)device;
+    return dt_host_cpu();
+}
+
+dt_status dt_cpu_memory(struct dt_device *device, int64_t *free_bytes, int64_t *total_bytes)
+{
+    (void)device;
+    *free_bytes = dt_host_memory_available();
+    *total_bytes = dt_host_memory_total();
     return DT_OK;
 }
 

@@ -12,21 +12,28 @@
 /* bfloat16 and tf32 products, and asynchronous copies to shared memory. */
 enum { CAPABILITY = 80 };
 
+static int count(void)
+{
+    int there = 0;
+    if (cudaGetDeviceCount(&there) != cudaSuccess)
+        there = 0;
+    (void)cudaGetLastError();
+    return there;
+}
+
 static bool usable(enum dt_dtype dtype)
 {
     (void)dtype;
-    int count = 0, least = 1000;
-    if (cudaGetDeviceCount(&count) != cudaSuccess)
-        count = 0;
-    for (int i = 0; i < count; i++) {
+    int devices = count(), least = 1000;
+    for (int i = 0; i < devices; i++) {
         int major = 0, minor = 0;
         if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, i) != cudaSuccess ||
             cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, i) != cudaSuccess)
-            count = 0;
+            least = 0;
         least = 10 * major + minor < least ? 10 * major + minor : least;
     }
     (void)cudaGetLastError();
-    return count > 0 && least >= CAPABILITY;
+    return devices > 0 && least >= CAPABILITY;
 }
 
 enum { VERSIONS = 8, LONGEST = 256 };
@@ -94,8 +101,11 @@ const struct dt_compute dt_compute_cuda = {
     .doc = "CUDA, cuBLASLt, own kernels or cuDNN for attention",
     .usable = usable,
     .versions = versions,
+    .count = count,
     .open = dt_cuda_open,
     .close = dt_cuda_close,
+    .model = dt_cuda_model,
+    .memory = dt_cuda_memory,
     .threads = dt_cuda_threads,
     .alloc = dt_cuda_alloc,
     .release = dt_cuda_release,

@@ -49,6 +49,7 @@ struct dt_cuda {
     dt_status status;             /* of the first error, DT_OK */
     bool lost;                    /* for good */
     char sentence[1024];          /* of that error */
+    char model[256];
 };
 
 /* The device, on which the calling thread works from now on. */
@@ -74,6 +75,9 @@ void dt_cuda_keep_status(struct dt_cuda *cuda, dt_status status, const char *sen
 
 dt_status dt_cuda_open(int index, struct dt_device **device) DT_MUST_CHECK;
 void dt_cuda_close(struct dt_device *device);
+const char *dt_cuda_model(struct dt_device *device);
+dt_status dt_cuda_memory(struct dt_device *device, int64_t *free_bytes,
+                         int64_t *total_bytes) DT_MUST_CHECK;
 void dt_cuda_threads(struct dt_device *device, int count);
 
 /* False when something queued never ended: to free what it may use is to wait for it, so it is left to the end of the process. */

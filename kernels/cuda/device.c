@@ -102,7 +102,10 @@ static dt_status make_slots(struct dt_cuda *cuda)
 
 static dt_status make(struct dt_cuda *cuda)
 {
+    struct cudaDeviceProp about;
     DT_CUDA(cuda, cudaSetDevice(cuda->base.index), "be opened");
+    DT_CUDA(cuda, cudaGetDeviceProperties(&about, cuda->base.index), "say what it is");
+    snprintf(cuda->model, sizeof cuda->model, "%s", about.name);
     DT_CUDA(cuda, cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "make a stream");
     DT_CUDA(cuda, cudaMalloc((void **)(void *)&cuda->workspace, (size_t)DT_CUDA_WORKSPACE_BYTES),
             "reserve its work space");
@@ -174,6 +177,22 @@ void dt_cuda_close(struct dt_device *device)
     dt_cuda_biases_free(cuda);
     free(cuda->marks);
     free(cuda);
+}
+
+const char *dt_cuda_model(struct dt_device *device)
+{
+    return ((struct dt_cuda *)(void *)device)->model;
+}
+
+dt_status dt_cuda_memory(struct dt_device *device, int64_t *free_bytes, int64_t *total_bytes)
+{
+    struct dt_cuda *cuda = dt_cuda_of(device);
+    size_t there = 0, total = 0;
+    DT_TRY(dt_cuda_ready(cuda));
+    DT_CUDA(cuda, cudaMemGetInfo(&there, &total), "tell its memory");
+    *free_bytes = (int64_t)there;
+    *total_bytes = (int64_t)total;
+    return DT_OK;
 }
 
 void dt_cuda_threads(struct dt_device *device, int count)
