@@ -14,6 +14,13 @@
 
 #define DT_INLINE static __device__ __forceinline__
 
+/* The block's dynamic shared memory, at a multiple of 128. Not collective. */
+DT_INLINE unsigned char *dt_shared_memory(void)
+{
+    extern __shared__ __align__(128) unsigned char memory[];
+    return memory;
+}
+
 /* The shared address of a pointer into shared memory (cvta.to.shared). Not collective. */
 DT_INLINE uint32_t dt_shared_address(const void *pointer)
 {
