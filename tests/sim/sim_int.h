@@ -47,6 +47,7 @@ void sim_settings_read(const char *text, struct sim_settings *settings);
 const struct sim_fault *sim_fault(const char *what, int rank);
 void sim_sleep_ms(int ms);
 void sim_complaints_clear(void);
+void sim_posted_clear(void);
 void sim_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- box.c: what the processes of a machine share */

@@ -68,6 +68,7 @@ void dt_sim_set(const char *settings)
     last = cudaSuccess;
     current = 0;
     sim_complaints_clear();
+    sim_posted_clear();
     start();
     sim_unlock();
 }
