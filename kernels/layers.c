@@ -13,6 +13,7 @@ static const struct row {
     bool of_block;
     enum rows rows;
     enum dt_activation act;
+    int part, parts; /* of the three of queries, keys and values; 0, 0: a whole layer */
 } layers[DT_LAYERS] = {
     [DT_LAYER_TIME0] = {DT_BUFFER_FREQUENCY, DT_BUFFER_EMBED, DT_W_TIME0, false, PER_SEQUENCE,
                         DT_ACT_SILU},
@@ -23,6 +24,12 @@ static const struct row {
     [DT_LAYER_MODULATION] = {DT_BUFFER_CONDITION, DT_BUFFER_MODULATION, DT_W_MOD, true,
                              PER_SEQUENCE, DT_ACT_NONE},
     [DT_LAYER_QKV] = {DT_BUFFER_NORM, DT_BUFFER_QKV, DT_W_QKV, true, PER_TOKEN, DT_ACT_NONE},
+    [DT_LAYER_QKV_SENT] = {DT_BUFFER_NORM, DT_BUFFER_SEND, DT_W_QKV, true, PER_TOKEN, DT_ACT_NONE,
+                           0, 3},
+    [DT_LAYER_QK_SENT] = {DT_BUFFER_NORM, DT_BUFFER_SEND, DT_W_QKV, true, PER_TOKEN, DT_ACT_NONE, 0,
+                          2},
+    [DT_LAYER_V_SENT] = {DT_BUFFER_NORM, DT_BUFFER_SEND, DT_W_QKV, true, PER_TOKEN, DT_ACT_NONE, 2,
+                         1},
     [DT_LAYER_PROJECTION] = {DT_BUFFER_ATTENTION, DT_BUFFER_NORM, DT_W_PROJ, true, PER_TOKEN,
                              DT_ACT_NONE},
     [DT_LAYER_FC1] = {DT_BUFFER_NORM, DT_BUFFER_MLP, DT_W_FC1, true, PER_TOKEN, DT_ACT_GELU},
@@ -44,18 +51,38 @@ static struct dt_linear_shape shape_of(const struct dt_pass *pass, const struct 
     struct dt_tensor weight;
     dt_tensor_init(&weight, &pass->workload,
                    row->of_block ? DT_TENSOR_BLOCKS + row->weight : row->weight);
-    return (struct dt_linear_shape){.rows = row->rows == PER_SEQUENCE ? sequences
+    struct dt_linear_shape shape = {.rows = row->rows == PER_SEQUENCE ? sequences
                                             : row->rows == PER_TOKEN  ? sequences * tokens
                                                                       : layout->images * tokens,
                                     .in = dt_tensor_in(&weight),
                                     .out = dt_tensor_out(&weight),
                                     .act = row->act,
-                                    .wide = is_wide(pass, row->y)};
+                                    .wide = is_wide(pass, row->y),
+                                    .choice = pass->plan.gemm};
+    if (row->parts > 0) {
+        shape.out = shape.out / 3 * row->parts;
+        shape.groups = row->parts * pass->plan.ulysses * pass->plan.chunks;
+        shape.group_stride = (int64_t)shape.rows * (shape.out / shape.groups);
+    }
+    return shape;
+}
+
+/* A plan makes queries, keys and values in one way. */
+static bool used(const struct dt_pass *pass, int layer)
+{
+    bool sent = pass->plan.exchange == DT_PLAN_DIRECT, apart = pass->plan.v_first != 0;
+    if (layer == DT_LAYER_QKV)
+        return !sent;
+    if (layer == DT_LAYER_QKV_SENT)
+        return sent && !apart;
+    return layers[layer].parts == 0 || (sent && apart);
 }
 
 dt_status dt_pass_layers(struct dt_pass *pass)
 {
     for (int i = 0; i < DT_LAYERS; i++) {
+        if (!used(pass, i))
+            continue;
         pass->shapes[i] = shape_of(pass, &layers[i]);
         DT_TRY(pass->compute->linear_new(pass->device, pass->workload.dtype, &pass->shapes[i],
                                          &pass->linears[i]));
@@ -76,6 +103,12 @@ void dt_pass_apply(struct dt_pass *pass, enum dt_layer layer, int block, int64_t
                               : dt_weights_at(weights, row->weight + 1),
         .y = dt_pass_data(pass, row->y, y_at),
     };
+    if (row->part > 0) {
+        int in = shape->in, first = shape->out / row->parts * row->part;
+        const char *weight = call.weight;
+        call.weight = weight + pass->compute->weight_row(pass->workload.dtype, in, first);
+        call.bias += first;
+    }
     if (dt_dtype_bytes(pass->workload.dtype) != (int)sizeof(float) && is_wide(pass, row->x)) {
         dt_pass_begin(pass);
         void *cast = dt_pass_data(pass, DT_BUFFER_CAST, 0);

@@ -8,6 +8,11 @@
  */
 #include "kernels/parallel_int.h"
 
+static const struct dt_ulysses *travel(const struct dt_pass *pass)
+{
+    return pass->plan.exchange == DT_PLAN_DIRECT ? &dt_ulysses_direct : &dt_ulysses_packed;
+}
+
 static void poll(void *arg)
 {
     struct dt_pass *pass = arg;
@@ -35,6 +40,9 @@ static struct dt_attention operation(struct dt_pass *pass, const struct dt_chunk
         .keys = keys,
         .tile_q = pass->plan.tile_q,
         .tile_kv = pass->plan.tile_kv,
+        .stages = pass->plan.stages,
+        .warps = pass->plan.warps,
+        .kind = pass->plan.attention == DT_PLAN_CUDNN ? DT_ATTENTION_CUDNN : DT_ATTENTION_OWN,
         .scratch = dt_pass_at(pass, DT_BUFFER_SCRATCH),
         .scratch_floats = layout->scratch,
         .poll = pass->world->ops->poll != NULL ? poll : NULL,
@@ -86,6 +94,14 @@ static dt_status rotate(struct dt_pass *pass, const struct dt_chunk *chunk, cons
     return status;
 }
 
+/* Where the keys that a ring moves begin: those of the chunk. */
+static char *ring_start(const struct dt_pass *pass, const struct dt_chunk *chunk)
+{
+    int64_t keys = 2LL * pass->layout.sequences * pass->layout.block_slots * chunk->width;
+    bool all = pass->plan.exchange == DT_PLAN_DIRECT;
+    return dt_pass_data(pass, DT_BUFFER_KV, all ? chunk->index * keys : 0);
+}
+
 static void place_keys(const struct dt_pass *pass, struct dt_chunk *chunk, char *at, int keys)
 {
     chunk->kv_at = (struct dt_strides){(int64_t)keys * chunk->width, chunk->width};
@@ -97,7 +113,7 @@ static void place_keys(const struct dt_pass *pass, struct dt_chunk *chunk, char 
 static dt_status attend_ring(struct dt_pass *pass, struct dt_chunk *chunk)
 {
     int ranks = pass->plan.ring, tokens = dt_workload_tokens(&pass->workload);
-    char *here = dt_pass_data(pass, DT_BUFFER_KV, 0);
+    char *here = ring_start(pass, chunk);
     char *next = dt_pass_data(pass, DT_BUFFER_KV_NEXT, 0);
     for (int hop = 0; hop < ranks; hop++) {
         int owner = (pass->layout.place.ring - hop + ranks) % ranks;
@@ -127,11 +143,13 @@ static void place_chunk(struct dt_pass *pass, struct dt_chunk *chunk)
     int64_t channels = pass->workload.network.hidden, width = chunk->width;
     int64_t column = (int64_t)chunk->first * dt_network_head(&pass->workload.network);
     if (pass->plan.ulysses > 1) {
+        int64_t index = pass->plan.exchange == DT_PLAN_DIRECT ? chunk->index : 0;
         int64_t whole = (int64_t)layout->sequences * layout->block * width;
-        chunk->q = dt_pass_data(pass, DT_BUFFER_QUERY, 0);
-        chunk->k = dt_pass_data(pass, DT_BUFFER_KV, 0);
-        chunk->v = dt_pass_data(pass, DT_BUFFER_KV, whole);
-        chunk->out = dt_pass_data(pass, DT_BUFFER_HEADS, 0);
+        int64_t keys = index * 2 * layout->sequences * layout->block_slots * width;
+        chunk->q = dt_pass_data(pass, DT_BUFFER_QUERY, index * whole);
+        chunk->k = dt_pass_data(pass, DT_BUFFER_KV, keys);
+        chunk->v = dt_pass_data(pass, DT_BUFFER_KV, keys + whole);
+        chunk->out = dt_pass_data(pass, DT_BUFFER_HEADS, index * whole);
         chunk->q_at = chunk->kv_at = chunk->out_at =
             (struct dt_strides){layout->block * width, width};
         return;
@@ -161,7 +179,7 @@ static dt_status attend_chunk(struct dt_pass *pass, struct dt_chunk *chunk)
 {
     place_chunk(pass, chunk);
     if (pass->ulysses != NULL)
-        DT_TRY(dt_chunk_take_forth(pass, chunk));
+        DT_TRY(travel(pass)->take_forth(pass, chunk));
     else if (pass->ring != NULL)
         take_own(pass, chunk);
     if (pass->ring != NULL)
@@ -176,21 +194,40 @@ static dt_status attend_ulysses(struct dt_pass *pass, int block)
     int chunks = pass->plan.chunks;
     bool overlap = pass->plan.overlap != 0;
     if (overlap)
-        DT_TRY(dt_chunk_post_forth(pass, block, 0));
+        DT_TRY(travel(pass)->post_forth(pass, block, 0));
     for (int i = 0; i < chunks; i++) {
         struct dt_chunk chunk = dt_chunk_at(pass, block, i);
         int next = overlap ? i + 1 : i;
         if (next < chunks)
-            DT_TRY(dt_chunk_post_forth(pass, block, next));
+            DT_TRY(travel(pass)->post_forth(pass, block, next));
         DT_TRY(attend_chunk(pass, &chunk));
-        DT_TRY(dt_chunk_post_back(pass, &chunk));
+        DT_TRY(travel(pass)->post_back(pass, &chunk));
         if (!overlap)
-            DT_TRY(dt_chunk_take_back(pass, &chunk));
+            DT_TRY(travel(pass)->take_back(pass, &chunk));
     }
     for (int i = 0; overlap && i < chunks; i++) {
         struct dt_chunk chunk = dt_chunk_at(pass, block, i);
-        DT_TRY(dt_chunk_take_back(pass, &chunk));
+        DT_TRY(travel(pass)->take_back(pass, &chunk));
     }
+    return DT_OK;
+}
+
+/* Direct exchange: the layers write what is sent. Values first: they are under way while queries and keys are made. */
+dt_status dt_pass_queries(struct dt_pass *pass, int block)
+{
+    if (pass->plan.exchange != DT_PLAN_DIRECT) {
+        dt_pass_apply(pass, DT_LAYER_QKV, block, 0);
+        return DT_OK;
+    }
+    if (pass->plan.v_first == 0) {
+        dt_pass_apply(pass, DT_LAYER_QKV_SENT, block, 0);
+        return DT_OK;
+    }
+    int64_t part =
+        (int64_t)pass->layout.sequences * pass->layout.tokens * pass->workload.network.hidden;
+    dt_pass_apply(pass, DT_LAYER_V_SENT, block, 2 * part);
+    DT_TRY(travel(pass)->post_values(pass, block));
+    dt_pass_apply(pass, DT_LAYER_QK_SENT, block, 0);
     return DT_OK;
 }
 
@@ -219,7 +256,7 @@ dt_status dt_pass_attention_ready(struct dt_pass *pass)
         for (int owner = 0; owner < ranks; owner++) {
             int keys = dt_layout_block(tokens, &pass->plan, owner);
             if (ranks > 1)
-                place_keys(pass, &chunk, dt_pass_data(pass, DT_BUFFER_KV, 0), keys);
+                place_keys(pass, &chunk, ring_start(pass, &chunk), keys);
             struct dt_attention op =
                 operation(pass, &chunk, keys, owner != pass->layout.place.ring);
             DT_TRY(pass->compute->attention_ready(pass->device, pass->workload.dtype, &op));

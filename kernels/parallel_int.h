@@ -22,11 +22,21 @@ int64_t dt_chunk_bytes(const struct dt_pass *pass, int64_t count);
 /* op without its element. */
 void dt_chunk_copy(struct dt_pass *pass, struct dt_copy op);
 
-/* A chunk's way to its heads' owners, and what it brought to where attention reads it; its outputs' way back, and
- * what came of those in ATTENTION. */
-dt_status dt_chunk_post_forth(struct dt_pass *pass, int block, int index) DT_MUST_CHECK;
-dt_status dt_chunk_take_forth(struct dt_pass *pass, const struct dt_chunk *chunk) DT_MUST_CHECK;
-dt_status dt_chunk_post_back(struct dt_pass *pass, const struct dt_chunk *chunk) DT_MUST_CHECK;
-dt_status dt_chunk_take_back(struct dt_pass *pass, const struct dt_chunk *chunk) DT_MUST_CHECK;
+/* Tokens that ulysses rank u of the own ring block holds, and where they start in the block. */
+int dt_peer_tokens(const struct dt_pass *pass, int u);
+int dt_peer_offset(const struct dt_pass *pass, int u);
+
+/* How chunks travel: packed (ulysses.c) or direct (direct.c). */
+struct dt_ulysses {
+    /* (optional) The values of chunk 0, before the queries and keys are made. */
+    dt_status (*post_values)(struct dt_pass *pass, int block);
+    /* A chunk's way to its heads' owners, and what it brought to where attention reads it; its outputs' way back, and
+     * what came of those in ATTENTION. */
+    dt_status (*post_forth)(struct dt_pass *pass, int block, int index);
+    dt_status (*take_forth)(struct dt_pass *pass, const struct dt_chunk *chunk);
+    dt_status (*post_back)(struct dt_pass *pass, const struct dt_chunk *chunk);
+    dt_status (*take_back)(struct dt_pass *pass, const struct dt_chunk *chunk);
+};
+extern const struct dt_ulysses dt_ulysses_packed, dt_ulysses_direct;
 
 #endif

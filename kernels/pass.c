@@ -25,6 +25,10 @@ static dt_status check_degrees(const struct dt_workload *workload, const struct 
     if (plan->ulysses * plan->ring > tokens)
         return dt_fail(DT_EUSAGE, "ulysses=%d x ring=%d ranks cannot share %d tokens",
                        plan->ulysses, plan->ring, tokens);
+    if (plan->exchange == DT_PLAN_DIRECT &&
+        (plan->ulysses == 1 || heads / plan->ulysses % plan->chunks != 0))
+        return dt_fail(DT_EUSAGE,
+                       "exchange=direct needs ulysses above 1, and chunks of equal size");
     if (plan->dp > plan->batch)
         return dt_fail(DT_EUSAGE, "dp=%d groups cannot share a batch of %d", plan->dp, plan->batch);
     if (plan->cfg > 2 || (plan->cfg == 2 && !workload->guidance))
@@ -45,7 +49,7 @@ dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan
                        plan->cfg, plan->ulysses, plan->ring, plan->ranks);
     if (plan->ranks != ranks)
         return dt_fail(DT_EUSAGE, "ranks=%d, but the group has %d", plan->ranks, ranks);
-    if (!tile_known(plan))
+    if (dt_plan_on(plan) == DT_ON_CPU && !tile_known(plan))
         return dt_fail(DT_EUNSUP, "tile_q=%d x tile_kv=%d is not one of the tiles built in",
                        plan->tile_q, plan->tile_kv);
     if (workload->input[0] != '\0' && plan->batch != workload->input_batch)
@@ -59,31 +63,57 @@ dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan
     return check_degrees(workload, plan);
 }
 
-static dt_status allocate(struct dt_pass *pass)
+/* What lies in the host's memory, and what the layers need for their shapes. */
+static dt_status allocate_host(struct dt_pass *pass)
 {
-    const struct dt_compute *compute = pass->compute;
     size_t chunks = (size_t)pass->plan.chunks;
-    void *arena = NULL;
+    size_t pieces = 3 * (size_t)pass->plan.ulysses * (size_t)pass->layout.sequences;
+    pass->sends = calloc(pieces, sizeof *pass->sends);
+    pass->recvs = calloc(pieces, sizeof *pass->recvs);
     pass->forth = calloc(chunks, sizeof *pass->forth);
     pass->back = calloc(chunks, sizeof *pass->back);
     pass->times = calloc((size_t)pass->layout.count[DT_BUFFER_TIME], sizeof *pass->times);
     pass->host = aligned_alloc(256, (size_t)pass->layout.host_bytes);
-    if (pass->forth == NULL || pass->back == NULL || pass->times == NULL || pass->host == NULL)
+    if (pass->forth == NULL || pass->back == NULL || pass->times == NULL || pass->host == NULL ||
+        pass->sends == NULL || pass->recvs == NULL)
         return dt_fail(DT_ENOMEM, "no memory for %lld bytes of results",
                        (long long)pass->layout.host_bytes);
+    memset(pass->host, 0xff, (size_t)pass->layout.host_bytes);
     DT_TRY(dt_timeline_new(pass->device, &pass->timeline));
-    DT_TRY(compute->alloc(pass->device, pass->layout.bytes, &arena));
+    pass->compute->threads(pass->device, pass->plan.threads);
+    return dt_pass_layers(pass);
+}
+
+/* With windows the memory is that of the comm which sends most, as much on every rank as the largest needs: NCCL registers
+ * windows of equal size. */
+static dt_status allocate_arena(struct dt_pass *pass)
+{
+    struct dt_comm *comm = pass->ulysses != NULL ? pass->ulysses : pass->ring;
+    struct dt_layout largest;
+    void *arena = NULL;
+    if (pass->plan.windows == 0 || comm == NULL || comm->ops->alloc == NULL) {
+        DT_TRY(pass->compute->alloc(pass->device, pass->layout.bytes, &arena));
+    } else {
+        dt_layout_init(&largest, &pass->workload, &pass->plan, 0);
+        DT_TRY(comm->ops->alloc(comm, largest.bytes, &arena));
+        pass->lender = comm;
+    }
     pass->arena = arena;
+    return DT_OK;
+}
+
+static dt_status allocate_device(struct dt_pass *pass)
+{
+    const struct dt_compute *compute = pass->compute;
+    DT_TRY(allocate_arena(pass));
     /* Not-a-number: a read of what nobody wrote shows in the output, in every build. And every page is there before the
      * first step. */
-    memset(pass->host, 0xff, (size_t)pass->layout.host_bytes);
     compute->fill(pass->device, pass->arena, 0xff, pass->layout.bytes);
     compute->fill(pass->device, dt_pass_at(pass, DT_BUFFER_RESULT), 0,
                   pass->layout.count[DT_BUFFER_RESULT] * (int64_t)sizeof(float));
     compute->fill(pass->device, dt_pass_at(pass, DT_BUFFER_SUMS), 0, 2 * sizeof(uint64_t));
-    compute->threads(pass->device, pass->plan.threads);
-    DT_TRY(dt_pass_layers(pass));
-    return dt_pass_attention_ready(pass);
+    DT_TRY(dt_pass_attention_ready(pass));
+    return dt_pass_fill(pass);
 }
 
 /* All ranks learn whether one of them failed, so that none waits for it later. */
@@ -112,7 +142,7 @@ static dt_status split(struct dt_pass *pass)
     const struct dt_plan *plan = &pass->plan;
     struct dt_place at = pass->layout.place;
     struct dt_comm *world = pass->world;
-    const struct dt_comm_config config = {.ctas = 0};
+    const struct dt_comm_config config = {plan->comm_ctas, plan->windows != 0};
     int group = at.dp * plan->cfg + at.cfg;
     if (plan->ulysses > 1)
         DT_TRY(world->ops->split(world, group * plan->ring + at.ring, at.ulysses, &config,
@@ -145,12 +175,11 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
     made->compute = device->compute;
     made->world = world;
     dt_layout_init(&made->layout, workload, plan, world->rank);
-    dt_status status = allocate(made);
-    if (status == DT_OK)
-        status = dt_pass_fill(made);
-    status = agree(world, status);
+    dt_status status = agree(world, allocate_host(made));
     if (status == DT_OK)
         status = split(made);
+    if (status == DT_OK)
+        status = agree(world, allocate_device(made));
     if (status != DT_OK) {
         dt_pass_free(made);
         return status;
@@ -168,14 +197,19 @@ void dt_pass_free(struct dt_pass *pass)
     if (pass->compute->graph_free != NULL)
         pass->compute->graph_free(pass->device, pass->graph);
     dt_timeline_free(pass->timeline);
+    if (pass->lender != NULL)
+        pass->lender->ops->release(pass->lender, pass->arena);
+    else
+        pass->compute->release(pass->device, pass->arena);
     dt_comm_free(pass->cfg);
     dt_comm_free(pass->ring);
     dt_comm_free(pass->ulysses);
-    pass->compute->release(pass->device, pass->arena);
     free(pass->host);
     free(pass->times);
     free(pass->forth);
     free(pass->back);
+    free(pass->sends);
+    free(pass->recvs);
     free(pass);
 }
 

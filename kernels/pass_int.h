@@ -14,6 +14,9 @@ enum dt_layer {
     DT_LAYER_PATCH,
     DT_LAYER_MODULATION,
     DT_LAYER_QKV,
+    DT_LAYER_QKV_SENT, /* the same into what a direct exchange sends */
+    DT_LAYER_QK_SENT,  /* of it */
+    DT_LAYER_V_SENT,
     DT_LAYER_PROJECTION,
     DT_LAYER_FC1,
     DT_LAYER_FC2,
@@ -36,8 +39,11 @@ struct dt_pass {
     struct dt_comm *world;                /* borrowed */
     struct dt_comm *cfg, *ulysses, *ring; /* own; NULL where the degree is 1 */
     struct dt_request *forth, *back; /* [chunks] all-to-alls of the heads, and of their outputs */
+    struct dt_request values;        /* direct exchange: values that go first */
     struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */
+    struct dt_message *sends, *recvs;    /* direct exchange: [3 * ulysses * N] of one */
     char *arena;                         /* layout.bytes, of the device */
+    struct dt_comm *lender;              /* one of the above, when the arena is of its alloc */
     char *host;                          /* layout.host_bytes */
     float *times;                        /* host: what is put into DT_BUFFER_TIME */
     int step;                            /* of the trajectory, next */
@@ -85,7 +91,10 @@ void dt_pass_count(struct dt_pass *pass, int sum, const void *data, int64_t byte
 /* Makes the attention ready for every shape the plan calls it with. */
 dt_status dt_pass_attention_ready(struct dt_pass *pass) DT_MUST_CHECK;
 
-/* QKV to ATTENTION, over all tokens of the sequence, wherever they are. */
+/* NORM to QKV, or to what is sent of it. */
+dt_status dt_pass_queries(struct dt_pass *pass, int block) DT_MUST_CHECK;
+
+/* That to ATTENTION, over all tokens of the sequence, wherever they are. */
 dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
 
 /* DT_EUSAGE, DT_EUNSUP when the plan is not legal for the workload. */

@@ -125,7 +125,7 @@ static dt_status run_block(struct dt_pass *pass, int i)
         condition_block(pass, 0);
         modulate(pass, &(struct join){.gate = -1});
     }
-    dt_pass_apply(pass, DT_LAYER_QKV, i, 0);
+    DT_TRY(dt_pass_queries(pass, i));
     DT_TRY(dt_pass_attention(pass, i));
     dt_pass_apply(pass, DT_LAYER_PROJECTION, i, 0);
     modulate(pass, &(struct join){.gate_block = i, .gate = 2, .norm_block = i, .shift = 3});
@@ -270,10 +270,35 @@ static dt_status check_comms(void *arg)
     return dt_comm_check(pass->cfg);
 }
 
-static dt_status run_step(struct dt_pass *pass)
+static bool can_record(const struct dt_comm *comm)
+{
+    return comm == NULL || comm->ops->recordable;
+}
+
+/* The first steps run as they come: libraries load kernels and connect ranks then, and what is sent is counted. */
+static bool by_graph(const struct dt_pass *pass, const struct dt_phases *phases)
+{
+    return pass->plan.graph != 0 && pass->compute->record != NULL && phases == NULL &&
+           pass->counted >= DT_COUNTED_STEPS && can_record(pass->ulysses) &&
+           can_record(pass->ring) && can_record(pass->cfg);
+}
+
+static dt_status replay_step(struct dt_pass *pass)
+{
+    if (pass->graph == NULL) {
+        DT_TRY(pass->compute->record(pass->device));
+        dt_status status = queue_step(pass), ended;
+        ended = pass->compute->recorded(pass->device, &pass->graph);
+        DT_TRY(status != DT_OK ? status : ended);
+    }
+    pass->compute->replay(pass->device, pass->graph);
+    return DT_OK;
+}
+
+static dt_status run_step(struct dt_pass *pass, const struct dt_phases *phases)
 {
     DT_TRY(begin_step(pass));
-    DT_TRY(queue_step(pass));
+    DT_TRY(by_graph(pass, phases) ? replay_step(pass) : queue_step(pass));
     pass->step = (pass->step + 1) % pass->workload.sampler_steps;
     dt_timeline_end(pass->timeline);
     return pass->compute->finish(pass->device, dt_clock_ns() + PATIENCE_NS, check_comms, pass);
@@ -283,7 +308,7 @@ dt_status dt_pass_step(struct dt_pass *pass, struct dt_phases *phases)
 {
     pass->compute->threads(pass->device, pass->plan.threads);
     dt_timeline_start(pass->timeline, phases);
-    dt_status status = run_step(pass);
+    dt_status status = run_step(pass, phases);
     if (status == DT_OK)
         status = dt_timeline_stop(pass->timeline);
     pass->counted += pass->counted < DT_COUNTED_STEPS;

@@ -30,15 +30,14 @@ void dt_chunk_copy(struct dt_pass *pass, struct dt_copy op)
     pass->compute->copy(pass->device, &op);
 }
 
-/* Tokens that ulysses rank u of the own ring block holds, and where they start in the block. */
-static int peer_tokens(const struct dt_pass *pass, int u)
+int dt_peer_tokens(const struct dt_pass *pass, int u)
 {
     const struct dt_plan *plan = &pass->plan;
     return dt_workload_share(dt_workload_tokens(&pass->workload), plan->ring * plan->ulysses,
                              pass->layout.place.ring * plan->ulysses + u);
 }
 
-static int peer_offset(const struct dt_pass *pass, int u)
+int dt_peer_offset(const struct dt_pass *pass, int u)
 {
     const struct dt_plan *plan = &pass->plan;
     int tokens = dt_workload_tokens(&pass->workload), ranks = plan->ring * plan->ulysses;
@@ -59,7 +58,7 @@ static int64_t wire_start(const struct dt_pass *pass, const struct dt_chunk *chu
 }
 
 /* Heads of every peer's chunk, out of the own tokens' qkv: [peer, N, S, 3, h, D]. */
-dt_status dt_chunk_post_forth(struct dt_pass *pass, int block, int index)
+static dt_status post_forth(struct dt_pass *pass, int block, int index)
 {
     const struct dt_layout *layout = &pass->layout;
     struct dt_chunk chunk = dt_chunk_at(pass, block, index);
@@ -90,7 +89,7 @@ dt_status dt_chunk_post_forth(struct dt_pass *pass, int block, int index)
 }
 
 /* What arrived, without padding: q [N, K, h, D], k and v [2, N, K, h, D]. */
-dt_status dt_chunk_take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
+static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t peer_block = wire_block(pass, chunk, 3), width = chunk->width;
@@ -100,10 +99,10 @@ dt_status dt_chunk_take_forth(struct dt_pass *pass, const struct dt_chunk *chunk
     dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_RECV, start),
                   dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
     for (int u = 0; u < pass->plan.ulysses; u++) {
-        int64_t at = peer_offset(pass, u) * width, from = start + u * peer_block;
+        int64_t at = dt_peer_offset(pass, u) * width, from = start + u * peer_block;
         struct dt_copy op = {.to = dt_pass_data(pass, DT_BUFFER_QUERY, at),
                              .from = dt_pass_data(pass, DT_BUFFER_RECV, from),
-                             .count = {1, layout->sequences, peer_tokens(pass, u)},
+                             .count = {1, layout->sequences, dt_peer_tokens(pass, u)},
                              .to_stride = {whole, layout->block * width, width},
                              .from_stride = {width, layout->slots * 3 * width, 3 * width},
                              .width = width};
@@ -117,7 +116,7 @@ dt_status dt_chunk_take_forth(struct dt_pass *pass, const struct dt_chunk *chunk
 }
 
 /* Every peer gets its tokens' outputs back: [peer, N, S, h, D]. */
-dt_status dt_chunk_post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
+static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
@@ -125,14 +124,14 @@ dt_status dt_chunk_post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     int64_t bytes = dt_chunk_bytes(pass, peer_block);
     void *send = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start);
     for (int u = 0; u < pass->plan.ulysses; u++)
-        dt_chunk_copy(pass,
-                      (struct dt_copy){
-                          .to = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start + u * peer_block),
-                          .from = dt_pass_data(pass, DT_BUFFER_HEADS, peer_offset(pass, u) * width),
-                          .count = {1, layout->sequences, peer_tokens(pass, u)},
-                          .to_stride = {0, layout->slots * width, width},
-                          .from_stride = {0, layout->block * width, width},
-                          .width = width});
+        dt_chunk_copy(
+            pass, (struct dt_copy){
+                      .to = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start + u * peer_block),
+                      .from = dt_pass_data(pass, DT_BUFFER_HEADS, dt_peer_offset(pass, u) * width),
+                      .count = {1, layout->sequences, dt_peer_tokens(pass, u)},
+                      .to_stride = {0, layout->slots * width, width},
+                      .from_stride = {0, layout->block * width, width},
+                      .width = width});
     dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, &pass->back[chunk->index]);
@@ -144,7 +143,7 @@ dt_status dt_chunk_post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 }
 
 /* Own tokens, heads of every peer, into ATTENTION [N, t, H, D]. */
-dt_status dt_chunk_take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
+static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
@@ -167,3 +166,5 @@ dt_status dt_chunk_take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     }
     return DT_OK;
 }
+
+const struct dt_ulysses dt_ulysses_packed = {NULL, post_forth, take_forth, post_back, take_back};

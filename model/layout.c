@@ -131,18 +131,24 @@ static void size_parallel(struct dt_layout *layout, const struct dt_workload *wo
     int64_t channels = workload->network.hidden;
     int64_t width = (int64_t)layout->chunk_heads * dt_network_head(&workload->network);
     int64_t rows = layout->sequences;
+    bool direct = plan->exchange == DT_PLAN_DIRECT;
+    if (direct) { /* all chunks have a place of their own, and what arrives is where it is read */
+        width *= plan->chunks;
+        count[DT_BUFFER_QKV] = 0;
+    }
     if (plan->ulysses > 1) {
         count[DT_BUFFER_SEND] = rows * layout->slots * 3 * channels;
-        count[DT_BUFFER_RECV] = count[DT_BUFFER_SEND];
-        count[DT_BUFFER_BACK_SEND] = rows * layout->slots * channels;
-        count[DT_BUFFER_BACK_RECV] = count[DT_BUFFER_BACK_SEND];
+        count[DT_BUFFER_RECV] = direct ? 0 : count[DT_BUFFER_SEND];
+        count[DT_BUFFER_BACK_RECV] = rows * layout->slots * channels;
+        count[DT_BUFFER_BACK_SEND] = direct ? 0 : count[DT_BUFFER_BACK_RECV];
         count[DT_BUFFER_QUERY] = rows * layout->block * width;
         count[DT_BUFFER_HEADS] = count[DT_BUFFER_QUERY];
     }
     if (plan->ulysses > 1 || plan->ring > 1)
         count[DT_BUFFER_KV] = 2 * rows * layout->block_slots * width;
     if (plan->ring > 1) {
-        count[DT_BUFFER_KV_NEXT] = count[DT_BUFFER_KV];
+        width = (int64_t)layout->chunk_heads * dt_network_head(&workload->network);
+        count[DT_BUFFER_KV_NEXT] = 2 * rows * layout->block_slots * width;
         count[DT_BUFFER_PART] = rows * layout->block * width;
         count[DT_BUFFER_LSE] = rows * layout->block * layout->chunk_heads;
         count[DT_BUFFER_LSE_PART] = count[DT_BUFFER_LSE];

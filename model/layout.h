@@ -43,11 +43,12 @@ enum dt_buffer {
     DT_BUFFER_COPY,       /* host: of the result */
     DT_BUFFER_GATHER,     /* host, rank 0: [ranks] of the above */
     DT_BUFFER_IMAGE,      /* host, rank 0: [batch, out_channels, height, width] */
-    DT_BUFFER_SEND,       /* ulysses: [ulysses, N, S, 3, h, D] of each chunk, one after the other */
-    DT_BUFFER_RECV,       /* ulysses: the same */
-    DT_BUFFER_BACK_SEND,  /* ulysses: [ulysses, N, S, h, D] of each chunk */
-    DT_BUFFER_BACK_RECV,  /* ulysses: the same */
-    DT_BUFFER_QUERY,      /* ulysses: [N, K, h, D] */
+    /* For a direct exchange (kernels/direct.c) SEND is otherwise laid out, and QUERY, KV and HEADS hold all chunks. */
+    DT_BUFFER_SEND,      /* ulysses: [ulysses, N, S, 3, h, D] of each chunk, one after the other */
+    DT_BUFFER_RECV,      /* ulysses: the same */
+    DT_BUFFER_BACK_SEND, /* ulysses: [ulysses, N, S, h, D] of each chunk */
+    DT_BUFFER_BACK_RECV, /* ulysses: the same */
+    DT_BUFFER_QUERY,     /* ulysses: [N, K, h, D] */
     DT_BUFFER_KV, /* ulysses or ring: [2, N, most K, h, D] keys and values of the current block */
     DT_BUFFER_KV_NEXT,  /* ring: of the next block */
     DT_BUFFER_HEADS,    /* ulysses: [N, K, h, D] attention of the own heads */
