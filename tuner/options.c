@@ -241,6 +241,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"list", NULL, "space", NULL, parse_switch, AT(list), "every plan, one a line"},
     {"renew", NULL, "machine", NULL, parse_switch, AT(renew),
      "ask the worker again, whatever the cache says"},
+    {"facts", "FILE", "doctor", NULL, parse_text, AT(facts),
+     "judge the machine that `dittune doctor --json` looked at"},
     {"engine", "NAME[:VERSION]", "lookup", NULL, parse_text, AT(engine),
      "the plan in the words of this engine (--engines lists them)"},
     {"mode", "NAME", "lookup", NULL, parse_text, AT(mode),
@@ -274,8 +276,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"quiet", NULL, "tune run noise check", NULL, parse_switch, AT(quiet),
      "no progress on standard error"},
     {"json", NULL,
-     "tune run noise analyze space simulate explain lookup machine check history db "
-     "worker-test",
+     "tune run noise analyze space simulate explain lookup machine doctor check "
+     "history db worker-test",
      NULL, parse_switch, AT(json), "one JSON object on standard output (docs/json.md)"},
     {"markdown", NULL, "help", NULL, parse_switch, AT(markdown),
      "the help of every command as docs/cli.md"},

@@ -46,6 +46,7 @@ struct dt_options {
     bool replay_noise, racing;
     int64_t keep_days; /* of db gc */
     bool salvage, yes; /* of db rebuild, of db gc */
+    const char *facts; /* of doctor */
     bool oversubscribe, json, list, quiet, renew, help, markdown, update, github;
     const char *const *rest; /* the words that are not options, rest_count of them */
     int rest_count;
