@@ -204,13 +204,14 @@ static cudaError_t end(struct CUstream_st *stream, struct sim_nodes **nodes)
         capture->nodes = NULL;
     }
     capture->ended = true;
-    capture->refs++;
+    int gone = 0;
     for (int i = 0; i < LANES; i++)
         if (capture->lane[i] != NULL) {
             capture->lane[i]->capture = NULL;
             capture->lane[i] = NULL;
-            sim_capture_drop(capture);
+            gone++;
         }
+    capture->refs -= gone - 1;
     sim_capture_drop(capture);
     return error;
 }
