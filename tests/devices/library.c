@@ -10,7 +10,7 @@ struct device {
     const char *pci;
     int mig;
 };
-static struct device devices[2] = {{"0000:18:00.0", 0}, {"0000:2A:00.0", 1}};
+static struct device devices[2] = {{"0000:18:00.0", 0}, {"0000:19:00.0", 1}};
 
 struct memory {
     unsigned long long total, free, used;

@@ -30,7 +30,7 @@ static void test_new(void **state)
     dt_nvml_driver(nvml, version, sizeof version);
     assert_string_equal(version, "580.95.05");
     assert_int_equal(dt_nvml_find(nvml, "0000:18:00.0", &first), DT_OK);
-    assert_int_equal(dt_nvml_find(nvml, "0000:2A:00.0", &second), DT_OK);
+    assert_int_equal(dt_nvml_find(nvml, "0000:19:00.0", &second), DT_OK);
     dt_nvml_read(nvml, first, &facts);
     assert_int_equal(facts.sm_mhz, 1755);
     assert_int_equal(facts.sm_mhz_max, 1980);
@@ -70,7 +70,7 @@ static void test_mig(void **state)
     struct dt_nvml *nvml = open_library(LIBRARY_NEW);
     struct dt_nvml_device *device = NULL;
     struct dt_nvml_facts facts;
-    assert_int_equal(dt_nvml_find(nvml, "0000:2A:00.0", &device), DT_OK);
+    assert_int_equal(dt_nvml_find(nvml, "0000:19:00.0", &device), DT_OK);
     dt_nvml_read(nvml, device, &facts);
     assert_int_equal(facts.mig, 1);
     assert_int_equal(facts.utilization, DT_NVML_UNKNOWN);
@@ -87,7 +87,7 @@ static void test_old(void **state)
     struct dt_nvml_facts facts;
     enum dt_nvml_link link;
     assert_int_equal(dt_nvml_find(nvml, "0000:18:00.0", &first), DT_OK);
-    assert_int_equal(dt_nvml_find(nvml, "0000:2A:00.0", &second), DT_OK);
+    assert_int_equal(dt_nvml_find(nvml, "0000:19:00.0", &second), DT_OK);
     dt_nvml_read(nvml, first, &facts);
     assert_int_equal(facts.power_limit_mw, 500000);
     assert_int_equal(facts.reasons, 0x88);
