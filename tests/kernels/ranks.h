@@ -5,6 +5,7 @@
 
 #include "kernels/compute.h"
 #include "kernels/fake.h"
+#include "kernels/nccl.h"
 #include "kernels/shared.h"
 #include "kernels/staged.h"
 
@@ -37,6 +38,7 @@ struct ranks_job {
 struct ranks {
     const char *name;
     bool processes, fake;
+    bool gpu; /* nothing of it may happen in a process that still forks */
     dt_status (*open)(struct ranks_job *job, struct dt_comm **comm);
 };
 
@@ -113,12 +115,36 @@ static inline dt_status ranks_open_staged(struct ranks_job *job, struct dt_comm 
     return dt_comm_staged(host, job->device, comm);
 }
 
+#ifdef DT_HAVE_NCCL
+static inline dt_status ranks_open_nccl(struct ranks_job *job, struct dt_comm **comm)
+{
+    struct dt_comm *host = NULL;
+    DT_TRY(dt_compute_cuda.open(job->rank, &job->device));
+    DT_TRY(dt_comm_shared(job->fd, job->rank, job->size, &host));
+    return dt_comm_nccl(host, job->device, NULL, comm);
+}
+
+/* All ranks on one GPU. */
+static inline dt_status ranks_open_one_gpu(struct ranks_job *job, struct dt_comm **comm)
+{
+    struct dt_comm *host = NULL;
+    DT_TRY(dt_compute_cuda.open(0, &job->device));
+    DT_TRY(dt_comm_shared(job->fd, job->rank, job->size, &host));
+    return dt_comm_staged(host, job->device, comm);
+}
+
 static const struct ranks ranks_rows[] = {
-    {"threads, fake", false, true, ranks_open_fake},
-    {"threads, shared", false, false, ranks_open_shared},
-    {"processes, shared", true, false, ranks_open_shared},
-    {"threads, staged", false, false, ranks_open_staged},
-    {"processes, staged", true, false, ranks_open_staged},
+    {"threads, nccl", .gpu = true, .open = ranks_open_nccl},
+    {"processes, nccl", .processes = true, .gpu = true, .open = ranks_open_nccl},
+    {"processes, staged, one GPU", .processes = true, .gpu = true, .open = ranks_open_one_gpu},
+#else
+static const struct ranks ranks_rows[] = {
+    {"threads, fake", .fake = true, .open = ranks_open_fake},
+    {"threads, shared", .open = ranks_open_shared},
+    {"processes, shared", .processes = true, .open = ranks_open_shared},
+    {"threads, staged", .open = ranks_open_staged},
+    {"processes, staged", .processes = true, .open = ranks_open_staged},
+#endif
 };
 
 enum { RANKS_ROWS = sizeof ranks_rows / sizeof ranks_rows[0] };
@@ -150,6 +176,20 @@ static inline void ranks_threads(struct ranks_job jobs[], int size)
 }
 
 /* The children write into jobs, which are common memory. */
+static inline void ranks_one_process(struct ranks_job jobs[], int size)
+{
+    int code = 0;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        ranks_threads(jobs, size);
+        _exit(0);
+    }
+    waitpid(pid, &code, 0);
+    if (code != 0)
+        jobs[0].status = DT_FAILED;
+}
+
 static inline void ranks_processes(struct ranks_job jobs[], int size)
 {
     pid_t pids[RANKS_MOST];
@@ -187,7 +227,7 @@ static inline dt_status ranks_run(const struct ranks *kind, int size, ranks_body
         return DT_FAILED;
     for (int i = 0; i < size; i++)
         jobs[i] = (struct ranks_job){kind, fake, NULL, fd, i, size, body, arg, DT_OK, ""};
-    (kind->processes ? ranks_processes : ranks_threads)(jobs, size);
+    (kind->processes ? ranks_processes : kind->gpu ? ranks_one_process : ranks_threads)(jobs, size);
     for (int i = 0; i < size; i++) {
         if (statuses != NULL)
             statuses[i] = jobs[i].status;

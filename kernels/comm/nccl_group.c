@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Making, keeping and ending communicators. All are non-blocking: a call may come back before it is done, so each is
+ * followed until it is. The ranks of a new one agree over the host's comm before and after, so that all have it or none. */
+#include "kernels/comm/nccl_int.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INIT_NS     (120 * DT_NS_PER_SECOND) /* modules for all architectures alone have taken 52 s */
+#define END_NS      (10 * DT_NS_PER_SECOND)
+#define REGISTER_NS (60 * DT_NS_PER_SECOND)
+
+enum { KEPT = 4 };
+
+static void unlink_group(struct dt_nccl_root *root, const struct dt_nccl_group *group)
+{
+    struct dt_nccl_group **at = &root->groups;
+    while (*at != group)
+        at = &(*at)->next;
+    *at = group->next;
+}
+
+/* Windows: memory that all ranks of a communicator know, at equal sizes; exchanges between windows need no copy through
+ * NCCL's buffers, and no multiprocessor where copy engines can do it (NCCL's user guide, "User buffer registration"). */
+static struct dt_nccl_window **find_window(struct dt_nccl_group *group, const void *at)
+{
+    struct dt_nccl_window **window = &group->windows;
+    while (*window != NULL && (*window)->at != at)
+        window = &(*window)->next;
+    return window;
+}
+
+dt_status dt_nccl_window_add(struct dt_nccl_root *root, struct dt_nccl_group *group,
+                             const struct dt_nccl_memory *memory)
+{
+    if (!group->config.windows || *find_window(group, memory->at) != NULL)
+        return DT_OK;
+    struct dt_nccl_window *window = calloc(1, sizeof *window);
+    const char *what = "ncclCommWindowRegister";
+    if (window == NULL)
+        return dt_fail(DT_ENOMEM, "no memory for a window");
+    window->at = memory->at;
+    dt_status status =
+        dt_nccl_check(root,
+                      ncclCommWindowRegister(group->comm, memory->at, memory->bytes,
+                                             &window->handle, NCCL_WIN_COLL_SYMMETRIC),
+                      group->comm, what);
+    if (status == DT_OK)
+        status = dt_nccl_settle(root, group->comm, dt_clock_ns() + REGISTER_NS, what);
+    if (status != DT_OK) {
+        free(window);
+        return status;
+    }
+    window->next = group->windows;
+    group->windows = window;
+    return DT_OK;
+}
+
+void dt_nccl_window_drop(struct dt_nccl_root *root, const struct dt_nccl_memory *memory)
+{
+    for (struct dt_nccl_group *group = root->groups; group != NULL; group = group->next) {
+        struct dt_nccl_window **at = find_window(group, memory->at), *window = *at;
+        if (window == NULL)
+            continue;
+        if (group->comm != NULL)
+            (void)ncclCommWindowDeregister(group->comm, window->handle);
+        *at = window->next;
+        free(window);
+    }
+}
+
+void dt_nccl_windows_end(struct dt_nccl_group *group)
+{
+    for (struct dt_nccl_window *window = group->windows; window != NULL; window = window->next)
+        (void)ncclCommWindowDeregister(group->comm, window->handle);
+    dt_nccl_windows_forget(group);
+}
+
+void dt_nccl_windows_forget(struct dt_nccl_group *group)
+{
+    while (group->windows != NULL) {
+        struct dt_nccl_window *next = group->windows->next;
+        free(group->windows);
+        group->windows = next;
+    }
+}
+
+/* As it should be: what it has to do is done, then it goes. */
+static dt_status end_group(struct dt_nccl_root *root, struct dt_nccl_group *group)
+{
+    dt_nccl_windows_end(group);
+    DT_TRY(dt_nccl_check(root, ncclCommFinalize(group->comm), group->comm, "ncclCommFinalize"));
+    DT_TRY(dt_nccl_settle(root, group->comm, dt_clock_ns() + END_NS, "ncclCommFinalize"));
+    DT_TRY(dt_nccl_check(root, ncclCommDestroy(group->comm), NULL, "ncclCommDestroy"));
+    group->comm = NULL;
+    unlink_group(root, group);
+    free(group);
+    return DT_OK;
+}
+
+void dt_nccl_end(struct dt_nccl_root *root)
+{
+    dt_status status = root->lost || cudaStreamQuery(root->stream) != cudaSuccess ? DT_ELIB : DT_OK;
+    while (status == DT_OK && root->groups != NULL)
+        status = end_group(root, root->groups);
+    if (status != DT_OK && dt_nccl_abort(root, dt_clock_ns() + END_NS) != DT_OK)
+        root->stuck = true;
+    while (!root->stuck && root->groups != NULL) {
+        struct dt_nccl_group *group = root->groups;
+        root->groups = group->next;
+        dt_nccl_windows_forget(group);
+        free(group);
+    }
+}
+
+/* Of those that no comm uses, the least recently used go. */
+static dt_status make_room(struct dt_nccl_root *root)
+{
+    for (;;) {
+        struct dt_nccl_group *oldest = NULL;
+        int unused = 0;
+        for (struct dt_nccl_group *group = root->groups; group != NULL; group = group->next) {
+            unused += group->users == 0;
+            if (group->users == 0 && (oldest == NULL || group->last < oldest->last))
+                oldest = group;
+        }
+        if (unused < KEPT)
+            return DT_OK;
+        DT_TRY(end_group(root, oldest));
+    }
+}
+
+static ncclConfig_t nccl_config(const struct dt_comm_config *config)
+{
+    ncclConfig_t made = NCCL_CONFIG_INITIALIZER;
+    made.blocking = 0;
+    if (config->ctas > 0)
+        made.maxCTAs = config->ctas;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+    if (config->windows)
+        made.CTAPolicy = NCCL_CTA_POLICY_ZERO; /* copy engines */
+#endif
+    return made;
+}
+
+/* What rank 0 of a part decides. */
+struct decision {
+    dt_status status;
+    bool found; /* all have the communicator of this serial */
+    uint64_t serial;
+    ncclUniqueId id;
+};
+
+static uint64_t serial_of(const ncclUniqueId *id)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (size_t i = 0; i < sizeof *id; i++)
+        hash = (hash ^ (unsigned char)id->internal[i]) * UINT64_C(0x100000001b3);
+    return hash | 1;
+}
+
+static dt_status decide(struct dt_nccl_root *root, struct dt_comm *host, uint64_t own,
+                        struct decision *decision)
+{
+    uint64_t *all = calloc((size_t)host->size, sizeof *all);
+    if (all == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for a communicator");
+    dt_status status = host->ops->gather(host, &own, all, sizeof own);
+    if (status == DT_OK && host->rank == 0) {
+        decision->found = own != 0;
+        for (int i = 0; i < host->size; i++)
+            decision->found = decision->found && all[i] == own;
+        decision->serial = own;
+        if (!decision->found)
+            decision->status =
+                dt_nccl_check(root, ncclGetUniqueId(&decision->id), NULL, "ncclGetUniqueId");
+        if (!decision->found)
+            decision->serial = serial_of(&decision->id);
+    }
+    free(all);
+    DT_TRY(status);
+    DT_TRY(host->ops->broadcast(host, decision, sizeof *decision));
+    if (decision->status != DT_OK && host->rank != 0)
+        return dt_fail(decision->status, "no communicator: another rank could not begin it");
+    return decision->status;
+}
+
+/* All ranks of host hear of the worst. */
+static dt_status agree(struct dt_comm *host, dt_status own)
+{
+    dt_status worst = own, *all = calloc((size_t)host->size, sizeof *all);
+    dt_status status = all != NULL ? host->ops->gather(host, &own, all, sizeof own)
+                                   : dt_fail(DT_ENOMEM, "out of memory for a communicator");
+    for (int i = 0; status == DT_OK && host->rank == 0 && i < host->size; i++)
+        worst = all[i] < worst ? all[i] : worst;
+    free(all);
+    if (status == DT_OK)
+        status = host->ops->broadcast(host, &worst, sizeof worst);
+    if (status != DT_OK || own != DT_OK)
+        return own != DT_OK ? own : status;
+    return worst == DT_OK ? DT_OK
+                          : dt_fail(worst, "no communicator: another rank could not make it");
+}
+
+/* A rank that cannot begin is heard of before the others wait for it. */
+static dt_status new_group(struct dt_nccl_root *root, struct dt_comm *host,
+                           const struct decision *decision, struct dt_nccl_group *group)
+{
+    ncclConfig_t config = nccl_config(&group->config);
+    const char *what = "ncclCommInitRankConfig";
+    int64_t deadline = dt_clock_ns() + INIT_NS;
+    (void)dt_cuda_of(&root->cuda->base);
+    ncclResult_t code =
+        ncclCommInitRankConfig(&group->comm, host->size, decision->id, host->rank, &config);
+    DT_TRY(agree(host, dt_nccl_check(root, code, NULL, what)));
+    return agree(host, dt_nccl_settle(root, group->comm, deadline, what));
+}
+
+static struct dt_nccl_group *find(const struct dt_nccl_root *root, int size, const int members[],
+                                  const struct dt_comm_config *config)
+{
+    struct dt_nccl_group *group = root->groups;
+    while (group != NULL &&
+           (group->size != size || group->config.ctas != config->ctas ||
+            group->config.windows != config->windows ||
+            memcmp(group->members, members, (size_t)size * sizeof members[0]) != 0))
+        group = group->next;
+    return group;
+}
+
+static dt_status add_group(struct dt_nccl_root *root, struct dt_comm *host, const int members[],
+                           const struct dt_comm_config *config, const struct decision *decision,
+                           struct dt_nccl_group **out)
+{
+    size_t bytes = (size_t)host->size * sizeof members[0];
+    struct dt_nccl_group *group = calloc(1, sizeof *group + bytes);
+    dt_status status =
+        group != NULL ? make_room(root) : dt_fail(DT_ENOMEM, "out of memory for a communicator");
+    if (group != NULL) {
+        group->config = *config;
+        group->size = host->size;
+        group->serial = decision->serial;
+        memcpy(group->members, members, bytes);
+        group->next = root->groups;
+        root->groups = group;
+    }
+    status = agree(host, status);
+    if (status == DT_OK && group != NULL)
+        status = new_group(root, host, decision, group);
+    if (status != DT_OK)
+        dt_nccl_lose(root, dt_message()); /* some ranks may have it */
+    *out = group;
+    return status;
+}
+
+dt_status dt_nccl_group_take(struct dt_nccl_root *root, struct dt_comm *host, const int members[],
+                             const struct dt_comm_config *config, struct dt_nccl_group **out)
+{
+    struct dt_nccl_group *group = find(root, host->size, members, config);
+    struct decision decision = {.status = dt_nccl_ready(root)};
+    uint64_t own = group != NULL ? group->serial : 0;
+    DT_TRY(agree(host, decision.status));
+    DT_TRY(decide(root, host, own, &decision));
+    if (!decision.found || group == NULL)
+        DT_TRY(add_group(root, host, members, config, &decision, &group));
+    if (group == NULL)
+        return DT_ENOMEM;
+    group->users++;
+    group->last = ++root->splits;
+    for (const struct dt_nccl_memory *at = root->memories; at != NULL; at = at->next)
+        if (at->whole)
+            DT_TRY(dt_nccl_window_add(root, group, at));
+    *out = group;
+    return DT_OK;
+}
+
+void dt_nccl_group_give_back(struct dt_nccl_group *group)
+{
+    if (group != NULL)
+        group->users--;
+}
