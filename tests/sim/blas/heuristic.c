@@ -143,6 +143,7 @@ static bool left_out(const struct lt_call *call)
            strstr(lt, "nothing") != NULL;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the library's signature */
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,

@@ -177,6 +177,7 @@ static cublasStatus_t check(const struct work *work, size_t workspace_bytes)
                : CUBLAS_STATUS_INVALID_VALUE;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the library's signature */
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
                               const void *alpha, const void *a, cublasLtMatrixLayout_t a_layout,
                               const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,

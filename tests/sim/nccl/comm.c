@@ -87,7 +87,9 @@ ncclResult_t ncclCommInitRank(ncclComm_t *out, int size, ncclUniqueId id, int ra
 ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t *out,
                            ncclConfig_t *config)
 {
-    ncclResult_t result = nccl_enter(__func__, parent != NULL ? parent->root_rank : -1);
+    if (parent == NULL)
+        return ncclInvalidArgument;
+    ncclResult_t result = nccl_enter(__func__, parent->root_rank);
     sim_lock();
     if (result == ncclSuccess)
         result = comm_ready("ncclCommSplit", parent);
@@ -130,7 +132,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
-    ncclResult_t result = nccl_enter(__func__, comm != NULL ? comm->root_rank : -1);
+    if (comm == NULL)
+        return ncclInvalidArgument;
+    ncclResult_t result = nccl_enter(__func__, comm->root_rank);
     sim_lock();
     if (result == ncclSuccess)
         result = comm_ready("ncclCommFinalize", comm);
@@ -218,8 +222,10 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes,
                                     int flags)
 {
     (void)flags;
+    if (comm == NULL)
+        return ncclInvalidArgument;
     struct sim_device *device;
-    ncclResult_t result = nccl_enter(__func__, comm != NULL ? comm->root_rank : -1);
+    ncclResult_t result = nccl_enter(__func__, comm->root_rank);
     sim_lock();
     if (result == ncclSuccess)
         result = comm_ready("ncclCommWindowRegister", comm);
@@ -242,7 +248,9 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes,
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
 {
-    ncclResult_t result = nccl_enter(__func__, comm != NULL ? comm->root_rank : -1);
+    if (comm == NULL)
+        return ncclInvalidArgument;
+    ncclResult_t result = nccl_enter(__func__, comm->root_rank);
     struct sim_device *device;
     sim_lock();
     if (result == ncclSuccess && sim_block_at(window, 1, &device) == NULL) {

@@ -170,8 +170,10 @@ static ncclResult_t ended(ncclResult_t result)
 static ncclResult_t one_piece(const char *name, struct piece piece, ncclComm_t comm,
                               cudaStream_t stream)
 {
+    if (comm == NULL)
+        return ncclInvalidArgument;
     ncclGroupStart();
-    ncclResult_t result = nccl_enter(name, comm != NULL ? comm->root_rank : -1);
+    ncclResult_t result = nccl_enter(name, comm->root_rank);
     piece.bytes = piece.count * type_bytes(piece.type);
     sim_lock();
     if (result == ncclSuccess)
@@ -217,14 +219,16 @@ static void all_pieces(struct posting *posting, struct piece piece, const void *
 ncclResult_t ncclAlltoAll(const void *send, void *recv, size_t count, ncclDataType_t type,
                           ncclComm_t comm, cudaStream_t stream)
 {
+    if (comm == NULL)
+        return ncclInvalidArgument;
     ncclGroupStart();
-    ncclResult_t result = nccl_enter(__func__, comm != NULL ? comm->root_rank : -1);
+    ncclResult_t result = nccl_enter(__func__, comm->root_rank);
     struct piece piece = {0, true,      send, count, (int)type, count * type_bytes((int)type),
                           0, "alltoall"};
     sim_lock();
     if (result == ncclSuccess)
         result = check(__func__, comm, stream, 0);
-    size_t all = comm != NULL ? piece.bytes * (size_t)comm->size : 0;
+    size_t all = piece.bytes * (size_t)comm->size;
     if (result == ncclSuccess)
         result = reachable(__func__, comm, send, all);
     if (result == ncclSuccess)
@@ -237,11 +241,14 @@ ncclResult_t ncclAlltoAll(const void *send, void *recv, size_t count, ncclDataTy
     return ended(result);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the library's signature */
 ncclResult_t ncclAllReduce(const void *send, void *recv, size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
+    if (comm == NULL)
+        return ncclInvalidArgument;
     ncclGroupStart();
-    ncclResult_t result = nccl_enter(__func__, comm != NULL ? comm->root_rank : -1);
+    ncclResult_t result = nccl_enter(__func__, comm->root_rank);
     struct piece piece = {0, true, send, count, (int)type, count * 4, 0, "allreduce"};
     sim_lock();
     if (result == ncclSuccess)

@@ -41,6 +41,12 @@ static void label_of(const struct piece *piece, uint64_t number, struct label *l
     label->type = piece->type;
 }
 
+static bool same(const struct label *a, const struct label *b)
+{
+    return strcmp(a->kind, b->kind) == 0 && a->number == b->number && a->count == b->count &&
+           a->type == b->type;
+}
+
 /* One slot of a piece, when the mailbox is ready: 1; 0: not yet; -1: the other side has another piece. */
 static int move(struct ncclComm *comm, struct piece *piece)
 {
@@ -60,7 +66,7 @@ static int move(struct ncclComm *comm, struct piece *piece)
         if (written == read)
             return 0;
         label_of(piece, comm->received[from], &label);
-        if (memcmp(&label, &box->label, sizeof label) != 0 || box->bytes != now) {
+        if (!same(&label, &box->label) || box->bytes != now) {
             sim_complain(
                 "nccl %s: rank %d expects %s number %llu from rank %d, %llu of type %d; it "
                 "sent %s number %llu, %llu of type %d",
@@ -207,10 +213,14 @@ static cudaError_t execute(struct CUstream_st *stream, struct posting *posting)
     return cudaSuccess;
 }
 
+struct queued {
+    struct posting *posting;
+};
+
 /* Of a copy of the pieces: a graph runs it again. */
 static cudaError_t run(struct CUstream_st *stream, void *data)
 {
-    struct posting *posting = *(struct posting **)data, copy = *posting;
+    struct posting *posting = ((struct queued *)data)->posting, copy = *posting;
     size_t bytes = (size_t)posting->count * sizeof *posting->pieces;
     copy.pieces = malloc(bytes + 1);
     if (copy.pieces == NULL)
@@ -223,7 +233,7 @@ static cudaError_t run(struct CUstream_st *stream, void *data)
 
 static void drop(void *data)
 {
-    struct posting *posting = *(struct posting **)data;
+    struct posting *posting = ((struct queued *)data)->posting;
     posting->comm->outstanding--;
     comm_drop(posting->comm);
     posting_free(posting);
@@ -232,10 +242,11 @@ static void drop(void *data)
 ncclResult_t posting_put(struct posting *posting)
 {
     struct ncclComm *comm = posting->comm;
-    struct sim_task task = {run, drop, sizeof posting};
+    struct queued queued = {posting};
+    struct sim_task task = {run, drop, sizeof queued};
     comm->refs++;
     comm->outstanding++;
-    cudaError_t error = sim_put(posting->stream, SIM_WORK, &task, &posting);
+    cudaError_t error = sim_put(posting->stream, SIM_WORK, &task, &queued);
     return error == cudaSuccess ? ncclSuccess
                                 : comm_fail(comm, ncclUnhandledCudaError, "the stream says %s",
                                             cudaGetErrorString(error));

@@ -128,6 +128,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
     return start(__func__, &copy, NULL, true);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the library's signature */
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t rows, enum cudaMemcpyKind kind,
                               cudaStream_t stream)

@@ -12,6 +12,11 @@ struct CUgraphExec_st {
     struct CUstream_st *lane[16]; /* of lane 1 on */
 };
 
+/* A launch, as it is queued. */
+struct launch {
+    struct CUgraphExec_st *exec;
+};
+
 static void exec_drop(struct CUgraphExec_st *exec)
 {
     if (--exec->refs > 0)
@@ -61,9 +66,9 @@ static struct sim_item *item_of(struct sim_node *node, struct sim_point **points
 /* On the thread of the stream it was launched on. */
 static cudaError_t run(struct CUstream_st *stream, void *data)
 {
-    struct CUgraphExec_st *exec = *(struct CUgraphExec_st **)data;
+    struct CUgraphExec_st *exec = ((struct launch *)data)->exec;
     struct sim_nodes *nodes = exec->nodes;
-    struct sim_point **points = calloc((size_t)nodes->points + 1, sizeof *points);
+    struct sim_point **points = calloc((size_t)nodes->points + 1, sizeof(struct sim_point *));
     if (points == NULL)
         abort();
     cudaError_t error = cudaSuccess;
@@ -92,7 +97,7 @@ static cudaError_t run(struct CUstream_st *stream, void *data)
 
 static void drop(void *data)
 {
-    exec_drop(*(struct CUgraphExec_st **)data);
+    exec_drop(((struct launch *)data)->exec);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
@@ -102,9 +107,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     if (error == cudaSuccess && (exec == NULL || exec->device->index != sim_current()))
         error = cudaErrorInvalidValue;
     if (error == cudaSuccess) {
-        struct sim_task task = {run, drop, sizeof exec};
+        struct launch launch = {exec};
+        struct sim_task task = {run, drop, sizeof launch};
         exec->refs++;
-        error = sim_put(stream, SIM_WORK, &task, &exec);
+        error = sim_put(stream, SIM_WORK, &task, &launch);
     }
     sim_unlock();
     return sim_leave(error);
