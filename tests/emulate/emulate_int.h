@@ -29,7 +29,10 @@ struct emu_call {
     emu_dim grid, block;
     size_t shared_bytes;
     const char *name;
+    const void *kernel;
 };
+/* Lets launches of a kernel have so much dynamic shared memory; false: no multiprocessor of sm_90 has. */
+bool emu_allow_shared(const void *kernel, int bytes);
 int emu_launch(const emu_call *call);
 [[noreturn]] void emu_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void emu_barrier(int line);

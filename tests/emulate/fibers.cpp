@@ -154,7 +154,45 @@ void run_block(emu_dim block)
     emu_cp_async_forget(false);
     emu_note_end();
 }
+// What a GPU of compute capability 8.0 and more takes (CUDA C++ Programming Guide, "Technical Specifications"); dynamic
+// shared memory beyond 48 KiB only for kernels that were allowed it.
+constexpr size_t shared_default = 48 << 10, shared_most = 227 << 10;
+struct {
+    const void *kernel;
+    size_t bytes;
+} allowed[256];
+int allowed_count;
+
+void check_launch(const emu_call *call, unsigned long long size)
+{
+    if (size == 0 || size > most || call->block.z > 64 || call->grid.x == 0 || call->grid.y == 0 ||
+        call->grid.z == 0 || call->grid.x > 0x7fffffff || call->grid.y > 65535 || call->grid.z > 65535)
+        emu_fail("no such launch: grid %u %u %u, block %u %u %u", call->grid.x, call->grid.y,
+                 call->grid.z, call->block.x, call->block.y, call->block.z);
+    size_t may = shared_default;
+    for (int i = 0; i < allowed_count; i++)
+        if (allowed[i].kernel == call->kernel && allowed[i].bytes > may)
+            may = allowed[i].bytes;
+    if (call->shared_bytes > may)
+        emu_fail("%zu bytes of dynamic shared memory, and this kernel may have %zu",
+                 call->shared_bytes, may);
+}
 } // namespace
+
+bool emu_allow_shared(const void *kernel, int bytes)
+{
+    if (bytes < 0 || static_cast<size_t>(bytes) > shared_most)
+        return false;
+    int i = 0;
+    while (i < allowed_count && allowed[i].kernel != kernel)
+        i++;
+    if (i == static_cast<int>(sizeof allowed / sizeof *allowed))
+        abort();
+    allowed[i] = {kernel, static_cast<size_t>(bytes)};
+    if (i == allowed_count)
+        allowed_count++;
+    return true;
+}
 
 void emu_fail(const char *format, ...)
 {
@@ -182,12 +220,7 @@ int emu_launch(const emu_call *call)
     emu_counted.launches++;
     volatile int code = EMU_FAILED;
     if (_setjmp(failure) == 0) {
-        if (size == 0 || size > most || call->grid.x == 0 || call->grid.y == 0 ||
-            call->grid.z == 0 || call->grid.y > 65535 || call->grid.z > 65535 ||
-            call->shared_bytes > 227u << 10)
-            emu_fail("no such launch: grid %u %u %u, block %u %u %u, %zu bytes of shared memory",
-                     call->grid.x, call->grid.y, call->grid.z, call->block.x, call->block.y,
-                     call->block.z, call->shared_bytes);
+        check_launch(call, size);
         emu_now.running = 1;
         for (unsigned z = 0; z < call->grid.z; z++)
             for (unsigned y = 0; y < call->grid.y; y++)

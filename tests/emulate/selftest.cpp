@@ -312,6 +312,29 @@ static void mistakes_are_found(void **)
     emu_forget();
 }
 
+// Shared memory beyond 48 KiB is asked for before, kernel by kernel.
+__global__ static void large_kernel(int *out)
+{
+    int *memory = (int *)dt_shared_memory();
+    memory[threadIdx.x * 400] = 1;
+    out[threadIdx.x] = memory[threadIdx.x * 400];
+}
+
+static void large_shared_memory_is_asked_for(void **)
+{
+    int *out = (int *)emu_alloc(128, 0);
+    emu_reset();
+    assert_int_equal(DT_LAUNCH(large_kernel, 1, 32, 50000, nullptr, out), EMU_FAILED);
+    assert_non_null(strstr(emu_error(), "this kernel may have 49152"));
+    emu_reset();
+    assert_int_equal(cudaFuncSetAttribute(large_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 50000), cudaSuccess);
+    assert_int_equal(DT_LAUNCH(large_kernel, 1, 32, 50000, nullptr, out), 0);
+    assert_int_not_equal(cudaFuncSetAttribute(large_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 240000), cudaSuccess);
+    assert_int_equal(DT_LAUNCH(large_kernel, 1, 2048, 0, nullptr, out), EMU_FAILED);
+    emu_reset();
+    emu_forget();
+}
+
 // ---- traffic
 
 template <int STEP> __global__ static void traffic_kernel(const float *in, float *out)
@@ -363,7 +386,7 @@ int main(void)
         cmocka_unit_test(cp_async_is_seen_after_wait_and_barrier),
         cmocka_unit_test(groups_come_in_order),
         cmocka_unit_test(mistakes_are_found),
-        cmocka_unit_test(traffic_is_counted),
+        cmocka_unit_test(large_shared_memory_is_asked_for), cmocka_unit_test(traffic_is_counted),
     };
     return cmocka_run_group_tests_name("selftest", tests, nullptr, nullptr);
 }

@@ -82,8 +82,13 @@ struct cudaFuncAttributes {
 };
 enum { cudaSharedmemCarveoutMaxShared = 100 };
 
-template <class F> static inline cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int)
+/* What a launch may ask for beyond 48 KiB is asked for here, as on a GPU. */
+template <class F>
+static inline cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute what, int value)
 {
+    if (what == cudaFuncAttributeMaxDynamicSharedMemorySize &&
+        !emu_allow_shared((const void *)kernel, value))
+        return cudaErrorInvalidValue;
     return cudaSuccess;
 }
 template <class F> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, F *)
@@ -122,7 +127,8 @@ static inline int emu_start(const char *name, void (*kernel)(P...), dim3 grid, d
 {
     emu_bound<P...> bound = {kernel, std::tuple<P...>(static_cast<P>(args)...)};
     emu_call call = {emu_bound<P...>::run,        &bound, {grid.x, grid.y, grid.z},
-                     {block.x, block.y, block.z}, shared, name};
+                     {block.x, block.y, block.z}, shared, name,
+                     (const void *)kernel};
     return emu_launch(&call);
 }
 #define DT_LAUNCH(kernel, grid, block, shared, stream, ...)                                        \
