@@ -100,9 +100,16 @@ static dt_status device_new(const char *json, cudnnBackendDescriptor_t *device)
     return status;
 }
 
+/* Another library than the one it was built with may be loaded. NVIDIA/cudnn-frontend, sdpa_support_surface.h. */
+#define VERSION_LEAST 91301
+
 static dt_status target_ready(struct dt_cuda_sdpa *sdpa)
 {
     cudnnHandle_t handle = NULL;
+    if (cudnnGetVersion() < VERSION_LEAST)
+        return dt_fail(DT_EUNSUP,
+                       "attention=cudnn: cuDNN %s is loaded, it has to be 9.13.1 or later",
+                       dt_cuda_sdpa_version());
     if (sdpa->target.handle != NULL || sdpa->target.device != NULL)
         return DT_OK;
     if (sdpa->device_json != NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The graph of one operation, the heuristics' proposals for it, and the first of them that can be had.
- * Sequence and attribute types: cuDNN's backend API (cudnn_graph.h, version 9: SDPA_FWD from 9.13 on). */
+ * Sequence and attribute types: cuDNN's backend API (cudnn_graph.h of version 9). */
 #include "kernels/cuda/cudnn_int.h"
 
 #include <math.h>

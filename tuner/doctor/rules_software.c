@@ -8,6 +8,8 @@
 /* NCCL's all-to-all is an operation of its own from here on (NVIDIA/nccl, release 2.28). */
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 28
+/* cuDNN's attention operation (NVIDIA/cudnn-frontend, sdpa_support_surface.h). */
+#define CUDNN_LEAST 91301
 
 static int64_t on_pci(const struct dt_doctor_view *view)
 {
@@ -158,6 +160,18 @@ static bool no_cudnn(const struct dt_doctor_view *view, const json_t *device, st
     return true;
 }
 
+static bool old_cudnn(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
+{
+    int major = 0, minor = 0, patch = 0;
+    const char *version = dt_doctor_text(view->devices, "cudnn");
+    (void)device;
+    if (sscanf(version, "%d.%d.%d", &major, &minor, &patch) < 2 || major > 9 ||
+        major * 10000 + minor * 100 + patch >= CUDNN_LEAST)
+        return false;
+    dt_text_add(what, "cuDNN %s is loaded; its attention needs 9.13.1", version);
+    return true;
+}
+
 static bool other_blas(const struct dt_doctor_view *view, const json_t *device,
                        struct dt_text *what)
 {
@@ -206,6 +220,8 @@ static const struct dt_doctor_rule rows[] = {
      "let LD_LIBRARY_PATH find the NCCL it was built with, or install a newer one"},
     {"no-cudnn", DT_NOTE, false, no_cudnn,
      "build with cuDNN 9: cmake -DDT_CUDNN=ON, -DDT_CUDA_PREFIX=FOLDER where it lies elsewhere"},
+    {"old-cudnn", DT_WARNING, false, old_cudnn,
+     "let LD_LIBRARY_PATH find the cuDNN it was built with, or install a newer one"},
     {"other-cublaslt", DT_WARNING, false, other_blas,
      "let LD_LIBRARY_PATH find the libraries of the toolkit it was built with"},
     {"no-nvml", DT_WARNING, false, no_nvml,
