@@ -6,7 +6,10 @@ set(DT_CUDA AUTO CACHE STRING "the CUDA back end and dittune-worker-cuda: AUTO, 
 set(DT_NCCL AUTO CACHE STRING "ranks on GPUs by NCCL: AUTO, ON or OFF")
 set(DT_CUDNN AUTO CACHE STRING "attention by cuDNN beside our own: AUTO, ON or OFF")
 set(DT_CUDA_PREFIX "" CACHE STRING "folders that have NCCL, cuDNN or cublasLt (Python's nvidia folder, too)")
-set(DT_CUDA_HEADS 64 72 88 128) # head dimensions of the attention kernels in bfloat16
+
+# Head dimensions of the attention kernels.
+file(STRINGS ${CMAKE_SOURCE_DIR}/model/attn_tiles.def DT_CUDA_HEADS REGEX "^DT_ATTN_HEAD\\(")
+list(TRANSFORM DT_CUDA_HEADS REPLACE "[^0-9]" "")
 
 # Here no device is asked: an answer that needs none is what makes builds on machines without one the same.
 macro(dt_find_nvcc)
@@ -189,7 +192,8 @@ function(dt_cuda_kernels)
     target_include_directories(dt_cuda_kernels PRIVATE ${CMAKE_SOURCE_DIR})
     set_target_properties(dt_cuda_kernels PROPERTIES CUDA_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/cmake/ptxas_log.sh
                           EXPORT_COMPILE_COMMANDS OFF) # clang-tidy does not know nvcc's flags
-    target_compile_options(dt_cuda_kernels PRIVATE -lineinfo -Xptxas=-v -Xcompiler=-Wall,-Wextra)
+    target_compile_options(dt_cuda_kernels PRIVATE -lineinfo -Xptxas=-v -Xcompiler=-Wall,-Wextra
+                           --no-compress) # so that tools/cuda_table.py can read the machine code
     if(DT_WERROR)
         target_compile_options(dt_cuda_kernels PRIVATE -Werror=all-warnings -Xptxas=-Werror)
     endif()
@@ -263,6 +267,12 @@ function(dt_worker_with name program)
     target_link_libraries(${program} PRIVATE dt_worker_${name})
 endfunction()
 
+# What tools/cuda_table.py asks of the kernels; it runs without a GPU.
+function(dt_cuda_instances)
+    add_executable(cuda-instances ${CMAKE_SOURCE_DIR}/tools/cuda/instances.c)
+    target_link_libraries(cuda-instances PRIVATE dt_flags dt_cuda_flags dt_cuda_kernels)
+endfunction()
+
 function(dt_cuda)
     if(NOT DT_HAVE_CUDA)
         return()
@@ -273,6 +283,7 @@ function(dt_cuda)
     if(EXISTS ${CMAKE_SOURCE_DIR}/kernels/cuda/cuda.c AND EXISTS ${CMAKE_SOURCE_DIR}/kernels/cuda/attention.cuh)
         dt_kernels_with(kernels_cuda LINKS dt_cuda_kernels dt_cuda_libraries)
         dt_worker_with(kernels_cuda dittune-worker-cuda)
+        dt_cuda_instances()
         install(TARGETS dittune-worker-cuda RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()
 endfunction()

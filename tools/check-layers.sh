@@ -29,7 +29,7 @@ openblas kernels/
 lapacke kernels/
 dnnl kernels/ bench/kernels/
 oneapi kernels/
-cuda kernels/ tests/emulate/ tests/sim/ tests/cuda/ tests/cudnn/
+cuda kernels/ tests/emulate/ tests/sim/ tests/cuda/ tests/cudnn/ tools/cuda/
 cublas kernels/ tests/sim/ tests/cuda/
 cudnn kernels/
 nccl kernels/ tests/sim/ tests/cuda/
