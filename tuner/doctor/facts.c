@@ -64,6 +64,17 @@ static json_t *shared_memory(void)
     return json_integer((json_int_t)(info.f_blocks * info.f_frsize));
 }
 
+/* cpu.max of cgroup v2 is "200000 100000", time and period in microseconds, or begins with "max". */
+static json_t *quota(void)
+{
+    char line[64];
+    double time = 0, period = 0;
+    first_line("/sys/fs/cgroup/cpu.max", line, sizeof line);
+    if (sscanf(line, "%lf %lf", &time, &period) != 2 || !(time > 0) || !(period > 0))
+        return json_null();
+    return json_real(time / period);
+}
+
 static json_t *host_facts(void)
 {
     char governor[64], driver[64];
@@ -72,11 +83,12 @@ static json_t *host_facts(void)
     first_line(PROCESSOR "/scaling_driver", driver, sizeof driver);
     if (getloadavg(load, 1) != 1)
         load[0] = 0;
-    return json_pack(
-        "{s:i, s:i, s:I, s:I, s:o, s:o, s:s, s:s, s:f}", "nvidia_on_pci", nvidia_on_pci(), "cores",
-        dt_host_cores(), "memory_bytes", (json_int_t)dt_host_memory_total(), "memory_limit_bytes",
-        (json_int_t)dt_host_memory_limit(), "memlock_bytes", memlock(), "shm_bytes",
-        shared_memory(), "governor", governor, "frequency_driver", driver, "load", load[0]);
+    return json_pack("{s:i, s:i, s:o, s:I, s:I, s:o, s:o, s:s, s:s, s:f}", "nvidia_on_pci",
+                     nvidia_on_pci(), "cores", dt_host_cores(), "cores_quota", quota(),
+                     "memory_bytes", (json_int_t)dt_host_memory_total(), "memory_limit_bytes",
+                     (json_int_t)dt_host_memory_limit(), "memlock_bytes", memlock(), "shm_bytes",
+                     shared_memory(), "governor", governor, "frequency_driver", driver, "load",
+                     load[0]);
 }
 
 dt_status dt_doctor_facts(const char *program, int64_t deadline_ns, json_t **facts)

@@ -44,6 +44,35 @@ static bool few_cores(const struct dt_doctor_view *view, const json_t *device, s
     return true;
 }
 
+/* Threads that have used their share of a period (100 ms, mostly) stand still until the next one. */
+static bool core_quota(const struct dt_doctor_view *view, const json_t *device,
+                       struct dt_text *what)
+{
+    const json_t *quota = json_object_get(view->host, "cores_quota");
+    int64_t cores = dt_doctor_int(view->host, "cores", 0);
+    (void)device;
+    if (!json_is_number(quota) || json_number_value(quota) >= (double)cores)
+        return false;
+    dt_text_add(what,
+                "the cgroup gives the time of %.1f cores to %lld: threads are stopped in the "
+                "middle of a step",
+                json_number_value(quota), (long long)cores);
+    return true;
+}
+
+static bool memory_limit(const struct dt_doctor_view *view, const json_t *device,
+                         struct dt_text *what)
+{
+    int64_t most = dt_doctor_int(view->host, "memory_limit_bytes", 0);
+    int64_t there = dt_doctor_int(view->host, "memory_bytes", 0);
+    (void)device;
+    if (most <= 0 || most >= there)
+        return false;
+    dt_text_add(what, "the cgroup allows %.1f GiB of the machine's %.1f",
+                (double)most / (1LL << 30), (double)there / (1LL << 30));
+    return true;
+}
+
 static bool loaded(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
     double load = json_number_value(json_object_get(view->host, "load"));
@@ -75,6 +104,10 @@ static const struct dt_doctor_rule rows[] = {
      "ulimit -l unlimited, or --ulimit memlock=-1 for a container"},
     {"few-cores", DT_WARNING, false, few_cores,
      "allow a core a GPU: see taskset -p $$, the cgroup, or the job's --cpus-per-task"},
+    {"core-quota", DT_WARNING, false, core_quota,
+     "give whole cores instead: docker run --cpuset-cpus, a CPU manager with policy static"},
+    {"memory-limit", DT_NOTE, false, memory_limit,
+     "plans that need more are refused; docker run --memory, or the job's --mem, allow more"},
     {"loaded", DT_WARNING, false, loaded, "wait until the others are done, see top"},
     {"powersave", DT_WARNING, false, powersave, "cpupower frequency-set -g performance, as root"},
 };
