@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""The worker on pretended GPUs, from its own start of ranks to the network's output: each plan's output is that of the CPU's worker; what
+is planted is one failed trial, and the next is right again. No times: a pretended GPU has none."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD, SOURCE = sys.argv[1], sys.argv[2]
+CPU = dict(ranks=1, dp=1, cfg=1, ulysses=1, ring=1, threads=1, batch=1, tile_q=32, tile_kv=64, overlap=0, chunks=1)
+GPU = dict(CPU, tile_q=64, stages=1, warps=4, attention="own", graph=0, gemm=0, exchange="packed", v_first=0, comm_ctas=0, windows=0,
+           nccl_p2p_channels=0, nccl_p2p_chunk_kib=0)
+failed = False
+
+
+def check(name, ok, found=""):
+    global failed
+    failed = failed or not ok
+    print("ok  " if ok else "FAIL", name, found if not ok else "")
+
+
+def workload(dtype="float32", **more):
+    network = json.load(open(SOURCE + "/tests/cli/small.json"))
+    network.update(heads=4, **more)
+    return dict(network=network, height=16, width=16, guidance=True, dtype=dtype, seed=1, sampler_steps=50)
+
+
+class Group:
+    def __init__(self, program, ranks, workload, sim=""):
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "CUDA_", "DITTUNE_"))}
+        self.process = subprocess.Popen([BUILD + "/" + program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        env=dict(clean, DITTUNE_SIM="devices=4:memory=512m:delay=100" + sim))
+        self.hello = self.ask(op="hello", protocol=1, ranks=ranks, workload=workload)
+        self.ready = self.hear()
+
+    def hear(self):
+        while True:
+            line = self.process.stdout.readline()
+            if not line:
+                return dict(op="end", code=self.process.wait())
+            message = json.loads(line)
+            if message["op"] != "heartbeat":
+                return message
+
+    def ask(self, **message):
+        try:
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        return self.hear()
+
+    def prepare(self, plan):
+        return self.ask(op="prepare", plan=plan, seed=1, verify=dict(projections=8, seed=3))
+
+    def quit(self):
+        self.process.stdin.write(b'{"op":"quit"}\n')
+        self.process.stdin.close()
+        return self.process.wait()
+
+
+def error(reference, answer):
+    """As the controller has it: docs/protocol.md, verification."""
+    a, b = reference["verify"], answer["verify"]
+    return max((sum((x - y) ** 2 for x, y in zip(p, q)) / len(p)) ** 0.5 / norm
+               for p, q, norm in zip(a["projections"], b["projections"], a["norm"]))
+
+
+def compare(name, load, tolerance, plans, **sim):
+    cpu = Group("dittune-worker", 1, load)
+    reference = cpu.prepare(CPU)
+    if reference["op"] != "prepared":
+        print("skipped", name, reference)
+        cpu.quit()
+        return
+    for ranks in sorted({plan.get("ranks", 1) for plan in plans}):
+        group = Group("dittune-worker-sim", ranks, load, **sim)
+        check(f"{name}: {ranks} ranks start", group.ready["op"] == "ready" and len(group.ready["ranks"]) == ranks and
+              all(rank["device"] == "cuda" for rank in group.ready["ranks"]), group.ready)
+        for plan in plans:
+            if plan.get("ranks", 1) != ranks:
+                continue
+            answer = group.prepare(dict(GPU, **plan))
+            off = error(reference, answer) if answer["op"] == "prepared" else None
+            check(f"{name} {plan}", off is not None and off < tolerance, (off, answer))
+            if answer["op"] == "prepared":
+                ran = group.ask(op="run", handle=answer["handle"], n=2, mode="measure")
+                check(f"{name} {plan} runs", ran["op"] == "samples" and len(ran["ns"]) == 2 and len(ran["ns"][0]) == ranks, ran)
+                check(f"{name} {plan} is let go", group.ask(op="release", handle=answer["handle"])["op"] == "released")
+        check(f"{name}: {ranks} ranks leave", group.quit() == 0)
+    cpu.quit()
+
+
+# Sums in another order only: a thousand roundings of float32. In bfloat16, 2^-8 each, the controller's own tolerance.
+compare("float32", workload(), 1e-5,
+        [dict(), dict(graph=1), dict(gemm=2), dict(gemm=7), dict(ranks=2, cfg=2), dict(ranks=2, ulysses=2),
+         dict(ranks=2, ulysses=2, exchange="direct"), dict(ranks=2, ulysses=2, exchange="direct", v_first=1, graph=1),
+         dict(ranks=2, ulysses=2, overlap=1, chunks=2), dict(ranks=2, ulysses=2, windows=1, comm_ctas=4),
+         dict(ranks=2, ring=2, overlap=1, graph=1), dict(ranks=4, ulysses=2, ring=2, overlap=1, graph=1, exchange="direct"),
+         dict(ranks=4, cfg=2, ulysses=2, windows=1)])
+compare("bfloat16", workload("bfloat16", hidden=256), 0.02,
+        [dict(), dict(graph=1, gemm=1), dict(ranks=2, ulysses=2, exchange="direct"), dict(ranks=2, ring=2, overlap=1)])
+compare("no epilogues, no batches", workload(), 1e-5, [dict(), dict(ranks=2, ulysses=2, exchange="direct")], sim=":lt=nobatch,noepilogue")
+
+good = Group("dittune-worker-sim", 1, workload(), ":fault=cudaMalloc,at=4,code=2")
+answers = [good.prepare(dict(GPU, **plan)) for plan in (dict(), dict(gemm=1), dict(gemm=2))]
+kinds = [answer.get("kind", answer["op"]) for answer in answers]
+check("out of memory is one plan's failure", sorted(kinds) == ["memory", "prepared", "prepared"], answers)
+good.quit()
+
+right = Group("dittune-worker-sim", 2, workload()).prepare(dict(GPU, ranks=2, ulysses=2))
+spoilt = Group("dittune-worker-sim", 2, workload(), ":fault=exchange,at=12,do=corrupt,rank=1")
+check("a spoilt exchange is a wrong answer", error(right, spoilt.prepare(dict(GPU, ranks=2, ulysses=2))) > 1e-3)
+check("the next is right", error(right, spoilt.prepare(dict(GPU, ranks=2, ulysses=2))) < 1e-6)
+spoilt.quit()
+
+with tempfile.TemporaryDirectory() as folder:
+    group = Group("dittune-worker-sim", 2, workload(), f":box={folder}/box")
+    for plan in (dict(ulysses=2, overlap=1, chunks=2), dict(ring=2)):
+        group.prepare(dict(GPU, ranks=2, **plan))
+    group.quit()
+    orders = [[line.split(" ")[:2] for line in open(f"{folder}/box.posted.{rank}")] for rank in range(2)]
+    check("ranks post in one order", orders[0] == orders[1] and len(orders[0]) > 10, orders)
+    log = folder + "/box.log"
+    check("nothing to complain of", not os.path.exists(log), os.path.exists(log) and open(log).read())
+
+sys.exit(1 if failed else 0)
