@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* The kernels are built for compute capability 8.0 and later (cmake/cuda.cmake). */
-#define COMPUTE_LEAST 8
+#define COMPUTE_LEAST    8
+#define COMPUTE_COMPILED 9
 /* What driver and ECC keep of an idle GPU is below this; more belongs to somebody. */
 #define KEPT_BYTES (2LL << 30)
 
@@ -31,6 +32,25 @@ static bool old_device(const struct dt_doctor_view *view, const json_t *device,
         return false;
     dt_text_add(what, "its compute capability is %s, the kernels need %d.0", compute,
                 COMPUTE_LEAST);
+    return true;
+}
+
+/* For compute capabilities above 9 the build has PTX only, unless it was told (cmake/cuda.cmake), and a driver does not compile that of
+ * a newer toolkit (NVIDIA, CUDA Compatibility, Minor Version Compatibility). */
+static bool newer_ptx(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
+{
+    int major = 0;
+    int64_t driver = dt_doctor_int(view->devices, "cuda_driver", 0);
+    int64_t built = dt_doctor_int(view->devices, "cuda", 0);
+    const char *compute = dt_doctor_text(device, "compute");
+    if (sscanf(compute, "%d.", &major) != 1 || major <= COMPUTE_COMPILED || driver <= 0 ||
+        driver >= built)
+        return false;
+    dt_text_add(what,
+                "its driver has to compile the kernels for %s, and it is made for CUDA %lld.%lld, "
+                "the build is of %lld.%lld",
+                compute, (long long)driver / 1000, (long long)driver % 1000 / 10,
+                (long long)built / 1000, (long long)built % 1000 / 10);
     return true;
 }
 
@@ -219,6 +239,9 @@ static bool slow_pcie(const struct dt_doctor_view *view, const json_t *device, s
 static const struct dt_doctor_rule rows[] = {
     {"old-device", DT_ERROR, true, old_device,
      "leave it out with CUDA_VISIBLE_DEVICES, or use the CPU"},
+    {"newer-ptx", DT_WARNING, true, newer_ptx,
+     "install a newer driver, or build for this GPU: cmake -DCMAKE_CUDA_ARCHITECTURES=100 for "
+     "10.0"},
     {"mig", DT_WARNING, true, is_mig,
      "for plans of several ranks, nvidia-smi -i INDEX -mig 0, as root, when nobody uses it"},
     {"other-processes", DT_BUSY, true, others,
