@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/plan.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -65,11 +66,17 @@ const int dt_attn_heads[DT_ATTN_HEADS] = {
 #undef DT_ATTN_HEAD
 };
 
-/* Queries, and keys and values of each stage, in bfloat16; channels are padded to the 16 of a matrix instruction. */
+/* As kernels/cuda/attention.cuh lays it out: rows padded to the 16 channels of a matrix instruction and 16 bytes more; queries
+ * that a warp holds in registers come in through the buffers of keys and values. */
 int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head)
 {
-    int64_t rows = tile->tile_q + 2LL * tile->stages * tile->tile_kv;
-    return rows * ((head + 15) / 16 * 16) * 2;
+    int padded = (head + 15) / 16 * 16, blocks = tile->tile_q / tile->warps / 16;
+    int64_t row = 2 * padded + 16;
+    int64_t queries = tile->tile_q * row, keys = 2 * row * tile->stages * tile->tile_kv;
+    bool held = blocks * 4 * (tile->tile_kv / 8 + head / 8 + padded / 16) <= 176;
+    if (!held)
+        return keys + queries;
+    return keys > queries ? keys : queries;
 }
 
 int dt_plan_get(const struct dt_plan *plan, int param)

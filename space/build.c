@@ -138,7 +138,8 @@ static bool copy_axis(const struct dt_axis *from, struct dt_axis *to)
     size_t n = (size_t)from->count;
     int64_t *values = calloc(n, sizeof *values);
     const char **labels = from->labels != NULL ? calloc(n, sizeof *labels) : NULL;
-    *to = (struct dt_axis){.role = from->role, .count = from->count, .fallback = from->fallback};
+    *to = (struct dt_axis){
+        .role = from->role, .count = from->count, .fallback = from->fallback, .unit = from->unit};
     to->values = values;
     to->labels = labels;
     if (values == NULL || (from->labels != NULL && labels == NULL))

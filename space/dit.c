@@ -1,137 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* One axis a row of model/plan.def: each needs a function here that says which values are worth trying. Values no
- * rule could ever accept are left out, the rest is for the rules to decide. */
+/* Axes are the rows of model/plan.def that the device has; rules the rows of dit_rules.def, with the constants and derived
+ * names they speak of. */
 #include "space/dit_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES_MAX = 4096, CORES_MAX = 65536, BATCH_MAX = 65536 };
-
-struct set {
-    int64_t values[DEVICES_MAX];
-    int count;
-};
-
-/* Keeps the values ascending and once each. */
-static void add(struct set *set, int64_t value)
-{
-    int at = set->count;
-    while (at > 0 && set->values[at - 1] > value)
-        at--;
-    if ((at > 0 && set->values[at - 1] == value) || set->count == DEVICES_MAX)
-        return;
-    memmove(&set->values[at + 1], &set->values[at],
-            (size_t)(set->count - at) * sizeof set->values[0]);
-    set->values[at] = value;
-    set->count++;
-}
-
-static void add_upto(struct set *set, int64_t most)
-{
-    for (int64_t i = 1; i <= most; i++)
-        add(set, i);
-}
-
-static void add_divisors(struct set *set, int64_t n, int64_t most)
-{
-    for (int64_t i = 1; i <= n && i <= most; i++)
-        if (n % i == 0)
-            add(set, i);
-}
-
-static void values_ranks(const struct dt_dit *dit, struct set *set)
-{
-    add_upto(set, dit->devices);
-}
-
-static void values_dp(const struct dt_dit *dit, struct set *set)
-{
-    add_upto(set, dit->devices);
-}
-
-static void values_cfg(const struct dt_dit *dit, struct set *set)
-{
-    add_upto(set, dt_workload_passes(&dit->workload));
-}
-
-static void values_ulysses(const struct dt_dit *dit, struct set *set)
-{
-    add_divisors(set, dit->workload.network.heads, dit->devices);
-}
-
-static void values_ring(const struct dt_dit *dit, struct set *set)
-{
-    add_upto(set, dit->devices);
-}
-
-static void values_threads(const struct dt_dit *dit, struct set *set)
-{
-    for (int ranks = 1; ranks <= dit->cores; ranks++)
-        add(set, dit->cores / ranks);
-    add_divisors(set, dit->cores, dit->cores);
-}
-
-static void values_batch(const struct dt_dit *dit, struct set *set)
-{
-    for (int i = 0; i < dit->batch_count; i++)
-        add(set, dit->batches[i]);
-}
-
-static void values_tile_q(const struct dt_dit *dit, struct set *set)
-{
-    (void)dit;
-    for (int i = 0; i < DT_TILES_Q; i++)
-        add(set, dt_tiles_q[i]);
-}
-
-static void values_tile_kv(const struct dt_dit *dit, struct set *set)
-{
-    (void)dit;
-    for (int i = 0; i < DT_TILES_KV; i++)
-        add(set, dt_tiles_kv[i]);
-}
-
-static void values_overlap(const struct dt_dit *dit, struct set *set)
-{
-    (void)dit;
-    add(set, 0);
-    add(set, 1);
-}
-
-static void values_chunks(const struct dt_dit *dit, struct set *set)
-{
-    add_divisors(set, dit->workload.network.heads, DEVICES_MAX);
-}
-
-static void values_none(const struct dt_dit *dit, struct set *set)
-{
-    (void)dit;
-    (void)set;
-}
-#define values_stages             values_none
-#define values_warps              values_none
-#define values_attention          values_none
-#define values_graph              values_none
-#define values_gemm               values_none
-#define values_exchange           values_none
-#define values_v_first            values_none
-#define values_comm_ctas          values_none
-#define values_windows            values_none
-#define values_nccl_p2p_channels  values_none
-#define values_nccl_p2p_chunk_kib values_none
-
-static void (*const value_sets[])(const struct dt_dit *dit, struct set *set) = {
-#define DT_PARAM(name, role, on, fallback, labels, doc) values_##name,
-#include "model/plan.def"
-#undef DT_PARAM
-};
+enum { DEVICES_MAX = DT_DIT_VALUES, CORES_MAX = 65536, BATCH_MAX = 65536 };
 
 static const struct {
+    enum dt_on on;
     const char *expr, *sentence;
 } rules[] = {
-#define DT_RULE(expr, sentence) {expr, sentence},
-#define DT_PRUNE(expr)          {expr, NULL},
+#define DT_RULE(on, expr, sentence) {on, expr, sentence},
+#define DT_PRUNE(expr)              {DT_ON_BOTH, expr, NULL},
 #include "space/dit_rules.def"
 #undef DT_RULE
 #undef DT_PRUNE
@@ -145,23 +27,27 @@ static int tile_limit(const int tiles[], int n, int tokens)
     return tiles[n - 1];
 }
 
-static struct dt_plan plan_of(const int64_t values[])
+static struct dt_plan plan_of(const struct dt_dit *dit, const int64_t values[])
 {
     struct dt_plan plan;
     for (int i = 0; i < dt_param_count; i++)
         dt_plan_set(&plan, i,
-                    (dt_params[i].on & DT_ON_CPU) != 0 ? (int)values[i] : dt_params[i].fallback);
+                    dit->axis[i] >= 0 ? (int)values[dit->axis[i]] : dt_params[i].fallback);
     return plan;
 }
 
-/* Only a plan that keeps the structural rules has a layout. */
+/* Only a plan that keeps the structural rules has a layout. On GPUs tiles have no part in it, and may not be decided yet. */
 static bool has_layout(const struct dt_dit *dit, const int64_t values[])
 {
-    for (int i = 0; i < dt_param_count; i++)
-        if ((dt_params[i].on & DT_ON_CPU) != 0 &&
-            (values[i] < (dt_params[i].fallback == 0 ? 0 : 1) || values[i] > BATCH_MAX))
+    static const int counts[] = {AT_ranks,   AT_dp,    AT_cfg,    AT_ulysses, AT_ring,
+                                 AT_threads, AT_batch, AT_chunks, AT_tile_q,  AT_tile_kv};
+    int n = sizeof counts / sizeof counts[0] - (dit->on == DT_ON_GPU ? 2 : 0);
+    for (int i = 0; i < n; i++) {
+        int axis = dit->axis[counts[i]];
+        if (axis >= 0 && (values[axis] < 1 || values[axis] > BATCH_MAX))
             return false;
-    struct dt_plan plan = plan_of(values);
+    }
+    struct dt_plan plan = plan_of(dit, values);
     const struct dt_workload *workload = &dit->workload;
     int64_t sequence = (int64_t)plan.ulysses * plan.ring;
     if (plan.cfg > dt_workload_passes(workload) || sequence > dt_workload_tokens(workload))
@@ -177,8 +63,39 @@ static int64_t rank_bytes(const void *context, const int64_t values[])
     const struct dt_dit *dit = context;
     if (!has_layout(dit, values))
         return 0;
-    struct dt_plan plan = plan_of(values);
+    struct dt_plan plan = plan_of(dit, values);
+    if (dit->on == DT_ON_GPU)
+        plan.stages = dit->tile.stages;
     return dt_workload_rank_bytes(&dit->workload, &plan);
+}
+
+static struct dt_attn_tile tile_of(const struct dt_dit *dit, const int64_t values[])
+{
+    struct dt_plan plan = plan_of(dit, values);
+    return (struct dt_attn_tile){plan.tile_q, plan.tile_kv, plan.stages, plan.warps};
+}
+
+static int64_t tile_built(const void *context, const int64_t values[])
+{
+    struct dt_attn_tile tile = tile_of(context, values);
+    for (int i = 0; i < DT_ATTN_TILES; i++)
+        if (memcmp(&dt_attn_tiles[i], &tile, sizeof tile) == 0)
+            return 1;
+    return 0;
+}
+
+static int64_t tile_default(const void *context, const int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    struct dt_attn_tile tile = tile_of(dit, values);
+    return memcmp(&dit->tile, &tile, sizeof tile) == 0;
+}
+
+static int64_t tile_bytes(const void *context, const int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    struct dt_attn_tile tile = tile_of(dit, values);
+    return dt_attn_tile_bytes(&tile, dt_network_head(&dit->workload.network));
 }
 
 static void free_dit(void *context)
@@ -192,7 +109,12 @@ static dt_status check_limits(const struct dt_workload *workload, const struct d
 {
     if (limits->devices < 1 || limits->devices > DEVICES_MAX)
         return dt_fail(DT_EUSAGE, "%d devices, expected 1 to %d", limits->devices, DEVICES_MAX);
-    if (limits->cores < 1 || limits->cores > CORES_MAX)
+    if (limits->gpus != NULL && (limits->gpus->count < 1 || limits->gpus->count > DEVICES_MAX))
+        return dt_fail(DT_EUSAGE, "%d GPUs, expected 1 to %d", limits->gpus->count, DEVICES_MAX);
+    if (limits->gpus == NULL && workload->dtype == DT_TF32)
+        return dt_fail(DT_EUSAGE,
+                       "tf32 is computed by GPUs only: use --dtype float32 or --dtype bfloat16");
+    if (limits->gpus == NULL && (limits->cores < 1 || limits->cores > CORES_MAX))
         return dt_fail(DT_EUSAGE, "%d cores, expected 1 to %d", limits->cores, CORES_MAX);
     if (workload->input_batch > BATCH_MAX)
         return dt_fail(DT_EUSAGE, "the input's batch is %d, at most %d is allowed",
@@ -209,6 +131,29 @@ static int ascending(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
+}
+
+/* FlashAttention-2's choice on an A100: 128 x 128 for heads of 64 channels, 128 x 64 for larger ones, 4 warps
+ * (flash_fwd_launch_template.h); of the rows there are, the one with its query rows and keys and the fewest warps. */
+static struct dt_attn_tile default_tile(const struct dt_network *network)
+{
+    int keys = dt_network_head(network) <= 64 ? 128 : 64;
+    struct dt_attn_tile best = dt_attn_tiles[0];
+    for (int i = 0; i < DT_ATTN_TILES; i++) {
+        const struct dt_attn_tile *tile = &dt_attn_tiles[i];
+        bool better = best.tile_q != 128 || best.tile_kv != keys;
+        if (tile->tile_q == 128 && tile->tile_kv == keys && (better || tile->warps < best.warps))
+            best = *tile;
+    }
+    return best;
+}
+
+/* Which parameters are axes, in order. */
+static void set_axes(struct dt_dit *dit)
+{
+    int n = 0;
+    for (int i = 0; i < dt_param_count; i++)
+        dit->axis[i] = (dt_params[i].on & dit->on) != 0 ? n++ : -1;
 }
 
 /* An input file has the batch it has. */
@@ -229,72 +174,163 @@ static dt_status new_dit(const struct dt_workload *workload, const struct dt_lim
     qsort(batches, (size_t)n, sizeof *batches, ascending);
     int tokens = dt_workload_tokens(workload);
     *dit = (struct dt_dit){.workload = *workload,
-                           .cores = limits->cores,
+                           .on = limits->gpus != NULL ? DT_ON_GPU : DT_ON_CPU,
+                           .cores = limits->gpus != NULL ? limits->gpus->count : limits->cores,
                            .devices = limits->devices,
                            .batches = batches,
                            .batch_count = n,
                            .tile_q_limit = tile_limit(dt_tiles_q, DT_TILES_Q, tokens),
-                           .tile_kv_limit = tile_limit(dt_tiles_kv, DT_TILES_KV, tokens)};
+                           .tile_kv_limit = tile_limit(dt_tiles_kv, DT_TILES_KV, tokens),
+                           .tile = default_tile(&workload->network)};
+    if (limits->gpus != NULL)
+        dit->gpus = *limits->gpus;
+    set_axes(dit);
     *out = dit;
     return DT_OK;
 }
 
 /* The default: the row's, or the largest value below it that is worth having. */
-static int fallback_index(const struct dt_dit *dit, int param, const struct set *set)
+static int fallback_index(const struct dt_dit *dit, int param, const struct dt_dit_set *set)
 {
-    const char *name = dt_params[param].name;
+    bool gpu = dit->on == DT_ON_GPU;
     int64_t wanted = dt_params[param].fallback;
-    if (strcmp(name, "tile_q") == 0 && wanted > dit->tile_q_limit)
-        wanted = dit->tile_q_limit;
-    if (strcmp(name, "tile_kv") == 0 && wanted > dit->tile_kv_limit)
-        wanted = dit->tile_kv_limit;
+    if (param == AT_tile_q)
+        wanted = gpu ? dit->tile.tile_q : wanted > dit->tile_q_limit ? dit->tile_q_limit : wanted;
+    if (param == AT_tile_kv)
+        wanted = gpu                           ? dit->tile.tile_kv
+                 : wanted > dit->tile_kv_limit ? dit->tile_kv_limit
+                                               : wanted;
+    if (param == AT_stages)
+        wanted = dit->tile.stages;
+    if (param == AT_warps)
+        wanted = dit->tile.warps;
     int at = 0;
     while (at + 1 < set->count && set->values[at + 1] <= wanted)
         at++;
     return at;
 }
 
+/* NCCL reads these when a process starts; 0 leaves them alone. */
+static const struct variable {
+    int param, unit;
+    const char *names; /* with commas between them */
+} variables[] = {
+    {AT_nccl_p2p_channels, 1, "NCCL_MIN_P2P_NCHANNELS,NCCL_MAX_P2P_NCHANNELS"},
+    {AT_nccl_p2p_chunk_kib, 1024, "NCCL_P2P_NVL_CHUNKSIZE"},
+};
+
+static dt_status add_axis(struct dt_space *space, const struct dt_dit *dit, int param,
+                          struct dt_dit_set *set)
+{
+    dt_dit_values(dit, param, set);
+    struct dt_axis axis = {.name = dt_params[param].name,
+                           .doc = dt_params[param].doc,
+                           .role = dt_params[param].role,
+                           .count = set->count,
+                           .values = set->values,
+                           .labels = dt_params[param].labels,
+                           .fallback = fallback_index(dit, param, set)};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        if (variables[i].param == param) {
+            axis.variable = variables[i].names;
+            axis.unit = variables[i].unit;
+        }
+    return dt_space_add_axis(space, &axis);
+}
+
 static dt_status add_axes(struct dt_space *space, const struct dt_dit *dit)
 {
-    struct set *set = calloc(1, sizeof *set);
+    struct dt_dit_set *set = calloc(1, sizeof *set);
     dt_status status = DT_OK;
     if (set == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while building a space of plans");
-    for (int i = 0; status == DT_OK && i < dt_param_count; i++) {
-        if ((dt_params[i].on & DT_ON_CPU) == 0)
-            continue;
-        set->count = 0;
-        value_sets[i](dit, set);
-        struct dt_axis axis = {.name = dt_params[i].name,
-                               .doc = dt_params[i].doc,
-                               .role = dt_params[i].role,
-                               .count = set->count,
-                               .values = set->values,
-                               .fallback = fallback_index(dit, i, set)};
-        status = dt_space_add_axis(space, &axis);
-    }
+    for (int i = 0; status == DT_OK && i < dt_param_count; i++)
+        if (dit->axis[i] >= 0)
+            status = add_axis(space, dit, i, set);
     free(set);
     return status;
+}
+
+struct constant {
+    const char *name;
+    int64_t value;
+};
+
+static dt_status add_constants(struct dt_space *space, const struct constant list[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        DT_TRY(dt_space_add_constant(space, list[i].name, list[i].value));
+    return DT_OK;
+}
+
+static dt_status add_cpu_names(struct dt_space *space, const struct dt_dit *dit,
+                               const struct dt_limits *limits)
+{
+    static const char *const uses[] = {"ranks", "dp",     "cfg",     "ulysses", "ring", "threads",
+                                       "batch", "tile_q", "tile_kv", "chunks",  NULL};
+    const struct constant constants[] = {
+        {"cores", dit->cores},
+        {"oversubscribe", limits->oversubscribe},
+        {"memory_bytes", limits->memory_bytes},
+        {"max_bytes", limits->max_bytes},
+        {"tile_q_limit", dit->tile_q_limit},
+        {"tile_kv_limit", dit->tile_kv_limit},
+        {"no_dtype", limits->no_dtype},
+    };
+    DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));
+    return dt_space_add_derived(space, "rank_bytes", uses, rank_bytes, dit);
+}
+
+static bool own_head(int head)
+{
+    for (int i = 0; i < DT_ATTN_HEADS; i++)
+        if (dt_attn_heads[i] == head)
+            return true;
+    return false;
+}
+
+static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
+                               const struct dt_limits *limits)
+{
+    static const char *const uses[] = {"ranks", "dp",     "cfg",      "ulysses", "ring",
+                                       "batch", "chunks", "exchange", NULL};
+    static const char *const tile[] = {"tile_q", "tile_kv", "stages", "warps", NULL};
+    const struct dt_gpus *gpus = &dit->gpus;
+    int head = dt_network_head(&dit->workload.network);
+    const struct constant constants[] = {
+        {"gpus", gpus->count},
+        {"oversubscribe", limits->oversubscribe},
+        {"memory_bytes", gpus->memory_bytes},
+        {"context_bytes", DT_GPU_CONTEXT_BYTES + DT_GPU_WORKSPACE_BYTES},
+        {"nccl_bytes", DT_GPU_NCCL_BYTES},
+        {"max_bytes", limits->max_bytes},
+        {"shared_bytes", gpus->shared_bytes},
+        {"nccl", gpus->nccl},
+        {"cudnn", gpus->cudnn},
+        {"capture", gpus->capture},
+        {"no_dtype", limits->no_dtype},
+        {"narrow", dit->workload.dtype == DT_BFLOAT16},
+        {"own_head", own_head(head)},
+        {"cudnn_head", head % 8 == 0 && head <= 128},
+    };
+    DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));
+    DT_TRY(dt_space_add_derived(space, "tile_built", tile, tile_built, dit));
+    DT_TRY(dt_space_add_derived(space, "tile_default", tile, tile_default, dit));
+    DT_TRY(dt_space_add_derived(space, "tile_bytes", tile, tile_bytes, dit));
+    return dt_space_add_derived(space, "rank_bytes", uses, rank_bytes, dit);
 }
 
 static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
                            const struct dt_limits *limits)
 {
-    static const char *const uses[] = {"ranks", "dp",     "cfg",     "ulysses", "ring", "threads",
-                                       "batch", "tile_q", "tile_kv", "chunks",  NULL};
-    const struct {
-        const char *name;
-        int64_t value;
-    } constants[] = {
-        {"heads", dit->workload.network.heads},   {"tokens", dt_workload_tokens(&dit->workload)},
-        {"guidance", dit->workload.guidance},     {"cores", dit->cores},
-        {"oversubscribe", limits->oversubscribe}, {"memory_bytes", limits->memory_bytes},
-        {"max_bytes", limits->max_bytes},         {"tile_q_limit", dit->tile_q_limit},
-        {"tile_kv_limit", dit->tile_kv_limit},    {"no_dtype", limits->no_dtype},
+    const struct constant constants[] = {
+        {"heads", dit->workload.network.heads},
+        {"tokens", dt_workload_tokens(&dit->workload)},
+        {"guidance", dit->workload.guidance},
     };
-    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
-        DT_TRY(dt_space_add_constant(space, constants[i].name, constants[i].value));
-    return dt_space_add_derived(space, "rank_bytes", uses, rank_bytes, dit);
+    DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));
+    return dit->on == DT_ON_GPU ? add_gpu_names(space, dit, limits)
+                                : add_cpu_names(space, dit, limits);
 }
 
 static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
@@ -303,6 +339,8 @@ static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
     DT_TRY(add_axes(space, dit));
     DT_TRY(add_names(space, dit, limits));
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if ((rules[i].on & dit->on) == 0)
+            continue;
         if (rules[i].sentence != NULL)
             DT_TRY(dt_space_add_rule(space, rules[i].expr, rules[i].sentence));
         else
@@ -347,8 +385,12 @@ dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limit
 
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point)
 {
-    int64_t values[DT_AXES_MAX] = {0};
-    for (int i = 0; i < dt_space_axes(space); i++)
-        values[i] = dt_point_value(space, point, i);
-    return plan_of(values);
+    struct dt_plan plan;
+    int axis = 0;
+    enum dt_on on = dt_space_find(space, "threads") >= 0 ? DT_ON_CPU : DT_ON_GPU;
+    for (int i = 0; i < dt_param_count; i++)
+        dt_plan_set(&plan, i,
+                    (dt_params[i].on & on) != 0 ? (int)dt_point_value(space, point, axis++)
+                                                : dt_params[i].fallback);
+    return plan;
 }

@@ -4,6 +4,8 @@
  * The careful user's default for what is not named: cfg first, then ulysses up to the head limit, then ring, then dp;
  * all cores of a rank's share as threads. With `ranks` unnamed it is the product of the named degrees, or else all
  * devices that are cores.
+ *
+ * On GPUs a rank has one to itself, and attention its tiles by FlashAttention-2's choice for the head dimension.
  */
 #ifndef DT_SPACE_DIT_H
 #define DT_SPACE_DIT_H
@@ -11,11 +13,30 @@
 #include "model/workload.h"
 #include "space/space.h"
 
+/* What a plan's rules ask of the GPUs of a machine, of which it uses the first so many. */
+struct dt_gpus {
+    int count;
+    int64_t memory_bytes; /* of the smallest */
+    int64_t shared_bytes; /* a block of threads may have */
+    int nccl;             /* NCCL_VERSION_CODE, as 22809; 0: none */
+    bool cudnn;
+    bool capture; /* exchanges can be part of a CUDA graph */
+};
+
+/* What a GPU's memory holds beside a plan's own: the back end's workspace (kernels/cuda), and allowances for the CUDA context with
+ * the libraries' code, and for NCCL's buffers (about 1.6 GB for a communicator and its first collective is reported in
+ * github.com/NVIDIA/nccl/issues/864). What was really free is measured before each trial. */
+#define DT_GPU_WORKSPACE_BYTES (INT64_C(64) << 20)
+#define DT_GPU_CONTEXT_BYTES   (INT64_C(1) << 30)
+#define DT_GPU_NCCL_BYTES      (INT64_C(2) << 30)
+
 struct dt_limits {
-    int cores;            /* physical cores of the machine */
-    int devices;          /* most ranks; may exceed cores (oversubscribed) */
-    bool oversubscribe;   /* false: ranks <= cores is a rule */
-    bool no_dtype;        /* the machine does not run the workload's data type */
+    const struct dt_gpus
+        *gpus;          /* NULL: plans of the CPU; else cores and memory_bytes are not looked at */
+    int cores;          /* physical cores of the machine */
+    int devices;        /* most ranks; may exceed cores (oversubscribed) */
+    bool oversubscribe; /* false: ranks <= cores, or GPUs, is a rule */
+    bool no_dtype;      /* the machine does not run the workload's data type */
     int64_t memory_bytes; /* of the machine, for all ranks together */
     int64_t max_bytes;    /* of one rank; 0: no limit */
     const int *batches;   /* legal values of batch */

@@ -3,13 +3,7 @@
 #include "space/dit_int.h"
 
 #include <stdio.h>
-
-/* The axes of the built-in space are the rows of plan.def. */
-enum {
-#define DT_PARAM(name, role, on, fallback, labels, doc) AT_##name,
-#include "model/plan.def"
-#undef DT_PARAM
-};
+#include <string.h>
 
 static bool is_degree(int axis)
 {
@@ -70,11 +64,8 @@ static int64_t smallest_batch(const struct dt_dit *dit, int64_t dp)
     return dit->batches[0];
 }
 
-void dt_dit_complete(const void *context, const struct dt_space *space, const bool named[],
-                     int64_t values[])
+static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t values[])
 {
-    const struct dt_dit *dit = context;
-    (void)space;
     bool any = named[AT_dp] || named[AT_cfg] || named[AT_ulysses] || named[AT_ring];
     int64_t product = named_product(named, values);
     int64_t most = dit->devices < dit->cores ? dit->devices : dit->cores;
@@ -87,8 +78,53 @@ void dt_dit_complete(const void *context, const struct dt_space *space, const bo
         values[AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
     if (!named[AT_batch])
         values[AT_batch] = smallest_batch(dit, values[AT_dp]);
-    if (!named[AT_overlap] && named[AT_chunks] && values[AT_chunks] > 1)
-        values[AT_overlap] = 1;
+}
+
+/* Of the rows that have what is named, the one with the most of the default. */
+static void complete_tile(const struct dt_dit *dit, const bool named[], int64_t values[])
+{
+    static const int params[] = {AT_tile_q, AT_tile_kv, AT_stages, AT_warps};
+    const int wanted[] = {dit->tile.tile_q, dit->tile.tile_kv, dit->tile.stages, dit->tile.warps};
+    int best[4], score = -1;
+    memcpy(best, wanted, sizeof best);
+    for (int i = 0; i < DT_ATTN_TILES; i++) {
+        const struct dt_attn_tile *tile = &dt_attn_tiles[i];
+        const int row[] = {tile->tile_q, tile->tile_kv, tile->stages, tile->warps};
+        int same = 0;
+        for (int k = 0; k < 4; k++)
+            same += named[params[k]] ? (values[params[k]] == row[k] ? 0 : -4) : row[k] == wanted[k];
+        if (same > score) {
+            score = same;
+            memcpy(best, row, sizeof best);
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        if (!named[params[k]])
+            values[params[k]] = best[k];
+}
+
+void dt_dit_complete(const void *context, const struct dt_space *space, const bool named[],
+                     int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    bool given[AT_COUNT] = {false};
+    int64_t full[AT_COUNT] = {0};
+    (void)space;
+    for (int i = 0; i < AT_COUNT; i++)
+        if (dit->axis[i] >= 0) {
+            given[i] = named[dit->axis[i]];
+            full[i] = values[dit->axis[i]];
+        }
+    complete_ranks(dit, given, full);
+    if (!given[AT_overlap] && given[AT_chunks] && full[AT_chunks] > 1)
+        full[AT_overlap] = 1;
+    if (!given[AT_exchange] && given[AT_v_first] && full[AT_v_first] == 1)
+        full[AT_exchange] = DT_PLAN_DIRECT;
+    if (dit->on == DT_ON_GPU)
+        complete_tile(dit, given, full);
+    for (int i = 0; i < AT_COUNT; i++)
+        if (dit->axis[i] >= 0)
+            values[dit->axis[i]] = full[i];
 }
 
 static dt_status locate_text(const struct dt_space *space, const char *text, struct dt_point *point)
@@ -107,12 +143,20 @@ static dt_status first_plan(const struct dt_space *space, dt_status status, stru
     return DT_OK;
 }
 
+/* Cores, or GPUs. */
+static int64_t devices_of(const struct dt_space *space)
+{
+    int64_t count = 1;
+    if (!dt_space_constant(space, "gpus", &count))
+        (void)dt_space_constant(space, "cores", &count);
+    return count;
+}
+
 dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point)
 {
     const struct dt_axis *ranks = dt_space_axis(space, AT_ranks);
-    int64_t cores = 1;
+    int64_t cores = devices_of(space);
     dt_status status = DT_OK;
-    (void)dt_space_constant(space, "cores", &cores);
     for (int i = ranks->count - 1; i >= 0; i--) {
         char text[32];
         if (ranks->values[i] > cores)
@@ -128,9 +172,11 @@ dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point)
 dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
 {
     char text[64];
-    int64_t cores = 1;
-    (void)dt_space_constant(space, "cores", &cores);
-    snprintf(text, sizeof text, "ranks=1 threads=%lld", (long long)cores);
+    int64_t cores;
+    if (dt_space_constant(space, "cores", &cores))
+        snprintf(text, sizeof text, "ranks=1 threads=%lld", (long long)cores);
+    else
+        snprintf(text, sizeof text, "ranks=1");
     struct dt_point found;
     dt_status status = first_plan(space, locate_text(space, text, &found), &found);
     if (status == DT_OK && dt_point_value(space, &found, AT_ranks) != 1)

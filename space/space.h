@@ -33,6 +33,7 @@ struct dt_axis {
     int fallback;              /* index of the default value */
     const char
         *variable; /* of role environment: the environment variable it sets; NULL otherwise */
+    int unit; /* 0; else variable is several with commas between them, set to value * unit, and not at all by 0 */
 };
 
 /* A point is a plain value: an index into each axis, in axis order. */

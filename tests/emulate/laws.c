@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Laws of attention on the emulator that need no other attention to compare with: the order of keys does not matter, two
  * parts of the keys merged are the whole. And float32 attention, for any head dimension, against float64. */
+#include "model/plan.h"
 #include "tests/emulate/attention_case.h"
 
 static void copy_row(struct attention_case *to, int row, const struct attention_case *from,
@@ -194,12 +195,26 @@ static void what_is_not_built_is_refused(void **state)
     assert_true(built > 0);
 }
 
+/* What the space is told of a kernel's shared memory is what the kernel asks for. */
+static void shared_memory_is_foretold(void **state)
+{
+    struct dt_attention_instance is;
+    (void)state;
+    for (int i = 0; dt_attention_instance(i, &is); i++) {
+        const struct dt_attn_tile tile = {is.tile_q, is.tile_kv, is.stages, is.warps};
+        assert_int_equal(dt_attn_tile_bytes(&tile, is.head), is.shared_bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order_of_keys_does_not_matter), cmocka_unit_test(parts_merge_to_the_whole),
-        cmocka_unit_test(float32_of_any_head),           cmocka_unit_test(no_keys_in_float32),
+        cmocka_unit_test(order_of_keys_does_not_matter),
+        cmocka_unit_test(parts_merge_to_the_whole),
+        cmocka_unit_test(float32_of_any_head),
+        cmocka_unit_test(no_keys_in_float32),
         cmocka_unit_test(what_is_not_built_is_refused),
+        cmocka_unit_test(shared_memory_is_foretold),
     };
     return cmocka_run_group_tests_name("laws", tests, NULL, NULL);
 }

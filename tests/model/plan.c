@@ -117,8 +117,8 @@ static void test_attention_tiles(void **state)
         assert_int_equal(tile->tile_q % (16 * tile->warps), 0);
         assert_true(dt_attn_tile_bytes(tile, 128) <= 163 * 1024);
     }
-    assert_int_equal(dt_attn_tile_bytes(&(struct dt_attn_tile){128, 64, 1, 4}, 128), 64 * 1024);
-    assert_int_equal(dt_attn_tile_bytes(&(struct dt_attn_tile){64, 64, 2, 4}, 72), 320 * 80 * 2);
+    assert_int_equal(dt_attn_tile_bytes(&(struct dt_attn_tile){128, 64, 1, 4}, 128), 256 * 272);
+    assert_int_equal(dt_attn_tile_bytes(&(struct dt_attn_tile){64, 64, 2, 4}, 72), 256 * 176);
 }
 
 static void test_roles(void **state)
