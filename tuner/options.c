@@ -170,15 +170,21 @@ const struct dt_option_row dt_option_rows[] = {
     {"budget", "TIME", "tune noise check", "10m", parse_duration, AT(budget_ns),
      "time for all of it: 90s, 2m, 1.5h"},
     {"model", "NAME|FILE", "tune run noise space explain lookup check", "dit-s/2", parse_text,
-     AT(model), "a preset, or a JSON file that describes a DiT"},
+     AT(model),
+     "a preset, or a JSON file that describes a DiT (default on GPUs: dit-xl/2 at 512 px)"},
     {"size", "PX[,PX]", "tune run noise space explain lookup", NULL, parse_ints, AT(sizes),
      "image size in pixels; several share the budget (default: the model's own)"},
     {"devices", "1..N", "tune run noise space explain lookup", NULL, parse_devices, AT(devices),
-     "most ranks of a plan (default: the cores)"},
+     "most ranks of a plan (default: the cores, or all GPUs)"},
+    {"backend", "NAME", "tune run noise space explain lookup machine", "auto", parse_text,
+     AT(backend), "what plans run on: cpu, cuda, or auto (GPUs where there are any)"},
+    {"shared-devices", NULL, "tune run noise", NULL, parse_switch, AT(shared_devices),
+     "measure on GPUs that others use, too: the result says so"},
     {"batch", "N[,N]", "tune run noise space explain lookup", NULL, parse_ints, AT(batches),
      "images of a step (default: 1)"},
     {"dtype", "NAME", "tune run noise space explain lookup", "float32", parse_text, AT(dtype),
-     "data type: float32 or bfloat16 (weights and what flows between layers)"},
+     "data type: float32, bfloat16 (weights and what flows between layers; the default on GPUs) or "
+     "tf32 (GPUs)"},
     {"objective", "NAME", "tune lookup", "latency", parse_text, AT(objective),
      "latency (seconds a step), throughput (images/s) or cost (device-seconds an image)"},
     {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes, AT(max_bytes),
@@ -284,3 +290,11 @@ const struct dt_option_row dt_option_rows[] = {
     {"help", NULL, NULL, NULL, parse_switch, AT(help), "this help"},
 };
 const int dt_option_row_count = sizeof dt_option_rows / sizeof dt_option_rows[0];
+
+bool dt_option_is_default(const char *option, const char *text)
+{
+    for (int i = 0; i < dt_option_row_count; i++)
+        if (strcmp(dt_option_rows[i].name, option) == 0)
+            return text == NULL || text == dt_option_rows[i].fallback;
+    return false;
+}

@@ -43,6 +43,8 @@ struct dt_options {
     double threshold, max_gain_loss;      /* shares: 0.03 */
     int64_t evals, repeats, jobs, spend_ns;
     const char *mode, *machine, *tier; /* of lookup */
+    const char *backend;               /* auto, cpu or cuda */
+    bool shared_devices;
     bool replay_noise, racing;
     int64_t keep_days; /* of db gc */
     bool salvage, yes; /* of db rebuild, of db gc */
@@ -61,6 +63,9 @@ struct dt_command {
     dt_status dt_command_##name(const struct dt_options *options);
 #include "tuner/commands.def"
 #undef DT_COMMAND
+
+/* Whether a text is the table's default, because the command line did not say another. */
+bool dt_option_is_default(const char *option, const char *text);
 
 extern const struct dt_command dt_commands[];
 extern const int dt_command_count;

@@ -25,8 +25,8 @@ struct dt_check_list {
     int others; /* entries that are another machine's, or that --filter left out */
 };
 
-/* The entries of this machine that the filter (NULL: all) lets pass. */
-dt_status dt_check_select(const char *directory, const char *filter,
+/* The entries of this machine, measured on its cores or its GPUs, that --filter lets pass. */
+dt_status dt_check_select(const char *directory, const struct dt_options *options,
                           struct dt_check_list *list) DT_MUST_CHECK;
 void dt_check_list_fini(struct dt_check_list *list);
 

@@ -69,8 +69,13 @@ static void own_options(struct dt_check_entry *entry)
     snprintf(entry->objective, sizeof entry->objective, "%s", string_of(key, "objective"));
     own->objective = entry->objective;
     own->devices = integer_of(key, "devices");
+    const json_t *hard =
+        json_object_get(json_object_get(entry->item->stored, "fingerprint"), "hard");
+    bool gpus = json_object_get(hard, "gpus") != NULL;
+    own->backend = gpus ? "cuda" : "cpu";
     /* such a plan was only legal with that */
-    if (integer_of(json_object_get(entry->item->stored, "plan"), "ranks") > dt_host_cores())
+    if (integer_of(json_object_get(entry->item->stored, "plan"), "ranks") >
+        (gpus ? integer_of(hard, "gpus") : dt_host_cores()))
         own->oversubscribe = true;
     own->max_bytes = integer_of(key, "max_bytes");
     own->max_latency_ns = integer_of(key, "max_latency_ns");

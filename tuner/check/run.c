@@ -153,7 +153,7 @@ dt_status dt_check_run(struct dt_check_run *run)
     struct dt_check_list list;
     int64_t end_ns = dt_clock_ns() + run->options->budget_ns;
     run->records = json_array();
-    dt_status status = dt_check_select(run->directory, run->options->filter, &list);
+    dt_status status = dt_check_select(run->directory, run->options, &list);
     run->comparisons = list.count * (PLANNED_RIVALS + (run->options->against != NULL));
     if (status == DT_OK && list.count > 0 && run->options->update)
         status = dt_store_check(run->directory);

@@ -4,6 +4,7 @@
 #include "tuner/check/check.h"
 
 #include "db/store.h"
+#include "tuner/machine/backend.h"
 #include "tuner/machine/machine.h"
 
 #include <dirent.h>
@@ -17,8 +18,9 @@
 struct selection {
     const char *filter;
     struct dt_check_list *list;
-    json_t *hard; /* what of a hard fingerprint is the machine's alone */
-    bool failed;  /* out of memory */
+    json_t *hard,
+        *gpus; /* what of a hard fingerprint is the machine's alone, on cores and on GPUs; gpus may be NULL */
+    bool failed; /* out of memory */
 };
 
 static const char *string_of(const json_t *object, const char *name)
@@ -62,8 +64,9 @@ static bool this_machine(const struct selection *selection, const json_t *hard)
 {
     const char *name;
     json_t *value;
-    bool equal = true;
-    json_object_foreach(selection->hard, name, value)
+    json_t *mine = json_object_get(hard, "gpus") != NULL ? selection->gpus : selection->hard;
+    bool equal = mine != NULL;
+    json_object_foreach(mine, name, value)
     {
         equal = equal && json_equal(value, json_object_get(hard, name));
     }
@@ -166,13 +169,21 @@ static int by_check(const void *a, const void *b)
     return strcmp(one->title, other->title);
 }
 
-dt_status dt_check_select(const char *directory, const char *filter, struct dt_check_list *list)
+dt_status dt_check_select(const char *directory, const struct dt_options *options,
+                          struct dt_check_list *list)
 {
-    struct selection selection = {.filter = filter, .list = list, .hard = dt_machine_hard()};
+    struct selection selection = {
+        .filter = options->filter, .list = list, .hard = dt_machine_hard(NULL)};
+    struct dt_backend backend;
     *list = (struct dt_check_list){0};
+    DT_TRY(dt_backend_choose(&(struct dt_options){.backend = options->backend}, &backend));
+    if (backend.cuda)
+        selection.gpus = dt_backend_hard(&backend);
+    dt_backend_fini(&backend);
     dt_status status = selection.hard != NULL ? dt_store_each(directory, visit, &selection)
                                               : dt_fail(DT_ENOMEM, "out of memory");
     json_decref(selection.hard);
+    json_decref(selection.gpus);
     DT_TRY(status);
     if (selection.failed)
         return dt_fail(DT_ENOMEM, "out of memory");

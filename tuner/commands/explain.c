@@ -20,9 +20,9 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
         if (feasible && dt_target_plan(target, plan, &point) == DT_OK &&
             dt_target_oversubscribed(target, &point))
             dt_text_add(&text,
-                        "but it has %d ranks on %d cores: 'dittune run' runs it, tuning leaves it "
+                        "but it has %d ranks on %d %ss: 'dittune run' runs it, tuning leaves it "
                         "out unless --oversubscribe\n",
-                        dt_target_ranks(target, &point), target->cores);
+                        dt_target_ranks(target, &point), target->cores, target->unit);
         status = dt_print_text(&text);
     }
     dt_explanation_fini(&explanation);

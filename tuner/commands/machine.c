@@ -29,12 +29,9 @@ static void add_part(const json_t *description, const char *part, const char *ti
 
 dt_status dt_command_machine(const struct dt_options *options)
 {
-    char program[DT_PROGRAM_ROOM];
     json_t *description = NULL;
     struct dt_text text = {0};
-    DT_TRY(dt_machine_program(options, program));
-    struct dt_machine_worker worker = {program, options->worker != NULL};
-    DT_TRY(dt_machine_read(&worker, options->renew, dt_clock_ns() + PATIENCE_NS, &description));
+    DT_TRY(dt_machine_here(options, options->renew, dt_clock_ns() + PATIENCE_NS, &description));
     if (options->json)
         return dt_print_json(description);
     const json_t *soft = json_object_get(description, "soft");

@@ -120,15 +120,17 @@ dt_status dt_command_noise(const struct dt_options *options)
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune noise' takes one --size, not %d", options->sizes.count);
     DT_TRY(dt_target_new(options, &opts, &target));
-    dt_status status = dt_target_check(target);
+    dt_status status = dt_target_devices_free(target);
+    if (status == DT_OK)
+        status = dt_target_check(target);
     struct dt_point point = target->fallback;
     if (status == DT_OK && options->plan != NULL)
         status = dt_target_plan(target, options->plan, &point);
     copies[0].point = copies[1].point = point;
     if (status == DT_OK && dt_target_oversubscribed(target, &point))
         fprintf(stderr,
-                "dittune: warning: %d ranks on %d cores: oversubscribed, the times mean little\n",
-                dt_target_ranks(target, &point), target->cores);
+                "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
+                dt_target_ranks(target, &point), target->cores, target->unit);
     if (status == DT_OK)
         status = compare(options, target, deadline_ns, copies);
     dt_entrant_fini(&copies[0]);

@@ -78,8 +78,8 @@ static dt_status run_plan(struct run *run, const struct dt_point *point)
     dt_rig_init(&rig, target, (uint64_t)run->options->seed);
     if (dt_target_oversubscribed(target, point))
         fprintf(stderr,
-                "dittune: warning: %d ranks on %d cores: oversubscribed, the times mean little\n",
-                dt_target_ranks(target, point), target->cores);
+                "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
+                dt_target_ranks(target, point), target->cores, target->unit);
     dt_status status = measure_both(run, &rig, point, &result, &one);
     if (status == DT_OK)
         status = dt_result_status(&result);
@@ -111,6 +111,8 @@ static dt_status run_one(struct run *run, int value)
     if (status == DT_OK)
         status = dt_target_plan(target, dt_text_at(&plan), &point);
     run->target = target;
+    if (status == DT_OK)
+        status = dt_target_devices_free(target);
     if (status == DT_OK)
         status = dt_history_run(run->raw, target, &options->sweep, value);
     if (status == DT_OK)

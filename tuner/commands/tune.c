@@ -90,23 +90,33 @@ static void introduce(const struct dt_options *options, const struct dt_target *
 {
     if (options->json || options->quiet)
         return;
-    struct dt_text plans = {0};
+    struct dt_text plans = {0}, units = {0};
     dt_target_plans(target, &plans);
+    dt_target_units(target, target->cores, &units);
     if (target->foreign)
-        printf("dittune %s tunes %s (%s) on %d cores\n", DT_VERSION, target->title,
-               dt_text_at(&plans), target->cores);
+        printf("dittune %s tunes %s (%s) on %s\n", DT_VERSION, target->title, dt_text_at(&plans),
+               dt_text_at(&units));
     else
-        printf("dittune %s tunes the built-in network %s (%s) on %d cores; another: "
+        printf("dittune %s tunes the built-in network %s (%s) on %s; another: "
                "--model NAME|FILE.json "
                "--size PX\n",
-               DT_VERSION, target->title, dt_text_at(&plans), target->cores);
+               DT_VERSION, target->title, dt_text_at(&plans), dt_text_at(&units));
     dt_text_fini(&plans);
     if (options->devices > target->cores && !options->oversubscribe && !target->foreign)
-        printf(
-            "plans of more than %d ranks are left out: there are %d cores (--oversubscribe takes "
-            "them in)\n",
-            target->cores, target->cores);
+        printf("plans of more than %d ranks are left out: there are %s (--oversubscribe takes "
+               "them in)\n",
+               target->cores, dt_text_at(&units));
+    dt_text_fini(&units);
     fflush(stdout);
+}
+
+/* Says why no GPU is used, once; DT_EDIRTY when others are on them. */
+static dt_status ready(const struct dt_options *options, const struct dt_target *target)
+{
+    if (target->backend.why[0] != '\0' && !options->quiet)
+        fprintf(stderr, "dittune: plans run on cores, as no GPU can be used: %s\n",
+                target->backend.why);
+    return dt_target_devices_free(target);
 }
 
 static dt_status check_options(const struct dt_options *options)
@@ -153,6 +163,8 @@ dt_status dt_command_tune(const struct dt_options *options)
         struct dt_target *target = NULL;
         int64_t now = dt_clock_ns(), share = (end - now) / (sizes - i);
         dt_status status = dt_target_new(options, &opts, &target);
+        if (status == DT_OK)
+            status = ready(options, target);
         if (status == DT_OK) {
             introduce(options, target);
             status = tune_target(options, target, size, now + share, list);

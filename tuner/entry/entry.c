@@ -23,16 +23,16 @@ static json_t *nanoseconds(double seconds)
 void dt_entry_machine(struct dt_session *session)
 {
     const struct dt_target *target = session->target;
-    struct dt_machine_worker worker = {target->program, target->foreign};
+    struct dt_machine_worker worker = {target->program, target->foreign, &target->backend};
     if (target->ready != NULL) {
-        session->machine = dt_machine_describe(target->hello, target->ready, target->foreign);
+        session->machine = dt_machine_describe(target->hello, target->ready, &worker);
         dt_machine_keep(&worker, session->machine);
         return;
     }
     int64_t now = dt_clock_ns(), share = (session->deadline_ns - now) / 4;
     int64_t deadline_ns = now + (share < WORKER_NS ? share : WORKER_NS);
     if (dt_machine_read(&worker, false, deadline_ns, &session->machine) < 0)
-        session->machine = dt_machine_describe(NULL, NULL, target->foreign);
+        session->machine = dt_machine_describe(NULL, NULL, &worker);
 }
 
 json_t *dt_entry_fingerprint(const struct dt_session *session)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "db/engines/engines.h"
+#include "tuner/machine/backend.h"
 #include "tuner/machine/machine.h"
 #include "tuner/trial/target.h"
 
@@ -90,12 +91,10 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
     if (options->machine != NULL)
         return dt_machine_load(options->machine, machine);
     if (target != NULL) {
-        description = dt_machine_describe(target->hello, target->ready, true);
+        const struct dt_machine_worker worker = {.foreign = true};
+        description = dt_machine_describe(target->hello, target->ready, &worker);
     } else {
-        char program[DT_PROGRAM_ROOM];
-        DT_TRY(dt_machine_program(options, program));
-        const struct dt_machine_worker worker = {program, false};
-        DT_TRY(dt_machine_read(&worker, false, dt_clock_ns() + PATIENCE_NS, &description));
+        DT_TRY(dt_machine_here(options, false, dt_clock_ns() + PATIENCE_NS, &description));
     }
     dt_status status = dt_machine_from_json(description, "this machine's description", machine);
     json_decref(description);

@@ -4,6 +4,7 @@
  * torn is made anew. */
 #include "base/host.h"
 #include "base/rng.h"
+#include "tuner/machine/backend.h"
 #include "tuner/machine/machine.h"
 #include "tuner/process/launch.h"
 
@@ -62,7 +63,8 @@ static bool cache_path(const struct dt_machine_worker *worker, char path[PATH_RO
         snprintf(path + size, PATH_ROOM - size, "/machine-%016llx.json",
                  (unsigned long long)dt_rng_stream(worker->program));
     else
-        snprintf(path + size, PATH_ROOM - size, "/machine.json");
+        snprintf(path + size, PATH_ROOM - size, "/machine%s.json",
+                 worker->backend != NULL && worker->backend->cuda ? "-cuda" : "");
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "model/workload.h"
+#include "tuner/machine/backend.h"
 #include "tuner/process/group.h"
 
 #include <stdio.h>
@@ -54,9 +55,16 @@ bool dt_machine_runs(enum dt_dtype dtype)
 #endif
 }
 
-json_t *dt_machine_hard(void)
+static bool on_gpus(const struct dt_backend *backend)
+{
+    return backend != NULL && backend->cuda;
+}
+
+json_t *dt_machine_hard(const struct dt_backend *backend)
 {
     char topology[17];
+    if (on_gpus(backend))
+        return dt_backend_hard(backend);
     snprintf(topology, sizeof topology, "%016llx", (unsigned long long)dt_host_topology());
     return json_pack("{s:s, s:i, s:I, s:s}", "device", dt_host_cpu(), "cores", dt_host_cores(),
                      "memory_gib", (json_int_t)dt_machine_memory_gib(dt_host_memory_total()),
@@ -84,13 +92,16 @@ static void add_versions(json_t *soft, const json_t *versions)
     }
 }
 
-static json_t *soft_fields(const json_t *hello, const json_t *ready, bool foreign)
+static json_t *soft_fields(const json_t *hello, const json_t *ready,
+                           const struct dt_machine_worker *about)
 {
     const char *name = json_string_value(json_object_get(hello, "name"));
     const char *version = json_string_value(json_object_get(hello, "version"));
     json_t *soft = json_pack("{s:s, s:s, s:s, s:s, s:o}", "dittune", DT_VERSION, "hwloc",
                              dt_host_hwloc_version(), "method", "1", "kernel", dt_host_kernel(),
-                             "environment", dt_machine_environment(foreign));
+                             "environment", dt_machine_environment(about->foreign));
+    if (on_gpus(about->backend))
+        dt_backend_soft(about->backend, soft);
     if (name != NULL) {
         char worker[VERSION_ROOM];
         snprintf(worker, sizeof worker, "%.80s%s%.64s", name, version != NULL ? " " : "",
@@ -103,14 +114,22 @@ static json_t *soft_fields(const json_t *hello, const json_t *ready, bool foreig
     return soft;
 }
 
-json_t *dt_machine_describe(const json_t *hello, const json_t *ready, bool foreign)
+static json_t *limits(const struct dt_backend *backend)
 {
-    return json_pack("{s:s, s:{s:i, s:i}, s:o, s:o, s:{s:s, s:s, s:I}, s:{s:I, s:b}}", "format",
+    if (on_gpus(backend))
+        return dt_backend_limits(backend);
+    return json_pack("{s:I, s:b}", "memory_bytes", (json_int_t)dt_host_memory_limit(), "bfloat16",
+                     dt_machine_runs(DT_BFLOAT16));
+}
+
+json_t *dt_machine_describe(const json_t *hello, const json_t *ready,
+                            const struct dt_machine_worker *worker)
+{
+    return json_pack("{s:s, s:{s:i, s:i}, s:o, s:o, s:{s:s, s:s, s:I}, s:o}", "format",
                      "dittune-machine", "version", "major", 1, "minor", 0, "hard",
-                     dt_machine_hard(), "soft", soft_fields(hello, ready, foreign), "info", "host",
-                     dt_host_name(), "boot_id", dt_host_boot(), "t_wall_ns",
-                     (json_int_t)dt_clock_wall_ns(), "limits", "memory_bytes",
-                     (json_int_t)dt_host_memory_limit(), "bfloat16", dt_machine_runs(DT_BFLOAT16));
+                     dt_machine_hard(worker->backend), "soft", soft_fields(hello, ready, worker),
+                     "info", "host", dt_host_name(), "boot_id", dt_host_boot(), "t_wall_ns",
+                     (json_int_t)dt_clock_wall_ns(), "limits", limits(worker->backend));
 }
 
 /* Any workload does for a hello: nothing is loaded before the first plan. */
@@ -138,8 +157,7 @@ static dt_status ask_worker(const struct dt_machine_worker *worker, int64_t dead
         return dt_fail(DT_FAILED, "the worker %s did not start: %s", worker->program,
                        failure.cause);
     DT_TRY(status);
-    *description =
-        dt_machine_describe(dt_group_hello(group), dt_group_ready(group), worker->foreign);
+    *description = dt_machine_describe(dt_group_hello(group), dt_group_ready(group), worker);
     dt_group_stop(group, DT_NS_PER_SECOND);
     return *description != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
@@ -148,6 +166,11 @@ dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, in
                           json_t **description)
 {
     json_t *cached = renew ? NULL : dt_machine_cached(worker);
+    if (cached != NULL && on_gpus(worker->backend)) { /* they were asked just now */
+        json_object_set_new(cached, "hard", dt_backend_hard(worker->backend));
+        json_object_set_new(cached, "limits", dt_backend_limits(worker->backend));
+        dt_backend_soft(worker->backend, json_object_get(cached, "soft"));
+    }
     if (cached != NULL) {
         *description = cached;
         return DT_OK;
@@ -155,4 +178,19 @@ dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, in
     DT_TRY(ask_worker(worker, deadline_ns, description));
     dt_machine_keep(worker, *description);
     return DT_OK;
+}
+
+dt_status dt_machine_here(const struct dt_options *options, bool renew, int64_t deadline_ns,
+                          json_t **description)
+{
+    char program[DT_PROGRAM_ROOM];
+    struct dt_backend backend;
+    DT_TRY(dt_backend_choose(options, &backend));
+    const struct dt_machine_worker worker = {backend.cuda ? backend.program : program,
+                                             options->worker != NULL, &backend};
+    dt_status status = backend.cuda ? DT_OK : dt_machine_program(options, program);
+    if (status == DT_OK)
+        status = dt_machine_read(&worker, renew, deadline_ns, description);
+    dt_backend_fini(&backend);
+    return status;
 }

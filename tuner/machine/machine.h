@@ -15,12 +15,14 @@
 
 #define DT_PROGRAM_ROOM 4096
 
+struct dt_backend;
 struct dt_machine_worker {
     const char *program;
-    bool foreign; /* it tunes a workload of its own */
+    bool foreign;                     /* it tunes a workload of its own */
+    const struct dt_backend *backend; /* borrowed; NULL: cores */
 };
 
-/* The worker's path: --worker, else $DITTUNE_WORKER, else dittune-worker beside this program. */
+/* The worker's path on cores: --worker, else $DITTUNE_WORKER, else dittune-worker beside this program. */
 dt_status dt_machine_program(const struct dt_options *options,
                              char program[DT_PROGRAM_ROOM]) DT_MUST_CHECK;
 
@@ -30,12 +32,17 @@ dt_status dt_machine_program(const struct dt_options *options,
 dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, int64_t deadline_ns,
                           json_t **description) DT_MUST_CHECK;
 
+/* The same for the back end and worker that the options choose. Also the errors of dt_backend_choose. */
+dt_status dt_machine_here(const struct dt_options *options, bool renew, int64_t deadline_ns,
+                          json_t **description) DT_MUST_CHECK;
+
 /* The same from what a worker said already, which may be NULL: its versions are then missing, and it is not to be kept. */
-json_t *dt_machine_describe(const json_t *hello, const json_t *ready, bool foreign);
+json_t *dt_machine_describe(const json_t *hello, const json_t *ready,
+                            const struct dt_machine_worker *worker);
 void dt_machine_keep(const struct dt_machine_worker *worker, const json_t *description);
 
-/* hard of the description, new reference; an entry's has dtype, engine and mode besides. */
-json_t *dt_machine_hard(void);
+/* hard of the description, new reference; an entry's has dtype, engine and mode besides. backend NULL: cores. */
+json_t *dt_machine_hard(const struct dt_backend *backend);
 
 /* Memory as machines of one make agree on it: what the kernel left of it, rounded up to a whole GiB of the grid 1, 1.25, 1.5,
  * 1.75 times a power of two. */

@@ -168,8 +168,9 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
 static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
                        const json_t *workload, int64_t deadline_ns, struct dt_failure *failure)
 {
-    json_t *hello = json_pack("{s:s, s:i, s:i, s:O?}", "op", "hello", "protocol",
-                              DT_PROTOCOL_VERSION, "ranks", launch->ranks, "workload", workload);
+    json_t *hello =
+        json_pack("{s:s, s:i, s:i, s:O?}", "op", "hello", "protocol", DT_PROTOCOL_VERSION, "ranks",
+                  launch->own_ranks > 0 ? launch->own_ranks : launch->ranks, "workload", workload);
     if (workload == NULL)
         json_object_set_new(hello, "workload", json_null());
     dt_status status = say(group, hello, failure);

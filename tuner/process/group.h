@@ -23,10 +23,11 @@
 struct dt_group;
 
 struct dt_launch {
-    const char *program;            /* path; a name without '/' is looked up in PATH */
-    const char *const *arguments;   /* NULL-ended, after the program; may be NULL */
-    int ranks;                      /* processes mpirun starts; 1 is fork and exec, without MPI */
-    bool oversubscribed;            /* more ranks than cores: waits yield */
+    const char *program;          /* path; a name without '/' is looked up in PATH */
+    const char *const *arguments; /* NULL-ended, after the program; may be NULL */
+    int ranks;                    /* processes mpirun starts; 1 is fork and exec, without MPI */
+    int own_ranks;       /* a worker that starts its ranks itself is told so many; 0: ranks */
+    bool oversubscribed; /* more ranks than cores: waits yield */
     const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */
 };
 

@@ -17,7 +17,8 @@
 #define HALF_WIDTH   0.01
 #define SOAK_SECONDS                                                                               \
     3 /* of warm-up in a session's first trial, and at most this share of the time */
-#define SOAK_SHARE 0.02
+#define SOAK_SHARE     0.02
+#define SETTLE_SECONDS 5 /* for the memory of a killed trial to come back */
 
 static void refresh_progress(struct dt_session *session)
 {
@@ -37,6 +38,18 @@ static int64_t trial_deadline(const struct dt_session *session, double share)
                         : 5 * DT_NS_PER_SECOND;
     int64_t deadline = dt_clock_ns() + (most > least ? most : least);
     return deadline < session->search_deadline_ns ? deadline : session->search_deadline_ns;
+}
+
+/* A worker that was killed gives its GPUs' memory back when the driver gets to it. Groups that are parked hold theirs. */
+static dt_status settle(struct dt_session *session, const struct dt_result *result)
+{
+    const struct dt_target *target = session->target;
+    bool killed = result->outcome == DT_TRIAL_CRASHED || result->outcome == DT_TRIAL_HUNG;
+    if (!killed || !target->backend.cuda || target->backend.shared)
+        return DT_OK;
+    dt_rig_fresh(&session->rig, DT_NS_PER_SECOND);
+    return dt_backend_settle(&target->backend, target->cores,
+                             dt_clock_ns() + SETTLE_SECONDS * DT_NS_PER_SECOND);
 }
 
 static dt_status keep_trial(struct dt_session *session, const struct dt_result *result)
@@ -69,7 +82,8 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         dt_result_fini(&result);
         return status;
     }
-    return keep_trial(session, &result);
+    DT_TRY(keep_trial(session, &result));
+    return settle(session, &result);
 }
 
 dt_status dt_trials_known(struct dt_session *session)

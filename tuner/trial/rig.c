@@ -43,6 +43,16 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
         dt_prepared_fini(&rig->references[i].prepared); /* count and causes stay, for the report */
 }
 
+/* Lines of an axis that sets several variables, or none of them. */
+static void list_variables(const struct dt_axis *axis, int64_t value, struct dt_text *out)
+{
+    for (const char *name = axis->variable; value != 0 && *name != '\0';) {
+        size_t size = strcspn(name, ",");
+        dt_text_add(out, "%.*s=%lld\n", (int)size, name, (long long)(value * axis->unit));
+        name += size + (name[size] == ',');
+    }
+}
+
 /* The environment-only parameters of a point, one "NAME=value" a line. */
 static void list_environment(const struct dt_space *space, const struct dt_point *point,
                              struct dt_text *out)
@@ -52,7 +62,9 @@ static void list_environment(const struct dt_space *space, const struct dt_point
         if (axis->role != DT_ROLE_ENVIRONMENT)
             continue;
         const char *name = axis->variable != NULL ? axis->variable : axis->name;
-        if (axis->labels != NULL)
+        if (axis->unit > 0 && axis->variable != NULL)
+            list_variables(axis, axis->values[point->index[a]], out);
+        else if (axis->labels != NULL)
             dt_text_add(out, "%s=%s\n", name, axis->labels[point->index[a]]);
         else
             dt_text_add(out, "%s=%lld\n", name, (long long)axis->values[point->index[a]]);
@@ -111,6 +123,7 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, const
     int64_t began = dt_clock_ns(), most = began + START_SECONDS * DT_NS_PER_SECOND;
     struct dt_launch launch = {.program = rig->target->program,
                                .ranks = rig->target->by_mpirun ? slot->ranks : 1,
+                               .own_ranks = rig->target->backend.cuda ? slot->ranks : 0,
                                .oversubscribed = slot->ranks > rig->target->cores,
                                .environment = lines};
     dt_status status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,

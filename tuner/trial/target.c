@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/trial/target_int.h"
 
-#include "base/clock.h"
-#include "base/host.h"
 #include "db/lookup/key.h"
 #include "model/input.h"
 #include "space/dit.h"
@@ -82,18 +80,18 @@ static dt_status copy_path(const char *path, char out[], size_t room)
                                             : dt_fail(DT_EUSAGE, "the path %s is too long", path);
 }
 
-static dt_status make_workload(const struct dt_options *options, int size,
+static dt_status make_workload(const struct dt_options *options, const struct dt_choice *choice,
                                struct dt_workload *workload)
 {
     *workload = (struct dt_workload){
         .guidance = true, .seed = (uint64_t)options->seed, .sampler_steps = 50};
-    DT_TRY(dt_dtype_find("--dtype", options->dtype, &workload->dtype));
-    DT_TRY(dt_network_load(options->model, &workload->network));
+    DT_TRY(dt_dtype_find("--dtype", choice->dtype, &workload->dtype));
+    DT_TRY(dt_network_load(choice->model, &workload->network));
     if (options->weights != NULL)
         DT_TRY(dt_weights_inspect(options->weights, &workload->network));
     DT_TRY(copy_path(options->weights, workload->weights, sizeof workload->weights));
     DT_TRY(copy_path(options->input, workload->input, sizeof workload->input));
-    return set_size(options, size, workload);
+    return set_size(options, choice->size, workload);
 }
 
 /* Batches the space may hold: the input's, the command line's, or those the plan and the sweep name. */
@@ -137,20 +135,19 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
 {
     struct dt_workload workload;
     struct dt_ints batches;
-    DT_TRY(make_workload(options, opts->size, &workload));
+    struct dt_choice choice = {options->model, options->dtype, opts->size};
+    dt_target_defaults(options, target, &choice);
+    DT_TRY(make_workload(options, &choice, &workload));
     list_batches(options, opts, &batches);
     qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], compare_ints);
     int wanted = opts->for_run ? ranks_in(opts->plan) : 0;
     if (options->devices == 0 && wanted > target->devices)
         target->devices = wanted < 64 ? wanted : 64;
-    struct dt_limits limits = {.cores = target->cores,
-                               .devices = target->devices,
-                               .oversubscribe = options->oversubscribe || opts->for_run,
-                               .no_dtype = !dt_machine_runs(workload.dtype),
-                               .memory_bytes = dt_host_memory_available(),
+    struct dt_limits limits = {.oversubscribe = options->oversubscribe || opts->for_run,
                                .max_bytes = options->max_bytes,
                                .batches = batches.values,
                                .batch_count = batches.count};
+    dt_target_limits(target, workload.dtype, &limits);
     DT_TRY(dt_dit_space(&workload, &limits, &target->space));
     target->workload = dt_workload_to_json(&workload);
     target->tolerance = dt_dtype_tolerance(workload.dtype);
@@ -159,7 +156,6 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
         target->reference = dt_workload_to_json(&workload);
         json_object_set_new(target->reference, "dtype", json_string(dt_dtype_text(DT_FLOAT32)));
     }
-    target->by_mpirun = true;
     target->has_files = options->weights != NULL || options->input != NULL;
     target->sampler_steps = workload.sampler_steps;
     target->image_flops = dt_workload_flops(&workload, 1);
@@ -180,7 +176,7 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
 
 static void make_hard(struct dt_target *target)
 {
-    target->hard = dt_machine_hard();
+    target->hard = dt_machine_hard(&target->backend);
     json_object_set_new(target->hard, "dtype", json_string(target->dtype));
     json_object_set_new(target->hard, "engine", json_string(target->engine));
     json_object_set_new(target->hard, "mode", json_string(target->mode));
@@ -194,14 +190,12 @@ dt_status dt_target_new(const struct dt_options *options, const struct dt_target
     struct dt_target *target = calloc(1, sizeof *target);
     if (target == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    target->cores = dt_host_cores();
-    target->devices = options->devices > 0 ? (int)options->devices : target->cores;
     target->max_bytes = options->max_bytes;
     target->tolerance = dt_dtype_tolerance(DT_FLOAT32);
     snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(DT_FLOAT32));
     dt_status status = dt_objective_find(options->objective, &target->objective);
     if (status == DT_OK)
-        status = dt_machine_program(options, target->program);
+        status = dt_target_place(options, target);
     if (status == DT_OK && options->worker != NULL && options->input != NULL)
         status = dt_fail(DT_EUSAGE, "--input goes with the built-in network, not with --worker");
     if (status == DT_OK)
@@ -222,6 +216,7 @@ void dt_target_free(struct dt_target *target)
     if (target == NULL)
         return;
     dt_space_free(target->space);
+    dt_backend_fini(&target->backend);
     json_decref(target->workload);
     json_decref(target->reference);
     json_decref(target->key);

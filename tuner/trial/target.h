@@ -8,6 +8,7 @@
 #define DT_TUNER_TRIAL_TARGET_H
 
 #include "space/space.h"
+#include "tuner/machine/backend.h"
 #include "tuner/options.h"
 #include "tuner/trial/objective.h"
 
@@ -26,9 +27,11 @@ struct dt_target {
     char dtype[16];                     /* "float32" */
     bool foreign;
     bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
-    int cores, devices;
-    int64_t max_bytes; /* most that a rank of a plan may take; 0: no limit */
-    bool has_files;    /* weights or input come from files */
+    struct dt_backend backend; /* what plans run on */
+    const char *unit;          /* what a rank takes at least: "core" or "GPU" */
+    int cores, devices;        /* cores, or GPUs, there are; most ranks of a plan */
+    int64_t max_bytes;         /* most that a rank of a plan may take; 0: no limit */
+    bool has_files;            /* weights or input come from files */
     const struct dt_objective *objective;
     double tolerance;      /* of verification */
     int sampler_steps;     /* denoising steps of an image */
@@ -58,6 +61,12 @@ int dt_target_batch(const struct dt_target *target, const struct dt_point *point
 /* Devices a plan holds while it runs: ranks, times threads of a CPU rank. */
 int dt_target_devices(const struct dt_target *target, const struct dt_point *point);
 bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point);
+
+/* Before anything is measured: DT_EDIRTY with a sentence when others use the GPUs, unless that was allowed. */
+dt_status dt_target_devices_free(const struct dt_target *target) DT_MUST_CHECK;
+
+/* "8 GPUs" */
+void dt_target_units(const struct dt_target *target, int n, struct dt_text *out);
 
 /* "84 plans", or that they are too many to count. */
 void dt_target_plans(const struct dt_target *target, struct dt_text *out);

@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* target_int - the two kinds of target: the built-in network (target.c) and a worker's own (target_foreign.c) */
+/* target_int - the two kinds of target: the built-in network (target.c), on cores or GPUs (target_device.c), and a worker's
+ * own (target_foreign.c) */
 #ifndef DT_TUNER_TRIAL_TARGET_INT_H
 #define DT_TUNER_TRIAL_TARGET_INT_H
 
+#include "space/dit.h"
 #include "tuner/trial/target.h"
+
+/* What is tuned, as far as options say it. */
+struct dt_choice {
+    const char *model, *dtype;
+    int size; /* pixels; 0: the model's */
+};
+
+/* Chooses what plans run on: backend, cores, devices, program and how ranks are started. */
+dt_status dt_target_place(const struct dt_options *options, struct dt_target *target) DT_MUST_CHECK;
+
+/* Fills in what options leave open. */
+void dt_target_defaults(const struct dt_options *options, const struct dt_target *target,
+                        struct dt_choice *choice);
+
+/* Fills what the device says of plans; the rest is the caller's. */
+void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype,
+                      struct dt_limits *limits);
 
 /* Starts the worker once and reads its hello. */
 dt_status dt_target_foreign(const struct dt_options *options,

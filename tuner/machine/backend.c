@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/machine/backend.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "tuner/machine/devices.h"
+#include "tuner/machine/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ASK_SECONDS    20
+#define GPUS_MOST      1024
+#define SETTLE_TURN_NS (DT_NS_PER_SECOND / 2)
+#define CAPTURE_SINCE                                                                              \
+    20900 /* exchanges in CUDA graphs (NCCL's user guide, "Using NCCL with CUDA Graphs") */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+static int64_t number_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* "2.28.9" as NCCL_VERSION_CODE is since 2.9: 22809. */
+static int nccl_code(const char *version)
+{
+    int major = 0, minor = 0, patch = 0;
+    if (sscanf(version, "%d.%d.%d", &major, &minor, &patch) < 2 || major < 0 || major > 99 ||
+        minor < 0 || minor > 99 || patch < 0 || patch > 99)
+        return 0;
+    return major * 10000 + minor * 100 + patch;
+}
+
+/* "9.0" is 90; 0 when it is none. */
+static int capability(const json_t *card)
+{
+    int major = 0, minor = 0;
+    if (sscanf(text_of(card, "compute"), "%d.%d", &major, &minor) != 2 || major < 1 || major > 99)
+        return 0;
+    return 10 * major + minor;
+}
+
+static void take_card(const json_t *card, struct dt_backend *backend)
+{
+    struct dt_gpus *gpus = &backend->gpus;
+    int64_t memory = number_of(card, "memory_bytes"), shared = number_of(card, "shared_bytes");
+    int compute = capability(card);
+    bool first = gpus->count == 0;
+    gpus->memory_bytes = first || memory < gpus->memory_bytes ? memory : gpus->memory_bytes;
+    gpus->shared_bytes = first || shared < gpus->shared_bytes ? shared : gpus->shared_bytes;
+    backend->compute = first || compute < backend->compute ? compute : backend->compute;
+    gpus->count++;
+}
+
+dt_status dt_backend_from_json(json_t *devices, struct dt_backend *backend)
+{
+    size_t i;
+    json_t *card;
+    *backend = (struct dt_backend){.cuda = true};
+    json_array_foreach(json_object_get(devices, "devices"), i, card)
+    {
+        if (i < GPUS_MOST)
+            take_card(card, backend);
+    }
+    const char *why = text_of(devices, "why");
+    struct dt_gpus *gpus = &backend->gpus;
+    if (gpus->count == 0)
+        return dt_fail(DT_EUNSUP, "%.400s", why[0] != '\0' ? why : "no GPU was found");
+    if (gpus->memory_bytes <= 0 || gpus->shared_bytes <= 0 || backend->compute <= 0)
+        return dt_fail(DT_EUNSUP, "its answer lacks the memory or the capability of a GPU");
+    gpus->nccl = nccl_code(text_of(devices, "nccl"));
+    gpus->cudnn = text_of(devices, "cudnn")[0] != '\0';
+    gpus->capture = gpus->nccl >= CAPTURE_SINCE;
+    backend->devices = json_incref(devices);
+    return DT_OK;
+}
+
+/* Without a driver in the kernel there is nothing to ask: no process is started for it. */
+static bool has_driver(void)
+{
+    static const char *const signs[] = {"/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg",
+                                        "/dev/nvhost-gpu"};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (access(signs[i], F_OK) == 0)
+            return true;
+    return false;
+}
+
+/* DT_EUNSUP with the reason when there is no GPU to use. */
+static dt_status find(struct dt_backend *backend)
+{
+    struct dt_devices_answer answer;
+    bool chosen = getenv("DITTUNE_WORKER_CUDA") != NULL;
+    if (!chosen && !has_driver())
+        return dt_fail(DT_EUNSUP, "no NVIDIA driver is loaded");
+    DT_TRY(dt_machine_devices(NULL, dt_clock_ns() + ASK_SECONDS * DT_NS_PER_SECOND, &answer));
+    dt_status status = answer.devices == NULL
+                           ? dt_fail(DT_EUNSUP, "%s%s%s", answer.missing ? "" : answer.program,
+                                     answer.missing ? "" : " --devices ", answer.cause)
+                           : dt_backend_from_json(answer.devices, backend);
+    if (status == DT_OK)
+        memcpy(backend->program, answer.program, sizeof backend->program);
+    dt_devices_answer_fini(&answer);
+    return status;
+}
+
+dt_status dt_backend_choose(const struct dt_options *options, struct dt_backend *out)
+{
+    struct dt_backend backend = {.cuda = false};
+    const char *name = options->backend != NULL ? options->backend : "auto";
+    bool must = strcmp(name, "cuda") == 0;
+    if (!must && strcmp(name, "cpu") != 0 && strcmp(name, "auto") != 0)
+        return dt_fail(DT_EUSAGE, "--backend '%s' is unknown, expected auto, cpu or cuda", name);
+    if (must && options->worker != NULL)
+        return dt_fail(DT_EUSAGE, "--backend goes with the built-in network, not with --worker");
+    if (options->worker != NULL || strcmp(name, "cpu") == 0) {
+        *out = backend;
+        return DT_OK;
+    }
+    dt_status status = find(&backend);
+    if (status != DT_OK && status != DT_EUNSUP)
+        return status;
+    if (status == DT_EUNSUP) {
+        char why[600];
+        snprintf(why, sizeof why, "%s", dt_message());
+        if (must)
+            return dt_fail(DT_EUNSUP, "--backend cuda: %s", why);
+        backend = (struct dt_backend){.cuda = false};
+        memcpy(backend.why, why, sizeof why);
+    }
+    backend.shared = options->shared_devices;
+    *out = backend;
+    return DT_OK;
+}
+
+void dt_backend_fini(struct dt_backend *backend)
+{
+    json_decref(backend->devices);
+    backend->devices = NULL;
+}
+
+static dt_status clean_card(const json_t *card)
+{
+    const json_t *processes = json_object_get(card, "processes");
+    int64_t index = number_of(card, "index"), total = number_of(card, "memory_bytes");
+    const json_t *free_bytes = json_object_get(card, "free_bytes");
+    int64_t used = json_is_integer(free_bytes) ? total - json_integer_value(free_bytes) : 0;
+    size_t n = json_array_size(processes);
+    if (n > 0)
+        return dt_fail(
+            DT_EDIRTY,
+            "GPU %lld is used by %zu other process%s (the first: pid %lld): end them, or "
+            "measure all the same with --shared-devices",
+            (long long)index, n, n == 1 ? "" : "es",
+            (long long)number_of(json_array_get(processes, 0), "pid"));
+    if (used > DT_DIRTY_BYTES && (double)used > DT_DIRTY_SHARE * (double)total)
+        return dt_fail(
+            DT_EDIRTY,
+            "%.1f of %.1f GiB of GPU %lld are in use by others: end them, or measure all "
+            "the same with --shared-devices",
+            (double)used / (1LL << 30), (double)total / (1LL << 30), (long long)index);
+    return DT_OK;
+}
+
+dt_status dt_backend_clean(const json_t *devices, int count)
+{
+    size_t i;
+    json_t *card;
+    json_array_foreach(json_object_get(devices, "devices"), i, card)
+    {
+        if ((int)i < count)
+            DT_TRY(clean_card(card));
+    }
+    return DT_OK;
+}
+
+/* Free memory against that at the start; what is not known did not change. */
+static dt_status compare_free(const json_t *before, const json_t *now, int count)
+{
+    const json_t *then = json_object_get(before, "devices"),
+                 *list = json_object_get(now, "devices");
+    for (int i = 0; i < count && i < (int)json_array_size(then); i++) {
+        const json_t *a = json_object_get(json_array_get(then, (size_t)i), "free_bytes");
+        const json_t *b = json_object_get(json_array_get(list, (size_t)i), "free_bytes");
+        int64_t lost = json_integer_value(a) - json_integer_value(b);
+        if (json_is_integer(a) && json_is_integer(b) && lost > DT_DIRTY_BYTES)
+            return dt_fail(DT_EDIRTY,
+                           "GPU %d has %.1f GiB less free memory than before a trial that was "
+                           "killed: something of it is left, or others came",
+                           i, (double)lost / (1LL << 30));
+    }
+    return DT_OK;
+}
+
+dt_status dt_backend_settle(const struct dt_backend *backend, int count, int64_t deadline_ns)
+{
+    for (;;) {
+        struct dt_devices_answer answer;
+        int64_t most = dt_clock_ns() + ASK_SECONDS * DT_NS_PER_SECOND;
+        DT_TRY(dt_machine_devices(backend->program, most, &answer));
+        dt_status status =
+            answer.devices != NULL
+                ? compare_free(backend->devices, answer.devices, count)
+                : dt_fail(DT_EDIRTY, "after a trial that was killed, %s --devices %s",
+                          answer.program, answer.cause);
+        dt_devices_answer_fini(&answer);
+        if (status != DT_EDIRTY || dt_clock_ns() >= deadline_ns)
+            return status;
+        dt_clock_sleep_ns(SETTLE_TURN_NS);
+    }
+}
+
+/* How the GPUs hang together, as a hash: who reaches whom, and over what. */
+static void topology(const json_t *devices, char out[17])
+{
+    struct dt_text text = {0};
+    json_t *all = json_pack("{s:O?, s:O?}", "links", json_object_get(devices, "links"), "peers",
+                            json_object_get(devices, "peers"));
+    if (all == NULL || dt_json_text(all, &text) != DT_OK)
+        dt_text_add(&text, "?");
+    snprintf(out, 17, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(&text)));
+    dt_text_fini(&text);
+    json_decref(all);
+}
+
+json_t *dt_backend_hard(const struct dt_backend *backend)
+{
+    char links[17];
+    const json_t *first = json_array_get(json_object_get(backend->devices, "devices"), 0);
+    topology(backend->devices, links);
+    return json_pack("{s:s, s:i, s:I, s:s, s:s}", "device", text_of(first, "name"), "gpus",
+                     backend->gpus.count, "memory_gib",
+                     (json_int_t)dt_machine_memory_gib(backend->gpus.memory_bytes), "compute",
+                     text_of(first, "compute"), "topology", links);
+}
+
+json_t *dt_backend_limits(const struct dt_backend *backend)
+{
+    const struct dt_gpus *gpus = &backend->gpus;
+    return json_pack("{s:I, s:b, s:I, s:i, s:b, s:b}", "memory_bytes",
+                     (json_int_t)gpus->memory_bytes, "bfloat16", backend->compute >= 80,
+                     "shared_bytes", (json_int_t)gpus->shared_bytes, "nccl", gpus->nccl, "cudnn",
+                     (int)gpus->cudnn, "capture", (int)gpus->capture);
+}
+
+void dt_backend_soft(const struct dt_backend *backend, json_t *soft)
+{
+    static const char *const names[] = {"driver", "nccl", "cudnn", "cublaslt"};
+    int cuda = (int)number_of(backend->devices, "cuda");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (text_of(backend->devices, names[i])[0] != '\0')
+            json_object_set_new(soft, names[i], json_string(text_of(backend->devices, names[i])));
+    if (backend->shared)
+        json_object_set_new(soft, "devices", json_string("shared with others"));
+    if (cuda > 0)
+        json_object_set_new(soft, "cuda", json_sprintf("%d.%d", cuda / 1000, cuda / 10 % 100));
+}
