@@ -38,6 +38,11 @@ static cudaDataType_t type_of(enum dt_dtype dtype)
     return dtype == DT_BFLOAT16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
+static cublasComputeType_t compute_of(enum dt_dtype dtype)
+{
+    return dtype == DT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 static int64_t element_of(cudaDataType_t type)
 {
     return type == CUDA_R_16BF ? 2 : 4;
@@ -117,8 +122,9 @@ static dt_status describe(struct dt_linear *linear)
     const int64_t out = shape->out / linear->groups, count = linear->batched ? linear->groups : 1;
     const void *bias = (const void *)(uintptr_t)alignment(out * element_of(y_type(linear)));
     cudaDataType_t type = type_of(linear->dtype);
-    DT_TRY(checked(cublasLtMatmulDescCreate(&linear->product, CUBLAS_COMPUTE_32F, CUDA_R_32F),
-                   "describe a product"));
+    DT_TRY(
+        checked(cublasLtMatmulDescCreate(&linear->product, compute_of(linear->dtype), CUDA_R_32F),
+                "describe a product"));
     DT_TRY(set(linear->product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
     DT_TRY(set(linear->product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     if (!linear->seeded)

@@ -40,6 +40,10 @@ dt_status dt_cuda_recorded(struct dt_device *device, struct dt_graph **graph)
     cudaGraph_t captured = NULL;
     cuda->recording = false;
     cudaError_t code = cudaStreamEndCapture(cuda->stream, &captured);
+    if (code != cudaSuccess && captured == NULL) { /* what is still recording can do nothing else */
+        (void)cudaStreamEndCapture(cuda->stream, &captured);
+        (void)cudaGetLastError();
+    }
     dt_status status = told(cuda);
     if (status == DT_OK)
         status = dt_cuda_check(cuda, (int)code, "record");

@@ -29,6 +29,9 @@ int dt_sim_blocks(int device);
 /* Kernels started on a device so far, copies not counted. */
 int64_t dt_sim_launches(int device);
 
+/* How often a planted fault was met since dt_sim_set. */
+int dt_sim_fired(void);
+
 /* What the simulator found wrong, the first sentence since dt_sim_set; "" when nothing was. With a box, those of all processes
  * are in BOX.log, too. */
 const char *dt_sim_complaint(void);

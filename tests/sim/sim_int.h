@@ -33,6 +33,7 @@ struct sim_fault {
 struct sim_settings {
     int devices, multiprocessors, major, minor, driver, delay_us, peers, init_ms;
     int64_t memory, context;
+    int64_t poison; /* bytes of a block that begin as NaN, at most: pages cost time */
     uint64_t seed;
     char name[64], box[256], host[64], nvml[256], lt[64];
     int fault_count;

@@ -97,6 +97,11 @@ static char *find_gap(struct sim_device *device, size_t length, struct sim_block
     return NULL;
 }
 
+static size_t poisoned(size_t length)
+{
+    return (int64_t)length < sim_settings.poison ? length : (size_t)sim_settings.poison;
+}
+
 cudaError_t sim_allocate(struct sim_device *device, size_t bytes, bool window, void **memory)
 {
     size_t rounded = (bytes + 255) / 256 * 256, length = (rounded + PAGE - 1) / PAGE * PAGE;
@@ -123,7 +128,7 @@ cudaError_t sim_allocate(struct sim_device *device, size_t bytes, bool window, v
     char *alias = device->alias + (pages - device->host);
     if (mprotect(alias, length, PROT_READ | PROT_WRITE) != 0)
         abort();
-    memset(alias, 0xff, length); /* not a number, in every type */
+    memset(alias, 0xff, poisoned(length)); /* not a number, in every type */
     account(device);
     *memory = block->at;
     return cudaSuccess;
@@ -290,7 +295,7 @@ static cudaError_t pin(const char *name, void **memory, size_t bytes)
     size_t length = (bytes + PAGE - 1) / PAGE * PAGE;
     void *at = made != NULL && bytes > 0 ? aligned_alloc(PAGE, length) : NULL;
     if (at != NULL) {
-        memset(at, 0xff, length);
+        memset(at, 0xff, poisoned(length));
         *made = (struct pinned){.next = pinned, .at = at, .bytes = bytes};
         pinned = made;
         *memory = at;

@@ -3,7 +3,7 @@
  *
  * fault=WHAT,at=N,do=ACT,code=C,rank=R,ms=M,once,always: WHAT is a function's name (it returns C and does nothing), `launch`
  * (the N-th task of a device fails: C is then sticky) or `exchange` (the N-th exchange a rank posts: delay, drop, error, hang,
- * corrupt). ncclCommAbort knows do=hang. at=0 means each call. */
+ * corrupt), or `any` (the N-th call of any function). ncclCommAbort knows do=hang. at=0 means each call. */
 #include "tests/sim/sim_int.h"
 
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 struct sim_settings sim_settings;
+static atomic_int fired;
 
 static char complaint[512];
 static pthread_mutex_t complaint_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -89,13 +90,13 @@ static void read_setting(struct sim_settings *s, const char *name, char *value)
 {
     const struct row rows[] = {
         {"devices", 'n', &s->devices, 0},       {"memory", 's', &s->memory, 0},
-        {"context", 's', &s->context, 0},       {"name", 't', s->name, sizeof s->name},
-        {"sms", 'n', &s->multiprocessors, 0},   {"major", 'n', &s->major, 0},
-        {"minor", 'n', &s->minor, 0},           {"driver", 'n', &s->driver, 0},
-        {"delay", 'n', &s->delay_us, 0},        {"peers", 'n', &s->peers, 0},
-        {"init", 'n', &s->init_ms, 0},          {"box", 't', s->box, sizeof s->box},
-        {"host", 't', s->host, sizeof s->host}, {"nvml", 't', s->nvml, sizeof s->nvml},
-        {"lt", 't', s->lt, sizeof s->lt},
+        {"poison", 's', &s->poison, 0},         {"context", 's', &s->context, 0},
+        {"name", 't', s->name, sizeof s->name}, {"sms", 'n', &s->multiprocessors, 0},
+        {"major", 'n', &s->major, 0},           {"minor", 'n', &s->minor, 0},
+        {"driver", 'n', &s->driver, 0},         {"delay", 'n', &s->delay_us, 0},
+        {"peers", 'n', &s->peers, 0},           {"init", 'n', &s->init_ms, 0},
+        {"box", 't', s->box, sizeof s->box},    {"host", 't', s->host, sizeof s->host},
+        {"nvml", 't', s->nvml, sizeof s->nvml}, {"lt", 't', s->lt, sizeof s->lt},
     };
     if (strcmp(name, "seed") == 0) {
         s->seed = strtoull(value, NULL, 10);
@@ -114,6 +115,7 @@ static void read_setting(struct sim_settings *s, const char *name, char *value)
 void sim_settings_read(const char *text, struct sim_settings *settings)
 {
     memset(settings, 0, sizeof *settings);
+    atomic_store(&fired, 0);
     settings->devices = 2;
     settings->multiprocessors = 132;
     settings->major = 9;
@@ -123,6 +125,7 @@ void sim_settings_read(const char *text, struct sim_settings *settings)
     settings->init_ms = 3;
     settings->memory = (int64_t)1 << 31;
     settings->context = (int64_t)16 << 20;
+    settings->poison = INT64_MAX;
     settings->seed = 1;
     copy_text(settings->name, sizeof settings->name, "Simulated GPU");
     if (text == NULL)
@@ -142,11 +145,24 @@ void sim_settings_read(const char *text, struct sim_settings *settings)
         settings->devices = SIM_DEVICES;
 }
 
+int dt_sim_fired(void)
+{
+    return atomic_load(&fired);
+}
+
+static bool is_meant(const struct sim_fault *fault, const char *what, int rank)
+{
+    bool named = strcmp(fault->what, what) == 0;
+    bool any = strcmp(fault->what, "any") == 0 && strcmp(what, "launch") != 0 &&
+               strcmp(what, "exchange") != 0;
+    return (named || any) && (fault->rank < 0 || fault->rank == rank);
+}
+
 const struct sim_fault *sim_fault(const char *what, int rank)
 {
     for (int i = 0; i < sim_settings.fault_count; i++) {
         struct sim_fault *fault = &sim_settings.faults[i];
-        if (strcmp(fault->what, what) != 0 || (fault->rank >= 0 && fault->rank != rank))
+        if (!is_meant(fault, what, rank))
             continue;
         int seen = atomic_fetch_add(&fault->seen, 1) + 1;
         if (fault->at != 0 && seen != fault->at && !(fault->always && seen > fault->at))
@@ -154,6 +170,7 @@ const struct sim_fault *sim_fault(const char *what, int rank)
         uint32_t bit = (uint32_t)1 << i;
         if (fault->once && (atomic_fetch_or(&sim_box->fired, bit) & bit) != 0)
             continue;
+        atomic_fetch_add(&fired, 1);
         return fault;
     }
     return NULL;

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* network - a small network on GPUs, each rank a thread with a device of its own, and on the CPU
+ *
+ * The ranks' exchanges go through the host's memory (kernels/staged.h), so they need no GPU each.
+ */
+#ifndef DT_TESTS_CUDA_NETWORK_H
+#define DT_TESTS_CUDA_NETWORK_H
+
+#include "kernels/fake.h"
+#include "kernels/forward.h"
+#include "kernels/staged.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Heads of 64 channels, which all kinds of attention have; a grid that no number of ranks divides. */
+static inline struct dt_workload network_workload(enum dt_dtype dtype)
+{
+    struct dt_workload workload = {.network = {.name = "tiny",
+                                               .family = "dit",
+                                               .hidden = 256,
+                                               .heads = 4,
+                                               .depth = 2,
+                                               .patch = 2,
+                                               .in_channels = 3,
+                                               .latent_size = 6,
+                                               .classes = 7,
+                                               .mlp_ratio = 2.0,
+                                               .learn_sigma = true},
+                                   .height = 6,
+                                   .width = 10,
+                                   .guidance = true,
+                                   .dtype = dtype,
+                                   .seed = 11,
+                                   .sampler_steps = 50};
+    return workload;
+}
+
+static inline struct dt_plan network_plan(int dp, int cfg, int ulysses, int ring)
+{
+    struct dt_plan plan = {.ranks = dp * cfg * ulysses * ring,
+                           .dp = dp,
+                           .cfg = cfg,
+                           .ulysses = ulysses,
+                           .ring = ring,
+                           .threads = 1,
+                           .batch = 1,
+                           .tile_q = 64,
+                           .tile_kv = 64,
+                           .overlap = 0,
+                           .chunks = 1,
+                           .stages = 1,
+                           .warps = 4};
+    return plan;
+}
+
+static inline int64_t network_image(const struct dt_workload *workload)
+{
+    return (int64_t)dt_network_out_channels(&workload->network) * workload->height *
+           workload->width;
+}
+
+struct network_run {
+    const struct dt_workload *workload;
+    const struct dt_plan *plan;
+    const struct dt_compute *compute; /* NULL: the GPU */
+    int steps;
+    float *out; /* of rank 0 */
+    char message[1024];
+};
+
+static inline dt_status network_steps(struct network_run *run, const struct dt_weights *weights,
+                                      struct dt_comm *comm)
+{
+    struct dt_pass *pass = NULL;
+    DT_TRY(dt_pass_new(run->workload, run->plan, weights, comm, &pass));
+    dt_status status = DT_OK;
+    for (int i = 0; status == DT_OK && i < run->steps; i++)
+        status = dt_pass_step(pass, NULL);
+    double norm[8], projections[8 * 4];
+    if (status == DT_OK)
+        status = dt_pass_verify(pass, 7, 4, norm, projections);
+    if (status == DT_OK)
+        status = dt_pass_output(pass, comm->rank == 0 ? run->out : NULL);
+    dt_pass_free(pass);
+    return status;
+}
+
+/* The comm of a rank on its device. */
+static inline dt_status network_comm(struct dt_comm *world, struct dt_device *device,
+                                     struct dt_comm **comm)
+{
+    struct dt_comm *own = NULL;
+    DT_TRY(world->ops->split(world, 0, world->rank, NULL, &own));
+    if (device->compute->host) {
+        *comm = own;
+        return DT_OK;
+    }
+    dt_status status = dt_comm_staged(own, device, comm);
+    if (status != DT_OK)
+        dt_comm_free(own);
+    return status;
+}
+
+static inline dt_status network_body(struct dt_comm *world, void *arg)
+{
+    struct network_run *run = arg;
+    const struct dt_compute *compute = run->compute != NULL ? run->compute : &dt_compute_cuda;
+    struct dt_device *device = NULL;
+    struct dt_weights *weights = NULL;
+    struct dt_comm *comm = NULL;
+    dt_status status = compute->open(0, &device);
+    if (status == DT_OK)
+        status = dt_weights_new(run->workload, device, &weights);
+    if (status == DT_OK)
+        status = network_comm(world, device, &comm);
+    if (status == DT_OK && comm != NULL)
+        status = network_steps(run, weights, comm);
+    if (status != DT_OK && run->message[0] == '\0')
+        snprintf(run->message, sizeof run->message, "rank %d: %s", world->rank, dt_message());
+    dt_comm_free(comm);
+    dt_weights_free(weights);
+    compute->close(device);
+    return status;
+}
+
+static inline dt_status network_run(struct network_run *run)
+{
+    struct dt_fake *fake = NULL;
+    const struct dt_fake_options options = {0};
+    DT_TRY(dt_fake_new(run->plan->ranks, &options, &fake));
+    dt_status status = dt_fake_run(fake, network_body, run, NULL);
+    dt_fake_free(fake);
+    return status;
+}
+
+/* Two steps on one rank of the CPU in float32; new. */
+static inline float *network_baseline(const struct dt_workload *workload, int batch)
+{
+    struct dt_workload wide = *workload;
+    struct dt_plan plan = network_plan(1, 1, 1, 1);
+    float *out = calloc((size_t)(batch * network_image(workload)), sizeof *out);
+    struct network_run run = {
+        .workload = &wide, .plan = &plan, .compute = &dt_compute_cpu, .steps = 2, .out = out};
+    wide.dtype = DT_FLOAT32;
+    plan.batch = batch;
+    plan.stages = plan.warps = 0; /* a plan of the CPU */
+    if (out == NULL || network_run(&run) != DT_OK) {
+        fprintf(stderr, "%s\n", run.message);
+        abort();
+    }
+    return out;
+}
+
+/* ||a - b|| / ||b|| of the worst image. */
+static inline double network_error(const float *a, const float *b, int images, int64_t size)
+{
+    double worst = 0.0;
+    for (int i = 0; i < images; i++) {
+        double apart = 0.0, norm = 0.0;
+        for (int64_t e = i * size; e < (i + 1) * size; e++) {
+            apart += ((double)a[e] - (double)b[e]) * ((double)a[e] - (double)b[e]);
+            norm += (double)b[e] * (double)b[e];
+        }
+        double error = sqrt(apart / norm);
+        worst = error > worst || isnan(error) ? error : worst;
+    }
+    return worst;
+}
+
+static inline const char *network_text(const struct dt_plan *plan, char text[512])
+{
+    size_t used = 0;
+    for (int i = 0; i < dt_param_count && used < 512; i++)
+        used += (size_t)snprintf(text + used, 512 - used, "%s=%d ", dt_params[i].name,
+                                 dt_plan_get(plan, i));
+    return text;
+}
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* Every operation of the table but linear layers: the GPU against the CPU back end, on the same random data, into memory that was
+ * not a number before. Distances are derived where each is compared. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/cuda/case.h"
+
+static struct dt_device *gpu, *cpu;
+
+/* What an operation left in up to two arrays. */
+struct result {
+    float *out[2];
+    int64_t size[2];
+};
+
+/* |a - b| <= bound max(1, max |b|), and what is no finite number is the same on both. */
+static void near(const char *what, struct result gpu_has, struct result cpu_has, double bound)
+{
+    for (int k = 0; k < 2 && cpu_has.out[k] != NULL; k++) {
+        double most = 1.0;
+        for (int64_t i = 0; i < cpu_has.size[k]; i++)
+            if (isfinite(cpu_has.out[k][i]))
+                most = fmax(most, fabs((double)cpu_has.out[k][i]));
+        for (int64_t i = 0; i < cpu_has.size[k]; i++) {
+            float a = gpu_has.out[k][i], b = cpu_has.out[k][i];
+            bool same = isfinite(b) ? fabs((double)a - (double)b) <= bound * most
+                                    : (isnan(b) ? isnan(a) : a == b);
+            if (!same)
+                fail_msg("%s: out %d [%lld] is %.9g, on the CPU %.9g", what, k, (long long)i,
+                         (double)a, (double)b);
+        }
+        free(gpu_has.out[k]);
+        free(cpu_has.out[k]);
+    }
+}
+
+/* One rounding of an output to the data type, either way. */
+static double unit(enum dt_dtype dtype)
+{
+    return dtype == DT_BFLOAT16 ? ldexp(1.0, -8) : ldexp(1.0, -23);
+}
+
+static void *floats(struct dt_device *device, enum dt_dtype dtype, const char *name, int64_t n)
+{
+    float *x = random_floats(name, n);
+    void *memory = array_new(device, dtype, x, n);
+    free(x);
+    return memory;
+}
+
+static void take(struct result *result, int k, struct dt_device *device, enum dt_dtype dtype,
+                 void *memory, int64_t n)
+{
+    result->out[k] = array_read(device, dtype, memory, n);
+    result->size[k] = n;
+}
+
+static struct result run_modulate(struct dt_device *device, enum dt_dtype dtype, int channels,
+                                  bool branch)
+{
+    enum { N = 3, T = 5 };
+    const int64_t size = (int64_t)N * T * channels, six = 6LL * channels;
+    struct result result = {0};
+    float *modulation = floats(device, DT_FLOAT32, "modulation", N * six);
+    void *memory[] = {floats(device, DT_FLOAT32, "x", size), floats(device, dtype, "branch", size),
+                      array_new(device, dtype, NULL, size), modulation};
+    const struct dt_modulate op = {.x = memory[0],
+                                   .branch = branch ? memory[1] : NULL,
+                                   .gate = branch ? modulation + 2 * channels : NULL,
+                                   .shift = modulation,
+                                   .scale = modulation + channels,
+                                   .y = memory[2],
+                                   .gate_stride = six,
+                                   .stride = six,
+                                   .sequences = N,
+                                   .tokens = T,
+                                   .channels = channels};
+    device->compute->modulate(device, dtype, &op);
+    take(&result, 0, device, dtype, memory[2], size);
+    take(&result, 1, device, DT_FLOAT32, memory[0], size);
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        device->compute->release(device, memory[i]);
+    return result;
+}
+
+/* Mean and variance are sums of C terms: (C + 16) 2^-23 of what is largest. */
+static void modulation_is_the_same(void **state)
+{
+    (void)state;
+    static const int channels[] = {8, 30, 64, 144, 1152};
+    for (int dtype = 0; dtype < 2; dtype++)
+        for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++)
+            for (int branch = 0; branch <= 1; branch++) {
+                enum dt_dtype type = (enum dt_dtype)dtype;
+                double bound = (channels[i] + 16) * ldexp(1.0, -23) + unit(type);
+                near("modulate", run_modulate(gpu, type, channels[i], branch == 1),
+                     run_modulate(cpu, type, channels[i], branch == 1), bound);
+            }
+}
+
+struct heads {
+    int sequences, heads, head, queries, keys;
+    bool lse;
+};
+
+/* Queries, keys and values lie as a linear layer leaves them, [sequence, row, 3, head, D], the output is [.., head, D]. */
+static struct result run_attention(struct dt_device *device, enum dt_dtype dtype,
+                                   const struct heads *form)
+{
+    const int64_t width = (int64_t)form->heads * form->head;
+    const int most = form->queries > form->keys ? form->queries : form->keys;
+    const int64_t n = form->sequences, out_size = n * form->queries * width;
+    const int64_t lse_size = n * form->heads * form->queries;
+    struct result result = {0};
+    float *all = random_floats("qkv", n * most * 3 * width);
+    for (int64_t i = 0; i < n * most * 3 * width; i++)
+        all[i] *= 0.5F;
+    char *qkv = array_new(device, dtype, all, n * most * 3 * width);
+    void *out = array_new(device, dtype, NULL, out_size);
+    float *lse = array_new(device, DT_FLOAT32, NULL, lse_size);
+    float *scratch = array_new(device, DT_FLOAT32, NULL, 1 << 18);
+    const int64_t element = dt_dtype_bytes(dtype);
+    const struct dt_attention op = {.q = qkv,
+                                    .k = qkv + width * element,
+                                    .v = qkv + 2 * width * element,
+                                    .out = out,
+                                    .lse = form->lse ? lse : NULL,
+                                    .q_at = {most * 3 * width, 3 * width},
+                                    .kv_at = {most * 3 * width, 3 * width},
+                                    .out_at = {form->queries * width, width},
+                                    .sequences = form->sequences,
+                                    .heads = form->heads,
+                                    .head = form->head,
+                                    .queries = form->queries,
+                                    .keys = form->keys,
+                                    .tile_q = 64,
+                                    .tile_kv = 64,
+                                    .stages = 1,
+                                    .warps = 4,
+                                    .scratch = scratch,
+                                    .scratch_floats = 1 << 18};
+    if (device->compute->attention_ready(device, dtype, &op) != DT_OK)
+        fail_msg("%s", dt_message());
+    device->compute->attention(device, dtype, &op);
+    take(&result, 0, device, dtype, out, out_size);
+    if (form->lse)
+        take(&result, 1, device, DT_FLOAT32, lse, lse_size);
+    device->compute->release(device, qkv);
+    device->compute->release(device, out);
+    device->compute->release(device, lse);
+    device->compute->release(device, scratch);
+    free(all);
+    return result;
+}
+
+/* Scores are sums of D products of numbers below 3, so a weight is off by (D + 8) 2^-23 9 sqrt(D) / D at most in float32, and what
+ * they weigh twice that; in bfloat16 the weights are rounded, 2^-9, and the outputs. */
+static void attention_is_the_same(void **state)
+{
+    (void)state;
+    static const struct heads forms[] = {
+        {1, 2, 64, 64, 64, true}, {2, 3, 64, 70, 33, true}, {1, 1, 72, 17, 129, false},
+        {2, 2, 88, 40, 50, true}, {1, 2, 128, 65, 1, true}, {1, 2, 64, 20, 0, true},
+    };
+    for (int dtype = 0; dtype < 2; dtype++)
+        for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+            enum dt_dtype type = (enum dt_dtype)dtype;
+            double bound = 2.0 * (forms[i].head + 8) * ldexp(1.0, -23) * 9.0 * sqrt(forms[i].head) +
+                           (type == DT_BFLOAT16 ? 3.0 * unit(type) : 0.0);
+            near("attention", run_attention(gpu, type, &forms[i]),
+                 run_attention(cpu, type, &forms[i]), bound);
+        }
+}
+
+static void what_was_not_built_is_said(void **state)
+{
+    (void)state;
+    struct dt_attention op = {.sequences = 1, .heads = 1, .head = 64, .queries = 16, .keys = 16};
+    op.q_at = op.kv_at = op.out_at = (struct dt_strides){1024, 64};
+    op.tile_q = 77;
+    op.tile_kv = 64;
+    op.stages = 1;
+    op.warps = 4;
+    assert_int_equal(gpu->compute->attention_ready(gpu, DT_BFLOAT16, &op), DT_EUNSUP);
+    assert_non_null(strstr(dt_message(), "tile_q=77"));
+    op.tile_q = 64;
+    op.head = 56;
+    assert_int_equal(gpu->compute->attention_ready(gpu, DT_BFLOAT16, &op), DT_EUNSUP);
+    assert_non_null(strstr(dt_message(), "56 channels"));
+}
+
+static struct result run_merge(struct dt_device *device, enum dt_dtype dtype)
+{
+    enum { N = 2, H = 3, Q = 7, D = 24, SIZE = N * Q * H * D, LSE = N * H * Q };
+    struct result result = {0};
+    float *lse = random_floats("lse", LSE), *part_lse = random_floats("part_lse", LSE);
+    lse[0] = part_lse[1] = -INFINITY;
+    void *memory[] = {floats(device, dtype, "out", SIZE), floats(device, dtype, "part", SIZE),
+                      array_new(device, DT_FLOAT32, lse, LSE),
+                      array_new(device, DT_FLOAT32, part_lse, LSE)};
+    const struct dt_merge op = {.out = memory[0],
+                                .lse = memory[2],
+                                .part = memory[1],
+                                .part_lse = memory[3],
+                                .out_at = {Q * H * D, H * D},
+                                .sequences = N,
+                                .heads = H,
+                                .head = D,
+                                .queries = Q};
+    device->compute->merge(device, dtype, &op);
+    take(&result, 0, device, dtype, memory[0], SIZE);
+    take(&result, 1, device, DT_FLOAT32, memory[2], LSE);
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        device->compute->release(device, memory[i]);
+    free(lse);
+    free(part_lse);
+    return result;
+}
+
+static struct result run_copy(struct dt_device *device, int element)
+{
+    enum { FROM = 4 * 6 * 8 * 4, TO = 4 * 6 * 8 * 5 };
+    struct result result = {0};
+    const int words = element / 2; /* bfloat16 elements are compared */
+    void *from = floats(device, DT_BFLOAT16, "from", FROM),
+         *to = array_new(device, DT_BFLOAT16, NULL, TO);
+    const struct dt_copy op = {.to = to,
+                               .from = from,
+                               .count = {2, 3, 4},
+                               .to_stride = {120 / words, 40 / words, 10 / words},
+                               .from_stride = {8 / words, 96 / words, 24 / words},
+                               .width = 6 / words,
+                               .element = element};
+    device->compute->copy(device, &op);
+    take(&result, 0, device, DT_BFLOAT16, to, TO);
+    device->compute->release(device, from);
+    device->compute->release(device, to);
+    return result;
+}
+
+static struct result run_small(struct dt_device *device, int which)
+{
+    enum { N = 3, T = 7, C = 20, PIXELS = 4, MOST = N * T * C };
+    const int32_t label[N] = {2, 0, 6};
+    const float update[2] = {0.75F, -0.25F};
+    struct result result = {0};
+    float *x = floats(device, DT_FLOAT32, "x", 8 * MOST), *y = x + MOST,
+          *out = array_new(device, DT_FLOAT32, NULL, MOST);
+    void *labels = array_new(device, DT_FLOAT32, (const float *)(const void *)label, N),
+         *updates = array_new(device, DT_FLOAT32, update, 2);
+    const struct dt_compute *compute = device->compute;
+    if (which == 0)
+        compute->sinusoid(device, &(struct dt_sinusoid){x, out, N, C});
+    else if (which == 1)
+        compute->condition(device, &(struct dt_condition){x, y, labels, out, N, C});
+    else if (which == 2)
+        compute->position(device, &(struct dt_position){x, y, out, N, 2, T, C});
+    else if (which == 3)
+        compute->guide(device, &(struct dt_guide){x, y, y + MOST, out, 9, 8, 11, 6, 3, 4.0F});
+    else
+        compute->sampler(device, &(struct dt_sampler){x, y, updates, T, 3, 6, PIXELS});
+    take(&result, 0, device, DT_FLOAT32, which == 4 ? x : out, which == 4 ? T * 3 * PIXELS : MOST);
+    compute->release(device, x);
+    compute->release(device, out);
+    compute->release(device, labels);
+    compute->release(device, updates);
+    return result;
+}
+
+/* Few operations on each number: exp and log are good to a few units. */
+static void the_rest_is_the_same(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sinusoid", "condition", "position", "guide", "sampler"};
+    for (int i = 0; i < 5; i++)
+        near(names[i], run_small(gpu, i), run_small(cpu, i), ldexp(1.0, -20));
+    for (int dtype = 0; dtype < 2; dtype++)
+        near("merge", run_merge(gpu, (enum dt_dtype)dtype), run_merge(cpu, (enum dt_dtype)dtype),
+             ldexp(1.0, -20) + unit((enum dt_dtype)dtype));
+    near("copy of 2 bytes", run_copy(gpu, 2), run_copy(cpu, 2), 0.0);
+    near("copy of 4 bytes", run_copy(gpu, 4), run_copy(cpu, 4), 0.0);
+}
+
+static void narrowing_rounds_to_even(void **state)
+{
+    (void)state;
+    enum { N = 1003 };
+    float *x = random_floats("narrow", N), *from, *got;
+    const uint32_t ties[] = {0x3f808000, 0x3f818000, 0xbf808000,
+                             0x7f7fffff, 0x00000001, 0x80000000};
+    memcpy(x, ties, sizeof ties);
+    from = array_new(gpu, DT_FLOAT32, x, N);
+    void *to = array_new(gpu, DT_BFLOAT16, NULL, N);
+    gpu->compute->narrow(gpu, DT_BFLOAT16, from, to, N);
+    got = array_read(gpu, DT_BFLOAT16, to, N);
+    round_floats(DT_BFLOAT16, x, N);
+    assert_memory_equal(got, x, N * sizeof *x);
+    gpu->compute->release(gpu, from);
+    gpu->compute->release(gpu, to);
+    free(x);
+    free(got);
+}
+
+static void words_are_added_up(void **state)
+{
+    (void)state;
+    enum { N = 100003 };
+    uint16_t *words = malloc(N * sizeof *words);
+    uint64_t expect = 41, got = 0;
+    assert_non_null(words);
+    for (int i = 0; i < N; i++) {
+        words[i] = (uint16_t)(i * 7919);
+        expect += words[i];
+    }
+    void *data = NULL, *sum = NULL;
+    const uint64_t start = 41;
+    assert_int_equal(gpu->compute->alloc(gpu, N * 2, &data), DT_OK);
+    assert_int_equal(gpu->compute->alloc(gpu, 8, &sum), DT_OK);
+    assert_int_equal(gpu->compute->put(gpu, data, words, N * 2), DT_OK);
+    assert_int_equal(gpu->compute->put(gpu, sum, &start, 8), DT_OK);
+    gpu->compute->sum(gpu, data, N * 2, sum);
+    assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_OK);
+    assert_int_equal(gpu->compute->get(gpu, &got, sum, 8), DT_OK);
+    assert_true(got == expect);
+    gpu->compute->release(gpu, data);
+    gpu->compute->release(gpu, sum);
+    free(words);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modulation_is_the_same),     cmocka_unit_test(attention_is_the_same),
+        cmocka_unit_test(what_was_not_built_is_said), cmocka_unit_test(the_rest_is_the_same),
+        cmocka_unit_test(narrowing_rounds_to_even),   cmocka_unit_test(words_are_added_up),
+    };
+    gpu = gpu_open();
+    if (gpu == NULL)
+        return SKIPPED;
+    cpu = cpu_open();
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    gpu->compute->close(gpu);
+    cpu->compute->close(cpu);
+    return failed;
+}
