@@ -61,8 +61,10 @@ class Group:
 
 
 def error(reference, answer):
-    """As the controller has it: docs/protocol.md, verification."""
+    """As the controller has it: docs/protocol.md, verification. What is not a number is null."""
     a, b = reference["verify"], answer["verify"]
+    if any(x is None for image in b["projections"] for x in image):
+        return float("inf")
     return max((sum((x - y) ** 2 for x, y in zip(p, q)) / len(p)) ** 0.5 / norm
                for p, q, norm in zip(a["projections"], b["projections"], a["norm"]))
 
@@ -124,5 +126,21 @@ with tempfile.TemporaryDirectory() as folder:
     check("ranks post in one order", orders[0] == orders[1] and len(orders[0]) > 10, orders)
     log = folder + "/box.log"
     check("nothing to complain of", not os.path.exists(log), os.path.exists(log) and open(log).read())
+
+with tempfile.TemporaryDirectory() as folder:
+    # NVML sees the processes of the machine, and what is written for it while they run.
+    load, machine = workload(), dict(os.environ, DITTUNE_NVML=BUILD + "/libnvidia-ml-sim.so",
+                                     DITTUNE_SIM=f"devices=4:memory=512m:box={folder}/box:nvml={folder}/nvml")
+    group = Group("dittune-worker-sim", 2, load, f":box={folder}/box")
+    group.prepare(dict(GPU, ranks=2, ulysses=2))
+    pids = {rank["pid"] for rank in group.ready["ranks"]}
+    for clock in (1980, 1200):
+        with open(f"{folder}/nvml", "w") as file:
+            file.write(f"sm_mhz 1 {clock}\nreasons 1 {0 if clock == 1980 else 4}\n")
+        seen = json.loads(subprocess.run([BUILD + "/dittune-worker-sim", "--devices"], env=machine, stdout=subprocess.PIPE).stdout)["devices"]
+        check(f"a clock of {clock} MHz", seen[1]["sm_mhz"] == clock and seen[1]["reasons"] == ([] if clock == 1980 else ["sw_power_cap"]), seen[1])
+    check("processes and their memory", pids <= {process["pid"] for device in seen for process in device["processes"]} and
+          all(sum(process["bytes"] for process in device["processes"]) == device["memory_bytes"] - device["free_bytes"] for device in seen), seen)
+    group.quit()
 
 sys.exit(1 if failed else 0)
