@@ -283,7 +283,7 @@ static dt_status pack_of(struct entry *entry, void *const pointers[], void *work
 dt_status dt_cuda_sdpa_run(struct dt_cuda_sdpa *sdpa, const struct dt_attention *op,
                            void *workspace, int64_t workspace_bytes)
 {
-    struct entry *entry = find(sdpa, op);
+    struct entry *entry = sdpa != NULL ? find(sdpa, op) : NULL;
     cudnnBackendDescriptor_t pack = NULL;
     if (entry == NULL || sdpa->target.handle == NULL)
         return dt_fail(DT_EUNSUP, "attention=cudnn: this shape was not made ready");

@@ -51,7 +51,8 @@ dt_status dt_cuda_sdpa_ready(struct dt_cuda_sdpa *sdpa, const struct dt_attentio
 bool dt_cuda_sdpa_plan(const struct dt_cuda_sdpa *sdpa, const struct dt_attention *op,
                        struct dt_cuda_sdpa_plan *plan);
 /* Puts the attention on the stream. workspace: device memory, at a multiple of 256 bytes, as long as the plan asks; it is
- * free again when the stream gets past. Pointers at multiples of 16 bytes. DT_EUNSUP: not made ready. DT_ELIB. */
+ * free again when the stream gets past. Pointers at multiples of 16 bytes. DT_EUNSUP: not made ready (sdpa may
+ * be NULL then). DT_ELIB. */
 dt_status dt_cuda_sdpa_run(struct dt_cuda_sdpa *sdpa, const struct dt_attention *op,
                            void *workspace, int64_t workspace_bytes) DT_MUST_CHECK;
 
