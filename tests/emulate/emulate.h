@@ -29,6 +29,9 @@ extern "C" {
 void *emu_alloc(size_t bytes, size_t shift);
 void emu_forget(void);
 
+/* 1: any other address of the host is device memory too, checked for alignment only (tests/sim has buffers of its own). */
+void emu_anywhere(int device);
+
 /* The sentence of the launch that failed last; "" when none did since emu_reset. */
 const char *emu_error(void);
 

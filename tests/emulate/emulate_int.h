@@ -49,6 +49,7 @@ void emu_check(const void *at, size_t bytes, int access, const void *pc);
 void emu_pending(void *at, size_t bytes, bool pending); /* a cp.async on its way */
 bool emu_is_shared(const void *at);
 bool emu_is_device(const void *at);
+void emu_enter_thread(void); /* static shared memory is the calling thread's */
 bool emu_on_stack(
     const void *at); /* fibers.cpp: of a fiber, or the launcher's, where parameters are */
 const char *emu_source(const void *pc);

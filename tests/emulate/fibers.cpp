@@ -212,6 +212,7 @@ int emu_launch(const emu_call *call)
 {
     unsigned long long size =
         static_cast<unsigned long long>(call->block.x) * call->block.y * call->block.z;
+    emu_enter_thread();
     running = call;
     threads = static_cast<int>(size);
     emu_now.block_size = call->block;
