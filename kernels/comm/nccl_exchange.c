@@ -63,8 +63,7 @@ static dt_status end(struct dt_comm *comm, struct dt_nccl_events *events,
 {
     struct dt_nccl_root *root = of(comm)->root;
     if (comm->size > 1)
-        DT_TRY(dt_nccl_settle(root, of(comm)->group->comm, dt_clock_ns() + POST_NS,
-                              "the post of an exchange"));
+        DT_TRY(dt_nccl_settle(root, of(comm)->group->comm, dt_clock_ns() + POST_NS, "an exchange"));
     DT_CUDA(root->cuda, cudaEventRecord(events->done, root->stream), "end an exchange");
     request->state[0] = events;
     return DT_OK;
