@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/host.h"
 #include "kernels/fault.h"
+#include "kernels/nccl.h"
 #include "kernels/shared.h"
 #include "worker/ranks.h"
 #include "worker/session.h"
@@ -125,6 +126,9 @@ static json_t *versions(const struct dt_compute *compute)
 #endif
 #ifdef DT_HAVE_MPI
     json_object_set_new(object, "mpi", json_string(dt_comm_mpi_version()));
+#endif
+#ifdef DT_HAVE_NCCL
+    json_object_set_new(object, "nccl", json_string(dt_comm_nccl_version()));
 #endif
     return object;
 }

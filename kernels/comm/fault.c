@@ -2,6 +2,8 @@
 /* One plan of what to spoil is shared by the wrapped comm and all its splits; it counts their users. */
 #include "kernels/fault.h"
 
+#include "kernels/compute.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@ struct plan {
     long seen;                    /* exchanges posted so far */
     int world_rank, users;
     const struct dt_request *target; /* the exchange to spoil, between its post and its wait */
+    struct dt_device *device;        /* of what was received; NULL: the host */
     float *received;
     size_t count, skipped; /* floats of that piece; of the pieces before it */
 };
@@ -35,7 +38,15 @@ static dt_status flip(struct plan *plan)
         return dt_fail(DT_EUSAGE,
                        "the fault's element=%ld is beyond the %zu floats of the exchange",
                        plan->element, plan->skipped + plan->count);
-    plan->received[at - plan->skipped] = -plan->received[at - plan->skipped];
+    float *element = plan->received + (at - plan->skipped), value;
+    if (plan->device == NULL) {
+        *element = -*element;
+        return DT_OK;
+    }
+    const struct dt_compute *compute = plan->device->compute;
+    DT_TRY(compute->get(plan->device, &value, element, sizeof value));
+    value = -value;
+    DT_TRY(compute->put(plan->device, element, &value, sizeof value));
     return DT_OK;
 }
 
@@ -160,6 +171,7 @@ static void count(struct dt_comm *comm, void *recv, size_t bytes, const struct d
         return;
     plan->target = request;
     plan->received = recv;
+    plan->device = comm->device;
     plan->count = bytes / sizeof(float);
     plan->skipped = 0;
 }
@@ -218,6 +230,12 @@ static dt_status check(struct dt_comm *comm)
     return dt_comm_check(of(comm)->inner);
 }
 
+static dt_status abort_inner(struct dt_comm *comm, int64_t deadline_ns)
+{
+    struct dt_comm *inner = of(comm)->inner;
+    return inner->ops->abort != NULL ? inner->ops->abort(inner, deadline_ns) : DT_OK;
+}
+
 static void poll_inner(struct dt_comm *comm)
 {
     struct dt_comm *inner = of(comm)->inner;
@@ -246,6 +264,7 @@ static const struct dt_comm_ops ops = {
     .wait = wait,
     .poll = poll_inner,
     .check = check,
+    .abort = abort_inner,
     .note = note,
 };
 
@@ -259,8 +278,11 @@ static dt_status wrap(struct dt_comm *inner, struct plan *plan, struct dt_comm *
         return dt_fail(DT_ENOMEM, "out of memory for a communicator");
     }
     *wrapper = (struct wrapper){inner, plan};
-    *comm =
-        (struct dt_comm){.ops = &ops, .rank = inner->rank, .size = inner->size, .state = wrapper};
+    *comm = (struct dt_comm){.ops = &ops,
+                             .rank = inner->rank,
+                             .size = inner->size,
+                             .device = inner->device,
+                             .state = wrapper};
     plan->users++;
     *out = comm;
     return DT_OK;

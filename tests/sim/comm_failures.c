@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "kernels/fault.h"
 #include "tests/kernels/ranks.h"
 #include "tests/sim/sim.h"
 
@@ -254,6 +255,39 @@ static void windows_are_registered(void **state)
     assert_int_equal(ranks_run(processes, 2, use_windows, NULL, statuses), DT_ENOMEM);
 }
 
+/* The planted fault of docs/protocol.md, in the memory of a GPU. */
+static dt_status flip(struct dt_comm *world, void *arg)
+{
+    struct dt_comm *part = NULL, *comm = NULL;
+    struct dt_request request = {.bytes = 0};
+    float sent[8] = {1, 2, 3, 4, 5, 6, 7, 8}, got[8] = {0};
+    float *memory = ranks_alloc(world, 2 * sizeof sent);
+    (void)arg;
+    ranks_put(world, memory, sent, sizeof sent);
+    dt_status status = world->ops->split(world, 0, world->rank, NULL, &part);
+    if (status == DT_OK)
+        status = dt_comm_fault(part, "flip:rank=1:exchange=1:element=5", &comm);
+    if (status == DT_OK && comm != NULL)
+        status = dt_comm_shift(comm, memory, memory + 8, sizeof sent, &request);
+    if (status == DT_OK && comm != NULL)
+        status = comm->ops->wait(comm, &request);
+    if (status == DT_OK)
+        status = ranks_get(world, got, memory + 8, sizeof got);
+    for (int i = 0; status == DT_OK && i < 8; i++)
+        if (got[i] != (i == 5 && world->rank == 1 ? -sent[i] : sent[i]))
+            status = dt_fail(DT_FAILED, "rank %d: element %d is %g", world->rank, i, got[i]);
+    dt_comm_free(comm != NULL ? comm : part);
+    ranks_release(world, memory);
+    return status;
+}
+
+static void a_planted_fault_strikes_on_a_gpu(void **state)
+{
+    (void)state;
+    setenv("DITTUNE_SIM", "devices=8:memory=1g:delay=20", 1);
+    assert_int_equal(ranks_run(processes, 2, flip, NULL, NULL), DT_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_communicator_that_cannot_be_made),
         cmocka_unit_test(communicators_are_kept),
         cmocka_unit_test(windows_are_registered),
+        cmocka_unit_test(a_planted_fault_strikes_on_a_gpu),
     };
     told = ranks_common(sizeof *told);
     return cmocka_run_group_tests(tests, NULL, NULL);
