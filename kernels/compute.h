@@ -154,6 +154,13 @@ struct dt_version {
 /* Marks of a timeline, from 0 on. */
 #define DT_MARKS_MOST 8192
 
+/* What changes on a device while it works; -1 where it is not known. */
+struct dt_health {
+    int64_t sm_mhz, memory_mhz, power_mw, temperature_c;
+    int64_t utilization; /* percent of the last sampling period */
+    int64_t reasons;     /* bits: why its clocks are lower than they could be */
+};
+
 struct dt_graph;
 
 struct dt_compute {
@@ -195,6 +202,10 @@ struct dt_compute {
      * finish, its rate between the two, as far as it ran on the same one: 0 where that is not known. */
     void (*clock)(struct dt_device *device, int slot);
     dt_status (*clock_rate)(struct dt_device *device, double *hz);
+    /* (optional, NULL together) How the device is; from any thread, takes about a millisecond. And what bit i of its reasons is
+     * called, NULL past the last. */
+    void (*health)(struct dt_device *device, struct dt_health *health);
+    const char *(*reason)(int i);
     /* (optional) A range begins on the timeline of a profiler that listens; NULL: the last one begun ends. */
     void (*range)(struct dt_device *device, const char *name);
 

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WHAT       "the request exchange"
-#define SIZES_MOST 64
-#define TIMES_MOST 1000
-#define BYTES_MOST ((int64_t)1 << 30)
+#define WHAT        "the request exchange"
+#define SIZES_MOST  64
+#define TIMES_MOST  1000
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
+#define BYTES_MOST  ((int64_t)1 << 30)
 
 struct kind {
     const char *name;
@@ -32,9 +33,11 @@ struct probe {
     int64_t bytes[SIZES_MOST]; /* a rank has */
     size_t sizes;
     struct dt_comm *comm;
-    int64_t first;              /* the group's first rank */
-    unsigned char *send, *recv; /* of the largest size */
-    int64_t *ns;                /* [sizes * n] */
+    int64_t first; /* the group's first rank */
+    struct dt_device *device;
+    void *send, *recv;   /* of the largest size, where exchanges carry */
+    unsigned char *host; /* of that size: what is sent, then what arrived */
+    int64_t *ns;         /* [sizes * n] */
     int64_t wrong,
         wrong_bytes; /* first byte that was not what was sent, and of how many; -1: none */
 };
@@ -87,16 +90,18 @@ static dt_status read_request(const struct dt_session *session, const json_t *re
     return read_sizes(request, probe);
 }
 
-static dt_status allocate(struct probe *probe)
+static dt_status allocate(const struct dt_session *session, struct probe *probe)
 {
     int64_t most = 1;
     assert(probe->sizes > 0 && probe->n > 0);
     for (size_t i = 0; i < probe->sizes; i++)
         most = probe->bytes[i] > most ? probe->bytes[i] : most;
-    probe->send = malloc((size_t)most);
-    probe->recv = malloc((size_t)most);
+    probe->device = session->device;
+    DT_TRY(session->compute->alloc(probe->device, most, &probe->send));
+    DT_TRY(session->compute->alloc(probe->device, most, &probe->recv));
+    probe->host = malloc((size_t)most);
     probe->ns = calloc(probe->sizes * (size_t)probe->n, sizeof *probe->ns);
-    if (probe->send == NULL || probe->recv == NULL || probe->ns == NULL)
+    if (probe->host == NULL || probe->ns == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for exchanges of %lld bytes", (long long)most);
     return DT_OK;
 }
@@ -123,12 +128,19 @@ static int64_t block_of(const struct probe *probe, int64_t bytes)
     return probe->kind->blocks ? bytes / probe->group : bytes;
 }
 
+static dt_status check(void *comm)
+{
+    return dt_comm_check(comm);
+}
+
 static dt_status exchange(const struct probe *probe, int64_t bytes)
 {
     struct dt_request request = {.bytes = 0};
     DT_TRY(probe->kind->post(probe->comm, probe->send, probe->recv, (size_t)block_of(probe, bytes),
                              &request));
-    return probe->comm->ops->wait(probe->comm, &request);
+    DT_TRY(probe->comm->ops->wait(probe->comm, &request));
+    return probe->device->compute->finish(probe->device, dt_clock_ns() + PATIENCE_NS, check,
+                                          probe->comm);
 }
 
 /* Block b is from rank b of the group, and is the block it had for this rank; a shift's only block is the rank's before.
@@ -140,7 +152,7 @@ static void compare(struct probe *probe, int64_t bytes)
     for (int64_t i = 0; i < bytes && probe->wrong < 0; i++) {
         int from = probe->kind->blocks ? (int)(i / block) : (rank + size - 1) % size;
         int64_t there = probe->kind->blocks ? rank * block + i % block : i;
-        if (probe->recv[i] != word(probe, from, there)) {
+        if (probe->host[i] != word(probe, from, there)) {
             probe->wrong = i;
             probe->wrong_bytes = bytes;
         }
@@ -150,10 +162,13 @@ static void compare(struct probe *probe, int64_t bytes)
 static dt_status time_size(struct dt_session *session, struct probe *probe, size_t at)
 {
     int64_t bytes = probe->bytes[at];
+    const struct dt_compute *compute = session->compute;
     for (int64_t i = 0; i < bytes; i++)
-        probe->send[i] = word(probe, probe->comm->rank, i);
-    memset(probe->recv, 0, (size_t)bytes);
+        probe->host[i] = word(probe, probe->comm->rank, i);
+    DT_TRY(compute->put(probe->device, probe->send, probe->host, bytes));
+    compute->fill(probe->device, probe->recv, 0, bytes);
     DT_TRY(exchange(probe, bytes));
+    DT_TRY(compute->get(probe->device, probe->host, probe->recv, bytes));
     compare(probe, bytes);
     for (int64_t i = 0; i < probe->n; i++) {
         DT_TRY(dt_session_align(session));
@@ -209,7 +224,7 @@ dt_status dt_request_exchange(struct dt_session *session, const json_t *request,
     json_t *parts = NULL;
     dt_status status = read_request(session, request, &probe);
     if (status == DT_OK)
-        status = allocate(&probe);
+        status = allocate(session, &probe);
     status = dt_links_agree(&session->links, status, NULL, NULL);
     if (status == DT_OK) {
         status = time_all(session, &probe);
@@ -221,8 +236,9 @@ dt_status dt_request_exchange(struct dt_session *session, const json_t *request,
         *answer = reply(&probe, parts);
     json_decref(parts);
     dt_comm_free(probe.comm);
-    free(probe.send);
-    free(probe.recv);
+    session->compute->release(session->device, probe.send);
+    session->compute->release(session->device, probe.recv);
+    free(probe.host);
     free(probe.ns);
     return status;
 }

@@ -42,13 +42,15 @@ static int sharers(const struct dt_session *session)
 }
 
 /* Nothing is allocated before every rank of the host can have what it needs. */
-static dt_status check_memory(const struct dt_session *session, const struct dt_plan *plan)
+static dt_status check_memory(struct dt_session *session, const struct dt_plan *plan)
 {
     int64_t need = dt_workload_activation_bytes(&session->workload, plan);
     if (session->weights == NULL)
         need = dt_workload_rank_bytes(&session->workload, plan);
     int64_t there = 0, total = 0;
     DT_TRY(session->compute->memory(session->device, &there, &total));
+    if (session->weights == NULL)
+        session->free_bytes = there;
     there /= sharers(session);
     if (need > there)
         return dt_fail(
@@ -130,6 +132,7 @@ static int64_t resident_bytes(const struct dt_session *session)
 
 static json_t *reply(const struct dt_resident *resident, const json_t *parts, json_t *verify)
 {
+    static const char *const counted[] = {"taken_bytes", "free_bytes", "total_bytes"};
     json_int_t most = 0;
     json_t *part;
     size_t i;
@@ -138,17 +141,31 @@ static json_t *reply(const struct dt_resident *resident, const json_t *parts, js
         json_int_t bytes = json_integer_value(json_object_get(part, "resident_bytes"));
         most = bytes > most ? bytes : most;
     }
-    return json_pack("{s:s,s:i,s:o,s:I,s:o,s:O*}", "op", "prepared", "handle", resident->handle,
-                     "peak_bytes", dt_session_column(parts, "peak_bytes"), "resident_bytes", most,
-                     "cold_ns", dt_session_column(parts, "cold_ns"), "verify", verify);
+    json_t *answer =
+        json_pack("{s:s,s:i,s:o,s:I,s:o,s:O*}", "op", "prepared", "handle", resident->handle,
+                  "peak_bytes", dt_session_column(parts, "peak_bytes"), "resident_bytes", most,
+                  "cold_ns", dt_session_column(parts, "cold_ns"), "verify", verify);
+    for (int k = 0; k < 3; k++)
+        if (json_object_get(json_array_get(parts, 0), counted[k]) != NULL)
+            json_object_set_new(answer, counted[k], dt_session_column(parts, counted[k]));
+    return answer;
 }
 
+/* taken_bytes: what the device has less than before the weights, by its own count: also what libraries took for themselves. */
 static json_t *describe_rank(const struct dt_session *session, const struct dt_resident *resident,
                              int64_t cold_ns)
 {
     int64_t peak = dt_workload_weight_bytes(&session->workload) + dt_pass_bytes(resident->pass);
-    return json_pack("{s:I,s:I,s:I}", "peak_bytes", (json_int_t)peak, "resident_bytes",
-                     (json_int_t)resident_bytes(session), "cold_ns", (json_int_t)cold_ns);
+    int64_t there = 0, total = 0;
+    json_t *part = json_pack("{s:I,s:I,s:I}", "peak_bytes", (json_int_t)peak, "resident_bytes",
+                             (json_int_t)resident_bytes(session), "cold_ns", (json_int_t)cold_ns);
+    if (!session->compute->host &&
+        session->compute->memory(session->device, &there, &total) == DT_OK) {
+        json_object_set_new(part, "taken_bytes", json_integer(session->free_bytes - there));
+        json_object_set_new(part, "free_bytes", json_integer(there));
+        json_object_set_new(part, "total_bytes", json_integer(total));
+    }
+    return part;
 }
 
 static dt_status first_steps(struct dt_session *session, const json_t *request,

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define TOKEN DT_SESSION_TOKEN
+
 static dt_status release(struct dt_session *session, const json_t *request, json_t **answer)
 {
     struct dt_resident *resident;
@@ -124,8 +126,16 @@ dt_status dt_session_find(struct dt_session *session, const json_t *request,
 
 dt_status dt_session_align(struct dt_session *session)
 {
-    DT_TRY(session->world->ops->barrier(session->world));
-    return session->world->ops->barrier(session->world);
+    struct dt_comm *world = session->world;
+    struct dt_request request = {.bytes = 0};
+    char *tokens = session->tokens;
+    DT_TRY(world->ops->barrier(world));
+    DT_TRY(world->ops->barrier(world));
+    for (int i = 0; i < (tokens != NULL ? 2 : 0); i++) {
+        DT_TRY(dt_comm_alltoall(world, tokens, tokens + world->size * TOKEN, TOKEN, &request));
+        DT_TRY(world->ops->wait(world, &request));
+    }
+    return DT_OK;
 }
 
 dt_status dt_session_settle(struct dt_session *session, dt_status status, json_t *mine,

@@ -1,27 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "worker/session.h"
+#include "worker/telemetry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define WHAT       "the request run"
-#define MOST_STEPS 100000
+#define WHAT        "the request run"
+#define MOST_STEPS  100000
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 
 /* What a rank measured: n steps by its own clock and by its device's. */
 struct times {
     int n;
     int64_t *ns, *device_ns;
+    double *clock; /* Hz; 0: not known */
+    struct dt_telemetry telemetry;
 };
 
+/* The device's clock is read outside of what is timed. */
 static dt_status step(struct dt_session *session, struct dt_pass *pass, struct dt_phases *phases,
                       int64_t *ns)
 {
+    const struct dt_compute *compute = session->compute;
     DT_TRY(dt_session_align(session));
+    if (compute->clock != NULL)
+        compute->clock(session->device, 0);
     int64_t start = dt_clock_ns();
     DT_TRY(dt_pass_step(pass, phases));
     *ns = dt_clock_ns() - start;
+    if (compute->clock != NULL)
+        compute->clock(session->device, 1);
     return dt_session_beat(session);
+}
+
+static dt_status read_clock(struct dt_session *session, double *hz)
+{
+    const struct dt_compute *compute = session->compute;
+    if (compute->clock == NULL)
+        return DT_OK;
+    DT_TRY(compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
+    return compute->clock_rate(session->device, hz);
 }
 
 /* To look into a step costs a GPU time, so it is done to one more that does not count. */
@@ -32,6 +51,7 @@ static dt_status steps(struct dt_session *session, struct dt_pass *pass, struct 
     for (int i = 0; i < times->n; i++) {
         DT_TRY(step(session, pass, host ? &session->phases : NULL, &times->ns[i]));
         times->device_ns[i] = dt_pass_device_ns(pass);
+        DT_TRY(read_clock(session, &times->clock[i]));
     }
     return host ? DT_OK : step(session, pass, &session->phases, &apart);
 }
@@ -89,34 +109,62 @@ static json_t *list(const int64_t values[], int n)
     return array;
 }
 
-static json_t *describe(struct dt_session *session, const struct times *times)
+/* NULL unless all are known. */
+static json_t *list_clock(const struct times *times)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < times->n && array != NULL; i++) {
+        if (times->clock[i] > 0) {
+            json_array_append_new(array, json_real(times->clock[i]));
+            continue;
+        }
+        json_decref(array);
+        array = NULL;
+    }
+    return array;
+}
+
+static json_t *describe(struct dt_session *session, struct times *times)
 {
     struct dt_phases *phases = &session->phases;
     bool host = session->compute->host;
-    return json_pack("{s:o,s:o*,s:{s:i,s:o,s:o,s:I}}", "ns", list(times->ns, times->n), "device_ns",
-                     host ? NULL : list(times->device_ns, times->n), "phases", "steps",
+    json_t *telemetry = dt_telemetry_stop(&times->telemetry);
+    return json_pack("{s:o,s:o*,s:o*,s:o*,s:{s:i,s:o,s:o,s:I}}", "ns", list(times->ns, times->n),
+                     "device_ns", host ? NULL : list(times->device_ns, times->n), "clock",
+                     list_clock(times), "telemetry", telemetry, "phases", "steps",
                      host ? times->n : 1, "kinds", list_kinds(phases, host), "blocks",
                      list_blocks(phases), "step_ns", (json_int_t)phases->step_ns);
 }
 
-static json_int_t time_of(const json_t *parts, const char *key, size_t rank, int step)
+static json_t *entry_of(const json_t *parts, const char *key, size_t rank, int step)
 {
     const json_t *times = json_object_get(json_array_get(parts, rank), key);
-    return json_integer_value(json_array_get(times, (size_t)step));
+    return json_array_get(times, (size_t)step);
 }
 
-/* The step x rank matrix of key; NULL when the ranks have none. */
+static json_int_t time_of(const json_t *parts, size_t rank, int step)
+{
+    return json_integer_value(entry_of(parts, "ns", rank, step));
+}
+
+static bool all_have(const json_t *parts, const char *key)
+{
+    for (size_t rank = 0; rank < json_array_size(parts); rank++)
+        if (json_object_get(json_array_get(parts, rank), key) == NULL)
+            return false;
+    return true;
+}
+
+/* The step x rank matrix of key; NULL when a rank has none. */
 static json_t *turn(const json_t *parts, const char *key, int n)
 {
-    json_t *matrix = json_array();
-    if (json_object_get(json_array_get(parts, 0), key) == NULL) {
-        json_decref(matrix);
+    if (!all_have(parts, key))
         return NULL;
-    }
+    json_t *matrix = json_array();
     for (int step = 0; step < n; step++) {
         json_t *row = json_array();
         for (size_t rank = 0; rank < json_array_size(parts); rank++)
-            json_array_append_new(row, json_integer(time_of(parts, key, rank, step)));
+            json_array_append(row, entry_of(parts, key, rank, step));
         json_array_append_new(matrix, row);
     }
     return matrix;
@@ -130,7 +178,7 @@ static size_t find_slowest(const json_t *parts, int n)
     for (int step = 0; last != NULL && step < n; step++) {
         size_t worst = 0;
         for (size_t rank = 0; rank < ranks; rank++)
-            if (time_of(parts, "ns", rank, step) > time_of(parts, "ns", worst, step))
+            if (time_of(parts, rank, step) > time_of(parts, worst, step))
                 worst = rank;
         last[worst]++;
     }
@@ -143,8 +191,10 @@ static size_t find_slowest(const json_t *parts, int n)
 static json_t *reply(int handle, int n, const json_t *parts)
 {
     size_t slowest = find_slowest(parts, n);
-    return json_pack("{s:s,s:i,s:o,s:o*,s:O}", "op", "samples", "handle", handle, "ns",
-                     turn(parts, "ns", n), "device_ns", turn(parts, "device_ns", n), "phases",
+    json_t *telemetry = all_have(parts, "telemetry") ? dt_session_column(parts, "telemetry") : NULL;
+    return json_pack("{s:s,s:i,s:o,s:o*,s:o*,s:o*,s:O}", "op", "samples", "handle", handle, "ns",
+                     turn(parts, "ns", n), "device_ns", turn(parts, "device_ns", n), "clock",
+                     turn(parts, "clock", n), "telemetry", telemetry, "phases",
                      json_object_get(json_array_get(parts, slowest), "phases"));
 }
 
@@ -166,10 +216,13 @@ dt_status dt_request_run(struct dt_session *session, const json_t *request, json
     int64_t n;
     json_t *parts = NULL, *mine = NULL;
     DT_TRY(read_request(session, request, &resident, &n));
-    struct times times = {(int)n, calloc((size_t)n, sizeof *times.ns),
-                          calloc((size_t)n, sizeof *times.device_ns)};
+    struct times times = {.n = (int)n,
+                          .ns = calloc((size_t)n, sizeof *times.ns),
+                          .device_ns = calloc((size_t)n, sizeof *times.device_ns),
+                          .clock = calloc((size_t)n, sizeof *times.clock)};
     dt_status status = DT_OK;
-    if (times.ns == NULL || times.device_ns == NULL)
+    dt_telemetry_start(&times.telemetry, session->device);
+    if (times.ns == NULL || times.device_ns == NULL || times.clock == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory for %d times", (int)n);
     memset(&session->phases, 0, sizeof session->phases);
     if (status == DT_OK)
@@ -178,8 +231,11 @@ dt_status dt_request_run(struct dt_session *session, const json_t *request, json
         status = steps(session, resident->pass, &times);
     if (status == DT_OK)
         mine = describe(session, &times);
+    else
+        json_decref(dt_telemetry_stop(&times.telemetry));
     free(times.ns);
     free(times.device_ns);
+    free(times.clock);
     if (status != DT_EDEAD)
         status = dt_session_settle(session, status, mine, &parts);
     if (status == DT_OK && session->seat.rank == 0)

@@ -15,6 +15,7 @@
 #include "worker/seat.h"
 
 #define DT_SESSION_RESIDENTS 16
+#define DT_SESSION_TOKEN     8
 
 /* A plan made resident. */
 struct dt_resident {
@@ -29,8 +30,10 @@ struct dt_session {
     struct dt_links links;
     const struct dt_compute *compute;
     struct dt_device *device;
+    int64_t free_bytes;    /* of the device, before there were weights */
     struct dt_comm *host;  /* carries host memory; own until world is there */
     struct dt_comm *world; /* own; carries what the ranks compute on */
+    void *tokens; /* of the device, [2, ranks] of 8 bytes: what ranks exchange to start together */
     struct dt_workload workload;
     struct dt_weights *weights; /* from the first prepare on */
     struct dt_resident residents[DT_SESSION_RESIDENTS];
@@ -58,7 +61,8 @@ dt_status dt_session_beat(struct dt_session *session) DT_MUST_CHECK;
 dt_status dt_session_find(struct dt_session *session, const json_t *request,
                           struct dt_resident **resident) DT_MUST_CHECK;
 
-/* The ranks start a step together: two barriers, since the first lets ranks go as far apart as they came. */
+/* The ranks start a step together: two barriers, since the first lets ranks go as far apart as they came. What is queued on
+ * devices after it starts together, too: two small exchanges are queued before. */
 dt_status dt_session_align(struct dt_session *session) DT_MUST_CHECK;
 
 /* dt_links_agree after work that exchanges data: a rank that failed in there has left the others' exchanges open, so

@@ -108,6 +108,11 @@ static dt_status connect_devices(struct dt_session *session)
     struct dt_comm *world = NULL;
     DT_TRY(dt_comm_world(session->host, session->device, getenv("DITTUNE_COMM"), &world));
     session->world = world;
+    if (world->device != NULL) {
+        const int64_t bytes = 2LL * world->size * DT_SESSION_TOKEN;
+        DT_TRY(session->compute->alloc(session->device, bytes, &session->tokens));
+        session->compute->fill(session->device, session->tokens, 0, bytes);
+    }
     return fault != NULL ? dt_comm_fault(world, fault, &session->world) : DT_OK;
 }
 
@@ -228,6 +233,8 @@ void dt_session_fini(struct dt_session *session)
     for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
         dt_pass_free(session->residents[i].pass);
     dt_weights_free(session->weights);
+    if (session->device != NULL)
+        session->compute->release(session->device, session->tokens);
     dt_comm_free(session->world != NULL ? session->world : session->host);
     if (session->device != NULL)
         session->device->compute->close(session->device);

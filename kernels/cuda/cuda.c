@@ -4,6 +4,7 @@
 #ifdef DT_HAVE_CUDNN
 #include "kernels/cuda/cudnn.h"
 #endif
+#include "kernels/cuda/nvml.h"
 #include "kernels/cuda/rows_int.h"
 
 #include <pthread.h>
@@ -117,6 +118,8 @@ const struct dt_compute dt_compute_cuda = {
     .times = dt_cuda_times,
     .clock = dt_cuda_clock,
     .clock_rate = dt_cuda_clock_rate,
+    .health = dt_cuda_health,
+    .reason = dt_nvml_reason,
     .range = range,
     .record = dt_cuda_record,
     .recorded = dt_cuda_recorded,

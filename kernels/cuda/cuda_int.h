@@ -49,7 +49,7 @@ struct dt_cuda {
     dt_status status;             /* of the first error, DT_OK */
     bool lost;                    /* for good */
     char sentence[1024];          /* of that error */
-    char model[256];
+    char model[256], pci[32];
 };
 
 /* The device, on which the calling thread works from now on. */
@@ -99,6 +99,8 @@ void dt_cuda_mark(struct dt_device *device, int slot);
 dt_status dt_cuda_times(struct dt_device *device, int n, int64_t ns[]) DT_MUST_CHECK;
 void dt_cuda_clock(struct dt_device *device, int slot);
 dt_status dt_cuda_clock_rate(struct dt_device *device, double *hz) DT_MUST_CHECK;
+
+void dt_cuda_health(struct dt_device *device, struct dt_health *health);
 
 dt_status dt_cuda_record(struct dt_device *device) DT_MUST_CHECK;
 dt_status dt_cuda_recorded(struct dt_device *device, struct dt_graph **graph) DT_MUST_CHECK;

@@ -105,6 +105,8 @@ static dt_status make(struct dt_cuda *cuda)
     struct cudaDeviceProp about;
     DT_CUDA(cuda, cudaSetDevice(cuda->base.index), "be opened");
     DT_CUDA(cuda, cudaGetDeviceProperties(&about, cuda->base.index), "say what it is");
+    DT_CUDA(cuda, cudaDeviceGetPCIBusId(cuda->pci, sizeof cuda->pci, cuda->base.index),
+            "say where it is");
     snprintf(cuda->model, sizeof cuda->model, "%s", about.name);
     DT_CUDA(cuda, cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "make a stream");
     DT_CUDA(cuda, cudaMalloc((void **)(void *)&cuda->workspace, (size_t)DT_CUDA_WORKSPACE_BYTES),
