@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* network - a small network on GPUs, each rank a thread with a device of its own, and on the CPU
  *
- * The ranks' exchanges go through the host's memory (kernels/staged.h), so they need no GPU each.
+ * The ranks' exchanges go through the host's memory (kernels/staged.h), so they need no GPU each, or over NCCL between as many GPUs.
  */
 #ifndef DT_TESTS_CUDA_NETWORK_H
 #define DT_TESTS_CUDA_NETWORK_H
 
 #include "kernels/fake.h"
 #include "kernels/forward.h"
+#include "kernels/nccl.h"
 #include "kernels/staged.h"
 
 #include <math.h>
@@ -67,6 +68,7 @@ struct network_run {
     const struct dt_plan *plan;
     const struct dt_compute *compute; /* NULL: the GPU */
     int steps;
+    bool nccl;  /* each rank on a GPU of its own */
     float *out; /* of rank 0 */
     char message[1024];
 };
@@ -88,8 +90,18 @@ static inline dt_status network_steps(struct network_run *run, const struct dt_w
     return status;
 }
 
+/* Whether NCCL is there, and a GPU for each rank. */
+static inline bool network_nccl(int ranks)
+{
+#ifdef DT_HAVE_NCCL
+    return dt_compute_cuda.count() >= ranks;
+#else
+    return ranks == 0;
+#endif
+}
+
 /* The comm of a rank on its device. */
-static inline dt_status network_comm(struct dt_comm *world, struct dt_device *device,
+static inline dt_status network_comm(struct dt_comm *world, struct dt_device *device, bool nccl,
                                      struct dt_comm **comm)
 {
     struct dt_comm *own = NULL;
@@ -98,7 +110,12 @@ static inline dt_status network_comm(struct dt_comm *world, struct dt_device *de
         *comm = own;
         return DT_OK;
     }
-    dt_status status = dt_comm_staged(own, device, comm);
+#ifdef DT_HAVE_NCCL
+    dt_status status =
+        nccl ? dt_comm_nccl(own, device, NULL, comm) : dt_comm_staged(own, device, comm);
+#else
+    dt_status status = nccl ? DT_EUNSUP : dt_comm_staged(own, device, comm);
+#endif
     if (status != DT_OK)
         dt_comm_free(own);
     return status;
@@ -111,11 +128,11 @@ static inline dt_status network_body(struct dt_comm *world, void *arg)
     struct dt_device *device = NULL;
     struct dt_weights *weights = NULL;
     struct dt_comm *comm = NULL;
-    dt_status status = compute->open(0, &device);
+    dt_status status = compute->open(run->nccl ? world->rank : 0, &device);
     if (status == DT_OK)
         status = dt_weights_new(run->workload, device, &weights);
     if (status == DT_OK)
-        status = network_comm(world, device, &comm);
+        status = network_comm(world, device, run->nccl, &comm);
     if (status == DT_OK && comm != NULL)
         status = network_steps(run, weights, comm);
     if (status != DT_OK && run->message[0] == '\0')
@@ -136,14 +153,14 @@ static inline dt_status network_run(struct network_run *run)
     return status;
 }
 
-/* Two steps on one rank of the CPU in float32; new. */
-static inline float *network_baseline(const struct dt_workload *workload, int batch)
+/* Steps on one rank of the CPU in float32; new. */
+static inline float *network_baseline(const struct dt_workload *workload, int batch, int steps)
 {
     struct dt_workload wide = *workload;
     struct dt_plan plan = network_plan(1, 1, 1, 1);
     float *out = calloc((size_t)(batch * network_image(workload)), sizeof *out);
     struct network_run run = {
-        .workload = &wide, .plan = &plan, .compute = &dt_compute_cpu, .steps = 2, .out = out};
+        .workload = &wide, .plan = &plan, .compute = &dt_compute_cpu, .steps = steps, .out = out};
     wide.dtype = DT_FLOAT32;
     plan.batch = batch;
     plan.stages = plan.warps = 0; /* a plan of the CPU */

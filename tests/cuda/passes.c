@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whole networks on GPUs against the CPU back end on one rank, in float32: every degree and its chunks and overlap, every data type,
- * exchanges through the host's memory, ranks that share a GPU or have one each. */
+ * exchanges through the host's memory and by NCCL, packed and direct, steps by graphs, every attention tile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "tests/cuda/network.h"
+
+enum { STEPS = 2 };
 
 /* What the data type costs (model/dtype.c); in float32 the order of sums. */
 static double allowed(enum dt_dtype dtype)
@@ -25,17 +27,30 @@ static void agree(const struct dt_workload *workload, const struct dt_plan *plan
                  network_text(plan, text), error);
 }
 
-static void try_plans(struct dt_workload workload, const struct dt_plan plans[], int count)
+static void run(const struct dt_workload *workload, const struct dt_plan *plan, bool nccl,
+                float *out)
 {
-    const int64_t size = network_image(&workload);
-    float *baseline = network_baseline(&workload, plans[0].batch);
-    float *out = calloc((size_t)(plans[0].batch * size), sizeof *out);
+    char text[512];
+    struct network_run run = {
+        .workload = workload, .plan = plan, .steps = STEPS, .nccl = nccl, .out = out};
+    if (network_run(&run) != DT_OK)
+        fail_msg("%s: %s", network_text(plan, text), run.message);
+}
+
+static float *images(const struct dt_workload *workload, int batch)
+{
+    float *out = calloc((size_t)(batch * network_image(workload)), sizeof *out);
     assert_non_null(out);
+    return out;
+}
+
+static void try_plans(struct dt_workload workload, const struct dt_plan plans[], int count,
+                      bool nccl)
+{
+    float *baseline = network_baseline(&workload, plans[0].batch, STEPS);
+    float *out = images(&workload, plans[0].batch);
     for (int i = 0; i < count; i++) {
-        char text[512];
-        struct network_run run = {.workload = &workload, .plan = &plans[i], .steps = 2, .out = out};
-        if (network_run(&run) != DT_OK)
-            fail_msg("%s: %s", network_text(&plans[i], text), run.message);
+        run(&workload, &plans[i], nccl, out);
         agree(&workload, &plans[i], out, baseline);
     }
     free(baseline);
@@ -57,7 +72,7 @@ static void one_rank_is_the_cpu(void **state)
         int count = add(plans, 0, network_plan(1, 1, 1, 1));
         plans[count] = plans[0];
         plans[count++].chunks = 2;
-        try_plans(workload, plans, count);
+        try_plans(workload, plans, count, false);
     }
 }
 
@@ -79,8 +94,87 @@ static void ranks_are_one(void **state)
                 count = add(plans, count, plan);
             }
         }
-        try_plans(workload, plans, count);
+        try_plans(workload, plans, count, false);
     }
+}
+
+/* Packed and direct, values first, chunks, other products of the library: through the host, and by NCCL. */
+static void ways_to_exchange_agree(void **state)
+{
+    (void)state;
+    static const int degrees[][2] = {{2, 1}, {2, 2}, {4, 1}, {1, 2}};
+    for (int dtype = 0; dtype < DT_TF32; dtype++) {
+        struct dt_workload workload = network_workload((enum dt_dtype)dtype);
+        struct dt_plan plans[64];
+        int count = 0;
+        for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+            struct dt_plan plan = network_plan(1, 1, degrees[i][0], degrees[i][1]);
+            plan.gemm = (int)i;
+            for (plan.overlap = 0; plan.overlap <= 1; plan.overlap++) {
+                plan.chunks = 1 + (plan.ulysses == 2);
+                plan.exchange = DT_PLAN_PACKED;
+                plan.v_first = 0;
+                count = add(plans, count, plan);
+                plan.exchange = DT_PLAN_DIRECT;
+                for (plan.v_first = 0; plan.v_first <= 1 && plan.ulysses > 1; plan.v_first++)
+                    count = add(plans, count, plan);
+            }
+        }
+        try_plans(workload, plans, count, false);
+        if (network_nccl(4))
+            try_plans(workload, plans, count, true);
+    }
+}
+
+/* A step that is replayed is the step, bit for bit. */
+static void graphs_are_the_steps(void **state)
+{
+    (void)state;
+    static const int degrees[][4] = {{1, 1, 1, 1}, {1, 1, 2, 1}, {1, 1, 1, 2}, {1, 2, 2, 1}};
+    for (int dtype = 0; dtype < DT_TF32; dtype++) {
+        struct dt_workload workload = network_workload((enum dt_dtype)dtype);
+        int64_t size = network_image(&workload);
+        float *eager = images(&workload, 1), *replayed = images(&workload, 1);
+        for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+            struct dt_plan plan =
+                network_plan(degrees[i][0], degrees[i][1], degrees[i][2], degrees[i][3]);
+            struct network_run runs[2];
+            for (plan.graph = 0; plan.graph <= 1 && network_nccl(plan.ranks); plan.graph++) {
+                runs[plan.graph] = (struct network_run){.workload = &workload,
+                                                        .plan = &plan,
+                                                        .steps = 5,
+                                                        .nccl = plan.ranks > 1,
+                                                        .out = plan.graph ? replayed : eager};
+                if (network_run(&runs[plan.graph]) != DT_OK)
+                    fail_msg("graph=%d: %s", plan.graph, runs[plan.graph].message);
+            }
+            assert_memory_equal(eager, replayed, (size_t)size * sizeof *eager);
+        }
+        free(eager);
+        free(replayed);
+    }
+}
+
+/* Each row of model/attn_tiles.def in a network. */
+static void tiles_agree(void **state)
+{
+    (void)state;
+    static const int rows[][4] = {
+#define DT_ATTN_TILE(tile_q, tile_kv, stages, warps) {tile_q, tile_kv, stages, warps},
+#include "model/attn_tiles.def"
+#undef DT_ATTN_TILE
+    };
+    struct dt_plan plans[64];
+    int count = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dt_plan plan = network_plan(1, 1, 1, 1);
+        plan.tile_q = rows[i][0];
+        plan.tile_kv = rows[i][1];
+        plan.stages = rows[i][2];
+        plan.warps = rows[i][3];
+        count = add(plans, count, plan);
+    }
+    try_plans(network_workload(DT_BFLOAT16), plans, count, false);
 }
 
 int main(void)
@@ -88,6 +182,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_is_the_cpu),
         cmocka_unit_test(ranks_are_one),
+        cmocka_unit_test(ways_to_exchange_agree),
+        cmocka_unit_test(graphs_are_the_steps),
+        cmocka_unit_test(tiles_agree),
     };
     if (!dt_compute_cuda.usable(DT_FLOAT32))
         return 77;
