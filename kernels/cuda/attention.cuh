@@ -16,55 +16,17 @@
 #ifndef DT_KERNELS_CUDA_ATTENTION_CUH
 #define DT_KERNELS_CUDA_ATTENTION_CUH
 
+#include "kernels/cuda/attention_shape.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ptx.cuh"
 
 #include <math.h>
 
-/* An instance: what is in the table of attention.cu. kernel is NULL where registers do not hold the tile. */
-struct dt_attention_build {
-    int tile_q, tile_kv, stages, warps, head;
-    int shared_bytes;
-    void (*kernel)(struct dt_attention op, float log2_scale);
-    int (*start)(const struct dt_attention *op, void *stream);
-};
-
-/* Registers of a lane that scores, outputs and queries may take; queries are kept where they fit beside the rest. */
-#define DT_ATTENTION_TILE_REGISTERS 208
-#define DT_ATTENTION_HOLD_REGISTERS 176
-
-template <int TILE_Q, int TILE_KV, int STAGES, int WARPS, int HEAD> struct dt_attention_shape {
-    static constexpr int tile_q = TILE_Q, tile_kv = TILE_KV, stages = STAGES, head = HEAD;
-    static constexpr int threads = 32 * WARPS;
-    static constexpr int padded = (HEAD + 15) / 16 * 16;
-    static constexpr int row_bytes = 2 * padded + 16;
-    static constexpr int tile_bytes = TILE_KV * row_bytes;
-
-    /* Of a warp, in blocks of dt_mma_bf16: 16 rows; 8 columns of scores and of outputs; 16 channels. */
-    static constexpr int rows = TILE_Q / WARPS / 16;
-    static constexpr int keys = TILE_KV / 8, outs = HEAD / 8, steps = padded / 16;
-    static constexpr bool fits = rows * 4 * (keys + outs) <= DT_ATTENTION_TILE_REGISTERS;
-    static constexpr bool hold = rows * 4 * (keys + outs + steps) <= DT_ATTENTION_HOLD_REGISTERS;
-
-    /* Steps of channels that are unrolled: of more, the compiler begins so many loads that it runs out of registers. */
-    static constexpr int together = hold || steps < 8 ? steps : steps / 2;
-
-    /* Queries that are held come in through the buffers of keys and values. */
-    static constexpr int kv_bytes = 2 * STAGES * tile_bytes, q_bytes = TILE_Q * row_bytes;
-    static constexpr int q_at = hold ? 0 : kv_bytes;
-    static constexpr int shared_bytes = q_at + q_bytes > kv_bytes ? q_at + q_bytes : kv_bytes;
-
-    static_assert(TILE_Q % (16 * WARPS) == 0 && TILE_KV % 16 == 0 && HEAD % 8 == 0,
-                  "blocks of mma");
-    static_assert(STAGES == 1 || STAGES == 2, "buffers");
-};
-
 /* What a lane has in registers. Of a 16 x 8 block: 0, 1 are of row `group`, 2, 3 of row `group + 8`. */
 template <class SHAPE> struct dt_attention_lane {
     float scores[SHAPE::rows][SHAPE::keys][4];
-    uint32_t weights[SHAPE::rows][SHAPE::keys / 2]
-                    [4]; /* exp of the scores, as the first operand of mma */
+    uint32_t weights[SHAPE::rows][SHAPE::keys / 2][4]; /* exp of the scores, as mma takes them */
     float out[SHAPE::rows][SHAPE::outs][4];
     float top[SHAPE::rows][2]; /* the maximum so far, times scale log2(e) */
     float sum[SHAPE::rows][2]; /* of this lane's columns only */
@@ -303,40 +265,36 @@ DT_INLINE void dt_attention_sums(dt_attention_lane<SHAPE> &lane, float *lse, int
 
 /* A block: blockIdx.x its tile of queries, y the head, z the sequence; blocks that read the same keys run together. */
 template <class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads, 1)
+__global__ void __launch_bounds__(SHAPE::threads, SHAPE::blocks)
     dt_attention_kernel(const struct dt_attention op, float log2_scale)
 {
     constexpr int stages = SHAPE::stages, tile_kv = SHAPE::tile_kv;
     dt_attention_lane<SHAPE> lane;
     uint32_t memory = dt_shared_address(dt_shared_memory());
-    int first = blockIdx.x * SHAPE::tile_q, tiles = (op.keys + tile_kv - 1) / tile_kv;
+    int first = blockIdx.x * SHAPE::tile_q;
     int64_t column = (int64_t)blockIdx.y * SHAPE::head;
     const char *q =
         (const char *)op.q + 2 * (blockIdx.z * op.q_at.sequence + first * op.q_at.row + column);
     const char *k = (const char *)op.k + 2 * (blockIdx.z * op.kv_at.sequence + column);
-    const char *v = (const char *)op.v + 2 * (blockIdx.z * op.kv_at.sequence + column);
-    int64_t stride = 2 * op.kv_at.row;
+    int64_t stride = 2 * op.kv_at.row, apart = (const char *)op.v - (const char *)op.k;
 
     dt_attention_begin(lane, memory, q, 2 * op.q_at.row, op.queries - first);
     dt_attention_fetch<tile_kv, SHAPE>(memory, k, stride, op.keys);
     if (stages == 2)
-        dt_attention_fetch<tile_kv, SHAPE>(memory + SHAPE::tile_bytes, v, stride, op.keys);
+        dt_attention_fetch<tile_kv, SHAPE>(memory + SHAPE::tile_bytes, k + apart, stride, op.keys);
     dt_copy_commit();
-    for (int tile = 0; tile < tiles; tile++) {
-        int there = op.keys - tile * tile_kv;
-        bool more = tile + 1 < tiles;
-        uint32_t keys = memory + (stages == 2 ? tile % 2 * 2 * SHAPE::tile_bytes : 0);
+    uint32_t keys = memory;
+    for (int there = op.keys; there > 0; there -= tile_kv) {
         uint32_t values = keys + SHAPE::tile_bytes;
-        uint32_t next = stages == 2 ? memory + (tile + 1) % 2 * 2 * SHAPE::tile_bytes : memory;
-        k += tile_kv * stride;
+        uint32_t next = stages == 2 ? 2 * memory + 2 * SHAPE::tile_bytes - keys : memory;
         dt_copy_wait<0>();
         __syncthreads();
         if (stages == 1)
-            dt_attention_fetch<tile_kv, SHAPE>(values, v, stride, there);
-        v += tile_kv * stride;
-        if (stages == 2 && more) {
+            dt_attention_fetch<tile_kv, SHAPE>(values, k + apart, stride, there);
+        k += tile_kv * stride;
+        if (stages == 2 && there > tile_kv) {
             dt_attention_fetch<tile_kv, SHAPE>(next, k, stride, there - tile_kv);
-            dt_attention_fetch<tile_kv, SHAPE>(next + SHAPE::tile_bytes, v, stride,
+            dt_attention_fetch<tile_kv, SHAPE>(next + SHAPE::tile_bytes, k + apart, stride,
                                                there - tile_kv);
         }
         dt_copy_commit();
@@ -346,12 +304,13 @@ __global__ void __launch_bounds__(SHAPE::threads, 1)
         if (stages == 1) {
             dt_copy_wait<0>();
             __syncthreads();
-            if (more)
+            if (there > tile_kv)
                 dt_attention_fetch<tile_kv, SHAPE>(next, k, stride, there - tile_kv);
             dt_copy_commit();
         }
         dt_attention_soften(lane, log2_scale);
         dt_attention_values(lane, values);
+        keys = next;
     }
     dt_copy_wait<0>();
     float *lse = op.lse;
