@@ -58,7 +58,12 @@ static void accounting(void **state)
     (void)state;
     void *first, *second, *third;
     size_t before, after, total;
+    int value;
+    struct cudaDeviceProp properties;
     dt_sim_set("devices=2:memory=64m:context=8m");
+    assert_int_equal(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+    assert_int_equal(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 0), cudaSuccess);
+    assert_int_equal(dt_sim_used(0), 0); /* no context yet */
     assert_int_equal(cudaMemGetInfo(&before, &total), cudaSuccess);
     assert_int_equal(total, 64 * MIB);
     assert_int_equal(before, 56 * MIB);
