@@ -118,6 +118,8 @@ void dt_pass_apply(struct dt_pass *pass, enum dt_layer layer, int block, int64_t
     }
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_begin(pass);
+    dt_pass_range(pass, "gemm");
     pass->compute->linear(pass->device, pass->linears[layer], &call);
+    dt_pass_range(pass, NULL);
     dt_pass_lap(pass, DT_PHASE_GEMM);
 }

@@ -62,6 +62,7 @@ static void attend(struct dt_pass *pass, const struct dt_chunk *chunk, int keys,
     struct dt_attention op = operation(pass, chunk, keys, merge);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_begin(pass);
+    dt_pass_range(pass, "attention");
     pass->compute->attention(pass->device, pass->workload.dtype, &op);
     if (pass->world->ops->note != NULL)
         pass->world->ops->note(pass->world, "attention", chunk->block);
@@ -73,6 +74,7 @@ static void attend(struct dt_pass *pass, const struct dt_chunk *chunk, int keys,
                                 op.queries};
         pass->compute->merge(pass->device, pass->workload.dtype, &join);
     }
+    dt_pass_range(pass, NULL);
     dt_pass_lap(pass, DT_PHASE_ATTENTION);
 }
 

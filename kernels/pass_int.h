@@ -76,7 +76,10 @@ void dt_pass_begin(struct dt_pass *pass);
 void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind);
 void dt_pass_block(struct dt_pass *pass, enum dt_block_kind kind); /* one ends here */
 
-/* Notes that request was posted. */
+/* A range of a profiler's timeline begins; NULL: the last one ends. */
+void dt_pass_range(const struct dt_pass *pass, const char *name);
+
+/* Notes that request is about to be posted; the next lap of DT_PHASE_EXCHANGE ends the posting. */
 void dt_pass_posted(struct dt_pass *pass, struct dt_request *request);
 
 /* Waits for request and accounts for it; the time since the last lap before is rest. */

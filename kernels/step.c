@@ -252,7 +252,10 @@ static dt_status queue_step(struct dt_pass *pass)
     embed(pass);
     dt_pass_block(pass, DT_BLOCK_EMBED);
     for (int i = 0; i < pass->workload.network.depth; i++) {
-        DT_TRY(run_block(pass, i));
+        dt_pass_range(pass, "block");
+        dt_status status = run_block(pass, i);
+        dt_pass_range(pass, NULL);
+        DT_TRY(status);
         dt_pass_block(pass, DT_BLOCK_BLOCK);
     }
     dt_pass_apply(pass, DT_LAYER_OUT, 0, 0);
@@ -308,7 +311,9 @@ dt_status dt_pass_step(struct dt_pass *pass, struct dt_phases *phases)
 {
     pass->compute->threads(pass->device, pass->plan.threads);
     dt_timeline_start(pass->timeline, phases);
+    dt_pass_range(pass, "step");
     dt_status status = run_step(pass, phases);
+    dt_pass_range(pass, NULL);
     if (status == DT_OK)
         status = dt_timeline_stop(pass->timeline);
     pass->counted += pass->counted < DT_COUNTED_STEPS;

@@ -146,9 +146,17 @@ void dt_pass_begin(struct dt_pass *pass)
     timeline->open = true;
 }
 
+void dt_pass_range(const struct dt_pass *pass, const char *name)
+{
+    if (pass->compute->range != NULL)
+        pass->compute->range(pass->device, name);
+}
+
 void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind)
 {
     struct dt_timeline *timeline = pass->timeline;
+    if (kind == DT_PHASE_EXCHANGE)
+        dt_pass_range(pass, NULL);
     if (timeline->phases == NULL || (!timeline->open && !pass->compute->host))
         return;
     (void)add_mark(timeline, (int)kind, NO_BLOCK, -1);
@@ -167,6 +175,7 @@ void dt_pass_block(struct dt_pass *pass, enum dt_block_kind kind)
 void dt_pass_posted(struct dt_pass *pass, struct dt_request *request)
 {
     request->mark = pass->timeline->count - 1;
+    dt_pass_range(pass, "exchange");
 }
 
 dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm, struct dt_request *request)
@@ -174,7 +183,10 @@ dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm, struct dt_req
     struct dt_timeline *timeline = pass->timeline;
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_begin(pass);
-    DT_TRY(comm->ops->wait(comm, request));
+    dt_pass_range(pass, "wait");
+    dt_status status = comm->ops->wait(comm, request);
+    dt_pass_range(pass, NULL);
+    DT_TRY(status);
     if (timeline->phases == NULL)
         return DT_OK;
     bool known = request->mark >= 0 && request->mark < timeline->count;

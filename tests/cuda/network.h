@@ -68,8 +68,9 @@ struct network_run {
     const struct dt_plan *plan;
     const struct dt_compute *compute; /* NULL: the GPU */
     int steps;
-    bool nccl;  /* each rank on a GPU of its own */
-    float *out; /* of rank 0 */
+    bool nccl;                                                 /* each rank on a GPU of its own */
+    void (*range)(struct dt_device *device, const char *name); /* in place of the table's */
+    float *out;                                                /* of rank 0 */
     char message[1024];
 };
 
@@ -128,7 +129,12 @@ static inline dt_status network_body(struct dt_comm *world, void *arg)
     struct dt_device *device = NULL;
     struct dt_weights *weights = NULL;
     struct dt_comm *comm = NULL;
+    struct dt_compute watched = *compute;
     dt_status status = compute->open(run->nccl ? world->rank : 0, &device);
+    if (status == DT_OK && run->range != NULL) {
+        watched.range = run->range;
+        device->compute = &watched;
+    }
     if (status == DT_OK)
         status = dt_weights_new(run->workload, device, &weights);
     if (status == DT_OK)

@@ -9,6 +9,8 @@
 
 #include "tests/cuda/network.h"
 
+#include <stdatomic.h>
+
 enum { STEPS = 2 };
 
 /* What the data type costs (model/dtype.c); in float32 the order of sums. */
@@ -155,6 +157,53 @@ static void graphs_are_the_steps(void **state)
     }
 }
 
+enum { NAMES = 6 };
+static const char *const range_names[NAMES] = {"step",      "block",    "gemm",
+                                               "attention", "exchange", "wait"};
+static _Thread_local int depth;
+static atomic_int deepest, ranges[NAMES], unbalanced;
+
+static void watch(struct dt_device *device, const char *name)
+{
+    (void)device;
+    depth += name != NULL ? 1 : -1;
+    if (depth < 0 || (name != NULL && (depth == 1) != (strcmp(name, "step") == 0)))
+        atomic_fetch_add(&unbalanced, 1);
+    if (depth > atomic_load(&deepest))
+        atomic_store(&deepest, depth);
+    for (int i = 0; name != NULL && i < NAMES; i++)
+        if (strcmp(name, range_names[i]) == 0)
+            atomic_fetch_add(&ranges[i], 1);
+}
+
+/* A profiler's ranges: a step holds blocks, those what they do, and what begins ends. */
+static void ranges_are_balanced(void **state)
+{
+    (void)state;
+    static const int expect[NAMES] = {
+        2 * STEPS,         /* ranks */
+        2 * STEPS * 2,     /* blocks */
+        2 * STEPS * 15,    /* 4 a block; time 2, patches 1, modulations 3, the last 1 */
+        2 * STEPS * 2 * 2, /* chunks */
+        2 * STEPS * 2 * 4, /* two ways */
+        2 * STEPS * 2 * 4,
+    };
+    struct dt_workload workload = network_workload(DT_FLOAT32);
+    struct dt_plan plan = network_plan(1, 1, 2, 1);
+    float *out = images(&workload, 1);
+    plan.chunks = 2;
+    struct network_run run = {
+        .workload = &workload, .plan = &plan, .steps = STEPS, .range = watch, .out = out};
+    if (network_run(&run) != DT_OK)
+        fail_msg("%s", run.message);
+    assert_int_equal(atomic_load(&unbalanced), 0);
+    assert_int_equal(atomic_load(&deepest), 3);
+    for (int i = 0; i < NAMES; i++)
+        if (atomic_load(&ranges[i]) != expect[i])
+            fail_msg("%d ranges of %s, not %d", atomic_load(&ranges[i]), range_names[i], expect[i]);
+    free(out);
+}
+
 /* Each row of model/attn_tiles.def in a network. */
 static void tiles_agree(void **state)
 {
@@ -185,6 +234,7 @@ int main(void)
         cmocka_unit_test(ways_to_exchange_agree),
         cmocka_unit_test(graphs_are_the_steps),
         cmocka_unit_test(tiles_agree),
+        cmocka_unit_test(ranges_are_balanced),
     };
     if (!dt_compute_cuda.usable(DT_FLOAT32))
         return 77;
