@@ -9,14 +9,16 @@
 
 #include "tests/cuda/network.h"
 
+#define STEPS 2
+
 static void try_plan(struct dt_workload workload, struct dt_plan plan)
 {
     char text[512];
     const int64_t size = network_image(&workload);
-    float *baseline = network_baseline(&workload, plan.batch),
+    float *baseline = network_baseline(&workload, plan.batch, STEPS),
           *out = calloc((size_t)(plan.batch * size), sizeof *out);
     assert_non_null(out);
-    struct network_run run = {.workload = &workload, .plan = &plan, .steps = 2, .out = out};
+    struct network_run run = {.workload = &workload, .plan = &plan, .steps = STEPS, .out = out};
     if (network_run(&run) != DT_OK)
         fail_msg("%s: %s", network_text(&plan, text), run.message);
     double error = network_error(out, baseline, plan.batch, size);
