@@ -364,8 +364,31 @@ static void comms_do_not_wait_for_each_other(void **state)
     on_all(crossed);
 }
 
-int main(void)
+/* Under mpirun, where each rank is this program: the same bodies. */
+static int by_mpi(int *argc, char ***argv)
 {
+#ifdef DT_HAVE_MPI
+    static const ranks_body bodies[] = {every_size, many_under_way, every_grid, crossed};
+    struct dt_comm *comm = NULL;
+    dt_status status = dt_comm_mpi(argc, argv, 1, &comm);
+    for (int i = 0; status == DT_OK && i < 4; i++)
+        status = bodies[i](comm, NULL);
+    if (comm != NULL)
+        printf("rank %d of %d: %s\n", comm->rank, comm->size,
+               status == DT_OK ? "mpi keeps to the definitions" : dt_message());
+    dt_comm_free(comm);
+    dt_comm_mpi_end();
+    return status == DT_OK ? 0 : 1;
+#else
+    (void)argc, (void)argv;
+    return 77;
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return by_mpi(&argc, &argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exchanges_of_every_size),
         cmocka_unit_test(several_are_under_way),
