@@ -66,11 +66,14 @@ void dt_cuda_release(struct dt_device *device, void *memory)
     (void)cudaGetLastError();
 }
 
-/* Waits for the slot that is next; *at is its memory. */
+/* Waits for the slot that is next; *at is its memory. Where a wait ended before, there is no waiting for the same again. */
 static dt_status take_slot(struct dt_cuda *cuda, char **at)
 {
     cudaError_t code;
     while ((code = cudaEventQuery(cuda->slot_done[cuda->slot])) == cudaErrorNotReady) {
+        if (cuda->stuck)
+            return dt_fail(DT_ETIMEOUT, "GPU %d has not finished yet what was queued",
+                           cuda->base.index);
         const struct timespec nap = {.tv_nsec = 20000};
         nanosleep(&nap, NULL);
     }

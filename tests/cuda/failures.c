@@ -250,6 +250,31 @@ static void a_spoilt_recording_harms_nothing(void **state)
     assert_int_equal(dt_sim_blocks(0), 0);
 }
 
+/* What never ends is not waited for twice, and its memory is left to the end of the process. */
+static void a_hung_device_is_left(void **state)
+{
+    (void)state;
+    struct dt_device *gpu = NULL;
+    void *memory = NULL;
+    char byte = 0;
+    dt_status status = DT_OK;
+    dt_sim_set("devices=1:fault=launch,at=2,do=hang");
+    assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
+    assert_int_equal(gpu->compute->alloc(gpu, 4096, &memory), DT_OK);
+    for (int i = 0; i < 3; i++)
+        gpu->compute->sum(gpu, memory, 2048, memory);
+    int64_t deadline = dt_clock_ns() + DT_NS_PER_SECOND / 10;
+    assert_int_equal(gpu->compute->finish(gpu, deadline, NULL, NULL), DT_ETIMEOUT);
+    assert_non_null(strstr(dt_message(), "add up words"));
+    for (int i = 0; i < 20 && status == DT_OK; i++)
+        status = gpu->compute->put(gpu, memory, &byte, 1);
+    assert_int_equal(status, DT_ETIMEOUT);
+    assert_int_equal(gpu->compute->get(gpu, &byte, memory, 1), DT_ETIMEOUT);
+    gpu->compute->release(gpu, memory);
+    gpu->compute->close(gpu);
+    assert_true(dt_sim_blocks(0) > 0);
+}
+
 static void no_gpu_is_said(void **state)
 {
     (void)state;
@@ -276,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_plan_too_large_leaves_room),
         cmocka_unit_test(a_spoilt_recording_harms_nothing),
         cmocka_unit_test(no_gpu_is_said),
+        cmocka_unit_test(a_hung_device_is_left), /* the last: it hangs to the end */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
