@@ -281,14 +281,6 @@ static dt_status add_cpu_names(struct dt_space *space, const struct dt_dit *dit,
     return dt_space_add_derived(space, "rank_bytes", uses, rank_bytes, dit);
 }
 
-static bool own_head(int head)
-{
-    for (int i = 0; i < DT_ATTN_HEADS; i++)
-        if (dt_attn_heads[i] == head)
-            return true;
-    return false;
-}
-
 static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
                                const struct dt_limits *limits)
 {
@@ -310,7 +302,7 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
         {"capture", gpus->capture},
         {"no_dtype", limits->no_dtype},
         {"narrow", dit->workload.dtype == DT_BFLOAT16},
-        {"own_head", own_head(head)},
+        {"own_head", dt_dit_own_head(head)},
         {"cudnn_head", head % 8 == 0 && head <= 128},
     };
     DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));

@@ -20,8 +20,21 @@ struct dt_gpus {
     int64_t shared_bytes; /* a block of threads may have */
     int nccl;             /* NCCL_VERSION_CODE, as 22809; 0: none */
     bool cudnn;
-    bool capture; /* exchanges can be part of a CUDA graph */
+    bool capture;  /* exchanges can be part of a CUDA graph */
+    bool bfloat16; /* capability 8.0 or more: tensor cores multiply bfloat16 and tf32 */
 };
+
+/* What is tuned, and looked up, when nobody says what. gpus NULL: cores. On a GPU the largest published DiT at its largest size
+ * (Peebles & Xie 2023, DiT-XL/2 at 512 px: 0.7 billion parameters) where its float32 reference, 4 GiB, fits beside CUDA and
+ * NCCL; size is in pixels, 0 the model's own. */
+struct dt_dit_usual {
+    const char *model;
+    int size;
+};
+struct dt_dit_usual dt_dit_usual(const struct dt_gpus *gpus);
+
+/* And in which data type: bfloat16 on GPUs that have attention for the network's heads in it. */
+enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct dt_gpus *gpus);
 
 /* What a GPU's memory holds beside a plan's own: the back end's workspace (kernels/cuda), and allowances for the CUDA context with
  * the libraries' code, and for NCCL's buffers (about 1.6 GB for a communicator and its first collective is reported in

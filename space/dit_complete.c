@@ -5,6 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
+struct dt_dit_usual dt_dit_usual(const struct dt_gpus *gpus)
+{
+    int64_t beside = DT_GPU_CONTEXT_BYTES + DT_GPU_WORKSPACE_BYTES + DT_GPU_NCCL_BYTES;
+    if (gpus != NULL && gpus->memory_bytes - beside >= INT64_C(4) << 30)
+        return (struct dt_dit_usual){"dit-xl/2", 512};
+    return (struct dt_dit_usual){"dit-s/2", 0};
+}
+
+bool dt_dit_own_head(int head)
+{
+    for (int i = 0; i < DT_ATTN_HEADS; i++)
+        if (dt_attn_heads[i] == head)
+            return true;
+    return false;
+}
+
+enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct dt_gpus *gpus)
+{
+    bool has = gpus != NULL && gpus->bfloat16 &&
+               (gpus->cudnn || dt_dit_own_head(dt_network_head(network)));
+    return has ? DT_BFLOAT16 : DT_FLOAT32;
+}
+
 static bool is_degree(int axis)
 {
     return axis == AT_dp || axis == AT_cfg || axis == AT_ulysses || axis == AT_ring;

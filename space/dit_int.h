@@ -35,6 +35,9 @@ struct dt_dit_set {
 };
 void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set);
 
+/* Own attention in bfloat16 is built for heads of so many channels. */
+bool dt_dit_own_head(int head);
+
 /* dt_complete of the built-in space; context is a struct dt_dit. */
 void dt_dit_complete(const void *context, const struct dt_space *space, const bool named[],
                      int64_t values[]);

@@ -42,6 +42,7 @@ struct dt_asked {
 struct dt_query {
     json_t *machine_hard, *soft;
     int cores;
+    struct dt_gpus gpus; /* count 0: cores */
     int64_t memory_bytes;
     bool bfloat16, sealed;
     char **values; /* as they were set, NULL: not */

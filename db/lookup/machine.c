@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAJOR = 1, CORES_MAX = 65536, GIB_MAX = 1 << 24 };
+enum { MAJOR = 1, CORES_MAX = 65536, GPUS_MAX = 4096, GIB_MAX = 1 << 24 };
 
 static dt_status check_format(const json_t *root, const char *what)
 {
@@ -24,6 +24,25 @@ static dt_status check_format(const json_t *root, const char *what)
     return DT_OK;
 }
 
+/* What is not said, the GPUs have not. */
+static dt_status read_gpus(const json_t *limits, const char *what, struct dt_machine *machine)
+{
+    struct dt_gpus *gpus = &machine->gpus;
+    int64_t nccl = 0;
+    if (dt_json_has(limits, "shared_bytes"))
+        DT_TRY(dt_json_int(limits, what, "shared_bytes", 1, INT64_MAX / 2, &gpus->shared_bytes));
+    if (dt_json_has(limits, "nccl"))
+        DT_TRY(dt_json_int(limits, what, "nccl", 0, 1 << 24, &nccl));
+    if (dt_json_has(limits, "cudnn"))
+        DT_TRY(dt_json_bool(limits, what, "cudnn", &gpus->cudnn));
+    if (dt_json_has(limits, "capture"))
+        DT_TRY(dt_json_bool(limits, what, "capture", &gpus->capture));
+    gpus->nccl = (int)nccl;
+    gpus->bfloat16 = machine->bfloat16;
+    gpus->memory_bytes = machine->memory_bytes;
+    return DT_OK;
+}
+
 static dt_status read_limits(const json_t *root, const char *what, struct dt_machine *machine)
 {
     json_t *limits;
@@ -34,7 +53,7 @@ static dt_status read_limits(const json_t *root, const char *what, struct dt_mac
         DT_TRY(dt_json_int(limits, what, "memory_bytes", 1, INT64_MAX / 2, &machine->memory_bytes));
     if (dt_json_has(limits, "bfloat16"))
         DT_TRY(dt_json_bool(limits, what, "bfloat16", &machine->bfloat16));
-    return DT_OK;
+    return machine->gpus.count > 0 ? read_gpus(limits, what, machine) : DT_OK;
 }
 
 /* The four fields must be there: an answer without one of them could not be told from another machine's. */
@@ -46,10 +65,14 @@ static dt_status read_hard(const json_t *root, const char *what, struct dt_machi
     DT_TRY(dt_json_object(root, what, "hard", &hard));
     DT_TRY(dt_json_string(hard, what, "device", &text));
     DT_TRY(dt_json_string(hard, what, "topology", &text));
-    DT_TRY(dt_json_int(hard, what, "cores", 1, CORES_MAX, &cores));
+    bool gpus = dt_json_has(hard, "gpus");
+    DT_TRY(gpus ? dt_json_int(hard, what, "gpus", 1, GPUS_MAX, &cores)
+                : dt_json_int(hard, what, "cores", 1, CORES_MAX, &cores));
     DT_TRY(dt_json_int(hard, what, "memory_gib", 1, GIB_MAX, &gib));
     machine->cores = (int)cores;
     machine->memory_bytes = gib << 30;
+    if (gpus)
+        machine->gpus = (struct dt_gpus){.count = (int)cores, .memory_bytes = gib << 30};
     machine->hard = json_incref(hard);
     return DT_OK;
 }

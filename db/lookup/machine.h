@@ -2,8 +2,8 @@
 /* machine - what a plan would run on, as `dittune machine --json` described it
  *
  *     {"format":"dittune-machine","version":{"major":1,"minor":0},
- *      "hard":{"device","cores","memory_gib","topology"},"soft":{..},"info":{..},
- *      "limits":{"memory_bytes":n,"bfloat16":true}}
+ *      "hard":{"device","cores" or "gpus","memory_gib","topology"},"soft":{..},"info":{..},
+ *      "limits":{"memory_bytes":n,"bfloat16":true; of GPUs "shared_bytes":n,"nccl":n,"cudnn":true,"capture":true}}
  *
  * Nothing here looks at the machine it runs on: a description may be of another one. Unknown fields are kept and not looked at.
  */
@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "base/status.h"
 
+#include "space/dit.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +23,8 @@
 struct dt_machine {
     json_t *hard;         /* owned; as written, without dtype, engine and mode */
     json_t *soft;         /* owned; an empty object when there is none */
-    int cores;            /* hard.cores */
+    int cores;            /* hard.cores, or hard.gpus */
+    struct dt_gpus gpus;  /* count 0: plans run on cores */
     int64_t memory_bytes; /* limits.memory_bytes, else hard.memory_gib */
     bool bfloat16;        /* limits.bfloat16, else false */
 };

@@ -21,6 +21,7 @@ static const struct carried
                      {"devices", DT_MISS_DEVICES},  {"worker", DT_MISS_ENGINE}},
     hard_carried[] = {{"engine", DT_MISS_ENGINE},      {"mode", DT_MISS_ENGINE},
                       {"device", DT_MISS_MACHINE},     {"cores", DT_MISS_MACHINE},
+                      {"gpus", DT_MISS_MACHINE},       {"compute", DT_MISS_MACHINE},
                       {"memory_gib", DT_MISS_MACHINE}, {"topology", DT_MISS_MACHINE}};
 
 /* How the fields of a key or of hard are compared; what skip names does not count. */

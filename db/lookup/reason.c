@@ -24,9 +24,11 @@ static const char *hard_of(const json_t *entry, const char *field)
 static void add_device(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
 {
     (void)asked;
-    dt_text_add(out, "on other hardware (%s, %lld cores)", hard_of(entry, "device"),
-                (long long)json_integer_value(json_object_get(
-                    json_object_get(json_object_get(entry, "fingerprint"), "hard"), "cores")));
+    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    const json_t *gpus = json_object_get(hard, "gpus");
+    dt_text_add(out, "on other hardware (%s, %lld %s)", hard_of(entry, "device"),
+                (long long)json_integer_value(gpus != NULL ? gpus : json_object_get(hard, "cores")),
+                gpus != NULL ? "GPUs" : "cores");
 }
 
 static void add_engine(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)

@@ -193,10 +193,15 @@ static dt_status make_workload(const struct dt_query *query, struct dt_workload 
 {
     *workload = (struct dt_workload){
         .guidance = number_of(query, DT_ASK_guidance, 1) != 0, .seed = 1, .sampler_steps = 50};
-    DT_TRY(dt_dtype_find("dtype", text_of(query, DT_ASK_dtype, dt_dtype_text(DT_FLOAT32)),
-                         &workload->dtype));
-    DT_TRY(dt_network_load(text_of(query, DT_ASK_model, "dit-s/2"), &workload->network));
+    const struct dt_gpus *gpus = query->gpus.count > 0 ? &query->gpus : NULL;
+    struct dt_dit_usual usual = dt_dit_usual(gpus);
+    DT_TRY(dt_network_load(text_of(query, DT_ASK_model, usual.model), &workload->network));
+    workload->dtype = dt_dit_usual_dtype(&workload->network, gpus);
+    if (query->values[DT_ASK_dtype] != NULL)
+        DT_TRY(dt_dtype_find("dtype", query->values[DT_ASK_dtype], &workload->dtype));
     int64_t height = (int64_t)workload->network.latent_size * DT_PIXELS_A_CELL, width = height;
+    if (query->values[DT_ASK_model] == NULL && usual.size > 0)
+        height = width = usual.size;
     if (query->values[DT_ASK_size] != NULL)
         DT_TRY(read_size(query->values[DT_ASK_size], &height, &width));
     height = number_of(query, DT_ASK_height, height);
@@ -221,9 +226,11 @@ static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *ask
              workload->network.name, workload->width * DT_PIXELS_A_CELL,
              workload->height * DT_PIXELS_A_CELL, dt_workload_tokens(workload),
              workload->guidance ? "guided" : "not guided", dt_dtype_text(workload->dtype));
-    const struct dt_limits limits = {.cores = query->cores,
+    bool none = workload->dtype != DT_FLOAT32 && !query->bfloat16;
+    const struct dt_limits limits = {.gpus = query->gpus.count > 0 ? &query->gpus : NULL,
+                                     .cores = query->cores,
                                      .devices = asked->devices,
-                                     .no_dtype = workload->dtype == DT_BFLOAT16 && !query->bfloat16,
+                                     .no_dtype = none,
                                      .memory_bytes = query->memory_bytes,
                                      .max_bytes = asked->max_bytes,
                                      .batches = asked->batches,
@@ -267,10 +274,11 @@ static dt_status seal_hard(const struct dt_query *query, struct dt_asked *asked)
 static dt_status seal_text(const struct dt_query *query, struct dt_asked *asked)
 {
     struct dt_text text = {0};
-    json_t *all =
-        json_pack("{s:O, s:O, s:O, s:[i,I,b], s:s?}", "key", asked->key, "hard", asked->hard,
-                  "soft", query->soft, "limits", query->cores, (json_int_t)query->memory_bytes,
-                  (int)query->bfloat16, "space", query->values[DT_ASK_space]);
+    json_t *all = json_pack(
+        "{s:O, s:O, s:O, s:[i,I,b,I,i,b,b], s:s?}", "key", asked->key, "hard", asked->hard, "soft",
+        query->soft, "limits", query->cores, (json_int_t)query->memory_bytes, (int)query->bfloat16,
+        (json_int_t)query->gpus.shared_bytes, query->gpus.nccl, (int)query->gpus.cudnn,
+        (int)query->gpus.capture, "space", query->values[DT_ASK_space]);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while making a query");
     dt_status status = dt_canonical_add(all, &text);

@@ -10,12 +10,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What the options leave open is as the answer has it. */
+static dt_status constants_of(const struct dt_options *options, const struct dt_answer *answer,
+                              json_t **constants)
+{
+    struct dt_options own = *options;
+    const char *model = json_string_value(json_object_get(answer->key, "model"));
+    const char *dtype = json_string_value(json_object_get(answer->key, "dtype"));
+    if (dt_option_is_default("model", options->model) && model != NULL) {
+        own.model = model;
+        own.sizes.count = 1;
+        own.sizes.values[0] = 8 * (int)json_integer_value(json_object_get(answer->key, "height"));
+    }
+    if (dtype != NULL)
+        own.dtype = dtype;
+    return dt_export_constants(&own, constants);
+}
+
 static dt_status print_export(const struct dt_options *options, const struct dt_answer *answer)
 {
     json_t *constants = NULL;
     const json_t *fingerprint = json_object_get(answer->entry, "fingerprint");
     if (options->worker == NULL)
-        DT_TRY(dt_export_constants(options, &constants));
+        DT_TRY(constants_of(options, answer, &constants));
     else
         constants =
             json_incref(json_object_get(json_object_get(answer->entry, "space"), "constants"));

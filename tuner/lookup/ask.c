@@ -61,10 +61,12 @@ static dt_status set_shared(const struct dt_options *options, struct dt_query *q
 
 static dt_status set_builtin(const struct dt_options *options, struct dt_query *query)
 {
-    DT_TRY(set_text(query, "model", options->model));
+    if (!dt_option_is_default("model", options->model))
+        DT_TRY(set_text(query, "model", options->model));
     if (options->sizes.count > 0)
         DT_TRY(set_number(query, "size", options->sizes.values[0]));
-    DT_TRY(set_text(query, "dtype", options->dtype));
+    if (!dt_option_is_default("dtype", options->dtype))
+        DT_TRY(set_text(query, "dtype", options->dtype));
     return options->batches.count > 0 ? set_batches(query, &options->batches) : DT_OK;
 }
 

@@ -11,9 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ASK_SECONDS    20
-#define GPUS_MOST      1024
-#define SETTLE_TURN_NS (DT_NS_PER_SECOND / 2)
+#define BFLOAT16_CAPABILITY 80 /* Ampere */
+#define ASK_SECONDS         20
+#define GPUS_MOST           1024
+#define SETTLE_TURN_NS      (DT_NS_PER_SECOND / 2)
 #define CAPTURE_SINCE                                                                              \
     20900 /* exchanges in CUDA graphs (NCCL's user guide, "Using NCCL with CUDA Graphs") */
 
@@ -78,6 +79,7 @@ dt_status dt_backend_from_json(json_t *devices, struct dt_backend *backend)
     gpus->nccl = nccl_code(text_of(devices, "nccl"));
     gpus->cudnn = text_of(devices, "cudnn")[0] != '\0';
     gpus->capture = gpus->nccl >= CAPTURE_SINCE;
+    gpus->bfloat16 = backend->compute >= BFLOAT16_CAPABILITY;
     backend->devices = json_incref(devices);
     return DT_OK;
 }
@@ -245,7 +247,7 @@ json_t *dt_backend_limits(const struct dt_backend *backend)
 {
     const struct dt_gpus *gpus = &backend->gpus;
     return json_pack("{s:I, s:b, s:I, s:i, s:b, s:b}", "memory_bytes",
-                     (json_int_t)gpus->memory_bytes, "bfloat16", backend->compute >= 80,
+                     (json_int_t)gpus->memory_bytes, "bfloat16", (int)gpus->bfloat16,
                      "shared_bytes", (json_int_t)gpus->shared_bytes, "nccl", gpus->nccl, "cudnn",
                      (int)gpus->cudnn, "capture", (int)gpus->capture);
 }

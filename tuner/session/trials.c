@@ -86,14 +86,19 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     return settle(session, &result);
 }
 
+/* The default first; on GPUs the plan of one, which needs no NCCL: whatever becomes of that, there is a result. */
 dt_status dt_trials_known(struct dt_session *session)
 {
     const struct dt_target *target = session->target;
     int64_t began = dt_clock_ns();
-    DT_TRY(dt_trials_try(session, &target->fallback, false, FIRST_SHARE));
+    bool same = dt_point_equal(target->space, &target->baseline, &target->fallback);
+    bool one_first = target->backend.cuda && !same;
+    const struct dt_point *first = one_first ? &target->baseline : &target->fallback;
+    DT_TRY(dt_trials_try(session, first, false, FIRST_SHARE));
     session->first_cost_ms = (int)((dt_clock_ns() - began) / 1000000);
-    if (!dt_point_equal(target->space, &target->baseline, &target->fallback))
-        DT_TRY(dt_trials_try(session, &target->baseline, false, FIRST_SHARE / 2));
+    if (!same)
+        DT_TRY(dt_trials_try(session, one_first ? &target->fallback : &target->baseline, false,
+                             FIRST_SHARE / 2));
     if (session->has_against && dt_session_trial(session, &session->against) == NULL)
         DT_TRY(dt_trials_try(session, &session->against, false, FIRST_SHARE / 2));
     return DT_OK;

@@ -83,10 +83,11 @@ static dt_status copy_path(const char *path, char out[], size_t room)
 static dt_status make_workload(const struct dt_options *options, const struct dt_choice *choice,
                                struct dt_workload *workload)
 {
-    *workload = (struct dt_workload){
-        .guidance = true, .seed = (uint64_t)options->seed, .sampler_steps = 50};
-    DT_TRY(dt_dtype_find("--dtype", choice->dtype, &workload->dtype));
-    DT_TRY(dt_network_load(choice->model, &workload->network));
+    *workload = (struct dt_workload){.network = choice->network,
+                                     .dtype = choice->dtype,
+                                     .guidance = true,
+                                     .seed = (uint64_t)options->seed,
+                                     .sampler_steps = 50};
     if (options->weights != NULL)
         DT_TRY(dt_weights_inspect(options->weights, &workload->network));
     DT_TRY(copy_path(options->weights, workload->weights, sizeof workload->weights));
@@ -135,8 +136,8 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
 {
     struct dt_workload workload;
     struct dt_ints batches;
-    struct dt_choice choice = {options->model, options->dtype, opts->size};
-    dt_target_defaults(options, target, &choice);
+    struct dt_choice choice;
+    DT_TRY(dt_target_choose(options, target, opts->size, &choice));
     DT_TRY(make_workload(options, &choice, &workload));
     list_batches(options, opts, &batches);
     qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], compare_ints);

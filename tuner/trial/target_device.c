@@ -8,43 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BFLOAT16_CAPABILITY 80 /* tensor cores multiply bfloat16 and tf32 since Ampere */
-
-/* What is tuned when nobody says what. On a GPU the largest published DiT at its largest size (Peebles & Xie 2023, DiT-XL/2 at 512
- * px): 0.7 billion parameters, whose float32 reference wants 4 GiB beside CUDA and NCCL; a small one where that does not fit. */
-static void default_cores(const struct dt_options *options, const struct dt_target *target,
-                          struct dt_choice *choice)
-{
-    (void)options;
-    (void)target;
-    (void)choice; /* the table of options says it */
-}
-
-static bool has_own_attention(int head)
-{
-    for (int i = 0; i < DT_ATTN_HEADS; i++)
-        if (dt_attn_heads[i] == head)
-            return true;
-    return false;
-}
-
-static void default_gpus(const struct dt_options *options, const struct dt_target *target,
-                         struct dt_choice *choice)
-{
-    const struct dt_backend *backend = &target->backend;
-    int64_t beside = DT_GPU_CONTEXT_BYTES + DT_GPU_WORKSPACE_BYTES + DT_GPU_NCCL_BYTES;
-    struct dt_network network;
-    if (dt_option_is_default("model", options->model) &&
-        backend->gpus.memory_bytes - beside >= INT64_C(4) << 30) {
-        choice->model = "dit-xl/2";
-        choice->size = choice->size > 0 ? choice->size : 512;
-    }
-    if (dt_option_is_default("dtype", options->dtype) && backend->compute >= BFLOAT16_CAPABILITY &&
-        dt_network_load(choice->model, &network) == DT_OK &&
-        (has_own_attention(dt_network_head(&network)) || backend->gpus.cudnn))
-        choice->dtype = dt_dtype_text(DT_BFLOAT16);
-}
-
 static bool lacks_cores(const struct dt_target *target, enum dt_dtype dtype)
 {
     (void)target;
@@ -53,18 +16,16 @@ static bool lacks_cores(const struct dt_target *target, enum dt_dtype dtype)
 
 static bool lacks_gpus(const struct dt_target *target, enum dt_dtype dtype)
 {
-    return dtype != DT_FLOAT32 && target->backend.compute < BFLOAT16_CAPABILITY;
+    return dtype != DT_FLOAT32 && !target->backend.gpus.bfloat16;
 }
 
 static const struct device {
     const char *unit; /* what a rank takes */
     bool by_mpirun;
-    void (*defaults)(const struct dt_options *options, const struct dt_target *target,
-                     struct dt_choice *choice);
     bool (*lacks)(const struct dt_target *target, enum dt_dtype dtype);
 } devices[] = {
-    {"core", true, default_cores, lacks_cores},
-    {"GPU", false, default_gpus, lacks_gpus},
+    {"core", true, lacks_cores},
+    {"GPU", false, lacks_gpus},
 };
 
 static const struct device *device_of(const struct dt_target *target)
@@ -85,10 +46,18 @@ dt_status dt_target_place(const struct dt_options *options, struct dt_target *ta
     return DT_OK;
 }
 
-void dt_target_defaults(const struct dt_options *options, const struct dt_target *target,
-                        struct dt_choice *choice)
+dt_status dt_target_choose(const struct dt_options *options, const struct dt_target *target,
+                           int size, struct dt_choice *choice)
 {
-    device_of(target)->defaults(options, target, choice);
+    const struct dt_gpus *gpus = target->backend.cuda ? &target->backend.gpus : NULL;
+    struct dt_dit_usual usual = dt_dit_usual(gpus);
+    bool named = !dt_option_is_default("model", options->model);
+    choice->size = size > 0 || named || options->input != NULL ? size : usual.size;
+    DT_TRY(dt_network_load(named ? options->model : usual.model, &choice->network));
+    if (!dt_option_is_default("dtype", options->dtype))
+        return dt_dtype_find("--dtype", options->dtype, &choice->dtype);
+    choice->dtype = dt_dit_usual_dtype(&choice->network, gpus);
+    return DT_OK;
 }
 
 void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype, struct dt_limits *limits)

@@ -7,18 +7,19 @@
 #include "space/dit.h"
 #include "tuner/trial/target.h"
 
-/* What is tuned, as far as options say it. */
+/* What is tuned. */
 struct dt_choice {
-    const char *model, *dtype;
-    int size; /* pixels; 0: the model's */
+    struct dt_network network;
+    enum dt_dtype dtype;
+    int size; /* pixels; 0: the network's */
 };
 
 /* Chooses what plans run on: backend, cores, devices, program and how ranks are started. */
 dt_status dt_target_place(const struct dt_options *options, struct dt_target *target) DT_MUST_CHECK;
 
-/* Fills in what options leave open. */
-void dt_target_defaults(const struct dt_options *options, const struct dt_target *target,
-                        struct dt_choice *choice);
+/* By the options, and by the device what they leave open. size: pixels, 0: not given. */
+dt_status dt_target_choose(const struct dt_options *options, const struct dt_target *target,
+                           int size, struct dt_choice *choice) DT_MUST_CHECK;
 
 /* Fills what the device says of plans; the rest is the caller's. */
 void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype,
