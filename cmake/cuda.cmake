@@ -56,7 +56,7 @@ function(dt_find_cuda_library name header library)
         endforeach()
     endforeach()
     list(REMOVE_DUPLICATES versioned)
-    find_library(${name}_LIBRARY NAMES ${library} ${versioned} HINTS ${places} PATH_SUFFIXES lib lib64)
+    find_library(${name}_LIBRARY NAMES ${library} ${versioned} NAMES_PER_DIR HINTS ${places} PATH_SUFFIXES lib lib64)
     find_path(${name}_INCLUDE NAMES ${header} HINTS ${places} PATH_SUFFIXES include)
 endfunction()
 
