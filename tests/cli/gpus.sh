@@ -63,6 +63,13 @@ answer "$T/full" 4 120000000000 '[]'
 DITTUNE_WORKER_CUDA=$T/full tool tune --budget 5s
 check "so is memory in use" 'code == 11 and "of 140.4 GiB of GPU 0 are in use" in err'
 
+# A worker that is killed, and after whose end 28 GiB do not come back.
+answer "$T/after" 4 120000000000 '[]'
+printf '#!/bin/sh\n[ "$1" = --devices ] || kill -9 $$\n[ -e %s ] && exec %s\n: >%s\nexec %s\n' "$T/asked" "$T/after" "$T/asked" "$T/four" >"$T/left"
+chmod +x "$T/left"
+DITTUNE_WORKER_CUDA=$T/left tool tune --budget 30s
+check "and what a killed trial left" 'code == 11 and "GPU 0 has 27.9 GiB less free memory than before a trial that was killed" in err'
+
 for case in 'crash:kill -SEGV $$:killed by signal 11' 'words:echo hello:no description of devices' 'exit:exit 3:exited with 3'; do
     IFS=: read -r name body sentence <<<"$case"
     printf '#!/bin/sh\n%s\n' "$body" >"$T/$name"
