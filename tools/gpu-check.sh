@@ -111,7 +111,7 @@ compile()
 devices() { "$build/dittune-worker-cuda" --devices; }
 
 # One plan, measured, its output checked against the 1-rank plan's.
-run_plan() { "$build/dittune" run --quiet --seed 1 "$@"; }
+run_plan() { "$build/dittune" run --quiet --backend cuda --seed 1 "$@"; }
 
 sanitize() # tool, program
 {
@@ -171,11 +171,11 @@ if [ "$ran" = ok ]; then
         step run-graph 45 bash -c 'run_plan --dtype bfloat16 --plan "graph=1"'
         step run-cudnn 45 bash -c 'run_plan --dtype bfloat16 --plan "attention=cudnn"'
         for plan in 'ranks=2 ulysses=2' 'ranks=2 ring=2' 'ranks=2 cfg=2'; do
-            step "staged-${plan#ranks=2 }" 60 env DITTUNE_COMM=staged bash -c 'run_plan --plan "$1"' bash "$plan"
+            step "staged-${plan#ranks=2 }" 60 env DITTUNE_COMM=staged bash -c 'run_plan --shared-devices --plan "$1"' bash "$plan"
         done
         step nccl-ulysses 60 env DITTUNE_COMM=nccl NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1 NCCL_NVLS_ENABLE=0 \
-            bash -c 'run_plan --plan "ranks=2 ulysses=2"'
-        step tune 100 "$build/dittune" --budget 60s --db "$build/db" --quiet
+            bash -c 'run_plan --shared-devices --plan "ranks=2 ulysses=2"'
+        step tune 100 "$build/dittune" --backend cuda --budget 60s --db "$build/db" --quiet
     fi
 fi
 summary
