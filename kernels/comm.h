@@ -75,9 +75,10 @@ struct dt_comm_ops {
     dt_status (*wait)(struct dt_comm *comm, struct dt_request *request);
     /* (optional) Lets posted exchanges progress; called between tiles. */
     void (*poll)(struct dt_comm *comm);
-    /* (optional) An error that an exchange met after it was posted: DT_ELIB with a sentence. Never blocks. */
+    /* (optional) An error that an exchange met after it was posted: DT_ELIB with a sentence; DT_ETIMEOUT when another rank has
+     * failed (its abort was called) or is gone. Never blocks. */
     dt_status (*check)(struct dt_comm *comm);
-    /* (optional) Ends what is under way, here; by deadline_ns or never (then DT_ETIMEOUT: the process must go). The comm can
+    /* (optional) Ends what is under way, here, and lets the other ranks' check know; by deadline_ns or never (then DT_ETIMEOUT: the process must go). The comm can
      * only be freed after. */
     dt_status (*abort)(struct dt_comm *comm, int64_t deadline_ns);
     /* (optional, NULL together) Memory of the device that the library likes best for exchanges. */

@@ -268,6 +268,7 @@ static dt_status queue_step(struct dt_pass *pass)
 static dt_status check_comms(void *arg)
 {
     const struct dt_pass *pass = arg;
+    DT_TRY(dt_comm_check(pass->world));
     DT_TRY(dt_comm_check(pass->ulysses));
     DT_TRY(dt_comm_check(pass->ring));
     return dt_comm_check(pass->cfg);

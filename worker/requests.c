@@ -3,6 +3,7 @@
 #include "worker/session.h"
 #include "worker/watch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TOKEN DT_SESSION_TOKEN
@@ -138,13 +139,35 @@ dt_status dt_session_align(struct dt_session *session)
     return DT_OK;
 }
 
+/* After which a group is of no use: an exchange or a device is lost; on the processor alone nothing is. */
+static bool is_lost(const struct dt_session *session, dt_status status)
+{
+    bool lost = status == DT_ETIMEOUT || status == DT_ELIB;
+    if (session->links.size == 1)
+        return lost && !session->compute->host;
+    return lost || status == DT_ENOMEM;
+}
+
+/* The others may be waiting on their devices for what this rank will never send. */
+static void tell_others(struct dt_session *session)
+{
+    struct dt_comm *host = session->host;
+    dt_status ignored = DT_OK;
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "%s", dt_message());
+    if (session->links.size > 1 && host->ops->abort != NULL)
+        ignored = host->ops->abort(host, dt_clock_ns() + DT_NS_PER_SECOND);
+    if (ignored != DT_OK)
+        (void)dt_fail(ignored, "%s", sentence); /* what went wrong first is what is told */
+}
+
 dt_status dt_session_settle(struct dt_session *session, dt_status status, json_t *mine,
                             json_t **parts)
 {
+    if (is_lost(session, status))
+        tell_others(session);
     status = dt_links_agree(&session->links, status, mine, parts);
-    bool lost = status == DT_ETIMEOUT || status == DT_ELIB;
-    bool alone = session->links.size == 1;
-    session->broken = alone ? lost && !session->compute->host : lost || status == DT_ENOMEM;
+    session->broken = is_lost(session, status);
     return status;
 }
 

@@ -106,6 +106,7 @@ static dt_status check(struct dt_comm *comm)
 {
     struct dt_nccl_root *root = of(comm)->root;
     DT_TRY(dt_nccl_ready(root));
+    DT_TRY(dt_comm_check(of(comm)->host));
     for (struct dt_nccl_group *group = root->groups; group != NULL; group = group->next) {
         ncclResult_t state = ncclSuccess;
         ncclResult_t code = ncclCommGetAsyncError(group->comm, &state);

@@ -9,10 +9,13 @@
 #include "kernels/comm/comm_int.h"
 #include "kernels/comm/shared_move_int.h"
 
+#include "base/clock.h"
 #include "base/rng.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define LOOK_NS 20000000
 
 /* What a comm is to this rank. */
 struct seat {
@@ -233,6 +236,29 @@ dt_status dt_comm_shared(int fd, int rank, int ranks, struct dt_comm **comm)
     return status;
 }
 
+/* Any rank's end is the end of all: who computes may be waiting for it on a device, and this is how he hears. */
+static dt_status check(struct dt_comm *comm)
+{
+    struct dt_shared_root *root = ((struct seat *)comm->state)->root;
+    int64_t now = dt_clock_ns();
+    if (now - root->looked_ns < LOOK_NS)
+        return DT_OK;
+    root->looked_ns = now;
+    for (int i = 0; i < root->map.region->ranks; i++) {
+        int pid;
+        if (i != root->map.rank && dt_shared_gone(&root->map, i, &pid))
+            return dt_fail(DT_ETIMEOUT, "rank %d (process %d) has failed or is gone", i, pid);
+    }
+    return DT_OK;
+}
+
+static dt_status tell_failure(struct dt_comm *comm, int64_t deadline_ns)
+{
+    (void)deadline_ns;
+    dt_shared_fail(&((struct seat *)comm->state)->root->map);
+    return DT_OK;
+}
+
 const struct dt_comm_ops dt_comm_shared_ops = {
     .name = "shared",
     .doc = "processes of one host over shared memory, host memory",
@@ -246,4 +272,6 @@ const struct dt_comm_ops dt_comm_shared_ops = {
     .exchange = exchange,
     .wait = wait,
     .poll = poll_once,
+    .check = check,
+    .abort = tell_failure,
 };

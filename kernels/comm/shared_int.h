@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum dt_shared_state { DT_SHARED_AWAITED, DT_SHARED_HERE, DT_SHARED_LEFT };
+enum dt_shared_state { DT_SHARED_AWAITED, DT_SHARED_HERE, DT_SHARED_LEFT, DT_SHARED_FAILED };
 
 struct dt_shared_rank {
     alignas(64) _Atomic uint32_t bell; /* rung when something happened that concerns the rank */
@@ -58,7 +58,10 @@ uint32_t dt_shared_announce(const struct dt_shared_map *map);
 bool dt_shared_sleep(const struct dt_shared_map *map, uint32_t announced, int64_t ns);
 void dt_shared_rise(const struct dt_shared_map *map);
 
-/* The rank has freed its comm, or its process has ended. *pid is its process. */
+/* Tells all ranks that this one has failed. */
+void dt_shared_fail(const struct dt_shared_map *map);
+
+/* The rank has freed its comm, has failed, or its process has ended. *pid is its process. */
 bool dt_shared_gone(const struct dt_shared_map *map, int rank, int *pid);
 
 #endif

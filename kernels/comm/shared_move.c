@@ -279,6 +279,8 @@ static dt_status look_for_the_dead(struct dt_shared_root *root,
         DT_TRY(dt_shared_progress(root, &moved));
         if (moved)
             return DT_OK;
+        if (atomic_load(&root->map.region->rank[i].state) == DT_SHARED_FAILED)
+            return dt_fail(DT_ETIMEOUT, "rank %d (process %d) has failed", i, pid);
         if (open_to(&root->peers[i].in, transfer) || open_to(&root->peers[i].out, transfer))
             return dt_fail(DT_EDEAD, "rank %d (process %d) is gone in the middle of an exchange", i,
                            pid);

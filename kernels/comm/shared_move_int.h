@@ -53,6 +53,7 @@ struct dt_shared_root {
     struct dt_shared_map map;
     int users;
     bool broken;
+    int64_t looked_ns; /* for ranks that have gone, last */
     struct dt_shared_transfer *idle, *posted;
     struct dt_message *lists; /* two of a piece for each rank */
     struct dt_shared_peer peers[];

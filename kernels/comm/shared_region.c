@@ -196,10 +196,19 @@ static bool process_gone(int pid)
     return gone;
 }
 
+void dt_shared_fail(const struct dt_shared_map *map)
+{
+    atomic_store(&map->region->rank[map->rank].state, DT_SHARED_FAILED);
+    for (int i = 0; i < map->region->ranks; i++)
+        if (i != map->rank)
+            dt_shared_ring(map, i);
+}
+
 bool dt_shared_gone(const struct dt_shared_map *map, int rank, int *pid)
 {
     struct dt_shared_rank *peer = &map->region->rank[rank];
     int state = atomic_load(&peer->state);
     *pid = atomic_load(&peer->pid);
-    return state == DT_SHARED_LEFT || (state == DT_SHARED_HERE && process_gone(*pid));
+    return state == DT_SHARED_LEFT || state == DT_SHARED_FAILED ||
+           (state == DT_SHARED_HERE && process_gone(*pid));
 }
