@@ -273,6 +273,15 @@ function(dt_cuda_instances)
     target_link_libraries(cuda-instances PRIVATE dt_flags dt_cuda_flags dt_cuda_kernels)
 endfunction()
 
+# bench/gpu on dt_<name>, as a program.
+function(dt_bench_gpu_with name program)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/gpu/*.c)
+    add_executable(${program} ${sources})
+    set_target_properties(${program} PROPERTIES LINKER_LANGUAGE C INSTALL_RPATH_USE_LINK_PATH ON
+                          RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    target_link_libraries(${program} PRIVATE dt_${name})
+endfunction()
+
 function(dt_cuda)
     if(NOT DT_HAVE_CUDA)
         return()
@@ -284,6 +293,7 @@ function(dt_cuda)
         dt_kernels_with(kernels_cuda LINKS dt_cuda_kernels dt_cuda_libraries)
         dt_worker_with(kernels_cuda dittune-worker-cuda)
         dt_cuda_instances()
+        dt_bench_gpu_with(kernels_cuda bench-gpu)
         install(TARGETS dittune-worker-cuda RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()
 endfunction()

@@ -164,7 +164,8 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
     DT_TRY(dt_pass_check(workload, plan, world->size));
     if (device->compute->host != (dt_plan_on(plan) == DT_ON_CPU))
         return dt_fail(DT_EUSAGE, "stages=%d: this is a plan of %s, and this back end is %s",
-                       plan->stages, plan->stages == 0 ? "the CPU" : "a GPU", device->compute->name);
+                       plan->stages, plan->stages == 0 ? "the CPU" : "a GPU",
+                       device->compute->name);
     if (!device->compute->usable(workload->dtype))
         return dt_fail(DT_EUNSUP, "%s does not run on this %s: use float32 here",
                        dt_dtype_text(workload->dtype), device->compute->name);

@@ -105,7 +105,7 @@ compile()
     local targets
     targets=$(ninja -C "$build" -t targets all | sed -n 's/^\(test_gpu_[a-z0-9_]*\|test_cudnn_execute\): phony$/\1/p')
     # shellcheck disable=SC2086 # names without spaces
-    cmake --build "$build" -j "$(nproc)" --target dittune dittune-worker dittune-worker-cuda cuda-instances $targets
+    cmake --build "$build" -j "$(nproc)" --target dittune dittune-worker dittune-worker-cuda bench-gpu cuda-instances $targets
 }
 
 devices() { "$build/dittune-worker-cuda" --devices; }
@@ -159,6 +159,7 @@ if [ "$ran" = ok ]; then
     if [ "$gpus" -eq 0 ]; then
         for name in sanitizer plans benchmarks; do skip $name "no GPU"; done
     else
+        step rates 90 bash -c '"$build"/bench-gpu; status=$?; echo "rates of single operations: $build/log/rates.txt"; exit $status'
         for tool in memcheck racecheck; do
             if command -v compute-sanitizer >/dev/null; then
                 step "$tool" 90 bash -c 'sanitize "$@"' bash $tool tests/cuda/test_gpu_cuda_ops
@@ -178,5 +179,6 @@ if [ "$ran" = ok ]; then
         step tune 100 "$build/dittune" --backend cuda --budget 60s --db "$build/db" --quiet
     fi
 fi
+if [ -s "$build/log/rates.txt" ]; then cat "$build/log/rates.txt"; fi
 summary
 [ $failed -eq 0 ]

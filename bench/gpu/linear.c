@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Linear layers of DiT-XL/2 (1,152) at 1,024 tokens and of a network of 3,072 at 4,608, and a product that shows the ceiling; in each,
+ * the library's first proposal and the best of eight. */
+#include "bench/gpu/bench.h"
+
+#include <stdio.h>
+
+struct layer {
+    enum dt_dtype dtype;
+    int rows, in, out;
+    enum dt_activation act;
+    struct dt_linear *linear;
+    struct dt_linear_call call;
+};
+
+static void call(struct bench *bench, void *arg)
+{
+    struct layer *layer = arg;
+    bench->device->compute->linear(bench->device, layer->linear, &layer->call);
+}
+
+static void time_choice(struct bench *bench, struct layer *layer, int choice)
+{
+    const struct dt_compute *compute = bench->device->compute;
+    struct dt_linear_shape shape = {.rows = layer->rows,
+                                    .in = layer->in,
+                                    .out = layer->out,
+                                    .act = layer->act,
+                                    .choice = choice};
+    char what[96];
+    snprintf(what, sizeof what, "linear %s %d x %d -> %d%s, proposal %d",
+             dt_dtype_text(layer->dtype), layer->rows, layer->in, layer->out,
+             layer->act == DT_ACT_GELU ? ", gelu" : "", choice);
+    if (compute->linear_new(bench->device, layer->dtype, &shape, &layer->linear) != DT_OK) {
+        bench_refused(bench, what);
+        return;
+    }
+    bench_time(bench, &(struct bench_row){what, "TFLOP/s",
+                                          2.0 * layer->rows * (double)layer->in * layer->out, call,
+                                          layer});
+    compute->linear_free(layer->linear);
+}
+
+static void time_layer(struct bench *bench, struct layer layer)
+{
+    int64_t element = dt_dtype_bytes(layer.dtype);
+    void *x = bench_memory(bench, (int64_t)layer.rows * layer.in * element);
+    void *weight = bench_memory(bench, (int64_t)layer.in * layer.out * element);
+    void *y = bench_memory(bench, (int64_t)layer.rows * layer.out * element);
+    void *bias = bench_memory(bench, (int64_t)layer.out * 4);
+    layer.call = (struct dt_linear_call){x, weight, bias, y};
+    if (x == NULL || weight == NULL || y == NULL || bias == NULL)
+        bench_refused(bench, "linear");
+    else
+        for (int choice = 0; choice < 8; choice += bench->quick ? 7 : 1)
+            time_choice(bench, &layer, choice);
+    bench_release(bench, x);
+    bench_release(bench, weight);
+    bench_release(bench, y);
+    bench_release(bench, bias);
+}
+
+void bench_linear(struct bench *bench)
+{
+    static const struct layer large[] = {
+        {.dtype = DT_BFLOAT16, .rows = 8192, .in = 8192, .out = 8192},
+        {.dtype = DT_BFLOAT16, .rows = 2048, .in = 1152, .out = 3456},
+        {.dtype = DT_BFLOAT16, .rows = 2048, .in = 1152, .out = 1152},
+        {.dtype = DT_BFLOAT16, .rows = 2048, .in = 1152, .out = 4608, .act = DT_ACT_GELU},
+        {.dtype = DT_BFLOAT16, .rows = 2048, .in = 4608, .out = 1152},
+        {.dtype = DT_BFLOAT16, .rows = 4608, .in = 3072, .out = 9216},
+        {.dtype = DT_BFLOAT16, .rows = 4608, .in = 3072, .out = 12288, .act = DT_ACT_GELU},
+        {.dtype = DT_BFLOAT16, .rows = 4608, .in = 12288, .out = 3072},
+        {.dtype = DT_TF32, .rows = 4608, .in = 3072, .out = 9216},
+        {.dtype = DT_FLOAT32, .rows = 4608, .in = 3072, .out = 9216},
+    };
+    static const struct layer small[] = {
+        {.dtype = DT_BFLOAT16, .rows = 64, .in = 64, .out = 192},
+        {.dtype = DT_FLOAT32, .rows = 64, .in = 64, .out = 128, .act = DT_ACT_GELU},
+    };
+    size_t n = bench->quick ? sizeof small / sizeof small[0] : sizeof large / sizeof large[0];
+    for (size_t i = 0; i < n; i++)
+        time_layer(bench, bench->quick ? small[i] : large[i]);
+}
