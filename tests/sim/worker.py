@@ -3,6 +3,7 @@
 is planted is one failed trial, and the next is right again. No times: a pretended GPU has none."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,9 +28,9 @@ def workload(dtype="float32", **more):
 
 
 class Group:
-    def __init__(self, program, ranks, workload, sim=""):
+    def __init__(self, program, ranks, workload, sim="", launcher=()):
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "CUDA_", "DITTUNE_"))}
-        self.process = subprocess.Popen([BUILD + "/" + program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*launcher, BUILD + "/" + program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         env=dict(clean, DITTUNE_SIM="devices=4:memory=512m:delay=100" + sim))
         self.hello = self.ask(op="hello", protocol=1, ranks=ranks, workload=workload)
         self.ready = self.hear()
@@ -116,6 +117,22 @@ spoilt = Group("dittune-worker-sim", 2, workload(), ":fault=exchange,at=12,do=co
 check("a spoilt exchange is a wrong answer", error(right, spoilt.prepare(dict(GPU, ranks=2, ulysses=2))) > 1e-3)
 check("the next is right", error(right, spoilt.prepare(dict(GPU, ranks=2, ulysses=2))) < 1e-6)
 spoilt.quit()
+
+# A rank whose device is lost is not waited for: the first to fail is who is told of, though the other has never heard of it by NCCL.
+lost = Group("dittune-worker-sim", 2, workload(), ":fault=launch,at=30,code=700,device=1")
+answer = lost.prepare(dict(GPU, ranks=2, ulysses=2))
+check("a lost device is told by name", answer["op"] == "failed" and "GPU 1" in answer.get("say", ""), answer)
+check("and its group ends", lost.hear() == dict(op="end", code=1))
+
+if shutil.which("mpirun"):
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_orte_tmpdir_base=folder,
+                          OMPI_MCA_btl_vader_backing_directory=folder)
+        launcher = ["mpirun", "-np", "2", "--bind-to", "none", "--oversubscribe"]
+        group = Group("dittune-worker-sim", 2, workload(), f":box={folder}/box", launcher)
+        check("NCCL meets over MPI", group.ready.get("comm") == "nccl", group.ready)
+        check("under mpirun the output is the same", error(right, group.prepare(dict(GPU, ranks=2, ulysses=2))) < 1e-6)
+        group.quit()
 
 with tempfile.TemporaryDirectory() as folder:
     group = Group("dittune-worker-sim", 2, workload(), f":box={folder}/box")
