@@ -235,7 +235,6 @@ dt_status dt_comm_nccl(struct dt_comm *host, struct dt_device *device,
     struct dt_nccl_root *root = calloc(1, sizeof *root);
     int *members = calloc((size_t)host->size, sizeof *members);
     struct dt_comm *made = NULL;
-    setenv("NCCL_RUNTIME_CONNECT", "0", 0); /* all connections before the first step */
     dt_status status = root != NULL && members != NULL
                            ? DT_OK
                            : dt_fail(DT_ENOMEM, "out of memory for a communicator");

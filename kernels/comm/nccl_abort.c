@@ -6,10 +6,12 @@
 
 #include "base/clock.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { EAGER_LOOKS = 200 };
+/* A post is launched by a thread that NCCL starts for it, which takes tens of microseconds. */
+#define EAGER_NS 1000000
 
 void dt_nccl_lose(struct dt_nccl_root *root, const char *sentence)
 {
@@ -41,14 +43,18 @@ dt_status dt_nccl_ready(struct dt_nccl_root *root)
 dt_status dt_nccl_settle(struct dt_nccl_root *root, ncclComm_t comm, int64_t deadline_ns,
                          const char *what)
 {
-    for (int look = 0;; look++) {
+    int64_t start = dt_clock_ns();
+    for (;;) {
         ncclResult_t state = ncclSuccess;
         DT_TRY(dt_nccl_check(root, ncclCommGetAsyncError(comm, &state), comm, what));
         if (state != ncclInProgress)
             return dt_nccl_check(root, state, comm, what);
-        if (dt_clock_ns() > deadline_ns)
+        int64_t now = dt_clock_ns();
+        if (now > deadline_ns)
             break;
-        if (look > EAGER_LOOKS)
+        if (now - start < EAGER_NS)
+            sched_yield();
+        else
             dt_clock_sleep_ns(DT_NS_PER_SECOND / 10000);
     }
     dt_status status =

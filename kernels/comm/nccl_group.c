@@ -47,15 +47,13 @@ dt_status dt_nccl_window_add(struct dt_nccl_root *root, struct dt_nccl_group *gr
                       ncclCommWindowRegister(group->comm, memory->at, memory->bytes,
                                              &window->handle, NCCL_WIN_COLL_SYMMETRIC),
                       group->comm, what);
-    if (status == DT_OK)
-        status = dt_nccl_settle(root, group->comm, dt_clock_ns() + REGISTER_NS, what);
     if (status != DT_OK) {
         free(window);
         return status;
     }
     window->next = group->windows;
-    group->windows = window;
-    return DT_OK;
+    group->windows = window; /* NCCL may write the handle even after the deadline */
+    return dt_nccl_settle(root, group->comm, dt_clock_ns() + REGISTER_NS, what);
 }
 
 void dt_nccl_window_drop(struct dt_nccl_root *root, const struct dt_nccl_memory *memory)
