@@ -77,10 +77,12 @@ dt_status dt_seat_bind(struct dt_seat *seat)
 dt_status dt_seat_threads(const struct dt_seat *seat, int threads)
 {
     int cores[DT_SEAT_CORES], n, refused = 0;
-    omp_set_num_threads(threads);
+    omp_set_num_threads(seat->loose ? seat->core_count : threads);
     if (!seat->bound)
         return DT_OK;
     DT_TRY(dt_host_bind(seat->host_rank, seat->host_size, DT_SEAT_CORES, cores, &n));
+    if (seat->loose)
+        return DT_OK;
 #pragma omp parallel num_threads(threads) reduction(+ : refused)
     refused += dt_host_bind_thread(seat->cores[omp_get_thread_num() % seat->core_count]) != DT_OK;
     if (refused > 0)

@@ -18,6 +18,9 @@ struct dt_seat {
     int host_rank, host_size; /* among the ranks of this host */
     bool oversubscribed;      /* more ranks on this host than cores */
     bool bound;               /* false when the kernel refuses to bind; then nothing is bound */
+    bool
+        loose; /* a device works: no thread has a core of its own, since those of NCCL, which launch
+                 * each exchange, are bound as the one that starts them */
     int cores[DT_SEAT_CORES], core_count;
 };
 
@@ -28,7 +31,8 @@ dt_status dt_seat_find(struct dt_seat *seat) DT_MUST_CHECK;
 dt_status dt_seat_bind(struct dt_seat *seat) DT_MUST_CHECK;
 
 /* Binds OpenMP thread i to core i of the share. To be called whenever the number of threads may have changed: libgomp
- * ends and starts threads with it, and a new thread inherits the one core of its creator. */
+ * ends and starts threads with it, and a new thread inherits the one core of its creator. When loose, threads are as
+ * many as cores, and none is bound to one. */
 dt_status dt_seat_threads(const struct dt_seat *seat, int threads) DT_MUST_CHECK;
 
 #endif

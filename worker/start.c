@@ -209,6 +209,7 @@ dt_status dt_session_start(struct dt_session *session, int *argc, char ***argv)
     int fd = dt_ranks_shared();
     dt_status status = DT_OK;
     session->compute = dt_compute_rows()[0];
+    session->seat.loose = !session->compute->host;
     if (first && starts_ranks(session))
         status = await_hello(session, &hello);
     if (status == DT_OK && hello != NULL)
