@@ -37,7 +37,8 @@ macro(dt_find_nvcc)
 endmacro()
 
 # dt_find_cuda_library(NCCL nccl.h nccl): sets NCCL_LIBRARY and NCCL_INCLUDE where both are found. A library that comes
-# with Python has its version in its name and no other: libnccl.so.2.
+# with Python has its version in its name and no other: libnccl.so.2. The runtime and cublasLt are those of the compiler's
+# toolkit where it has them: Python's runtime comes without the headers (crt/) that its own include.
 function(dt_find_cuda_library name header library)
     set(versioned "")
     set(places "")
@@ -47,7 +48,12 @@ function(dt_find_cuda_library name header library)
     endforeach()
     cmake_path(GET CMAKE_CUDA_COMPILER PARENT_PATH bin)
     file(REAL_PATH ${bin}/.. toolkit)
-    list(APPEND places ${toolkit} ${toolkit}/targets/${CMAKE_SYSTEM_PROCESSOR}-linux)
+    set(own ${toolkit} ${toolkit}/targets/${CMAKE_SYSTEM_PROCESSOR}-linux)
+    if(name MATCHES "^(CUDART|CUBLASLT)$")
+        list(PREPEND places ${own})
+    else()
+        list(APPEND places ${own})
+    endif()
     foreach(place ${places})
         file(GLOB found ${place}/lib/lib${library}.so.* ${place}/lib64/lib${library}.so.*)
         foreach(file ${found})
