@@ -137,6 +137,9 @@ for folder in "${cuda_prefix[@]}"; do
         [ ! -d "$lib" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$lib
     done
 done
+for lib in /usr/local/cuda/lib64 /usr/local/cuda/lib; do # cuDNN loads the runtime compiler by its name
+    [ ! -d "$lib" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$lib
+done
 export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 
 # Functions run in a shell of their own, so that `timeout` can end them; arrays do not go there by themselves.
@@ -160,13 +163,6 @@ if [ "$ran" = ok ]; then
         for name in sanitizer plans benchmarks; do skip $name "no GPU"; done
     else
         step rates 90 bash -c '"$build"/bench-gpu; status=$?; echo "rates of single operations: $build/log/rates.txt"; exit $status'
-        for tool in memcheck racecheck; do
-            if command -v compute-sanitizer >/dev/null; then
-                step "$tool" 90 bash -c 'sanitize "$@"' bash $tool tests/cuda/test_gpu_cuda_ops
-            else
-                skip "$tool" "no compute-sanitizer"
-            fi
-        done
         step run-float32 45 bash -c 'run_plan --dtype float32'
         step run-bfloat16 45 bash -c 'run_plan --dtype bfloat16'
         step run-graph 45 bash -c 'run_plan --dtype bfloat16 --plan "graph=1"'
@@ -177,6 +173,14 @@ if [ "$ran" = ok ]; then
         step nccl-ulysses 60 env DITTUNE_COMM=nccl NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1 NCCL_NVLS_ENABLE=0 \
             bash -c 'run_plan --shared-devices --plan "ranks=2 ulysses=2"'
         step tune 100 "$build/dittune" --backend cuda --budget 60s --db "$build/db" --quiet
+        # Last: they are slow enough to take the time of all others.
+        for tool in memcheck racecheck; do
+            if command -v compute-sanitizer >/dev/null; then
+                step "$tool" 90 bash -c 'sanitize "$@"' bash $tool tests/cuda/test_gpu_cuda_ops
+            else
+                skip "$tool" "no compute-sanitizer"
+            fi
+        done
     fi
 fi
 if [ -s "$build/log/rates.txt" ]; then cat "$build/log/rates.txt"; fi
