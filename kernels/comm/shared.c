@@ -236,7 +236,8 @@ dt_status dt_comm_shared(int fd, int rank, int ranks, struct dt_comm **comm)
     return status;
 }
 
-/* Any rank's end is the end of all: who computes may be waiting for it on a device, and this is how he hears. */
+/* Any rank's failure is that of all: who computes may be waiting for it on a device, and this is how he hears. A rank that has
+ * done its part and left has not failed. */
 static dt_status check(struct dt_comm *comm)
 {
     struct dt_shared_root *root = ((struct seat *)comm->state)->root;
@@ -246,7 +247,7 @@ static dt_status check(struct dt_comm *comm)
     root->looked_ns = now;
     for (int i = 0; i < root->map.region->ranks; i++) {
         int pid;
-        if (i != root->map.rank && dt_shared_gone(&root->map, i, &pid))
+        if (i != root->map.rank && dt_shared_failed(&root->map, i, &pid))
             return dt_fail(DT_ETIMEOUT, "rank %d (process %d) has failed or is gone", i, pid);
     }
     return DT_OK;

@@ -61,7 +61,10 @@ void dt_shared_rise(const struct dt_shared_map *map);
 /* Tells all ranks that this one has failed. */
 void dt_shared_fail(const struct dt_shared_map *map);
 
-/* The rank has freed its comm, has failed, or its process has ended. *pid is its process. */
+/* The rank has failed, or its process has ended before it freed its comm. *pid is its process. */
+bool dt_shared_failed(const struct dt_shared_map *map, int rank, int *pid);
+
+/* So, or it has freed its comm: nothing more comes from it, which harms nobody who awaits nothing. */
 bool dt_shared_gone(const struct dt_shared_map *map, int rank, int *pid);
 
 #endif

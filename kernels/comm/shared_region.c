@@ -92,7 +92,8 @@ dt_status dt_shared_map(int fd, int rank, int ranks, struct dt_shared_map *map)
 
 void dt_shared_unmap(struct dt_shared_map *map)
 {
-    atomic_store(&map->region->rank[map->rank].state, DT_SHARED_LEFT);
+    int here = DT_SHARED_HERE; /* who has failed stays so: the others may not have looked yet */
+    atomic_compare_exchange_strong(&map->region->rank[map->rank].state, &here, DT_SHARED_LEFT);
     for (int i = 0; i < map->region->ranks; i++)
         dt_shared_ring(map, i);
     munmap(map->region, map->bytes);
@@ -204,11 +205,19 @@ void dt_shared_fail(const struct dt_shared_map *map)
             dt_shared_ring(map, i);
 }
 
-bool dt_shared_gone(const struct dt_shared_map *map, int rank, int *pid)
+bool dt_shared_failed(const struct dt_shared_map *map, int rank, int *pid)
 {
     struct dt_shared_rank *peer = &map->region->rank[rank];
     int state = atomic_load(&peer->state);
     *pid = atomic_load(&peer->pid);
-    return state == DT_SHARED_LEFT || state == DT_SHARED_FAILED ||
-           (state == DT_SHARED_HERE && process_gone(*pid));
+    if (state == DT_SHARED_HERE &&
+        process_gone(*pid)) /* it may have left in between, and ended then */
+        return atomic_load(&peer->state) != DT_SHARED_LEFT;
+    return state == DT_SHARED_FAILED;
+}
+
+bool dt_shared_gone(const struct dt_shared_map *map, int rank, int *pid)
+{
+    bool failed = dt_shared_failed(map, rank, pid);
+    return failed || atomic_load(&map->region->rank[rank].state) == DT_SHARED_LEFT;
 }
