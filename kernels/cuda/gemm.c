@@ -166,7 +166,7 @@ static dt_status prefer(const struct dt_linear *linear, cublasLtMatmulPreference
     return DT_OK;
 }
 
-/* DT_WAIT: cuBLASLt has no algorithm. */
+/* DT_WAIT: cuBLASLt has no algorithm, or says that such a combination cannot be. */
 static dt_status propose(struct dt_linear *linear, cublasLtMatmulPreference_t preference)
 {
     cublasLtMatmulHeuristicResult_t found[PROPOSALS];
@@ -175,7 +175,8 @@ static dt_status propose(struct dt_linear *linear, cublasLtMatmulPreference_t pr
     cublasStatus_t code =
         cublasLtMatmulAlgoGetHeuristic(linear->cuda->lt, linear->product, linear->weight, linear->x,
                                        linear->y, linear->y, preference, PROPOSALS, found, &count);
-    if (code == CUBLAS_STATUS_NOT_SUPPORTED || (code == CUBLAS_STATUS_SUCCESS && count == 0))
+    if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_INVALID_VALUE ||
+        (code == CUBLAS_STATUS_SUCCESS && count == 0))
         return DT_WAIT;
     DT_TRY(checked(code, "propose algorithms"));
     for (int i = 0; i < count; i++)

@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* At first as fast as it goes, so that a short step is seen to end at once; then the core is given to others. */
+/* At first as fast as it goes, so that a short step is seen to end at once; then the core is given to others, for as little
+ * as the slack that dt_cuda_open asks for allows: the end of a step is seen that late. */
 static void rest(int polls)
 {
     enum { SPIN = 200, YIELD = 2000 };
-    const struct timespec nap = {.tv_nsec = 50000};
+    const struct timespec nap = {.tv_nsec = 20000};
     if (polls >= YIELD)
         nanosleep(&nap, NULL);
     else if (polls >= SPIN)
