@@ -44,16 +44,29 @@ enum dt_block_kind {
     DT_BLOCK_SAMPLER,
     DT_BLOCK_KINDS
 };
+/* Ulysses there and back, the ring, the other half of the guidance. */
+enum dt_exchange_kind {
+    DT_EXCHANGE_FORTH,
+    DT_EXCHANGE_BACK,
+    DT_EXCHANGE_RING,
+    DT_EXCHANGE_CFG,
+    DT_EXCHANGE_KINDS
+};
+struct dt_exchanged {
+    int64_t count, ns, bytes, in_flight_ns; /* ns: exposed */
+};
 #define DT_PHASE_SAMPLES 4096
 struct dt_phases {
     int64_t kind_ns[DT_PHASE_KINDS];
-    int64_t exchange_bytes, exchange_in_flight_ns; /* sent by this rank; posted to completed */
+    int64_t exchange_bytes, exchange_in_flight_ns;    /* sent by this rank; posted to completed */
+    struct dt_exchanged exchanges[DT_EXCHANGE_KINDS]; /* what they consist of */
     int64_t block_count[DT_BLOCK_KINDS];
     int64_t block_ns[DT_BLOCK_KINDS][DT_PHASE_SAMPLES]; /* first samples of each kind */
     int64_t step_ns;                                    /* whole steps */
 };
 const char *dt_phase_text(enum dt_phase_kind kind);
 const char *dt_block_text(enum dt_block_kind kind);
+const char *dt_exchange_text(enum dt_exchange_kind kind);
 
 /* Collective over `world` (plan->ranks ranks; borrowed; for the weights' device unless that is the host). Allocates
  * dt_layout.bytes of the device in one piece, dt_layout.host_bytes, and splits the communicators. DT_ENOMEM, DT_EUNSUP,

@@ -21,6 +21,12 @@ const char *dt_block_text(enum dt_block_kind kind)
     return texts[kind];
 }
 
+const char *dt_exchange_text(enum dt_exchange_kind kind)
+{
+    static const char *const texts[DT_EXCHANGE_KINDS] = {"forth", "back", "ring", "cfg"};
+    return texts[kind];
+}
+
 float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer)
 {
     return dt_pass_data(pass, buffer, 0);

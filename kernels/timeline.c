@@ -13,7 +13,7 @@ enum { NO_BLOCK = -1 };
 
 /* What the time before a mark was. */
 struct note {
-    signed char kind, block;
+    signed char kind, block, exchange;
     int posted; /* the mark of the exchange whose wait ends here, or -1 */
 };
 
@@ -23,6 +23,7 @@ struct dt_timeline {
     dt_status status;         /* the first error */
     int count;
     bool open;        /* between begin and lap */
+    int posting;      /* the kind of exchange that is being posted */
     int64_t base_ns;  /* of mark 0 within the step */
     int64_t block_ns; /* where the block began */
     int64_t step_ns;  /* of the last step, by the device's clock */
@@ -54,6 +55,12 @@ static void end_block(struct dt_timeline *timeline, int kind, int64_t now)
     timeline->block_ns = now;
 }
 
+static void end_exchange(struct dt_phases *phases, int kind, int64_t in_flight_ns)
+{
+    phases->exchange_in_flight_ns += in_flight_ns;
+    phases->exchanges[kind].in_flight_ns += in_flight_ns;
+}
+
 /* Accounts for all marks; the last becomes the first of the next table. */
 static dt_status read_marks(struct dt_timeline *timeline)
 {
@@ -65,8 +72,10 @@ static dt_status read_marks(struct dt_timeline *timeline)
         const struct note *note = &timeline->notes[i];
         int64_t now = timeline->ns[i];
         timeline->phases->kind_ns[note->kind] += now - timeline->ns[i - 1];
+        if (note->kind == DT_PHASE_EXCHANGE)
+            timeline->phases->exchanges[note->exchange].ns += now - timeline->ns[i - 1];
         if (note->posted >= 0)
-            timeline->phases->exchange_in_flight_ns += now - timeline->ns[note->posted];
+            end_exchange(timeline->phases, note->exchange, now - timeline->ns[note->posted]);
         if (note->block != NO_BLOCK)
             end_block(timeline, note->block, timeline->base_ns + now);
     }
@@ -84,7 +93,8 @@ static int add_mark(struct dt_timeline *timeline, int kind, int block, int poste
         posted = -1;
         timeline->device->compute->mark(timeline->device, timeline->count++);
     }
-    timeline->notes[timeline->count] = (struct note){(signed char)kind, (signed char)block, posted};
+    timeline->notes[timeline->count] = (struct note){(signed char)kind, (signed char)block,
+                                                     (signed char)timeline->posting, posted};
     timeline->device->compute->mark(timeline->device, timeline->count);
     return timeline->count++;
 }
@@ -172,8 +182,19 @@ void dt_pass_block(struct dt_pass *pass, enum dt_block_kind kind)
     pass->timeline->open = false;
 }
 
+static enum dt_exchange_kind kind_of(const struct dt_pass *pass, const struct dt_request *request)
+{
+    if (request == &pass->rotation)
+        return DT_EXCHANGE_RING;
+    if (request == &pass->partner)
+        return DT_EXCHANGE_CFG;
+    return request >= pass->back && request < pass->back + pass->plan.chunks ? DT_EXCHANGE_BACK
+                                                                             : DT_EXCHANGE_FORTH;
+}
+
 void dt_pass_posted(struct dt_pass *pass, struct dt_request *request)
 {
+    pass->timeline->posting = (int)kind_of(pass, request);
     request->mark = pass->timeline->count - 1;
     dt_pass_range(pass, "exchange");
 }
@@ -189,6 +210,10 @@ dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm, struct dt_req
     DT_TRY(status);
     if (timeline->phases == NULL)
         return DT_OK;
+    struct dt_exchanged *exchanged = &timeline->phases->exchanges[kind_of(pass, request)];
+    timeline->posting = (int)kind_of(pass, request);
+    exchanged->count++;
+    exchanged->bytes += request->bytes;
     bool known = request->mark >= 0 && request->mark < timeline->count;
     (void)add_mark(timeline, DT_PHASE_EXCHANGE, NO_BLOCK, known ? request->mark : -1);
     timeline->open = false;

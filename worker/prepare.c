@@ -51,6 +51,7 @@ static dt_status check_memory(struct dt_session *session, const struct dt_plan *
     DT_TRY(session->compute->memory(session->device, &there, &total));
     if (session->weights == NULL)
         session->free_bytes = there;
+    session->before_bytes = there;
     there /= sharers(session);
     if (need > there)
         return dt_fail(
@@ -132,7 +133,8 @@ static int64_t resident_bytes(const struct dt_session *session)
 
 static json_t *reply(const struct dt_resident *resident, const json_t *parts, json_t *verify)
 {
-    static const char *const counted[] = {"taken_bytes", "free_bytes", "total_bytes"};
+    static const char *const counted[] = {"before_bytes", "taken_bytes", "free_bytes",
+                                          "total_bytes"};
     json_int_t most = 0;
     json_t *part;
     size_t i;
@@ -145,7 +147,7 @@ static json_t *reply(const struct dt_resident *resident, const json_t *parts, js
         json_pack("{s:s,s:i,s:o,s:I,s:o,s:O*}", "op", "prepared", "handle", resident->handle,
                   "peak_bytes", dt_session_column(parts, "peak_bytes"), "resident_bytes", most,
                   "cold_ns", dt_session_column(parts, "cold_ns"), "verify", verify);
-    for (int k = 0; k < 3; k++)
+    for (size_t k = 0; k < sizeof counted / sizeof counted[0]; k++)
         if (json_object_get(json_array_get(parts, 0), counted[k]) != NULL)
             json_object_set_new(answer, counted[k], dt_session_column(parts, counted[k]));
     return answer;
@@ -161,6 +163,7 @@ static json_t *describe_rank(const struct dt_session *session, const struct dt_r
                              (json_int_t)resident_bytes(session), "cold_ns", (json_int_t)cold_ns);
     if (!session->compute->host &&
         session->compute->memory(session->device, &there, &total) == DT_OK) {
+        json_object_set_new(part, "before_bytes", json_integer(session->before_bytes));
         json_object_set_new(part, "taken_bytes", json_integer(session->free_bytes - there));
         json_object_set_new(part, "free_bytes", json_integer(there));
         json_object_set_new(part, "total_bytes", json_integer(total));

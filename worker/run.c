@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
+#include "worker/phases.h"
 #include "worker/session.h"
 #include "worker/telemetry.h"
 
@@ -14,7 +15,8 @@
 struct times {
     int n;
     int64_t *ns, *device_ns;
-    double *clock; /* Hz; 0: not known */
+    int64_t looked_ns; /* of the steps that were looked into, by its own clock */
+    double *clock;     /* Hz; 0: not known */
     struct dt_telemetry telemetry;
 };
 
@@ -47,58 +49,13 @@ static dt_status read_clock(struct dt_session *session, double *hz)
 static dt_status steps(struct dt_session *session, struct dt_pass *pass, struct times *times)
 {
     bool host = session->compute->host;
-    int64_t apart;
     for (int i = 0; i < times->n; i++) {
         DT_TRY(step(session, pass, host ? &session->phases : NULL, &times->ns[i]));
+        times->looked_ns += times->ns[i];
         times->device_ns[i] = dt_pass_device_ns(pass);
         DT_TRY(read_clock(session, &times->clock[i]));
     }
-    return host ? DT_OK : step(session, pass, &session->phases, &apart);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static int64_t median(int64_t values[], int64_t n)
-{
-    if (n == 0)
-        return 0;
-    qsort(values, (size_t)n, sizeof values[0], ascending);
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-/* A host is never idle. */
-static json_t *list_kinds(const struct dt_phases *phases, bool host)
-{
-    json_t *kinds = json_array();
-    for (int i = 0; i < (host ? DT_PHASE_IDLE : DT_PHASE_KINDS); i++) {
-        json_t *kind = json_pack("{s:s,s:I}", "name", dt_phase_text((enum dt_phase_kind)i), "ns",
-                                 (json_int_t)phases->kind_ns[i]);
-        if (i == DT_PHASE_EXCHANGE) {
-            json_object_set_new(kind, "bytes", json_integer(phases->exchange_bytes));
-            json_object_set_new(kind, "in_flight_ns", json_integer(phases->exchange_in_flight_ns));
-        }
-        json_array_append_new(kinds, kind);
-    }
-    return kinds;
-}
-
-/* Sorts the samples of each block kind: phases are cleared before the next run. */
-static json_t *list_blocks(struct dt_phases *phases)
-{
-    json_t *blocks = json_array();
-    for (int i = 0; i < DT_BLOCK_KINDS; i++) {
-        int64_t count = phases->block_count[i];
-        int64_t kept = count < DT_PHASE_SAMPLES ? count : DT_PHASE_SAMPLES;
-        json_array_append_new(blocks, json_pack("{s:s,s:I,s:I}", "name",
-                                                dt_block_text((enum dt_block_kind)i), "count",
-                                                (json_int_t)count, "median_ns",
-                                                (json_int_t)median(phases->block_ns[i], kept)));
-    }
-    return blocks;
+    return host ? DT_OK : step(session, pass, &session->phases, &times->looked_ns);
 }
 
 static json_t *list(const int64_t values[], int n)
@@ -124,16 +81,15 @@ static json_t *list_clock(const struct times *times)
     return array;
 }
 
-static json_t *describe(struct dt_session *session, struct times *times)
+static json_t *describe(struct dt_session *session, const struct dt_plan *plan, struct times *times)
 {
-    struct dt_phases *phases = &session->phases;
     bool host = session->compute->host;
     json_t *telemetry = dt_telemetry_stop(&times->telemetry);
-    return json_pack("{s:o,s:o*,s:o*,s:o*,s:{s:i,s:o,s:o,s:I}}", "ns", list(times->ns, times->n),
-                     "device_ns", host ? NULL : list(times->device_ns, times->n), "clock",
-                     list_clock(times), "telemetry", telemetry, "phases", "steps",
-                     host ? times->n : 1, "kinds", list_kinds(phases, host), "blocks",
-                     list_blocks(phases), "step_ns", (json_int_t)phases->step_ns);
+    json_t *phases = dt_phases_json(&session->phases, plan, host, host ? times->n : 1);
+    json_object_set_new(phases, "host_ns", json_integer(times->looked_ns));
+    return json_pack("{s:o,s:o*,s:o*,s:o*,s:o}", "ns", list(times->ns, times->n), "device_ns",
+                     host ? NULL : list(times->device_ns, times->n), "clock", list_clock(times),
+                     "telemetry", telemetry, "phases", phases);
 }
 
 static json_t *entry_of(const json_t *parts, const char *key, size_t rank, int step)
@@ -191,11 +147,12 @@ static size_t find_slowest(const json_t *parts, int n)
 static json_t *reply(int handle, int n, const json_t *parts)
 {
     size_t slowest = find_slowest(parts, n);
+    json_t *phases = json_object_get(json_array_get(parts, slowest), "phases");
     json_t *telemetry = all_have(parts, "telemetry") ? dt_session_column(parts, "telemetry") : NULL;
+    json_object_set_new(phases, "rank", json_integer((json_int_t)slowest));
     return json_pack("{s:s,s:i,s:o,s:o*,s:o*,s:o*,s:O}", "op", "samples", "handle", handle, "ns",
                      turn(parts, "ns", n), "device_ns", turn(parts, "device_ns", n), "clock",
-                     turn(parts, "clock", n), "telemetry", telemetry, "phases",
-                     json_object_get(json_array_get(parts, slowest), "phases"));
+                     turn(parts, "clock", n), "telemetry", telemetry, "phases", phases);
 }
 
 static dt_status read_request(struct dt_session *session, const json_t *request,
@@ -230,7 +187,7 @@ dt_status dt_request_run(struct dt_session *session, const json_t *request, json
     if (status == DT_OK)
         status = steps(session, resident->pass, &times);
     if (status == DT_OK)
-        mine = describe(session, &times);
+        mine = describe(session, &resident->plan, &times);
     else
         json_decref(dt_telemetry_stop(&times.telemetry));
     free(times.ns);
@@ -242,25 +199,4 @@ dt_status dt_request_run(struct dt_session *session, const json_t *request, json
         *answer = reply(resident->handle, (int)n, parts);
     json_decref(parts);
     return status;
-}
-
-dt_status dt_request_peak(struct dt_session *session, const json_t *request, json_t **answer)
-{
-    (void)request;
-    json_t *parts = NULL, *mine = NULL, *rate;
-    size_t i;
-    double sum = 0, flop_rate = 0;
-    dt_status status = dt_seat_threads(&session->seat, session->seat.core_count);
-    if (status == DT_OK)
-        status = dt_session_align(session);
-    if (status == DT_OK)
-        status = session->compute->peak(session->device, session->workload.dtype, &flop_rate);
-    if (status == DT_OK)
-        mine = json_real(flop_rate);
-    DT_TRY(dt_session_settle(session, status, mine, &parts));
-    json_array_foreach(parts, i, rate) sum += json_real_value(rate);
-    if (session->seat.rank == 0)
-        *answer = json_pack("{s:s,s:f}", "op", "peak", "flop_rate", sum);
-    json_decref(parts);
-    return DT_OK;
 }

@@ -31,6 +31,7 @@ struct dt_session {
     const struct dt_compute *compute;
     struct dt_device *device;
     int64_t free_bytes;    /* of the device, before there were weights */
+    int64_t before_bytes;  /* the same when the last plan was asked for */
     struct dt_comm *host;  /* carries host memory; own until world is there */
     struct dt_comm *world; /* own; carries what the ranks compute on */
     void *tokens; /* of the device, [2, ranks] of 8 bytes: what ranks exchange to start together */
