@@ -36,10 +36,27 @@ double dt_workload_flops(const struct dt_workload *workload, int batch)
     double token_out = (double)dt_network_out_channels(network) * network->patch * network->patch;
     double embed = t * token_in * c + DT_TIME_CHANNELS * c + c * c;
     double linear = t * (3 * c * c + c * c + 2 * c * mlp) + 6 * c * c;
-    double attention = 2 * t * t * c;
     double final = t * c * token_out + 2 * c * c;
-    double multiply_adds = embed + network->depth * (linear + attention) + final;
+    double multiply_adds = embed + network->depth * linear + final;
+    return 2 * multiply_adds * dt_workload_passes(workload) * batch +
+           dt_workload_attention_flops(workload, batch);
+}
+
+double dt_workload_attention_flops(const struct dt_workload *workload, int batch)
+{
+    double t = dt_workload_tokens(workload);
+    double multiply_adds = 2 * t * t * workload->network.hidden * workload->network.depth;
     return 2 * multiply_adds * dt_workload_passes(workload) * batch;
+}
+
+double dt_workload_rest_bytes(const struct dt_workload *workload, int batch)
+{
+    double stream = sizeof(float), branch = dt_dtype_bytes(workload->dtype);
+    double embed = 3 * stream, first = stream + branch; /* an element: embedded, position, stream */
+    double join = 2 * (stream + branch);                /* read and written */
+    double elements = (double)dt_workload_tokens(workload) * workload->network.hidden;
+    return elements * (embed + first + 2 * workload->network.depth * join) *
+           dt_workload_passes(workload) * batch;
 }
 
 int64_t dt_workload_parameters(const struct dt_workload *workload)

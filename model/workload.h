@@ -41,6 +41,14 @@ int dt_workload_offset(int tokens, int ranks, int index);
  * the linear layers, and attention's 4 T^2 C for each pass and block. */
 double dt_workload_flops(const struct dt_workload *workload, int batch);
 
+/* Of these the attention's: scores and their product with the values. */
+double dt_workload_attention_flops(const struct dt_workload *workload, int batch);
+
+/* Bytes that the passes between the matrix products read and write at least, whatever the plan, all ranks together: embedding, and
+ * before each product of a block gate, residual, norm and modulation in one. What exchanges pack, and guidance and sampler, which
+ * are per mille, are not among them. */
+double dt_workload_rest_bytes(const struct dt_workload *workload, int batch);
+
 /* The network's parameters, the fixed table of positions among them; and bytes they are kept in. */
 int64_t dt_workload_parameters(const struct dt_workload *workload);
 int64_t dt_workload_weight_bytes(const struct dt_workload *workload);
