@@ -59,9 +59,10 @@ struct dt_verify {
 struct dt_prepared {
     int handle;
     int ranks;
-    int64_t peak_bytes;      /* of the largest rank */
-    int64_t resident_bytes;  /* of the largest rank, all handles */
-    int64_t cold_ns;         /* first step, maximum over ranks */
+    int64_t peak_bytes;     /* of the largest rank */
+    int64_t resident_bytes; /* of the largest rank, all handles */
+    int64_t cold_ns;        /* first step, maximum over ranks */
+    json_t *memory; /* of the devices, as dt_said_memory; owned, NULL when it was not told */
     int images, projections; /* 0 when the worker does not verify */
     double *norm;            /* [images], owned */
     double *projection;      /* [images * projections], owned; NAN where the worker said null */
@@ -77,7 +78,9 @@ struct dt_run {
     long long *ns; /* [steps * ranks], owned */
     double *
         clock; /* [steps * ranks] in the worker's own unit, owned; NULL when the worker gives none */
-    json_t *phases; /* owned; NULL when the worker gives none */
+    json_t *phases;       /* owned; NULL when the worker gives none */
+    long long *device_ns; /* [steps * ranks] by the devices' own clocks, owned; NULL: none */
+    json_t *telemetry;    /* [rank] as dt_said_telemetry, owned; NULL: none */
 };
 struct dt_steps {
     int handle, count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers read into plain values; every shape is checked, and what is off is the worker's breach of the protocol. */
+#include "tuner/device/said.h"
 #include "tuner/process/group_int.h"
 
 #include <math.h>
@@ -13,14 +14,20 @@ void dt_prepared_fini(struct dt_prepared *prepared)
 {
     free(prepared->norm);
     free(prepared->projection);
+    json_decref(prepared->memory);
     prepared->norm = prepared->projection = NULL;
+    prepared->memory = NULL;
 }
 
 void dt_run_fini(struct dt_run *run)
 {
     free(run->ns);
     free(run->clock);
+    free(run->device_ns);
     json_decref(run->phases);
+    json_decref(run->telemetry);
+    run->telemetry = NULL;
+    run->device_ns = NULL;
     run->ns = NULL;
     run->clock = NULL;
     run->phases = NULL;
@@ -103,6 +110,8 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     if (resident != NULL && (!json_is_integer(resident) || json_integer_value(resident) < 0))
         return breach(failure, "resident_bytes is not an integer");
     prepared->resident_bytes = json_integer_value(resident);
+    if (!dt_said_memory(answer, (size_t)prepared->ranks, &prepared->memory))
+        return breach(failure, "lists of a device's bytes have not one integer a rank");
     json_t *verify = json_object_get(answer, "verify");
     return json_is_object(verify) ? read_verify(verify, prepared, failure) : DT_OK;
 }
@@ -146,6 +155,20 @@ static dt_status read_clock(const json_t *rows, struct dt_run *run, struct dt_fa
     return DT_OK;
 }
 
+/* What the devices told beside; null is as good as nothing. */
+static dt_status read_told(const json_t *answer, struct dt_run *run, struct dt_failure *failure)
+{
+    size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
+    const json_t *ns = json_object_get(answer, "device_ns"),
+                 *telemetry = json_object_get(answer, "telemetry");
+    if (ns != NULL && !json_is_null(ns) && !dt_said_ns(ns, steps, ranks, &run->device_ns))
+        return breach(failure, "device_ns has not one time a rank in one row a step");
+    if (telemetry != NULL && !json_is_null(telemetry) &&
+        !dt_said_telemetry(telemetry, ranks, &run->telemetry))
+        return breach(failure, "telemetry is not one object of known fields a rank");
+    return DT_OK;
+}
+
 static dt_status read_samples(const json_t *answer, int steps, struct dt_run *run,
                               struct dt_failure *failure)
 {
@@ -168,6 +191,7 @@ static dt_status read_samples(const json_t *answer, int steps, struct dt_run *ru
     json_t *clock = json_object_get(answer, "clock");
     if (clock != NULL && !json_is_null(clock))
         DT_TRY(read_clock(clock, run, failure));
+    DT_TRY(read_told(answer, run, failure));
     json_t *phases = json_object_get(answer, "phases");
     if (json_is_object(phases))
         run->phases = json_incref(phases);

@@ -43,11 +43,14 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         requests(result), "ns", matrix(result));
     if (result->flop_peak > 0)
         json_object_set_new(object, "peak_flop_rate", json_real(result->flop_peak));
+    if (result->copy_peak > 0)
+        json_object_set_new(object, "copy_bytes_per_second", json_real(result->copy_peak));
     if (result->phases != NULL)
         json_object_set(object, "phases", result->phases);
     if (result->exchanges != NULL)
         json_object_set(object, "exchanges", result->exchanges);
     dt_raw_add_clock(result, object);
+    dt_heard_record(result, object);
     return object;
 }
 
@@ -85,6 +88,8 @@ static dt_status read_facts(const json_t *record, const char *what, struct dt_re
     DT_TRY(dt_json_int(record, what, "peak_bytes", INT64_MIN, INT64_MAX, &result->peak_bytes));
     if (dt_json_has(record, "peak_flop_rate"))
         DT_TRY(dt_json_real(record, what, "peak_flop_rate", &result->flop_peak));
+    if (dt_json_has(record, "copy_bytes_per_second"))
+        DT_TRY(dt_json_real(record, what, "copy_bytes_per_second", &result->copy_peak));
     snprintf(result->cause, sizeof result->cause, "%s", cause);
     result->cold_seconds = cold_ns * 1e-9;
     result->cost_seconds = cost_ns * 1e-9;
@@ -103,7 +108,8 @@ dt_status dt_raw_read_result(const json_t *record, const char *what, const struc
     dt_result_init(result, target, &point);
     DT_TRY(read_facts(record, what, result));
     DT_TRY(read_exchanges(record, what, result));
-    return dt_raw_read_samples(record, what, result);
+    DT_TRY(dt_raw_read_samples(record, what, result));
+    return dt_heard_read(record, what, result);
 }
 
 json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_target *target)

@@ -9,10 +9,12 @@
 
 json_t *dt_raw_target(const struct dt_target *target)
 {
-    return json_pack("{s:s, s:s, s:b, s:i, s:i, s:f, s:I, s:o, s:o, s:o}", "title", target->title,
-                     "objective", target->objective->name, "foreign", target->foreign, "cores",
-                     target->cores, "sampler_steps", target->sampler_steps, "image_flops",
-                     target->image_flops, "plans", (json_int_t)target->plans, "parameters",
+    return json_pack("{s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "title",
+                     target->title, "objective", target->objective->name, "foreign",
+                     target->foreign, "cores", target->cores, "sampler_steps",
+                     target->sampler_steps, "image_flops", target->image_flops,
+                     "image_attention_flops", target->image_attention_flops, "image_rest_bytes",
+                     target->image_rest_bytes, "plans", (json_int_t)target->plans, "parameters",
                      dt_space_axes_json(target->space), "default",
                      dt_point_json(target->space, &target->fallback), "baseline",
                      dt_point_json(target->space, &target->baseline));
@@ -27,6 +29,17 @@ static dt_status read_number(const json_t *record, const char *what, const char 
     return DT_OK;
 }
 
+/* Those that older records lack are 0. */
+static dt_status read_amounts(const json_t *record, const char *what, struct dt_target *target)
+{
+    DT_TRY(dt_json_real(record, what, "image_flops", &target->image_flops));
+    if (dt_json_has(record, "image_attention_flops"))
+        DT_TRY(dt_json_real(record, what, "image_attention_flops", &target->image_attention_flops));
+    if (dt_json_has(record, "image_rest_bytes"))
+        DT_TRY(dt_json_real(record, what, "image_rest_bytes", &target->image_rest_bytes));
+    return DT_OK;
+}
+
 static dt_status fill(const json_t *record, const char *what, struct dt_target *target)
 {
     const char *title, *objective;
@@ -36,7 +49,7 @@ static dt_status fill(const json_t *record, const char *what, struct dt_target *
     DT_TRY(dt_json_bool(record, what, "foreign", &target->foreign));
     DT_TRY(read_number(record, what, "cores", CORES_MOST, &target->cores));
     DT_TRY(read_number(record, what, "sampler_steps", STEPS_MOST, &target->sampler_steps));
-    DT_TRY(dt_json_real(record, what, "image_flops", &target->image_flops));
+    DT_TRY(read_amounts(record, what, target));
     DT_TRY(dt_json_int(record, what, "plans", -1, INT64_MAX, &target->plans));
     DT_TRY(dt_json_object(record, what, "default", &fallback));
     DT_TRY(dt_json_object(record, what, "baseline", &baseline));

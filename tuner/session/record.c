@@ -27,6 +27,7 @@ static json_t *trial_json(const struct dt_result *result, const struct dt_target
 {
     json_t *object = dt_result_json(result, target);
     json_object_del(object, "phases");
+    json_object_del(object, "roofline");
     return object;
 }
 

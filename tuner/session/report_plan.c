@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of one plan. */
+#include "tuner/device/roofline.h"
 #include "tuner/session/report.h"
 
 #include <math.h>
@@ -66,32 +67,18 @@ bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
     return true;
 }
 
-static void add_phases(const struct dt_result *result, struct dt_text *out)
+static void add_phases(const struct dt_result *result, const struct dt_target *target,
+                       struct dt_text *out)
 {
-    json_t *kinds = json_object_get(result->phases, "kinds"),
+    json_t *roofline = dt_roofline(result, target),
            *blocks = json_object_get(result->phases, "blocks");
     int64_t steps = json_integer_value(json_object_get(result->phases, "steps"));
-    double whole = (double)json_integer_value(json_object_get(result->phases, "step_ns"));
-    if (steps <= 0 || whole <= 0)
+    if (roofline == NULL || steps <= 0) {
+        json_decref(roofline);
         return;
-    dt_text_add(out, "phases (rank that was last most often, mean of %lld steps of ",
-                (long long)steps);
-    dt_report_time(whole * 1e-9 / (double)steps, out);
-    dt_text_add(out, "):\n");
-    for (size_t i = 0; i < json_array_size(kinds); i++) {
-        json_t *kind = json_array_get(kinds, i);
-        double ns = (double)json_integer_value(json_object_get(kind, "ns"));
-        dt_text_add(out, "  %-10s %5.1f %%  ", json_string_value(json_object_get(kind, "name")),
-                    100 * ns / whole);
-        dt_report_time(ns * 1e-9 / (double)steps, out);
-        double flight = (double)json_integer_value(json_object_get(kind, "in_flight_ns"));
-        if (flight > 0)
-            dt_text_add(out, "  (%.3g MB sent, %.0f %% of the time in flight exposed)",
-                        (double)json_integer_value(json_object_get(kind, "bytes")) * 1e-6 /
-                            (double)steps,
-                        100 * ns / flight);
-        dt_text_add(out, "\n");
     }
+    dt_roofline_text(roofline, out);
+    json_decref(roofline);
     for (size_t i = 0; i < json_array_size(blocks); i++) {
         json_t *block = json_array_get(blocks, i);
         dt_text_add(out, "  %-10s %lld a step, ", json_string_value(json_object_get(block, "name")),
@@ -119,6 +106,7 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
         dt_text_add(out, "warning: %d samples were taken below 95 %% of the session's clock: %s\n",
                     result->throttled_steps,
                     result->all_throttled ? "there were no others" : "they are left out");
+    dt_heard_warnings(result, out);
     if (series->outliers_severe > 0)
         dt_text_add(out, "note: %d severe outliers among %d samples (kept)\n",
                     series->outliers_severe, result->n);
@@ -177,6 +165,7 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
                     result->verified_error);
     else
         dt_text_add(out, "\nverified    no: the worker gave nothing to compare\n");
-    add_phases(result, out);
+    dt_heard_text(result, out);
+    add_phases(result, target, out);
     dt_report_warnings(result, out);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* session - finding the best plan of one target within a deadline
  *
- *     reference -> default, baseline, --against -> search (explore.h) -> shoot-out of the top three -> final comparison
+ *     reference -> default, baseline (on GPUs the other way round), --against -> search (explore.h)
+ *               -> shoot-out of the top three -> final comparison
  *
  * The default plan goes first, so that a session that is cut short never stores anything slower. The final
  * comparison runs in fresh processes, and every figure that is published comes from it.

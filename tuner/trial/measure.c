@@ -152,6 +152,7 @@ static dt_status measure_peak(struct dt_resident *resident, const struct dt_meas
     json_t *answer = NULL;
     DT_TRY(ask(resident, json_pack("{s:s}", "op", "peak"), "peak", how, result, &answer));
     result->flop_peak = json_number_value(json_object_get(answer, "flop_rate"));
+    result->copy_peak = json_number_value(json_object_get(answer, "copy_bytes_per_second"));
     json_decref(answer);
     return DT_OK;
 }

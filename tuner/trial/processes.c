@@ -38,6 +38,7 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
         if (!(part->verified_error <= whole->verified_error))
             whole->verified_error = part->verified_error;
         whole->flop_peak = fmax(whole->flop_peak, part->flop_peak);
+        whole->copy_peak = fmax(whole->copy_peak, part->copy_peak);
         whole->cost_seconds += part->cost_seconds;
         whole->steady = whole->steady && part->steady;
         whole->start += part->start;
@@ -47,6 +48,7 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
     }
     whole->cold_seconds = dt_stats_median(cold, n);
     whole->exchanges = json_incref(parts[n - 1].exchanges);
+    whole->heard.memory = json_incref(parts[n - 1].heard.memory);
 }
 
 static dt_status add_steps(const struct dt_result parts[], int n, struct dt_result *whole)
@@ -57,6 +59,8 @@ static dt_status add_steps(const struct dt_result parts[], int n, struct dt_resu
                              .ranks = part->ranks,
                              .ns = part->ns,
                              .clock = part->clock,
+                             .device_ns = part->heard.ns,
+                             .telemetry = part->heard.telemetry,
                              .phases = part->phases};
         DT_TRY(dt_result_add(whole, &run, true));
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/trial/result.h"
 
+#include "tuner/device/roofline.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,7 @@ void dt_result_fini(struct dt_result *result)
     free(result->process_seconds);
     json_decref(result->exchanges);
     json_decref(result->phases);
+    dt_heard_fini(&result->heard);
     result->exchanges = NULL;
     result->ns = NULL;
     result->requests = NULL;
@@ -77,6 +80,8 @@ static dt_status add_phases(struct dt_result *result, const struct dt_run *run)
     if (other != NULL) {
         add_integer(sum, other, "steps");
         add_integer(sum, other, "step_ns");
+        add_integer(sum, other, "host_ns");
+        add_rows(sum, other, "exchanges");
         add_rows(sum, other, "kinds");
         add_rows(sum, other, "blocks");
     }
@@ -122,6 +127,7 @@ dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool
         return dt_fail(DT_ENOMEM, "out of memory");
     memcpy(ns + old, run->ns, more * sizeof *ns);
     result->ns = ns;
+    DT_TRY(dt_heard_add(&result->heard, run, old, measured ? result->request_count : -1));
     if (run->clock != NULL || result->clock != NULL)
         DT_TRY(add_clock(result, run, old, more));
     if (measured)
@@ -364,8 +370,13 @@ json_t *dt_result_json(const struct dt_result *result, const struct dt_target *t
                         number(result->batch / (summary->median * steps)));
     json_object_set_new(object, "device_seconds_per_image",
                         number(summary->median * steps * result->devices / result->batch));
+    json_t *device = dt_heard_json(result), *roofline = dt_roofline(result, target);
+    if (device != NULL)
+        json_object_set_new(object, "device", device);
     if (result->phases != NULL)
         json_object_set(object, "phases", result->phases);
+    if (roofline != NULL)
+        json_object_set_new(object, "roofline", roofline);
     return object;
 }
 

@@ -8,6 +8,7 @@
 #define DT_TUNER_TRIAL_RESULT_H
 
 #include "stats/stats.h"
+#include "tuner/device/heard.h"
 #include "tuner/process/group.h"
 #include "tuner/trial/target.h"
 #include "tuner/trial/throttle.h"
@@ -23,11 +24,13 @@ struct dt_result {
     double cost_seconds;   /* wall time the trial took */
     double
         apart_seconds; /* of that, for the reference of its batch, which no other trial makes; not recorded */
-    double flop_peak; /* GEMM rate measured beside it; 0 when it was not */
-    int steps;        /* of ns, warm-up included */
-    long long *ns;    /* [steps * ranks], owned */
-    int least;        /* steps before the first measured request: warm-up in any case */
-    int *requests;    /* [request_count] steps of each measured request, owned */
+    double flop_peak;      /* GEMM rate measured beside it; 0 when it was not */
+    double copy_peak;      /* bytes a second read and written by a large copy, beside it; 0 */
+    struct dt_heard heard; /* by the devices it ran on */
+    int steps;             /* of ns, warm-up included */
+    long long *ns;         /* [steps * ranks], owned */
+    int least;             /* steps before the first measured request: warm-up in any case */
+    int *requests;         /* [request_count] steps of each measured request, owned */
     int request_count;
     double *
         clock; /* [steps * ranks] in the worker's own unit, NAN where it told none; NULL: never; owned */

@@ -255,6 +255,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->images = prepared.images;
     resident->cold_ns = prepared.cold_ns;
     resident->peak_bytes = prepared.peak_bytes;
+    resident->memory = json_incref(prepared.memory);
     dt_verify_judge(rig, &prepared, reference, resident);
     judge_memory(rig, resident);
     dt_prepared_fini(&prepared);
@@ -290,8 +291,11 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, co
     return status;
 }
 
-void dt_rig_describe(const struct dt_resident *resident, struct dt_result *result)
+void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
 {
+    json_decref(result->heard.memory);
+    result->heard.memory = resident->memory;
+    resident->memory = NULL;
     result->outcome = resident->outcome;
     memcpy(result->cause, resident->cause, sizeof result->cause);
     result->peak_bytes = resident->peak_bytes;

@@ -52,6 +52,7 @@ struct dt_resident {
     int handle;
     int images;
     int64_t cold_ns, peak_bytes;
+    json_t *memory;        /* as in dt_prepared, owned until it is described */
     double verified_error; /* NAN: not verified */
     enum dt_outcome outcome;
     char cause[256];
@@ -70,8 +71,8 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
 dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, const char *mode,
                      int64_t deadline_ns, struct dt_result *result) DT_MUST_CHECK;
 
-/* Fills the result's memory, cold time, error and outcome from the resident. */
-void dt_rig_describe(const struct dt_resident *resident, struct dt_result *result);
+/* Fills the result's memory, cold time, error and outcome from the resident, once. */
+void dt_rig_describe(struct dt_resident *resident, struct dt_result *result);
 
 void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident);
 

@@ -160,6 +160,8 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
     target->has_files = options->weights != NULL || options->input != NULL;
     target->sampler_steps = workload.sampler_steps;
     target->image_flops = dt_workload_flops(&workload, 1);
+    target->image_attention_flops = dt_workload_attention_flops(&workload, 1);
+    target->image_rest_bytes = dt_workload_rest_bytes(&workload, 1);
     snprintf(target->engine, sizeof target->engine, "dittune");
     snprintf(target->mode, sizeof target->mode, "eager");
     snprintf(target->title, sizeof target->title, "%s, %d x %d px (%d tokens), %s, %s",

@@ -33,10 +33,11 @@ struct dt_target {
     int64_t max_bytes;         /* most that a rank of a plan may take; 0: no limit */
     bool has_files;            /* weights or input come from files */
     const struct dt_objective *objective;
-    double tolerance;      /* of verification */
-    int sampler_steps;     /* denoising steps of an image */
-    double image_flops;    /* of one image's step; 0 unknown */
-    json_t *key, *hard;    /* for the store */
+    double tolerance;                               /* of verification */
+    int sampler_steps;                              /* denoising steps of an image */
+    double image_flops;                             /* of one image's step; 0 unknown */
+    double image_attention_flops, image_rest_bytes; /* the attention's of them; model/workload.h */
+    json_t *key, *hard;                             /* for the store */
     json_t *hello, *ready; /* what a foreign worker said when it was started; NULL for ours */
     json_t *announced;     /* of that, its "parameters", "constants" and "rules" */
 };
