@@ -15,22 +15,34 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
 prefix='' build=build/gpu most=570 cuda_prefix=()
+usage() { sed -n 's/^# \{0,1\}//; 3,14p' "$0"; }
+refuse() { echo "gpu-check: $1" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
-    --prefix) prefix=$(realpath "$2") && shift ;;
-    --cuda-prefix) cuda_prefix+=("$2") && shift ;;
-    --build) build=$2 && shift ;;
-    --seconds) most=$2 && shift ;;
-    *)
-        sed -n 's/^# \{0,1\}//; 3,15p' "$0" >&2
-        exit 2
+    --prefix | --cuda-prefix | --build | --seconds) [ $# -gt 1 ] || refuse "$1 needs a value" ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; refuse "'$1' is unknown" ;;
+    esac
+    case $1 in
+    --prefix)
+        [ -d "$2/usr" ] || refuse "--prefix $2: no folder that tools/gpu-prefix.sh made"
+        prefix=$(realpath "$2")
+        ;;
+    --cuda-prefix)
+        [ -d "$2" ] || refuse "--cuda-prefix $2: no such folder"
+        cuda_prefix+=("$2")
+        ;;
+    --build) build=$2 ;;
+    --seconds)
+        [[ $2 =~ ^[1-9][0-9]{0,4}$ ]] || refuse "--seconds $2: expected a number of seconds"
+        most=$2
         ;;
     esac
-    shift
+    shift 2
 done
 mkdir -p "$build/log"
 build=$(cd "$build" && pwd)
-rows=() failed=0 gpus=0 ran=unknown
+rows=() failed=0 gpus=0 ran=unknown child=''
 
 # step NAME LIMIT COMMAND...: `ran` is its result. 77 is skipped, as in ctest; the last line it printed goes into the table.
 step()
@@ -45,7 +57,10 @@ step()
         return
     fi
     printf '== %s (at most %d s)\n' "$name" "$limit"
-    timeout --kill-after=5 "$limit" "$@" >"$log" 2>&1 </dev/null || status=$?
+    timeout --kill-after=5 "$limit" "$@" >"$log" 2>&1 </dev/null & # waited for, so that a signal is heard at once
+    child=$!
+    wait $child || status=$?
+    child=''
     case $status in
     0) ran=ok ;;
     77) ran=skipped ;;
@@ -125,7 +140,15 @@ summary()
     printf '\ngpu-check: %d steps, %d failed, %d GPUs, %d s\n' ${#rows[@]} $failed "$gpus" $SECONDS
     [ "$gpus" -gt 0 ] || echo "gpu-check: there is no GPU here: nothing above ran on one"
 }
-trap 'summary; exit 1' INT TERM
+stop()
+{
+    [ -z "$child" ] || kill "$child" 2>/dev/null # timeout, which hands it to all it started
+    wait
+    echo "gpu-check: stopped" >&2
+    summary
+    exit 1
+}
+trap stop INT TERM
 export -f machine configure compile devices run_plan sanitize
 export build
 
@@ -148,6 +171,7 @@ call() { local name=$1 limit=$2; shift 2; step "$name" "$limit" bash -c "$(decla
 call machine 20 machine
 call configure 60 configure
 call build 300 compile
+[ "$ran" != skipped ] || failed=1 # nothing can be said of a build there was no time for
 if [ "$ran" = ok ]; then
     call devices 30 devices
     gpus=$(sed -n 's/.*"op":"devices","count":\([0-9]*\).*/\1/p' "$build/log/devices.txt" | tail -n 1)
