@@ -96,7 +96,7 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
         }
         json_decref(got);
         if ((status == DT_ETIMEOUT || status == DT_OK) && dt_clock_ns() >= deadline_ns)
-            return dt_group_break(group, failure, DT_TRIAL_HUNG, "no answer before the deadline");
+            return dt_group_hung(group, failure);
         if (status == DT_ETIMEOUT)
             rest(group, deadline_ns);
         else if (status != DT_OK && status != DT_EINTR)

@@ -85,10 +85,23 @@ static void describe_end(int wait_status, char out[], size_t room)
     }
 }
 
+/* The last line that the worker wrote for people. */
+static void add_words(struct dt_group *group, bool open, char why[], size_t room)
+{
+    char words[80];
+    while (open &&
+           (poll(&(struct pollfd){.fd = group->process.messages, .events = POLLIN}, 1, 0) == 1))
+        open = dt_group_drain(group);
+    last_words(group, words, sizeof words);
+    size_t size = strlen(why);
+    if (words[0] != '\0')
+        snprintf(why + size, room - size, " (it said: %s)", words);
+}
+
 /* The worker's output ended: did the program end, and how? */
 dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure)
 {
-    char why[160] = "closed its output", words[80];
+    char why[160] = "closed its output";
     int wait_status;
     int64_t until = dt_clock_ns() + DEATH_NS;
     bool open = true, ended = false;
@@ -102,15 +115,15 @@ dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure)
     }
     if (ended)
         describe_end(wait_status, why, sizeof why);
-    while (open &&
-           (poll(&(struct pollfd){.fd = group->process.messages, .events = POLLIN}, 1, 0) == 1))
-        open = dt_group_drain(group);
-    last_words(group, words, sizeof words);
-    if (words[0] != '\0') {
-        size_t size = strlen(why);
-        snprintf(why + size, sizeof why - size, " (it said: %s)", words);
-    }
+    add_words(group, open, why, sizeof why);
     return dt_group_break(group, failure, DT_TRIAL_CRASHED, why);
+}
+
+dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure)
+{
+    char why[160] = "no answer before the deadline";
+    add_words(group, true, why, sizeof why);
+    return dt_group_break(group, failure, DT_TRIAL_HUNG, why);
 }
 
 /* Waits for the program's end, reading on what it says, so that it is not stuck in a full pipe. */

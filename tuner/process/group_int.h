@@ -35,5 +35,7 @@ dt_status dt_group_condemn(struct dt_group *group, struct dt_failure *failure);
 
 /* The worker's output ended: finds out whether and how the program ended. DT_FAILED. */
 dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure);
+/* It did not answer in time: what it wrote for people last may say why. */
+dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure) DT_MUST_CHECK;
 
 #endif
