@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/print.h"
 
+#include "tuner/machine/backend.h"
 #include "tuner/session/record.h"
 #include "tuner/session/report.h"
 
@@ -76,4 +77,10 @@ void dt_print_value(const json_t *value, struct dt_text *out)
         dt_text_add(out, "%s", json_is_true(value) ? "true" : "false");
     else
         dt_text_add(out, "-");
+}
+
+void dt_print_cores(const struct dt_backend *backend, bool quiet)
+{
+    if (backend->expected && backend->why[0] != '\0' && !quiet)
+        fprintf(stderr, "dittune: plans run on cores, as no GPU can be used: %s\n", backend->why);
 }

@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "tuner/options.h"
 
+struct dt_backend;
+
 /* One line; steals the reference. DT_ENOMEM when object is NULL. */
 dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
 
@@ -24,5 +26,8 @@ dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_tex
 
 /* A value of JSON that is no object and no array, escaped; "-" for null and for all else. */
 void dt_print_value(const json_t *value, struct dt_text *out);
+
+/* On standard error, where plans run on cores though something here speaks for a GPU: why. Nothing elsewhere. */
+void dt_print_cores(const struct dt_backend *backend, bool quiet);
 
 #endif

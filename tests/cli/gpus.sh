@@ -82,6 +82,8 @@ done
 answer "$T/none" 0 0 '[]'
 DITTUNE_WORKER_CUDA=$T/none tool tune --model "$small" --budget 4s
 check "a session on cores says in one sentence why" 'err.splitlines()[0] == "dittune: plans run on cores, as no GPU can be used: no CUDA-capable device is detected"'
+DITTUNE_WORKER_CUDA=$T/none tool run --model "$small" --plan ranks=1
+check "and so does a measurement of one plan" 'code == 0 and err == "dittune: plans run on cores, as no GPU can be used: no CUDA-capable device is detected\n"'
 DITTUNE_WORKER_CUDA=$T/absent tool space --backend cuda
 check "there is no such worker" 'code == 1 and "there is no " in err'
 

@@ -120,6 +120,7 @@ dt_status dt_command_noise(const struct dt_options *options)
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune noise' takes one --size, not %d", options->sizes.count);
     DT_TRY(dt_target_new(options, &opts, &target));
+    dt_print_cores(&target->backend, options->quiet);
     dt_status status = dt_target_devices_free(target);
     if (status == DT_OK)
         status = dt_target_check(target);

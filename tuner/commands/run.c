@@ -111,6 +111,8 @@ static dt_status run_one(struct run *run, int value)
     if (status == DT_OK)
         status = dt_target_plan(target, dt_text_at(&plan), &point);
     run->target = target;
+    if (status == DT_OK && json_array_size(run->list) == 0)
+        dt_print_cores(&target->backend, options->quiet);
     if (status == DT_OK)
         status = dt_target_devices_free(target);
     if (status == DT_OK)

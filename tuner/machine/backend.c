@@ -99,14 +99,15 @@ static bool has_driver(void)
 static dt_status find(struct dt_backend *backend)
 {
     struct dt_devices_answer answer;
-    bool chosen = getenv("DITTUNE_WORKER_CUDA") != NULL;
-    if (!chosen && !has_driver())
+    backend->expected = getenv("DITTUNE_WORKER_CUDA") != NULL || has_driver();
+    if (!backend->expected)
         return dt_fail(DT_EUNSUP, "no NVIDIA driver is loaded");
     DT_TRY(dt_machine_devices(NULL, dt_clock_ns() + ASK_SECONDS * DT_NS_PER_SECOND, &answer));
     dt_status status = answer.devices == NULL
                            ? dt_fail(DT_EUNSUP, "%s%s%s", answer.missing ? "" : answer.program,
                                      answer.missing ? "" : " --devices ", answer.cause)
                            : dt_backend_from_json(answer.devices, backend);
+    backend->expected = true;
     if (status == DT_OK)
         memcpy(backend->program, answer.program, sizeof backend->program);
     dt_devices_answer_fini(&answer);
@@ -134,7 +135,7 @@ dt_status dt_backend_choose(const struct dt_options *options, struct dt_backend 
         snprintf(why, sizeof why, "%s", dt_message());
         if (must)
             return dt_fail(DT_EUNSUP, "--backend cuda: %s", why);
-        backend = (struct dt_backend){.cuda = false};
+        backend = (struct dt_backend){.cuda = false, .expected = backend.expected};
         memcpy(backend.why, why, sizeof why);
     }
     backend.shared = options->shared_devices;

@@ -14,6 +14,7 @@ struct dt_backend {
     bool cuda;
     char program[4096];  /* the worker of that back end; "" on cores */
     char why[600];       /* on cores: why no GPU is used; "" when nobody asked for one */
+    bool expected;       /* a driver, or $DITTUNE_WORKER_CUDA, speaks for a GPU */
     json_t *devices;     /* what the worker said of its GPUs, owned; NULL on cores */
     struct dt_gpus gpus; /* what rules ask of them */
     int compute;         /* the lowest capability, as 90 for 9.0 */
