@@ -16,14 +16,14 @@ static const struct row {
     int part, parts; /* of the three of queries, keys and values; 0, 0: a whole layer */
 } layers[DT_LAYERS] = {
     [DT_LAYER_TIME0] = {DT_BUFFER_FREQUENCY, DT_BUFFER_EMBED, DT_W_TIME0, false, PER_SEQUENCE,
-                        DT_ACT_SILU},
+                        DT_ACT_SILU, 0, 0},
     [DT_LAYER_TIME2] = {DT_BUFFER_EMBED, DT_BUFFER_CONDITION, DT_W_TIME2, false, PER_SEQUENCE,
-                        DT_ACT_NONE},
+                        DT_ACT_NONE, 0, 0},
     [DT_LAYER_PATCH] = {DT_BUFFER_LATENT, DT_BUFFER_EMBEDDED, DT_W_PATCH, false, PER_PATCH,
-                        DT_ACT_NONE},
+                        DT_ACT_NONE, 0, 0},
     [DT_LAYER_MODULATION] = {DT_BUFFER_CONDITION, DT_BUFFER_MODULATION, DT_W_MOD, true,
-                             PER_SEQUENCE, DT_ACT_NONE},
-    [DT_LAYER_QKV] = {DT_BUFFER_NORM, DT_BUFFER_QKV, DT_W_QKV, true, PER_TOKEN, DT_ACT_NONE},
+                             PER_SEQUENCE, DT_ACT_NONE, 0, 0},
+    [DT_LAYER_QKV] = {DT_BUFFER_NORM, DT_BUFFER_QKV, DT_W_QKV, true, PER_TOKEN, DT_ACT_NONE, 0, 0},
     [DT_LAYER_QKV_SENT] = {DT_BUFFER_NORM, DT_BUFFER_SEND, DT_W_QKV, true, PER_TOKEN, DT_ACT_NONE,
                            0, 3},
     [DT_LAYER_QK_SENT] = {DT_BUFFER_NORM, DT_BUFFER_SEND, DT_W_QKV, true, PER_TOKEN, DT_ACT_NONE, 0,
@@ -31,12 +31,12 @@ static const struct row {
     [DT_LAYER_V_SENT] = {DT_BUFFER_NORM, DT_BUFFER_SEND, DT_W_QKV, true, PER_TOKEN, DT_ACT_NONE, 2,
                          1},
     [DT_LAYER_PROJECTION] = {DT_BUFFER_ATTENTION, DT_BUFFER_NORM, DT_W_PROJ, true, PER_TOKEN,
-                             DT_ACT_NONE},
-    [DT_LAYER_FC1] = {DT_BUFFER_NORM, DT_BUFFER_MLP, DT_W_FC1, true, PER_TOKEN, DT_ACT_GELU},
-    [DT_LAYER_FC2] = {DT_BUFFER_MLP, DT_BUFFER_NORM, DT_W_FC2, true, PER_TOKEN, DT_ACT_NONE},
+                             DT_ACT_NONE, 0, 0},
+    [DT_LAYER_FC1] = {DT_BUFFER_NORM, DT_BUFFER_MLP, DT_W_FC1, true, PER_TOKEN, DT_ACT_GELU, 0, 0},
+    [DT_LAYER_FC2] = {DT_BUFFER_MLP, DT_BUFFER_NORM, DT_W_FC2, true, PER_TOKEN, DT_ACT_NONE, 0, 0},
     [DT_LAYER_FINAL_MODULATION] = {DT_BUFFER_CONDITION, DT_BUFFER_MODULATION, DT_W_FINAL_MOD, false,
-                                   PER_SEQUENCE, DT_ACT_NONE},
-    [DT_LAYER_OUT] = {DT_BUFFER_NORM, DT_BUFFER_OUT, DT_W_OUT, false, PER_TOKEN, DT_ACT_NONE},
+                                   PER_SEQUENCE, DT_ACT_NONE, 0, 0},
+    [DT_LAYER_OUT] = {DT_BUFFER_NORM, DT_BUFFER_OUT, DT_W_OUT, false, PER_TOKEN, DT_ACT_NONE, 0, 0},
 };
 
 static bool is_wide(const struct dt_pass *pass, enum dt_buffer buffer)
