@@ -222,8 +222,10 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
         failed +=
             outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW && outcome != DT_TRIAL_INTERRUPTED;
     }
-    dt_text_add(out, "\n%s; objective: %s\n%d of ", session->target->title,
-                session->target->objective->doc, session->count - cut);
+    const char *hardware = dt_target_hardware(session->target);
+    dt_text_add(out, "\n%s; objective: %s%s%s\n%d of ", session->target->title,
+                session->target->objective->doc, hardware != NULL ? "; on " : "",
+                hardware != NULL ? hardware : "", session->count - cut);
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->elapsed_seconds);
     add_search(session, out);

@@ -132,8 +132,11 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     const struct dt_summary *summary = &result->summary;
     dt_text_add(out, "plan        ");
     dt_point_text(target->space, &result->point, out);
-    dt_text_add(out, "%s\ncold step   ",
+    dt_text_add(out, "%s\n",
                 dt_target_oversubscribed(target, &result->point) ? "  (oversubscribed)" : "");
+    if (dt_target_hardware(target) != NULL)
+        dt_text_add(out, "hardware    %s\n", dt_target_hardware(target));
+    dt_text_add(out, "cold step   ");
     dt_report_time(result->cold_seconds, out);
     dt_text_add(out, "\nwarm step   ");
     dt_report_time(summary->median, out);

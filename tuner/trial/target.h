@@ -66,6 +66,9 @@ bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_po
 /* Before anything is measured: DT_EDIRTY with a sentence when others use the GPUs, unless that was allowed. */
 dt_status dt_target_devices_free(const struct dt_target *target) DT_MUST_CHECK;
 
+/* What the GPUs are called by their maker ("Simulated GPU" where they are none); NULL on cores. Borrowed. */
+const char *dt_target_hardware(const struct dt_target *target);
+
 /* "8 GPUs" */
 void dt_target_units(const struct dt_target *target, int n, struct dt_text *out);
 

@@ -77,8 +77,17 @@ dt_status dt_target_devices_free(const struct dt_target *target)
     return dt_backend_clean(target->backend.devices, count);
 }
 
-/* "8 GPUs" */
+const char *dt_target_hardware(const struct dt_target *target)
+{
+    const json_t *list = json_object_get(target->backend.devices, "devices");
+    return json_string_value(json_object_get(json_array_get(list, 0), "name"));
+}
+
+/* "8 GPUs (NVIDIA H200)" */
 void dt_target_units(const struct dt_target *target, int n, struct dt_text *out)
 {
+    const char *name = dt_target_hardware(target);
     dt_text_add(out, "%d %s%s", n, target->unit, n == 1 ? "" : "s");
+    if (name != NULL)
+        dt_text_add(out, " (%s)", name);
 }
