@@ -54,5 +54,5 @@ def one(name, fault, outcomes, words, strike=None):
 
 for fault in FAULTS:
     one(*fault)
-one("a rank that is killed", "", {"crashed"}, ("gone", "while running"), kill_one)
+one("a rank that is killed", "", {"crashed"}, ("rank 1", "while running"), kill_one)
 end()
