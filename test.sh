@@ -50,7 +50,7 @@ mkdir -p build
 step cuda build_cuda
 step dev cmake --workflow --preset dev
 if [ $quick -eq 0 ]; then
-    step tidy cmake --build --preset dev --target tidy
+    step tidy cmake --build --preset dev --target tidy -- -k 0
     step clang cmake --workflow --preset clang
     step asan cmake --workflow --preset asan
     step tsan cmake --workflow --preset tsan
