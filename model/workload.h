@@ -12,6 +12,9 @@
 
 #include <stdint.h>
 
+/* What the CUDA back end keeps of each GPU for its libraries beside a plan's own memory: allocated by it, counted by the rules. */
+#define DT_GPU_WORKSPACE_BYTES (INT64_C(64) << 20)
+
 struct dt_workload {
     struct dt_network network;
     int height, width; /* latent pixels; multiples of network.patch */

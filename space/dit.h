@@ -39,9 +39,8 @@ enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct 
 /* What a GPU's memory holds beside a plan's own: the back end's workspace (kernels/cuda), and allowances for the CUDA context with
  * the libraries' code, and for NCCL's buffers (about 1.6 GB for a communicator and its first collective is reported in
  * github.com/NVIDIA/nccl/issues/864). What was really free is measured before each trial. */
-#define DT_GPU_WORKSPACE_BYTES (INT64_C(64) << 20)
-#define DT_GPU_CONTEXT_BYTES   (INT64_C(1) << 30)
-#define DT_GPU_NCCL_BYTES      (INT64_C(2) << 30)
+#define DT_GPU_CONTEXT_BYTES (INT64_C(1) << 30)
+#define DT_GPU_NCCL_BYTES    (INT64_C(2) << 30)
 
 struct dt_limits {
     const struct dt_gpus

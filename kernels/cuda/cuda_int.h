@@ -9,6 +9,7 @@
 #define DT_KERNELS_CUDA_CUDA_INT_H
 
 #include "kernels/compute.h"
+#include "model/workload.h"
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -16,7 +17,7 @@
 
 /* What an open device holds, apart from what is asked of it: work space of cuBLASLt and cuDNN, which never run at the same time, and
  * biases in bfloat16 (bias.c), and readings of clocks, one after the other. Counted in the prediction of a GPU's memory. */
-#define DT_CUDA_WORKSPACE_BYTES (64LL << 20)
+#define DT_CUDA_WORKSPACE_BYTES DT_GPU_WORKSPACE_BYTES
 #define DT_CUDA_CLOCK_BYTES     4096LL
 #define DT_CUDA_BIAS_BYTES      ((6LL << 20) - DT_CUDA_CLOCK_BYTES)
 #define DT_CUDA_LIBRARY_BYTES   (DT_CUDA_WORKSPACE_BYTES - DT_CUDA_BIAS_BYTES - DT_CUDA_CLOCK_BYTES)
