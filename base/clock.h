@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* clock - the monotonic clock in integer nanoseconds; wall time only for people and journals */
+/* clock - time in integer nanoseconds
+ *
+ * The controller reads every budget, deadline and cost from dt_clock_ns and nothing else, so a test program that is linked
+ * with another definition of this file (tests/clock/virtual.c) decides how time passes. Waiting for processes and devices
+ * to react is not part of a session's time: that is counted by dt_clock_machine_ns. */
 #ifndef DT_BASE_CLOCK_H
 #define DT_BASE_CLOCK_H
 
 #include <stdint.h>
 
-/* CLOCK_MONOTONIC: never jumps, not comparable between hosts. */
+/* CLOCK_MONOTONIC: never jumps, not comparable between hosts. Virtual in tests. */
 int64_t dt_clock_ns(void);
+
+/* CLOCK_MONOTONIC, also in tests: the patience with processes that end and devices that settle. */
+int64_t dt_clock_machine_ns(void);
 
 /* Nanoseconds since 1970 (CLOCK_REALTIME); may jump. */
 int64_t dt_clock_wall_ns(void);
@@ -14,7 +21,7 @@ int64_t dt_clock_wall_ns(void);
 /* Processor time of this thread (CLOCK_THREAD_CPUTIME_ID): who else is at work does not count. */
 int64_t dt_clock_thread_ns(void);
 
-/* Sleeps at least ns nanoseconds, through interruptions. */
+/* Sleeps at least ns nanoseconds of dt_clock_machine_ns, through interruptions. */
 void dt_clock_sleep_ns(int64_t ns);
 
 #define DT_NS_PER_SECOND 1000000000LL

@@ -17,7 +17,7 @@
 static void on_signal(int number)
 {
     static volatile int64_t first_ns;
-    int64_t now = dt_clock_ns();
+    int64_t now = dt_clock_machine_ns();
     if (dt_group_interrupted != 0 && now - first_ns > DT_NS_PER_SECOND)
         _exit(128 + number);
     if (dt_group_interrupted == 0)

@@ -11,7 +11,7 @@ static dt_status read_facts(const struct dt_options *options, json_t **facts)
 {
     json_t *file = NULL;
     if (options->facts == NULL)
-        return dt_doctor_facts(NULL, dt_clock_ns() + PATIENCE_NS, facts);
+        return dt_doctor_facts(NULL, dt_clock_machine_ns() + PATIENCE_NS, facts);
     DT_TRY(dt_json_read(options->facts, "the facts", &file));
     json_t *inner = json_object_get(file, "facts");
     *facts = json_incref(inner != NULL ? inner : file);

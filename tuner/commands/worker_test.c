@@ -213,9 +213,9 @@ static bool check_parked(struct test *test)
 {
     dt_clock_sleep_ns(DT_NS_PER_SECOND /
                       2); /* spinning after a parallel region may last this long */
-    int64_t before = cpu_ns(test->group), began = dt_clock_ns();
+    int64_t before = cpu_ns(test->group), began = dt_clock_machine_ns();
     dt_clock_sleep_ns(PARKED_NS);
-    double share = (double)(cpu_ns(test->group) - before) / (double)(dt_clock_ns() - began);
+    double share = (double)(cpu_ns(test->group) - before) / (double)(dt_clock_machine_ns() - began);
     snprintf(test->why, sizeof test->why, "%.2f %% of a core", 100 * share);
     return share < PARKED_SHARE;
 }

@@ -102,7 +102,8 @@ static dt_status find(struct dt_backend *backend)
     backend->expected = getenv("DITTUNE_WORKER_CUDA") != NULL || has_driver();
     if (!backend->expected)
         return dt_fail(DT_EUNSUP, "no NVIDIA driver is loaded");
-    DT_TRY(dt_machine_devices(NULL, dt_clock_ns() + ASK_SECONDS * DT_NS_PER_SECOND, &answer));
+    DT_TRY(
+        dt_machine_devices(NULL, dt_clock_machine_ns() + ASK_SECONDS * DT_NS_PER_SECOND, &answer));
     dt_status status = answer.devices == NULL
                            ? dt_fail(DT_EUNSUP, "%s%s%s", answer.missing ? "" : answer.program,
                                      answer.missing ? "" : " --devices ", answer.cause)
@@ -206,7 +207,7 @@ dt_status dt_backend_settle(const struct dt_backend *backend, int count, int64_t
 {
     for (;;) {
         struct dt_devices_answer answer;
-        int64_t most = dt_clock_ns() + ASK_SECONDS * DT_NS_PER_SECOND;
+        int64_t most = dt_clock_machine_ns() + ASK_SECONDS * DT_NS_PER_SECOND;
         DT_TRY(dt_machine_devices(backend->program, most, &answer));
         dt_status status =
             answer.devices != NULL

@@ -56,7 +56,7 @@ static bool listen_to(const struct dt_supervised *child, int64_t deadline_ns, st
     while (words->out_open || words->err_open) {
         struct pollfd polled[2] = {{words->out_open ? child->from : -1, POLLIN, 0},
                                    {words->err_open ? child->messages : -1, POLLIN, 0}};
-        if (dt_clock_ns() >= deadline_ns || dt_group_interrupted != 0)
+        if (dt_clock_machine_ns() >= deadline_ns || dt_group_interrupted != 0)
             return false;
         if (poll(polled, 2, TURN_MS) <= 0)
             continue;
@@ -72,7 +72,7 @@ static bool listen_to(const struct dt_supervised *child, int64_t deadline_ns, st
 static bool await_end(struct dt_supervised *child, int64_t deadline_ns, int *status)
 {
     while (!dt_supervisor_ended(child, status)) {
-        if (dt_clock_ns() >= deadline_ns || dt_group_interrupted != 0)
+        if (dt_clock_machine_ns() >= deadline_ns || dt_group_interrupted != 0)
             return false;
         usleep(1000);
     }

@@ -21,7 +21,7 @@ struct dt_devices_answer {
     json_t *devices;                       /* the object, owned; NULL when cause says why */
 };
 
-/* Asks until deadline_ns (dt_clock_ns). program NULL: $DITTUNE_WORKER_CUDA, else dittune-worker-cuda beside this program.
+/* Asks until deadline_ns (dt_clock_machine_ns). program NULL: $DITTUNE_WORKER_CUDA, else dittune-worker-cuda beside this program.
  * DT_EINTR and trouble of our own are the only errors. */
 dt_status dt_machine_devices(const char *program, int64_t deadline_ns,
                              struct dt_devices_answer *answer) DT_MUST_CHECK;

@@ -103,9 +103,9 @@ dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure)
 {
     char why[160] = "closed its output";
     int wait_status;
-    int64_t until = dt_clock_ns() + DEATH_NS;
+    int64_t until = dt_clock_machine_ns() + DEATH_NS;
     bool open = true, ended = false;
-    while (!ended && dt_clock_ns() < until) {
+    while (!ended && dt_clock_machine_ns() < until) {
         struct pollfd poller = {.fd = group->process.messages, .events = POLLIN};
         if (open && poll(&poller, 1, 5) == 1)
             open = dt_group_drain(group);
@@ -130,7 +130,7 @@ dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure)
 static bool await_end(struct dt_group *group, int64_t until, int *wait_status)
 {
     char block[65536];
-    while (dt_clock_ns() < until) {
+    while (dt_clock_machine_ns() < until) {
         struct pollfd pollers[3] = {{.fd = group->process.status, .events = POLLIN},
                                     {.fd = group->process.messages, .events = POLLIN},
                                     {.fd = group->process.from, .events = POLLIN}};
@@ -158,7 +158,7 @@ bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, ch
         group->process.to = -1;
     }
     (void)said; /* a worker that is gone has ended */
-    if (!await_end(group, dt_clock_ns() + patience_ns, &wait_status))
+    if (!await_end(group, dt_clock_machine_ns() + patience_ns, &wait_status))
         return false;
     describe_end(wait_status, how, room);
     dt_supervisor_stop(&group->process, 0);
@@ -172,7 +172,7 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns)
         return;
     if (group->alive) {
         json_t *quit = json_pack("{s:s}", "op", "quit");
-        int64_t until = dt_clock_ns() + grace_ns - grace_ns / 4;
+        int64_t until = dt_clock_machine_ns() + grace_ns - grace_ns / 4;
         int wait_status;
         bool ended = grace_ns > 0 && group->process.to >= 0 &&
                      dt_wire_write(&group->wire, quit) == DT_OK &&

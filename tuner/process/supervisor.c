@@ -100,7 +100,7 @@ static void listen_to(struct ward *ward)
     }
     signal_below(getpid(), SIGTERM, 0);
     signal_below(getpid(), SIGCONT, 0);
-    ward->kill_at = dt_clock_ns() + grace;
+    ward->kill_at = dt_clock_machine_ns() + grace;
 }
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
@@ -115,7 +115,7 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
 static void watch(struct ward *ward, const char folders[DT_SUPERVISOR_FOLDERS][256])
 {
     while (reap(ward)) {
-        if (ward->kill_at != 0 && dt_clock_ns() >= ward->kill_at)
+        if (ward->kill_at != 0 && dt_clock_machine_ns() >= ward->kill_at)
             signal_below(getpid(), SIGKILL, 0);
         if (ward->control >= 0)
             listen_to(ward);

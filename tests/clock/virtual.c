@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* virtual - base/clock.h with a session's time that is planted: a program linked with this file never waits for it
+ *
+ * DITTUNE_CLOCK names a file of eight bytes, the nanoseconds since the session began. The scenario worker
+ * (tests/scenario) adds to it what each answer is said to take; nothing else moves it, but for DITTUNE_CLOCK_LOOK: the
+ * nanoseconds that pass at each look at the clock (1000 when it is not set), so that no loop waits for ever. Without
+ * DITTUNE_CLOCK the time is the process's own, shared with its children. */
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define START_NS (1000 * DT_NS_PER_SECOND) /* no test may take 0 for a time */
+
+static int64_t *elapsed_ns;
+static int64_t look_ns = 1000, wall_start_ns;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int64_t read_clock(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (int64_t)now.tv_sec * DT_NS_PER_SECOND + now.tv_nsec;
+}
+
+static void map_file(void)
+{
+    const char *path = getenv("DITTUNE_CLOCK"), *look = getenv("DITTUNE_CLOCK_LOOK");
+    int fd = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (path != NULL && (fd < 0 || ftruncate(fd, sizeof *elapsed_ns) != 0)) {
+        perror(path);
+        exit(64);
+    }
+    elapsed_ns = mmap(NULL, sizeof *elapsed_ns, PROT_READ | PROT_WRITE,
+                      fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
+    if (elapsed_ns == MAP_FAILED) {
+        perror("mmap");
+        exit(64);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (look != NULL)
+        look_ns = strtoll(look, NULL, 10);
+    wall_start_ns = read_clock(CLOCK_REALTIME) - __atomic_load_n(elapsed_ns, __ATOMIC_SEQ_CST);
+}
+
+int64_t dt_clock_ns(void)
+{
+    pthread_once(&once, map_file);
+    return START_NS + __atomic_add_fetch(elapsed_ns, look_ns, __ATOMIC_SEQ_CST);
+}
+
+int64_t dt_clock_machine_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+/* Planted time goes on from when the program began. */
+int64_t dt_clock_wall_ns(void)
+{
+    pthread_once(&once, map_file);
+    return wall_start_ns + __atomic_load_n(elapsed_ns, __ATOMIC_SEQ_CST);
+}
+
+int64_t dt_clock_thread_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void dt_clock_sleep_ns(int64_t ns)
+{
+    struct timespec left = {.tv_sec = ns / DT_NS_PER_SECOND, .tv_nsec = ns % DT_NS_PER_SECOND};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}

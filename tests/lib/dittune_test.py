@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""What the tests in Python share: a program started from outside in a folder of its own, and checks with names.
+
+    import pathlib, sys
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+    from dittune_test import Dittune, skip
+
+    t = Dittune(scenario={"ns": [1000000, 950000], "cv": 0.01})
+    done = t.tune("--budget", "20s", "--json")
+    t.check("the faster plan is found", done.code == 0 and done.json["verdict"] == "faster", done)
+    t.finish()
+
+A test is called with the build folder and the source folder. It runs `dittune-virtual` (tests/clock/virtual.c): the session's
+time is what the scenario worker (tests/scenario) says its answers take, so no result depends on how busy the machine is.
+clock="real" runs `dittune` itself, for tests of the label `timing` and for real workers. Standard library only.
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/dev").resolve()
+SOURCE = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).parents[2]).resolve()
+FULL = os.environ.get("DITTUNE_DOSE", "short") == "full"
+SKIPPED = 77
+PATIENCE = 600  # seconds until a program counts as hung, whatever else runs
+
+
+def skip(why):
+    """Ends the test as skipped; `why` names the package that would enable it."""
+    print(f"skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+class Done:
+    """A program that has ended: code, out, err, and json, its standard output parsed (None when it is no JSON)."""
+
+    def __init__(self, args, code, out, err):
+        self.args, self.code, self.out, self.err = args, code, out, err
+
+    @property
+    def json(self):
+        try:
+            return json.loads(self.out)
+        except ValueError:
+            return None
+
+    def __str__(self):
+        return f"exit code {self.code} of {' '.join(map(str, self.args))}\n{self.out[:1500]}\n{self.err[-1500:]}"
+
+
+class Dittune:
+    """A folder with a store in it, the environment of everything started in it, and the checks made so far."""
+
+    def __init__(self, scenario=None, clock="virtual", **environment):
+        self.folder = tempfile.TemporaryDirectory(prefix="dittune-test-")
+        self.path = pathlib.Path(self.folder.name)
+        self.failed, self.clock = 0, clock
+        self.environment = {**os.environ, "DITTUNE_DB": str(self.path / "db"), "TMPDIR": str(self.path),
+                            "XDG_CACHE_HOME": str(self.path / "cache"), "DITTUNE_CLOCK": str(self.path / "clock"),
+                            "SCENARIO": str(self.path / "scenario.json"), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+        if scenario is not None:
+            self.scenario(**scenario)
+
+    # ---- files
+
+    def write(self, name, text):
+        """A file of the folder, of text or of what becomes JSON; its path."""
+        path = self.path / name
+        path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
+        return path
+
+    def read(self, name):
+        return (self.path / name).read_text(encoding="utf-8")
+
+    def scenario(self, name="scenario.json", **fields):
+        """What the scenario worker does from now on: workers that run already keep what they have read."""
+        self.environment["SCENARIO"] = str(self.write(name, fields))
+        return self.path / name
+
+    @property
+    def worker(self):
+        return str(BUILD / "tests" / "scenario")
+
+    # ---- programs
+
+    def run(self, *args, env=None, input=None, cwd=None, timeout=PATIENCE):
+        """Any program, to its end."""
+        args = [str(arg) for arg in args]
+        done = subprocess.run(args, env={**self.environment, **{k: str(v) for k, v in (env or {}).items()}}, text=True,
+                              input=input if input is not None else "", capture_output=True, cwd=cwd, timeout=timeout,
+                              errors="replace")
+        return Done(args, done.returncode, done.stdout, done.stderr)
+
+    def program(self, clock=None):
+        return BUILD / ("dittune-virtual" if (clock or self.clock) == "virtual" else "dittune")
+
+    def tool(self, *args, clock=None, **how):
+        """dittune with these arguments, as they are."""
+        return self.run(self.program(clock), *args, **how)
+
+    def tune(self, *args, **how):
+        """dittune tune on the scenario worker."""
+        return self.tool("tune", "--worker", self.worker, *args, **how)
+
+    def start(self, *args, clock=None, **how):
+        """dittune in the background: a Popen whose output goes to $T/out and $T/err."""
+        with open(self.path / "out", "w", encoding="utf-8") as out, open(self.path / "err", "w", encoding="utf-8") as err:
+            return subprocess.Popen([str(self.program(clock)), *map(str, args)], env=self.environment, stdout=out, stderr=err,
+                                    stdin=subprocess.DEVNULL, **how)
+
+    def until(self, condition, seconds=PATIENCE):
+        """Looks 50 times a second until the condition is true; what it was last."""
+        end = time.monotonic() + seconds
+        while not (last := condition()) and time.monotonic() < end:
+            time.sleep(0.02)
+        return last
+
+    # ---- checks
+
+    def check(self, name, ok, about=None):
+        """One fact. Never ends the test: what failed is counted, and shown with what it is about."""
+        print(f"{'ok  ' if ok else 'FAIL'} {name}", flush=True)
+        if not ok:
+            self.failed += 1
+            if about is not None:
+                print(about, flush=True)
+        return bool(ok)
+
+    def exits(self, name, done, code, *parts):
+        """It ended with this code, and its messages (or output) hold all the parts."""
+        text = done.err + done.out
+        return self.check(name, done.code == code and all(part in text for part in parts), done)
+
+    def processes(self):
+        """Of this folder: (pid, command line) of every process whose environment names our store, but this one."""
+        mark, found = ("DITTUNE_DB=" + self.environment["DITTUNE_DB"]).encode(), []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if int(pid) != os.getpid() and mark in pathlib.Path("/proc", pid, "environ").read_bytes().split(b"\0"):
+                    found.append((int(pid), pathlib.Path("/proc", pid, "cmdline").read_text(errors="replace").replace("\0", " ")))
+            except OSError:
+                pass
+        return found
+
+    def none_left(self, name="nothing is left behind"):
+        """No process that was started from here is left, nor a session's folder; given a while, as processes end when they can."""
+        left = lambda: self.processes() + list(self.path.glob("dittune-??????"))
+        self.until(lambda: not left(), 60)
+        return self.check(name, not left(), left())
+
+    def finish(self):
+        self.folder.cleanup()
+        sys.exit(1 if self.failed else 0)
+
+
+def have(program, package):
+    """Skips the test where the program is missing; the package is the one that has it."""
+    if shutil.which(program) is None:
+        skip(f"there is no {program} here; install {package}")
