@@ -244,26 +244,21 @@ function(dt_cuda_host)
     endif()
 endfunction()
 
-# dt_kernels_with(name LINKS ...): kernels/ once more, as library dt_<name> that has the CUDA back end, on those libraries.
+# dt_kernels_with(name LINKS ...): kernels/ as library dt_<name> that has the CUDA back end, on those libraries. Its sources are
+# listed once for clang-tidy, as dt_kernels and dt_cuda_host.
 function(dt_kernels_with name)
     cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
-    get_target_property(sources dt_kernels SOURCES)
-    add_library(dt_${name} STATIC ${sources} $<TARGET_OBJECTS:dt_cuda_host>)
-    set_target_properties(dt_${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF) # as dt_kernels has them
-    foreach(kind COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_LIBRARIES INTERFACE_LINK_LIBRARIES
-            INTERFACE_COMPILE_DEFINITIONS INTERFACE_SOURCES)
-        get_target_property(value dt_kernels ${kind})
-        if(value)
-            set_property(TARGET dt_${name} PROPERTY ${kind} ${value})
-        endif()
-    endforeach()
+    dt_compile_again(objects dt_kernels "DT_HAVE_(CUDA|NCCL)")
+    add_library(dt_${name} STATIC ${objects} $<TARGET_OBJECTS:dt_cuda_host>)
+    set_target_properties(dt_${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
+    dt_like(dt_${name} dt_kernels)
     target_link_libraries(dt_${name} PUBLIC dt_cuda_flags ${ARG_LINKS})
 endfunction()
 
-# dt_worker_with(name program): worker/ once more, on dt_<name>, as library dt_worker_<name> and as a program.
+# dt_worker_with(name program): worker/ on dt_<name>, as library dt_worker_<name> and as a program.
 function(dt_worker_with name program)
-    get_target_property(sources dt_worker SOURCES)
-    add_library(dt_worker_${name} STATIC ${sources})
+    dt_compile_again(objects dt_worker "DT_HAVE_(CUDA|NCCL)")
+    add_library(dt_worker_${name} STATIC ${objects})
     set_target_properties(dt_worker_${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
     target_link_libraries(dt_worker_${name} PUBLIC dt_wire dt_${name})
     target_compile_definitions(dt_worker_${name} PUBLIC DT_VERSION="${PROJECT_VERSION}")

@@ -49,6 +49,50 @@ function(dt_module name)
     endforeach()
 endfunction()
 
+# dt_for_library(target ...): objects that libdittune takes too: code for any address, names hidden, unused ones left out.
+function(dt_for_library)
+    foreach(target ${ARGN})
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+        if(NOT DT_SANITIZE)
+            target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
+        endif()
+    endforeach()
+endfunction()
+
+# dt_compile_again(out library REGEX target): the objects of a library for another program. Only sources that match the regular
+# expression depend on how they are compiled: those become sources of the target, all other objects are the library's own.
+# Sets out to what add_library takes.
+function(dt_compile_again out library regex)
+    get_target_property(sources ${library} SOURCES)
+    set(again "")
+    foreach(source ${sources})
+        cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
+        file(STRINGS ${source} matches REGEX "${regex}" LIMIT_COUNT 1)
+        if(matches)
+            list(APPEND again ${source})
+        endif()
+    endforeach()
+    list(TRANSFORM again REPLACE "^${CMAKE_SOURCE_DIR}/" "" OUTPUT_VARIABLE names)
+    list(TRANSFORM names REPLACE "[.]" "[.]")
+    list(JOIN names "|" names)
+    set(objects $<TARGET_OBJECTS:${library}>)
+    if(again)
+        set(objects "$<FILTER:${objects},EXCLUDE,/(${names})[.]o$>")
+    endif()
+    set(${out} ${again} "${objects}" PARENT_SCOPE)
+endfunction()
+
+# dt_like(target library): what is needed to compile and to link is what the library needs.
+function(dt_like target library)
+    foreach(kind COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_LIBRARIES INTERFACE_LINK_LIBRARIES
+            INTERFACE_COMPILE_DEFINITIONS INTERFACE_SOURCES)
+        get_target_property(value ${library} ${kind})
+        if(value)
+            set_property(TARGET ${target} PROPERTY ${kind} ${value})
+        endif()
+    endforeach()
+endfunction()
+
 # OpenBLAS stands before GSL's own reference BLAS, so that gsl_linalg runs on it (a test asks dladdr).
 add_library(dt_blas INTERFACE)
 add_library(dt_gsl INTERFACE)

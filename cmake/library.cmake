@@ -1,41 +1,42 @@
 # SPDX-License-Identifier: MIT
-# libdittune: what other programs link to look plans up. The files of base, model, space and db are compiled again for it,
-# as code for any address, without asserts (the library never ends a program), with every name hidden but those of
-# db/api/dittune.map. What looking up does not reach is left out, and with it all but Jansson and the C library.
+# libdittune: what other programs link to look plans up. Its objects are those of base, model, space and db, which are compiled
+# for any address and with every name hidden but those of db/api/dittune.map. Only sources with asserts are compiled again
+# without them (the library never ends a program). What looking up does not reach is left out, and with it all but Jansson
+# and the C library.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-# After the modules have all their sources.
-function(dt_library_sources out)
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/db/api/*.c)
-    foreach(module base model space db)
-        get_target_property(more dt_${module} SOURCES)
-        list(APPEND sources ${more})
-    endforeach()
-    list(FILTER sources EXCLUDE REGEX "/base/(host|environment)\\.c$")
-    set(${out} ${sources} PARENT_SCOPE)
-endfunction()
-
 function(dt_library_objects)
-    dt_library_sources(sources)
+    file(GLOB api CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/db/api/*.c)
+    set(sources ${api})
+    set(objects "")
+    foreach(module base model space db)
+        dt_compile_again(parts dt_${module} "[^_]assert[(]")
+        foreach(part ${parts})
+            if(part MATCHES "TARGET_OBJECTS")
+                list(APPEND objects ${part})
+            else()
+                list(APPEND sources ${part})
+            endif()
+        endforeach()
+    endforeach()
     add_library(dittune_objects OBJECT ${sources})
     target_link_libraries(dittune_objects PRIVATE dt_flags PkgConfig::JANSSON)
     target_compile_definitions(dittune_objects PRIVATE NDEBUG DT_VERSION="${PROJECT_VERSION}")
-    target_compile_options(dittune_objects PRIVATE -fvisibility=hidden)
     foreach(module model db)
         target_include_directories(dittune_objects PRIVATE $<TARGET_PROPERTY:dt_${module},INCLUDE_DIRECTORIES>)
     endforeach()
     # Not listed a second time: clang-tidy 14 finds fault with va_list when it reads one source twice.
-    set_target_properties(dittune_objects PROPERTIES POSITION_INDEPENDENT_CODE ON EXPORT_COMPILE_COMMANDS OFF)
-    if(NOT DT_SANITIZE)
-        target_compile_options(dittune_objects PRIVATE -ffunction-sections -fdata-sections)
-    endif()
+    set_target_properties(dittune_objects PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
+    dt_for_library(dittune_objects)
+    list(TRANSFORM objects REPLACE "(.+)" "$<FILTER:\\1,EXCLUDE,/base/(host|environment)[.]c[.]o$>")
+    set(DT_LIBRARY_OBJECTS $<TARGET_OBJECTS:dittune_objects> ${objects} PARENT_SCOPE)
 endfunction()
 
 function(dt_library_shared)
     set(map ${CMAKE_SOURCE_DIR}/db/api/dittune.map)
-    add_library(dittune_shared SHARED $<TARGET_OBJECTS:dittune_objects>)
+    add_library(dittune_shared SHARED ${DT_LIBRARY_OBJECTS})
     set_target_properties(dittune_shared PROPERTIES OUTPUT_NAME dittune EXPORT_NAME dittune LINKER_LANGUAGE C
                           VERSION 1.${PROJECT_VERSION_MINOR}.${PROJECT_VERSION_PATCH} SOVERSION 1 LINK_DEPENDS ${map})
     target_link_libraries(dittune_shared PRIVATE ${JANSSON_LINK_LIBRARIES})
@@ -57,9 +58,9 @@ function(dt_library_static)
     endif()
     set(object ${CMAKE_BINARY_DIR}/dittune.o)
     add_custom_command(OUTPUT ${object}
-        COMMAND ${CMAKE_LINKER} -r ${keep} -o ${object} $<TARGET_OBJECTS:dittune_objects>
+        COMMAND ${CMAKE_LINKER} -r ${keep} -o ${object} ${DT_LIBRARY_OBJECTS}
         COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
-        DEPENDS dittune_objects $<TARGET_OBJECTS:dittune_objects> ${CMAKE_SOURCE_DIR}/db/api/dittune.map
+        DEPENDS ${DT_LIBRARY_OBJECTS} ${CMAKE_SOURCE_DIR}/db/api/dittune.map
         COMMENT "Linking dittune.o" COMMAND_EXPAND_LISTS VERBATIM)
     add_library(dittune_static STATIC ${object})
     set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
