@@ -24,15 +24,15 @@ tuner: base model space stats search db worker/wire.h
 # header (a prefix of the path in < >): the folders or files that may include it.
 doors='
 mpi.h kernels/
-cblas kernels/ bench/kernels/ tests/sim/
+cblas kernels/ bench/kernels/ tests/fake_cuda/
 openblas kernels/
 lapacke kernels/
 dnnl kernels/ bench/kernels/
 oneapi kernels/
-cuda kernels/ tests/emulate/ tests/sim/ tests/cuda/ tests/cudnn/ tools/cuda/
-cublas kernels/ tests/sim/ tests/cuda/
+cuda kernels/ tests/kernel_emulator/ tests/fake_cuda/ tests/cuda/ tests/cudnn/ tools/cuda/
+cublas kernels/ tests/fake_cuda/ tests/cuda/
 cudnn kernels/
-nccl kernels/ tests/sim/ tests/cuda/
+nccl kernels/ tests/fake_cuda/ tests/cuda/
 nv kernels/
 omp.h kernels/ worker/
 gsl/ stats/ search/ tuner/ bench/search_speed/

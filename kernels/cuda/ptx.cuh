@@ -5,7 +5,7 @@
  * lanes call together unless a comment says otherwise. A shared address is a number of bytes from the start of the block's shared
  * memory (32 bits). bfloat16 values travel as bits, two in a uint32_t, the one of the lower index in the low half.
  *
- * A function added here needs its twin on the host in tests/emulate.
+ * A function added here needs its twin on the host in tests/kernel_emulator.
  */
 #ifndef DT_KERNELS_CUDA_PTX_CUH
 #define DT_KERNELS_CUDA_PTX_CUH

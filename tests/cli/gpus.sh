@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# GPUs as a made answer to --devices tells them, and, where the pretended ones are built, whole sessions on those: what is found
+# GPUs as a made answer to --devices tells them, and, where the fake ones are built, whole sessions on those: what is found
 # is what plans run on, what is not is one sentence.
 set -u
 . "$(dirname "$0")/lib.sh"
-unset DITTUNE_WORKER_CUDA DITTUNE_SIM "${!NCCL_@}" "${!CUDA_@}"
+unset DITTUNE_WORKER_CUDA DITTUNE_FAKE_CUDA "${!NCCL_@}" "${!CUDA_@}"
 
 # answer FILE COUNT FREE PROCESSES: a worker that says it has COUNT H200
 answer() {
@@ -87,14 +87,14 @@ check "and so does a measurement of one plan" 'code == 0 and err == "dittune: pl
 DITTUNE_WORKER_CUDA=$T/absent tool space --backend cuda
 check "there is no such worker" 'code == 1 and "there is no " in err'
 
-if [ ! -x "$build/dittune-worker-sim" ]; then
-    echo "skipped: sessions on pretended GPUs, which are not built"
+if [ ! -x "$build/dittune-worker-fake-cuda" ]; then
+    echo "skipped: sessions on fake GPUs, which are not built"
     exit $failed
 fi
-# From here on pretended GPUs. A wrapper notes what its environment says to NCCL.
-printf '#!/bin/sh\nenv | grep ^NCCL_ >>%s\nexec %s "$@"\n' "$T/variables" "$build/dittune-worker-sim" >"$T/sim"
-chmod +x "$T/sim"
-export DITTUNE_WORKER_CUDA=$T/sim DITTUNE_SIM=devices=2:memory=16g
+# From here on fake GPUs. A wrapper notes what its environment says to NCCL.
+printf '#!/bin/sh\nenv | grep ^NCCL_ >>%s\nexec %s "$@"\n' "$T/variables" "$build/dittune-worker-fake-cuda" >"$T/fake"
+chmod +x "$T/fake"
+export DITTUNE_WORKER_CUDA=$T/fake DITTUNE_FAKE_CUDA=devices=2:memory=16g
 tool machine --json
 check "a GPU machine's fingerprint" 'code == 0 and sorted(o["hard"]) == ["compute", "device", "gpus", "memory_gib", "topology"] and o["hard"]["gpus"] == 2 and o["hard"]["memory_gib"] == 16 and o["limits"]["bfloat16"] and o["limits"]["nccl"] > 22000 and o["soft"]["nccl"]'
 : >"$T/variables"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* case - the CUDA back end beside the CPU's: the same data on both, for tests that compare them
  *
- * Nothing here knows whether the GPU is a real one: the same tests run with the simulated one and on a machine that has one.
+ * Nothing here knows whether the GPU is a real one: the same tests run with a fake one and on a machine that has one.
  */
 #ifndef DT_TESTS_CUDA_CASE_H
 #define DT_TESTS_CUDA_CASE_H

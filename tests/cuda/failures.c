@@ -9,7 +9,7 @@
 
 #include "tests/cuda/case.h"
 #include "tests/cuda/network.h"
-#include "tests/sim/sim.h"
+#include "tests/fake_cuda/fake_cuda.h"
 
 static dt_status run_pass(struct dt_device *gpu, struct dt_comm *comm)
 {
@@ -119,18 +119,18 @@ static int fail_each(int code, int first, int step)
         char settings[128];
         snprintf(settings, sizeof settings, "devices=1:delay=0:poison=64k:fault=any,at=%d,code=%d",
                  at, code);
-        dt_sim_set(settings);
+        dt_fake_cuda_set(settings);
         dt_status status = run_all();
-        if (dt_sim_fired() == 0) {
+        if (dt_fake_cuda_fired() == 0) {
             assert_int_equal(status, DT_OK);
             break;
         }
         check(at, code, status, &silent);
         /* A cudaFree that fails frees nothing. */
-        if (dt_sim_blocks(0) > (status == DT_OK ? 1 : 0))
+        if (dt_fake_cuda_blocks(0) > (status == DT_OK ? 1 : 0))
             fail_msg("call %d, error %d: %d blocks are left, after '%s'", at, code,
-                     dt_sim_blocks(0), dt_message());
-        assert_string_equal(dt_sim_complaint(), "");
+                     dt_fake_cuda_blocks(0), dt_message());
+        assert_string_equal(dt_fake_cuda_complaint(), "");
     }
     print_message("error %d: %d calls, %d of them without a status\n", code, (at - first) / step,
                   silent);
@@ -153,7 +153,7 @@ static void a_lost_device_stays_lost(void **state)
     struct dt_device *gpu = NULL;
     void *memory = NULL, *more = NULL;
     char byte;
-    dt_sim_set("devices=1:fault=launch,at=3,code=700");
+    dt_fake_cuda_set("devices=1:fault=launch,at=3,code=700");
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
     assert_int_equal(gpu->compute->alloc(gpu, 4096, &memory), DT_OK);
     for (int i = 0; i < 20; i++)
@@ -166,9 +166,9 @@ static void a_lost_device_stays_lost(void **state)
     assert_int_equal(gpu->compute->get(gpu, &byte, memory, 1), DT_ELIB);
     assert_int_equal(gpu->compute->put(gpu, memory, &byte, 1), DT_ELIB);
     assert_int_equal(gpu->compute->record(gpu), DT_ELIB);
-    int64_t launches = dt_sim_launches(0);
+    int64_t launches = dt_fake_cuda_launches(0);
     gpu->compute->sum(gpu, memory, 2048, memory);
-    assert_int_equal(dt_sim_launches(0), launches);
+    assert_int_equal(dt_fake_cuda_launches(0), launches);
     assert_int_equal(gpu->compute->finish(gpu, 0, NULL, NULL), DT_ELIB);
     gpu->compute->release(gpu, memory);
     gpu->compute->close(gpu);
@@ -180,7 +180,7 @@ static void short_memory_passes(void **state)
     (void)state;
     struct dt_device *gpu = NULL;
     void *memory = NULL;
-    dt_sim_set("devices=1:fault=dt_launch_sum,at=2,code=2");
+    dt_fake_cuda_set("devices=1:fault=dt_launch_sum,at=2,code=2");
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
     assert_int_equal(gpu->compute->alloc(gpu, 4096, &memory), DT_OK);
     for (int i = 0; i < 3; i++)
@@ -191,7 +191,7 @@ static void short_memory_passes(void **state)
     assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_OK);
     gpu->compute->release(gpu, memory);
     gpu->compute->close(gpu);
-    assert_int_equal(dt_sim_blocks(0), 0);
+    assert_int_equal(dt_fake_cuda_blocks(0), 0);
 }
 
 /* A plan that does not fit costs nothing but itself. */
@@ -204,15 +204,15 @@ static void a_plan_too_large_leaves_room(void **state)
     struct dt_weights *weights = NULL;
     struct dt_pass *pass = NULL;
     struct dt_comm *comm = NULL;
-    dt_sim_set("devices=1:memory=150m");
+    dt_fake_cuda_set("devices=1:memory=150m");
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
     assert_int_equal(dt_comm_self(&comm), DT_OK);
     assert_int_equal(dt_weights_new(&workload, gpu, &weights), DT_OK);
-    int blocks = dt_sim_blocks(0);
+    int blocks = dt_fake_cuda_blocks(0);
     plan.batch = 1000;
     assert_int_equal(dt_pass_new(&workload, &plan, weights, comm, &pass), DT_ENOMEM);
     assert_non_null(strstr(dt_message(), "bytes on GPU 0"));
-    assert_int_equal(dt_sim_blocks(0), blocks);
+    assert_int_equal(dt_fake_cuda_blocks(0), blocks);
     plan.batch = 1;
     assert_int_equal(dt_pass_new(&workload, &plan, weights, comm, &pass), DT_OK);
     assert_int_equal(dt_pass_step(pass, NULL), DT_OK);
@@ -220,7 +220,7 @@ static void a_plan_too_large_leaves_room(void **state)
     dt_weights_free(weights);
     dt_comm_free(comm);
     gpu->compute->close(gpu);
-    assert_int_equal(dt_sim_blocks(0), 0);
+    assert_int_equal(dt_fake_cuda_blocks(0), 0);
 }
 
 /* What may not be recorded spoils the recording, and only that. */
@@ -230,7 +230,7 @@ static void a_spoilt_recording_harms_nothing(void **state)
     struct dt_device *gpu = NULL;
     struct dt_graph *graph = NULL;
     void *memory = NULL, *more = NULL;
-    dt_sim_set("devices=1");
+    dt_fake_cuda_set("devices=1");
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
     assert_int_equal(gpu->compute->alloc(gpu, 4096, &memory), DT_OK);
     assert_int_equal(gpu->compute->record(gpu), DT_OK);
@@ -247,7 +247,7 @@ static void a_spoilt_recording_harms_nothing(void **state)
     gpu->compute->release(gpu, memory);
     gpu->compute->release(gpu, more);
     gpu->compute->close(gpu);
-    assert_int_equal(dt_sim_blocks(0), 0);
+    assert_int_equal(dt_fake_cuda_blocks(0), 0);
 }
 
 /* What never ends is not waited for twice, and its memory is left to the end of the process. */
@@ -258,7 +258,7 @@ static void a_hung_device_is_left(void **state)
     void *memory = NULL;
     char byte = 0;
     dt_status status = DT_OK;
-    dt_sim_set("devices=1:fault=launch,at=2,do=hang");
+    dt_fake_cuda_set("devices=1:fault=launch,at=2,do=hang");
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
     assert_int_equal(gpu->compute->alloc(gpu, 4096, &memory), DT_OK);
     for (int i = 0; i < 3; i++)
@@ -272,22 +272,22 @@ static void a_hung_device_is_left(void **state)
     assert_int_equal(gpu->compute->get(gpu, &byte, memory, 1), DT_ETIMEOUT);
     gpu->compute->release(gpu, memory);
     gpu->compute->close(gpu);
-    assert_true(dt_sim_blocks(0) > 0);
+    assert_true(dt_fake_cuda_blocks(0) > 0);
 }
 
 static void no_gpu_is_said(void **state)
 {
     (void)state;
     struct dt_device *gpu = NULL;
-    dt_sim_set("devices=0");
+    dt_fake_cuda_set("devices=0");
     assert_false(dt_compute_cuda.usable(DT_FLOAT32));
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_EUNSUP);
     assert_non_null(strstr(dt_message(), "no CUDA-capable device"));
-    dt_sim_set("devices=1:driver=11000");
+    dt_fake_cuda_set("devices=1:driver=11000");
     assert_false(dt_compute_cuda.usable(DT_FLOAT32));
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_EUNSUP);
     assert_non_null(strstr(dt_message(), "driver"));
-    dt_sim_set("devices=1:major=7");
+    dt_fake_cuda_set("devices=1:major=7");
     assert_false(dt_compute_cuda.usable(DT_BFLOAT16));
     assert_null(gpu);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Linear layers on the GPU against sums in double of the rounded inputs: every data type, activation and output, groups, shapes that
- * are no multiples of anything, every rank of proposal; what is done when the library (a simulated one, lt= in DITTUNE_SIM) lacks a
+ * are no multiples of anything, every rank of proposal; what is done when the library (a fake one, lt= in DITTUNE_FAKE_CUDA) lacks a
  * part of it; and nothing is written beside the output. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "tests/cuda/case.h"
 
 static struct dt_device *gpu;
-static bool bare; /* the simulated library has no epilogues */
+static bool bare; /* the fake library has no epilogues */
 
 struct trial {
     enum dt_dtype dtype;
@@ -254,7 +254,7 @@ int main(void)
         cmocka_unit_test(biases_follow_their_memory),
         cmocka_unit_test(peak_is_a_rate),
     };
-    const char *settings = getenv("DITTUNE_SIM");
+    const char *settings = getenv("DITTUNE_FAKE_CUDA");
     bare = settings != NULL && strstr(settings, "noepilogue") != NULL;
     gpu = gpu_open();
     if (gpu == NULL)

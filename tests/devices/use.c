@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is on a GPU before a trial, on pretended GPUs and the NVML of library.c. */
+/* Who is on a GPU before a trial, on fake GPUs and the NVML of library.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,6 +57,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_others),
                                        cmocka_unit_test(test_unknown), cmocka_unit_test(test_many)};
-    setenv("DITTUNE_SIM", "devices=2", 1);
+    setenv("DITTUNE_FAKE_CUDA", "devices=2", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""dittune on pretended GPUs, from the command to the store: what a test asks of it."""
+"""dittune on fake GPUs, from the command to the store: what a test asks of it."""
 import json
 import os
 import subprocess
@@ -37,15 +37,15 @@ def leftovers(box):
 
 
 class Machine:
-    """A folder with a store, and two pretended GPUs described by `sim`, settings that begin with a colon."""
+    """A folder with a store, and two fake GPUs described by `settings`, which begin with a colon."""
 
-    def __init__(self, sim="", devices=2):
+    def __init__(self, settings="", devices=2):
         self.folder = tempfile.TemporaryDirectory()
         self.path = self.folder.name
         self.box = self.path + "/box"
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "CUDA_", "DITTUNE_"))}
-        self.environment.update(DITTUNE_WORKER_CUDA=BUILD + "/dittune-worker-sim", DITTUNE_NVML=BUILD + "/libnvidia-ml-sim.so",
-                                DITTUNE_SIM=f"devices={devices}:memory=8g:box={self.box}:nvml={self.path}/nvml{sim}",
+        self.environment.update(DITTUNE_WORKER_CUDA=BUILD + "/dittune-worker-fake-cuda", DITTUNE_NVML=BUILD + "/libnvidia-ml-fake.so",
+                                DITTUNE_FAKE_CUDA=f"devices={devices}:memory=8g:box={self.box}:nvml={self.path}/nvml{settings}",
                                 XDG_DATA_HOME=self.path, DITTUNE_TRANSCRIPT=self.path + "/transcript")
 
     def nvml(self, text):

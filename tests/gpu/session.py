@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`dittune --budget` on two pretended GPUs, from the command to the store: the order of a session, one GPU without NCCL first."""
+"""`dittune --budget` on two fake GPUs, from the command to the store: the order of a session, one GPU without NCCL first."""
 from lib_session import check, end, leftovers, Machine
 
 machine = Machine()
