@@ -9,4 +9,4 @@ if ! localedef -i de_DE -f UTF-8 "$T/de_DE.UTF-8" >/dev/null 2>&1; then
     echo "there are no locales to make one of (Debian: locales)"
     exit 77
 fi
-LOCPATH=$T DITTUNE_TEST_LOCALE=de_DE.UTF-8 "$build/tests/test_api_manners"
+LOCPATH=$T DITTUNE_TEST_LOCALE=de_DE.UTF-8 "$build/tests/test_api" manners

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: alone */
 /* The n-th allocation fails, once and for ever after, for every n: the library says so by its code, or answers as it does
  * with memory enough. Jansson's allocations fail by its own hook, ours by standing in for malloc where no sanitizer does. */
 #include <setjmp.h>

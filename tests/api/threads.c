@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: threads */
 /* Nine threads look up, in a store that they share and in ones that they open, while two replace its entries: every answer
  * is of one version, whole. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: threads */
 /* The sentence of a failure, and the documented exit codes. */
 #include <setjmp.h>
 #include <stdarg.h>

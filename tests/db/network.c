@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: alone */
 /* A store on a network file system is read and not written. This program answers fstatfs itself. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: threads */
 /* One version of best.json in memory: found by id, whatever collides, by many threads at once; and the splice of a put. */
 #include <setjmp.h>
 #include <stdarg.h>

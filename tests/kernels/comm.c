@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: alone */
 /* Every comm against the definitions of its calls, in bytes that say where they come from: many sizes, two to eight ranks,
  * splits, several exchanges under way, uneven pieces, orders that differ between ranks. */
 #include <setjmp.h>

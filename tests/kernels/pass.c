@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: alone */
 /* A resident plan: no allocation in a step, phases that add up, projections that estimate, files that come back, plans
  * that are refused. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: threads */
 /* The protocol's lines against a pipe whose other end this test holds: whatever the cuts, the same
  * messages come out. */
 #include <setjmp.h>
