@@ -1,65 +1,112 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Runs every test: builds with GCC and Clang, unit tests also under the sanitizers, the gates of layout and size.
+# Runs the tests. docs/testing.md says what each step is for and how long it takes.
 #
-#     ./test.sh            everything (some 25 minutes on 2 cores)
-#     ./test.sh --quick    the dev preset only: GCC build, every ctest
+#     ./test.sh            what every change must pass: a quarter of an hour on 2 idle cores
+#     ./test.sh --quick    the GCC build and every functional test
+#     ./test.sh --full     everything at its full dose: every source under clang-tidy, every unit test under every
+#                          sanitizer, drawn seeds, mutations, minutes of fuzzing; hours
 #
-# Installs what is missing first (tools/setup.sh). Later steps run also when an earlier one failed; the end names those.
-set -euo pipefail
+# Installs what is missing first (tools/setup.sh). Later steps run also when an earlier one failed. The end tells the seconds
+# of each step, the ten slowest tests and, in its last line, how many tests passed, failed and were skipped.
+set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-quick=0
-case "${1:-}" in
-'') ;;
---quick) quick=1 ;;
+dose=${1:-plain}
+dose=${dose#--}
+case $dose in
+plain | quick | full) ;;
 *)
-    echo "usage: ./test.sh [--quick]" >&2
+    echo "usage: ./test.sh [--quick | --full]" >&2
     exit 2
     ;;
 esac
+cores=$(nproc)
+rm -rf build/junit
+mkdir -p build/junit
+times=() failed=() # failed: steps that are no tests, the tests' own failures are counted from build/junit
 
-failed=()
 step() # name, command...
 {
     local name=$1 start=$SECONDS status=0
     shift
     printf '\n== %s: %s\n' "$name" "$*"
     "$@" || status=$?
+    times+=("$((SECONDS - start)) s  $name")
     if [ $status -eq 0 ]; then
         echo "== $name: ok, $((SECONDS - start)) s"
     else
         echo "== $name: FAILED with $status, $((SECONDS - start)) s"
-        failed+=("$name")
+        case $name in *tests) [ -s "build/junit/${name%% *}.xml" ] || failed+=("$name") ;; *) failed+=("$name") ;; esac
     fi
+    return $status
 }
 
-tools/setup.sh test
+# preset NAME [ctest options]: configured, built, tested
+preset()
+{
+    local name=$1
+    shift
+    step "$name build" build "$name" || return
+    step "$name tests" ctest --preset "$name" -j "$cores" --output-junit "$PWD/build/junit/$name.xml" "$@"
+}
+
+build() { cmake --preset "$1" >"build/$1.log" 2>&1 || { cat "build/$1.log"; return 1; }; cmake --build --preset "$1"; }
 
 # The CUDA back end first, by itself, so that its time is seen. Where there is a CUDA compiler it must be there.
 build_cuda()
 {
-    cmake --preset dev >build/cuda.log 2>&1 || { cat build/cuda.log; return 1; }
-    if ! grep -q ', cuda (' build/dev/back-ends.txt; then
-        tools/check-cuda.sh build/dev
-        return
+    cmake --preset dev >build/dev.log 2>&1 || { cat build/dev.log; return 1; }
+    if grep -q ', cuda (' build/dev/back-ends.txt; then
+        cmake --build --preset dev --target dittune-worker-cuda || return
     fi
-    cmake --build --preset dev --target dittune-worker-cuda && tools/check-cuda.sh build/dev
+    tools/check-cuda.sh build/dev
 }
-mkdir -p build
-step cuda build_cuda
-step dev cmake --workflow --preset dev
-if [ $quick -eq 0 ]; then
-    step tidy cmake --build --preset dev --target tidy -- -k 0
-    step clang cmake --workflow --preset clang
-    step asan cmake --workflow --preset asan
-    step tsan cmake --workflow --preset tsan
-    step fuzz cmake --workflow --preset fuzz
-fi
 
-echo
-if [ ${#failed[@]} -gt 0 ]; then
-    echo "test: FAILED: ${failed[*]} (${SECONDS} s)"
-    exit 1
+# What differs from the last commit that passed; a fixed sample where none is known.
+tidy()
+{
+    local passed
+    passed=$(cat build/passed 2>/dev/null)
+    if [ "$dose" = full ]; then
+        tools/check-tidy.py --all build/dev
+    elif [ -n "$passed" ] && git cat-file -e "$passed^{commit}" 2>/dev/null; then
+        tools/check-tidy.py --since "$passed" build/dev
+    else
+        tools/check-tidy.py --sample build/dev
+    fi
+}
+
+# A release build prints no warning: here it would be an error.
+build_release() { cmake --preset release -DDT_WERROR=ON -DDT_TESTS=OFF >/dev/null && cmake --build --preset release; }
+
+tools/setup.sh test || exit
+step cuda build_cuda
+case $dose in
+quick) preset dev ;;
+plain)
+    preset dev
+    step tidy tidy
+    preset clang
+    preset tsan
+    ;;
+full)
+    preset dev -C full
+    step tidy tidy
+    preset clang -C full
+    preset tsan -C full
+    step release build_release
+    step mutations tools/mutate.sh
+    step faults tools/plant-faults.sh
+    step fuzz tools/fuzz.sh 600
+    ;;
+esac
+
+printf '\nseconds of each step:\n'
+printf '  %s\n' "${times[@]}" "$SECONDS s  in all"
+tools/test-summary.py build/junit "${failed[@]}"
+status=$?
+if [ $status -eq 0 ] && [ "$dose" != quick ] && [ -z "$(git status --porcelain 2>/dev/null || echo unknown)" ]; then
+    git rev-parse HEAD >build/passed
 fi
-echo "test: all passed (${SECONDS} s)"
+exit $status

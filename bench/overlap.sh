@@ -8,7 +8,7 @@ import re, shutil, statistics, subprocess
 from lib import *
 
 begin("Overlap", """
-With a virtual delay of 5 ms an exchange on fake ranks (test_kernels_overlap): the share of the delay that overlap hides behind 6 ms of
+With a virtual delay of 5 ms an exchange on fake ranks (test_kernels overlap): the share of the delay that overlap hides behind 6 ms of
 computation a block; exact, so it has no interval. With MPI: DiT-S/2, float32, two ranks, the same plan with overlap off and on in one
 group, in mirrored rounds. Ratio of steps: off over on, above 1 overlap is faster. Time left in wait: what the slowest rank
 stood still for exchanges, on over off, below 1 overlap hides some of it. On cores that also do the copying of messages, little can be
@@ -16,11 +16,11 @@ hidden (docs/measuring.md).""")
 
 
 def virtual():
-    test = BUILD + "/tests/test_kernels_overlap"
+    test = BUILD + "/tests/test_kernels"
     if not os.access(test, os.X_OK):
         tell("Virtual delay: left out, this build has no tests.")
         return
-    text = subprocess.run([test], capture_output=True, text=True)
+    text = subprocess.run([test, "overlap"], capture_output=True, text=True)
     for line in (text.stdout + text.stderr).splitlines():
         found = re.match(r"(ulysses=.*chunks=\d+): +(\d+) of +(\d+) ms of delay left", line)
         if found:

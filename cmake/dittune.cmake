@@ -20,8 +20,11 @@ if(DT_SANITIZE)
     target_compile_options(dt_flags INTERFACE -fsanitize=${DT_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(dt_flags INTERFACE -fsanitize=${DT_SANITIZE})
 endif()
+if(DT_SANITIZE MATCHES "undefined")
+    target_compile_options(dt_flags INTERFACE -fno-sanitize-recover=undefined)
+endif()
 if(DT_FUZZ)
-    target_compile_options(dt_flags INTERFACE -fsanitize=fuzzer-no-link -fno-sanitize-recover=undefined)
+    target_compile_options(dt_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # dt_module(name FOLDERS ... LINKS ...): every .c file of the folder, and of those folders inside it, as library

@@ -4,14 +4,14 @@
 #
 #     tools/fuzz.sh SECONDS [TARGET...]     600 seconds each for a change that reads what others wrote
 #
-# New inputs stay in build/fuzz/tests/fuzz/found; an input that fails beside it. Ends with 1 when a target failed.
+# New inputs stay in build/clang/tests/fuzz/found; an input that fails beside it. Ends with 1 when a target failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:?usage: tools/fuzz.sh SECONDS [TARGET...]}
 shift
-cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz
-out=build/fuzz/tests/fuzz
+cmake --preset clang >/dev/null
+cmake --build --preset clang --target fuzz
+out=build/clang/tests/fuzz
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cd tests/fuzz && ls -- *.c | grep -v '^mutant' | sed 's/\.c$//')
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
