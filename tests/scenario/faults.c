@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Misbehaviour: a row of the scenario's "faults" names one of the table below, the plans it strikes at ("when") and the request
+ * ("at"). A fault strikes when the answer is ready and before it is said, its time is taken, and it is noted. */
+#include "tests/scenario/scenario.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB (1 << 20)
+
+/* ---- ends and silence */
+
+static void leave(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker, (void)reply;
+    const char *why = text_of(fault, "say", NULL);
+    if (why != NULL)
+        fprintf(stderr, "%s\n", why);
+    fflush(stderr);
+    _exit((int)number_of(fault, "code", 3));
+}
+
+static void die_of_signal(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker, (void)reply;
+    int number = (int)number_of(fault, "signal", SIGSEGV);
+    signal(number, SIG_DFL); /* sanitizers catch some */
+    kill(getpid(), number);
+    pause();
+}
+
+static void hang(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)reply;
+    clock_move_for_ever(worker->out, number_of(fault, "step_ns", 1e8));
+}
+
+static void hang_real(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker, (void)fault, (void)reply;
+    for (;;)
+        pause();
+}
+
+static void spin(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker, (void)fault, (void)reply;
+    for (volatile unsigned i = 0;; i = i + 1)
+        ;
+}
+
+static void stubborn(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    hang_real(worker, fault, reply);
+}
+
+/* ---- what is no message */
+
+static void repeat(int fd, const char *pattern, size_t size, int64_t bytes)
+{
+    static char block[MIB];
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = pattern[i % size];
+    for (; bytes > 0; bytes -= MIB)
+        write_all(fd, block, bytes < MIB ? (size_t)bytes : sizeof block);
+}
+
+static void flood(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)reply;
+    repeat(worker->out, "x", 1, (int64_t)number_of(fault, "bytes", 1024.0 * MIB));
+}
+
+static void garbage(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)fault, (void)reply;
+    char bytes[128];
+    for (int i = 0; i < 128; i++)
+        bytes[i] = (char)(128 + i);
+    write_all(worker->out, bytes, sizeof bytes);
+    write_all(worker->out, " 42 [[[\n", 8);
+}
+
+static void half(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)fault, (void)reply;
+    write_all(worker->out, "{\"op\": \"samp", 12);
+    _exit(0);
+}
+
+static void chatter(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker, (void)reply;
+    static const char line[] = "\xff\0noise\n";
+    repeat(STDERR_FILENO, line, sizeof line - 1, (int64_t)number_of(fault, "bytes", 8.0 * MIB));
+    printf("a library greets\n");
+    fflush(stdout);
+}
+
+/* ---- other answers */
+
+static void infeasible(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker;
+    reply_fail(reply, "infeasible", text_of(fault, "say", "this plan is not possible any more"));
+}
+
+static void memory(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker;
+    reply_fail(reply, "memory", text_of(fault, "say", "needs 5 TiB, has 1 MiB"));
+}
+
+static void error(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker;
+    reply_fail(reply, "error", text_of(fault, "say", "planted"));
+}
+
+/* One projection of the last image is another, by "size" of the norm. */
+static void spoil_projection(const struct reply *reply, double size)
+{
+    json_t *rows = json_object_get(json_object_get(reply->message, "verify"), "projections");
+    json_t *row = json_array_get(rows, json_array_size(rows) - 1);
+    size_t k = json_array_size(row) / 2;
+    double was = json_number_value(json_array_get(row, k));
+    if (json_array_set_new(row, k, size > 0 ? json_real(was + size) : json_null()) != 0)
+        die("there is no verification to spoil", "");
+}
+
+static void wrong(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker;
+    spoil_projection(reply, number_of(fault, "size", 0.01));
+}
+
+static void not_a_number(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker, (void)fault;
+    spoil_projection(reply, 0);
+}
+
+static void answer(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker;
+    json_object_update(reply->message, json_object_get(fault, "fields"));
+}
+
+static void delay(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker;
+    reply->ns += number_of(fault, "ns", 1e9);
+}
+
+/* ---- what stays behind */
+
+/* A process in a session of its own, deaf to SIGTERM. */
+static void orphan(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker, (void)fault, (void)reply;
+    pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        if (fork() == 0) {
+            signal(SIGTERM, SIG_IGN);
+            for (int fd = 0; fd < 64; fd++)
+                close(fd);
+            for (;;)
+                pause();
+        }
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+/* The file becomes a folder, once. */
+static void break_file(struct worker *worker, const json_t *fault, struct reply *reply)
+{
+    (void)worker, (void)reply;
+    const char *path = text_of(fault, "path", "");
+    struct stat found;
+    if (stat(path, &found) == 0 && S_ISREG(found.st_mode) &&
+        (unlink(path) != 0 || mkdir(path, 0755) != 0))
+        die("cannot break", path);
+}
+
+static const struct {
+    const char *name, *at; /* at: where it strikes when the scenario does not say */
+    void (*strike)(struct worker *, const json_t *fault, struct reply *);
+} faults[] = {
+    {"exit", "run", leave},
+    {"segv", "prepare", die_of_signal},
+    {"hang", "run", hang},
+    {"hang_real", "run", hang_real},
+    {"spin", "run", spin},
+    {"stubborn", "run", stubborn},
+    {"flood", "run", flood},
+    {"garbage", "run", garbage},
+    {"half", "run", half},
+    {"chatter", "run", chatter},
+    {"infeasible", "prepare", infeasible},
+    {"memory", "prepare", memory},
+    {"error", "run", error},
+    {"wrong", "prepare", wrong},
+    {"nan", "prepare", not_a_number},
+    {"answer", "run", answer},
+    {"delay", "run", delay},
+    {"orphan", "prepare", orphan},
+    {"break", "run", break_file},
+};
+
+/* ---- which of them, and when */
+
+static int find(const json_t *fault)
+{
+    const char *name = text_of(fault, "do", "");
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        if (strcmp(faults[i].name, name) == 0)
+            return (int)i;
+    die("there is no fault", name);
+}
+
+static bool fits(const json_t *fault, const struct reply *reply)
+{
+    const char *at = text_of(fault, "at", faults[find(fault)].at);
+    bool here = strcmp(at, reply->at) == 0 || (reply->mode != NULL && strcmp(at, reply->mode) == 0);
+    return here && plan_fits(json_object_get(fault, "when"), reply->plan);
+}
+
+void faults_check(const json_t *root)
+{
+    static const char *const places[] = {"hello",   "ready",   "prepare",  "run",  "warmup",
+                                         "measure", "release", "exchange", "peak", "quit"};
+    const json_t *fault;
+    size_t row;
+    json_array_foreach(json_object_get(root, "faults"), row, fault)
+    {
+        const char *at = text_of(fault, "at", faults[find(fault)].at);
+        bool known = false;
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+            known = known || strcmp(places[i], at) == 0;
+        if (!known || row >= FAULTS_MOST)
+            die(known ? "there are too many" : "faults do not strike at", known ? "faults" : at);
+    }
+}
+
+/* "skip": the first times in this process; "first": no more than so many times in all processes. */
+static bool is_turn(struct worker *worker, const json_t *fault, int row)
+{
+    const json_t *first = json_object_get(fault, "first");
+    if (worker->passed[row]++ < (int)number_of(fault, "skip", 0))
+        return false;
+    return first == NULL || log_strikes(worker, row) < (int)json_integer_value(first);
+}
+
+void faults_strike(struct worker *worker, struct reply *reply)
+{
+    const json_t *fault, *rows = json_object_get(worker->scenario.root, "faults");
+    size_t row;
+    json_array_foreach(rows, row, fault)
+    {
+        if (!fits(fault, reply) || !is_turn(worker, fault, (int)row))
+            continue;
+        log_note(worker, json_pack("{s:s, s:i, s:s, s:s}", "op", "fault", "row", (int)row, "do",
+                                   text_of(fault, "do", ""), "at", reply->at));
+        faults[find(fault)].strike(worker, fault, reply);
+    }
+}
