@@ -248,13 +248,14 @@ static void run(struct worker *worker, const json_t *request)
     for (json_int_t i = 0; i < n; i++)
         json_array_append_new(rows,
                               stream_step(scenario, &worker->stream, handle, clocks, &reply.ns));
-    reply.note = json_pack("{s:s, s:O, s:O, s:s, s:O, s:O*}", "op", "run", "handle",
-                           json_object_get(request, "handle"), "plan", handle->plan, "mode",
-                           reply.mode, "ns", rows, "clock", clocks);
     reply.message = json_pack("{s:s, s:O, s:o, s:o*, s:o*}", "op", "samples", "handle",
                               json_object_get(request, "handle"), "ns", rows, "clock", clocks,
                               "phases", phases(worker, rows));
     devices_samples(worker, request, reply.message);
+    reply.note = json_pack("{s:s, s:O, s:O, s:s, s:O, s:O*}", "op", "run", "handle",
+                           json_object_get(request, "handle"), "plan", handle->plan, "mode",
+                           reply.mode, "ns", json_object_get(reply.message, "ns"), "clock",
+                           json_object_get(reply.message, "clock"));
     worker->measured += strcmp(reply.mode, "measure") == 0;
     wait_really(scenario->sleep);
     reply_say(worker, &reply);

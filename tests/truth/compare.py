@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
+# ctest: dose
 """dittune analyze on comparisons of known truth: verdicts, the gate, peeking, ranking, and what drift does to blocks."""
 import math
 import statistics
 
 import noise
 import truth
+
 
 def comparisons(records):
     return truth.analyze(records)["comparisons"]

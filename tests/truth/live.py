@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""dittune run and tune on a worker whose times are planted (planted.c): what is printed against what was planted."""
+# ctest: dose
+"""dittune run and tune on a worker whose times are planted (tests/scenario): what is printed against what was planted."""
 import json
-import os
 import statistics
 
 import truth
@@ -171,7 +171,7 @@ def replay():
                            ("slow start", {"ns": [MS, 990000], "cv": 0.01, "warm_size": 0.05, "warm_steps": 9})):
         planted = truth.Planted("replay", seed=truth.stream(name).randrange(1 << 40), **scenario)
         said = planted.dittune("tune", "--budget", "20s", "--search", "exhaustive", raw=True)
-        again = truth.analyze_file(os.path.join(truth.FOLDER.name, "db", "runs", json.loads(said)["journal"] + ".jsonl"))
+        again = truth.analyze_file(truth.T.path / "db" / "runs" / (json.loads(said)["journal"] + ".jsonl"))
         truth.report(f"replay: {name}: analyze prints what tune printed", 1, len(again), f"{len(said)} bytes", said == again)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Times as machines make them, of known truth: the noise model of planted.c, drawn here for many series at once.
+"""Times as machines make them, of known truth: the noise model of tests/scenario, drawn here for many series at once.
 
 log-normal noise of coefficient of variation cv, spikes of mean +15 % in 2 % of the samples, and drift that all plans of a
 process share: an Ornstein-Uhlenbeck process of deviation 2 % and correlation time 60 samples. A scale of 1 s keeps whole

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
+# ctest: dose
 """dittune run --processes on a worker whose every start is faster or slower by a planted share."""
-import json
 import math
 import statistics
 
@@ -12,15 +12,8 @@ T975_4 = 2.7764451052  # Student's t, 4 degrees of freedom, 97.5 %
 
 def by_process(planted):
     """The rows of the run requests of each process, in order."""
-    processes = []
-    with open(planted.log_path, encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("#"):
-                processes.append([])
-            else:
-                entry = json.loads(line)
-                processes[-1] += entry["ns"] if entry["op"] == "run" else []
-    return [rows for rows in processes if rows]
+    runs = ([row for entry in records if entry["op"] == "run" for row in entry["ns"]] for records in planted.processes())
+    return [rows for rows in runs if rows]
 
 
 def exactly():

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# ctest: dose
 """dittune analyze on series of known truth: intervals, flags, warm-up, ranks."""
 import math
 import statistics

@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Shared by the checks of tests/truth: seeds, doses, limits, dittune started from outside. Standard library only, and
-nothing of dittune's own: what is expected is computed here again.
+"""Shared by the checks of tests/truth: seeds, doses, limits, sessions on planted times. What is expected is computed here
+again, with nothing of dittune's own.
 
 A check prints   ok|FAILED|SHORT  name  seed  replicates  estimate  limit
 SHORT is a check that is known not to reach its target (docs/measuring.md, "How we know"): it does not fail the run as
 long as it keeps the limit that it is known to reach.
+
+The plain run has a fixed seed, so nothing fails by chance; the full dose (DITTUNE_DOSE=full) draws one and prints it.
+TRUTH_SEED=N sets it, TRUTH_ONLY=NAME runs only the checks whose name holds NAME.
 """
 import json
 import math
 import os
+import pathlib
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
 
-BUILD = sys.argv[1]
-FULL = os.environ.get("DITTUNE_DOSE", "short") == "full"
-SEED = int(os.environ.get("TRUTH_SEED") or random.SystemRandom().randrange(1, 1 << 31))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import Dittune, FULL
+
+USUAL_SEED = 1
+SEED = int(os.environ.get("TRUTH_SEED") or (random.SystemRandom().randrange(1, 1 << 31) if FULL else USUAL_SEED))
 ONLY = os.environ.get("TRUTH_ONLY", "")
-FOLDER = tempfile.TemporaryDirectory(prefix="truth-")
+T = Dittune()
 failed = 0
 known_short = 0
 
@@ -104,56 +108,51 @@ def close(a, b, most=1e-9):
 
 
 class Planted:
-    """One scenario, and what the worker logged of it."""
+    """One scenario of the worker, and what it logged of it."""
 
     def __init__(self, name, **scenario):
-        self.path = os.path.join(FOLDER.name, name + ".json")
-        self.scenario = scenario
-        with open(self.path, "w", encoding="utf-8") as file:
-            json.dump(scenario, file)
-        self.log_path = self.path + ".log"
-        if os.path.exists(self.log_path):
-            os.unlink(self.log_path)
+        self.path = T.scenario(name + ".json", **scenario)
+        self.log_path = pathlib.Path(f"{self.path}.log")
+        self.log_path.unlink(missing_ok=True)
 
     def dittune(self, command, *options, raw=False):
-        """What dittune --json printed (raw: as text); exits when it did not."""
-        args = [f"{BUILD}/dittune", command, "--worker", f"{BUILD}/tests/planted", "--json", *options]
-        env = dict(os.environ, PLANTED=self.path, DITTUNE_DB=os.path.join(FOLDER.name, "db"), TMPDIR=FOLDER.name)
-        done = subprocess.run(args, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if done.returncode not in (0, 6):
-            sys.exit(f"{' '.join(args)}: exit code {done.returncode}: {done.stderr[-400:]}")
-        return done.stdout if raw else json.loads(done.stdout)
+        """What dittune --json printed (raw: as text) of a session whose clock begins at 0; exits when it did not."""
+        (T.path / "clock").unlink(missing_ok=True)
+        done = T.tool(command, "--worker", T.worker, "--json", *options, env={"SCENARIO": self.path})
+        if done.code not in (0, 6):
+            sys.exit(str(done))
+        return done.out if raw else done.json
 
     def log(self, last=False):
         """The worker's own record: [{"op":"prepare"|"run",...}], of all its processes in order, or of the last one."""
-        with open(self.log_path, encoding="utf-8") as file:
-            text = file.read()
-        if last:
-            text = text[text.rindex("# process"):]
-        return [json.loads(line) for line in text.splitlines() if not line.startswith("#")]
+        return sum(self.processes()[-1:] if last else self.processes(), [])
+
+    def processes(self):
+        """The records of each process of the worker."""
+        records = []
+        for line in self.log_path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("#"):
+                records.append([])
+            else:
+                records[-1].append(json.loads(line))
+        return records
 
 
 def analyze_file(path):
-    done = subprocess.run([f"{BUILD}/dittune", "analyze", path, "--json"], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"dittune analyze {path}: exit code {done.returncode}: {done.stderr[-400:]}")
-    return done.stdout
+    done = T.tool("analyze", path, "--json")
+    if done.code != 0:
+        sys.exit(str(done))
+    return done.out
 
 
-def analyze(records, name="records"):
+def analyze(records):
     """dittune analyze of a file of these records: its trials and comparisons."""
-    path = os.path.join(FOLDER.name, name + ".jsonl")
-    with open(path, "w", encoding="utf-8") as file:
-        for record in records:
-            file.write(json.dumps(record, separators=(",", ":")))
-            file.write("\n")
-    said = json.loads(analyze_file(path))
-    os.unlink(path)
-    return said
+    lines = (json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+    return json.loads(analyze_file(T.write("records.jsonl", "".join(lines))))
 
 
 def finish():
     if known_short:
         print(f"{known_short} known to be short of the target")
+    T.folder.cleanup()
     sys.exit(1 if failed else 0)

@@ -1,4 +1,0 @@
-#!/usr/bin/env bash
-# SPDX-License-Identifier: MIT
-# dittune analyze on comparisons of planted truth.
-exec env PYTHONDONTWRITEBYTECODE=1 python3 "$2/tests/truth/compare.py" "$1"
