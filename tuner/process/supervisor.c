@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -142,13 +143,33 @@ static void run_program(const char *path, char *const argv[], char *const envp[]
     _exit(127);
 }
 
-/* Keeps these descriptors and closes all others, so that no pipe of another group stays open here. */
-static void close_others(int keep_a, int keep_b, int keep_c)
+/* Closes the descriptors first to last, both included; one by one where the kernel has no close_range (before 5.9). */
+static void close_from_to(unsigned first, unsigned last)
 {
     long most = sysconf(_SC_OPEN_MAX);
-    for (int fd = 3; fd < (most > 0 && most < 65536 ? most : 65536); fd++)
-        if (fd != keep_a && fd != keep_b && fd != keep_c)
-            close(fd);
+    if (first > last || close_range(first, last, 0) == 0)
+        return;
+    for (unsigned fd = first; fd <= last && fd < (most > 0 && most < 65536 ? most : 65536); fd++)
+        close((int)fd);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Keeps the three standard descriptors and these, and closes all others, so that no pipe of another group stays open here. */
+static void close_others(int keep[], size_t n)
+{
+    unsigned first = 3;
+    qsort(keep, n, sizeof keep[0], ascending);
+    for (size_t i = 0; i < n; i++) {
+        if (keep[i] < (int)first)
+            continue;
+        close_from_to(first, (unsigned)keep[i] - 1);
+        first = (unsigned)keep[i] + 1;
+    }
+    close_from_to(first, UINT_MAX);
 }
 
 struct pipes {
@@ -170,7 +191,7 @@ static void supervise(const char *path, char *const argv[], char *const envp[],
         dup2(pipes->in[0], STDIN_FILENO);
         dup2(pipes->out[1], STDOUT_FILENO);
         dup2(pipes->err[1], STDERR_FILENO);
-        close_others(-1, -1, -1);
+        close_others((int[]){-1}, 1);
         run_program(path, argv, envp);
     }
     ward.ended = (int)syscall(SYS_pidfd_open, ward.program, 0);
@@ -178,7 +199,7 @@ static void supervise(const char *path, char *const argv[], char *const envp[],
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);
-    close_others(ward.control, ward.status, ward.ended);
+    close_others((int[]){ward.control, ward.status, ward.ended}, 3);
     watch(&ward, folders);
 }
 
