@@ -73,7 +73,7 @@ PY
 }
 
 build() { # the programs that the chosen mutations need
-    cmake --build "$copy/build" --target dittune planted fault_actor "${units[@]}" >"$copy/log" 2>&1
+    cmake --build "$copy/build" --target dittune dittune-virtual scenario fault_actor "${units[@]}" >"$copy/log" 2>&1
 }
 
 # one test of the table: 0 when it passes
@@ -81,7 +81,7 @@ passes() {
     case $1 in
     unit) "$copy/build/tests/$2" >"$copy/log" 2>&1 ;;
     faults) timeout 300 python3 -B "$copy/tests/db/faults/$2.py" "$copy/build" >"$copy/log" 2>&1 ;;
-    truth) TRUTH_ONLY=$3 TRUTH_SEED=$seed timeout 300 bash "$copy/tests/truth/$2.sh" "$copy/build" "$copy" >"$copy/log" 2>&1 ;;
+    truth) TRUTH_ONLY=$3 TRUTH_SEED=$seed timeout 300 python3 -B "$copy/tests/truth/$2.py" "$copy/build" "$copy" >"$copy/log" 2>&1 ;;
     esac
 }
 
