@@ -4,7 +4,8 @@
  * DITTUNE_CLOCK names a file of eight bytes, the nanoseconds since the session began. The scenario worker
  * (tests/scenario) adds to it what each answer is said to take; nothing else moves it, but for DITTUNE_CLOCK_LOOK: the
  * nanoseconds that pass at each look at the clock (1000 when it is not set), so that no loop waits for ever. Without
- * DITTUNE_CLOCK the time is the process's own, shared with its children. */
+ * DITTUNE_CLOCK the time is the process's own, shared with its children. DITTUNE_CLOCK_WALL is the time of day, in
+ * nanoseconds since 1970, at which the session began, so that what depends on it repeats; else it is now. */
 #include "base/clock.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ static int64_t read_clock(clockid_t id)
 static void map_file(void)
 {
     const char *path = getenv("DITTUNE_CLOCK"), *look = getenv("DITTUNE_CLOCK_LOOK");
+    const char *wall = getenv("DITTUNE_CLOCK_WALL");
     int fd = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (path != NULL && (fd < 0 || ftruncate(fd, sizeof *elapsed_ns) != 0)) {
         perror(path);
@@ -47,7 +49,9 @@ static void map_file(void)
         close(fd);
     if (look != NULL)
         look_ns = strtoll(look, NULL, 10);
-    wall_start_ns = read_clock(CLOCK_REALTIME) - __atomic_load_n(elapsed_ns, __ATOMIC_SEQ_CST);
+    wall_start_ns = wall != NULL ? strtoll(wall, NULL, 10)
+                                 : read_clock(CLOCK_REALTIME) -
+                                       __atomic_load_n(elapsed_ns, __ATOMIC_SEQ_CST);
 }
 
 int64_t dt_clock_ns(void)
@@ -61,7 +65,7 @@ int64_t dt_clock_machine_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-/* Planted time goes on from when the program began. */
+/* Planted time goes on from DITTUNE_CLOCK_WALL, or from when the program began. */
 int64_t dt_clock_wall_ns(void)
 {
     pthread_once(&once, map_file);
