@@ -89,12 +89,11 @@ class Dittune:
     # ---- programs
 
     def run(self, *args, env=None, input=None, cwd=None, timeout=PATIENCE):
-        """Any program, to its end."""
+        """Any program, to its end. What it writes is kept as it is: UTF-8 in any locale, line ends too."""
         args = [str(arg) for arg in args]
-        done = subprocess.run(args, env={**self.environment, **{k: str(v) for k, v in (env or {}).items()}}, text=True,
-                              input=input if input is not None else "", capture_output=True, cwd=cwd, timeout=timeout,
-                              errors="replace")
-        return Done(args, done.returncode, done.stdout, done.stderr)
+        done = subprocess.run(args, env={**self.environment, **{k: str(v) for k, v in (env or {}).items()}},
+                              input=(input or "").encode(), capture_output=True, cwd=cwd, timeout=timeout)
+        return Done(args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     def program(self, clock=None):
         return BUILD / ("dittune-virtual" if (clock or self.clock) == "virtual" else "dittune")
@@ -131,10 +130,12 @@ class Dittune:
                 print(about, flush=True)
         return bool(ok)
 
-    def exits(self, name, done, code, *parts):
-        """It ended with this code, and its messages (or output) hold all the parts."""
-        text = done.err + done.out
-        return self.check(name, done.code == code and all(part in text for part in parts), done)
+    def exits(self, name, done, code, *parts, out=(), err=()):
+        """It ended with this code; its messages or output hold all the parts, each stream those that are named for it."""
+        def holds(text, parts):
+            return all(part in text for part in ([parts] if isinstance(parts, str) else parts))
+        ok = done.code == code and holds(done.err + done.out, parts) and holds(done.out, out) and holds(done.err, err)
+        return self.check(name, ok, done)
 
     def processes(self):
         """Of this folder: (pid, command line) of every process whose environment names our store, but this one."""
