@@ -41,15 +41,15 @@ def line(entry):
     return '%s,"crc":"%s"}' % (body, crc32c(body.encode()))
 
 
-def main():
-    machine = json.load(open(sys.argv[1]))
-    network = json.load(open(os.path.join(os.path.dirname(sys.argv[0]), "small.json")))
+def write(folder, machine, entries):
+    """Makes the folder a store of these entries, for the machine that was described."""
+    network = json.load(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "small.json")))
     order = ["family", "hidden", "heads", "depth", "patch", "in_channels", "latent_size", "classes", "mlp_ratio", "learn_sigma"]
     shape = {key: network[key] for key in order}
     shape["mlp_ratio"] = float(shape["mlp_ratio"])
     network["hash"] = fnv1a(json.dumps(shape, separators=(",", ":")))
     lines = []
-    for changes in json.load(sys.stdin):
+    for changes in entries:
         entry = json.loads(json.dumps(base(machine, network, machine["hard"]["cores"])))
         for path, value in changes.items():
             *parents, last = path.split(".")
@@ -60,10 +60,10 @@ def main():
         lines.append(line(entry))
     head = '{"format":"dittune-best","version":{"major":2,"minor":0},"incompat":[],"compat":[],"entries":[\n'
     text = head + ",\n".join(lines) + "\n]"
-    os.makedirs(sys.argv[2], exist_ok=True)
-    with open(sys.argv[2] + "/best.json", "w") as file:
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "best.json"), "w") as file:
         file.write('%s,"checksum":"%s"}\n' % (text, crc32c(text.encode())))
 
 
 if __name__ == "__main__":
-    main()
+    write(sys.argv[2], json.load(open(sys.argv[1])), json.load(sys.stdin))
