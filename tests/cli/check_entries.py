@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# ctest:
+"""`check` of a store with two entries: in which order, and what is told when the run ends before the last of them."""
+import signal
+import xml.etree.ElementTree
+
+from lib_check import CheckTest
+from dittune_test import Done
+
+TWO = [1000000, 800000]
+t = CheckTest()
+
+
+def devices(done):
+    return [entry["key"]["devices"] for entry in t.entries(done)]
+
+
+def in_turn():
+    t.stored("two")
+    done = t.again("--filter", '"devices":2')
+    t.check("one of two", done.code == 0 and devices(done) == [2], done)
+    done = t.again()
+    t.check("the other comes first", done.code == 0 and devices(done) == [1, 2], done)
+    done = t.again()
+    t.check("and so on, in turn", done.code == 0 and devices(done) == [1, 2], done)
+
+
+def the_store_breaks():
+    """While the first entry is measured: a folder stands where the store's file was."""
+    t.plant([700000, 800000], faults=[{"when": {}, "at": "run", "do": "break", "path": str(t.db / "best.json")}])
+    done = t.again("--update", "--junit", t.path / "broken.xml")
+    first, second = t.entries(done)
+    verdicts = ["loses", "not checked"]
+    t.check("a store error is told after all else", done.code == 74 and "best.json" in done.err
+            and [first["verdict"], second["verdict"]] == verdicts and "ended the run" in second["reason"], done)
+    t.check("what was measured is kept", first["rounds"] >= 16 and first["updated"] is None
+            and first["note"].startswith("not updated: ") and "best.json" in first["note"], first)
+    records = t.records("check", "best", run=done.json["journal"])
+    t.check("in the journal, too", [record["verdict"] for record in records] == verdicts, records)
+    suite = xml.etree.ElementTree.parse(t.path / "broken.xml").getroot().find("testsuite")
+    counts = {name: suite.get(name) for name in ("tests", "failures", "skipped")}
+    t.check("and in the file for pipelines", counts == {"tests": "2", "failures": "1", "skipped": "1"}, counts)
+
+
+def stopped_by(number):
+    """What check says of a signal that comes while a plan's steps are made, which never end."""
+    t.stored("two")
+    t.plant(TWO, faults=[{"when": {}, "at": "run", "do": "hang_real"}])
+    transcript = t.path / f"transcript-{number}"
+    t.environment["DITTUNE_TRANSCRIPT"] = str(transcript)
+    running = t.start("check", "--worker", t.worker, "--json", "--budget", "60s")
+    t.until(lambda: running.poll() is not None or transcript.exists() and '"op":"run"' in transcript.read_text())
+    running.send_signal(number)
+    code = running.wait()
+    del t.environment["DITTUNE_TRANSCRIPT"]
+    return Done(running.args, code, t.read("out"), t.read("err"))
+
+
+def signals():
+    """What is known is told, the rest is not checked."""
+    for name, number in (("interrupted", signal.SIGINT), ("terminated", signal.SIGTERM)):
+        done = stopped_by(number)
+        t.check(name, done.code == 128 + number and done.json["interrupted"] is True, done)
+        told = [(entry["verdict"], "interrupted" in entry["reason"]) for entry in t.entries(done)]
+        t.check(f"{name}: nothing is checked, and that is said", told == [("not checked", True)] * 2, done)
+
+
+t.plant(TWO)
+t.tuned("two")
+t.tuned("two", devices=2)
+for part in (in_turn, the_store_breaks, signals):
+    part()
+t.none_left()
+t.finish()
