@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# ctest:
+"""The pipeline of examples/ci on a store whose worker is planted: a quiet night, and one after which a plan lost."""
+import shutil
+
+from lib_check import WINS, CheckTest
+from dittune_test import SOURCE, Done
+
+PIPELINE = SOURCE / "examples/ci"
+OUT = "out-of-check"
+t = CheckTest(RETUNE_BUDGET="8s")
+t.environment.update(DITTUNE=str(t.program()), OUT=str(t.path / OUT))
+
+
+def night(**env):
+    """What the pipeline said, with what it kept of check in the place of its output."""
+    shutil.rmtree(t.path / OUT, ignore_errors=True)
+    done = t.run("sh", PIPELINE / "check.sh", "--worker", t.worker, "--budget", "40s", env=env)
+    return Done(done.args, done.code, t.read(f"{OUT}/check.json"), done.err)
+
+
+def a_quiet_night():
+    t.plant(WINS, drift_sd=0.01)
+    t.tuned("tuned")
+    t.stored("tuned")
+    done = night()
+    t.check("a quiet night", done.code == 0 and [entry["verdict"] for entry in t.entries(done)] == ["wins"], done)
+    t.check("nothing is proposed",
+            t.read(f"{OUT}/proposed.diff") == "" and not (t.path / OUT / "proposed.json").exists())
+    history = t.read(f"{OUT}/history.txt")
+    t.check("with a history",
+            t.read(f"{OUT}/history.openmetrics").endswith("# EOF\n") and "1 session, 1 check" in history, history)
+
+
+def a_plan_that_lost():
+    t.plant([1000000, 1300000, 1150000, 1300000], drift_sd=0.01)
+    done = night()
+    t.check("a plan that lost", done.code == 4 and [entry["verdict"] for entry in t.entries(done)] == ["loses"], done)
+    t.check("is tuned again", "tune again: " in done.err and "no decided answer" not in done.err, done)
+    diff = t.read(f"{OUT}/proposed.diff").split("\n")
+    removed, added = ([line for line in diff if line.startswith(sign)] for sign in "-+")
+    t.check("and a better one proposed", diff[0].startswith("--- stored")
+            and any('"plan": 2' in line for line in removed) and any('"plan": 0' in line for line in added), diff)
+    t.check("as JUnit, too", "<failure" in t.read(f"{OUT}/check.xml"))
+    t.unchanged("tuned")
+
+
+def the_proposal():
+    t.exits("the proposal is accepted", t.tool("db", "import", t.path / OUT / "proposed.json"), 0)
+    done = night()
+    t.check("and holds", done.code == 0 and [entry["plan"] for entry in t.entries(done)] == [{"plan": 0}], done)
+
+
+def no_worker():
+    done = night(GITHUB_ACTIONS="true", SCENARIO="/nowhere")
+    t.check("a worker that does not start is no success", done.code == 5 and "::" in done.err, done)
+
+
+def the_pipelines():
+    try:
+        import yaml
+    except ImportError:
+        print("skip the pipelines as YAML (there is no python3-yaml here)")
+        return
+    def pipeline(name):
+        return yaml.safe_load((PIPELINE / name).read_text(encoding="utf-8"))
+    github = [step.get("run", "") for step in pipeline("github.yml")["jobs"]["check"]["steps"]]
+    for name, steps in ("GitHub", github), ("GitLab", pipeline("gitlab-ci.yml")["dittune"]["script"]):
+        calls = [step for step in steps if "examples/ci/check.sh" in step]
+        t.check(f"the pipeline for {name} calls the script", calls, steps)
+
+
+for part in (a_quiet_night, a_plan_that_lost, the_proposal, no_worker, the_pipelines):
+    part()
+t.none_left()
+t.finish()
