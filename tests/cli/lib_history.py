@@ -1,86 +1,120 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes a store's journals by docs/database.md alone: sessions and checks of planted times, at planted dates.
-
-    lib_history.py STORE SPEC    SPEC: JSON, {"entries": [...]}, an entry as in add()
-"""
+"""A store's journals as docs/database.md describes them, written without dittune: sessions and checks of planted times,
+at planted dates."""
+import dataclasses
 import json
 import math
-import os
+import pathlib
 import random
-import sys
+import shutil
+
+from lib_store import crc32c
 
 DAY = 86400 * 10**9
 BEGIN = 1788220800 * 10**9  # 2026-09-01
+HEAD = ("v", "seq", "run", "kind", "t_wall_ns", "t_mono_ns", "crc")  # what a journal adds to a record
+HARD = {"device": "cpu", "cores": 2, "memory_gib": 4, "topology": "1", "dtype": "float32", "engine": "worker",
+        "mode": "eager"}
 
 
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
+def sealed(value):
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:-1].encode()
+    return text + b',"crc":"%s"}' % crc32c(text).encode()
 
 
-def line(record):
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))[:-1].encode()
-    return b"\n" + text + b',"crc":"%08x"}\n' % crc32c(text)
+def body(record):
+    return {name: value for name, value in record.items() if name not in HEAD}
 
 
-def journal(store, run, kind, records, t_wall_ns):
-    os.makedirs(store + "/runs", exist_ok=True)
-    with open("%s/runs/%s.jsonl" % (store, run), "wb") as file:
-        for seq, record in enumerate(records):
-            head = {"v": 1, "seq": seq, "run": run, "kind": kind, "t_wall_ns": t_wall_ns + seq, "t_mono_ns": seq}
-            file.write(line({**head, **record}))
+def journal(store, run, records, t_wall_ns):
+    """A journal of these records: (kind, body), a nanosecond apart."""
+    folder = pathlib.Path(store, "runs")
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for seq, (kind, record) in enumerate(records):
+        head = {"v": 1, "seq": seq, "run": run, "kind": kind, "t_wall_ns": t_wall_ns + seq, "t_mono_ns": seq}
+        lines.append(b"\n" + sealed({**head, **record}) + b"\n")
+    (folder / f"{run}.jsonl").write_bytes(b"".join(lines))
 
 
 def gain(ratio):
     return {"ratio": ratio, "interval": [ratio * 0.99, ratio * 1.01], "pairs": 32}
 
 
-def add(store, number, entry):
-    """points: how many; cv; steps: [[at, factor of the tuned time]]; drift: a factor over all; soft: [[from, {...}]];
-    plans: [[from, {...}]]; everyone: [[at, factor of both times]]; verdict: of the checks; worker, workload: names."""
-    noise = random.Random(entry.get("seed", number))
-    key = {"worker": entry.get("worker", "planted"), "workload": entry.get("workload", "w"), "devices": number + 1,
-           "space": "0" * 16, "objective": "latency"}
-    hard = {"device": "cpu", "cores": 2, "memory_gib": 4, "topology": "1", "dtype": "float32", "engine": "worker", "mode": "eager"}
-    count = entry.get("points", 60)
-    for i in range(count):
-        latest = {name: [value for at, value in entry.get(name, []) if at <= i][-1:] for name in ("soft", "plans")}
-        soft = (latest["soft"] or [{"dittune": "0.1.0"}])[0]
-        plan = (latest["plans"] or [{"ranks": 2}])[0]
-        both = math.prod(f for at, f in entry.get("everyone", []) if at <= i) * (1 + noise.gauss(0, entry.get("cv", 0.005)))
-        tuned = 1e6 * both * math.prod(f for at, f in entry.get("steps", []) if at <= i)
-        tuned *= entry.get("drift", 1) ** (i / max(1, count - 1)) * (1 + noise.gauss(0, entry.get("cv", 0.005) / 4))
-        ratio = 1.25e6 * both / tuned
-        run = "%04d-%d" % (i, number)
-        when = BEGIN + i * DAY
-        if i == 0:
-            journal(store, run, "best", [{
-                "key": key, "fingerprint": {"hard": hard, "soft": soft, "info": {"host": "h", "t_wall_ns": when}}, "plan": plan,
-                "verdict": "faster", "provisional": False, "figures": {"median_ns": round(tuned)},
-                "default": {"median_ns": round(1.25e6 * both)}, "gain": gain(ratio), "journal": run}], when)
-        else:
-            journal(store, run, "check", [{
-                "id": "0" * 16, "key": key, "hard": hard, "verdict": entry.get("verdict", "wins"), "reason": None, "plan": plan,
-                "rivals": [], "tuned_ns": round(tuned), "default_ns": round(1.25e6 * both), "default_then_ns": 1250000,
-                "gain_then": gain(1.25), "gain_now": gain(ratio), "threshold": 0.03, "cv": 0.01, "soft_changed": [],
-                "searched_again": False, "soft": soft}], when)
+def latest(rows, moment, usual):
+    """Of [[from, value], ...] what holds at a moment."""
+    return ([value for begin, value in rows if begin <= moment] or [usual])[-1]
+
+
+def product(rows, moment):
+    """Of [[from, factor], ...] all that hold at a moment."""
+    return math.prod(factor for begin, factor in rows if begin <= moment)
+
+
+@dataclasses.dataclass
+class Line:
+    """One entry's moments: a session, then a check a day."""
+    number: int
+    points: int = 60
+    cv: float = 0.005
+    drift: float = 1  # the factor of the tuned time from the first moment to the last
+    steps: tuple = ()  # [from, factor of the tuned time]
+    everyone: tuple = ()  # [from, factor of both times]
+    soft: tuple = ()  # [from, {...}]
+    plans: tuple = ()  # [from, {...}]
+    verdict: str = "wins"  # of the checks
+    worker: str = "planted"
+    workload: str = "w"
+
+    def __post_init__(self):
+        self.noise = random.Random(self.number)
+        self.key = {"worker": self.worker, "workload": self.workload, "devices": self.number + 1, "space": "0" * 16,
+                    "objective": "latency"}
+
+    def times(self, moment):
+        """Of the tuned plan and of the default."""
+        both = product(self.everyone, moment) * (1 + self.noise.gauss(0, self.cv))
+        tuned = 1e6 * both * product(self.steps, moment) * self.drift ** (moment / max(1, self.points - 1))
+        return tuned * (1 + self.noise.gauss(0, self.cv / 4)), 1.25e6 * both
+
+    def session(self, run, when, soft, plan, tuned, default):
+        return {"key": self.key, "fingerprint": {"hard": HARD, "soft": soft, "info": {"host": "h", "t_wall_ns": when}},
+                "plan": plan, "verdict": "faster", "provisional": False, "figures": {"median_ns": round(tuned)},
+                "default": {"median_ns": round(default)}, "gain": gain(default / tuned), "journal": run}
+
+    def check(self, soft, plan, tuned, default):
+        return {"id": "0" * 16, "key": self.key, "hard": HARD, "verdict": self.verdict, "reason": None, "plan": plan,
+                "rivals": [], "tuned_ns": round(tuned), "default_ns": round(default), "default_then_ns": 1250000,
+                "gain_then": gain(1.25), "gain_now": gain(default / tuned), "threshold": 0.03, "cv": 0.01,
+                "soft_changed": [], "searched_again": False, "soft": soft}
+
+    def write(self, store):
+        """Each moment in a journal of its own."""
+        for i in range(self.points):
+            run, when = f"{i:04d}-{self.number}", BEGIN + i * DAY
+            soft, plan = latest(self.soft, i, {"dittune": "0.1.0"}), latest(self.plans, i, {"ranks": 2})
+            if i == 0:
+                record = ("best", self.session(run, when, soft, plan, *self.times(i)))
+            else:
+                record = ("check", self.check(soft, plan, *self.times(i)))
+            journal(store, run, [record], when)
+
+
+def plant(store, *lines):
+    """Journals of these entries in the place of what was there."""
+    shutil.rmtree(store, ignore_errors=True)
+    for number, line in enumerate(lines):
+        Line(number, **line).write(store)
+
+
+def read(store, run):
+    """The first record of a run, without what the journal added."""
+    return body(json.loads(pathlib.Path(store, "runs", f"{run}.jsonl").read_text(encoding="utf-8").split("\n")[1]))
 
 
 def store(path, entry):
     """best.json of one entry, whose journal is nowhere."""
-    os.makedirs(path, exist_ok=True)
-    text = json.dumps(entry, separators=(",", ":"))[:-1].encode()
-    body = b'{"format":"dittune-best","version":{"major":2,"minor":0},"incompat":[],"compat":[],"entries":[\n'
-    body += text + b',"crc":"%08x"}\n]' % crc32c(text)
-    with open(path + "/best.json", "wb") as file:
-        file.write(body + b',"checksum":"%08x"}\n' % crc32c(body))
-
-
-if __name__ == "__main__":
-    for index, what in enumerate(json.loads(sys.argv[2])["entries"]):
-        add(sys.argv[1], index, what)
+    pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+    text = b'{"format":"dittune-best","version":{"major":2,"minor":0},"incompat":[],"compat":[],"entries":[\n'
+    text += sealed(entry) + b"\n]"
+    pathlib.Path(path, "best.json").write_bytes(text + b',"checksum":"%s"}\n' % crc32c(text).encode())

@@ -1,10 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A strict reader of OpenMetrics text 1.0 (https://openmetrics.io, ABNF and the rules of the families that are used here). It
-shares nothing with what it reads. Prints the samples as JSON lines; exits 1 with a sentence at the first violation."""
+"""A strict reader of OpenMetrics text 1.0 (https://openmetrics.io, ABNF and the rules of the families that are used
+here). It shares nothing with what it reads."""
 import json
 import re
-import sys
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"'
@@ -52,7 +50,8 @@ def sample(line, family, points):
     match = SAMPLE.fullmatch(line)
     need(match, "not a sample: " + line)
     name, labels, value, time = match[1], match[2] or "", match[match.re.groups - 1], match[match.re.groups]
-    need(family and any(name == family["name"] + s for s in SUFFIXES[family["type"]]), "sample outside its family: " + line)
+    mine = family and name in [family["name"] + suffix for suffix in SUFFIXES[family["type"]]]
+    need(mine, "sample outside its family: " + line)
     pairs = re.findall(LABEL, labels)
     need(len({k for k, _ in pairs}) == len(pairs), "label twice: " + line)
     have = {k: unescape(v) for k, v in pairs}
@@ -76,8 +75,9 @@ def sample(line, family, points):
     return {"name": name, "labels": have, "value": float(value), "time": now}
 
 
-def parse(data):
-    text = data.decode("utf-8")
+def parse(text):
+    """The samples; Broken, with a sentence, at the first violation. Bytes that were no UTF-8 are U+FFFD in the text."""
+    need("\ufffd" not in text, "not UTF-8")
     need("\r" not in text, "carriage return")
     need(text.endswith("# EOF\n"), "does not end in # EOF")
     lines, family, families, points, found = text[:-1].split("\n"), None, {}, {}, []
@@ -88,11 +88,3 @@ def parse(data):
         else:
             found.append(sample(line, family, points))
     return found
-
-
-if __name__ == "__main__":
-    try:
-        for one in parse(sys.stdin.buffer.read()):
-            print(json.dumps(one))
-    except (Broken, UnicodeDecodeError) as error:
-        sys.exit("not OpenMetrics: %s" % error)

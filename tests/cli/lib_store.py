@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""A store as docs/database.md describes it, written without dittune: python3 lib_store.py MACHINE DIRECTORY < entries.json
+"""A store as docs/database.md describes it, written without dittune.
 
-Each entry is {"path.in.entry": value, ...}: what differs from a decided plan for small.json at 128 px on all cores of the machine
-that `dittune machine --json` described, a day old."""
+Each entry is {"path.in.entry": value, ...}: what differs from a decided plan for small.json at 128 px on all cores of
+the machine that `dittune machine --json` described, a day old."""
 import json, os, sys, time
+
+
+def _table():
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        yield byte
+
+
+TABLE = list(_table())
 
 
 def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 0xFF]
     return "%08x" % (crc ^ 0xFFFFFFFF)
 
 
@@ -27,9 +35,10 @@ def base(machine, network, cores):
         "key": {"model": network["name"], "network": network["hash"], "height": 16, "width": 16, "guidance": True,
                 "dtype": "float32", "devices": cores, "batch": [1], "objective": "latency"},
         "fingerprint": {"hard": dict(machine["hard"], dtype="float32", engine="dittune", mode="eager"),
-                        "soft": machine["soft"], "info": {"host": "there", "t_wall_ns": time.time_ns() - 86400 * 10**9}},
-        "plan": {"ranks": 1, "dp": 1, "cfg": 1, "ulysses": 1, "ring": 1, "threads": 1, "batch": 1, "tile_q": 64, "tile_kv": 64,
-                 "overlap": 0, "chunks": 1},
+                        "soft": machine["soft"],
+                        "info": {"host": "there", "t_wall_ns": time.time_ns() - 86400 * 10**9}},
+        "plan": {"ranks": 1, "dp": 1, "cfg": 1, "ulysses": 1, "ring": 1, "threads": 1, "batch": 1, "tile_q": 64,
+                 "tile_kv": 64, "overlap": 0, "chunks": 1},
         "verdict": "faster", "provisional": False, "figures": {"median_ns": 4000000, "peak_bytes": 3000000},
         "gain": {"ratio": 1.5, "interval": [1.4, 1.6], "pairs": 20}, "journal": "20260101T000000-1"}
 

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# ctest:
+"""dittune lookup from outside: each tier with its exit code, what --require makes of it, what is printed where, and
+that it starts no worker. The store is written by another program."""
+import math
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+import lib_store
+
+SMALL = SOURCE / "tests/cli/small.json"
+FIELDS = ["tier", "stale", "stale_reasons", "distance", "reason", "age_seconds", "evidence", "engine", "mode", "gain",
+          "provisional", "plan", "hint", "key", "entry"]
+PLAN = "ranks=1 dp=1 cfg=1 ulysses=1 ring=1 threads=1 batch=1 tile_q=64 tile_kv=64 overlap=0 chunks=1"
+
+t = Dittune(clock="real")
+machine = t.tool("machine", "--json").json
+best = t.path / "db/best.json"
+t.environment["DITTUNE_TRANSCRIPT"] = str(t.path / "transcript")
+
+
+def store(**changes):
+    """A store of one entry; __ stands for the point of a path in it."""
+    lib_store.write(best.parent, machine, [{path.replace("__", "."): value for path, value in changes.items()}])
+
+
+def ask(*words):
+    return t.tool("lookup", "--model", SMALL, *words)
+
+
+def answers(name, done, code, tier, **fields):
+    """Its JSON has this tier and these values."""
+    answer = done.json or {}
+    wanted = {"tier": tier, **fields}
+    return t.check(name, done.code == code and {field: answer.get(field) for field in wanted} == wanted, done)
+
+
+def refused(name, done, code, *parts):
+    """Nothing on standard output, and why on the other."""
+    return t.check(name, done.code == code and done.out == "" and all(part in done.err for part in parts), done)
+
+
+def exact():
+    store()
+    done = ask("--json")
+    answers("exact", done, 0, "exact", evidence="measured", distance=0, stale=False, engine="dittune")
+    answer = done.json
+    t.check("a day old", 86400 <= answer["age_seconds"] < 90000, done)
+    t.check("nothing on standard error", done.err == "", done)
+    t.check("every field of an answer is there", sorted(answer) == sorted(FIELDS), sorted(answer))
+    t.check("the plan", answer["plan"]["tile_kv"] == 64 and answer["entry"]["plan"] == answer["plan"], done)
+    t.check("the gain with its interval", answer["gain"] == {"ratio": 1.5, "interval": [1.4, 1.6], "pairs": 20}, done)
+    done = ask()
+    t.exits("in words", done, 0, out=["exact", "1 day"])
+    t.check("the first line is the plan", done.out.splitlines()[0] == PLAN and done.err == "", done)
+    t.exits("as variables", ask("--format", "env"), 0, out="DITTUNE_PLAN_TILE_KV=64\n")
+    done = ask("--format", "argv")
+    t.check("as words", done.code == 0 and done.out.startswith("'ranks=1' 'dp=1' ") and done.out.count("\n") == 1, done)
+    t.exits("exact will do for exact", ask("--require", "exact"), 0)
+
+
+def weaker():
+    done = ask("--size", 144, "--json")
+    answers("near", done, 0, "near")
+    distance = done.json["distance"]
+    t.check("how near", abs(distance - math.log2(81 / 64)) < 1e-9 and "128 x 128" in done.json["reason"], done)
+    t.check("that is said in a line", done.err.count("\n") == 1 and "near" in done.err, done)
+    refused("near is not exact: nothing on standard output", ask("--size", 144, "--require", "exact"), 10,
+            "of tier near, not exact", "--require near takes it")
+    answers("but JSON says what there is", ask("--size", 144, "--require", "exact", "--json"), 10, "near")
+    t.exits("--require near takes it", ask("--size", 144, "--require", "near"), 0)
+    done = ask("--devices", 2 * machine["hard"]["cores"], "--json")
+    answers("scaled", done, 0, "scaled")
+    t.check("from where", "devices instead of" in done.json["reason"], done)
+    done = ask("--engine", "xdit", "--format", "json")
+    answer = done.json["answer"]
+    t.check("a plan of the built-in engine, asked for as xdit, is a proxy",
+            done.code == 0 and [answer[name] for name in ("tier", "evidence", "gain", "engine")]
+            == ["proxy", "proxy", None, "dittune"], done)
+    refused("and weaker than scaled", ask("--engine", "xdit", "--require", "scaled"), 10)
+
+
+def nothing_measured():
+    refused("nothing measured: 10", ask("--objective", "cost"), 10, "no plan is stored", "--require heuristic")
+    done = ask("--objective", "cost", "--require", "heuristic", "--json")
+    answers("the default rule", done, 0, "heuristic", evidence="predicted", gain=None, entry=None, distance=None,
+            age_seconds=None)
+    plan = " ".join(f"{name}={value}" for name, value in done.json["plan"].items())
+    explained = t.tool("explain", "--model", SMALL, plan, "--json")
+    t.check("is legal", (explained.json or {}).get("feasible"), explained)
+    impossible = ["--objective", "cost", "--max-bytes", "1B"]
+    answers("no plan at all", ask(*impossible, "--require", "none", "--json"), 0, "none", plan=None, evidence=None)
+    t.exits("no plan is weaker than any", ask(*impossible, "--require", "heuristic"), 10)
+
+
+def limits():
+    t.exits("a limit its figures break", ask("--max-latency", "3ms"), 10, err="longer than max_latency")
+    done = ask("--max-latency", "4ms", "--json")
+    answers("a limit its figures keep", done, 0, "near", distance=0)
+    t.check("and that is said", "which it keeps" in done.json["reason"], done)
+
+
+def not_as_it_was():
+    store(fingerprint__soft={"mpi": "of the past", "environment": {"OMP_NUM_THREADS": "3"}}, provisional=True)
+    done = ask("--json")
+    answers("stale", done, 0, "exact", stale=True, provisional=True)
+    t.check("with names", "OMP_NUM_THREADS was 3, is not set" in done.json["stale_reasons"], done)
+    t.check("said once", done.err.count("\n") == 1, done)
+    t.exits("with that it is provisional", done, 0, err=["provisional", "OMP_NUM_THREADS"])
+    store(plan__ulysses=4)
+    t.exits("a stored plan that breaks a rule is refused", ask(), 10,
+            err="can be used here: the plan of tier exact, dp x cfg x ulysses x ring must be the number of ranks")
+
+
+def another_machine():
+    store(fingerprint__hard__device="Another processor")
+    done = ask("--json")
+    answers("other hardware gives a hint, never a plan", done, 10, "heuristic")
+    hint = done.json["hint"]
+    t.check("the hint is the stored plan", hint["device"] == "Another processor" and hint["plan"]["tile_kv"] == 64
+            and "other hardware" in hint["reason"], hint)
+    other = t.write("other.json", {**machine, "hard": {**machine["hard"], "device": "Another processor"}})
+    answers("--machine asks for another machine", ask("--machine", other, "--json"), 0, "exact")
+    newer = t.write("newer.json", {"format": "dittune-machine", "version": {"major": 2, "minor": 0}})
+    t.exits("a machine of a newer version", ask("--machine", newer), 2, err="newer dittune")
+    t.exits("a machine that is not there", ask("--machine", t.path / "none.json"), 74)
+    t.exits("an unknown tier", ask("--require", "better"), 2, err="exact, near, scaled, proxy, heuristic or none")
+    damaged(other)
+
+
+def damaged(other):
+    """The store, and then one with the version before it."""
+    good = best.read_text(encoding="utf-8")
+    best.write_text(good.replace('tile_q":64', 'tile_q":32'), encoding="utf-8")
+    t.check("damaged", best.read_text(encoding="utf-8") != good)
+    refused("a damaged store", ask(), 7)
+    best.with_name("best.json.1").write_text(good, encoding="utf-8")
+    done = ask("--machine", other, "--json")
+    answers("the version before answers", done, 0, "exact")
+    t.exits("and it is said", done, 0,
+            err=["best.json is damaged", "best.json.1 was read instead", "dittune db rebuild"])
+
+
+for part in (exact, weaker, nothing_measured, limits, not_as_it_was, another_machine):
+    part()
+transcript = t.path / "transcript"
+t.check("no worker was started", not transcript.exists() or transcript.read_bytes() == b"")
+t.none_left()
+t.finish()
