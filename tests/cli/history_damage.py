@@ -43,7 +43,11 @@ def a_journal_is_gone():
     moments = t.entry(done)["moments"]
     t.check("an entry whose journal is gone", done.code == 0 and [moment["tuned_ns"] for moment in moments] == [1000000]
             and moments[0]["gain"] is None, moments)
+    t.check("its versions are those of its session", moments[0]["soft"] == {}, moments)
     t.exits("its plan", t.tool("history", "--filter", "gone"), 0, out="; plan ranks=2")
+    store(t.db, {**GONE, "fingerprint": {**GONE["fingerprint"], "info": {"t_wall_ns": BEGIN, "checked_ns": BEGIN + 1}}})
+    moments = t.entry(t.tool("history", "--json", "--filter", "gone"))["moments"]
+    t.check("of an entry that a check has stamped they are not known", moments[0]["soft"] is None, moments)
 
 
 def another_plan_is_stored():
