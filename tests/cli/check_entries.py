@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """`check` of a store with two entries: in which order, and what is told when the run ends before the last of them."""

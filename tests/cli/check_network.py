@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest: ranks
 """`check` of the built-in network on real ranks: an entry's key becomes the same command line again."""

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """`check --update`: what takes the place of a plan that lost, with which figures; what is stamped on others."""

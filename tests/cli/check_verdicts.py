@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """`check` on a worker whose times are planted: a stored plan that wins, ties, loses, fails, or cannot be judged."""

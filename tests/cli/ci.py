@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """The pipeline of examples/ci on a store whose worker is planted: a quiet night, and one after which a plan lost."""

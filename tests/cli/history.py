@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """`history` on journals that another program wrote: planted steps, drifts, versions and plans, and what is a moment."""

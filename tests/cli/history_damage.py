@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """`history` of journals and stores that are damaged: what is whole is shown, what is not is counted."""

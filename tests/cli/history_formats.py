@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """`history` as CSV and OpenMetrics, with names that a spreadsheet, a terminal and a collector of metrics would take for

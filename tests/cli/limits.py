@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """The limits of a session and of its entry, with a worker that knows nothing of them: what breaks them is neither

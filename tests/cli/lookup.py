@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """dittune lookup from outside: each tier with its exit code, what --require makes of it, what is printed where, and

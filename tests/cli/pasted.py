@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """Command lines that are printed to be pasted: sh takes them back for the words that they were made of."""
