@@ -49,9 +49,9 @@ static void map_file(void)
         close(fd);
     if (look != NULL)
         look_ns = strtoll(look, NULL, 10);
-    wall_start_ns = wall != NULL ? strtoll(wall, NULL, 10)
-                                 : read_clock(CLOCK_REALTIME) -
-                                       __atomic_load_n(elapsed_ns, __ATOMIC_SEQ_CST);
+    wall_start_ns = read_clock(CLOCK_REALTIME) - __atomic_load_n(elapsed_ns, __ATOMIC_SEQ_CST);
+    if (wall != NULL)
+        wall_start_ns = strtoll(wall, NULL, 10);
 }
 
 int64_t dt_clock_ns(void)
