@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""A plan in an engine's words, from the command line: what sh makes of it, what is said beside it, exit codes."""
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+import lib_store
+
+t = Dittune()
+SMALL = SOURCE / "tests/cli/small.json"
+ENGINES = {"xdit", "xdit-runner", "sglang", "vllm-omni", "diffusers", "cache-dit", "trtllm-visualgen", "wan2.1", "wan2.2",
+           "hunyuanvideo"}
+
+
+def lookup(*words, **how):
+    return t.tool("lookup", *words, **how)
+
+
+def dit(plan, engine, *words):
+    """A plan of dit-xl/2 in the words of this engine."""
+    return lookup("--model", "dit-xl/2", "--plan", plan, "--engine", engine, *words)
+
+
+# ---- one plan, several engines
+
+def the_list():
+    done = lookup("--engines", "--json")
+    t.check("the engines", done.code == 0 and ENGINES <= {e["engine"] for e in done.json["engines"]}, done)
+
+
+def one_command():
+    done = dit("ranks=4 ulysses=2 cfg=2 threads=3 chunks=1", "xdit:0.4.5", "--format", "argv")
+    t.check("a command", done.code == 0 and done.out == "torchrun --nproc_per_node=4 PROGRAM.py --model=MODEL --use_cfg_parallel "
+            "--ulysses_degree 2 --ring_degree 1 --height 256 --width 256\n", done)
+    t.check("what it cannot be told", "not told to the engine: threads=3\n" in done.err and "chunks" not in done.err, done)
+    t.check("who measured it", "not measured on xdit 0.4.5\n" in done.err, done)
+    done = dit("ranks=4 ulysses=2 cfg=2", "xdit-runner", "--format", "argv")
+    t.check("xdit counts processes by the underscore",
+            done.code == 0 and "--use_cfg_parallel" in done.out and "torchrun" not in done.out, done)
+
+
+def replicas():
+    done = dit("ranks=4 ulysses=2 dp=2 batch=2", "vllm-omni", "--format", "json")
+    t.check("replicas", done.code == 0 and done.json["processes"] == 2 and done.json["replicas"] == 2
+            and done.json["kwargs"]["ulysses_degree"] == 2 and not done.json["measured"]
+            and any(field["name"] == "dp" for field in done.json["unexpressed"]), done)
+    same = dit("ranks=4 ulysses=2 dp=2 batch=2", "vllm-omni", "--json")
+    t.check("--json is --format json", same.code == 0 and same.out == done.out, same)
+
+
+def commands_without_the_plan():
+    done = dit("ranks=4 cfg=2 ulysses=2", "trtllm-visualgen", "--format", "argv")
+    t.check("a command without the plan says so, and what it is", done.code == 0 and "ulysses" not in done.out
+            and "not in the command: the keywords {" in done.err and '"ulysses_size":2' in done.err.replace(" ", "")
+            and "--format json" in done.err, done)
+    for engine in ("sglang", "vllm-omni"):  # the second has keywords, too
+        done = dit("ranks=4 cfg=2 ulysses=2", engine, "--format", "argv")
+        t.check(f"one of {engine} that holds the plan does not", done.code == 0 and "--ulysses-degree 2" in done.out
+                and "not in the command" not in done.err, done)
+
+
+def refusals():
+    done = lookup("--plan", "ranks=4 ulysses=4", "--engine", "sglang")
+    t.check("a rule refuses", done.code == 3 and done.out == "" and "ulysses=3 or ulysses=6 would do" in done.err
+            and "tensor x ulysses must divide the number of heads" in done.err, done)
+    for name, words, code, says in (
+            ("an incomplete product", "--plan|ranks=4 ulysses=2|--engine|xdit", 3, "product of all degrees"),
+            ("an unknown engine", "--plan|ranks=2|--engine|xdot", 2, ("did you mean", "sglang:")),
+            ("an unknown version", "--plan|ranks=2|--engine|xdit:1", 2, "xdit:0.4.5"),
+            ("an unknown form", "--engine|xdit|--format|yaml", 2, "argv, env, json, table"),
+            ("a size that is none", "--plan|ranks=2|--size|100|--engine|xdit", 2, "multiple of 16"),
+            ("a value that is no number", "--plan|ranks=two|--engine|xdit", 2, "ranks")):
+        t.exits(name, lookup(*words.split("|")), code, err=says)
+
+
+# ---- a stored plan, measured by the built-in network and by xDiT itself
+
+def is_right_json(done, by):
+    """The answer tells whether xDiT measured the plan, and a note names who did when it did not."""
+    noted = any("not measured on xdit" in note and "on dittune, mode eager" in note for note in done.json["notes"])
+    measured = by == "xdit"
+    return (done.json["measured"] == measured and done.json["answer"]["tier"] == ("exact" if measured else "proxy")
+            and noted != measured)
+
+
+def stored_plans():
+    described = t.tool("machine", "--json").json
+    for by in ("dittune", "xdit"):
+        lib_store.write(t.environment["DITTUNE_DB"], described, [{"fingerprint.hard.engine": by}])
+        for engine in ("xdit:0.4.5", "xdit-runner"):
+            done = lookup("--model", SMALL, "--engine", engine, "--format", "json")
+            t.check(f"a plan of {by} for {engine}", done.code == 0 and is_right_json(done, by), done)
+            done = lookup("--model", SMALL, "--engine", engine, "--format", "argv")
+            t.check(f"people learn who measured a plan of {by} for {engine}", done.code == 0
+                    and ("not measured on xdit" in done.err) == (by != "xdit") and done.out.count("\n") == 1, done)
+
+
+# ---- words of the user's own: sh gives them back as they were
+
+def words_of_sh(script):
+    """The arguments that sh makes of the script's last command, with the folder of the test as the current one."""
+    out = subprocess.run(["sh", "-c", script], capture_output=True, check=True, cwd=t.path).stdout
+    return out.decode().split("\0")[:-1]
+
+
+def is_shown_safely(text):
+    return all(c == "\n" or not (ord(c) < 32 or 127 <= ord(c) < 160) for c in text)
+
+
+def words_of_the_user():
+    for word in ("a b", "it's", '"', "$(touch never)", "`id`", "line\nfeed", "--flag", "A=b", "\x1b[2J", "é€", "\\", "*", "\t",
+                 "x\n", "\u009b"):
+        forms = {form: lookup("--plan", "ranks=2 ulysses=2", "--engine", "xdit:0.4.5", "--program=" + word,
+                              "--checkpoint=" + word, "--format", form) for form in ("argv", "env", "table")}
+        argv = words_of_sh("printf '%s\\0' " + forms["argv"].out)
+        env = words_of_sh(forms["env"].out + "eval \"set -- $DITTUNE_COMMAND\"; printf '%s\\0' \"$@\"")
+        t.check(f"the word {word!r} is the user's own in argv", argv[2:4] == [word, "--model=" + word], argv)
+        t.check(f"the word {word!r} is the user's own in env", env == argv, env)
+        for form, done in forms.items():
+            t.check(f"the word {word!r} obeys no terminal in {form}",
+                    done.code == 0 and is_shown_safely(done.out + done.err), done)
+    t.check("no word was run", not (t.path / "never").exists())
+
+
+the_list()
+one_command()
+replicas()
+commands_without_the_plan()
+refusals()
+stored_plans()
+words_of_the_user()
+t.finish()
