@@ -1,11 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A DiT forward pass in plain Python (double precision, loops), written from the paper and independent of dittune.
 
-  dit_reference.py make DIR heads hidden depth latent batch seed   writes DIR/m.json, w.safetensors, x.safetensors, y.json
-  dit_reference.py compare DIR Y                                   prints the worst image's ||a-b||/||b||
+    images = make(folder, heads=3, hidden=24, depth=2, latent=6, batch=2, seed=7)   m.json, w.safetensors, x.safetensors
+    error(images, path)                                                             the worst image's ||a - b|| / ||b||
 """
-import json, math, random, struct, sys
+import json
+import math
+import random
+import struct
 from array import array
 
 PATCH, CHANNELS, CLASSES = 2, 4, 10
@@ -129,62 +131,55 @@ def forward(image, t, y, w, shape):
     return out
 
 
-def make(folder, heads, hidden, depth, latent, batch, seed):
-    rng = random.Random(seed)
+def tensor_shapes(hidden, depth):
     shapes = {"x_embedder.proj.weight": [hidden, CHANNELS, PATCH, PATCH], "x_embedder.proj.bias": [hidden],
               "t_embedder.mlp.0.weight": [hidden, 256], "t_embedder.mlp.0.bias": [hidden],
               "t_embedder.mlp.2.weight": [hidden, hidden], "t_embedder.mlp.2.bias": [hidden],
               "y_embedder.embedding_table.weight": [CLASSES + 1, hidden]}
     for n in range(depth):
-        p = "blocks.%d." % n
         for name, rows, columns in (("attn.qkv", 3 * hidden, hidden), ("attn.proj", hidden, hidden),
                                     ("mlp.fc1", 4 * hidden, hidden), ("mlp.fc2", hidden, 4 * hidden),
                                     ("adaLN_modulation.1", 6 * hidden, hidden)):
-            shapes[p + name + ".weight"] = [rows, columns]
-            shapes[p + name + ".bias"] = [rows]
+            shapes["blocks.%d.%s.weight" % (n, name)] = [rows, columns]
+            shapes["blocks.%d.%s.bias" % (n, name)] = [rows]
     shapes["final_layer.linear.weight"] = [PATCH * PATCH * 2 * CHANNELS, hidden]
     shapes["final_layer.linear.bias"] = [PATCH * PATCH * 2 * CHANNELS]
     shapes["final_layer.adaLN_modulation.1.weight"] = [2 * hidden, hidden]
     shapes["final_layer.adaLN_modulation.1.bias"] = [2 * hidden]
-    f32 = lambda values: list(array("f", values))
-    weights, plain = {}, {}
-    for name, shape in shapes.items():
+    return shapes
+
+
+def make(folder, heads, hidden, depth, latent, batch, seed):
+    """Writes a network, its weights and an input; the images that must come out, as lists of numbers."""
+    rng = random.Random(seed)
+    weights = {}
+    for name, shape in tensor_shapes(hidden, depth).items():
         scale = 1.3 / math.sqrt(math.prod(shape[1:])) if len(shape) > 1 else 0.2
-        plain[name] = f32([rng.gauss(0, scale) for _ in range(math.prod(shape))])
-        weights[name] = ("F32", shape, plain[name])
-    x = f32([rng.gauss(0, 1) for _ in range(batch * CHANNELS * latent * latent)])
+        weights[name] = list(array("f", (rng.gauss(0, scale) for _ in range(math.prod(shape)))))
+    x = list(array("f", (rng.gauss(0, 1) for _ in range(batch * CHANNELS * latent * latent))))
     t = [rng.randrange(1000) for _ in range(batch)]
     y = [rng.randrange(CLASSES + 1) for _ in range(batch)]
-    write_safetensors(folder + "/w.safetensors", weights)
-    write_safetensors(folder + "/x.safetensors", {"x": ("F32", [batch, CHANNELS, latent, latent], x),
-                                                  "t": ("I64", [batch], t), "y": ("I64", [batch], y)})
-    with open(folder + "/m.json", "w") as file:
-        json.dump({"name": "reference", "family": "dit", "hidden": hidden, "heads": heads, "depth": depth, "patch": PATCH,
-                   "in_channels": CHANNELS, "latent_size": latent, "classes": CLASSES, "mlp_ratio": 4.0,
-                   "learn_sigma": True}, file)
+    write_safetensors(folder / "w.safetensors", {name: ("F32", shape, weights[name])
+                                                 for name, shape in tensor_shapes(hidden, depth).items()})
+    write_safetensors(folder / "x.safetensors", {"x": ("F32", [batch, CHANNELS, latent, latent], x),
+                                                 "t": ("I64", [batch], t), "y": ("I64", [batch], y)})
+    (folder / "m.json").write_text(json.dumps(
+        {"name": "reference", "family": "dit", "hidden": hidden, "heads": heads, "depth": depth, "patch": PATCH,
+         "in_channels": CHANNELS, "latent_size": latent, "classes": CLASSES, "mlp_ratio": 4.0, "learn_sigma": True}))
     size = CHANNELS * latent * latent
-    outputs = [forward(x[b * size:(b + 1) * size], t[b], y[b], plain, (heads, hidden, depth, latent)) for b in range(batch)]
-    with open(folder + "/y.json", "w") as file:
-        json.dump(outputs, file)
+    shape = (heads, hidden, depth, latent)
+    return [forward(x[b * size:(b + 1) * size], t[b], y[b], weights, shape) for b in range(batch)]
 
 
-def compare(folder, path):
-    with open(folder + "/y.json") as file:
-        want = json.load(file)
+def error(images, path):
+    """How far the worst image of the file is from what make() returned; infinite when there are other images."""
     shape, got = read_safetensors(path)["out"]
-    size = len(want[0])
-    assert shape[0] == len(want) and shape[1] == 2 * CHANNELS and len(got) == size * len(want), shape
+    size = len(images[0])
+    if shape[0] != len(images) or shape[1] != 2 * CHANNELS or len(got) != size * len(images):
+        return math.inf
     worst = 0.0
-    for b, image in enumerate(want):
+    for b, image in enumerate(images):
         part = got[b * size:(b + 1) * size]
-        error = math.sqrt(sum((p - q) ** 2 for p, q in zip(part, image)) / sum(q * q for q in image))
-        worst = max(worst, error if error == error else math.inf)
-    print("%.3g" % worst)
+        far = math.sqrt(sum((p - q) ** 2 for p, q in zip(part, image)) / sum(q * q for q in image))
+        worst = max(worst, far if far == far else math.inf)
     return worst
-
-
-if __name__ == "__main__":
-    if sys.argv[1] == "make":
-        make(sys.argv[2], *(int(a) for a in sys.argv[3:9]))
-    elif compare(sys.argv[2], sys.argv[3]) > 1e-4:
-        sys.exit(1)
