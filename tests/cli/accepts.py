@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""`space --input X --devices 6 --list` holds exactly the plans that may be run with that input: 400 points of the full product,
-near and far from legal, are asked for one by one."""
+"""`space --input X --devices 6 --list` holds exactly the plans that may be run with that input: 400 points of the full
+product, near and far from legal, are asked for one by one."""
 import pathlib
 import random
 import sys

@@ -117,8 +117,8 @@ def forward(image, t, y, w, shape):
     c = [a + b for a, b in zip(c, w["y_embedder.embedding_table.weight"][y * hidden:(y + 1) * hidden])]
     for n in range(depth):
         block(x, c, w, n, hidden, heads)
-    m = linear(silu(c), w["final_layer.adaLN_modulation.1.weight"], w["final_layer.adaLN_modulation.1.bias"], 2 * hidden,
-               hidden)
+    m = linear(silu(c), w["final_layer.adaLN_modulation.1.weight"], w["final_layer.adaLN_modulation.1.bias"],
+               2 * hidden, hidden)
     out = [0.0] * (outs * latent * latent)
     for n, row in enumerate(x):
         row = linear(norm_modulate(row, m[:hidden], m[hidden:]), w["final_layer.linear.weight"],

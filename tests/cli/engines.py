@@ -11,8 +11,12 @@ import lib_store
 
 t = Dittune()
 SMALL = SOURCE / "tests/cli/small.json"
-ENGINES = {"xdit", "xdit-runner", "sglang", "vllm-omni", "diffusers", "cache-dit", "trtllm-visualgen", "wan2.1", "wan2.2",
-           "hunyuanvideo"}
+ENGINES = {"xdit", "xdit-runner", "sglang", "vllm-omni", "diffusers", "cache-dit", "trtllm-visualgen", "wan2.1",
+           "wan2.2", "hunyuanvideo"}
+XDIT_COMMAND = ("torchrun --nproc_per_node=4 PROGRAM.py --model=MODEL --use_cfg_parallel --ulysses_degree 2 "
+                "--ring_degree 1 --height 256 --width 256\n")
+WORDS = ("a b", "it's", '"', "$(touch never)", "`id`", "line\nfeed", "--flag", "A=b", "\x1b[2J", "é€", "\\", "*", "\t",
+         "x\n", "\u009b")
 
 
 def lookup(*words, **how):
@@ -33,9 +37,9 @@ def the_list():
 
 def one_command():
     done = dit("ranks=4 ulysses=2 cfg=2 threads=3 chunks=1", "xdit:0.4.5", "--format", "argv")
-    t.check("a command", done.code == 0 and done.out == "torchrun --nproc_per_node=4 PROGRAM.py --model=MODEL --use_cfg_parallel "
-            "--ulysses_degree 2 --ring_degree 1 --height 256 --width 256\n", done)
-    t.check("what it cannot be told", "not told to the engine: threads=3\n" in done.err and "chunks" not in done.err, done)
+    t.check("a command", done.code == 0 and done.out == XDIT_COMMAND, done)
+    t.check("what it cannot be told",
+            "not told to the engine: threads=3\n" in done.err and "chunks" not in done.err, done)
     t.check("who measured it", "not measured on xdit 0.4.5\n" in done.err, done)
     done = dit("ranks=4 ulysses=2 cfg=2", "xdit-runner", "--format", "argv")
     t.check("xdit counts processes by the underscore",
@@ -111,8 +115,7 @@ def is_shown_safely(text):
 
 
 def words_of_the_user():
-    for word in ("a b", "it's", '"', "$(touch never)", "`id`", "line\nfeed", "--flag", "A=b", "\x1b[2J", "é€", "\\", "*", "\t",
-                 "x\n", "\u009b"):
+    for word in WORDS:
         forms = {form: lookup("--plan", "ranks=2 ulysses=2", "--engine", "xdit:0.4.5", "--program=" + word,
                               "--checkpoint=" + word, "--format", form) for form in ("argv", "env", "table")}
         argv = words_of_sh("printf '%s\\0' " + forms["argv"].out)

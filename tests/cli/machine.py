@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""The machine's description: what it holds, by the system's own words; when the cache counts; what foreign workers tell."""
+"""The machine's description: what it holds, by the system's own words; when the cache counts; foreign workers."""
 import copy
 import json
 import os
@@ -22,7 +22,7 @@ YEAR_2001 = (978307200, 978307200)
 
 
 def machine(*words, asked=None, name=None, **env):
-    """`dittune machine --json` with these variables; `asked`: whether it must start the worker, a check of that name."""
+    """`dittune machine --json` with these variables; `asked`: a check of that name, whether it starts the worker."""
     t.write("transcript", "")
     done = t.tool("machine", *words, "--json", env=env)
     if asked is not None:
@@ -46,10 +46,16 @@ def links(library):
     return library in t.run("ldd", BUILD / "dittune-worker").out
 
 
+def processor_model():
+    for line in lines("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.split(": ", 1)[1].strip()
+    return "unknown"
+
+
 def is_hard(hard):
-    model = ([line.split(": ", 1)[1].strip() for line in lines("/proc/cpuinfo") if line.startswith("model name")] or ["unknown"])[0]
     unused = hard["memory_gib"] - int(lines("/proc/meminfo")[0].split()[1]) / 2**20
-    return (sorted(hard) == ["cores", "device", "memory_gib", "topology"] and hard["device"] == model
+    return (sorted(hard) == ["cores", "device", "memory_gib", "topology"] and hard["device"] == processor_model()
             and 0 <= unused <= max(1, hard["memory_gib"] / 5))
 
 
@@ -132,7 +138,8 @@ def unusable_caches(first):
 def variables():
     now = {"NCCL_ALGO": "Ring", "CUDA_VISIBLE_DEVICES": "0", "OMPI_MCA_btl": "self"}
     done = machine(**now, OMP_NUM_THREADS=3, asked=False, name="the cache does not decide about variables")
-    t.check("variables are those of now, and of those that reach the worker", done.json["soft"]["environment"] == now, done)
+    t.check("variables are those of now, and of those that reach the worker",
+            done.json["soft"]["environment"] == now, done)
 
 
 # ---- foreign workers

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks dose
-"""`run --weights --input --output` against an independent forward pass (plain Python, double precision): within 1e-4, for one
-plan of each way to split the network (DITTUNE_DOSE=full: for every plan that `space --input` lists)."""
+"""`run --weights --input --output` against an independent forward pass (plain Python, double precision): within 1e-4,
+for one plan of each way to split the network (DITTUNE_DOSE=full: for every plan that `space --input` lists)."""
 import pathlib
 import sys
 
