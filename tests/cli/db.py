@@ -133,7 +133,7 @@ def gc():
 # ---- other writers
 
 def another_writer(machine):
-    """best.json as another program writes it: numbers as its JSON library has them, lines with the crc of their bytes."""
+    """best.json as another program writes it: numbers as its JSON library has them, a crc of each line's bytes."""
     lib_store.write(t.path / "python", machine, [{"gain.interval": [1.4, 1.6]}, {"key.height": 20, "gain.ratio": 1.1}])
     text = t.read("python/best.json")
     t.exits("a store of another writer", db("verify", store="python"), 0)
