@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""`analyze`: numbers from raw samples. Here the samples are written by hand or drawn (once and for all: others would have
+"""`analyze`: numbers from raw samples. Here the samples are written by hand or drawn (once for all: others would have
 other warm-ups), and what must come out is worked out from the definitions of docs/measuring.md."""
 import json
 import math
