@@ -1,49 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks what dittune wrote by its JSON Schemas, with a validator that is not ours.
+"""What dittune wrote, held against its JSON Schemas by a validator that is not ours.
 
-    check.py FOLDER KIND FILE...   KIND: best, trial (a journal: each record), lookup, machine
-
-Each document must be accepted; then it is spoilt in every way of the table below, and each spoilt one must be refused.
-"""
+Each document must be accepted; then it is spoilt in every way of the table below, and each copy must be refused."""
 import copy
 import json
-import sys
 import warnings
-from pathlib import Path
+
+from dittune_test import SOURCE
 
 warnings.simplefilter("ignore")
 from jsonschema import Draft202012Validator
 
-SCHEMAS = {
-    "best": "dittune-best-2.schema.json",
-    "trial": "dittune-trial-1.schema.json",
-    "lookup": "dittune-lookup-1.schema.json",
-    "machine": "dittune-machine-1.schema.json",
-}
-
-
-def validator(folder, kind):
-    schemas = {path.name: json.loads(path.read_text()) for path in Path(folder).glob("*.json")}
-    for schema in schemas.values():
-        Draft202012Validator.check_schema(schema)
-    schema = schemas[SCHEMAS[kind]]
-    try:
-        from referencing import Registry, Resource
-        registry = Registry().with_resources(
-            (name, Resource.from_contents(text)) for name, text in schemas.items())
-        return Draft202012Validator(schema, registry=registry)
-    except ImportError:
-        from jsonschema import RefResolver
-        return Draft202012Validator(
-            schema, resolver=RefResolver(schema["$id"], schema, store=schemas))
-
-
-def at(document, path):
-    for step in path:
-        document = document[step]
-    return document
-
+SCHEMAS = {"best": "dittune-best-2.schema.json", "trial": "dittune-trial-1.schema.json",
+           "lookup": "dittune-lookup-1.schema.json", "machine": "dittune-machine-1.schema.json"}
 
 # kind, where, what: None takes the field away, a function changes it. "?": where the document has it.
 SPOILT = [
@@ -76,10 +45,12 @@ SPOILT = [
     ("machine", "soft.kernel", {"release": 6}), ("machine", "soft.environment", {"A": 1}),
     ("machine", "soft.environment", {"A B": "1"}), ("machine", "info.t_wall_ns", "now"),
     ("machine", "limits.memory_bytes", 0), ("machine", "limits.bfloat16", "yes"), ("machine", "limits", None),
-    ("lookup", "tier", "perfect"), ("lookup", "tier", None), ("lookup", "stale", "no"), ("lookup", "stale_reasons", "none"),
-    ("lookup", "stale_reasons", [1]), ("lookup", "distance", -1), ("lookup", "reason", ""), ("lookup", "reason", None),
-    ("lookup", "age_seconds", "old"), ("lookup", "evidence", "guessed"), ("lookup", "gain", 2),
-    ("lookup", "plan", {"ranks": [1]}), ("lookup", "hint", "try"), ("lookup", "hint", {}), ("lookup", "key", 1), ("lookup", "entry", 3), ("lookup", "provisional", None),
+    ("lookup", "tier", "perfect"), ("lookup", "tier", None), ("lookup", "stale", "no"),
+    ("lookup", "stale_reasons", "none"), ("lookup", "stale_reasons", [1]), ("lookup", "distance", -1),
+    ("lookup", "reason", ""), ("lookup", "reason", None), ("lookup", "age_seconds", "old"),
+    ("lookup", "evidence", "guessed"), ("lookup", "gain", 2),
+    ("lookup", "plan", {"ranks": [1]}), ("lookup", "hint", "try"), ("lookup", "hint", {}), ("lookup", "key", 1),
+    ("lookup", "entry", 3), ("lookup", "provisional", None),
     ("trial", "v", 2), ("trial", "seq", -1), ("trial", "seq", "1"), ("trial", "run", "a/b"), ("trial", "crc", None),
     ("trial", "crc", "xyz"), ("trial", "kind", None), ("trial", "kind", ""), ("trial", "t_mono_ns", 0.5),
     ("trial", "plan?", {}), ("trial", "outcome?", 1), ("trial", "ns?", [[]]), ("trial", "ns?", [[-1]]),
@@ -97,14 +68,33 @@ ADDED = [("best", ""), ("best", "entries.0"), ("best", "entries.0.key"), ("best"
          ("machine", "info"), ("lookup", ""), ("trial", "")]
 
 
+def validator(kind):
+    schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in (SOURCE / "schema").glob("*.json")}
+    for schema in schemas.values():
+        Draft202012Validator.check_schema(schema)
+    schema = schemas[SCHEMAS[kind]]
+    try:
+        from referencing import Registry, Resource
+        registry = Registry().with_resources((name, Resource.from_contents(text)) for name, text in schemas.items())
+        return Draft202012Validator(schema, registry=registry)
+    except ImportError:  # the jsonschema of Debian 12
+        from jsonschema import RefResolver
+        return Draft202012Validator(schema, resolver=RefResolver(schema["$id"], schema, store=schemas))
+
+
 def steps(path):
     return [int(step) if step.isdigit() else step for step in path.rstrip("?").split(".") if step]
 
 
+def at(document, way):
+    for step in way:
+        document = document[step]
+    return document
+
+
 def spoil(document, path, value):
     """The document with the field changed; None when it has no such field."""
-    spoilt = copy.deepcopy(document)
-    way = steps(path)
+    spoilt, way = copy.deepcopy(document), steps(path)
     try:
         parent = at(spoilt, way[:-1])
         if isinstance(parent, dict) and path.endswith("?") and way[-1] not in parent:
@@ -118,37 +108,44 @@ def spoil(document, path, value):
     return spoilt
 
 
-def main():
-    folder, kind, files = sys.argv[1], sys.argv[2], sys.argv[3:]
-    checker = validator(folder, kind)
-    accepted, used, failed = 0, set(), 0
-    for name in files:
-        text = Path(name).read_text()
-        lines = [line for line in text.split("\n") if line] if kind == "trial" else [text]
-        for line in lines:
-            document = json.loads(line)
-            errors = [error.message[:200] + " at " + error.json_path for error in checker.iter_errors(document)]
-            if errors:
-                print("FAIL %s: refused: %s" % (Path(name).name, "; ".join(errors[:3])))
-                failed = 1
-                continue
-            accepted += 1
-            for row in [row for row in SPOILT if row[0] == kind]:
-                spoilt = spoil(document, row[1], row[2])
-                if spoilt is None:
-                    continue
-                used.add(row[1] + " = " + json.dumps(row[2]))
-                if checker.is_valid(spoilt):
-                    print("FAIL %s: accepted with %s = %s" % (Path(name).name, row[1], json.dumps(row[2])))
-                    failed = 1
-            for row in [row for row in ADDED if row[0] == kind]:
-                more = copy.deepcopy(document)
-                at(more, steps(row[1]))["of_tomorrow"] = {"x": [1]}
-                if not checker.is_valid(more):
-                    print("FAIL %s: refused with an unknown field in '%s'" % (Path(name).name, row[1]))
-                    failed = 1
-    print("%s %s: %d accepted, %d ways to spoil them" % ("ok  " if not failed else "FAIL", kind, accepted, len(used)))
-    sys.exit(1 if failed or accepted == 0 else 0)
+def extended(document, path):
+    """The document as a later version may write it, with a field more."""
+    more = copy.deepcopy(document)
+    at(more, steps(path))["of_tomorrow"] = {"x": [1]}
+    return more
 
 
-main()
+class Documents:
+    """The documents of one kind: checks that count what was accepted, and in how many ways it was spoilt."""
+
+    def __init__(self, test, kind):
+        self.test, self.kind, self.validator = test, kind, validator(kind)
+        self.ways = [(path, value) for of, path, value in SPOILT if of == kind]
+        self.used = set()
+
+    def conform(self, name, documents):
+        """All of them are accepted, each alone, and all of their spoilt copies refused."""
+        wrong = [] if documents else ["there is no document"]
+        for document in documents:
+            errors = [f"{error.message[:200]} at {error.json_path}" for error in self.validator.iter_errors(document)]
+            wrong += [f"refused: {error}" for error in errors[:3]] or self.spoilt(document) + self.extended(document)
+        self.test.check(f"{self.kind}: {name}, {len(documents)} accepted", not wrong, "\n".join(wrong[:10]))
+
+    def spoilt(self, document):
+        wrong = []
+        for number, (path, value) in enumerate(self.ways):
+            copy_of_it = spoil(document, path, value)
+            if copy_of_it is not None:
+                self.used.add(number)
+                if self.validator.is_valid(copy_of_it):
+                    wrong.append(f"accepted with {path} = {json.dumps(value)}")
+        return wrong
+
+    def extended(self, document):
+        return [f"refused with an unknown field in '{path}'" for of, path in ADDED
+                if of == self.kind and not self.validator.is_valid(extended(document, path))]
+
+    def finish(self):
+        """Every way of the table was tried."""
+        unused = [way for number, way in enumerate(self.ways) if number not in self.used]
+        self.test.check(f"{self.kind}: {len(self.used)} ways to spoil them", not unused, f"never tried: {unused}")
