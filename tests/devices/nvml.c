@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What kernels/cuda/nvml.c reads is what tests/devices/library.c planted; what a driver has not is unknown, not wrong. */
+/* What kernels/cuda/nvml.c reads is what the files h200.nvml and old.nvml say; what a driver has not is unknown, not wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct dt_nvml *open_library(const char *name)
+#define H200   SETTINGS "h200.nvml"
+#define OLD    SETTINGS "old.nvml"
+#define BROKEN SETTINGS "broken.nvml"
+
+static struct dt_nvml *open_library(const char *name, const char *settings)
 {
     struct dt_nvml *nvml = NULL;
     assert_int_equal(setenv("DITTUNE_NVML", name, 1), 0);
+    assert_int_equal(setenv("DITTUNE_FAKE_CUDA", settings, 1), 0);
     assert_int_equal(dt_nvml_open(&nvml), DT_OK);
     return nvml;
 }
@@ -22,7 +27,7 @@ static struct dt_nvml *open_library(const char *name)
 static void test_new(void **state)
 {
     (void)state;
-    struct dt_nvml *nvml = open_library(LIBRARY_NEW);
+    struct dt_nvml *nvml = open_library(LIBRARY, H200);
     struct dt_nvml_device *first = NULL, *second = NULL;
     struct dt_nvml_facts facts;
     enum dt_nvml_link link;
@@ -53,7 +58,7 @@ static void test_new(void **state)
     assert_int_equal(facts.memory_bytes, 150754820096LL);
     assert_int_equal(facts.free_bytes, 140000000000LL);
     assert_int_equal(facts.reasons, 0x24);
-    assert_int_equal(facts.application_mhz, DT_NVML_UNKNOWN); /* not in the library */
+    assert_int_equal(facts.application_mhz, DT_NVML_UNKNOWN); /* not supported */
     assert_int_equal(facts.process_count, 2);
     assert_int_equal(facts.processes[0].pid, 4321);
     assert_int_equal(facts.processes[0].bytes, 8000000000LL);
@@ -67,7 +72,7 @@ static void test_new(void **state)
 static void test_mig(void **state)
 {
     (void)state;
-    struct dt_nvml *nvml = open_library(LIBRARY_NEW);
+    struct dt_nvml *nvml = open_library(LIBRARY, H200);
     struct dt_nvml_device *device = NULL;
     struct dt_nvml_facts facts;
     assert_int_equal(dt_nvml_find(nvml, "0000:19:00.0", &device), DT_OK);
@@ -82,13 +87,14 @@ static void test_mig(void **state)
 static void test_old(void **state)
 {
     (void)state;
-    struct dt_nvml *nvml = open_library(LIBRARY_OLD);
+    struct dt_nvml *nvml = open_library(LIBRARY_OLD, OLD);
     struct dt_nvml_device *first = NULL, *second = NULL;
     struct dt_nvml_facts facts;
     enum dt_nvml_link link;
     assert_int_equal(dt_nvml_find(nvml, "0000:18:00.0", &first), DT_OK);
     assert_int_equal(dt_nvml_find(nvml, "0000:19:00.0", &second), DT_OK);
     dt_nvml_read(nvml, first, &facts);
+    assert_int_equal(facts.application_mhz, DT_NVML_UNKNOWN); /* not in the library */
     assert_int_equal(facts.power_limit_mw, 500000);
     assert_int_equal(facts.reasons, 0x88);
     assert_int_equal(facts.process_count, DT_NVML_PROCESSES);
@@ -101,7 +107,7 @@ static void test_old(void **state)
 static void test_parts(void **state)
 {
     (void)state;
-    struct dt_nvml *nvml = open_library(LIBRARY_NEW);
+    struct dt_nvml *nvml = open_library(LIBRARY, H200);
     struct dt_nvml_device *device = NULL;
     struct dt_nvml_facts facts;
     assert_int_equal(dt_nvml_find(nvml, "0000:18:00.0", &device), DT_OK);
@@ -125,10 +131,11 @@ static void test_absent(void **state)
     setenv("DITTUNE_NVML", "/nowhere/libnvidia-ml.so.1", 1);
     assert_int_equal(dt_nvml_open(&nvml), DT_EUNSUP);
     assert_non_null(strstr(dt_message(), "/nowhere/libnvidia-ml.so.1"));
-    setenv("DITTUNE_NVML", LIBRARY_BROKEN, 1);
+    setenv("DITTUNE_NVML", LIBRARY, 1);
+    setenv("DITTUNE_FAKE_CUDA", BROKEN, 1);
     assert_int_equal(dt_nvml_open(&nvml), DT_EUNSUP);
     assert_string_equal(dt_message(), "NVML: Driver Not Loaded");
-    nvml = open_library(LIBRARY_NEW);
+    nvml = open_library(LIBRARY, H200);
     assert_int_equal(dt_nvml_find(nvml, "0000:99:00.0", &device), DT_EUNSUP);
     dt_nvml_close(nvml);
 }

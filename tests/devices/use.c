@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is on a GPU before a trial, on fake GPUs and the NVML of library.c. */
+/* Who is on a GPU before a trial, on fake GPUs and the fake NVML, which says what h200.nvml and old.nvml have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,12 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void use_nvml(const char *library, const char *settings)
+{
+    setenv("DITTUNE_NVML", library, 1);
+    setenv("DITTUNE_FAKE_CUDA", settings, 1);
+}
+
 static void test_others(void **state)
 {
     static const int64_t own[] = {1, 4321};
     struct dt_cuda_use use;
     (void)state;
-    setenv("DITTUNE_NVML", LIBRARY_NEW, 1);
+    use_nvml(LIBRARY, SETTINGS "h200.nvml");
     assert_int_equal(dt_cuda_device_use(0, NULL, 0, &use), DT_OK);
     assert_int_equal(use.memory_bytes, 150754820096LL);
     assert_int_equal(use.free_bytes, 140000000000LL);
@@ -33,13 +39,13 @@ static void test_unknown(void **state)
 {
     struct dt_cuda_use use;
     (void)state;
-    setenv("DITTUNE_NVML", LIBRARY_NEW, 1);
+    use_nvml(LIBRARY, SETTINGS "h200.nvml");
     assert_int_equal(dt_cuda_device_use(1, NULL, 0, &use), DT_OK); /* MIG: nobody may know */
     assert_int_equal(use.count, DT_NVML_UNKNOWN);
     assert_int_equal(use.free_bytes, 140000000000LL);
     assert_int_equal(dt_cuda_device_use(2, NULL, 0, &use), DT_EUNSUP);
     assert_string_equal(dt_message(), "CUDA knows no device 2");
-    setenv("DITTUNE_NVML", LIBRARY_BROKEN, 1);
+    use_nvml(LIBRARY, SETTINGS "broken.nvml");
     assert_int_equal(dt_cuda_device_use(0, NULL, 0, &use), DT_EUNSUP);
 }
 
@@ -48,7 +54,7 @@ static void test_many(void **state)
 {
     struct dt_cuda_use use;
     (void)state;
-    setenv("DITTUNE_NVML", LIBRARY_OLD, 1);
+    use_nvml(LIBRARY_OLD, SETTINGS "old.nvml");
     assert_int_equal(dt_cuda_device_use(0, NULL, 0, &use), DT_OK);
     assert_int_equal(use.count, DT_NVML_PROCESSES);
 }
@@ -57,6 +63,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_others),
                                        cmocka_unit_test(test_unknown), cmocka_unit_test(test_many)};
-    setenv("DITTUNE_FAKE_CUDA", "devices=2", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the processes of one fake machine share: bytes taken of each device by each process, in a mapped file. A process
  * that is gone gives its bytes back: the next who counts sees that its pid is. */
-#include "tests/fake_cuda/fake_cuda_int.h"
+#include "tests/fake_cuda/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -41,6 +41,8 @@ static void start(void)
     if (started)
         return;
     fake_settings_read(given ? given_text : getenv("DITTUNE_FAKE_CUDA"), &fake_settings);
+    if (fake_settings.driver < 0)
+        fake_settings.driver = CUDART_VERSION;
     fake_box = fake_box_open(fake_settings.box);
     fake_devices_init();
     if (!watched)

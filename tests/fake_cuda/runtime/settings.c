@@ -4,9 +4,11 @@
  * fault=WHAT,at=N,do=ACT,code=C,rank=R,ms=M,once,always: WHAT is a function's name (it returns C and does nothing), `launch`
  * (the N-th task of a device fails: C is then sticky) or `exchange` (the N-th exchange a rank posts: delay, drop, error, hang,
  * corrupt), or `any` (the N-th call of any function). ncclCommAbort knows do=hang. at=0 means each call. */
-#include "tests/fake_cuda/fake_cuda_int.h"
+#include "tests/fake_cuda/fake_cuda.h"
+#include "tests/fake_cuda/machine.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +121,7 @@ void fake_settings_read(const char *text, struct fake_settings *settings)
     settings->devices = 2;
     settings->multiprocessors = 132;
     settings->major = 9;
-    settings->driver = CUDART_VERSION;
+    settings->driver = -1;
     settings->delay_us = 200;
     settings->peers = 1;
     settings->init_ms = 3;
