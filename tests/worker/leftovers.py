@@ -1,39 +1,41 @@
 # SPDX-License-Identifier: MIT
+# ctest: ranks
 """The 1-rank worker is free of everything that many ranks need: no MPI component loaded, no socket, no helper thread; two
 ranks have them, so that this test would see them."""
 import os
 
-from talk import Group, check, done
+from lib_group import Dittune, Group
 
 
 def traces(pid):
-    maps = open(f"/proc/{pid}/maps").read()
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+        maps = file.read()
     links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
     return dict(components="/mca_" in maps, sockets=any(link.startswith("socket:") for link in links),
                 threads=len(os.listdir(f"/proc/{pid}/task")))
 
 
-one = Group(1)
+t = Dittune()
+one = Group(t, 1)
 one.prepare(threads=1)
 one.ask(op="run", handle=1, n=2, mode="measure")
 seen = traces(one.pids[0])
-check("one rank: no MPI component is loaded", not seen["components"], seen)
-check("one rank: no socket is open", not seen["sockets"], seen)
-check("one rank: no thread beside the plan's", seen["threads"] == 1, seen)
-check("one rank: says so", one.ready["comm"] == "self", one.ready)
-two = Group(2)
+t.check("one rank: no MPI component is loaded", not seen["components"], seen)
+t.check("one rank: no socket is open", not seen["sockets"], seen)
+t.check("one rank: no thread beside the plan's", seen["threads"] == 1, seen)
+t.check("one rank: says so", one.ready["comm"] == "self", one.ready)
+two = Group(t, 2)
 for pid in one.pids + two.pids:
-    check("what libraries print goes where standard error goes",
-          os.readlink(f"/proc/{pid}/fd/1") == os.readlink(f"/proc/{pid}/fd/2"))
+    t.check("what libraries print goes where standard error goes",
+            os.readlink(f"/proc/{pid}/fd/1") == os.readlink(f"/proc/{pid}/fd/2"))
 seen = traces(two.pids[0])
-check("two ranks: the same look sees MPI and sockets", seen["components"] and seen["sockets"], seen)
-check("two ranks: each on cores of its own or oversubscribed",
-      two.ready["ranks"][0]["oversubscribed"] or not set(two.ready["ranks"][0]["cores"]) &
-      set(two.ready["ranks"][1]["cores"]), two.ready)
-check("ready lists host, device, cores and versions of every rank",
-      all(rank["host"] and rank["device"] == "cpu" and rank["cores"] and rank["versions"]["openblas"]
-          for rank in one.ready["ranks"] + two.ready["ranks"]), two.ready)
+t.check("two ranks: the same look sees MPI and sockets", seen["components"] and seen["sockets"], seen)
+first, second = two.ready["ranks"]
+t.check("two ranks: each on cores of its own or oversubscribed",
+        first["oversubscribed"] or not set(first["cores"]) & set(second["cores"]), two.ready)
+t.check("ready lists host, device, cores and versions of every rank",
+        all(rank["host"] and rank["device"] == "cpu" and rank["cores"] and rank["versions"]["openblas"]
+            for rank in one.ready["ranks"] + two.ready["ranks"]), two.ready)
 for group in (one, two):
-    group.say(op="quit")
-    check("quits", group.process.wait(20) == 0 and not group.left())
-done()
+    t.check("quits", group.quit() == 0 and not group.wait_for_end())
+t.finish()
