@@ -10,7 +10,7 @@
 
 static dt_status release(struct dt_session *session, const json_t *request, json_t **answer)
 {
-    struct dt_resident *resident;
+    struct dt_resident *resident = NULL;
     DT_TRY(dt_session_find(session, request, &resident));
     dt_pass_free(resident->pass);
     if (session->seat.rank == 0)
@@ -21,7 +21,7 @@ static dt_status release(struct dt_session *session, const json_t *request, json
 
 static dt_status write_output(struct dt_session *session, const json_t *request, json_t **answer)
 {
-    struct dt_resident *resident;
+    struct dt_resident *resident = NULL;
     const char *path;
     DT_TRY(dt_session_find(session, request, &resident));
     DT_TRY(dt_json_string(request, "the request write", "path", &path));

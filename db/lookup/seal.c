@@ -52,7 +52,7 @@ static dt_status read_batches(const char *text, int batches[], int *count)
     for (const char *at = text; at != NULL; n++) {
         const char *comma = strchr(at, ',');
         size_t size = comma != NULL ? (size_t)(comma - at) : strlen(at);
-        int64_t value;
+        int64_t value = 0;
         if (n == DT_BATCHES_MAX || size >= sizeof word)
             return dt_fail(DT_EUSAGE, "batch is '%.40s', expected up to %d numbers such as 1,2,4",
                            text, DT_BATCHES_MAX);

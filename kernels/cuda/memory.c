@@ -100,7 +100,7 @@ dt_status dt_cuda_put(struct dt_device *device, void *to, const void *from, int6
     dt_cuda_biases_forget(cuda, to, bytes);
     for (int64_t done = 0; done < bytes; done += DT_CUDA_SLOT_BYTES) {
         int64_t part = bytes - done < DT_CUDA_SLOT_BYTES ? bytes - done : DT_CUDA_SLOT_BYTES;
-        char *at;
+        char *at = NULL;
         DT_TRY(take_slot(cuda, &at));
         memcpy(at, (const char *)from + done, (size_t)part);
         DT_TRY(send_slot(cuda, (char *)to + done, part));
@@ -114,7 +114,7 @@ dt_status dt_cuda_get(struct dt_device *device, void *to, const void *from, int6
     DT_TRY(dt_cuda_ready(cuda));
     for (int64_t done = 0; done < bytes; done += DT_CUDA_SLOT_BYTES) {
         int64_t part = bytes - done < DT_CUDA_SLOT_BYTES ? bytes - done : DT_CUDA_SLOT_BYTES;
-        char *at;
+        char *at = NULL;
         DT_TRY(take_slot(cuda, &at));
         DT_CUDA(cuda,
                 cudaMemcpyAsync(at, (const char *)from + done, (size_t)part, cudaMemcpyDeviceToHost,
@@ -159,7 +159,7 @@ dt_status dt_cuda_pack(struct dt_device *device, enum dt_dtype dtype, const floa
     DT_TRY(dt_cuda_ready(cuda));
     for (int64_t done = 0; done < size; done += slot) {
         int64_t part = size - done < slot ? size - done : slot;
-        char *at;
+        char *at = NULL;
         DT_TRY(take_slot(cuda, &at));
         uint16_t *to = (uint16_t *)(void *)at;
         for (int64_t i = 0; i < part; i++)

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +116,8 @@ static dt_status sum_up(const struct dt_result parts[], int n, struct dt_result 
 
 dt_status dt_processes_join(const struct dt_result parts[], int n, struct dt_result *whole)
 {
-    assert(n > 0 && n <= DT_PROCESSES_MOST);
+    if (n < 1 || n > DT_PROCESSES_MOST)
+        return dt_fail(DT_EUSAGE, "%d processes, expected 1 to %d", n, DT_PROCESSES_MOST);
     if (!same_shape(parts, n, whole))
         return DT_OK;
     DT_TRY(add_steps(parts, n, whole));
