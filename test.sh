@@ -96,8 +96,7 @@ full)
     preset clang -C full
     preset tsan -C full
     step release build_release
-    step mutations tools/mutate.sh
-    step faults tools/plant-faults.sh
+    step mutations tools/mutate.py
     step fuzz tools/fuzz.sh 600
     ;;
 esac
