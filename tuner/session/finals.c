@@ -152,11 +152,14 @@ static void drop_first(struct dt_session *session)
     session->entrant_count = kept;
 }
 
-/* The plan all others are compared with failed before anything could be decided. */
+/* The plan all others are compared with failed before anything could be decided, and there are others: its twin falls
+ * with it. */
 static bool first_fell(const struct dt_session *session)
 {
-    return session->entrant_count > 1 && session->entrants[0].out &&
-           session->rounds < dt_look_samples[0];
+    bool others = false;
+    for (int i = 1; i < session->entrant_count; i++)
+        others = others || !dt_entrant_twin(&session->entrants[i]);
+    return others && session->entrants[0].out && session->rounds < dt_look_samples[0];
 }
 
 dt_status dt_finals_run(struct dt_session *session)
