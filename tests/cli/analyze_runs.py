@@ -15,13 +15,14 @@ SMALL = ["--model", SOURCE / "tests/cli/small.json"]
 PLANTED = dict(ns=[1000000, 1001000], ranks=2, cv=0.02, drift_sd=0.02, lateness=0.01, seed=3,
                batches={"1": 1, "2": 1.9, "3": 2.8})
 
-t = Dittune(scenario=PLANTED, DITTUNE_CLOCK_LOOK="20000000")
+t = Dittune(scenario=PLANTED)
 RAW = t.path / "raw.jsonl"
 
 
 def session():
+    """Its budget is a number of looks at the clock."""
     done = t.tool("tune", *SMALL, "--devices", "1", "--batch", "1,2", "--objective", "throughput", "--against",
-                  "ranks=1 tile_q=32", "--budget", "8s", "--json", "--quiet")
+                  "ranks=1 tile_q=32", "--budget", "8s", "--json", "--quiet", env={"DITTUNE_CLOCK_LOOK": "20000000"})
     t.check("a session of the network", done.code in (0, 6) and done.json["against"]
             and any(trial["steady"] for trial in done.json["trials"]), done)
     (journal,) = (t.path / "db/runs").glob("*.jsonl")

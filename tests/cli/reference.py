@@ -16,7 +16,7 @@ ONE_WAY = {"dp": 1, "ulysses": 1, "ring": 1, "threads": 1, "overlap": 0, "chunks
 # What the list leaves out: cfg needs guidance, the batch is the file's, replicas need images of their own.
 REFUSED = ("ranks=2 cfg=2", "batch=3", "ranks=2 dp=3", "ranks=2 dp=2")
 
-t = Dittune(DITTUNE_CLOCK_LOOK="20000000")  # a look at the clock takes 20 ms: enough steps to warm up, not more
+t = Dittune()
 
 
 def files(*names):

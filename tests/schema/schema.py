@@ -15,7 +15,10 @@ if importlib.util.find_spec("jsonschema") is None:
 import lib_documents
 
 SMALL = ["--model", SOURCE / "tests/cli/small.json"]
+LOOK = {"DITTUNE_CLOCK_LOOK": "20000000"}  # sessions of real ranks end after a number of looks at the clock
 FOREIGN = dict(ns=[1000000, 900000, 1100000], cv=0.01, versions={"python": "3.11"})
+# The default crashes in the final comparison, and only its twin is left.
+FALLS = dict(ns=[1000000], cv=0.01, faults=[{"at": "measure", "do": "exit", "skip": 5}])
 DESCRIBED = {
     "format": "dittune-machine", "version": {"major": 1, "minor": 0},
     "hard": {"device": "Processor A", "cores": 8, "memory_gib": 64, "topology": "00112233445566aa"},
@@ -25,7 +28,7 @@ DESCRIBED = {
 TIERS = (("exact", "exact"), ("exact", "stale"), ("near", "near"), ("scaled", "scaled"), ("proxy", "proxy"),
          ("heuristic", "empty"), ("heuristic", "elsewhere"))
 
-t = Dittune(scenario=FOREIGN, DITTUNE_CLOCK_LOOK="20000000")
+t = Dittune(scenario=FOREIGN)
 foreign = ["--worker", t.worker]
 of = {kind: lib_documents.Documents(t, kind) for kind in lib_documents.SCHEMAS}
 
@@ -48,10 +51,10 @@ def machines():
 
 def sessions():
     images = ["--objective", "throughput", "--batch", "1,2", "--devices", "1"]
-    for name, words in (("a session", [*SMALL, "--budget", "8s"]),
-                        ("a session of two batches", [*SMALL, *images, "--budget", "4s"]),
-                        ("a session of a foreign worker", [*foreign, "--budget", "6s"])):
-        done = t.tool("tune", *words, "--quiet")
+    for name, words, env in (("a session", [*SMALL, "--budget", "8s"], LOOK),
+                             ("a session of two batches", [*SMALL, *images, "--budget", "4s"], LOOK),
+                             ("a session of a foreign worker", [*foreign, "--budget", "6s"], {})):
+        done = t.tool("tune", *words, "--quiet", env=env)
         t.check(f"{name} finds a plan", done.code in (0, 6), done)
     t.exits("a run", t.tool("run", *SMALL, "--raw", t.path / "raw.jsonl", "--quiet"), 0)
     of["trial"].conform("journals of sessions", records(t.path.glob("db/runs/*.jsonl")))
@@ -59,9 +62,18 @@ def sessions():
     of["best"].conform("a store", stores())
 
 
-def check(name, *words):
+def fallen_default():
+    done = t.tool("tune", *foreign, "--budget", "6s", "--quiet", "--db", t.path / "falls",
+                  env={"SCENARIO": t.write("falls.json", FALLS)})
+    made = records(t.path.glob("falls/runs/*.jsonl"))
+    of["trial"].conform("a session whose default falls", made)
+    compared = [[e["outcome"] for e in record["entrants"]] for record in made if record["kind"] == "comparison"]
+    t.check("the default falls in the final comparison", done.code == 6 and compared == [["crashed", "ok"]], done)
+
+
+def check(name, *words, env=None):
     before = set(t.path.glob("db/runs/*.jsonl"))
-    done = t.tool("check", *words, "--quiet")
+    done = t.tool("check", *words, "--quiet", env=env)
     made = [path for path in t.path.glob("db/runs/*.jsonl") if path not in before]
     t.check(f"{name} leaves a record", any(record["kind"] == "check" for record in records(made)), done)
     of["trial"].conform(f"records of {name}", records(made))
@@ -90,8 +102,9 @@ def answers():
 
 machines()
 sessions()
+fallen_default()
 check("a check that cannot judge", "--budget", "10s")
-check("a check", *SMALL, "--budget", "10s")
+check("a check", *SMALL, "--budget", "10s", env=LOOK)
 check("a check of a foreign worker", *foreign, "--budget", "10s")
 answers()
 for documents in of.values():
