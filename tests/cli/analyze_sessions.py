@@ -11,7 +11,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune
+from dittune_test import PATIENCE, Dittune
 import lib_spoilt
 
 # Four plans that nearly tie, measured on two ranks.
@@ -78,7 +78,7 @@ def interrupted():
                       "--json", "--quiet")
     t.until(lambda: trials_in(store) >= 2)
     session.send_signal(signal.SIGINT)
-    code, out = session.wait(), t.read("out")
+    code, out = session.wait(PATIENCE), t.read("out")
     t.check("an interrupted session", code == 130 and json.loads(out)["verdict"] == "provisional", f"{code} {out}")
     again = t.tool("analyze", journal("interrupted"), "--json")
     t.check("interrupted: it is printed again from its journal", again.code == 0 and again.out == out, again)

@@ -129,7 +129,7 @@ class Documents:
         for document in documents:
             errors = [f"{error.message[:200]} at {error.json_path}" for error in self.validator.iter_errors(document)]
             wrong += [f"refused: {error}" for error in errors[:3]] or self.spoilt(document) + self.extended(document)
-        self.test.check(f"{self.kind}: {name}, {len(documents)} accepted", not wrong, "\n".join(wrong[:10]))
+        self.test.check(f"{self.kind}: {name}, {len(documents)} documents", not wrong, "\n".join(wrong[:10]))
 
     def spoilt(self, document):
         wrong = []
