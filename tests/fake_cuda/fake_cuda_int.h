@@ -109,7 +109,8 @@ struct CUstream_st {
     size_t scratch_floats;
 };
 
-/* What tells one hung exchange from another when a stream is waited for: broadcast whenever anything got on. */
+/* Broadcast when a point is done, a stream is idle or closed, a device fails, a call or an exchange of NCCL ends: all that is
+ * waited for. Not at each item, which wakes every thread of the machine. */
 extern pthread_cond_t fake_progress;
 
 struct CUstream_st *fake_stream_new(struct fake_device *device, unsigned flags, int priority,

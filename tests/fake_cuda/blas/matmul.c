@@ -55,19 +55,25 @@ static int64_t index_of(const struct lt_layout *layout, int64_t row, int64_t col
 /* op(matrix) as rows, in float32; tf32 as its inputs are rounded. The caller frees it. */
 static float *rows_of(const void *at, const struct lt_layout *layout, bool transposed, bool tf32)
 {
-    int64_t rows = (int64_t)layout->rows, cols = (int64_t)layout->cols;
+    int64_t rows = (int64_t)(transposed ? layout->cols : layout->rows);
+    int64_t cols = (int64_t)(transposed ? layout->rows : layout->cols);
+    bool dense = (layout->order == CUBLASLT_ORDER_ROW) != transposed; /* rows of the result are */
+    int64_t down = dense ? layout->ld : 1, right = dense ? 1 : layout->ld;
     float *out = malloc((size_t)(rows * cols) * sizeof *out);
     if (out == NULL)
         abort();
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t k = 0; k < cols; k++) {
-            float value = load(at, index_of(layout, i, k), layout->type);
-            if (tf32) {
-                uint32_t bits = rounded(value, 10);
-                memcpy(&value, &bits, sizeof value);
-            }
-            out[transposed ? k * rows + i : i * cols + k] = value;
+    for (int64_t i = 0; i < rows; i++) {
+        float *row = out + i * cols;
+        if (dense && layout->type != CUDA_R_16BF)
+            memcpy(row, (const float *)at + i * down, (size_t)cols * sizeof *row);
+        else
+            for (int64_t k = 0; k < cols; k++)
+                row[k] = load(at, i * down + k * right, layout->type);
+        for (int64_t k = 0; tf32 && k < cols; k++) {
+            uint32_t bits = rounded(row[k], 10);
+            memcpy(&row[k], &bits, sizeof bits);
         }
+    }
     return out;
 }
 

@@ -234,7 +234,8 @@ static cudaError_t run(struct CUstream_st *stream, void *data)
 static void drop(void *data)
 {
     struct posting *posting = ((struct queued *)data)->posting;
-    posting->comm->outstanding--;
+    if (--posting->comm->outstanding == 0)
+        pthread_cond_broadcast(&fake_progress);
     comm_drop(posting->comm);
     posting_free(posting);
 }

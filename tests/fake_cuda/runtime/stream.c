@@ -93,6 +93,7 @@ cudaError_t fake_run(struct CUstream_st *stream, struct fake_item *item)
     if (item->kind == FAKE_RECORD) {
         item->point->ns = fake_clock_ns();
         item->point->done = true;
+        pthread_cond_broadcast(&fake_progress);
     } else if (item->kind == FAKE_WAIT) {
         while (!item->point->done && device->sticky == cudaSuccess && !stream->closing)
             pthread_cond_wait(&fake_progress, fake_mutex());
@@ -108,7 +109,6 @@ cudaError_t fake_run(struct CUstream_st *stream, struct fake_item *item)
     }
     if (error != cudaSuccess)
         fake_fail(device, error);
-    pthread_cond_broadcast(&fake_progress);
     return error;
 }
 
@@ -128,7 +128,8 @@ static void *serve(void *arg)
         fake_run(stream, item);
         fake_item_free(item);
         stream->done++;
-        pthread_cond_broadcast(&fake_progress);
+        if (fake_idle(stream))
+            pthread_cond_broadcast(&fake_progress);
     }
     fake_unlock();
     fake_compute_close(stream);
