@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# ctest: timing
+"""A session keeps its budget by the clock on the wall, too, with real workers to start and to end; that it is kept to the
+share of a second is checked on planted time (tune.py)."""
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+BUDGET, LATE = 10, 10  # seconds; the second: for a machine that has much else to do
+
+t = Dittune(clock="real")
+began = time.monotonic()
+done = t.tool("--budget", f"{BUDGET}s", "--devices", 2, "--model", SOURCE / "tests/cli/small.json", "--json")
+seconds = time.monotonic() - began
+t.check("ends well", done.code in (0, 6), done)
+t.check("by its own clock it keeps its budget", BUDGET / 2 < done.json["elapsed_seconds"] < BUDGET + LATE, done.json)
+t.check("and by ours", seconds < BUDGET + LATE, seconds)
+t.none_left()
+t.finish()
