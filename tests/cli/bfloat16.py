@@ -32,7 +32,8 @@ def run(t, dtype, plan, **environment):
 def check_plans(t):
     for plan in PLANS:
         done = run(t, "bf16", plan)
-        t.check(plan, done.code == 0 and 1e-4 < done.json["verified_error"] <= 2e-2 and "bfloat16" in done.json["title"], done)
+        o = done.json
+        t.check(plan, done.code == 0 and 1e-4 < o["verified_error"] <= 2e-2 and "bfloat16" in o["title"], done)
     for plan in REFUSED:
         t.exits(f"{plan}: heads that cannot be shared out", run(t, "bf16", plan), 3, "heads")
 
@@ -55,7 +56,8 @@ def check_store(t):
     done = t.tool("--budget", "100s", "--devices", 2, "--model", SMALL, "--dtype", "bfloat16", "--json")
     t.check("tune", done.code in (0, 6) and done.json["best"]["verified_error"] > 1e-5, done)
     done = t.tool("lookup", "--model", SMALL, "--devices", 2, "--dtype", "bfloat16", "--json")
-    t.check("is found under its own data type", done.code == 0 and done.json["entry"]["key"]["dtype"] == "bfloat16", done)
+    t.check("is found under its own data type",
+            done.code == 0 and done.json["entry"]["key"]["dtype"] == "bfloat16", done)
     t.exits("and not under the other", t.tool("lookup", "--model", SMALL, "--devices", 2, "--json"), 10)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: timing
-"""A session keeps its budget by the clock on the wall, too, with real workers to start and to end; that it is kept to the
-share of a second is checked on planted time (tune.py)."""
+"""A session keeps its budget by the clock on the wall, too, with real workers to start and to end; that it is kept to
+the second is checked on virtual time (tune.py)."""
 import pathlib
 import sys
 import time

@@ -21,7 +21,8 @@ def check_visits(t):
     t.check("the ratio is that of the visits", abs(math.exp(statistics.median(ratios)) / o["ratio"] - 1) < 1e-6, done)
     low, high = o["interval"]
     t.check("the margin is the far end of the interval", o["margin"] == max(1 - low, high - 1), done)
-    t.check("flags follow", o["noisy"] == (o["margin"] > .05 or o["cv"] > .05) and o["differs"] == (not low <= 1 <= high), done)
+    t.check("flags follow", o["noisy"] == (o["margin"] > .05 or o["cv"] > .05) and
+            o["differs"] == (not low <= 1 <= high), done)
     t.check("no trial is stored", not (t.path / "db").exists())
 
 

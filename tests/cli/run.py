@@ -22,11 +22,13 @@ def check_default(t):
     done = t.tool("run", "--model", SMALL, "--json")
     o = done.json
     t.check("run of the default plan", done.code == 0 and o["median_seconds"] > 0 and o["cold_seconds"] > 0, done)
-    t.check("samples per second is batch over median", near(o["samples_per_second"] * o["median_seconds"], o["batch"], 1e-9), o)
+    t.check("samples per second is batch over median",
+            near(o["samples_per_second"] * o["median_seconds"], o["batch"], 1e-9), o)
     t.check("flop rate is flops over median", near(o["flop_rate"] * o["median_seconds"], o["flops"], 1e-9), o)
     t.check("peak fraction", math.isclose(o["peak_fraction"], o["flop_rate"] / o["peak_flop_rate"], rel_tol=1e-6), o)
     phases = o["phases"]
-    t.check("phases make up the step", near(sum(kind["ns"] for kind in phases["kinds"]), phases["step_ns"], 0.02), phases)
+    total = sum(kind["ns"] for kind in phases["kinds"])
+    t.check("phases make up the step", near(total, phases["step_ns"], 0.02), phases)
     blocks = {block["name"]: block["count"] for block in phases["blocks"]}
     t.check("blocks are counted", blocks["block"] > 0 and blocks["block"] % (3 * phases["steps"]) == 0, phases)
 
@@ -44,8 +46,8 @@ def on_two_processors(run):
 def check_ranks(t):
     done = t.tool("run", "--model", SMALL, "--plan", "ranks=2 ulysses=1 ring=2 overlap=1", "--json")
     o = done.json
-    t.check("two ranks agree with one", done.code == 0 and o["verified_error"] <= 1e-5 and len(o["rank_seconds"]) == 2 and
-            o["baseline"]["ranks"] == 1, done)
+    t.check("two ranks agree with one", done.code == 0 and o["verified_error"] <= 1e-5 and
+            len(o["rank_seconds"]) == 2 and o["baseline"]["ranks"] == 1, done)
     done = on_two_processors(lambda: t.tool("run", "--model", SMALL, "--plan", "ranks=3 ulysses=3"))
     t.check("more ranks than cores: runs, says oversubscribed",
             done.code == 0 and "oversubscribed" in done.out and "oversubscribed" in done.err, done)
@@ -60,8 +62,8 @@ def check_space(t):
     t.check("degrees multiply to the ranks", all(
         plan["dp"] * plan["cfg"] * plan["ulysses"] * plan["ring"] == plan["ranks"] for plan in o["plans"]), o)
     done = t.tool("explain", "--model", SMALL, "ranks=4 ulysses=2", "--json")
-    t.check("explain names the rule and the way out", done.code == 3 and not done.json["feasible"] and done.json["nearest"] and
-            any("heads" in violation["rule"] for violation in done.json["violations"]), done)
+    t.check("explain names the rule and the way out", done.code == 3 and not done.json["feasible"] and
+            done.json["nearest"] and any("heads" in violation["rule"] for violation in done.json["violations"]), done)
     t.exits("explain of a legal plan", t.tool("explain", "--model", SMALL, "ranks=2 ring=2 cfg=1"), 0)
 
 
@@ -75,8 +77,9 @@ def check_faults(t):
     wrong = [trial["plan"] for trial in o["trials"] if trial["outcome"] == WRONG]
     t.check("and is never stored", done.code in (0, 6) and wrong and o["best"]["plan"] not in wrong, done)
     done = tune(t, "crash:rank=1:exchange=9")
-    t.check("a crash in an exchange costs its trial", done.code in (0, 6) and done.json["best"]["plan"]["ranks"] == 1 and
-            any(trial["outcome"] == "crashed" for trial in done.json["trials"]), done)
+    o = done.json
+    t.check("a crash in an exchange costs its trial", done.code in (0, 6) and o["best"]["plan"]["ranks"] == 1 and
+            any(trial["outcome"] == "crashed" for trial in o["trials"]), done)
 
 
 def tune(t, fault):

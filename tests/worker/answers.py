@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""Plans of 1, 2 and 3 ranks sum up to the same projections; one flipped element does not; what is illegal is refused and
-the group goes on."""
+"""Plans of 1, 2 and 3 ranks sum up to the same projections; one flipped element does not; what is illegal is refused
+and the group goes on."""
 from lib_group import Dittune, Group
 
 PLANS = ((2, dict(ranks=2, ring=2)), (2, dict(ranks=2, cfg=2)), (3, dict(ranks=3, ulysses=3)),
@@ -24,7 +24,8 @@ def check_one_rank(t, one):
     t.check("one rank is prepared", reference["op"] == "prepared", reference)
     t.check("bytes are known", reference["peak_bytes"][0] > 0 and reference["resident_bytes"] > 0, reference)
     second = one.prepare(threads=2, tile_q=64)
-    t.check("two plans are resident: their bytes add up", second["resident_bytes"] > reference["resident_bytes"], second)
+    t.check("two plans are resident: their bytes add up",
+            second["resident_bytes"] > reference["resident_bytes"], second)
     t.check("the second has a handle of its own", second["handle"] != reference["handle"], second)
     t.check("another tile gives the same output", error(second, reference) < 1e-5)
     return reference

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks dose
-"""OpenBLAS, OpenMP and MPI each have their own opinion about threads and cores, and the environment has a fourth. Whatever it
-says: while steps run, each rank computes with exactly the threads of its plan, each bound to a core of its own, and
-nobody else is busy. Asked of the kernel: /proc/PID/task/*/status and schedstat; all shares are of processor time."""
+"""OpenBLAS, OpenMP and MPI each have their own opinion about threads and cores, and the environment has a fourth.
+Whatever it says: while steps run, each rank computes with exactly the threads of its plan, each bound to a core of its
+own, and nobody else is busy. Asked of the kernel: /proc/PID/task/*/status and schedstat. Shares: of processor time."""
 import json
 import os
 import pathlib
@@ -28,7 +28,8 @@ TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 def workload(dtype="float32"):
     """Steps of some 10 ms, so that every thread has work in each."""
     network = json.loads((SOURCE / "model/presets/dit-s-2.json").read_text(encoding="utf-8"))
-    return dict(network=dict(network, depth=1), height=16, width=16, guidance=True, dtype=dtype, seed=1, sampler_steps=50)
+    return dict(network=dict(network, depth=1), height=16, width=16, guidance=True, dtype=dtype, seed=1,
+                sampler_steps=50)
 
 
 def processors(text):
@@ -71,9 +72,11 @@ def judge(t, name, ranks, plan, crowded):
     for rank, spent in enumerate(ranks):
         total = sum(ns for ns, _ in spent)
         computing = [thread for thread in spent if thread[0] > 0.02 * total]
-        t.check(f"{name}: rank {rank} computes with {plan['threads']} threads", len(computing) == plan["threads"], spent)
-        t.check(f"{name}: rank {rank} shares the work out", computing[-1][0] > 0.3 * total / plan["threads"], spent)
-        t.check(f"{name}: rank {rank}: each is bound to one core", all(one_core(allowed) for _, allowed in computing), spent)
+        bound = all(one_core(allowed) for _, allowed in computing)
+        count = plan["threads"]
+        t.check(f"{name}: rank {rank} computes with {count} threads", len(computing) == count, spent)
+        t.check(f"{name}: rank {rank} shares the work out", computing[-1][0] > 0.3 * total / count, spent)
+        t.check(f"{name}: rank {rank}: each is bound to one core", bound, spent)
         taken += [allowed for _, allowed in computing]
     most = -(-len(taken) // len(set(taken)))
     t.check(f"{name}: no core has two of them", most == (-(-len(taken) // CORES) if crowded else 1), taken)
@@ -118,7 +121,8 @@ def check_crowd(t):
     crowd = CORES + 1
     for name in ("nothing set", "16 threads", "core 0"):
         group = Group(t, crowd, workload=workload(), **ENVIRONMENTS[name])
-        try_plans(t, f"{crowd} ranks on {CORES} cores, {name}", group, (dict(ranks=crowd, ring=crowd, threads=1),), True)
+        plan = dict(ranks=crowd, ring=crowd, threads=1)
+        try_plans(t, f"{crowd} ranks on {CORES} cores, {name}", group, (plan,), True)
 
 
 def check_controller(t):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""Every way a group can end leaves no rank: the end of standard input, the death of a rank, of rank 0, of mpirun; at rest, in
-the middle of a run, inside an exchange that never ends; before hello."""
+"""Every way a group can end leaves no rank: the end of standard input, the death of a rank, of rank 0, of mpirun; at
+rest, in the middle of a run, inside an exchange that never ends; before hello."""
 import os
 import signal
 

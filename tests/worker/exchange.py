@@ -5,8 +5,8 @@ cannot be is refused and the group goes on; one wrong byte ends it."""
 from lib_group import Dittune, Group
 
 SIZES = [96, 12288, 196608, 3145728]  # six equal blocks each
-REFUSED = (dict(group=3), dict(group=1), dict(kind="broadcast"), dict(n=0), dict(bytes=[]), dict(bytes=[7]), dict(bytes=[0]),
-           dict(bytes=["8"]), dict(stride=2), dict(bytes=8), dict(bytes=[8] * 65))
+REFUSED = (dict(group=3), dict(group=1), dict(kind="broadcast"), dict(n=0), dict(stride=2), dict(bytes=[]),
+           dict(bytes=[7]), dict(bytes=[0]), dict(bytes=["8"]), dict(bytes=8), dict(bytes=[8] * 65))
 
 
 def exchange(ranks, **fields):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""The 1-rank worker is free of everything that many ranks need: no MPI component loaded, no socket, no helper thread; two
-ranks have them, so that this test would see them."""
+"""The 1-rank worker is free of everything that many ranks need: no MPI component loaded, no socket, no helper thread;
+two ranks have them, so that this test would see them."""
 import os
 
 from lib_group import Dittune, Group

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Groups of dittune-worker, spoken to as the controller does, and looked at from outside. Used by the tests beside it."""
+"""Groups of dittune-worker, spoken to as the controller does, and looked at from outside. For the tests beside it."""
 import json
 import os
 import pathlib
@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import BUILD, FULL, PATIENCE, SOURCE, Dittune, have, skip  # noqa: F401: the tests take all of these from here
+from dittune_test import BUILD, FULL, PATIENCE, SOURCE, Dittune, have, skip  # noqa: F401: the tests take them from here
 
 have("mpirun", "openmpi-bin")
 PLAN = dict(ranks=1, dp=1, cfg=1, ulysses=1, ring=1, threads=1, batch=1, tile_q=32, tile_kv=64, overlap=0, chunks=1)
@@ -44,7 +44,7 @@ def runs(pid):
 
 
 class Group:
-    """dittune-worker of so many ranks, with what it said to hello; `t` is the test, whose folder and environment it gets."""
+    """dittune-worker of so many ranks, with its answer to hello; it has the folder and environment of the test t."""
 
     def __init__(self, t, ranks, hello=True, workload=None, bind=("--bind-to", "none"), **environment):
         self.test = t
