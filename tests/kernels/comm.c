@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
 #include "base/rng.h"
 #include "tests/kernels/ranks.h"
 

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks
+"""What `run` fits: planted times come back as the numbers they were made of, real exchanges keep the laws between their fields,
+and what the points do not say is null with a reason."""
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune, have
+
+SMALL = SOURCE / "tests" / "cli" / "small.json"
+A, B, S = 0.02, 0.05, 0.3  # a step takes (A + B batch) (S + (1 - S) / ranks) seconds
+ALPHA, BETA = 2e-5, 4e9  # an exchange ALPHA + bytes / BETA
+STEP, LINK = {"a": A, "b": B, "s": S}, {"exchange": {"alpha": ALPHA, "beta": BETA}}
+DISTURBED = 2  # the size that takes five times as long
+
+
+def near(a, b, share):
+    return a is not None and abs(a / b - 1) <= share
+
+
+def run(*args, **scenario):
+    """dittune run with the scenario worker in the place of dittune-worker."""
+    path = T.scenario(**scenario)
+    pathlib.Path(f"{path}.log").unlink(missing_ok=True)
+    return T.tool("run", "--model", SMALL, *args, env={"DITTUNE_WORKER": T.worker})
+
+
+def asked():
+    """The exchanges that the worker was asked for."""
+    lines = [line for line in T.read("scenario.json.log").splitlines() if not line.startswith("#")]
+    requests = [json.loads(line) for line in lines]
+    return [(q["kind"], q["group"], q["stride"], q["n"]) for q in requests if q["op"] == "exchange"]
+
+
+def one_exchange(kind, fit, block, crossing):
+    """block: bytes are a multiple of it; crossing: the share of the bytes that crosses the links."""
+    points = fit["points"]
+    T.check(f"{kind}: 1 KiB to 16 MiB, in equal blocks",
+            [point["bytes"] for point in points] == [-(-4 ** k // block) * block for k in range(5, 13)], points)
+    T.check(f"{kind}: alpha and beta are the planted ones, beside a disturbed size", fit["reason"] is None
+            and near(fit["alpha_seconds"], ALPHA, 1e-3) and near(fit["bytes_per_second"], BETA, 1e-3), fit)
+    T.check(f"{kind}: which is the one far off",
+            [k for k, point in enumerate(points) if abs(point["residual"]) > 0.01] == [DISTURBED], points)
+    T.check(f"{kind}: bandwidths: bytes over time, and what crosses the links",
+            all(near(point["algbw"], point["bytes"] / point["seconds"], 1e-12)
+                and near(point["busbw"], point["algbw"] * crossing, 1e-12) for point in points), points)
+
+
+def exchanges():
+    done = run("--plan", "ranks=6 ulysses=3 ring=2", "--json", **STEP, **LINK)
+    T.check("the plan's exchanges are asked for, in its groups",
+            done.code == 0 and asked() == [("alltoall", 3, 1, 5), ("shift", 2, 3, 5)], (asked(), done))
+    fits = done.json["fits"]["exchanges"]
+    T.check("and no other", [(f["kind"], f["ranks"], f["stride"]) for f in fits] == [("alltoall", 3, 1), ("shift", 2, 3)], fits)
+    one_exchange("alltoall", fits[0], 3, 2 / 3)
+    one_exchange("shift", fits[1], 1, 1)
+    done = run("--plan", "ranks=12 cfg=2 ulysses=3 ring=2", **STEP, **LINK)
+    T.check("guidance's halves, and words for people",
+            asked() == [("alltoall", 3, 1, 5), ("shift", 2, 3, 5), ("shift", 2, 6, 5)]
+            and done.out.count("shift of 2 ranks: 20 us") == 2 and "bytes / 4 GB/s" in done.out, (asked(), done))
+    done = run("--plan", "ranks=1", "--json", **STEP, **LINK)
+    T.check("one rank exchanges nothing", done.code == 0 and done.json["fits"] == {"exchanges": []} and asked() == [], done)
+    done = run("--plan", "ranks=2 ring=2", "--json", **STEP)
+    fit = done.json["fits"]["exchanges"][0]
+    T.check("a worker without exchanges is measured all the same", done.code == 0 and fit["reason"] == "no exchanges here"
+            and fit["alpha_seconds"] is None and fit["points"] == [], done)
+
+
+def sweeps():
+    done = run("--sweep", "batch=1,2,4", "--plan", "ranks=1", "--json", **STEP)
+    fit = done.json["fits"]["batch"]
+    T.check("time against batch", near(fit["seconds"], A, 1e-6) and near(fit["seconds_per_image"], B, 1e-6)
+            and fit["degrees_of_freedom"] == 1 and all(abs(point["residual"]) < 1e-6 for point in fit["points"])
+            and [point["batch"] for point in fit["points"]] == [1, 2, 4], fit)
+    done = run("--sweep", "ranks=1,2,4", "--json", **STEP, **LINK)
+    fit = done.json["fits"]["ranks"]
+    T.check("Amdahl's law", near(fit["serial_fraction"], S, 1e-6) and near(fit["one_rank_seconds"], A + B, 1e-6)
+            and fit["serial_error"] < 1e-6 and not fit["bounded"] and [point["ranks"] for point in fit["points"]] == [1, 2, 4], fit)
+    T.check("each rank count has the default plan",
+            [(row["ranks"], row["plan"]["cfg"]) for row in done.json["sweep"]] == [(1, 1), (2, 2), (4, 2)]
+            and fit["oversubscribed"] == (os.cpu_count() < 4), done)
+    done = run("--sweep", "ranks=1,2", **STEP, **LINK)
+    T.check("two rank counts: no fit, and why", done.code == 0 and "no fit: a fit needs 3 rank counts or more" in done.out, done)
+    done = run("--sweep", "batch=2,4", "--json", **STEP, **LINK)
+    fit = done.json["fits"]["batch"]
+    T.check("two batches: null, and why", fit["seconds"] is None and "3 different" in fit["reason"], fit)
+    T.exits("ranks are named once", run("--sweep", "ranks=1,2,4", "--plan", "ranks=2", **STEP, **LINK), 2, "ranks")
+    T.exits("what can be swept", T.tool("run", "--sweep", "tiles=1,2"), 2, "batch=1,2,4 or ranks=1,2,4")
+
+
+def real():
+    """Three ranks of dittune-worker: each look at the clock takes 20 ms of the session's time."""
+    done = T.tool("run", "--model", SMALL, "--plan", "ranks=3 ulysses=3", "--json", env={"DITTUNE_CLOCK_LOOK": 20_000_000})
+    fit = done.json["fits"]["exchanges"][0]
+    points = fit["points"]
+    T.check("real exchanges: eight sizes, times, residuals", fit["kind"] == "alltoall" and fit["ranks"] == 3 and len(points) == 8
+            and all(point["seconds"] > 0 for point in points), fit)
+    fitted = [] if fit["reason"] else [fit["alpha_seconds"] + point["bytes"] / fit["bytes_per_second"] for point in points]
+    T.check("residual: measured over fitted",
+            all(near((1 + point["residual"]) * line, point["seconds"], 1e-6) for point, line in zip(points, fitted)), fit)
+
+
+have("mpirun", "openmpi-bin")
+T = Dittune()
+exchanges()
+sweeps()
+real()
+T.none_left()
+T.finish()

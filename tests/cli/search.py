@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""The search of a session, on a space whose best plan is planted: found, said, recorded, warned of, cut short."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+MS = 1_000_000
+NUMBERS = list(range(1, 41))
+SMALL = {"axes": {"a": [4, 1, 2, 3, 5, 6, 7, 8], "b": [1, 2, 4, 8, 16, 32], "c": ["x", "y", "z"]},
+         "weights": {"a": 0.02, "b": 0.05, "c": 0.1}, "best": {"a": 5, "b": 3, "c": 1}}
+LARGE = {"axes": {"a": NUMBERS, "b": NUMBERS, "c": NUMBERS}, "weights": {"a": 0.01, "b": 0.01, "c": 0.01},
+         "best": {"a": 30, "b": 20, "c": 10}}
+FLAT = {"axes": {"a": NUMBERS, "b": NUMBERS}, "weights": {}, "best": {}}
+BEST = {"a": 6, "b": 8, "c": "y"}  # of SMALL
+
+# name: (the message, the options)
+BAD = {
+    "an unknown search": ("unknown search 'nosuch'", ["--search", "nosuch"]),
+    "an unknown setting": ("has no setting 'nosuch'", ["--search", "genetic:nosuch=1"]),
+    "a setting out of range": ("must be a number from", ["--search", "genetic:population=-1"]),
+    "a prior that is no table": ("small.json", ["--prior", SOURCE / "tests" / "cli" / "small.json"]),
+    "a cost estimate of a worker": ("built-in network only", ["--prior", "cost"]),
+}
+
+
+def session(t, store, budget, *args):
+    return t.tune("--budget", f"{budget}s", "--db", t.path / store, "--json", *args)
+
+
+def same(t, store, done, name):
+    """analyze prints of the session's journal what tune printed."""
+    journal = t.path / store / "runs" / (done.json["journal"] + ".jsonl")
+    again = t.tool("analyze", journal, "--json")
+    t.check(f"analyze prints the same: {name}", again.code == 0 and again.out == done.out, again)
+    return journal
+
+
+def distinct(trials):
+    return len({json.dumps(trial["plan"], sort_keys=True) for trial in trials})
+
+
+def small(t):
+    """144 plans; returns a journal of all of this."""
+    t.scenario(base=MS, cv=0.001, **SMALL)
+    done = session(t, "one", 6)
+    result = done.json
+    t.check("the best plan is found", done.code == 0 and result["verdict"] == "faster" and result["best"]["plan"] == BEST, done)
+    t.check("which search it was and why", result["search"] == "auto" and "144 plans" in result["search_reason"]
+            and "room for" in result["search_reason"], result["search_reason"])
+    t.check("nothing was believed or known", result["prior"] is None and result["known"] == [], done)
+    t.check("it said so at once", "search: auto (" + result["search_reason"] in done.err, done)
+    journal = same(t, "one", done, "auto")
+    records = [json.loads(line) for line in journal.read_text().splitlines() if line]
+    kinds = [record["kind"] for record in records]
+    t.check("the journal says how the search began, before its first trial", kinds.index("search") == kinds.index("trial") + 1
+            and records[2]["evaluations"] > 0 and records[2]["left_ns"] > 0, kinds[:5])
+    done = session(t, "one", 4, "--objective", "cost", "--search", "genetic:population=12,mutation=0.3")
+    result = done.json
+    t.check("a search and its settings", done.code in (0, 6) and result["search"] == "genetic:population=12,mutation=0.3"
+            and result["search_reason"] == "asked for", done)
+    t.check("what another session found is tried first",
+            result["known"] == [BEST] and result["trials"][1]["plan"] == BEST, result["known"])
+    same(t, "one", done, "known plans")
+    return journal
+
+
+def slower_machine(t, journal):
+    """Another machine, twice as slow, that may believe the first one's journal."""
+    t.scenario(base=2 * MS, cv=0.001, **SMALL)
+    done = session(t, "two", 4, "--search", "bayes", "--prior", journal)
+    result = done.json
+    t.check("another machine's journal as prior",
+            done.code == 0 and "plans)" in result["prior"] and result["best"]["plan"] == BEST, done)
+    t.check("its best plans come early", BEST in [trial["plan"] for trial in result["trials"][:10]], done)
+    same(t, "two", done, "a prior")
+    done = session(t, "two", 20, "--prior", "none", "--search", "exhaustive")
+    result = done.json
+    t.check("every plan tried: it stops and goes on", done.code == 0 and result["prior"] is None and distinct(result["trials"]) == 144
+            and result["search_stopped"] and result["search_note"] == "every plan was tried" and result["elapsed_seconds"] < 20, done)
+
+
+def large(t):
+    t.scenario(base=MS, cv=0.001, **LARGE)
+    done = session(t, "three", 8, "--search", "bayes")
+    result = done.json
+    t.check("64000 plans: within 5 % of the best", done.code == 0 and result["best"]["median_seconds"] < 1.05e-3, done)
+    t.check("and no plan is tried twice", distinct(result["trials"]) == len(result["trials"]), done)
+
+
+def flat(t):
+    t.scenario(base=MS, cv=0.001, **FLAT)
+    done = session(t, "four", 20, "--search", "bayes")
+    result = done.json
+    t.check("a flat space: it stops early, and says why", result["search_stopped"] and "0.5 %" in result["search_note"]
+            and len(result["trials"]) < 200 and result["elapsed_seconds"] < 15, done)
+    t.check("and the default stays",
+            done.code == 0 and result["best"]["plan"] == result["default"]["plan"] and result["rounds"] >= 8, done)
+
+
+def refused(t, journal):
+    for name, (message, options) in BAD.items():
+        t.exits(name, session(t, "five", 2, *options), 2, message)
+    t.scenario(base=MS, cv=0.001, axes={"a": [100, 101]}, weights={}, best={})
+    t.exits("a prior of other parameters", session(t, "five", 2, "--prior", journal), 2, "is not known here")
+    t.check("nothing of these was stored", not (t.path / "five" / "best.json").exists())
+
+
+t = Dittune()
+journal = small(t)
+slower_machine(t, journal)
+large(t)
+flat(t)
+refused(t, journal)
+t.none_left()
+t.finish()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""A user's space: what is printed of it, and its plans, each once and each keeping the rules by Python's reckoning."""
+import itertools
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+FILE = SOURCE / "bench" / "spaces" / "prl_2x2.json"
+SPACE = json.loads(FILE.read_text())
+NAMES, LISTS = list(SPACE["parameters"]), [sorted(values) for values in SPACE["parameters"].values()]
+
+
+def python_of(rule):
+    """The rule as a Python expression; divisions of whole numbers are whole."""
+    rule = rule.replace("/", "//").replace("&&", " and ").replace("||", " or ")
+    return re.sub(r"!(?!=)", " not ", rule)
+
+
+def keepers(rules):
+    """All plans that keep these rules, in order."""
+    code = compile(" and ".join(f"({python_of(rule)})" for rule in rules), "rules", "eval")
+    plans = (dict(zip(NAMES, values)) for values in itertools.product(*LISTS))
+    return [plan for plan in plans if eval(code, {}, plan)]
+
+
+def listed(t, plans):
+    done = t.tool("space", "--space", FILE, "--list", "--json")
+    found = done.json
+    t.check("every plan that keeps the rules is listed, in order", done.code == 0 and found["plans"] == plans)
+    t.check("their number", found["feasible"] == len(plans) == 1200 and found["cartesian"] == 36864 and found["listed"] is True)
+    t.check("its estimate and size", found["estimate"] == 1200 and found["bytes"] > 1200 * 8, found["bytes"])
+    t.check("the parameters", [row["name"] for row in found["parameters"]] == NAMES
+            and [row["values"] for row in found["parameters"]] == LISTS, found["parameters"])
+    removes = [found["cartesian"] - len(keepers([rule])) for rule in SPACE["rules"]]
+    t.check("what each rule removes", [row["removes"] for row in found["rules"]] == removes, found["rules"])
+
+
+t = Dittune()
+plans = keepers(SPACE["rules"])
+listed(t, plans)
+done = t.tool("space", "--space", FILE, "--list")
+lines = [" ".join(f"{name}={value}" for name, value in plan.items()) for plan in plans]
+t.check("the text lists the same", done.code == 0 and done.out.splitlines() == lines)
+done = t.tool("space", "--space", FILE)
+t.check("and says how many", done.code == 0 and "1200 feasible plans among 36864" in done.out.splitlines(), done)
+t.finish()

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+# ctest: timing
+"""`worker-test`: the workers of this tree keep every promise of the protocol, one that breaks any of them is told which.
+
+A parked worker's share of a core is measured, so nothing else of the tests runs beside."""
+import concurrent.futures
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import BUILD, SOURCE, Dittune
+
+WORKERS = {
+    "minimal.py": SOURCE / "examples" / "workers" / "minimal.py",
+    "dittune-worker": BUILD / "dittune-worker",
+    "the scenario worker": BUILD / "tests" / "scenario",
+}
+PROMISES = 13
+
+# the promise that fails: the scenario's fault
+BROKEN = {
+    "start": {"do": "answer", "at": "ready", "fields": {"ranks": [{"rank": 0}]}},
+    "prepare": {"do": "error", "at": "prepare"},
+    "repeat": {"do": "wrong", "skip": 1, "first": 1},
+    "verify": {"do": "answer", "at": "prepare", "fields": {"verify": None}},
+    "run": {"do": "error", "at": "run", "first": 1},
+    "interleave": {"do": "error", "at": "run", "skip": 2, "first": 1},
+    "release": {"do": "error", "at": "release"},
+    "quit": {"do": "exit", "at": "quit", "code": 1},
+    "agree": {"do": "wrong", "when": {"plan": 3}},
+}
+
+
+def verdicts(done):
+    """promise: ok or FAILED, of the list that was printed."""
+    return {words[1]: words[0] for words in map(str.split, done.out.splitlines()) if len(words) > 1}
+
+
+def passes(t, worker):
+    return t.tool("worker-test", worker, env={"SCENARIO": t.write("honest.json", {"ns": [1_000_000] * 4, "log": False})})
+
+
+def breaks(t, promise):
+    path = t.write(promise + ".json", {"ns": [1_000_000] * 4, "faults": [BROKEN[promise]]})
+    return t.tool("worker-test", t.worker, env={"SCENARIO": path})
+
+
+def main():
+    """Each of them sleeps most of the time, to see whether the worker does: all at once."""
+    t = Dittune(clock="real")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        honest = pool.map(lambda worker: passes(t, worker), WORKERS.values())
+        broken = pool.map(lambda promise: breaks(t, promise), BROKEN)
+        for name, done in zip(WORKERS, honest):
+            t.check(f"{name} passes worker-test", done.code == 0 and list(verdicts(done).values()) == ["ok"] * PROMISES, done)
+        for promise, done in zip(BROKEN, broken):
+            t.check(f"a broken promise: {promise}", done.code == 1 and verdicts(done).get(promise) == "FAILED", done)
+    t.check("the wrong plan is named", "plan=3" in done.out, done)
+    t.none_left()
+    t.finish()
+
+
+main()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks
+"""Foreign workers: the minimal example is tuned end to end; each misbehaviour costs one trial and is recorded.
+
+Workers that hang for good, as the wall clock sees it: workers_hung.py. What `worker-test` promises: worker_test.py."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+MINIMAL = SOURCE / "examples" / "workers" / "minimal.py"
+MS = 1_000_000
+BUDGET = 30  # seconds of virtual time
+BAD = 1  # the plan that misbehaves; plan 0 is the default, and the session must go on with 2 and 3
+
+# fault: the outcome that is recorded
+OUTCOMES = {
+    "exit": "crashed",
+    "segv": "crashed",
+    "hang": "hung",
+    "half": "protocol",
+    "garbage": "protocol",
+    "flood": "protocol",
+    "nan": "wrong answer",
+    "wrong": "wrong answer",
+    "memory": "out of memory",
+    "infeasible": "infeasible",
+    "error": "failed",
+}
+
+
+def variant(t, name, old, new):
+    """The minimal example with another text in one place; its path."""
+    text = MINIMAL.read_text()
+    assert text.count(old) == 1, old
+    path = t.write(name, text.replace(old, new))
+    path.chmod(0o755)
+    return path
+
+
+def minimal(t):
+    """The example on smaller matrices. It does not move the session's time: each look at the clock takes 5 ms of it."""
+    worker = variant(t, "minimal.py", "ROWS = 64", "ROWS = 16")
+    done = t.tool("tune", "--worker", worker, "--budget", "30s", "--json", env={"DITTUNE_CLOCK_LOOK": 5 * MS})
+    result = done.json
+    t.check("minimal.py is tuned", done.code == 0 and result["best"]["median_seconds"] > 0
+            and result["verdict"] in ("faster", "tie", "default"), done)
+    good = [trial for trial in result["trials"] if trial["outcome"] == "ok"]
+    t.check("its plans are verified", len(good) > 1 and all(trial["verified_error"] is not None for trial in good), done)
+    done = t.tool("lookup", "--worker", worker, "--json")
+    t.check("and looked up", done.code == 0 and done.json["tier"] == "exact", done)
+    entry = done.json["entry"]
+    t.check("its entry knows it by a hash of its space, which it keeps",
+            set(entry["key"]) == {"worker", "workload", "devices", "space", "objective"} and len(entry["key"]["space"]) == 16
+            and set(entry["space"]) == {"parameters", "constants", "rules"}
+            and entry["fingerprint"]["soft"]["worker"].startswith("minimal") and "python" in entry["fingerprint"]["soft"], done)
+    ruled = variant(t, "ruled.py", '"rows % tile == 0"', '"rows % tile == 0 && tile < 1000"')
+    t.exits("another rule is another space", t.tool("lookup", "--worker", ruled, "--json"), 10)
+
+
+def planted(t, **fault):
+    """A session of four plans, one of which misbehaves: what it printed."""
+    t.scenario(ns=[MS] * 4, cv=0.01, faults=[{"when": {"plan": BAD}, **fault}])
+    return t.tune("--budget", f"{BUDGET}s", "--json")
+
+
+def misbehaves(t, fault, outcome):
+    done = planted(t, do=fault)
+    trials = {trial["plan"]["plan"]: trial for trial in (done.json or {}).get("trials", [])}
+    t.check(f"{fault}: recorded as {outcome}, the session goes on",
+            done.code == 0 and trials[BAD]["outcome"] == outcome and trials[BAD]["cause"]
+            and all(trials[plan]["outcome"] == "ok" for plan in (0, 2, 3)), done)
+    t.check(f"{fault}: within the budget", done.json and done.json["elapsed_seconds"] <= BUDGET, done)
+
+
+def harmless(t):
+    done = planted(t, do="chatter")
+    t.check("noise on standard error fails nothing",
+            done.code == 0 and len(done.json["trials"]) == 4 and all(trial["outcome"] == "ok" for trial in done.json["trials"]), done)
+    done = planted(t, do="orphan")
+    t.check("a process left behind fails nothing", done.code == 0 and all(trial["outcome"] == "ok" for trial in done.json["trials"]), done)
+    t.none_left()
+
+
+def first_use(t):
+    """Two ranks make each block faster and the first step slower: what connections and first use of shapes cost."""
+    t.scenario(axes={"ranks": [1, 2]}, weights={"ranks": 1}, best={"ranks": 1}, blocks=4, cv=0.01,
+               plans=[{"when": {"ranks": 1}, "cold": 10}, {"when": {"ranks": 2}, "cold": 40}])
+    done = t.tool("run", "--worker", t.worker, "--plan", "ranks=2")
+    t.exits("faster blocks, slower cold run: said, with the reason", done, 0, "blocks got faster", "cold run got slower")
+
+
+t = Dittune()
+minimal(t)
+for fault, outcome in OUTCOMES.items():
+    misbehaves(t, fault, outcome)
+harmless(t)
+first_use(t)
+t.none_left()
+t.finish()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# ctest: timing
+"""Workers that never answer, by the wall clock: one burns a core, one ignores every signal that can be ignored. Each costs one trial,
+and the session ends within its budget.
+
+A deadline of a trial is 5 s or more, so the budget has room for one; what may come on top is for a machine that is busy with other
+things, and far from the time that waiting for the worker would take."""
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import Dittune
+
+MS = 1_000_000
+BUDGET, BAD = 20, 1  # seconds, and the plan that misbehaves
+LATE = 20  # seconds that processes may take to start and to end on a busy machine
+
+
+def hangs(t, fault):
+    t.scenario(ns=[MS] * 4, cv=0.01, faults=[{"when": {"plan": BAD}, "do": fault}])
+    began = time.monotonic()
+    done = t.tune("--budget", f"{BUDGET}s", "--json")
+    wall = time.monotonic() - began
+    trials = {trial["plan"]["plan"]: trial for trial in (done.json or {}).get("trials", [])}
+    t.check(f"{fault}: recorded as hung, the session goes on",
+            BAD in trials and trials[BAD]["outcome"] == "hung" and trials[BAD]["cause"]
+            and any(trial["outcome"] == "ok" for trial in trials.values()), done)
+    t.check(f"{fault}: within the budget", wall <= BUDGET + LATE and done.json["elapsed_seconds"] <= 1.02 * BUDGET + 2, (wall, done))
+    t.none_left(f"{fault}: it is gone")
+
+
+t = Dittune(clock="real")
+for fault in ("spin", "stubborn"):
+    hangs(t, fault)
+t.finish()
