@@ -231,7 +231,8 @@ static bool fits(const json_t *fault, const struct reply *reply)
 {
     const char *at = text_of(fault, "at", faults[find(fault)].at);
     bool here = strcmp(at, reply->at) == 0 || (reply->mode != NULL && strcmp(at, reply->mode) == 0);
-    return here && plan_fits(json_object_get(fault, "when"), reply->plan);
+    bool copy = reply->copy || !json_is_true(json_object_get(fault, "copy"));
+    return here && copy && plan_fits(json_object_get(fault, "when"), reply->plan);
 }
 
 void faults_check(const json_t *root)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What chance adds: a step takes on rank r
  *
- *   ns * process * exp(drift + noise) * (1 + spike) * (1 + mode) * (1 + warm) * (1 + step) * (1 + late_r) / clock_r
+ *   ns * process * exp(drift + noise) * (1 + spike) * (1 + mode) * (1 + warm) * (1 + step) * (1 +- swing) * (1 + late_r) / clock_r
  *
  * with process, drift, noise, spike, mode common to all ranks, and process, drift, noise to all plans of the process. */
 #include "tests/scenario/scenario.h"
@@ -81,7 +81,8 @@ static double clock_of(const struct scenario *scenario, const struct stream *str
 json_t *stream_step(const struct scenario *scenario, struct stream *stream, struct handle *handle,
                     json_t *clocks, double *longest_ns)
 {
-    double all = handle->ns * common(scenario, stream, handle->steps++);
+    double swing = handle->visits % 2 == 0 ? 1 - handle->swing : 1 + handle->swing;
+    double all = handle->ns * swing * common(scenario, stream, handle->steps++);
     json_t *row = json_array(), *clock_row = clocks != NULL ? json_array() : NULL;
     json_int_t most = 0;
     for (int r = 0; r < handle->ranks; r++) {

@@ -32,7 +32,8 @@ void reply_fail(struct reply *reply, const char *kind, const char *why)
     reply->ns = 0;
 }
 
-static void reply_say(struct worker *worker, struct reply *reply)
+/* False when a failure is what was said. */
+static bool reply_say(struct worker *worker, struct reply *reply)
 {
     faults_strike(worker, reply);
     devices_spoil(&worker->scenario, reply->message);
@@ -44,7 +45,10 @@ static void reply_say(struct worker *worker, struct reply *reply)
     write_all(worker->out, text, strlen(text));
     write_all(worker->out, "\n", 1);
     free(text);
+    const char *op = json_string_value(json_object_get(reply->message, "op"));
+    bool failed = op != NULL && strcmp(op, "failed") == 0;
     json_decref(reply->message);
+    return !failed;
 }
 
 static void fail(struct worker *worker, const char *at, const char *kind, const char *why)
@@ -162,17 +166,36 @@ static json_t *repeated(json_int_t value, int times)
     return row;
 }
 
+static bool is_resident(const struct worker *worker, const json_t *plan)
+{
+    for (int i = 0; i < worker->count; i++)
+        if (worker->handles[i].plan != NULL && json_equal(worker->handles[i].plan, plan))
+            return true;
+    return false;
+}
+
 /* A new handle of the plan, numbered from 1. */
 static struct handle *new_handle(struct worker *worker, json_t *plan, double ns)
 {
+    const struct scenario *scenario = &worker->scenario;
+    struct handle handle = {.plan = json_incref(plan), .copy = is_resident(worker, plan)};
+    const json_t *swing = plan_field(scenario, plan, "swing");
+    handle.ns = ns * (handle.copy ? 1 + scenario->copy : 1);
+    handle.swing = swing != NULL ? json_number_value(swing) : scenario->swing;
+    handle.ranks = (int)number_of(plan, "ranks", worker->ranks);
     size_t size = ((size_t)worker->count + 1) * sizeof *worker->handles;
     struct handle *handles = realloc(worker->handles, size);
     if (handles == NULL)
         exit(1);
     worker->handles = handles;
-    int ranks = (int)number_of(plan, "ranks", worker->ranks);
-    handles[worker->count] = (struct handle){.plan = json_incref(plan), .ns = ns, .ranks = ranks};
+    handles[worker->count] = handle;
     return &handles[worker->count++];
+}
+
+static void drop(struct handle *handle)
+{
+    json_decref(handle->plan);
+    handle->plan = NULL;
 }
 
 static void prepare(struct worker *worker, const json_t *request)
@@ -184,10 +207,10 @@ static void prepare(struct worker *worker, const json_t *request)
         fail(worker, "prepare", "infeasible", "there is no such plan");
         return;
     }
-    const struct handle *handle = new_handle(worker, plan, ns);
+    struct handle *handle = new_handle(worker, plan, ns);
     const json_t *factor = plan_field(scenario, plan, "cold");
     double cold = ns * (factor != NULL ? json_number_value(factor) : scenario->cold);
-    struct reply reply = {.at = "prepare", .plan = plan, .ns = cold + ns};
+    struct reply reply = {.at = "prepare", .plan = plan, .copy = handle->copy, .ns = cold + ns};
     reply.note =
         json_pack("{s:s, s:i, s:O}", "op", "prepare", "handle", worker->count, "plan", plan);
     reply.message = json_pack(
@@ -195,7 +218,8 @@ static void prepare(struct worker *worker, const json_t *request)
         repeated(peak_bytes(scenario, plan), handle->ranks), "resident_bytes", 1 << 20, "cold_ns",
         repeated(llround(fmax(cold, 1)), handle->ranks), "verify", verification(scenario, request));
     devices_prepared(scenario, reply.message);
-    reply_say(worker, &reply);
+    if (!reply_say(worker, &reply))
+        drop(handle);
 }
 
 /* ---- run */
@@ -242,8 +266,8 @@ static void run(struct worker *worker, const json_t *request)
         fail(worker, "run", "error", "no such plan is resident, or n is absurd");
         return;
     }
-    struct reply reply = {
-        .at = "run", .plan = handle->plan, .mode = text_of(request, "mode", "measure")};
+    struct reply reply = {.at = "run", .plan = handle->plan, .copy = handle->copy};
+    reply.mode = text_of(request, "mode", "measure");
     json_t *rows = json_array(), *clocks = scenario->slow_clock > 0 ? json_array() : NULL;
     for (json_int_t i = 0; i < n; i++)
         json_array_append_new(rows,
@@ -256,6 +280,7 @@ static void run(struct worker *worker, const json_t *request)
                            json_object_get(request, "handle"), "plan", handle->plan, "mode",
                            reply.mode, "ns", json_object_get(reply.message, "ns"), "clock",
                            json_object_get(reply.message, "clock"));
+    handle->visits += strcmp(reply.mode, "measure") == 0;
     worker->measured += strcmp(reply.mode, "measure") == 0;
     wait_really(scenario->sleep);
     reply_say(worker, &reply);
@@ -272,8 +297,7 @@ static void release(struct worker *worker, const json_t *request)
     reply.message =
         json_pack("{s:s, s:O}", "op", "released", "handle", json_object_get(request, "handle"));
     reply_say(worker, &reply);
-    json_decref(handle->plan);
-    handle->plan = NULL;
+    drop(handle);
 }
 
 /* ---- what a machine can do */

@@ -23,8 +23,8 @@ static const struct {
     ROW(warm_size, 0),   ROW(warm_steps, 0), ROW(warm_tau, 0),   ROW(warm_skip, 0),
     ROW(step_at, 0),     ROW(step_size, 0),  ROW(lateness, 0),   ROW(late_rank, 0),
     ROW(late_size, 0),   ROW(slow_clock, 0), ROW(slow_rank, 0),  ROW(slow_at, 0),
-    ROW(slow_steps, 0),  ROW(threads, 0),    ROW(blocks, 0),     ROW(start_ns, 5e6),
-    ROW(cost_ns, 0),     ROW(sleep, 0),
+    ROW(slow_steps, 0),  ROW(threads, 0),    ROW(blocks, 0),     ROW(copy, 0),
+    ROW(swing, 0),       ROW(start_ns, 5e6), ROW(cost_ns, 0),    ROW(sleep, 0),
 };
 
 /* type -1: any */

@@ -27,7 +27,7 @@ struct scenario {
     double seed, ranks, cold, process_sd, drift_sd, drift_tau, cv, ar1, spike_share, spike_mean;
     double mode_share, mode_size, warm_size, warm_steps, warm_tau, warm_skip, step_at, step_size;
     double lateness, late_rank, late_size, slow_clock, slow_rank, slow_at, slow_steps;
-    double threads, blocks, start_ns, cost_ns, sleep;
+    double threads, blocks, copy, swing, start_ns, cost_ns, sleep;
 };
 
 /* Reads the file; exits with 64 and a sentence when it has a field that is not known or of another type. */
@@ -78,7 +78,9 @@ struct stream {
 struct handle {
     json_t *plan; /* NULL: released */
     double ns;    /* of a true step */
-    int ranks, steps;
+    double swing; /* of its visits */
+    bool copy;    /* of a plan that was resident when this one was prepared */
+    int ranks, steps, visits;
 };
 
 void stream_start(const struct scenario *scenario, int process, struct stream *stream);
@@ -106,6 +108,7 @@ struct reply {
     const char *at;     /* the request's op; "hello" and "ready" are two */
     const char *mode;   /* of run: "warmup" or "measure"; else NULL */
     const json_t *plan; /* the plan it is about; NULL: none */
+    bool copy;          /* the plan is another handle's, too */
     json_t *message;
     json_t *note; /* for the log; NULL: none */
     double ns;    /* what the answer takes */
