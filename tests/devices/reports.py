@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """`--devices` of the worker and `dittune doctor` from end to end, on fake GPUs of which the fake NVML says what *.nvml has."""

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest: ranks
 """A GPU's failures in the middle of a session: each costs one trial and its group, the session goes on and ends with a stored plan,

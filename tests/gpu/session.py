@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest: ranks
 """`dittune tune` on two fake GPUs, from the command to the store: the order of a session, one GPU without NCCL first."""

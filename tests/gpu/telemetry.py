@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """What devices report while they work, planted by the scenario worker: it comes back in reports, journals and from `analyze`, each

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # ctest:
 """Every launcher of kernels/cuda/launch.h is called by a test of this folder, and every function of kernels/cuda/ptx.cuh has its twin

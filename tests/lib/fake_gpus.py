@@ -24,14 +24,19 @@ def need_fake_gpus():
         skip(f"there is no {WORKER.name} here; install the headers of CUDA, cuBLAS and NCCL")
 
 
+def forget_gpus(environment):
+    """What whoever runs the tests has set for GPUs of his own."""
+    for name in [name for name in environment if name.startswith(("NCCL_", "CUDA_", "DITTUNE_FAKE_", "DITTUNE_WORKER_CUDA"))]:
+        del environment[name]
+
+
 class FakeGpus(Dittune):
     """A folder with a store, and GPUs described by `settings`, which begin with a colon."""
 
     def __init__(self, settings="", devices=2, memory="8g", **environment):
         super().__init__()
         self.box, self.values = self.path / "box", self.path / "nvml"
-        for name in [name for name in self.environment if name.startswith(("NCCL_", "CUDA_"))]:
-            del self.environment[name]
+        forget_gpus(self.environment)
         self.environment.update({
             "DITTUNE_FAKE_CUDA": f"devices={devices}:memory={memory}:poison=1m:box={self.box}:nvml={self.values}{settings}",
             "DITTUNE_WORKER_CUDA": str(WORKER), "DITTUNE_NVML": str(NVML), "DITTUNE_CLOCK_LOOK": "20000000",

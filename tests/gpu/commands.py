@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks
+"""The commands of dittune on two fake GPUs: what they find, what NCCL is told of a plan, and that a tuned plan is found again."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from fake_gpus import WORKER, FakeGpus, need_fake_gpus
+
+CHANNELS = {"NCCL_MIN_P2P_NCHANNELS=4", "NCCL_MAX_P2P_NCHANNELS=4", "NCCL_P2P_NVL_CHUNKSIZE=262144"}
+
+
+def note_variables():
+    """From now on workers are started by a script that notes what their environment says to NCCL. It leaves them little memory: the
+    rate of a GPU is that of a product as large as its memory allows, which takes long here."""
+    little = t.environment["DITTUNE_FAKE_CUDA"].replace("memory=16g", "memory=150m")
+    path = t.write("worker", f"""#!/bin/sh
+[ "$1" = --devices ] && exec {WORKER} "$@"
+env | grep ^NCCL_ >>{t.path}/variables
+DITTUNE_FAKE_CUDA={little} exec {WORKER} "$@"
+""")
+    path.chmod(0o755)
+    t.environment["DITTUNE_WORKER_CUDA"] = str(path)
+
+
+def run(plan):
+    """Measures a plan; what ended, and what NCCL was told."""
+    t.write("variables", "")
+    done = t.small("run", "--json", "--dtype", "float32", "--size", "64", "--plan", plan)
+    return done, t.read("variables").split()
+
+
+def check_machine():
+    done = t.tool("machine", "--json")
+    hard, limits = done.json["hard"], done.json["limits"]
+    t.check("a GPU machine's fingerprint", done.code == 0 and sorted(hard) == ["compute", "device", "gpus", "memory_gib", "topology"]
+            and hard["gpus"] == 2 and hard["memory_gib"] == 16, done)
+    t.check("and its limits", limits["bfloat16"] and limits["nccl"] > 22000 and done.json["soft"]["nccl"], done)
+
+
+def check_run():
+    done, variables = run("cfg=2 nccl_p2p_channels=4 nccl_p2p_chunk_kib=256")
+    off = (done.json or {}).get("verified_error")
+    t.check("two ranks on two GPUs give what one gives", done.code == 0 and off is not None and off < 1e-5, done)
+    t.check("NCCL is told the plan's settings", CHANNELS <= set(variables), variables)
+    done, variables = run("cfg=2")
+    t.check("and nothing when they are 0", done.code == 0 and variables == [], (variables, done))
+
+
+def check_session():
+    small = ["--json", "--dtype", "float32", "--size", "64"]
+    done = t.small("tune", *small, "--budget", "12s")
+    first, second = done.json["trials"][:2]
+    t.check("a session on GPUs", done.code in (0, 6) and first["plan"]["ranks"] == 1 and first["outcome"] == "ok"
+            and second["plan"]["ranks"] == 2, done)
+    done = t.small("lookup", *small)
+    t.check("its plan is found again", done.code == 0 and done.json["tier"] == "exact" and "attention" in done.json["plan"], done)
+    done = t.small("lookup", "--backend", "cpu", *small)
+    t.check("and that of cores for cores", done.code in (0, 10) and "threads" in done.json["plan"]
+            and "attention" not in done.json["plan"], done)
+
+
+need_fake_gpus()
+t = FakeGpus(memory="16g")
+note_variables()
+check_machine()
+check_run()
+check_session()
+t.none_left()
+t.finish()
