@@ -60,8 +60,8 @@ def check_session(t):
                                            for trial in o["trials"] if trial["outcome"] == "ok"), o["trials"])
     plans = [json.dumps(trial["plan"], sort_keys=True) for trial in o["trials"]]
     t.check("no plan is tried twice", len(set(plans)) == len(plans), plans)
-    t.check("the search says which it was, why, and what it believed", o["search"] == "auto" and
-            "plans" in o["search_reason"] and o["prior"] == "operations and bytes of each plan" and not o["known"], done)
+    t.check("the search says which it was, why, and what it believed", o["search"] == "auto" and o["known"] == [] and
+            "plans" in o["search_reason"] and o["prior"] == "operations and bytes of each plan", done)
     return o
 
 
