@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Plants a fault in a healthy machine's facts, asks `dittune doctor --facts`, and compares with what was planted.
+# ctest:
+"""Machines that were made up: plants a fault in a healthy machine's facts, asks `dittune doctor --facts`, and compares
+with what was planted: that one is found and no other.
 
 A case: the rule, its severity, what is changed (path: value; DELETE takes a field away), words of the sentence."""
 import copy
 import json
-import os
-import subprocess
+import pathlib
 import sys
-import tempfile
 
-dittune, healthy_path = sys.argv[1:]
-healthy = json.load(open(healthy_path))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+healthy = json.loads((SOURCE / "tests/doctor/healthy.json").read_text(encoding="utf-8"))
 DELETE = object()
 EXITS = {None: 0, "note": 0, "warning": 0, "busy": 11, "error": 1}
 NONE = {"devices.devices": [], "devices.peers": [], "devices.links": [], "devices.count": 0}
@@ -48,10 +50,12 @@ CASES = [
     ("no-cudnn", "note", {"devices.cudnn": ""}, "cuDNN"),
     ("old-cudnn", "warning", {"devices.cudnn": "9.13.0"}, "cuDNN 9.13.0 is loaded"),
     ("old-cudnn", "warning", {"devices.cudnn": "8.9.7"}, "cuDNN 8.9.7 is loaded"),
-    ("other-cublaslt", "warning", {"devices.cublaslt": "12.9.1"}, "cuBLASLt 12.9.1 is loaded into a program of CUDA 13"),
+    ("other-cublaslt", "warning", {"devices.cublaslt": "12.9.1"},
+     "cuBLASLt 12.9.1 is loaded into a program of CUDA 13"),
     ("no-nvml", "warning", {"devices.nvml": False}, "NVML"),
     ("old-device", "error", card(1, compute="7.5"), "7.5"),
-    ("newer-ptx", "warning", {**card(1, compute="10.0"), "devices.cuda": 13010}, "for 10.0, and it is made for CUDA 13.0, the build is of 13.1"),
+    ("newer-ptx", "warning", {**card(1, compute="10.0"), "devices.cuda": 13010},
+     "for 10.0, and it is made for CUDA 13.0, the build is of 13.1"),
     ("mig", "warning", card(0, mig=True, mig_pending=True, processes=None, utilization=None), "MIG"),
     ("other-processes", "busy", card(1, processes=[{"pid": 4321, "bytes": 8589934592}, {"pid": 5, "bytes": None}]),
      "2 other processes are on it: pid 4321 with 8.0 GiB, pid 5"),
@@ -63,18 +67,21 @@ CASES = [
     ("too-hot", "warning", card(0, reasons=["sw_thermal"], temperature_c=None), "hot"),
     ("power-brake", "warning", card(1, reasons=["hw_slowdown", "hw_power_brake"]), "hw_power_brake"),
     ("hw-slowdown", "warning", card(0, reasons=["hw_slowdown"]), "hw_slowdown"),
-    ("application-clocks", "warning", card(0, reasons=["applications_clocks"], application_mhz=1200), "1200 MHz of 1980"),
+    ("application-clocks", "warning", card(0, reasons=["applications_clocks"], application_mhz=1200),
+     "1200 MHz of 1980"),
     ("sync-boost", "warning", card(0, reasons=["sync_boost"]), "sync_boost"),
     ("no-persistence", "warning", card(1, persistence=False), "persistence"),
     ("mode-pending", "note", card(0, ecc_pending=False), "ECC changes"),
     ("mode-pending", "note", card(0, mig_pending=True), "MIG changes"),
     ("narrow-pcie", "warning", card(0, pcie={"generation": 5, "generation_max": 5, "width": 8, "width_max": 16}),
      "8 lanes of 16"),
-    ("slow-pcie", "warning", card(0, reasons=[], pcie={"generation": 1, "generation_max": 5, "width": 16, "width_max": 16}),
+    ("slow-pcie", "warning",
+     card(0, reasons=[], pcie={"generation": 1, "generation_max": 5, "width": 16, "width_max": 16}),
      "generation 1 of 5"),
     ("no-peer-access", "warning", {"devices.peers": [[0, -1], [-1, 0]]}, "GPU 0 and GPU 1 are connected by nvlink"),
-    ("no-peer-access", "warning", {"devices.peers": [[0, -1], [-1, 0]], "devices.links": [["self", "pix"], ["pix", "self"]],
-                                   **card(0, nvlinks=None), **card(1, nvlinks=None)}, "by pix"),
+    ("no-peer-access", "warning",
+     {"devices.peers": [[0, -1], [-1, 0]], "devices.links": [["self", "pix"], ["pix", "self"]],
+      **card(0, nvlinks=None), **card(1, nvlinks=None)}, "by pix"),
     ("nvlink-down", "warning", card(1, nvlinks=16), "16 of its NVLinks are up, 18"),
     ("infiniband-down", "note", {"devices.infiniband.active": False}, "no port is active"),
     ("small-shm", "warning", {"host.shm_bytes": 67108864}, "64 MiB"),
@@ -114,8 +121,10 @@ CASES += [(None, None, change, "") for change in (
     {"devices.infiniband": {"devices": [], "active": False}, **env("NCCL_IB_DISABLE", "1")},
     {"devices.infiniband": {"devices": [], "active": False}, "host.memlock_bytes": 65536},
     {"devices.cuda_driver": 13010, "devices.driver": "590.44"}, {"devices.cuda_driver": 14000},
-    {"devices.nccl": "2.30.7"}, {"devices.nccl": "3.0.1"}, {"devices.cudnn": "9.13.1"}, {"devices.cudnn": "10.0.0"}, {"devices.cuda": 13010}, {**card(0, compute="10.0"), **card(1, compute="12.0")},
-    {"host.governor": "powersave"}, {"host.governor": "", "host.frequency_driver": ""}, {"host.load": 64.0}, {"host.cores_quota": 64.0}, {"host.cores_quota": None},
+    {"devices.nccl": "2.30.7"}, {"devices.nccl": "3.0.1"}, {"devices.cudnn": "9.13.1"}, {"devices.cudnn": "10.0.0"},
+    {"devices.cuda": 13010}, {**card(0, compute="10.0"), **card(1, compute="12.0")},
+    {"host.governor": "powersave"}, {"host.governor": "", "host.frequency_driver": ""}, {"host.load": 64.0},
+    {"host.cores_quota": 64.0}, {"host.cores_quota": None},
     card(0, pcie={"generation": 1, "generation_max": 5, "width": 16, "width_max": 16}),
     card(0, power_limit_mw=None, power_limit_default_mw=None, reasons=None, processes=None, pcie=None, ecc=None,
          ecc_pending=None, mig=None, mig_pending=None, persistence=None, free_bytes=None, sm_mhz=None),
@@ -146,60 +155,60 @@ def plant(changes):
     return facts
 
 
-def ask(facts, *options):
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(facts, file)
-        file.flush()
-        return subprocess.run([dittune, "doctor", "--facts", file.name, *options], capture_output=True, text=True,
-                              timeout=60)
+def ask(t, facts, *options):
+    return t.tool("doctor", "--facts", t.write("facts.json", facts), *options)
 
 
-failed = 0
-
-
-def expect(name, true, more=""):
-    global failed
-    if not true:
-        failed += 1
-        print("FAIL", name, more)
-
-
-rules, severities = set(), set()
-for rule, severity, changes, words in CASES:
-    done = ask(plant(changes), "--json")
+def check_case(t, rule, severity, changes, words):
+    """The rules that dittune knows."""
+    done = ask(t, plant(changes), "--json")
     name = f"{rule or 'healthy'} by {changes}"[:200]
-    if not done.stdout:
-        expect(name, False, done.stderr)
-        continue
-    told = json.loads(done.stdout)
-    rules = set(told["rules"])
-    found = [(f["rule"], f["severity"]) for f in told["findings"]]
-    expect(name, found == ([(rule, severity)] if rule else []), found)
-    expect(f"exit code of {name}", done.returncode == EXITS[severity], done.returncode)
-    expect(f"words of {name}", all(words in f["what"] and f["mend"] for f in told["findings"]), told["findings"])
-    devices = [int(path.split(".")[2]) for path in changes if path.startswith("devices.devices.")]
-    if rule and len(set(devices)) == 1:
-        expect(f"device of {name}", told["findings"] and told["findings"][0]["device"] == devices[0])
-    text = ask(plant(changes))
-    expect(f"text of {name}", (f"{rule}: " in text.stdout if rule else "nothing is wrong" in text.stdout) and
-           text.returncode == done.returncode, text.stdout)
-expect("every rule has a case", rules == {rule for rule, *_ in CASES if rule}, rules ^ {rule for rule, *_ in CASES if rule})
-doc = open(os.path.join(os.path.dirname(healthy_path), "../../docs/doctor.md")).read()
-for rule in rules:
-    own = {severity for name, severity, *_ in CASES if name == rule}
-    expect(f"{rule} in docs/doctor.md", any(f"| {rule} | {severity} |" in doc for severity in own))
+    if not t.check(f"{name} is answered", done.json is not None, done):
+        return set()
+    findings = done.json["findings"]
+    found = [(finding["rule"], finding["severity"]) for finding in findings]
+    t.check(name, found == ([(rule, severity)] if rule else []), found)
+    t.check(f"exit code of {name}", done.code == EXITS[severity], done.code)
+    t.check(f"words of {name}", all(words in finding["what"] and finding["mend"] for finding in findings), findings)
+    devices = {int(path.split(".")[2]) for path in changes if path.startswith("devices.devices.")}
+    if rule and len(devices) == 1:
+        t.check(f"device of {name}", findings and {findings[0]["device"]} == devices, findings)
+    text = ask(t, plant(changes))
+    t.exits(f"text of {name}", text, done.code, out=f"{rule}: " if rule else "nothing is wrong")
+    return set(done.json["rules"])
 
-# Several at once: all of them, the worst first, and the worst decides. What --json prints is taken again.
-both = {**card(0, processes=[{"pid": 1, "bytes": 1}]), **card(1, compute="7.0"), **env("NCCL_ALGO", "Tree"), "devices.cudnn": ""}
-done = ask(plant(both), "--json")
-told = json.loads(done.stdout)
-expect("several", [f["severity"] for f in told["findings"]] == ["error", "busy", "warning", "note"] and done.returncode == 1)
-again = ask(told, "--json")
-expect("its own output is taken", again.stdout == done.stdout and again.returncode == 1)
 
-for changes, code in ODD:
-    done = ask(plant(changes))
-    expect(f"odd {changes}", done.returncode in ((code,) if code else (0, 1, 11)) and "\x1b" not in done.stdout,
-           (done.returncode, done.stdout, done.stderr))
-print(f"{len(CASES)} machines, {len(ODD)} odd ones, {failed} failures")
-sys.exit(failed > 0)
+def check_rules(t, rules):
+    """Each is planted, and stands in the documentation."""
+    t.check("every rule has a case", rules == {rule for rule, *_ in CASES if rule}, rules)
+    doc = (SOURCE / "docs/doctor.md").read_text(encoding="utf-8")
+    for rule in sorted(rules):
+        own = {severity for name, severity, *_ in CASES if name == rule}
+        t.check(f"{rule} in docs/doctor.md", any(f"| {rule} | {severity} |" in doc for severity in own))
+
+
+def check_several(t):
+    """All of them, the worst first, and the worst decides. What --json prints is taken again."""
+    both = {**card(0, processes=[{"pid": 1, "bytes": 1}]), **card(1, compute="7.0"), **env("NCCL_ALGO", "Tree"),
+            "devices.cudnn": ""}
+    done = ask(t, plant(both), "--json")
+    severities = [finding["severity"] for finding in done.json["findings"]]
+    t.check("several", severities == ["error", "busy", "warning", "note"] and done.code == 1, done)
+    again = ask(t, done.json, "--json")
+    t.check("its own output is taken", again.out == done.out and again.code == 1, again)
+
+
+def check_odd(t):
+    for changes, code in ODD:
+        done = ask(t, plant(changes))
+        t.check(f"odd {changes}", done.code in ((code,) if code else (0, 1, 11)) and "\x1b" not in done.out, done)
+
+
+test = Dittune()
+known = set()
+for case in CASES:
+    known = check_case(test, *case) or known
+check_rules(test, known)
+check_several(test)
+check_odd(test)
+test.finish()
