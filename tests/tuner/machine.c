@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* ctest: threads */
 /* The memory class against a list of the whole grid, and MemTotal of pairs of machines that were sold as equal. */
 #include "tuner/machine/machine.h"
 
