@@ -9,6 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#define HEARTBEAT_NS 1000000000LL /* a heartbeat each second of long work */
+#define ANSWERING    (1LL << 62)  /* as in tests/clock/virtual.c */
+#define PIPE_ROOM    32768        /* what can be written though the controller waits */
+
 static int64_t *elapsed_ns; /* NULL: there is no virtual clock */
 
 void clock_open(void)
@@ -26,29 +30,44 @@ void clock_open(void)
     close(fd);
 }
 
-void clock_move(double ns)
-{
-    if (elapsed_ns != NULL && ns > 0)
-        __atomic_add_fetch(elapsed_ns, (int64_t)ns, __ATOMIC_SEQ_CST);
-}
+static const struct timespec moment = {.tv_nsec = 200000};
 
-/* Each look of the controller at its clock moves the clock a little, so a clock that stands still means that the controller
- * has not looked. A heartbeat wakes it, and the clock is moved again only after it has looked: a deadline is overrun by few
- * steps, however slow the machine is. Without a virtual clock the worker only waits. */
-void clock_move_for_ever(int out, double step_ns)
+/* Wakes the controller, and returns when it has read this. */
+static void beat(int out)
 {
     static const char heartbeat[] = "{\"op\":\"heartbeat\"}\n";
-    const struct timespec moment = {.tv_nsec = 200000};
+    int unread = 1;
+    write_all(out, heartbeat, sizeof heartbeat - 1);
+    while (ioctl(out, FIONREAD, &unread) == 0 && unread > 0)
+        nanosleep(&moment, NULL);
+}
+
+/* Between two heartbeats the controller looks at its clock: when this returns, it has seen the new time, and a deadline that
+ * has passed meanwhile will end this process. */
+static void step(int out, int64_t ns)
+{
+    __atomic_add_fetch(elapsed_ns, ns, __ATOMIC_SEQ_CST);
+    beat(out);
+    beat(out);
+}
+
+void clock_move_for_ever(int out, double step_ns)
+{
     while (elapsed_ns == NULL)
         pause();
-    for (;;) {
-        int unread = 1;
-        clock_move(step_ns);
-        int64_t before = __atomic_load_n(elapsed_ns, __ATOMIC_SEQ_CST);
-        write_all(out, heartbeat, sizeof heartbeat - 1);
-        while (ioctl(out, FIONREAD, &unread) == 0 && unread > 0)
-            nanosleep(&moment, NULL);
-        while (__atomic_load_n(elapsed_ns, __ATOMIC_SEQ_CST) == before)
-            nanosleep(&moment, NULL);
-    }
+    for (;;)
+        step(out, (int64_t)step_ns);
+}
+
+void clock_answer(int out, double ns, const char *text, size_t size)
+{
+    size_t first = size < PIPE_ROOM ? size : PIPE_ROOM;
+    for (; elapsed_ns != NULL && ns > HEARTBEAT_NS; ns -= HEARTBEAT_NS)
+        step(out, HEARTBEAT_NS);
+    if (elapsed_ns != NULL)
+        __atomic_add_fetch(elapsed_ns, ANSWERING + (int64_t)ns, __ATOMIC_SEQ_CST);
+    write_all(out, text, first);
+    if (elapsed_ns != NULL)
+        __atomic_and_fetch(elapsed_ns, ~ANSWERING, __ATOMIC_SEQ_CST);
+    write_all(out, text + first, size - first);
 }

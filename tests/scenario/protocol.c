@@ -37,13 +37,13 @@ static bool reply_say(struct worker *worker, struct reply *reply)
 {
     faults_strike(worker, reply);
     devices_spoil(&worker->scenario, reply->message);
-    clock_move(reply->ns + worker->scenario.cost_ns);
     log_note(worker, reply->note);
     char *text = json_dumps(reply->message, JSON_COMPACT);
     if (text == NULL)
         die("cannot print the answer to", reply->at);
-    write_all(worker->out, text, strlen(text));
-    write_all(worker->out, "\n", 1);
+    size_t size = strlen(text);
+    text[size] = '\n'; /* in the place of its end */
+    clock_answer(worker->out, reply->ns + worker->scenario.cost_ns, text, size + 1);
     free(text);
     const char *op = json_string_value(json_object_get(reply->message, "op"));
     bool failed = op != NULL && strcmp(op, "failed") == 0;

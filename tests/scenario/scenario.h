@@ -97,7 +97,10 @@ json_t *stream_projections(uint64_t seed, json_int_t count);
 
 /* Maps the file $DITTUNE_CLOCK; without it time does not move. */
 void clock_open(void);
-void clock_move(double ns);
+
+/* Writes the answer, which takes so long: to the controller, its time and the answer are there at once. Longer than a second
+ * it sends a heartbeat each second. */
+void clock_answer(int out, double ns, const char *text, size_t size);
 
 /* Moves on in small steps, each with a heartbeat to out, until the controller ends this process. */
 void clock_move_for_ever(int out, double step_ns) __attribute__((noreturn));

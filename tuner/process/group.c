@@ -80,7 +80,7 @@ static void note(struct dt_group *group, char direction, const json_t *message)
     fflush(group->transcript);
 }
 
-/* The next message that is not a heartbeat. */
+/* The next message that is not a heartbeat. One that is there when the deadline passes is in time. */
 static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **message,
                       struct dt_failure *failure)
 {
@@ -88,6 +88,7 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
         json_t *got = NULL;
         if (dt_group_interrupted != 0)
             return dt_fail(DT_EINTR, "interrupted");
+        bool late = dt_clock_ns() >= deadline_ns;
         dt_status status = dt_wire_read(&group->wire, 0, &got);
         if (status == DT_OK && strcmp(dt_wire_op(got), "heartbeat") != 0) {
             note(group, '<', got);
@@ -95,7 +96,7 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
             return DT_OK;
         }
         json_decref(got);
-        if ((status == DT_ETIMEOUT || status == DT_OK) && dt_clock_ns() >= deadline_ns)
+        if ((status == DT_ETIMEOUT || status == DT_OK) && late)
             return dt_group_hung(group, failure);
         if (status == DT_ETIMEOUT)
             rest(group, deadline_ns);
@@ -160,6 +161,8 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
     group->phase = strcmp(op, "prepare") == 0 ? "preparing"
                    : strcmp(op, "run") == 0   ? "running"
                                               : "answering";
+    if (group->alive && dt_clock_ns() >= deadline_ns)
+        return dt_group_hung(group, failure);
     DT_TRY(say(group, request, failure));
     return expect(group, answer_op, deadline_ns, answer, failure);
 }
