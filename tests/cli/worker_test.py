@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# ctest: timing
+# ctest: ranks
 """`worker-test`: the workers of this tree keep every promise of the protocol, one that breaks any of them is told which.
 
-A parked worker's share of a core is measured, so nothing else of the tests runs beside."""
+A parked worker's share of a core is its own processor time, so it does not matter what else runs."""
 import concurrent.futures
 import pathlib
 import sys
@@ -47,7 +47,7 @@ def breaks(t, promise):
 
 def main():
     """Each of them sleeps most of the time, to see whether the worker does: all at once."""
-    t = Dittune(clock="real")
+    t = Dittune()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         honest = pool.map(lambda worker: passes(t, worker), WORKERS.values())
         broken = pool.map(lambda promise: breaks(t, promise), BROKEN)
