@@ -30,6 +30,16 @@ BROKEN = {
     "agree": {"do": "wrong", "when": {"plan": 3}},
 }
 
+# the scenario worker ends with 64 at what it does not know: the word that it complains of
+UNKNOWN = {
+    "nonsense": {"ns": [1], "nonsense": 1},
+    "seed": {"ns": [1], "seed": "one"},
+    "axes": {"ns": [1], "axes": {}},
+    "time model": {"seed": 1},
+    "sulk": {"ns": [1], "faults": [{"do": "sulk"}]},
+    "noon": {"ns": [1], "faults": [{"do": "exit", "at": "noon"}]},
+}
+
 
 def verdicts(done):
     """promise: ok or FAILED, of the list that was printed."""
@@ -55,6 +65,9 @@ def main():
             t.check(f"{name} passes worker-test", done.code == 0 and list(verdicts(done).values()) == ["ok"] * PROMISES, done)
         for promise, done in zip(BROKEN, broken):
             t.check(f"a broken promise: {promise}", done.code == 1 and verdicts(done).get(promise) == "FAILED", done)
+    for word, scenario in UNKNOWN.items():
+        path = t.write("unknown.json", scenario)
+        t.exits(f"a scenario that is not understood: {word}", t.run(t.worker, env={"SCENARIO": path}), 64, err=word)
     t.check("the wrong plan is named", "plan=3" in done.out, done)
     t.none_left()
     t.finish()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Misbehaviour: a row of the scenario's "faults" names one of the table below, the plans it strikes at ("when") and the request
- * ("at"). A fault strikes when the answer is ready and before it is said, its time is taken, and it is noted. */
+/* Misbehaviour: a row of the scenario's "faults" names a fault of the table below, the plans ("when") and the request ("at") at
+ * which it strikes. It strikes when the answer is ready, before the clock is moved and the answer is logged and sent. */
 #include "tests/scenario/scenario.h"
 
 #include <signal.h>
@@ -12,56 +12,60 @@
 
 #define MIB (1 << 20)
 
+/* A row of the scenario that strikes a reply. */
+struct strike {
+    struct worker *worker;
+    const json_t *fault;
+    struct reply *reply;
+};
+
 /* ---- ends and silence */
 
-static void leave(struct worker *worker, const json_t *fault, struct reply *reply)
+static void leave(const struct strike *strike)
 {
-    (void)worker, (void)reply;
-    const char *why = text_of(fault, "say", NULL);
+    const char *why = text_of(strike->fault, "say", NULL);
     if (why != NULL)
         fprintf(stderr, "%s\n", why);
     fflush(stderr);
-    _exit((int)number_of(fault, "code", 3));
+    _exit((int)number_of(strike->fault, "code", 3));
 }
 
-static void die_of_signal(struct worker *worker, const json_t *fault, struct reply *reply)
+static void die_of_signal(const struct strike *strike)
 {
-    (void)worker, (void)reply;
-    int number = (int)number_of(fault, "signal", SIGSEGV);
+    int number = (int)number_of(strike->fault, "signal", SIGSEGV);
     signal(number, SIG_DFL); /* sanitizers catch some */
     kill(getpid(), number);
     pause();
 }
 
-static void hang(struct worker *worker, const json_t *fault, struct reply *reply)
+static void hang(const struct strike *strike)
 {
-    (void)reply;
-    clock_move_for_ever(worker->out, number_of(fault, "step_ns", 1e8));
+    clock_move_for_ever(strike->worker->out, number_of(strike->fault, "step_ns", 1e8));
 }
 
-static void hang_real(struct worker *worker, const json_t *fault, struct reply *reply)
+static void hang_real(const struct strike *strike)
 {
-    (void)worker, (void)fault, (void)reply;
+    (void)strike;
     for (;;)
         pause();
 }
 
-static void spin(struct worker *worker, const json_t *fault, struct reply *reply)
+static void spin(const struct strike *strike)
 {
-    (void)worker, (void)fault, (void)reply;
+    (void)strike;
     for (volatile unsigned i = 0;; i = i + 1)
         ;
 }
 
-static void stubborn(struct worker *worker, const json_t *fault, struct reply *reply)
+static void stubborn(const struct strike *strike)
 {
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    hang_real(worker, fault, reply);
+    hang_real(strike);
 }
 
-/* ---- what is no message */
+/* ---- output that is not a message */
 
 static void repeat(int fd, const char *pattern, size_t size, int64_t bytes)
 {
@@ -72,59 +76,54 @@ static void repeat(int fd, const char *pattern, size_t size, int64_t bytes)
         write_all(fd, block, bytes < MIB ? (size_t)bytes : sizeof block);
 }
 
-static void flood(struct worker *worker, const json_t *fault, struct reply *reply)
+static void flood(const struct strike *strike)
 {
-    (void)reply;
-    repeat(worker->out, "x", 1, (int64_t)number_of(fault, "bytes", 1024.0 * MIB));
+    repeat(strike->worker->out, "x", 1, (int64_t)number_of(strike->fault, "bytes", 1024.0 * MIB));
 }
 
-static void garbage(struct worker *worker, const json_t *fault, struct reply *reply)
+static void garbage(const struct strike *strike)
 {
-    (void)fault, (void)reply;
     char bytes[128];
     for (int i = 0; i < 128; i++)
         bytes[i] = (char)(128 + i);
-    write_all(worker->out, bytes, sizeof bytes);
-    write_all(worker->out, " 42 [[[\n", 8);
+    write_all(strike->worker->out, bytes, sizeof bytes);
+    write_all(strike->worker->out, " 42 [[[\n", 8);
 }
 
-static void half(struct worker *worker, const json_t *fault, struct reply *reply)
+static void half(const struct strike *strike)
 {
-    (void)fault, (void)reply;
-    write_all(worker->out, "{\"op\": \"samp", 12);
+    write_all(strike->worker->out, "{\"op\": \"samp", 12);
     _exit(0);
 }
 
-static void chatter(struct worker *worker, const json_t *fault, struct reply *reply)
+static void chatter(const struct strike *strike)
 {
-    (void)worker, (void)reply;
     static const char line[] = "\xff\0noise\n";
-    repeat(STDERR_FILENO, line, sizeof line - 1, (int64_t)number_of(fault, "bytes", 8.0 * MIB));
+    repeat(STDERR_FILENO, line, sizeof line - 1,
+           (int64_t)number_of(strike->fault, "bytes", 8.0 * MIB));
     printf("a library greets\n");
     fflush(stdout);
 }
 
 /* ---- other answers */
 
-static void infeasible(struct worker *worker, const json_t *fault, struct reply *reply)
+static void infeasible(const struct strike *strike)
 {
-    (void)worker;
-    reply_fail(reply, "infeasible", text_of(fault, "say", "this plan is not possible any more"));
+    reply_fail(strike->reply, "infeasible",
+               text_of(strike->fault, "say", "this plan is not possible any more"));
 }
 
-static void memory(struct worker *worker, const json_t *fault, struct reply *reply)
+static void memory(const struct strike *strike)
 {
-    (void)worker;
-    reply_fail(reply, "memory", text_of(fault, "say", "needs 5 TiB, has 1 MiB"));
+    reply_fail(strike->reply, "memory", text_of(strike->fault, "say", "needs 5 TiB, has 1 MiB"));
 }
 
-static void error(struct worker *worker, const json_t *fault, struct reply *reply)
+static void error(const struct strike *strike)
 {
-    (void)worker;
-    reply_fail(reply, "error", text_of(fault, "say", "planted"));
+    reply_fail(strike->reply, "error", text_of(strike->fault, "say", "planted"));
 }
 
-/* One projection of the last image is another, by "size" of the norm. */
+/* Adds size to one projection of the last image; size 0 makes it null. */
 static void spoil_projection(const struct reply *reply, double size)
 {
     json_t *rows = json_object_get(json_object_get(reply->message, "verify"), "projections");
@@ -135,36 +134,32 @@ static void spoil_projection(const struct reply *reply, double size)
         die("there is no verification to spoil", "");
 }
 
-static void wrong(struct worker *worker, const json_t *fault, struct reply *reply)
+static void wrong(const struct strike *strike)
 {
-    (void)worker;
-    spoil_projection(reply, number_of(fault, "size", 0.01));
+    spoil_projection(strike->reply, number_of(strike->fault, "size", 0.01));
 }
 
-static void not_a_number(struct worker *worker, const json_t *fault, struct reply *reply)
+static void not_a_number(const struct strike *strike)
 {
-    (void)worker, (void)fault;
-    spoil_projection(reply, 0);
+    spoil_projection(strike->reply, 0);
 }
 
-static void answer(struct worker *worker, const json_t *fault, struct reply *reply)
+static void answer(const struct strike *strike)
 {
-    (void)worker;
-    json_object_update(reply->message, json_object_get(fault, "fields"));
+    json_object_update(strike->reply->message, json_object_get(strike->fault, "fields"));
 }
 
-static void delay(struct worker *worker, const json_t *fault, struct reply *reply)
+static void delay(const struct strike *strike)
 {
-    (void)worker;
-    reply->ns += number_of(fault, "ns", 1e9);
+    strike->reply->ns += number_of(strike->fault, "ns", 1e9);
 }
 
-/* ---- what stays behind */
+/* ---- effects outside the worker */
 
-/* A process in a session of its own, deaf to SIGTERM. */
-static void orphan(struct worker *worker, const json_t *fault, struct reply *reply)
+/* Leaves a process behind, in a session of its own, that ignores SIGTERM. */
+static void orphan(const struct strike *strike)
 {
-    (void)worker, (void)fault, (void)reply;
+    (void)strike;
     pid_t child = fork();
     if (child == 0) {
         setsid();
@@ -180,11 +175,10 @@ static void orphan(struct worker *worker, const json_t *fault, struct reply *rep
     waitpid(child, NULL, 0);
 }
 
-/* The file becomes a folder, once. */
-static void break_file(struct worker *worker, const json_t *fault, struct reply *reply)
+/* Replaces the file, when it is one, by an empty folder. */
+static void break_file(const struct strike *strike)
 {
-    (void)worker, (void)reply;
-    const char *path = text_of(fault, "path", "");
+    const char *path = text_of(strike->fault, "path", "");
     struct stat found;
     if (stat(path, &found) == 0 && S_ISREG(found.st_mode) &&
         (unlink(path) != 0 || mkdir(path, 0755) != 0))
@@ -192,8 +186,8 @@ static void break_file(struct worker *worker, const json_t *fault, struct reply 
 }
 
 static const struct {
-    const char *name, *at; /* at: where it strikes when the scenario does not say */
-    void (*strike)(struct worker *, const json_t *fault, struct reply *);
+    const char *name, *at; /* at: the request when the scenario names none */
+    void (*act)(const struct strike *strike);
 } faults[] = {
     {"exit", "run", leave},
     {"segv", "prepare", die_of_signal},
@@ -216,7 +210,7 @@ static const struct {
     {"break", "run", break_file},
 };
 
-/* ---- which of them, and when */
+/* ---- which faults strike a reply */
 
 static int find(const json_t *fault)
 {
@@ -252,7 +246,7 @@ void faults_check(const json_t *root)
     }
 }
 
-/* "skip": the first times in this process; "first": no more than so many times in all processes. */
+/* "skip": not the first n times in this process; "first": not more than n times in all processes. */
 static bool is_turn(struct worker *worker, const json_t *fault, int row)
 {
     const json_t *first = json_object_get(fault, "first");
@@ -271,6 +265,6 @@ void faults_strike(struct worker *worker, struct reply *reply)
             continue;
         log_note(worker, json_pack("{s:s, s:i, s:s, s:s}", "op", "fault", "row", (int)row, "do",
                                    text_of(fault, "do", ""), "at", reply->at));
-        faults[find(fault)].strike(worker, fault, reply);
+        faults[find(fault)].act(&(struct strike){worker, fault, reply});
     }
 }

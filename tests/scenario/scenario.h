@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* scenario - the worker of all tests: it computes nothing and answers what one JSON file says
  *
- * It speaks docs/protocol.md and shares no code with dittune, so what it plants is known. README.md lists the fields of the
- * file. The n-th process of one scenario draws from stream n of its seed, so a session repeats.
+ * It speaks docs/protocol.md and shares no code with dittune. README.md lists the fields of the file. Process n of a scenario
+ * draws from stream n of its seed, so a session can be repeated.
  *
  *     scenario.c  reads the file          models.c    the true time of a plan      noise.c  what chance adds to it
  *     clock.c     moves virtual time      faults.c    misbehaviour                 log.c    the worker's own record
@@ -30,29 +30,29 @@ struct scenario {
     double threads, blocks, copy, swing, start_ns, cost_ns, sleep;
 };
 
-/* Reads the file; exits with 64 and a sentence when it has a field that is not known or of another type. */
+/* Reads the file; exits with 64 and a sentence when it has an unknown field or a field of another type. */
 void scenario_read(const char *path, struct scenario *scenario);
 void scenario_fini(struct scenario *scenario);
 
-/* Exits with 64. */
+/* Writes a sentence to standard error and exits with 64. */
 void die(const char *what, const char *name) __attribute__((noreturn));
 
-/* A number or a text of an object; the usual one when it is not there. */
+/* A number or a text of an object; `usual` when it is missing. Exits when it is of another type. */
 double number_of(const json_t *object, const char *name, double usual);
 const char *text_of(const json_t *object, const char *name, const char *usual);
 
 /* True when the plan has all values of `when`; an empty or missing `when` fits every plan. */
 bool plan_fits(const json_t *when, const json_t *plan);
 
-/* What the last fitting row of "plans" says of the field; NULL when none does. Borrowed. */
+/* The field of the last row of "plans" that fits the plan and has it; NULL when there is none. Borrowed. */
 const json_t *plan_field(const struct scenario *scenario, const json_t *plan, const char *name);
 
 /* ---- the true time of a plan */
 
 struct model {
     const char *field;  /* of the scenario, that selects this model */
-    const char *launch; /* what hello says of it */
-    /* What hello announces, a new reference; NULL when it announces nothing. */
+    const char *launch; /* usual value of hello's field */
+    /* The parameters of hello, a new reference; NULL when hello has none. */
     json_t *(*parameters)(const struct scenario *scenario);
     /* Nanoseconds of a step; negative when there is no such plan. */
     double (*ns)(const struct scenario *scenario, const json_t *plan);
@@ -61,7 +61,7 @@ struct model {
 /* The model that the file has the field of; exits when there are none or two. */
 const struct model *model_of(const json_t *root);
 
-/* What hello announces; NULL when it announces nothing. A new reference. */
+/* The parameters of hello, a new reference; NULL when hello has none. */
 json_t *scenario_parameters(const struct scenario *scenario);
 
 /* The true time of a step; negative when the plan is not possible. */
@@ -85,12 +85,12 @@ struct handle {
 
 void stream_start(const struct scenario *scenario, int process, struct stream *stream);
 
-/* One step of the handle: times of all ranks, and the ranks' clocks (NULL without "slow_clock"). *longest_ns grows by the
- * time of the slowest rank. */
+/* One step of the handle: the times of all ranks. Appends the ranks' clocks to clocks unless it is NULL, and adds the time of
+ * the slowest rank to *longest_ns. */
 json_t *stream_step(const struct scenario *scenario, struct stream *stream, struct handle *handle,
                     json_t *clocks, double *longest_ns);
 
-/* Any output that depends on the seed alone. */
+/* Projections that depend on the seed alone: the output of every plan. */
 json_t *stream_projections(uint64_t seed, json_int_t count);
 
 /* ---- virtual time */
@@ -98,11 +98,11 @@ json_t *stream_projections(uint64_t seed, json_int_t count);
 /* Maps the file $DITTUNE_CLOCK; without it time does not move. */
 void clock_open(void);
 
-/* Writes the answer, which takes so long: to the controller, its time and the answer are there at once. Longer than a second
- * it sends a heartbeat each second. */
+/* Moves the clock by ns and writes the answer; the controller cannot see one without the other. An answer that takes more than
+ * a second is preceded by a heartbeat each second. */
 void clock_answer(int out, double ns, const char *text, size_t size);
 
-/* Moves on in small steps, each with a heartbeat to out, until the controller ends this process. */
+/* Moves the clock step by step, with heartbeats to out, until the controller ends this process. */
 void clock_move_for_ever(int out, double step_ns) __attribute__((noreturn));
 
 /* ---- the worker */
@@ -111,7 +111,7 @@ struct reply {
     const char *at;     /* the request's op; "hello" and "ready" are two */
     const char *mode;   /* of run: "warmup" or "measure"; else NULL */
     const json_t *plan; /* the plan it is about; NULL: none */
-    bool copy;          /* the plan is another handle's, too */
+    bool copy;          /* another handle had this plan first */
     json_t *message;
     json_t *note; /* for the log; NULL: none */
     double ns;    /* what the answer takes */
@@ -132,7 +132,7 @@ struct worker {
 
 /* Opens the log and returns the number of this process in it. */
 int log_open(struct worker *worker, const char *scenario_path);
-/* Appends a line; steals it. */
+/* Appends a line, and takes the reference to it. */
 void log_note(const struct worker *worker, json_t *line);
 /* How often the row of "faults" has struck, in all processes of the scenario. */
 int log_strikes(const struct worker *worker, int row);
