@@ -96,7 +96,9 @@ static dt_status replace(const struct dt_machine *machine, size_t number)
     json_t *entry =
         status == DT_OK ? made_entry(dt_query_key(query), dt_query_hard(query), number) : NULL;
     if (status == DT_OK)
-        status = dt_store_put(scratch, entry);
+        do
+            status = dt_store_put(scratch, entry);
+        while (status == DT_ELOCK); /* a lock is not fair: on a slow disk one may wait in vain */
     json_decref(entry);
     dt_query_free(query);
     return status;

@@ -78,8 +78,8 @@ static dt_status send_and_leave(struct dt_comm *comm, void *arg)
     struct dt_message to = {1, own, sizeof own}, from = {0, got, sizeof got};
     struct dt_request request = {.bytes = 0};
     (void)arg;
-    if (comm->rank == 1)
-        dt_clock_sleep_ns(DT_NS_PER_SECOND / 2);
+    while (comm->rank == 1 && __atomic_load_n(ranks_gone, __ATOMIC_SEQ_CST) == 0)
+        dt_clock_sleep_ns(DT_NS_PER_SECOND / 1000);
     DT_TRY(dt_comm_exchange(comm, comm->rank == 0 ? &to : NULL, comm->rank == 0,
                             comm->rank == 1 ? &from : NULL, comm->rank == 1, &request));
     DT_TRY(comm->ops->wait(comm, &request));

@@ -24,6 +24,9 @@ enum { RANKS_MOST = 8 };
 
 typedef dt_status (*ranks_body)(struct dt_comm *comm, void *arg);
 
+/* How many ranks of this run have freed their comm: what a rank waits for when another must be gone. */
+static int *ranks_gone;
+
 struct ranks_job {
     const struct ranks *kind;
     struct dt_fake *fake;
@@ -85,7 +88,7 @@ static inline dt_status ranks_get(struct dt_comm *comm, void *to, const void *fr
         return DT_OK;
     }
     DT_TRY(
-        device->compute->finish(device, dt_clock_ns() + 60 * DT_NS_PER_SECOND, ranks_check, comm));
+        device->compute->finish(device, dt_clock_ns() + 600 * DT_NS_PER_SECOND, ranks_check, comm));
     return device->compute->get(device, to, from, (int64_t)bytes);
 }
 
@@ -160,6 +163,7 @@ static inline void *ranks_work(void *arg)
         snprintf(job->message, sizeof job->message, "%s", dt_message());
     if (!job->kind->fake)
         dt_comm_free(comm);
+    __atomic_add_fetch(ranks_gone, 1, __ATOMIC_SEQ_CST);
     if (job->device != NULL)
         job->device->compute->close(job->device);
     return NULL;
@@ -223,7 +227,8 @@ static inline dt_status ranks_run(const struct ranks *kind, int size, ranks_body
     int fd = -1;
     dt_status first = kind->fake ? dt_fake_new(size, &(struct dt_fake_options){0}, &fake)
                                  : dt_shared_new(size, &fd);
-    if (first != DT_OK || jobs == NULL)
+    ranks_gone = ranks_common(sizeof *ranks_gone);
+    if (first != DT_OK || jobs == NULL || ranks_gone == NULL)
         return DT_FAILED;
     for (int i = 0; i < size; i++)
         jobs[i] = (struct ranks_job){kind, fake, NULL, fd, i, size, body, arg, DT_OK, ""};
@@ -239,6 +244,7 @@ static inline dt_status ranks_run(const struct ranks *kind, int size, ranks_body
     if (fd >= 0)
         close(fd);
     munmap(jobs, (size_t)size * sizeof *jobs);
+    munmap(ranks_gone, sizeof *ranks_gone);
     return first;
 }
 

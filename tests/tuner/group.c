@@ -33,21 +33,24 @@ static struct dt_group *start(const char *text)
     struct dt_group *group = NULL;
     struct dt_failure failure;
     struct dt_launch launch = {.program = replay_text(path, text), .ranks = 1};
-    assert_int_equal(
-        dt_group_start(&launch, NULL, dt_clock_ns() + 20 * DT_NS_PER_SECOND, &group, &failure),
-        DT_OK);
+    assert_int_equal(dt_group_start(&launch, NULL, replay_deadline(), &group, &failure), DT_OK);
     return group;
 }
 
-static dt_status prepare(struct dt_group *group, int64_t patience_ns, struct dt_prepared *prepared,
-                         struct dt_failure *failure)
+static dt_status prepare_until(struct dt_group *group, int64_t deadline_ns,
+                               struct dt_prepared *prepared, struct dt_failure *failure)
 {
     struct dt_verify verify = {.projections = 2, .seed = 5};
     json_t *plan = json_pack("{s:i}", "tile", 8);
-    dt_status status =
-        dt_group_prepare(group, plan, &verify, dt_clock_ns() + patience_ns, prepared, failure);
+    dt_status status = dt_group_prepare(group, plan, &verify, deadline_ns, prepared, failure);
     json_decref(plan);
     return status;
+}
+
+static dt_status prepare(struct dt_group *group, struct dt_prepared *prepared,
+                         struct dt_failure *failure)
+{
+    return prepare_until(group, replay_deadline(), prepared, failure);
 }
 
 static void test_answers_become_values(void **state)
@@ -63,7 +66,7 @@ static void test_answers_become_values(void **state)
         "> {\"op\":\"release\",\"handle\":3}\n"
         "< {\"op\":\"released\",\"handle\":3}\n");
     assert_int_equal(dt_group_ranks(group), 2);
-    assert_int_equal(prepare(group, 20 * DT_NS_PER_SECOND, &prepared, &failure), DT_OK);
+    assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
     assert_int_equal(prepared.handle, 3);
     assert_int_equal(prepared.ranks, 2);
     assert_int_equal(prepared.cold_ns, 1100); /* of the slowest rank */
@@ -72,16 +75,15 @@ static void test_answers_become_values(void **state)
     assert_int_equal(prepared.images, 2);
     assert_true(prepared.projection[1] == -1.0 && prepared.norm[1] == 1.5);
     assert_true(prepared.projection[3] != prepared.projection[3]); /* null is NAN */
-    assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, "measure"},
-                                  dt_clock_ns() + 20 * DT_NS_PER_SECOND, &run, &failure),
-                     DT_OK);
+    assert_int_equal(
+        dt_group_run(group, &(struct dt_steps){3, 2, "measure"}, replay_deadline(), &run, &failure),
+        DT_OK);
     assert_int_equal(run.steps, 2);
     assert_int_equal(run.ranks, 2);
     assert_int_equal(run.ns[1], 20);
     assert_int_equal(run.ns[2], 40);
     assert_non_null(run.phases);
-    assert_int_equal(dt_group_release(group, 3, dt_clock_ns() + 20 * DT_NS_PER_SECOND, &failure),
-                     DT_OK);
+    assert_int_equal(dt_group_release(group, 3, replay_deadline(), &failure), DT_OK);
     dt_run_fini(&run);
     dt_prepared_fini(&prepared);
     dt_group_stop(group, DT_NS_PER_SECOND);
@@ -107,11 +109,11 @@ static void test_failed_leaves_the_group_alive(void **state)
                  "{\"op\":\"failed\",\"kind\":\"%s\",\"say\":\"no\\u0007 room\"}\n" PREPARED,
                  rows[i].kind);
         struct dt_group *group = start(text);
-        assert_int_equal(prepare(group, 20 * DT_NS_PER_SECOND, &prepared, &failure), DT_FAILED);
+        assert_int_equal(prepare(group, &prepared, &failure), DT_FAILED);
         assert_int_equal(failure.outcome, rows[i].outcome);
         assert_string_equal(failure.cause, "no? room"); /* what a terminal would obey is gone */
         assert_true(dt_group_alive(group));
-        assert_int_equal(prepare(group, 20 * DT_NS_PER_SECOND, &prepared, &failure), DT_OK);
+        assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
         dt_prepared_fini(&prepared);
         dt_group_stop(group, DT_NS_PER_SECOND);
     }
@@ -154,16 +156,17 @@ static void test_misdeeds_cost_the_group(void **state)
         struct dt_failure failure;
         snprintf(text, sizeof text, GREETING "> {\"op\":\"prepare\"}\n%s", misdeeds[i].script);
         struct dt_group *group = start(text);
-        int64_t patience =
-            misdeeds[i].outcome == DT_TRIAL_HUNG ? DT_NS_PER_SECOND / 2 : 20 * DT_NS_PER_SECOND;
-        assert_int_equal(prepare(group, patience, &prepared, &failure), DT_FAILED);
+        int64_t deadline = misdeeds[i].outcome == DT_TRIAL_HUNG
+                               ? dt_clock_ns() + DT_NS_PER_SECOND / 2
+                               : replay_deadline();
+        assert_int_equal(prepare_until(group, deadline, &prepared, &failure), DT_FAILED);
         if (failure.outcome != misdeeds[i].outcome ||
             strstr(failure.cause, misdeeds[i].cause) == NULL)
             fail_msg("script %zu: outcome '%s' because '%s'", i, dt_outcome_text(failure.outcome),
                      failure.cause);
         assert_int_equal(prepared.handle, 77); /* outputs are set on success only */
         assert_false(dt_group_alive(group));
-        assert_int_equal(prepare(group, patience, &prepared, &failure), DT_FAILED);
+        assert_int_equal(prepare(group, &prepared, &failure), DT_FAILED);
         dt_group_stop(group, DT_NS_PER_SECOND);
     }
 }
@@ -183,9 +186,9 @@ static void test_samples_are_checked(void **state)
                  GREETING PREPARED "> {\"op\":\"run\"}\n< {\"op\":\"samples\",\"ns\":%s}\n",
                  bad[i]);
         struct dt_group *group = start(text);
-        assert_int_equal(prepare(group, 20 * DT_NS_PER_SECOND, &prepared, &failure), DT_OK);
-        assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, "measure"},
-                                      dt_clock_ns() + 20 * DT_NS_PER_SECOND, &run, &failure),
+        assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
+        assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, "measure"}, replay_deadline(),
+                                      &run, &failure),
                          DT_FAILED);
         assert_int_equal(failure.outcome, DT_TRIAL_PROTOCOL);
         assert_null(run.ns);
@@ -209,9 +212,8 @@ static void test_greetings_are_checked(void **state)
         struct dt_group *group = NULL;
         struct dt_failure failure;
         struct dt_launch launch = {.program = replay_text(path, rows[i].script), .ranks = 1};
-        assert_int_equal(
-            dt_group_start(&launch, NULL, dt_clock_ns() + 20 * DT_NS_PER_SECOND, &group, &failure),
-            DT_FAILED);
+        assert_int_equal(dt_group_start(&launch, NULL, replay_deadline(), &group, &failure),
+                         DT_FAILED);
         assert_int_equal(failure.outcome, rows[i].outcome);
         assert_non_null(strstr(failure.cause, rows[i].cause));
         assert_null(group);
@@ -227,9 +229,8 @@ static void test_what_is_no_program_is_the_users_mistake(void **state)
         struct dt_group *group = NULL;
         struct dt_failure failure;
         struct dt_launch launch = {.program = names[i], .ranks = 1};
-        assert_int_equal(
-            dt_group_start(&launch, NULL, dt_clock_ns() + DT_NS_PER_SECOND, &group, &failure),
-            DT_EUSAGE);
+        assert_int_equal(dt_group_start(&launch, NULL, replay_deadline(), &group, &failure),
+                         DT_EUSAGE);
         assert_non_null(strstr(dt_message(), names[i]));
     }
 }
@@ -240,7 +241,7 @@ static void test_quit_and_end_of_file(void **state)
     for (int say_quit = 0; say_quit < 2; say_quit++) {
         char how[160];
         struct dt_group *group = start(GREETING);
-        assert_true(dt_group_end(group, say_quit, 20 * DT_NS_PER_SECOND, how, sizeof how));
+        assert_true(dt_group_end(group, say_quit, 600 * DT_NS_PER_SECOND, how, sizeof how));
         assert_string_equal(how, say_quit ? "exited with 0" : "exited with 95");
         assert_false(dt_group_alive(group));
         dt_group_stop(group, 0);
@@ -254,7 +255,7 @@ static void test_interrupted(void **state)
     struct dt_failure failure;
     struct dt_group *group = start(GREETING "! hang\n");
     dt_group_interrupted = SIGINT;
-    assert_int_equal(prepare(group, 20 * DT_NS_PER_SECOND, &prepared, &failure), DT_EINTR);
+    assert_int_equal(prepare(group, &prepared, &failure), DT_EINTR);
     dt_group_interrupted = 0;
     dt_group_stop(group, DT_NS_PER_SECOND / 5);
 }

@@ -48,8 +48,7 @@ static struct dt_result race(int us, const int requests[])
 {
     struct dt_rig rig;
     struct dt_result rival, result;
-    struct dt_measure how = {.deadline_ns = dt_clock_ns() + 60 * DT_NS_PER_SECOND,
-                             .half_width = 0.5};
+    struct dt_measure how = {.deadline_ns = replay_deadline(), .half_width = 0.5};
     dt_text_clear(&script);
     dt_text_add(&script, "%s", SCRIPT_START);
     prepare(1);

@@ -11,6 +11,7 @@
 #ifndef DT_TESTS_TUNER_REPLAY_H
 #define DT_TESTS_TUNER_REPLAY_H
 
+#include "base/clock.h"
 #include "worker/wire.h"
 
 #include <signal.h>
@@ -18,6 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A deadline for what must come, however busy the machine is. */
+static inline int64_t replay_deadline(void)
+{
+    return dt_clock_ns() + 600 * DT_NS_PER_SECOND;
+}
 
 /* Every field of want is in got, with an equal value. */
 static inline bool replay_matches(const json_t *want, const json_t *got)

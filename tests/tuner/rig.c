@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "tests/tuner/script.h"
 #include "tuner/trial/rig.h"
 
@@ -35,8 +34,7 @@ static struct dt_resident verify(const char *answer)
     struct dt_target *target = script_target(path, text);
     assert_int_equal(dt_target_plan(target, "tile=2", &point), DT_OK);
     dt_rig_init(&rig, target, 1);
-    assert_int_equal(dt_rig_prepare(&rig, &point, dt_clock_ns() + 30 * DT_NS_PER_SECOND, &resident),
-                     DT_OK);
+    assert_int_equal(dt_rig_prepare(&rig, &point, replay_deadline(), &resident), DT_OK);
     dt_rig_fini(&rig, DT_NS_PER_SECOND / 10);
     dt_target_free(target);
     return resident;

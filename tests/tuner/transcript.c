@@ -17,11 +17,6 @@
 
 #define FOLDER DT_SOURCE_DIR "/tests/tuner/transcripts/"
 
-static int64_t soon(void)
-{
-    return dt_clock_ns() + 60 * DT_NS_PER_SECOND;
-}
-
 static json_t *next_line(FILE *file, char direction)
 {
     static char line[1 << 20];
@@ -46,7 +41,7 @@ static void talk_again(const char *path)
     json_decref(next_line(requests, '>'));
     json_decref(next_line(answers, '<'));
     json_t *ready = next_line(answers, '<'), *request;
-    assert_int_equal(dt_group_start(&launch, NULL, soon(), &group, &failure), DT_OK);
+    assert_int_equal(dt_group_start(&launch, NULL, replay_deadline(), &group, &failure), DT_OK);
     assert_true(json_equal(dt_group_ready(group), ready));
     json_decref(ready);
     int talked = 0;
@@ -54,7 +49,8 @@ static void talk_again(const char *path)
         json_t *want = next_line(answers, '<'), *got = NULL;
         if (want == NULL)
             break; /* quit */
-        dt_status status = dt_group_call(group, request, dt_wire_op(want), soon(), &got, &failure);
+        dt_status status =
+            dt_group_call(group, request, dt_wire_op(want), replay_deadline(), &got, &failure);
         if (strcmp(dt_wire_op(want), "failed") == 0)
             assert_int_equal(status, DT_FAILED);
         else
@@ -135,8 +131,7 @@ static void measure(const char *program, const char *plan, struct dt_result *res
 {
     struct dt_rig rig;
     struct dt_point point;
-    struct dt_measure how = {.deadline_ns = dt_clock_ns() + 500 * DT_NS_PER_SECOND,
-                             .half_width = 0.01};
+    struct dt_measure how = {.deadline_ns = replay_deadline(), .half_width = 0.01};
     struct dt_target *target = make_target(program);
     assert_int_equal(dt_target_plan(target, plan, &point), DT_OK);
     const char *record = getenv("DITTUNE_RECORD");
