@@ -15,7 +15,7 @@ out=build/clang/tests/fuzz
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cd tests/fuzz && ls -- *.c | grep -v '^mutant' | sed 's/\.c$//')
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
-export LSAN_OPTIONS=suppressions=$PWD/tools/lsan.supp:print_suppressions=0
+export LSAN_OPTIONS="suppressions='$PWD/tools/lsan.supp':print_suppressions=0"
 failed=0
 for target in "${targets[@]}"; do
     mkdir -p "$out/found/$target"
