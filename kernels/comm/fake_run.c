@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/comm/fake_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 dt_status dt_fake_new(int ranks, const struct dt_fake_options *options, struct dt_fake **out)
@@ -62,16 +63,25 @@ struct dt_comm *dt_fake_comm(struct dt_fake *fake, int rank)
 struct job {
     pthread_t thread;
     bool started;
+    struct dt_fake *fake;
     dt_status (*body)(struct dt_comm *comm, void *arg);
     struct dt_comm *comm;
     void *arg;
     dt_status status;
+    char message[200];
 };
 
 static void *work(void *arg)
 {
     struct job *job = arg;
     job->status = job->body(job->comm, job->arg);
+    if (job->status < 0) {
+        snprintf(job->message, sizeof job->message, "%s", dt_message());
+        pthread_mutex_lock(&job->fake->lock);
+        job->fake->broken = true; /* nobody waits for what this rank has not sent */
+        pthread_cond_broadcast(&job->fake->changed);
+        pthread_mutex_unlock(&job->fake->lock);
+    }
     return NULL;
 }
 
@@ -83,7 +93,8 @@ dt_status dt_fake_run(struct dt_fake *fake, dt_status (*body)(struct dt_comm *co
     if (jobs == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for %d threads", fake->count);
     for (int i = 0; i < fake->count; i++) {
-        jobs[i] = (struct job){.body = body, .comm = fake->ranks[i].world, .arg = arg};
+        jobs[i] =
+            (struct job){.fake = fake, .body = body, .comm = fake->ranks[i].world, .arg = arg};
         jobs[i].started = pthread_create(&jobs[i].thread, NULL, work, &jobs[i]) == 0;
         if (!jobs[i].started)
             jobs[i].status = dt_fail(DT_ELIB, "cannot start thread %d", i);
@@ -93,8 +104,11 @@ dt_status dt_fake_run(struct dt_fake *fake, dt_status (*body)(struct dt_comm *co
             pthread_join(jobs[i].thread, NULL);
         if (statuses != NULL)
             statuses[i] = jobs[i].status;
-        if (first == DT_OK)
-            first = jobs[i].status;
+        if (first != DT_OK || jobs[i].status == DT_OK)
+            continue;
+        first = jobs[i].status;
+        if (jobs[i].started && first < 0)
+            (void)dt_fail(first, "%s", jobs[i].message); /* was said on another thread */
     }
     free(jobs);
     return first;
