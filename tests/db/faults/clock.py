@@ -50,7 +50,7 @@ def broken_twice(actor, what, store, before):
 
 def main():
     if shutil.which("faketime") is None:
-        fault.skip("faketime is not installed")
+        fault.skip("there is no faketime here; install faketime")
     runs = 0
     with fault.scratch() as folder:
         store = os.path.join(folder, "store")

@@ -22,7 +22,7 @@ def main():
         built = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", os.path.join(folder, "de_DE.UTF-8")],
                                capture_output=True, check=False)
         if built.returncode != 0:
-            fault.skip("no localedef, or nothing to make de_DE from")
+            fault.skip("there is nothing to make the locale de_DE from; install locales")
         plain, expected = make(folder, "plain")
         os.environ.update(LOCPATH=folder, LC_ALL="de_DE.UTF-8")
         if "," not in subprocess.run(["printf", "%.1f", "1,5"], capture_output=True, text=True, check=False).stdout:

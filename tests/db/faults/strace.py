@@ -60,9 +60,10 @@ class Traced:
 
 
 def main():
-    if shutil.which("strace") is None or subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True,
-                                                        check=False).returncode != 0:
-        fault.skip("no strace here")
+    if shutil.which("strace") is None:
+        fault.skip("there is no strace here; install strace")
+    if subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode != 0:
+        fault.skip("strace may not trace a process here")
     kills = errors = 0
     with fault.scratch() as folder:
         traced = Traced(os.path.realpath(folder), fault.RESULTS, ("db", "rebuild"))
