@@ -18,6 +18,8 @@ plant() # text of a header, what is wrong with it
 }
 plant $'#pragma once\nstatic inline size_t f(void) { return 0; }' 'a type nobody declared'
 plant 'struct twice { int x; };' 'no include guard'
+plant $'#pragma once\n#include "base/nowhere.h"' 'a header of ours that is not there'
+plant $'#pragma once\n#include <nowhere.h>' 'a header of others that is not there'
 if command -v "${CXX:-g++}" >/dev/null; then
     plant $'#pragma once\nvoid f(int class);' 'a word of C++'
 fi
