@@ -2,13 +2,13 @@
 /* ctest: alone */
 /* Every comm against the definitions of its calls, in bytes that say where they come from: many sizes, two to eight ranks,
  * splits, several exchanges under way, uneven pieces, orders that differ between ranks. */
+#include "base/rng.h"
+#include "tests/kernels/ranks.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "base/rng.h"
-#include "tests/kernels/ranks.h"
 
 /* Byte k of what rank `from` sends to rank `to` in exchange number `call`; seed is of these three. */
 static uint64_t seed_of(int call, int from, int to)
