@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* The parser against Jansson's own, which it stands in for: the same texts, the same values. And
  * what Jansson's cannot: it tells bad text from memory that ran out, whichever allocation fails. */
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "tests/lib/dose.h"
 
 #include <locale.h>
 #include <stdlib.h>
@@ -71,7 +73,7 @@ static void compare(const char *text, size_t size)
 static void as_jansson(void **state)
 {
     (void)state;
-    struct dt_rng rng = dt_rng_at(1, "json");
+    struct dt_rng rng = dt_rng_at(dose_seed("json", 1), "json");
     char text[512];
     for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++)
         compare(seeds[i], strlen(seeds[i]));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* Random stores, most of whose plans are legal nowhere, asked at random: every plan that comes back keeps the rules of the question,
  * written down here once more; without the entry that was best no answer gets stronger; and no tier crosses hardware. */
 #include "tests/db/lookup.h"
 
 #include "base/rng.h"
 #include "model/workload.h"
+#include "tests/lib/dose.h"
 
 #include <math.h>
 
@@ -226,7 +228,7 @@ static bool repeats(const json_t *entries, const json_t *entry)
 static void test_random(void **state)
 {
     (void)state;
-    rng = dt_rng_at(11, "random stores");
+    rng = dt_rng_at(dose_seed("stores", 11), "random stores");
     for (int store = 0; store < STORES; store++) {
         json_t *entries = json_array();
         for (int i = 0; i < ENTRIES; i++) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* What goes through a shell comes back byte for byte, whatever the words hold: sh itself is asked. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 
 #include "base/rng.h"
 #include "db/engines/engines.h"
+#include "tests/lib/dose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +148,7 @@ static void random_words_come_back(void **state)
     static char words[COUNT][LONGEST + 1];
     const char *list[COUNT];
     struct dt_text line = {0};
-    struct dt_rng rng = dt_rng_at(7, "quoting");
+    struct dt_rng rng = dt_rng_at(dose_seed("quoting", 7), "quoting");
     (void)state;
     for (int i = 0; i < COUNT; i++) {
         int size = (int)dt_rng_below(&rng, LONGEST + 1);

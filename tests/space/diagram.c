@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* Random rules of the whole language on small spaces, counted by the diagram and by going over the whole product with the rules'
  * own evaluator, which others have checked; in any order of the axes, with any of the rules left to rejection. */
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "space/diagram/diagram.h"
+#include "tests/lib/dose.h"
 #include "tests/space/walk.h"
 
 #include <math.h>
@@ -133,7 +135,7 @@ static int64_t check(const struct dt_space *space, const struct dt_diagram *diag
 
 static void random_rules(void **state)
 {
-    struct dt_rng rng = dt_rng_at(17, "diagrams");
+    struct dt_rng rng = dt_rng_at(dose_seed("diagrams", 17), "diagrams");
     int empty = 0, whole = 0;
     (void)state;
     for (int i = 0; i < SPACES; i++) {
@@ -172,7 +174,7 @@ static void random_rules(void **state)
 static void bounded_parts(void **state)
 {
     static const char *const compare[] = {"<", "<=", ">", ">=", "=="};
-    struct dt_rng rng = dt_rng_at(19, "parts");
+    struct dt_rng rng = dt_rng_at(dose_seed("parts", 19), "parts");
     int empty = 0;
     (void)state;
     for (int i = 0; i < 1500; i++) {

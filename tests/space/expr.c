@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* Rules against two other evaluators: the C compiler, on expressions written once for both, and a walk over random
  * trees in 128-bit arithmetic. */
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 
 #include "base/rng.h"
 #include "space/expr/expr.h"
+#include "tests/lib/dose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,7 +224,7 @@ static void test_random_text(void **state)
     static const char *const pieces[] = {"a",   "b", "heads", "(", ")",  "+",  "-", "*",
                                          "/",   "%", "==",    "<", "&&", "||", "!", "in",
                                          "min", ",", "7",     "0", " ",  "="};
-    struct dt_rng rng = dt_rng_at(11, "expr text");
+    struct dt_rng rng = dt_rng_at(dose_seed("texts", 11), "expr text");
     (void)state;
     for (int i = 0; i < 30000; i++) {
         const int64_t values[NAMES] = {1, 0, -1, 6, INT64_MAX};
@@ -342,7 +344,7 @@ static int64_t grow(struct tree *tree, int depth, int rank, bool live, struct dt
 static void test_random_trees(void **state)
 {
     const int64_t values[] = {3, -2, 0, INT64_MAX, INT64_MIN};
-    struct tree tree = {.rng = dt_rng_at(5, "expr trees"), .values = values};
+    struct tree tree = {.rng = dt_rng_at(dose_seed("trees", 5), "expr trees"), .values = values};
     int defined = 0;
     (void)state;
     for (int i = 0; i < 20000; i++) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* The ways to write a space down: each is the same space as its plain form, and what is wrong with one, or too much, is one
  * sentence. */
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "space/space.h"
+#include "tests/lib/dose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,7 +195,7 @@ static void as_much_as_there_may_be(void **state)
 static void mutated(void **state)
 {
     static const char *const bytes = "{}[]\",:0123456789ab*/%<=!&|-( )";
-    struct dt_rng rng = dt_rng_at(31, "mutated");
+    struct dt_rng rng = dt_rng_at(dose_seed("forms", 31), "mutated");
     int read = 0;
     (void)state;
     for (int i = 0; i < 6000; i++) {

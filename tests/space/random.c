@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* Small spaces drawn at random, with random rules that are written once in the language of rules and once as C. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "tests/lib/dose.h"
 #include "tests/space/walk.h"
 
 #include <stdio.h>
@@ -200,7 +202,7 @@ static int64_t check_points(const struct drawn *drawn)
 
 static void random_spaces(void **state)
 {
-    struct dt_rng rng = dt_rng_at(7, "random spaces");
+    struct dt_rng rng = dt_rng_at(dose_seed("spaces", 7), "random spaces");
     int empty = 0, whole = 0;
     (void)state;
     for (int i = 0; i < SPACES; i++) {

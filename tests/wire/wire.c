@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ctest: threads */
+/* ctest: threads dose */
 /* The protocol's lines against a pipe whose other end this test holds: whatever the cuts, the same
  * messages come out. */
 #include <setjmp.h>
@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "tests/lib/dose.h"
 #include "worker/wire.h"
 
 #include <pthread.h>
@@ -260,7 +261,7 @@ static void signal_interrupts(void **state)
 static void any_cut_gives_the_same_messages(void **state)
 {
     struct fixture *f = *state;
-    struct dt_rng rng = dt_rng_at(5, "wire");
+    struct dt_rng rng = dt_rng_at(dose_seed("wire", 5), "wire");
     struct dt_text stream = {0};
     long long numbers[200];
     for (int i = 0; i < 200; i++) {
