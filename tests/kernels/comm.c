@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* ctest: alone */
+/* ctest: alone dose */
 /* Every comm against the definitions of its calls, in bytes that say where they come from: many sizes, two to eight ranks,
  * splits, several exchanges under way, uneven pieces, orders that differ between ranks. */
 #include "base/rng.h"
 #include "tests/kernels/ranks.h"
+#include "tests/lib/dose.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -199,11 +200,12 @@ static dt_status every_size(struct dt_comm *comm, void *arg)
     return DT_OK;
 }
 
+/* Up to five ranks; eight, which have 64 pairs, in the full dose. */
 static void on_all(ranks_body body)
 {
     static const int sizes[] = {2, 5, 3, 8};
     for (int row = 0; row < RANKS_ROWS; row++)
-        for (int i = 0; i < (ranks_rows[row].gpu ? 2 : 4); i++)
+        for (int i = 0; i < (ranks_rows[row].gpu ? 2 : dose_full() ? 4 : 3); i++)
             assert_int_equal(ranks_run(&ranks_rows[row], sizes[i], body, NULL, NULL), DT_OK);
 }
 
@@ -341,7 +343,7 @@ static dt_status crossed(struct dt_comm *world, void *arg)
     (void)arg;
     for (int i = 0; status == DT_OK && i < 2; i++)
         status = world->ops->split(world, 0, world->rank, NULL, &parts[i]);
-    for (int round = 0; status == DT_OK && round < 6; round++) {
+    for (int round = 0; status == DT_OK && round < (dose_full() ? 6 : 3); round++) {
         struct posted p[2];
         int first = world->ops->recordable ? 0 : (world->rank + round) % 2;
         for (int i = 0; i < 2; i++)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "stats/changes/changes_int.h"
+#include "tests/lib/dose.h"
 #include "tests/stats/noise.h"
 
 #include <stdio.h>
@@ -19,8 +20,7 @@ enum { POINTS = 60, MOST = 2000 };
 
 static int replicates(int full, int small)
 {
-    const char *dose = getenv("DITTUNE_DOSE");
-    return dose != NULL && strcmp(dose, "full") == 0 ? full : small;
+    return dose_full() ? full : small;
 }
 
 /* Deviation 2 %, or about that. */
@@ -59,7 +59,7 @@ static void nothing_where_nothing_is(void **state)
     for (int kind = 0; kind < 4; kind++)
         for (int i = 0; i < LENGTH(lengths); i++) {
             struct dt_rng rng = dt_rng_at(11, "null");
-            int n = lengths[i], count = replicates(10000, 200), flagged = 0;
+            int n = lengths[i], count = replicates(10000, 100), flagged = 0;
             for (int k = 0; k < count; k++) {
                 for (int j = 0; j < n; j++)
                     x[j] = noise_of(&rng, kind);
@@ -111,7 +111,7 @@ struct planted {
 static void check_planted(const struct planted *planted)
 {
     struct dt_rng rng = dt_rng_at(12, "step");
-    int count = replicates(planted->full, 60), found = 0, near[2] = {0}, one = 0, held = 0,
+    int count = replicates(planted->full, 24), found = 0, near[2] = {0}, one = 0, held = 0,
         either = 0;
     double x[POINTS], step = log(1 + planted->step);
     for (int i = 0; i < count; i++) {
@@ -162,7 +162,7 @@ static void a_drift_is_no_step(void **state)
     (void)state;
     for (int i = 0; i < LENGTH(drifts); i++) {
         struct dt_rng rng = dt_rng_at(13, "drift");
-        int count = replicates(1000, 30), clear = 0, line = 0, cut = 0;
+        int count = replicates(1000, 10), clear = 0, line = 0, cut = 0;
         double slope = 0;
         for (int k = 0; k < count; k++) {
             bool sure = false;
@@ -193,7 +193,7 @@ static void a_drift_is_no_step(void **state)
 static void check_levels(const double levels[], int stretches, double share)
 {
     struct dt_rng rng = dt_rng_at(14, "levels");
-    int count = replicates(500, 15), right = 0, n = 20 * stretches;
+    int count = replicates(500, 5), right = 0, n = 20 * stretches;
     double x[MOST];
     for (int k = 0; k < count; k++) {
         int found = 0;
@@ -218,7 +218,7 @@ static void several_steps(void **state)
     check_levels(far, LENGTH(far), 0.9);
     check_levels(pulse, LENGTH(pulse), 0.9);
     struct dt_rng rng = dt_rng_at(15, "hill");
-    int count = replicates(300, 8), right = 0;
+    int count = replicates(300, 3), right = 0;
     for (int k = 0; k < count; k++) {
         double x[240];
         for (int j = 0; j < 240; j++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* However soon a session is cut short, what it stores is not slower than the default: every search on every recorded
- * table, cut after each evaluation, judged by the session's own verdict.
+ * table (the full dose has those of other fields, too), cut after each evaluation, judged by the session's own verdict.
  *
  * Without noise that holds of every cut, with a final comparison and without one. With noise a session without a final comparison stores
  * the default itself; one with it stores another plan only when its comparison, made of repetitions that the choice has
@@ -12,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/dose.h"
 #include "tuner/session/verdict.h"
 #include "tuner/simulate/landscape.h"
 
@@ -300,7 +302,8 @@ int main(void)
 {
     glob(DT_SOURCE_DIR "/tests/landscapes/*.gz", 0, NULL, &tables);
     glob(DT_SOURCE_DIR "/tests/landscapes/*.jsonl", GLOB_APPEND, NULL, &tables);
-    glob(DT_SOURCE_DIR "/../shared/landscapes/*.gz", GLOB_APPEND, NULL, &tables);
+    if (dose_full())
+        glob(DT_SOURCE_DIR "/../shared/landscapes/*.gz", GLOB_APPEND, NULL, &tables);
     if (tables.gl_pathc == 0)
         return 77;
     const struct CMUnitTest tests[] = {
