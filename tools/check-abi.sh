@@ -18,7 +18,7 @@ trap 'rm -rf "$T"' EXIT
 
 build() # source folder, where
 {
-    cmake -S "$1" -B "$2" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDT_TESTS=OFF >"$T/log" 2>&1 &&
+    cmake -G Ninja -S "$1" -B "$2" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDT_TESTS=OFF >"$T/log" 2>&1 &&
         cmake --build "$2" --target dittune_shared -j "$(nproc)" >>"$T/log" 2>&1 || { tail -20 "$T/log" >&2; exit 2; }
 }
 mkdir "$T/then"
