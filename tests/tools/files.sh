@@ -22,8 +22,8 @@ plant() # expected words; the offence is in $copy
 spdx='/* SPDX-License-Identifier: MIT */'
 
 mkdir "$copy/base"
-{ echo "$spdx"; printf '%.0s\n' $(seq 400); } >"$copy/base/long.c"
-plant 'base/long.c: 401 lines'
+{ echo "$spdx"; printf '%.0s\n' $(seq 500); } >"$copy/base/long.c"
+plant 'base/long.c: 501 lines'
 echo 'int x;' >"$copy/base/bare.h"
 plant 'base/bare.h: no SPDX'
 printf '%s\n#if 0\n#endif\n' "$spdx" >"$copy/base/dead.c"

@@ -14,10 +14,8 @@ import math
 import os
 import pathlib
 import random
-import shutil
 import statistics
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import Dittune, FULL
@@ -25,9 +23,6 @@ from dittune_test import Dittune, FULL
 USUAL_SEED = 1
 SEED = int(os.environ.get("TRUTH_SEED") or (random.SystemRandom().randrange(1, 1 << 31) if FULL else USUAL_SEED))
 ONLY = os.environ.get("TRUTH_ONLY", "")
-MEMORY = "/dev/shm"  # hundreds of stores, each of which waits for its disk at every record
-if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 1 << 30:
-    tempfile.tempdir = MEMORY
 T = Dittune()
 failed = 0
 known_short = 0
