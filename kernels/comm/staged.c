@@ -108,8 +108,8 @@ static dt_status fetch(struct dt_comm *comm, const struct dt_message *sends, int
     struct dt_device *device = comm->device;
     struct stage *stage = NULL;
     size_t bytes = sum(sends, send_count) + sum(recvs, recv_count);
-    bytes = bytes > 0 ? bytes : 1; /* pieces of no bytes have an address, too */
-    DT_TRY(take_stage(of(comm), bytes, send_count + 2 * recv_count, &stage));
+    /* one more of each: nothing at all has an address, too */
+    DT_TRY(take_stage(of(comm), bytes + 1, send_count + 2 * recv_count + 1, &stage));
     DT_TRY(device->compute->finish(device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
     char *at = stage->memory;
     for (int i = 0; i < send_count; i++) {

@@ -27,7 +27,7 @@ def check_visits(t):
 
 
 def check_words(t):
-    done = t.tool("noise", "--model", SMALL, "--plan", "ranks=1 tile_q=32", "--batch", 2, "--budget", "5s")
+    done = t.tool("noise", "--model", SMALL, "--plan", "ranks=1 tile_q=32", "--batch", 2, "--budget", "20s")
     t.check("words for people", done.code == 0 and all(part in done.out for part in (
         "ranks=1 ", "tile_q=32", "The smallest difference this machine can resolve now is")), done)
     done = t.tool("noise", "--model", SMALL, "--budget", "1ms")

@@ -47,12 +47,13 @@ def verdicts(done):
 
 
 def passes(t, worker):
-    return t.tool("worker-test", worker, env={"SCENARIO": t.write("honest.json", {"ns": [1_000_000] * 4, "log": False})})
+    return t.tool("worker-test", worker, env={"SCENARIO": t.write("honest.json", {"ns": [1_000_000] * 4, "log": False}),
+                                              "DITTUNE_CLOCK": t.path / f"clock-{pathlib.Path(worker).name}"})
 
 
 def breaks(t, promise):
     path = t.write(promise + ".json", {"ns": [1_000_000] * 4, "faults": [BROKEN[promise]]})
-    return t.tool("worker-test", t.worker, env={"SCENARIO": path})
+    return t.tool("worker-test", t.worker, env={"SCENARIO": path, "DITTUNE_CLOCK": t.path / f"clock-{promise}"})
 
 
 def main():

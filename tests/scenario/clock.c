@@ -64,8 +64,10 @@ void clock_answer(int out, double ns, const char *text, size_t size)
     size_t first = size < PIPE_ROOM ? size : PIPE_ROOM;
     for (; elapsed_ns != NULL && ns > HEARTBEAT_NS; ns -= HEARTBEAT_NS)
         step(out, HEARTBEAT_NS);
-    if (elapsed_ns != NULL)
-        __atomic_add_fetch(elapsed_ns, ANSWERING + (int64_t)ns, __ATOMIC_SEQ_CST);
+    if (elapsed_ns != NULL) {
+        __atomic_fetch_or(elapsed_ns, ANSWERING, __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(elapsed_ns, (int64_t)ns, __ATOMIC_SEQ_CST);
+    }
     write_all(out, text, first);
     if (elapsed_ns != NULL)
         __atomic_and_fetch(elapsed_ns, ~ANSWERING, __ATOMIC_SEQ_CST);
