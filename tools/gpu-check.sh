@@ -128,9 +128,9 @@ devices() { "$build/dittune-worker-cuda" --devices; }
 # One plan, measured, its output checked against the 1-rank plan's.
 run_plan() { "$build/dittune" run --quiet --backend cuda --seed 1 "$@"; }
 
-sanitize() # tool, program
+sanitize() # tool, program, arguments
 {
-    compute-sanitizer --tool "$1" --error-exitcode 1 --launch-timeout 60 "$build/$2"
+    compute-sanitizer --tool "$1" --error-exitcode 1 --launch-timeout 60 "$build/$2" "${@:3}"
 }
 
 summary()
@@ -178,7 +178,7 @@ if [ "$ran" = ok ]; then
     gpus=${gpus:-0}
     step doctor 60 "$build/dittune" doctor
     step kernel-table 60 tools/cuda_table.py "$build" --check
-    mapfile -t tests < <(cd "$build" && ctest -N -R '^gpu_|^cudnn_execute$' | sed -n 's/^ *Test *#[0-9]*: //p')
+    mapfile -t tests < <(cd "$build" && ctest -N -R '^gpu_cuda_|^cudnn_execute$' | sed -n 's/^ *Test *#[0-9]*: //p')
     for test in "${tests[@]}"; do
         step "$test" 120 ctest --test-dir "$build" -R "^$test\$" --output-on-failure
         ! grep -q 'Skipped' "$build/log/$test.txt" || rows[-1]=$(printf '%-26s %-12s' "$test" 'skipped: it finds no GPU')
@@ -203,7 +203,7 @@ if [ "$ran" = ok ]; then
         # Last: they are slow enough to take the time of all others.
         for tool in memcheck racecheck; do
             if command -v compute-sanitizer >/dev/null; then
-                step "$tool" 90 bash -c 'sanitize "$@"' bash $tool tests/cuda/test_gpu_cuda_ops
+                step "$tool" 90 bash -c 'sanitize "$@"' bash $tool tests/cuda/test_gpu_cuda ops
             else
                 skip "$tool" "no compute-sanitizer"
             fi

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* Every call to CUDA fails once, in turn (each with one of three errors; DITTUNE_DOSE=full: with each), while a network is made, run, recorded, replayed and read: each time there is a status and
  * one sentence, nothing crashes and no device memory is left. Sticky errors, memory that is short, recordings that are spoilt. */
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include "tests/cuda/case.h"
 #include "tests/cuda/network.h"
 #include "tests/fake_cuda/fake_cuda.h"
+#include "tests/lib/dose.h"
 
 static dt_status run_pass(struct dt_device *gpu, struct dt_comm *comm)
 {
@@ -140,8 +142,7 @@ static int fail_each(int code, int first, int step)
 static void every_call_may_fail(void **state)
 {
     (void)state;
-    const char *dose = getenv("DITTUNE_DOSE");
-    bool full = dose != NULL && strcmp(dose, "full") == 0;
+    bool full = dose_full();
     static const int codes[] = {1, 2, 700}; /* invalid value, memory allocation, illegal address */
     for (int i = 0; i < 3; i++)
         assert_true(fail_each(codes[i], full ? 1 : 1 + i, full ? 1 : 3) > 200);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* Whole networks on GPUs against the CPU back end on one rank, in float32: every degree and its chunks and overlap, every data type,
- * exchanges through the host's memory and by NCCL, packed and direct, steps by graphs, every attention tile. */
+ * exchanges through the host's memory and by NCCL, packed and direct, steps by graphs, every attention tile. DITTUNE_DOSE=full: all of
+ * it in every data type; else most of it in float32. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/cuda/network.h"
+#include "tests/lib/dose.h"
 
 #include <stdatomic.h>
 
@@ -27,6 +30,12 @@ static void agree(const struct dt_workload *workload, const struct dt_plan *plan
     if (!(error < allowed(workload->dtype)))
         fail_msg("%s %s: relative error %.2e", dt_dtype_text(workload->dtype),
                  network_text(plan, text), error);
+}
+
+/* How many of `all` are tried in a data type. */
+static size_t tried(enum dt_dtype dtype, size_t all)
+{
+    return dose_full() || dtype == DT_FLOAT32 || all < 2 ? all : 2;
 }
 
 static void run(const struct dt_workload *workload, const struct dt_plan *plan, bool nccl,
@@ -81,17 +90,18 @@ static void one_rank_is_the_cpu(void **state)
 static void ranks_are_one(void **state)
 {
     (void)state;
-    static const int degrees[][4] = {{2, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 1}, {1, 1, 1, 2},
+    static const int degrees[][4] = {{1, 1, 1, 2}, {1, 1, 2, 1}, {2, 1, 1, 1}, {1, 2, 1, 1},
                                      {1, 1, 1, 3}, {1, 1, 4, 1}, {1, 2, 2, 1}, {1, 1, 2, 2}};
     for (int dtype = 0; dtype < DT_DTYPES; dtype++) {
+        size_t most = tried((enum dt_dtype)dtype, sizeof degrees / sizeof degrees[0]);
         struct dt_workload workload = network_workload((enum dt_dtype)dtype);
         struct dt_plan plans[64];
         int count = 0;
-        for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        for (size_t i = 0; i < most; i++) {
             struct dt_plan plan =
                 network_plan(degrees[i][0], degrees[i][1], degrees[i][2], degrees[i][3]);
             plan.batch = 2;
-            for (plan.overlap = 0; plan.overlap <= 1; plan.overlap++) {
+            for (plan.overlap = dose_full() ? 0 : (int)i % 2; plan.overlap <= 1; plan.overlap++) {
                 plan.chunks = 1 + (plan.ulysses == 2 && plan.overlap);
                 count = add(plans, count, plan);
             }
@@ -104,14 +114,14 @@ static void ranks_are_one(void **state)
 static void ways_to_exchange_agree(void **state)
 {
     (void)state;
-    static const int degrees[][2] = {{2, 1}, {2, 2}, {4, 1}, {1, 2}};
-    for (int dtype = 0; dtype < DT_TF32; dtype++) {
+    static const int degrees[][2] = {{2, 1}, {1, 2}, /* full: */ {2, 2}, {4, 1}};
+    for (int dtype = 0; dtype < (dose_full() ? DT_TF32 : DT_FLOAT32 + 1); dtype++) {
         struct dt_workload workload = network_workload((enum dt_dtype)dtype);
         struct dt_plan plans[64];
         int count = 0;
-        for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        for (int i = 0; i < (dose_full() ? 4 : 2); i++) {
             struct dt_plan plan = network_plan(1, 1, degrees[i][0], degrees[i][1]);
-            plan.gemm = (int)i;
+            plan.gemm = i;
             for (plan.overlap = 0; plan.overlap <= 1; plan.overlap++) {
                 plan.chunks = 1 + (plan.ulysses == 2);
                 plan.exchange = DT_PLAN_PACKED;
@@ -134,10 +144,11 @@ static void graphs_are_the_steps(void **state)
     (void)state;
     static const int degrees[][4] = {{1, 1, 1, 1}, {1, 1, 2, 1}, {1, 1, 1, 2}, {1, 2, 2, 1}};
     for (int dtype = 0; dtype < DT_TF32; dtype++) {
+        size_t most = tried((enum dt_dtype)dtype, sizeof degrees / sizeof degrees[0]);
         struct dt_workload workload = network_workload((enum dt_dtype)dtype);
         int64_t size = network_image(&workload);
         float *eager = images(&workload, 1), *replayed = images(&workload, 1);
-        for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        for (size_t i = 0; i < most; i++) {
             struct dt_plan plan =
                 network_plan(degrees[i][0], degrees[i][1], degrees[i][2], degrees[i][3]);
             struct network_run runs[2];

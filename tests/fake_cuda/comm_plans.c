@@ -174,6 +174,6 @@ int main(void)
         cmocka_unit_test(ulysses_and_ring),
         cmocka_unit_test(guidance_and_batch_apart),
     };
-    setenv("DITTUNE_FAKE_CUDA", "devices=8:memory=1g:delay=20", 0);
+    setenv("DITTUNE_FAKE_CUDA", "devices=8:memory=1g:delay=20:poison=64k", 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

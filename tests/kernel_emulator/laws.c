@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose */
 /* Laws of attention on the emulator that need no other attention to compare with: the order of keys does not matter, two
  * parts of the keys merged are the whole. And float32 attention, for any head dimension, against float64. */
 #include "model/plan.h"
 #include "tests/kernel_emulator/attention_case.h"
+#include "tests/lib/dose.h"
 
 static void copy_row(struct attention_case *to, int row, const struct attention_case *from,
                      int from_row)
@@ -146,12 +148,10 @@ static void parts_merge_to_the_whole(void **state)
 static void float32_of_any_head(void **state)
 {
     (void)state;
-    static const int heads[] = {1, 5, 40, 72, 128, 256, /* full: */ 64, 100, 160, 200, 255};
-    static const int sizes[][2] = {{1, 1}, {33, 70}, {5, 32}};
-    const char *dose = getenv("DITTUNE_DOSE");
-    bool full = dose != NULL && strcmp(dose, "full") == 0;
-    for (size_t h = 0; h < (full ? sizeof heads / sizeof *heads : 6); h++)
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    static const int heads[] = {1, 5, 40, 72, 256, /* full: */ 64, 100, 128, 160, 200, 255};
+    static const int sizes[][2] = {{1, 1}, {5, 33}, /* full: */ {33, 70}, {5, 32}};
+    for (int h = 0; h < (dose_full() ? 11 : 5); h++)
+        for (int s = 0; s < (dose_full() ? 4 : 2); s++) {
             struct attention_case c = make(DT_FLOAT32, heads[h], sizes[s][0], sizes[s][1]);
             run_case(&c);
             compare(&c, c.op.out, c.op.lse, 1);

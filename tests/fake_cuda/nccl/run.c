@@ -114,7 +114,7 @@ static bool exchange(struct posting *posting, const struct fake_device *device)
         }
         if (all || atomic_load(&comm->aborted) || device->sticky != cudaSuccess)
             return true;
-        struct timespec time = {0, 20000};
+        struct timespec time = {0, idle < 200 ? 20000 : 500000};
         idle = moved ? 0 : idle + 1;
         if (idle > 20)
             nanosleep(&time, NULL);
