@@ -187,10 +187,10 @@ STORES = [
 
 WORKERS = [
     Case("worker-missing", "run --worker ./nowhere", 2, "the worker ./nowhere is not a program that can be run"),
-    Case("worker-no-parameters", f"run --worker {t.worker}", 2,
+    Case("worker-no-parameters", f"run --worker {shlex.quote(t.worker)}", 2,
          f"the worker {t.worker} announces no parameters in its hello: there is nothing to tune",
          files=scenario(parameters=None)),
-    Case("worker-empty-parameters", f"run --worker {t.worker}", 2,
+    Case("worker-empty-parameters", f"run --worker {shlex.quote(t.worker)}", 2,
          "the worker's hello: 'parameters' is empty, there is nothing to tune", files=scenario(parameters=[])),
     Case("worker-test-missing", "worker-test ./nowhere", 2, "the worker ./nowhere is not a program that can be run"),
 ]
