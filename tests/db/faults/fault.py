@@ -2,8 +2,8 @@
 """Shared by the checks of tests/db/faults: the actor, stores to begin with, what must hold after a fault. Standard library
 only. A check ends with one line of figures, and with exit code 1 when something was lost.
 
-    DITTUNE_DOSE=full    the doses of field practice
-    FAULT_SEED=N         of what is drawn
+    DITTUNE_DOSE=full    the doses of field practice, with a seed that is drawn
+    DITTUNE_SEED=N       of what is drawn
 """
 import collections
 import os
@@ -16,7 +16,7 @@ import time
 
 BUILD = sys.argv[1]
 FULL = os.environ.get("DITTUNE_DOSE", "short") == "full"
-SEED = int(os.environ.get("FAULT_SEED", "1"))
+SEED = int(os.environ.get("DITTUNE_SEED") or (random.SystemRandom().getrandbits(32) if FULL else 1))
 ACTOR = os.path.join(BUILD, "tests/db/faults/fault_actor")
 SHIM = os.path.join(BUILD, "tests/db/faults/libfault_shim.so")
 DITTUNE = os.path.join(BUILD, "dittune")
@@ -24,6 +24,16 @@ MODES = ("before", "after", "first", "half", "last", "zeros")
 WRITE_MODES = MODES[2:]
 RANDOM = random.Random(SEED)
 failures = []
+
+
+def some(points, share):
+    """All of them; in the plain run a share of them: those of the ends, and others that are drawn."""
+    points = list(points)
+    count = len(points) if FULL else max(2, round(share * len(points)))
+    if len(points) <= count:
+        return points
+    chosen = {0, len(points) - 1, *RANDOM.sample(range(1, len(points) - 1), count - 2)}
+    return [point for number, point in enumerate(points) if number in chosen]
 
 
 def scratch(where=None):
@@ -45,7 +55,7 @@ def fail(what):
 
 
 def finish(figures):
-    print(f"{figures}, {len(failures)} failures")
+    print(f"{figures}, {len(failures)} failures, DITTUNE_SEED={SEED}")
     sys.exit(1 if failures else 0)
 
 

@@ -7,6 +7,27 @@ import time
 import fault
 
 KILLS = 20
+READS = 100
+
+
+def await_lock(actor):
+    """Until the actor's child has opened the lock, for which it waits then."""
+    def waits():
+        for child in children(actor.process.pid):
+            try:
+                folder = f"/proc/{child}/fd"
+                if any(os.readlink(f"{folder}/{fd}").endswith("/lock") for fd in os.listdir(folder)):
+                    return True
+            except OSError:
+                pass  # it has just begun, or ended
+        return False
+    while not waits():
+        time.sleep(0.001)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return file.read().split()
 
 
 def hold(holder):
@@ -18,19 +39,17 @@ def hold(holder):
 
 
 def killed(holder, writer):
-    """The kernel frees it at once: what the next writer needs, in seconds."""
+    """The kernel frees it at once, long before the writer gives up: what the writer needs, in seconds."""
     longest = 0
     for i in range(KILLS):
         pid = hold(holder)
         writer.send(f"put a {i}")
-        time.sleep(0.01)
+        await_lock(writer)
         os.kill(pid, signal.SIGKILL)
         began = time.monotonic()
         if holder.end().how != "signal:9" or writer.end().how != "exit:0":
             fault.fail("the lock of a killed holder is not free")
         longest = max(longest, time.monotonic() - began)
-    if longest > 5:
-        fault.fail(f"a killed holder kept the lock for {longest:.1f} s")
     return longest
 
 
@@ -40,13 +59,11 @@ def stopped(holder, writer, reader):
     os.kill(pid, signal.SIGSTOP)
     began = time.monotonic()
     writer.send("put a 100")
-    reads = 0
-    while time.monotonic() - began < 2:
+    await_lock(writer)
+    for _ in range(READS):
         entries, why = reader.entries()
-        reads += 1
         if not entries or entries["a"] != KILLS - 1:
             fault.fail(f"a reader saw {why or entries}")
-        time.sleep(0.01)
     result = writer.end()
     waited = time.monotonic() - began
     if result.how != "exit:8" or "/lock" not in result.message:
@@ -54,7 +71,7 @@ def stopped(holder, writer, reader):
     os.kill(pid, signal.SIGCONT)
     os.kill(pid, signal.SIGKILL)
     holder.end()
-    return reads, waited
+    return waited
 
 
 def main():
@@ -63,7 +80,7 @@ def main():
         holder, writer, reader = (fault.Actor(folder, store) for _ in range(3))
         writer.must("put a 0")
         longest = killed(holder, writer)
-        reads, waited = stopped(holder, writer, reader)
+        waited = stopped(holder, writer, reader)
         began = time.monotonic()
         forked = writer.do("fork a 7")
         if forked.how != "exit:0":
@@ -72,7 +89,7 @@ def main():
         for actor in (holder, writer, reader):
             actor.close()
     fault.finish(f"locks: {KILLS} killed holders, free after at most {longest * 1e3:.0f} ms; a stopped one: given up after "
-                 f"{waited:.1f} s, {reads} reads meanwhile; a forked child: {forked_ms:.0f} ms")
+                 f"{waited:.1f} s, {READS} reads meanwhile; a forked child: {forked_ms:.0f} ms")
 
 
 main()

@@ -10,7 +10,7 @@ import fault
 
 COMMANDS = (("lookup", "--require", "none"), ("lookup", "--require", "none", "--format", "json"), ("db", "show"), ("db", "verify"),
             ("db", "show", "--json"), ("db", "rebuild", "--salvage"), ("db", "gc", "--yes", "--keep", "0"), ("db", "migrate"))
-MOST = 10 ** 9 if fault.FULL else 12  # runs of a command and kind of fault
+MOST = 10 ** 9 if fault.FULL else 6  # runs of a command and kind of fault
 ERRORS = ("EIO", "ENOSPC", "EINTR")
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Sixteen writers, eight readers without a lock, and a killer of writers every 50 ms. A killed writer is started again after
-the last commit that was acknowledged. Nothing acknowledged is lost, no reader ever fails or sees an entry vanish or age."""
+"""Sixteen writers, eight readers without a lock, and a killer of writers after each forty commits or so. A killed writer is
+started again after the last commit that was acknowledged. Nothing acknowledged is lost, no reader ever fails or sees an
+entry vanish or age."""
 import os
 import subprocess
 import time
@@ -9,7 +10,8 @@ import fault
 
 WRITERS, READERS = 16, 8
 COMMITS = 1000 if fault.FULL else 150
-KILL_EVERY = 0.05
+KILL_EVERY = 40 * len("ack w10_x100=100\n")  # bytes of acknowledgements
+LOOK = 0.002  # seconds between two looks at them
 NAP = 2000 if fault.FULL else 20000  # microseconds between two looks of a reader
 
 
@@ -25,6 +27,13 @@ class Writer:
         with open(self.path, encoding="ascii") as file:
             lines = [line for line in file.read().split("\n")[:-1] if line.startswith("ack ")]
         return lines
+
+    def kill(self):
+        """Whether it still ran."""
+        running = self.process.poll() is None
+        if running:
+            self.process.kill()
+        return running
 
     def start(self):
         lines = self.acknowledged()
@@ -52,13 +61,13 @@ def run(folder, store):
     counts = [b""] * READERS
     for log in logs:
         os.set_blocking(log.fileno(), False)
-    kills, live, began = 0, list(writers), time.monotonic()
+    kills, live, began, next_kill = 0, list(writers), time.monotonic(), KILL_EVERY
     while live:
-        time.sleep(KILL_EVERY)
-        victim = fault.RANDOM.choice(live)
-        if victim.process.poll() is None:
-            victim.process.kill()
-            kills += 1
+        time.sleep(LOOK)
+        written = sum(os.fstat(writer.log.fileno()).st_size for writer in writers)
+        if written >= next_kill:
+            kills += fault.RANDOM.choice(live).kill()
+            next_kill = written + KILL_EVERY
         for writer in list(live):
             code = writer.process.poll()
             if code is None:
