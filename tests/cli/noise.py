@@ -34,7 +34,7 @@ def check_words(t):
     t.check("a budget too short", done.code == 6 and "say nothing" in done.err and done.out == "", done)
     t.exits("a plan that is not legal", t.tool("noise", "--model", SMALL, "--plan", "ranks=2 ring=3"), 3)
     t.exits("one size", t.tool("noise", "--model", SMALL, "--size", "64,128"), 2, "one --size")
-    done = t.tool("noise", "--worker", SOURCE / "examples/workers/minimal.py", "--quiet", "--budget", "8s")
+    done = t.tool("noise", "--worker", SOURCE / "examples/workers/minimal.py", "--quiet", "--budget", "20s")
     t.check("another worker", done.code == 0 and "minimal" in done.out and done.err == "", done)
 
 

@@ -38,11 +38,11 @@ def gains_more_than_noise(o):
 
 
 def check_session(t):
-    done = small(t, "--budget 80s --seed 3 --devices 2", "--against", "ranks=1 tile_q=32 tile_kv=64")
+    done = small(t, "--budget 120s --seed 3 --devices 2", "--against", "ranks=1 tile_q=32 tile_kv=64")
     o = done.json
     if not t.check("ends well", done.code == 0, done):
         t.finish()
-    t.check("keeps its budget", within(80, o), o["elapsed_seconds"])
+    t.check("keeps its budget", within(120, o), o["elapsed_seconds"])
     t.check("measures best, default, baseline and today's plan",
             all(o[k]["median_seconds"] > 0 for k in MEASURED), done)
     t.check("baseline is one rank", o["baseline"]["plan"]["ranks"] == 1, o["baseline"])

@@ -157,7 +157,8 @@ def changed(good):
     return {
         "a footer": good[-26:], "BOM": b"\xef\xbb\xbf" + good, "UTF-16": good.decode().encode("utf-16"),
         "UTF-32": good.decode().encode("utf-32"), "CRLF": good.replace(b"\n", b"\r\n"),
-        "CR": good.replace(b"\n", b"\r"), "no last line feed": good[:-1], "a line feed more": good + b"\n", "a byte more": good + b" ",
+        "CR": good.replace(b"\n", b"\r"), "no last line feed": good[:-1], "a line feed more": good + b"\n",
+        "a byte more": good + b" ",
         "a NUL more": good + b"\0", "twice": good + good, "a line feed first": b"\n" + good, "one byte less": good[1:],
         "one line": good.replace(b"\n", b""), "no footer": good[:-27] + b"\n",
         "upper checksum": good[:-11] + good[-11:-3].upper().replace(b"0", b"A") + good[-3:],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every call on a file fails once, or that one and all that follow: it is said, or it did not matter. (The plain dose: one
-in sixteen.)"""
+"""Every call on a file fails once, or that one and all that follow: it is said, or it did not matter. (The plain dose:
+one in sixteen.)"""
 import fault
 
 ERRORS = ("EIO", "ENOSPC", "EDQUOT", "EROFS", "EINTR", "short")

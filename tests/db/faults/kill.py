@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Killed at every call on a file, in six ways; and killed again while the next run recovers. (The plain dose: at a fifth.)"""
+"""Killed at every call on a file, in six ways; and killed again while the next run recovers. (The plain dose: at one in
+five.)"""
 import fault
 
 

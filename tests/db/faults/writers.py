@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Sixteen writers, eight readers without a lock, and a killer of writers after each forty commits or so. A killed writer is
-started again after the last commit that was acknowledged. Nothing acknowledged is lost, no reader ever fails or sees an
-entry vanish or age."""
+"""Sixteen writers, eight readers without a lock, and a killer of writers after each forty commits or so. A killed writer
+is started again after the last commit that was acknowledged. Nothing acknowledged is lost, no reader ever fails or sees
+an entry vanish or age."""
 import os
 import subprocess
 import time
