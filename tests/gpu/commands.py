@@ -15,9 +15,9 @@ def note_variables():
     rate of a GPU is that of a product as large as its memory allows, which takes long here."""
     little = t.environment["DITTUNE_FAKE_CUDA"].replace("memory=16g", "memory=150m")
     path = t.write("worker", f"""#!/bin/sh
-[ "$1" = --devices ] && exec {WORKER} "$@"
+[ "$1" = --devices ] && exec '{WORKER}' "$@"
 env | grep ^NCCL_ >>{t.path}/variables
-DITTUNE_FAKE_CUDA={little} exec {WORKER} "$@"
+DITTUNE_FAKE_CUDA={little} exec '{WORKER}' "$@"
 """)
     path.chmod(0o755)
     t.environment["DITTUNE_WORKER_CUDA"] = str(path)

@@ -131,7 +131,7 @@ def check_controller(t):
               for name, environment in ENVIRONMENTS.items()}
     t.check("the same plans are legal whatever is set", len(set(counts.values())) == 1, counts)
     wrapper = t.write("worker", f'#!/bin/sh\necho "$OMP_NUM_THREADS $OMP_PROC_BIND" >{t.path}/seen\n'
-                                f"exec python3 {SOURCE}/examples/workers/minimal.py\n")
+                                f"exec python3 '{SOURCE}/examples/workers/minimal.py'\n")
     wrapper.chmod(0o755)
     done = t.tool("space", "--worker", wrapper, env=dict(OMP_NUM_THREADS="5", OMP_PROC_BIND="close"))
     t.check("a worker of one's own gets the environment whole", done.code == 0 and t.read("seen") == "5 close\n", done)

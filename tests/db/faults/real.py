@@ -25,11 +25,13 @@ class Program:
             actor.must(verb)
         actor.close()
         self.actor = fault.Actor(folder, self.store)
+        self.shim = os.path.join(self.folder, "shim.so")  # LD_PRELOAD ends a name at a blank, which the build folder may have
+        os.symlink(os.path.realpath(fault.SHIM), self.shim)
 
     def run(self, command, what):
         shutil.rmtree(self.store, ignore_errors=True)
         shutil.copytree(self.template, self.store)
-        environment = dict(os.environ, FAULT=what, FAULT_ROOT=self.store, FAULT_SHARED=self.shared, LD_PRELOAD=fault.SHIM,
+        environment = dict(os.environ, FAULT=what, FAULT_ROOT=self.store, FAULT_SHARED=self.shared, LD_PRELOAD=self.shim,
                            XDG_CACHE_HOME=os.path.join(self.folder, "cache"))
         return subprocess.run([fault.DITTUNE, *command, "--db", self.store], env=environment, capture_output=True, text=True,
                               check=False)
