@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/api/session.h"
+#include "tests/lib/dose.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -159,7 +160,7 @@ static void every_allocation(size_t question, int32_t tier)
     for (int ever = 0; ever < 2; ever++) {
         long n = 0;
         while (fail_at(n, ever == 1, question, &wanted))
-            n += n < 3000 ? 1 : 1 + n / 300;
+            n += dose_thin() ? 11 : n < 3000 ? 1 : 1 + n / 300;
         print_message("question %zu: %ld allocations\n", question, n);
         assert_true(n > 100);
     }

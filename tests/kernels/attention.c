@@ -9,6 +9,7 @@
 #include "kernels/cpu/simd.h"
 #include "model/layout.h"
 #include "tests/kernels/values.h"
+#include "tests/lib/dose.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -152,8 +153,9 @@ static void check_tiles(const struct dt_simd *simd)
     for (int i = 0; i < DT_TILES_Q; i++)
         for (int j = 0; j < DT_TILES_KV; j++)
             for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++)
-                check_shape(simd,
-                            (struct shape){1, 1, heads[k], q[i] + 13, kv[j] + 29, q[i], kv[j]});
+                if (!dose_thin() || k == (size_t)(i + 3 * j) % (sizeof heads / sizeof heads[0]))
+                    check_shape(simd,
+                                (struct shape){1, 1, heads[k], q[i] + 13, kv[j] + 29, q[i], kv[j]});
 }
 
 static void attention_matches_float64(void **state)

@@ -118,7 +118,8 @@ static void sweep_heads(struct dt_workload workload)
 {
     struct sweep sweep;
     start(&sweep, workload);
-    sweep.cross = workload.network.depth == 1 && (workload.dtype == DT_FLOAT32 || dose_full());
+    sweep.cross = workload.network.depth == 1 && !dose_thin() &&
+                  (workload.dtype == DT_FLOAT32 || dose_full());
     try_all(&sweep, 6, 1);
     try_all(&sweep, 4, 2);
     end(&sweep);

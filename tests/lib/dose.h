@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dose - what differs between the plain run of a test and the one with DITTUNE_DOSE=full (the word "dose" in its ctest line)
+/* dose - what differs between the plain run of a test and the one with DITTUNE_DOSE=full (the word "dose" in its ctest line),
+ * or DITTUNE_DOSE=thin (test.sh's plain run of the presets clang and tsan)
  *
  * A test whose claim holds for all that it draws takes its seeds from dose_seed: fixed in the plain run, so that it repeats;
  * drawn and printed in the full one. DITTUNE_SEED=N repeats that. */
@@ -17,6 +18,13 @@ static inline bool dose_full(void)
 {
     const char *dose = getenv("DITTUNE_DOSE");
     return dose != NULL && strcmp(dose, "full") == 0;
+}
+
+/* Under a sanitizer in the plain run: each kind of case once, as the GCC build runs all of them. */
+static inline bool dose_thin(void)
+{
+    const char *dose = getenv("DITTUNE_DOSE");
+    return dose != NULL && strcmp(dose, "thin") == 0;
 }
 
 /* name: of what is drawn. */
