@@ -29,10 +29,12 @@ void fake_unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* A child of a process that has used its devices has none. */
+/* A child of a process that has used its devices has none. It is forked with the mutex held by who forks: no stream's thread, which
+ * the child has not, can hold it for ever. */
 static void in_child(void)
 {
     forked = started;
+    fake_unlock();
 }
 
 static void start(void)
@@ -46,7 +48,7 @@ static void start(void)
     fake_box = fake_box_open(fake_settings.box);
     fake_devices_init();
     if (!watched)
-        pthread_atfork(NULL, NULL, in_child);
+        pthread_atfork(fake_lock, fake_unlock, in_child);
     watched = true;
     started = true;
 }
