@@ -76,7 +76,7 @@ def main():
         inside()
     probe = subprocess.run(["unshare", "-rm", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, check=False)
     if probe.returncode != 0:
-        fault.skip("no mounts in a namespace here")
+        fault.skip("a namespace of mounts is not allowed here, as in a chroot")
     sys.exit(subprocess.run(["unshare", "-rm", sys.executable, "-B", __file__, fault.BUILD, "inside"], check=False).returncode)
 
 
