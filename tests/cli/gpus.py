@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""GPUs as a made answer to --devices describes them: what is found is what plans are for, what is not is one sentence."""
+"""GPUs as a made answer to --devices describes them: what is found is what plans are for, what is not is one
+sentence."""
 import json
 import pathlib
 import sys
@@ -11,13 +12,14 @@ from fake_gpus import forget_gpus
 
 SMALL = SOURCE / "tests/cli/small.json"
 FREE = 150000000000
-PARAMETERS = """ranks dp cfg ulysses ring batch tile_q tile_kv overlap chunks stages warps attention graph gemm exchange v_first comm_ctas
-                windows nccl_p2p_channels nccl_p2p_chunk_kib""".split()
+PARAMETERS = """ranks dp cfg ulysses ring batch tile_q tile_kv overlap chunks stages warps attention graph gemm exchange
+                v_first comm_ctas windows nccl_p2p_channels nccl_p2p_chunk_kib""".split()
 MACHINE = {
     "format": "dittune-machine", "version": {"major": 1, "minor": 0},
     "hard": {"device": "NVIDIA H200", "gpus": 8, "memory_gib": 144, "compute": "9.0", "topology": "0123456789abcdef"},
     "soft": {}, "info": {},
-    "limits": {"memory_bytes": 150754820096, "bfloat16": True, "shared_bytes": 232448, "nccl": 22809, "cudnn": True, "capture": True}}
+    "limits": {"memory_bytes": 150754820096, "bfloat16": True, "shared_bytes": 232448, "nccl": 22809, "cudnn": True,
+               "capture": True}}
 
 
 def script(name, body):
@@ -31,8 +33,9 @@ def h200s(name, count, free=FREE, processes=()):
     """A worker that says it has so many H200."""
     cards = [{"index": i, "name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150754820096, "free_bytes": free,
               "shared_bytes": 232448, "processes": list(processes)} for i in range(count)]
-    answer = {"op": "devices", "count": count, "why": "" if count else "no CUDA-capable device is detected", "driver": "580.95",
-              "cuda": 13000, "nccl": "2.28.9", "cudnn": "9.19.0", "cublaslt": "13.1.0", "devices": cards,
+    answer = {"op": "devices", "count": count, "why": "" if count else "no CUDA-capable device is detected",
+              "driver": "580.95", "cuda": 13000, "nccl": "2.28.9", "cudnn": "9.19.0", "cublaslt": "13.1.0",
+              "devices": cards,
               "peers": [[int(i != k) for k in range(count)] for i in range(count)],
               "links": [["self" if i == k else "nvlink" for k in range(count)] for i in range(count)]}
     return script(name, f"cat <<'J'\n{json.dumps(answer)}\nJ\n")
@@ -54,17 +57,21 @@ def check_space():
     t.check("their space has their parameters", {p["name"] for p in done.json["parameters"]} == set(PARAMETERS), done)
     done = t.tool("explain", "--json", "ulysses=2", "cfg=2")
     plan = done.json["plan"]
-    t.check("a plan is completed for them", done.code == 0 and (plan["tile_kv"], plan["warps"], plan["attention"]) == (64, 4, "own")
-            and "threads" not in plan, done)
+    t.check("a plan is completed for them", done.code == 0 and "threads" not in plan
+            and (plan["tile_kv"], plan["warps"], plan["attention"]) == (64, 4, "own"), done)
     done = t.tool("explain", "--json", "ranks=1", "windows=1")
+    sentence = done.json["violations"][0]["sentence"]
     t.check("a rule of theirs is one sentence", done.code == 3
-            and done.json["violations"][0]["sentence"] == "one rank exchanges nothing: comm_ctas and windows are 0", done)
+            and sentence == "one rank exchanges nothing: comm_ctas and windows are 0", done)
     t.exits("more ranks than GPUs are for correctness only", t.tool("explain", "ranks=8"), 0, "8 ranks on 4 GPUs")
     done = t.tool("space", "--json", "--dtype", "tf32", "--model", "dit-b/2")
-    t.check("tf32 is a data type of GPUs", done.code == 0 and done.json["title"].endswith("tf32") and done.json["feasible"] > 0, done)
+    t.check("tf32 is a data type of GPUs", done.code == 0 and done.json["title"].endswith("tf32")
+            and done.json["feasible"] > 0, done)
     done = t.tool("space", "--json", "--backend", "cpu")
-    t.check("--backend cpu is what it was", on_cores(done) and "threads" in [p["name"] for p in done.json["parameters"]], done)
-    t.exits("tf32 is none of cores", t.tool("space", "--backend", "cpu", "--dtype", "tf32"), 2, "tf32 is computed by GPUs only")
+    t.check("--backend cpu is what it was", on_cores(done)
+            and "threads" in [p["name"] for p in done.json["parameters"]], done)
+    done = t.tool("space", "--backend", "cpu", "--dtype", "tf32")
+    t.exits("tf32 is none of cores", done, 2, "tf32 is computed by GPUs only")
     t.exits("an unknown back end", t.tool("space", "--backend", "gpu"), 2, "expected auto, cpu or cuda")
 
 
@@ -78,10 +85,12 @@ def check_lookup():
             and (key["model"], key["height"], key["dtype"]) == ("dit-xl/2", 64, "bfloat16"), done)
     done = t.tool(*ask, "--engine", "xdit", "--format", "json", "--checkpoint", "X")
     unexpressed = {parameter["name"] for parameter in done.json["unexpressed"]}
-    t.check("and an engine is told of it what it can be told", done.code == 0 and "--ulysses_degree" in done.json["argv"]
-            and {"tile_q", "stages", "warps"} <= unexpressed and "graph" not in unexpressed, done)
+    t.check("and an engine is told of it what it can be told", done.code == 0
+            and "--ulysses_degree" in done.json["argv"] and {"tile_q", "stages", "warps"} <= unexpressed
+            and "graph" not in unexpressed, done)
     t.write("machine", {**MACHINE, "hard": {**MACHINE["hard"], "gpus": 0}})
-    t.exits("a description without a GPU is refused", t.tool("lookup", "--json", "--machine", t.path / "machine"), 2, "gpus")
+    done = t.tool("lookup", "--json", "--machine", t.path / "machine")
+    t.exits("a description without a GPU is refused", done, 2, "gpus")
 
 
 def check_others():
@@ -94,27 +103,30 @@ def check_others():
     # The first answer is of free GPUs, later ones of full ones; started as a worker it is killed.
     left = script("left", f'[ "$1" = --devices ] || kill -9 $$\n[ -e {t.path}/asked ] && exec {t.path}/full\n'
                           f": >{t.path}/asked\nexec {t.path}/four\n")
-    soon = {**left, "DITTUNE_CLOCK_LOOK": "500000000"}  # five seconds that the memory may take to come back are ten looks
+    soon = {**left, "DITTUNE_CLOCK_LOOK": "500000000"}  # the memory may take ten looks to come back, five seconds
     t.exits("and what a killed trial left", t.tool("tune", "--budget", "10m", env=soon), 11,
             "GPU 0 has 27.9 GiB less free memory than before a trial that was killed")
 
 
 def check_without():
     """What is wrong is told to who asked for GPUs; who did not gets plans for cores."""
-    for name, body, sentence in (("crash", "kill -SEGV $$\n", "killed by signal 11"), ("words", "echo hello\n", "no description of devices"),
+    for name, body, sentence in (("crash", "kill -SEGV $$\n", "killed by signal 11"),
+                                 ("words", "echo hello\n", "no description of devices"),
                                  ("exit", "exit 3\n", "exited with 3")):
         worker = script(name, body)
         done = t.tool("space", "--backend", "cuda", env=worker)
-        t.check(f"asking for GPUs says what is wrong: {name}", done.code == 1 and sentence in done.err and done.err.count("\n") == 1, done)
+        t.check(f"asking for GPUs says what is wrong: {name}", done.code == 1 and sentence in done.err
+                and done.err.count("\n") == 1, done)
         done = t.tool("space", "--json", env=worker)
         t.check(f"without asking, cores do: {name}", on_cores(done), done)
-    none, why = h200s("none", 0), "dittune: plans run on cores, as no GPU can be used: no CUDA-capable device is detected"
+    none = h200s("none", 0)
+    why = "dittune: plans run on cores, as no GPU can be used: no CUDA-capable device is detected"
     done = t.tool("tune", "--model", SMALL, "--size", "64", "--budget", "4s", env=none)
     t.check("a session on cores says in one sentence why", done.err.splitlines()[:1] == [why], done)
     done = t.tool("run", "--model", SMALL, "--size", "64", "--plan", "ranks=1", env=none)
     t.check("and so does a measurement of one plan", done.code == 0 and done.err == why + "\n", done)
-    t.exits("there is no such worker", t.tool("space", "--backend", "cuda", env={"DITTUNE_WORKER_CUDA": t.path / "absent"}), 1,
-            "there is no ")
+    done = t.tool("space", "--backend", "cuda", env={"DITTUNE_WORKER_CUDA": t.path / "absent"})
+    t.exits("there is no such worker", done, 1, "there is no ")
 
 
 t = Dittune(DITTUNE_CLOCK_LOOK="20000000")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""`--devices` of the worker and `dittune doctor` from end to end, on fake GPUs of which the fake NVML says what *.nvml has."""
+"""`--devices` of the worker and `dittune doctor` from end to end, on fake GPUs of which the fake NVML says what
+*.nvml has."""
 import pathlib
 import sys
 
@@ -10,9 +11,9 @@ from fake_gpus import NVML, OLD_NVML, WORKER, FakeGpus, need_fake_gpus
 
 LIBRARIES = {"h200": NVML, "old": OLD_NVML, "broken": NVML}
 FACTS = {"sm_mhz": 1755, "sm_mhz_max": 1980, "application_mhz": None, "memory_mhz": 3201, "power_mw": 455000,
-         "power_limit_mw": 600000, "power_limit_default_mw": 700000, "temperature_c": 61, "utilization": 37, "ecc": True,
-         "ecc_pending": False, "mig": False, "persistence": True, "reasons": ["sw_power_cap", "sw_thermal"], "nvlinks": 9,
-         "free_bytes": 140000000000}
+         "power_limit_mw": 600000, "power_limit_default_mw": 700000, "temperature_c": 61, "utilization": 37,
+         "ecc": True, "ecc_pending": False, "mig": False, "persistence": True, "nvlinks": 9,
+         "reasons": ["sw_power_cap", "sw_thermal"], "free_bytes": 140000000000}
 FINDINGS = {("other-processes", 0), ("mig", 1), ("no-cudnn", None)} | {
     (rule, device) for device in (0, 1)
     for rule in ("power-limit", "power-capped", "too-hot", "mode-pending", "narrow-pcie", "slow-pcie")}
@@ -45,7 +46,8 @@ def check_new_driver():
             and o["cublaslt"].count(".") == 2, o)
     t.check("identity", [d["index"] for d in o["devices"]] == [0, 1] and first["name"]
             and [d["pci"] for d in o["devices"]] == ["0000:18:00.0", "0000:19:00.0"], o)
-    t.check("UUID", first["uuid"].startswith("GPU-") and len(first["uuid"]) == 40 and first["uuid"].count("-") == 5, first)
+    uuid = first["uuid"]
+    t.check("UUID", uuid.startswith("GPU-") and len(uuid) == 40 and uuid.count("-") == 5, uuid)
     t.check("NVML's facts", {name: first[name] for name in FACTS} == FACTS, first)
     t.check("processes", first["processes"] == [{"pid": 4321, "bytes": 8000000000}, {"pid": 99, "bytes": None}]
             and second["processes"] is None, o)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""The worker on fake GPUs, from its own start of ranks to the network's output: each plan's output is that of the CPU's worker; what
-is planted is one failed trial, and the next is right again. No times: a fake GPU has none."""
+"""The worker on fake GPUs, from its own start of ranks to the network's output: each plan's output is that of the
+CPU's worker; what is planted is one failed trial, and the next is right again. No times: a fake GPU has none."""
 import json
 import pathlib
 import shutil
@@ -13,8 +13,8 @@ from dittune_test import BUILD, PATIENCE, SOURCE
 from fake_gpus import WORKER, FakeGpus, need_fake_gpus
 
 CPU = dict(ranks=1, dp=1, cfg=1, ulysses=1, ring=1, threads=1, batch=1, tile_q=32, tile_kv=64, overlap=0, chunks=1)
-GPU = dict(CPU, tile_q=64, stages=1, warps=4, attention="own", graph=0, gemm=0, exchange="packed", v_first=0, comm_ctas=0, windows=0,
-           nccl_p2p_channels=0, nccl_p2p_chunk_kib=0)
+GPU = dict(CPU, tile_q=64, stages=1, warps=4, attention="own", graph=0, gemm=0, exchange="packed", v_first=0,
+           comm_ctas=0, windows=0, nccl_p2p_channels=0, nccl_p2p_chunk_kib=0)
 PAIR = dict(ranks=2, ulysses=2)
 DIRECT = dict(PAIR, exchange="direct")
 FLOAT32_PLANS = [
@@ -31,7 +31,8 @@ def workload(dtype="float32", **more):
 
 
 class Group:
-    """A worker's process and its ranks, spoken to as the controller does, and the machine, whose folder lives as long."""
+    """A worker's process and its ranks, spoken to as the controller does. It holds the machine, whose folder lives as
+    long."""
 
     def __init__(self, machine, ranks=1, load=None, program=WORKER, launcher=()):
         self.machine = machine
@@ -160,7 +161,8 @@ def check_nvml():
         t.check(f"a clock of {clock} MHz", seen[1]["sm_mhz"] == clock and seen[1]["reasons"] == reasons, seen[1])
     t.check("processes", pids <= {process["pid"] for device in seen for process in device["processes"]}, seen)
     used = [device["memory_bytes"] - device["free_bytes"] for device in seen]
-    t.check("and their memory", used == [sum(process["bytes"] for process in device["processes"]) for device in seen], seen)
+    theirs = [sum(process["bytes"] for process in device["processes"]) for device in seen]
+    t.check("and their memory", used == theirs, seen)
     group.quit()
 
 

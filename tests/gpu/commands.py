@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""The commands of dittune on two fake GPUs: what they find, what NCCL is told of a plan, and that a tuned plan is found again."""
+"""The commands of dittune on two fake GPUs: what they find, what NCCL is told of a plan, and that a tuned plan is
+found again."""
 import pathlib
 import sys
 
@@ -11,8 +12,8 @@ CHANNELS = {"NCCL_MIN_P2P_NCHANNELS=4", "NCCL_MAX_P2P_NCHANNELS=4", "NCCL_P2P_NV
 
 
 def note_variables():
-    """From now on workers are started by a script that notes what their environment says to NCCL. It leaves them little memory: the
-    rate of a GPU is that of a product as large as its memory allows, which takes long here."""
+    """From now on workers are started by a script that notes what their environment says to NCCL. It leaves them little
+    memory: the rate of a GPU is that of a product as large as its memory allows, which takes long here."""
     little = t.environment["DITTUNE_FAKE_CUDA"].replace("memory=16g", "memory=150m")
     path = t.write("worker", f"""#!/bin/sh
 [ "$1" = --devices ] && exec '{WORKER}' "$@"
@@ -33,8 +34,8 @@ def run(plan):
 def check_machine():
     done = t.tool("machine", "--json")
     hard, limits = done.json["hard"], done.json["limits"]
-    t.check("a GPU machine's fingerprint", done.code == 0 and sorted(hard) == ["compute", "device", "gpus", "memory_gib", "topology"]
-            and hard["gpus"] == 2 and hard["memory_gib"] == 16, done)
+    t.check("a GPU machine's fingerprint", done.code == 0 and hard["gpus"] == 2 and hard["memory_gib"] == 16
+            and sorted(hard) == ["compute", "device", "gpus", "memory_gib", "topology"], done)
     t.check("and its limits", limits["bfloat16"] and limits["nccl"] > 22000 and done.json["soft"]["nccl"], done)
 
 
@@ -54,7 +55,8 @@ def check_session():
     t.check("a session on GPUs", done.code in (0, 6) and first["plan"]["ranks"] == 1 and first["outcome"] == "ok"
             and second["plan"]["ranks"] == 2, done)
     done = t.small("lookup", *small)
-    t.check("its plan is found again", done.code == 0 and done.json["tier"] == "exact" and "attention" in done.json["plan"], done)
+    t.check("its plan is found again", done.code == 0 and done.json["tier"] == "exact"
+            and "attention" in done.json["plan"], done)
     done = t.small("lookup", "--backend", "cpu", *small)
     t.check("and that of cores for cores", done.code in (0, 10) and "threads" in done.json["plan"]
             and "attention" not in done.json["plan"], done)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""A GPU's failures in the middle of a session: each costs one trial and its group, the session goes on and ends with a stored plan,
-the journal says which phase the trial was in and why, and no process is left.
+"""A GPU's failures in the middle of a session: each costs one trial and its group, the session goes on and ends with
+a stored plan, the journal says which phase the trial was in and why, and no process is left.
 
-A session has ten minutes of its own clock. It is moved past the deadline of a trial that hangs, and to the end once the trial after
-the failed one is measured."""
+A session has ten minutes of its own clock. It is moved past the deadline of a trial that hangs, and to the end once
+the trial after the failed one is measured."""
 import os
 import pathlib
 import signal
@@ -18,14 +18,15 @@ BUDGET, LEFT = 600, 4  # seconds, and how many of them the session has left in t
 PATIENCE = 120         # seconds, more than any trial of such a session may take
 FINE = ("ok", "slow", "interrupted")
 
-# What strikes: of rank or GPU 1, so that plans of one rank are spared. How the trial may end, and what its cause says. A plan that
-# finds no memory is tried again in a fresh group, so that takes two faults.
+# What strikes: of rank or GPU 1, so that plans of one rank are spared. How the trial may end, and what its cause says.
+# A plan that finds no memory is tried again in a fresh group, so that takes two faults.
 MEMORY = f":fault=cudaMalloc,at=3,code={OUT_OF_MEMORY},rank=1,once"
 HANG = ":fault=exchange,at=30,do=hang,rank=1,once"
 GONE = {"hung", "failed", "crashed"}
 CASES = [
     ("out of memory in a trial", MEMORY + MEMORY, None, {"out of memory"}, ("memory",)),
-    ("an illegal address, which stays", f":fault=launch,at=200,code={ILLEGAL},rank=1,once", None, GONE, ("illegal memory access",)),
+    ("an illegal address, which stays", f":fault=launch,at=200,code={ILLEGAL},rank=1,once", None, GONE,
+     ("illegal memory access",)),
     ("an exchange that hangs", HANG, "wait", GONE, ("while",)),
     ("and an abort that hangs, too", HANG + ":fault=ncclCommAbort,at=0,do=hang", "wait", GONE, ("while",)),
     ("a rank that is killed", HANG, "kill", {"crashed"}, ("rank 1", "while running")),
@@ -58,7 +59,8 @@ def is_past(machine):
 
 def check(name, faults, how, outcomes, words):
     machine = FakeGpus(faults)
-    process = machine.start("tune", "--model", machine.network, "--size", "64", "--budget", f"{BUDGET}s", "--search", "random")
+    process = machine.start("tune", "--model", machine.network, "--size", "64", "--budget", f"{BUDGET}s",
+                            "--search", "random")
     if how is not None:
         strike(machine, how)
     machine.until(lambda: is_past(machine) or process.poll() is not None)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""`dittune tune` on two fake GPUs, from the command to the store: the order of a session, one GPU without NCCL first."""
+"""`dittune tune` on two fake GPUs, from the command to the store: the order of a session, one GPU without NCCL
+first."""
 import pathlib
 import sys
 
@@ -9,7 +10,7 @@ from fake_gpus import FakeGpus, need_fake_gpus
 
 
 def groups(talk):
-    """Of each group of workers for the small network: ranks, comm, devices, and the ranks of the plans that it prepared."""
+    """Of each group of workers for the small network: ranks, comm, devices, and the ranks of the plans it prepared."""
     found, ranks, network = [], 0, None
     for to_worker, message in talk:
         if message["op"] == "hello" and to_worker:
@@ -38,7 +39,8 @@ t.check("it makes the reference and the baseline", first[3][:2] == [1, 1], first
 pairs = [group for group in others if group[0] == 2]
 t.check("NCCL comes after it", pairs and all(group[1] == "nccl" for group in pairs), others)
 trials = t.records("trial")
-t.check("baseline, default, search", [trial["plan"]["ranks"] for trial in trials[:2]] == [1, 2] and len(trials) > 2, done)
+t.check("baseline, default, search", [trial["plan"]["ranks"] for trial in trials][:2] == [1, 2] and len(trials) > 2,
+        done)
 measured = [trial for trial in trials if trial["outcome"] == "ok"]
 t.check("what the devices reported is in the journal", measured and all(map(has_reports, measured)), trials)
 finals = [comparison for comparison in t.records("comparison") if comparison["name"] == "final comparison"]

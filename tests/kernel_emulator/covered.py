@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""Every launcher of kernels/cuda/launch.h is called by a test of this folder, and every function of kernels/cuda/ptx.cuh has its twin
-for the host."""
+"""Every launcher of kernels/cuda/launch.h is called by a test of this folder, and every function of
+kernels/cuda/ptx.cuh has its twin for the host."""
 import pathlib
 import re
 import sys
@@ -20,7 +20,8 @@ def read(path):
 
 def functions(text):
     """Names of the functions of ptx.cuh that a text defines."""
-    return {name for line in text.splitlines() if "DT_INLINE " in line for name in re.findall(r"\b(dt_[a-z0-9_]*)\(", line)}
+    lines = [line for line in text.splitlines() if "DT_INLINE " in line]
+    return {name for line in lines for name in re.findall(r"\b(dt_[a-z0-9_]*)\(", line)}
 
 
 t = Dittune()

@@ -5,8 +5,8 @@
     done = machine.small("tune", "--budget", "15s", "--json")
     machine.check("a plan is stored", len(machine.stored()) == 1, done)
 
-The controller is dittune-virtual: each look at the clock takes 20 ms of a session's time, so how many trials a session has does
-not depend on how busy the machine is. Workers are real processes, and their clocks are real.
+The controller is dittune-virtual: each look at the clock takes 20 ms of a session's time, so how many trials a
+session has does not depend on how busy the machine is. Workers are real processes, and their clocks are real.
 """
 import json
 import pathlib
@@ -26,8 +26,9 @@ def need_fake_gpus():
 
 def forget_gpus(environment):
     """What whoever runs the tests has set for GPUs of his own."""
-    for name in [name for name in environment if name.startswith(("NCCL_", "CUDA_", "DITTUNE_FAKE_", "DITTUNE_WORKER_CUDA"))]:
-        del environment[name]
+    for name in list(environment):
+        if name.startswith(("NCCL_", "CUDA_", "DITTUNE_FAKE_", "DITTUNE_WORKER_CUDA")):
+            del environment[name]
 
 
 class FakeGpus(Dittune):
@@ -38,7 +39,8 @@ class FakeGpus(Dittune):
         self.box, self.values = self.path / "box", self.path / "nvml"
         forget_gpus(self.environment)
         self.environment.update({
-            "DITTUNE_FAKE_CUDA": f"devices={devices}:memory={memory}:poison=1m:box={self.box}:nvml={self.values}{settings}",
+            "DITTUNE_FAKE_CUDA": f"devices={devices}:memory={memory}:poison=64k:box={self.box}:nvml={self.values}"
+                                 + settings,
             "DITTUNE_WORKER_CUDA": str(WORKER), "DITTUNE_NVML": str(NVML), "DITTUNE_CLOCK_LOOK": "20000000",
             "DITTUNE_TRANSCRIPT": str(self.path / "transcript"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
             **environment})
@@ -81,7 +83,8 @@ class FakeGpus(Dittune):
     def records(self, kind):
         """Of all journals of the store, as far as they are written."""
         lines = [line for path in sorted(self.path.glob("db/runs/*.jsonl")) for line in self.lines(path)]
-        return [record for record in (json.loads(line) for line in lines if line.endswith("}\n")) if record["kind"] == kind]
+        records = [json.loads(line) for line in lines if line.endswith("}\n")]
+        return [record for record in records if record["kind"] == kind]
 
     def stored(self):
         """The plans of the store."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The scores of docs/search.md once more, from a recorded table and the keys that were evaluated, with binomials of whole numbers."""
+"""The scores of docs/search.md once more, from a recorded table and the keys that were evaluated, with binomials of
+whole numbers."""
 import gzip
 import json
 import math
