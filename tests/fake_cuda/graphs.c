@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "kernels/cuda/launch.h"
+#include "tests/fake_cuda/gate.h"
 
 #define OK(call) assert_int_equal(call, cudaSuccess)
 
@@ -106,19 +107,21 @@ static void forked(void **state)
     close_world(&w);
 }
 
-/* Without the first wait the side reads too early, without the second the main stream does. */
+/* The side waits for an event that comes before what it reads: so it reads too early, which the main stream waits for. */
 static void unordered(void **state)
 {
     (void)state;
-    static unsigned pause = 3000;
     struct world w;
+    struct gate gate;
+    gate_init(&gate);
     open_world(&w, "devices=1:memory=64m:delay=0");
     OK(cudaStreamBeginCapture(w.main, cudaStreamCaptureModeThreadLocal));
     OK(cudaEventRecord(w.fork, w.main)); /* before what the side needs */
-    OK(cudaLaunchHostFunc(w.main, sleep_a_little, &pause));
+    OK(cudaLaunchHostFunc(w.main, gate_wait, &gate));
     copy(&w, 1, 0, w.main);
     OK(cudaStreamWaitEvent(w.side, w.fork, 0));
     copy(&w, 2, 1, w.side);
+    OK(cudaLaunchHostFunc(w.side, gate_open, &gate));
     OK(cudaEventRecord(w.join, w.side));
     OK(cudaStreamWaitEvent(w.main, w.join, 0));
     cudaGraphExec_t exec = made(w.main);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "kernels/cuda/launch.h"
+#include "tests/fake_cuda/gate.h"
 
 #define OK(call) assert_int_equal(call, cudaSuccess)
 
@@ -26,14 +27,16 @@ static void sleep_a_little(void *arg)
 static void asynchronous(void **state)
 {
     (void)state;
-    static unsigned pause = 50000;
+    struct gate gate;
     cudaStream_t stream;
+    gate_init(&gate);
     dt_fake_cuda_set("devices=1:memory=64m:delay=0");
     OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     OK(cudaStreamQuery(stream));
-    OK(cudaLaunchHostFunc(stream, sleep_a_little, &pause));
+    OK(cudaLaunchHostFunc(stream, gate_wait, &gate));
     assert_int_equal(cudaStreamQuery(stream), cudaErrorNotReady);
     assert_int_equal(cudaGetLastError(), cudaErrorNotReady);
+    gate_open(&gate);
     OK(cudaStreamSynchronize(stream));
     OK(cudaStreamQuery(stream));
     OK(cudaStreamDestroy(stream));
@@ -45,18 +48,20 @@ static void asynchronous(void **state)
 static void when_copies_read(void **state)
 {
     (void)state;
-    static unsigned pause = 50000;
+    struct gate gate;
     int pageable = 1, *pinned, *memory, host[2];
     cudaStream_t stream;
+    gate_init(&gate);
     dt_fake_cuda_set("devices=1:memory=64m:delay=0");
     OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     OK(cudaMallocHost((void **)&pinned, sizeof *pinned));
     OK(cudaMalloc((void **)&memory, 2 * sizeof *memory));
     *pinned = 1;
-    OK(cudaLaunchHostFunc(stream, sleep_a_little, &pause));
+    OK(cudaLaunchHostFunc(stream, gate_wait, &gate));
     OK(cudaMemcpyAsync(memory, &pageable, sizeof pageable, cudaMemcpyHostToDevice, stream));
     OK(cudaMemcpyAsync(memory + 1, pinned, sizeof *pinned, cudaMemcpyHostToDevice, stream));
     pageable = *pinned = 2;
+    gate_open(&gate);
     OK(cudaMemcpyAsync(host, memory, sizeof host, cudaMemcpyDeviceToHost, stream));
     assert_int_equal(host[0], 1);
     assert_int_equal(host[1], 2);
@@ -65,15 +70,16 @@ static void when_copies_read(void **state)
     OK(cudaStreamDestroy(stream));
 }
 
-/* Without the event the second stream would be first. */
+/* The second stream does not wait for the first, unless by an event. */
 static void events_order(void **state)
 {
     (void)state;
-    static unsigned pause = 30000;
     for (int with = 0; with < 2; with++) {
+        struct gate gate;
         cudaStream_t a, b;
         cudaEvent_t event;
-        float *memory, one[N], host[N];
+        float *memory, *host, one[N];
+        gate_init(&gate);
         for (int i = 0; i < N; i++)
             one[i] = 1.0f;
         dt_fake_cuda_set("devices=1:memory=64m:delay=0");
@@ -81,20 +87,28 @@ static void events_order(void **state)
         OK(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));
         OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
         OK(cudaMalloc((void **)&memory, sizeof one));
+        OK(cudaMallocHost((void **)&host, sizeof one));
         OK(cudaMemset(memory, 0, sizeof one));
         OK(cudaDeviceSynchronize());
-        OK(cudaLaunchHostFunc(a, sleep_a_little, &pause));
+        OK(cudaLaunchHostFunc(a, gate_wait, &gate));
         OK(cudaMemcpyAsync(memory, one, sizeof one, cudaMemcpyHostToDevice, a));
         OK(cudaEventRecord(event, a));
         if (with)
             OK(cudaStreamWaitEvent(b, event, 0));
-        OK(cudaMemcpyAsync(host, memory, sizeof host, cudaMemcpyDeviceToHost, b));
-        assert_true(host[0] == (with ? 1.0f : 0.0f));
+        OK(cudaMemcpyAsync(host, memory, sizeof one, cudaMemcpyDeviceToHost, b));
+        if (!with)
+            OK(cudaStreamSynchronize(b));
+        else
+            assert_int_equal(cudaStreamQuery(b), cudaErrorNotReady);
+        gate_open(&gate);
         OK(cudaDeviceSynchronize());
+        assert_true(host[0] == (with ? 1.0f : 0.0f));
+        (void)cudaGetLastError();
         OK(cudaEventDestroy(event));
         OK(cudaStreamDestroy(a));
         OK(cudaStreamDestroy(b));
         OK(cudaFree(memory));
+        OK(cudaFreeHost(host));
     }
 }
 
@@ -102,9 +116,11 @@ static void event_times(void **state)
 {
     (void)state;
     static unsigned pause = 20000;
+    struct gate gate;
     cudaStream_t stream;
     cudaEvent_t from, to, plain;
     float ms = -1;
+    gate_init(&gate);
     dt_fake_cuda_set("devices=1:memory=64m:delay=0");
     OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     OK(cudaEventCreate(&from));
@@ -113,10 +129,12 @@ static void event_times(void **state)
     OK(cudaEventQuery(from));
     assert_int_equal(cudaEventElapsedTime(&ms, from, to), cudaErrorInvalidResourceHandle);
     OK(cudaEventRecord(from, stream));
+    OK(cudaLaunchHostFunc(stream, gate_wait, &gate));
     OK(cudaLaunchHostFunc(stream, sleep_a_little, &pause));
     OK(cudaEventRecord(to, stream));
     OK(cudaEventRecord(plain, stream));
     assert_int_equal(cudaEventElapsedTime(&ms, from, to), cudaErrorNotReady);
+    gate_open(&gate);
     OK(cudaEventSynchronize(to));
     OK(cudaEventElapsedTime(&ms, from, to));
     assert_true(ms >= 20.0f);
