@@ -36,11 +36,11 @@ def ways(plan):
 
 
 def sample(plans, seen):
-    """Of the plans that split the network in the same ways the one in the middle; none of a way that was seen."""
+    """Of the plans that split the network in the same ways one with the fewest ranks; none of a way that was seen."""
     groups = {}
     for plan in plans:
         groups.setdefault(ways(plan), []).append(plan)
-    chosen = [group[len(group) // 2] for way, group in groups.items() if way not in seen]
+    chosen = [min(group, key=lambda plan: plan["ranks"]) for way, group in groups.items() if way not in seen]
     seen.update(groups)
     return chosen
 

@@ -10,11 +10,24 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import BUILD, SOURCE, Dittune
 
-WORKERS = {
-    "minimal.py": SOURCE / "examples" / "workers" / "minimal.py",
-    "dittune-worker": BUILD / "dittune-worker",
-    "the scenario worker": BUILD / "tests" / "scenario",
-}
+MINIMAL = SOURCE / "examples" / "workers" / "minimal.py"
+# dittune-worker, told in hello of a small network (with the heads of the one that worker-test means)
+SMALL_WORKER = f"""#!/usr/bin/env python3
+import json, os, subprocess, sys, threading
+network = json.load(open("{SOURCE}/examples/networks/tiny.json"))
+small = dict(network=network, height=32, width=32, guidance=True, dtype="float32", seed=1, sampler_steps=50)
+worker = subprocess.Popen(["{BUILD}/dittune-worker"], stdin=subprocess.PIPE)
+def pass_on():
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if message["op"] == "hello":
+            message["workload"] = small
+        worker.stdin.write(json.dumps(message).encode() + b"\\n")
+        worker.stdin.flush()
+    worker.stdin.close()
+threading.Thread(target=pass_on, daemon=True).start()
+os._exit(worker.wait())
+"""
 PROMISES = 13
 
 # the promise that fails: the scenario's fault
@@ -46,6 +59,12 @@ def verdicts(done):
     return {words[1]: words[0] for words in map(str.split, done.out.splitlines()) if len(words) > 1}
 
 
+def small_worker(t):
+    path = t.write("small-worker", SMALL_WORKER)
+    path.chmod(0o755)
+    return path
+
+
 def passes(t, worker):
     return t.tool("worker-test", worker, env={"SCENARIO": t.write("honest.json", {"ns": [1_000_000] * 4, "log": False}),
                                               "DITTUNE_CLOCK": t.path / f"clock-{pathlib.Path(worker).name}"})
@@ -59,10 +78,11 @@ def breaks(t, promise):
 def main():
     """Each of them sleeps most of the time, to see whether the worker does: all at once."""
     t = Dittune()
+    workers = {"minimal.py": MINIMAL, "dittune-worker": small_worker(t), "the scenario worker": t.worker}
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        honest = pool.map(lambda worker: passes(t, worker), WORKERS.values())
+        honest = pool.map(lambda worker: passes(t, worker), workers.values())
         broken = pool.map(lambda promise: breaks(t, promise), BROKEN)
-        for name, done in zip(WORKERS, honest):
+        for name, done in zip(workers, honest):
             t.check(f"{name} passes worker-test", done.code == 0 and list(verdicts(done).values()) == ["ok"] * PROMISES, done)
         for promise, done in zip(BROKEN, broken):
             t.check(f"a broken promise: {promise}", done.code == 1 and verdicts(done).get(promise) == "FAILED", done)

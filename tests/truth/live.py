@@ -43,7 +43,7 @@ def agrees(result, log):
 
 def over_ranks():
     """Eight ranks, each late by 1 % at random: a step takes as long as its slowest rank."""
-    n, ranks, late = truth.dose(40, 400), 8, 0.01
+    n, ranks, late = truth.dose(20, 400), 8, 0.01
     quantile = statistics.NormalDist().inv_cdf(0.5 ** (1 / ranks))  # P(all of 8 below) = 1/2
     true, errors, means, firsts, off = MS * 1e-9 * (1 + late * quantile), [], [], [], 0
     rng = truth.stream("over ranks")
@@ -83,7 +83,7 @@ TRANSIENTS = {
 
 def warm_up():
     """Slow (or fast) starts after verification: left out, or called unsteady."""
-    n = truth.dose(25, 1000)
+    n = truth.dose(10, 1000)
     for name, transient in TRANSIENTS.items():
         rng, errors, unsteady, off = truth.stream(name), [], 0, 0
         for k in range(n):
@@ -154,7 +154,7 @@ def turns():
 
 def winners_curse():
     """The best of 128 plans that are all alike looks faster than it is; the published figure must not."""
-    n, plans, published, raw = truth.dose(16, 1000), 128, [], []
+    n, plans, published, raw = truth.dose(10, 1000), 128, [], []
     rng = truth.stream("winner")
     for k in range(n):
         planted = truth.Planted(f"winner{k}", ns=[int(1.3 * MS)] + [MS] * plans, cv=0.03, seed=rng.randrange(1 << 40))
@@ -185,7 +185,7 @@ def tune_many(name, n, plans, budget="20s", **scenario):
 
 def alike():
     """A/A through the whole session: nothing is faster than its equal."""
-    for plans, n in ((2, truth.dose(100, 4000)), (16, truth.dose(30, 1000))):
+    for plans, n in ((2, truth.dose(40, 4000)), (16, truth.dose(15, 1000))):
         for cv in (0.01, 0.03):
             results = tune_many(f"alike {plans} {cv}", n, [MS] * plans, cv=cv, **NOISE)
             hits = sum(result["verdict"] == "faster" for result in results)
