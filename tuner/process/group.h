@@ -48,6 +48,9 @@ const json_t *dt_group_ready(const struct dt_group *group);
 int dt_group_ranks(const struct dt_group *group); /* entries of ready */
 bool dt_group_alive(const struct dt_group *group);
 
+/* How long all was stopped while the last request was answered; 0: it was not. Times in the answer may hold it. */
+int64_t dt_group_paused_ns(const struct dt_group *group);
+
 /* A worker's words as a file and a terminal can take them: what is not printable ASCII becomes '?'. */
 void dt_group_clean(char text[]);
 
