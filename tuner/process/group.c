@@ -223,11 +223,13 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     DT_TRY(dt_launch_plan(launch, &start));
     struct dt_group *group = calloc(1, sizeof *group);
     dt_status status =
-        group == NULL ? dt_fail(DT_ENOMEM, "out of memory")
-                      : dt_supervisor_start(start.path, start.argv, start.envp,
-                                            (const char(*)[256])start.folders, &group->process);
+        group == NULL
+            ? dt_fail(DT_ENOMEM, "out of memory")
+            : dt_supervisor_start(start.path, start.argv, start.envp,
+                                  (const char(*)[DT_FOLDER_ROOM])start.folders, &group->process);
     dt_launch_fini(&start);
     if (status < 0) {
+        dt_launch_drop(&start);
         free(group);
         return status;
     }
@@ -243,6 +245,7 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
         dt_group_stop(group, DT_NS_PER_SECOND / 5);
         return dt_fail(status, "%s", message);
     }
+    dt_supervisor_note(&group->process);
     *out = group;
     return DT_OK;
 }

@@ -39,20 +39,27 @@ bool dt_launch_find(const char *name, char path[], size_t room)
     return false;
 }
 
-static dt_status make_folder(const char *parent, char folder[256])
+/* One for temporary files, one for the memory that ranks share. */
+static dt_status make_folders(const struct dt_launch *launch, struct dt_start *start)
 {
-    snprintf(folder, 256, "%.200s/dittune-XXXXXX", parent);
-    if (mkdtemp(folder) != NULL)
-        return DT_OK;
-    folder[0] = '\0';
-    return dt_fail(DT_EIO, "cannot make a folder in %s: %s", parent, strerror(errno));
+    static bool swept;
+    const char *chosen = getenv("TMPDIR");
+    const char *parents[DT_SUPERVISOR_FOLDERS] = {
+        chosen != NULL && chosen[0] == '/' ? chosen : "/tmp", "/dev/shm"};
+    for (int i = 0; i < DT_SUPERVISOR_FOLDERS && !swept; i++)
+        dt_folders_sweep(parents[i]);
+    swept = true;
+    DT_TRY(dt_folder_make(parents[0], start->folders[0]));
+    if (launch->ranks > 1 && access(parents[1], W_OK) == 0 &&
+        dt_folder_make(parents[1], start->folders[1]) < 0)
+        start->folders[1][0] = '\0'; /* the first will do */
+    return DT_OK;
 }
 
-static void drop_folders(struct dt_start *start)
+void dt_launch_drop(struct dt_start *start)
 {
     for (int i = 0; i < DT_SUPERVISOR_FOLDERS; i++)
-        if (start->folders[i][0] != '\0')
-            rmdir(start->folders[i]);
+        dt_folder_remove(start->folders[i]);
 }
 
 struct words {
@@ -170,7 +177,6 @@ static dt_status fill(const struct dt_launch *launch, const char *program, struc
 dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
 {
     char program[4096];
-    const char *parent = getenv("TMPDIR");
     *start = (struct dt_start){.argv = NULL};
     if (!dt_launch_find(launch->program, program, sizeof program))
         return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run",
@@ -179,13 +185,10 @@ dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
     if (launch->ranks > 1 && !dt_launch_find("mpirun", start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE,
                        "mpirun not found: install openmpi-bin, or ask for plans of one rank");
-    DT_TRY(make_folder(parent != NULL && parent[0] == '/' ? parent : "/tmp", start->folders[0]));
-    if (launch->ranks > 1 && access("/dev/shm", W_OK) == 0 &&
-        make_folder("/dev/shm", start->folders[1]) < 0)
-        start->folders[1][0] = '\0';
+    DT_TRY(make_folders(launch, start));
     dt_status status = fill(launch, program, start);
     if (status < 0) {
-        drop_folders(start);
+        dt_launch_drop(start);
         dt_launch_fini(start);
     }
     return status;
