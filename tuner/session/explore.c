@@ -60,13 +60,17 @@ static struct room room_for_trials(const struct dt_session *session)
 {
     const struct dt_rig *rig = &session->rig;
     double around = -(double)rig->setup_ns * 1e-9, step = 0;
+    int count = 0;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
+        if (!dt_session_counts(session, i))
+            continue;
+        count++;
         around += trial->cost_seconds - dt_result_seconds(trial, trial->steps);
         if (trial->n > 0)
             step = fmax(step, trial->summary.median * batch_factor(session, trial));
     }
-    around = session->count > 0 ? fmax(0, around / session->count) : 0;
+    around = count > 0 ? fmax(0, around / count) : 0;
     double start = rig->started > 0 ? (double)rig->start_ns * 1e-9 / rig->started : 0;
     double groups = classes(session->target->space);
     struct room room = {.trial = fmax(around + TRIAL_STEPS * step, LEAST_SECONDS),
@@ -120,7 +124,8 @@ static dt_status open_search(struct dt_session *session, struct dt_search **sear
     DT_TRY(dt_search_new(session->search, &opts, search));
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);
-        dt_search_tell(*search, &trial);
+        if (dt_session_counts(session, i))
+            dt_search_tell(*search, &trial);
     }
     dt_status status = dt_search_ask(*search, first);
     copy_words(dt_search_reason, *search, session->why, sizeof session->why);

@@ -215,17 +215,17 @@ static void add_search(const struct dt_session *session, struct dt_text *out)
 void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(session);
-    int failed = 0, cut = 0;
+    int failed = 0, tried = 0;
     for (int i = 0; i < session->count; i++) {
         enum dt_outcome outcome = session->trials[i].outcome;
-        cut += outcome == DT_TRIAL_INTERRUPTED;
-        failed +=
-            outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW && outcome != DT_TRIAL_INTERRUPTED;
+        bool counts = dt_session_counts(session, i) && outcome != DT_TRIAL_INTERRUPTED;
+        tried += counts;
+        failed += counts && outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW;
     }
     const char *hardware = dt_target_hardware(session->target);
     dt_text_add(out, "\n%s; objective: %s%s%s\n%d of ", session->target->title,
                 session->target->objective->doc, hardware != NULL ? "; on " : "",
-                hardware != NULL ? hardware : "", session->count - cut);
+                hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->elapsed_seconds);
     add_search(session, out);
@@ -240,7 +240,7 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
         add_known(session, "against", out);
     add_candidate(session, out);
     dt_text_add(out, "\n");
-    add_sureness(session, session->count - cut, out);
+    add_sureness(session, tried, out);
     add_ties(session, out);
     add_noise(session, out);
     add_throttled(session, out);

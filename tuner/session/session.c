@@ -13,10 +13,17 @@
 const struct dt_result *dt_session_trial(const struct dt_session *session,
                                          const struct dt_point *point)
 {
+    const struct dt_result *found = NULL;
     for (int i = 0; i < session->count; i++)
-        if (dt_point_equal(session->target->space, &session->trials[i].point, point))
-            return &session->trials[i];
-    return NULL;
+        if (dt_point_equal(session->target->space, &session->trials[i].point, point) &&
+            (found == NULL || session->trials[i].outcome != DT_TRIAL_INTERRUPTED))
+            found = &session->trials[i];
+    return found;
+}
+
+bool dt_session_counts(const struct dt_session *session, int i)
+{
+    return dt_session_trial(session, &session->trials[i].point) == &session->trials[i];
 }
 
 const char *dt_verdict_text(enum dt_verdict verdict)
@@ -71,6 +78,7 @@ static dt_status run(struct dt_session *session)
 {
     DT_TRY(dt_trials_known(session));
     DT_TRY(dt_explore(session));
+    DT_TRY(dt_trials_last(session));
     session->limit_broken =
         session->options->max_latency_ns > 0 && dt_session_leader(session) == NULL;
     if (dt_session_leader(session) == NULL)

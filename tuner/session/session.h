@@ -51,7 +51,8 @@ struct dt_session {
     bool has_against;
     struct dt_result *trials; /* owned */
     int count, room;
-    int first_cost_ms;
+    int first_cost_ms;               /* of the first trial that ran; 0: none did */
+    int64_t paused_ns;               /* the part of dt_clock_skipped_ns that was reported */
     char search[160], why[240];      /* the strategy, and why it was chosen */
     char note[240];                  /* what it said when it ended; "": nothing */
     bool stopped;                    /* it ended before the time for trials did */
@@ -81,9 +82,11 @@ void dt_session_fini(struct dt_session *session);
 /* Appends a trial, which then belongs to the session. */
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result) DT_MUST_CHECK;
 
-/* The point's trial; NULL: it was not tried. */
+/* The point's trial; NULL: it was not tried. Of several attempts (trials.h) the last one that was not interrupted. */
 const struct dt_result *dt_session_trial(const struct dt_session *session,
                                          const struct dt_point *point);
+/* Trial i is its point's, not an attempt that was made again. */
+bool dt_session_counts(const struct dt_session *session, int i);
 
 /* Results to publish: from the final comparison, or, without one, from the trials; NULL when there is none. */
 const struct dt_result *dt_session_best(const struct dt_session *session);
