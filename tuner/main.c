@@ -4,6 +4,7 @@
 #include "tuner/options.h"
 #include "tuner/process/group.h"
 
+#include <fcntl.h>
 #include <gsl/gsl_errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -35,6 +36,14 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* Opens standard descriptors that are closed, so that no pipe or file gets their numbers. Their use fails, as before. */
+static void fill_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            _exit(74);
+}
+
 static dt_status print_help(const struct dt_command *command, bool all)
 {
     struct dt_text text = {0};
@@ -48,6 +57,7 @@ int main(int argc, char **argv)
 {
     struct dt_options options;
     const struct dt_command *command = NULL;
+    fill_descriptors();
     gsl_set_error_handler_off();
     catch_signals();
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
