@@ -261,9 +261,10 @@ static pid_t trace(pid_t pid)
     if (tracer == 0) {
         held = ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0 &&
                ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0 && waitpid(pid, NULL, __WALL) == pid;
-        for (bool told = write(ends[1], &held, 1) == 1; told;)
+        if (write(ends[1], &held, 1) != 1)
+            _exit(1);
+        for (;;)
             pause();
-        _exit(1);
     }
     assert_int_equal(read(ends[0], &held, 1), 1);
     close(ends[0]);
