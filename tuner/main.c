@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "tuner/options.h"
 #include "tuner/process/group.h"
+#include "tuner/signals.h"
 
 #include <gsl/gsl_errno.h>
 #include <locale.h>
@@ -25,14 +26,12 @@ static void on_signal(int number)
     dt_group_interrupted = dt_group_interrupted == 0 ? number : dt_group_interrupted;
 }
 
+/* A reader that is gone and a limit on the size of files (ulimit -f) become errors of the call that writes. */
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    dt_signals_catch(on_signal);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 static dt_status print_help(const struct dt_command *command, bool all)
@@ -56,6 +55,8 @@ int main(int argc, char **argv)
     dt_status status = dt_options_parse(argc, argv, &options, &command);
     if (status >= 0)
         status = options.help ? print_help(command, all) : command->run(&options);
+    if (status == DT_EINTR)
+        status = dt_signals_status(dt_group_interrupted);
     if (status < 0 && dt_message()[0] != '\0')
         fprintf(stderr, "dittune: %s\n", dt_message());
     if (fflush(stdout) != 0 || ferror(stdout)) {

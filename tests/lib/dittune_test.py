@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ SKIPPED = 77
 MEMORY = "/dev/shm"  # stores and journals wait for their disk at every record
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 1 << 30:
     tempfile.tempdir = MEMORY
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts in the background
 PATIENCE = 600  # seconds until a program counts as hung, whatever else runs
 
 
@@ -91,11 +93,12 @@ class Dittune:
 
     # ---- programs
 
-    def run(self, *args, env=None, input=None, cwd=None, timeout=PATIENCE):
+    def run(self, *args, env=None, input=None, cwd=None, timeout=PATIENCE, preexec_fn=None):
         """Any program, to its end. What it writes is kept as it is: UTF-8 in any locale, line ends too."""
         args = [str(arg) for arg in args]
         done = subprocess.run(args, env={**self.environment, **{k: str(v) for k, v in (env or {}).items()}},
-                              input=(input or "").encode(), capture_output=True, cwd=cwd, timeout=timeout)
+                              input=(input or "").encode(), capture_output=True, cwd=cwd, timeout=timeout,
+                              preexec_fn=preexec_fn)
         return Done(args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     def program(self, clock=None):

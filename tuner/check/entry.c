@@ -46,7 +46,7 @@ static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdi
 /* An error that is this entry's alone: the others can still be checked. */
 static bool of_entry(dt_status status)
 {
-    return status < 0 && status != DT_EINTR && status != DT_ETERM && status != DT_ENOMEM;
+    return status < 0 && status != DT_EINTR && status != DT_ENOMEM;
 }
 
 static bool preset(const char *name)

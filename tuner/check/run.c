@@ -36,7 +36,7 @@ static void leave(struct dt_check_entry *entry, const char *why)
 /* What stopped this entry: a signal stops the run, want of memory too, all else is this entry's alone. */
 static dt_status give_up(struct dt_check_run *run, struct dt_check_entry *entry, dt_status status)
 {
-    run->interrupted = run->interrupted || status == DT_EINTR || status == DT_ETERM;
+    run->interrupted = run->interrupted || status == DT_EINTR;
     leave(entry, run->interrupted ? "interrupted" : dt_message());
     dt_check_clean(entry->reason);
     return status == DT_ENOMEM ? status : DT_OK;
@@ -56,7 +56,7 @@ static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, 
 {
     dt_status status =
         dt_check_update(entry, run->directory, dt_journal_id(run->journal), deadline_ns);
-    if (status == DT_EINTR || status == DT_ETERM)
+    if (status == DT_EINTR)
         run->interrupted = true;
     else if (status < 0) {
         fail(run, status);

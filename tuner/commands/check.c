@@ -9,7 +9,6 @@
 #include "tuner/process/group.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,7 +78,7 @@ static dt_status judged(const struct dt_check_run *run)
         return dt_fail(DT_EWINNER, "%d of %d stored plans no longer do what they should", failing,
                        count);
     if (run->interrupted)
-        return dt_fail(dt_group_interrupted == SIGTERM ? DT_ETERM : DT_EINTR, "interrupted");
+        return dt_fail(DT_EINTR, "interrupted");
     if (count == 0)
         return dt_fail(DT_EINCONCLUSIVE, "nothing to check: %s has no entry of this machine%s",
                        run->directory,

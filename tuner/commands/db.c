@@ -2,8 +2,8 @@
 #include "base/json.h"
 #include "db/store.h"
 #include "tuner/database/verbs.h"
+#include "tuner/signals.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,11 +38,7 @@ static void leave(int number)
 
 static void leave_on_signals(void)
 {
-    struct sigaction action = {.sa_handler = leave};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    dt_signals_catch(leave);
     setvbuf(stdout, NULL, _IOLBF, 0); /* what was told before stays told */
 }
 

@@ -6,7 +6,6 @@
 #include "tuner/session/record.h"
 #include "tuner/session/report.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,12 +131,6 @@ static dt_status check_options(const struct dt_options *options)
     return dt_search_check(options->search);
 }
 
-static dt_status interrupted(void)
-{
-    bool term = dt_group_interrupted == SIGTERM;
-    return dt_fail(term ? DT_ETERM : DT_EINTR, "interrupted; what was known is stored");
-}
-
 static void warn_of_store(const struct dt_options *options)
 {
     struct dt_text warnings = {0};
@@ -184,6 +177,6 @@ dt_status dt_command_tune(const struct dt_options *options)
         printed = dt_print_json(json_pack("{s:O}", "results", list));
     json_decref(list);
     if (worst == DT_EINTR)
-        return interrupted();
+        return dt_fail(DT_EINTR, "interrupted; what was known is stored");
     return worst < 0 ? dt_fail(worst, "%s", why) : printed;
 }
