@@ -105,6 +105,9 @@ static void introduce(const struct dt_options *options, const struct dt_target *
         printf("plans of more than %d ranks are left out: there are %s (--oversubscribe takes "
                "them in)\n",
                target->cores, dt_text_at(&units));
+    if (target->limited)
+        printf("plans of more than %d ranks are left out (--devices N allows more)\n",
+               target->devices);
     dt_text_fini(&units);
     fflush(stdout);
 }

@@ -16,6 +16,7 @@
 #define PATIENCE_NS  (120 * DT_NS_PER_SECOND)
 #define START_NS     (30 * DT_NS_PER_SECOND)
 #define PLANS_MOST   16
+#define RANKS_MOST   1024
 #define PARKED_NS    (2 * DT_NS_PER_SECOND)
 #define PARKED_SHARE 0.01
 #define SEED         7
@@ -318,12 +319,14 @@ static dt_status find_target(const struct dt_options *options, struct dt_target 
     struct dt_options asked = *options;
     struct dt_target_opts opts = {.size = 0};
     asked.worker = options->rest[0];
+    asked.devices = RANKS_MOST;
     dt_status status = dt_target_new(&asked, &opts, target);
     if (status != DT_FAILED && status != DT_EUSAGE)
         return status;
     char message[512];
     snprintf(message, sizeof message, "%s", dt_message());
     asked.worker = NULL;
+    asked.devices = options->devices;
     if (access(options->rest[0], X_OK) == 0 && dt_target_new(&asked, &opts, target) == DT_OK) {
         snprintf((*target)->program, sizeof(*target)->program, "%s", options->rest[0]);
         return DT_OK;

@@ -30,8 +30,9 @@ struct dt_target {
     struct dt_backend backend; /* what plans run on */
     const char *unit;          /* what a rank takes at least: "core" or "GPU" */
     int cores, devices;        /* cores, or GPUs, there are; most ranks of a plan */
-    int64_t max_bytes;         /* most that a rank of a plan may take; 0: no limit */
-    bool has_files;            /* weights or input come from files */
+    bool limited;      /* a foreign worker's plans of more ranks than devices are left out */
+    int64_t max_bytes; /* most that a rank of a plan may take; 0: no limit */
+    bool has_files;    /* weights or input come from files */
     const struct dt_objective *objective;
     double tolerance;                               /* of verification */
     int sampler_steps;                              /* denoising steps of an image */

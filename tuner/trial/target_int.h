@@ -26,7 +26,10 @@ void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype,
                       struct dt_limits *limits);
 
 /* Starts the worker once and reads its hello. */
-dt_status dt_target_foreign(const struct dt_options *options,
+dt_status dt_target_foreign(const struct dt_options *options, const struct dt_target_opts *opts,
                             struct dt_target *target) DT_MUST_CHECK;
+
+/* The number behind "name=" in a plan's text; 0 when it is not named, or plan is NULL. */
+int dt_target_named(const char *plan, const char *name);
 
 #endif
