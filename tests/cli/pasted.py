@@ -84,6 +84,17 @@ def of_no_square():
     t.check("and why", "to tune again: its image is not square" in t.read("check.xml"))
 
 
+def of_hostile_words():
+    """What others wrote into a store is quoted: the line is one command, and does what it says."""
+    machine = t.tool("machine", "--json").json
+    words = {"key.objective": "latency; touch run #", "key.dtype": "x;touch run #"}
+    lib_store.write(t.path / "hostile", machine, [words])
+    done = here("check", "--json", "--model", SMALL, "--db", "hostile")
+    line = shlex.split(t.entry(done)["retune"] or "")
+    t.check("words of the store are quoted", [line[line.index(name) + 1] for name in ("--dtype", "--objective")]
+            == [words["key.dtype"], words["key.objective"]], done)
+
+
 odd_names()
 of_a_worker()
 t.scenario(**NETWORK)
@@ -92,5 +103,6 @@ another_data_type()
 shutil.rmtree(t.db)
 of_a_network()
 of_no_square()
+of_hostile_words()
 t.none_left()
 t.finish()

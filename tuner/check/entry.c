@@ -267,9 +267,12 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     dt_text_add(out, " --devices %lld", (long long)own->devices);
     for (int i = 0; i < own->batches.count; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", own->batches.values[i]);
-    if (!foreign)
-        dt_text_add(out, " --dtype %s", own->dtype);
-    dt_text_add(out, " --objective %s", own->objective);
+    if (!foreign) {
+        dt_text_add(out, " --dtype ");
+        dt_print_word(own->dtype, out);
+    }
+    dt_text_add(out, " --objective ");
+    dt_print_word(own->objective, out);
     if (own->max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)own->max_bytes);
     if (own->max_latency_ns > 0)

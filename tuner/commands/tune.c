@@ -20,9 +20,12 @@ static void describe_lookup(const struct dt_options *options, int size, struct d
         dt_text_add(out, " --devices %lld", (long long)options->devices);
     for (int i = 0; i < options->batches.count; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->batches.values[i]);
-    if (options->worker == NULL && strcmp(options->dtype, "float32") != 0)
-        dt_text_add(out, " --dtype %s", options->dtype);
-    dt_text_add(out, " --objective %s", options->objective);
+    if (options->worker == NULL && strcmp(options->dtype, "float32") != 0) {
+        dt_text_add(out, " --dtype ");
+        dt_print_word(options->dtype, out);
+    }
+    dt_text_add(out, " --objective ");
+    dt_print_word(options->objective, out);
     if (options->max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)options->max_bytes);
     if (options->max_latency_ns > 0)
