@@ -9,9 +9,6 @@
 
 enum { LEAST = 20, IN_A_ROW = 5 }; /* answers before it may end; verdicts that must agree */
 
-/* OpenBLAS' own switch; its header and GSL's declare cblas twice and cannot share a file. */
-extern void openblas_set_num_threads(int threads);
-
 static const struct dt_knob knobs[] = {
     [DESIGN] = {"design", "answers before the model is asked", 5, 1, 1000},
     [DRAWS] = {"draws", "draws for each point of the design; the farthest is taken", 400, 1, 10000},
@@ -51,7 +48,6 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
         .opts = *opts, .rng = dt_rng_at(opts->seed, "bayes"), .gain = 1, .best = INFINITY};
     for (int i = 0; i < KNOBS; i++)
         bayes->knobs[i] = opts->knobs != NULL ? opts->knobs[i] : knobs[i].fallback;
-    openblas_set_num_threads(1);
     DT_TRY(dt_candidates_init(&bayes->candidates, opts->space, (int)bayes->knobs[CANDIDATES],
                               &bayes->rng));
     bayes->spread = dt_design_kernel(&bayes->candidates);
