@@ -41,4 +41,17 @@ size_t dt_text_character(const void *bytes, size_t size);
  * byte of no character becomes '?'. */
 void dt_text_mend(char *text);
 
+/* What others wrote (names, titles, sentences of workers, stores and files) and a terminal or a log is to show. Not shown are
+ * bytes that are no UTF-8, control characters (C0, DEL, C1), separators of lines, characters that change the direction of what
+ * follows (Unicode's bidi controls), U+FFFE and U+FFFF, for which XML has no place,
+ * and the first of "##[", which GitHub's runner takes for a command anywhere in a line. */
+
+/* Bytes of the character that the text begins with; 0: it is not shown. */
+size_t dt_text_shown(const char *text);
+/* '?' in the place of each that is not shown. */
+void dt_text_clean(char *text);
+void dt_text_clean_lines(struct dt_text *text); /* but for line feeds and tabs */
+/* Appends it; what is not shown as \\xNN or \\uNNNN. */
+void dt_text_show(const char *text, struct dt_text *out);
+
 #endif

@@ -68,7 +68,7 @@ dt_status dt_store_warnings(const char *directory, struct dt_text *out)
     struct stat info;
     if (stat(directory, &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
         (info.st_mode & S_ISVTX) == 0)
-        dt_text_add(out, "anyone may write in %s: chmod o-w it, or plans may be replaced\n",
+        dt_text_add(out, "anyone may write in %s: chmod o-w it, or plans may be replaced",
                     directory);
     return dt_text_status(out);
 }

@@ -35,12 +35,6 @@ void dt_check_title(const json_t *key, char title[], size_t room);
 /* The filter (NULL: all) is part of the title or of the key's text, in any case of letters. */
 bool dt_check_passes(const char *filter, const char *title, const json_t *key);
 
-/* Bytes of the character that text begins with; 0: it is not UTF-8, or a control character (C0, C1, DEL), U+FFFE or U+FFFF,
- * which neither a terminal nor XML 1.0 (section 2.2) is given. */
-size_t dt_check_character(const char *text);
-/* Puts a question mark in the place of each byte that begins no character. */
-void dt_check_clean(char text[]);
-
 /* One entry while it is measured. */
 struct dt_check_entry {
     const struct dt_options *options;

@@ -38,7 +38,7 @@ static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdi
     char reason[sizeof entry->reason];
     snprintf(reason, sizeof reason, "%s", why); /* it may be what dt_fail last said */
     memcpy(entry->reason, reason, sizeof reason);
-    dt_check_clean(entry->reason);
+    dt_text_clean(entry->reason);
     entry->verdict = verdict;
     return DT_OK;
 }
@@ -160,7 +160,7 @@ static void enter(struct dt_check_entry *entry, const char *role, const struct d
 static void leave_against(struct dt_check_entry *entry)
 {
     snprintf(entry->against, sizeof entry->against, "%s", dt_message());
-    dt_check_clean(entry->against);
+    dt_text_clean(entry->against);
 }
 
 /* Plans that came next, where they are legal still. */

@@ -258,8 +258,8 @@ dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha, int6
         judge_rounds(entry);
     if (!entry->entrants[0].out)
         judge_limit(entry);
-    dt_check_clean(entry->reason);
+    dt_text_clean(entry->reason);
     for (int i = 0; i < entry->count; i++)
-        dt_check_clean(entry->entrants[i].result.cause);
+        dt_text_clean(entry->entrants[i].result.cause);
     return DT_OK;
 }

@@ -55,7 +55,7 @@ void dt_check_title(const json_t *key, char title[], size_t room)
     if (integer_of(key, "max_latency_ns") > 0)
         dt_text_add(&text, ", at most %.6g ms", (double)integer_of(key, "max_latency_ns") * 1e-6);
     snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));
-    dt_check_clean(title);
+    dt_text_clean(title);
     dt_text_fini(&text);
 }
 

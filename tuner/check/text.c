@@ -54,7 +54,7 @@ static void add_clean(const char *text, struct dt_text *out)
     size_t before = out->size;
     dt_text_add(out, "%s", text);
     if (out->size > before)
-        dt_check_clean(out->bytes + before);
+        dt_text_clean(out->bytes + before);
 }
 
 static void add_plan(const json_t *plan, struct dt_text *out)

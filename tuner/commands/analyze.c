@@ -261,7 +261,7 @@ static dt_status print(struct analysis *analysis)
     dt_text_add(&text, json ? "],\"comparisons\":[" : "");
     dt_text_add_bytes(&text, dt_text_at(&analysis->comparisons), analysis->comparisons.size);
     dt_text_add(&text, json ? "]}\n" : "");
-    return dt_print_text(&text);
+    return json ? dt_print_exact(&text) : dt_print_text(&text);
 }
 
 static dt_status print_session(struct analysis *analysis)
@@ -270,8 +270,8 @@ static dt_status print_session(struct analysis *analysis)
     struct dt_text text = {0};
     dt_replay_end(&analysis->replay);
     if (!analysis->replay.ended)
-        fprintf(stderr, "dittune: warning: %s has no end: its session was cut short\n",
-                analysis->options->rest[0]);
+        dt_print_note("warning: %s has no end: its session was cut short",
+                      analysis->options->rest[0]);
     if (analysis->options->json)
         return dt_print_json(dt_record_session(session));
     dt_report_session(session, NULL, &text);

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "db/store.h"
 #include "tuner/database/verbs.h"
+#include "tuner/print.h"
 #include "tuner/signals.h"
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ dt_status dt_command_db(const struct dt_options *options)
         return dt_fail(DT_EUSAGE, "'dittune db %s' does not take the word '%s'", verb->name,
                        options->rest[1 + verb->most]);
     if (dt_store_warnings(directory, &warnings) == DT_OK && warnings.size > 0)
-        fprintf(stderr, "dittune: warning: %s", dt_text_at(&warnings));
+        dt_print_note("warning: %s", dt_text_at(&warnings));
     dt_text_fini(&warnings);
     leave_on_signals();
     return verb->run(options, directory, options->rest + 1, count);

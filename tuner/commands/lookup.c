@@ -57,7 +57,7 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     struct dt_text text = {0}, warning = {0};
     dt_show_warning(answer, &warning);
     if (warning.size > 0)
-        fprintf(stderr, "dittune: %s\n", dt_text_at(&warning));
+        dt_print_note("%s", dt_text_at(&warning));
     dt_text_fini(&warning);
     if (answer->plan != NULL && dt_export_asked(options))
         return print_export(options, answer);
@@ -102,10 +102,9 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
     struct dt_answer *answer = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     if (dt_snapshot_fallback(snapshot) != NULL)
-        fprintf(stderr,
-                "dittune: warning: %s: best.json.1 was read instead, what was stored after it is "
-                "missing; 'dittune db rebuild --salvage' brings back what is whole\n",
-                dt_snapshot_fallback(snapshot));
+        dt_print_note("warning: %s: best.json.1 was read instead, what was stored after it is "
+                      "missing; 'dittune db rebuild --salvage' brings back what is whole",
+                      dt_snapshot_fallback(snapshot));
     dt_status status = dt_lookup(snapshot, query, &answer);
     if (status == DT_OK)
         status = answer->tier >= required ? print(options, answer) : refuse(options, query, answer);

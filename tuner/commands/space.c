@@ -52,9 +52,9 @@ static dt_status print_plans(const struct dt_space *space, bool json)
             dt_text_add(&text, "\n");
         }
         if (text.size > 1 << 16)
-            status = dt_print_text(&text);
+            status = json ? dt_print_exact(&text) : dt_print_text(&text);
     }
-    dt_status printed = dt_print_text(&text);
+    dt_status printed = json ? dt_print_exact(&text) : dt_print_text(&text);
     return status < 0 ? status : printed;
 }
 
@@ -118,12 +118,12 @@ static dt_status print_both(json_t *object, const struct dt_space *space)
         text.bytes[--text.size] = '\0';
         dt_text_add(&text, ", \"plans\": [");
     }
-    dt_status printed = dt_print_text(&text);
+    dt_status printed = dt_print_exact(&text);
     DT_TRY(status);
     DT_TRY(printed);
     DT_TRY(print_plans(space, true));
     dt_text_add(&text, "]}\n");
-    return dt_print_text(&text);
+    return dt_print_exact(&text);
 }
 
 static dt_status print(const struct dt_options *options, const char *title,

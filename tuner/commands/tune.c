@@ -88,39 +88,35 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_t
     return status < 0 ? status : printed;
 }
 
-static void introduce(const struct dt_options *options, const struct dt_target *target)
+static dt_status introduce(const struct dt_options *options, const struct dt_target *target)
 {
+    struct dt_text text = {0};
     if (options->json || options->quiet)
-        return;
-    struct dt_text plans = {0}, units = {0};
-    dt_target_plans(target, &plans);
-    dt_target_units(target, target->cores, &units);
-    if (target->foreign)
-        printf("dittune %s tunes %s (%s) on %s\n", DT_VERSION, target->title, dt_text_at(&plans),
-               dt_text_at(&units));
-    else
-        printf("dittune %s tunes the built-in network %s (%s) on %s; another: "
-               "--model NAME|FILE.json "
-               "--size PX\n",
-               DT_VERSION, target->title, dt_text_at(&plans), dt_text_at(&units));
-    dt_text_fini(&plans);
-    if (options->devices > target->cores && !options->oversubscribe && !target->foreign)
-        printf("plans of more than %d ranks are left out: there are %s (--oversubscribe takes "
-               "them in)\n",
-               target->cores, dt_text_at(&units));
+        return DT_OK;
+    dt_text_add(&text, "dittune %s tunes %s%s (", DT_VERSION,
+                target->foreign ? "" : "the built-in network ", target->title);
+    dt_target_plans(target, &text);
+    dt_text_add(&text, ") on ");
+    dt_target_units(target, target->cores, &text);
+    dt_text_add(&text, target->foreign ? "\n" : "; another: --model NAME|FILE.json --size PX\n");
+    if (options->devices > target->cores && !options->oversubscribe && !target->foreign) {
+        dt_text_add(&text, "plans of more than %d ranks are left out: there are ", target->cores);
+        dt_target_units(target, target->cores, &text);
+        dt_text_add(&text, " (--oversubscribe takes them in)\n");
+    }
     if (target->limited)
-        printf("plans of more than %d ranks are left out (--devices N allows more)\n",
-               target->devices);
-    dt_text_fini(&units);
+        dt_text_add(&text, "plans of more than %d rank%s are left out (--devices N allows more)\n",
+                    target->devices, target->devices == 1 ? "" : "s");
+    dt_status status = dt_print_text(&text);
     fflush(stdout);
+    return status;
 }
 
 /* Says why no GPU is used, once; DT_EDIRTY when others are on them. */
 static dt_status ready(const struct dt_options *options, const struct dt_target *target)
 {
     if (target->backend.why[0] != '\0' && !options->quiet)
-        fprintf(stderr, "dittune: plans run on cores, as no GPU can be used: %s\n",
-                target->backend.why);
+        dt_print_note("plans run on cores, as no GPU can be used: %s", target->backend.why);
     return dt_target_devices_free(target);
 }
 
@@ -143,7 +139,7 @@ static void warn_of_store(const struct dt_options *options)
     if (dt_store_warnings(options->db != NULL ? options->db : dt_store_default(), &warnings) ==
             DT_OK &&
         warnings.size > 0)
-        fprintf(stderr, "dittune: warning: %s", dt_text_at(&warnings));
+        dt_print_note("warning: %s", dt_text_at(&warnings));
     dt_text_fini(&warnings);
 }
 
@@ -164,17 +160,17 @@ dt_status dt_command_tune(const struct dt_options *options)
         dt_status status = dt_target_new(options, &opts, &target);
         if (status == DT_OK)
             status = ready(options, target);
-        if (status == DT_OK) {
-            introduce(options, target);
+        if (status == DT_OK)
+            status = introduce(options, target);
+        if (status == DT_OK)
             status = tune_target(options, target, size, now + share, list);
-        }
         dt_target_free(target);
         if (status < 0 && (worst == DT_OK || status == DT_EINTR)) {
             worst = status;
             snprintf(why, sizeof why, "%s", dt_message());
         }
         if (status < 0 && sizes > 1 && status != DT_EINTR)
-            fprintf(stderr, "dittune: --size %d: %s\n", size, dt_message());
+            dt_print_note("--size %d: %s", size, dt_message());
     }
     dt_status printed = DT_OK;
     if (options->json && sizes == 1 && json_array_size(list) == 1)

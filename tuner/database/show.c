@@ -115,7 +115,7 @@ static void show_plan(const json_t *entry, struct dt_text *out)
     json_object_foreach(json_object_get(entry, "plan"), name, value)
     {
         dt_text_add(out, "%s", space);
-        dt_print_escaped(name, out);
+        dt_text_show(name, out);
         dt_text_add(out, "=");
         dt_print_value(value, out);
         space = " ";
@@ -218,13 +218,9 @@ static dt_status collect(const struct dt_snapshot *snapshot, const char *const *
             continue;
         dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
         if (status == DT_ECORRUPT) {
-            struct dt_text line = {0};
-            dt_print_escaped(dt_message(), &line);
-            fprintf(stderr,
-                    "dittune: warning: %s: the entry %016llx is left out ('dittune db rebuild "
-                    "--salvage' makes best.json without it)\n",
-                    dt_text_at(&line), (unsigned long long)dt_snapshot_id(snapshot, (long)i));
-            dt_text_fini(&line);
+            dt_print_note("warning: %s: the entry %016llx is left out ('dittune db rebuild "
+                          "--salvage' makes best.json without it)",
+                          dt_message(), (unsigned long long)dt_snapshot_id(snapshot, (long)i));
             ++*left_out;
             continue;
         }
@@ -233,6 +229,13 @@ static dt_status collect(const struct dt_snapshot *snapshot, const char *const *
             return dt_fail(DT_ENOMEM, "out of memory");
     }
     return DT_OK;
+}
+
+static dt_status nothing_stored(const char *directory)
+{
+    struct dt_text text = {0};
+    dt_text_add(&text, "no plans are stored in %s yet\n", directory);
+    return dt_print_text(&text);
 }
 
 dt_status dt_verb_show(const struct dt_options *options, const char *directory,
@@ -246,13 +249,13 @@ dt_status dt_verb_show(const struct dt_options *options, const char *directory,
                                        : dt_fail(DT_ENOMEM, "out of memory");
     const char *fallback = dt_snapshot_fallback(snapshot);
     if (fallback != NULL)
-        fprintf(stderr, "dittune: warning: %s: best.json.1 is shown\n", fallback);
+        dt_print_note("warning: %s: best.json.1 is shown", fallback);
     if (status == DT_OK && json_array_size(entries) == 0 && count > 0 && left_out == 0)
         status = dt_fail(DT_EUSAGE, "no entry's id begins with '%s'", words[0]);
     else if (status == DT_OK && options->json)
         status = dt_print_json(json_pack("{s:s, s:O}", "db", directory, "entries", entries));
     else if (status == DT_OK && json_array_size(entries) == 0 && left_out == 0)
-        printf("no plans are stored in %s yet\n", directory);
+        status = nothing_stored(directory);
     else if (status == DT_OK && json_array_size(entries) > 0)
         status = print_table(entries);
     if (status == DT_OK && left_out > 0)

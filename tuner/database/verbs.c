@@ -18,12 +18,9 @@ struct report {
 
 static void warn(enum dt_tell kind, const char *sentence, void *context)
 {
-    struct dt_text line = {0};
     (void)kind;
     (void)context;
-    dt_print_escaped(sentence, &line);
-    fprintf(stderr, "dittune: warning: %s\n", dt_text_at(&line));
-    dt_text_fini(&line);
+    dt_print_note("warning: %s", sentence);
 }
 
 static void tell(enum dt_tell kind, const char *sentence, void *context)
@@ -43,7 +40,7 @@ static void tell(enum dt_tell kind, const char *sentence, void *context)
     }
     if (kind == DT_TELL_WARNING)
         return;
-    dt_print_escaped(sentence, &line);
+    dt_text_show(sentence, &line);
     printf("%-7s %s\n", words[kind], dt_text_at(&line));
     dt_text_fini(&line);
 }
@@ -141,7 +138,7 @@ static dt_status export_all(const struct dt_options *options, const char *direct
     dt_status status = dt_upkeep_export(entries, &text);
     json_decref(entries);
     if (status == DT_OK && count == 0)
-        return check_whole(&upkeep, dt_print_text(&text));
+        return check_whole(&upkeep, dt_print_exact(&text));
     if (status == DT_OK)
         status = write_whole(words[0], &text);
     dt_text_fini(&text);

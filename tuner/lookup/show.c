@@ -23,7 +23,7 @@ static void add_plan(const json_t *plan, struct dt_text *out)
 static void add_row(const char *name, const char *text, struct dt_text *out)
 {
     dt_text_add(out, "  %-9s ", name);
-    dt_show(text, out);
+    dt_text_show(text, out);
     dt_text_add(out, "\n");
 }
 
@@ -63,7 +63,7 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
 {
     struct dt_text plan = {0};
     add_plan(answer->plan, &plan);
-    dt_show(dt_text_at(&plan), out);
+    dt_text_show(dt_text_at(&plan), out);
     dt_text_add(out, "\n");
     dt_text_fini(&plan);
     add_row("tier", dt_tier_text(answer->tier), out);
@@ -97,6 +97,6 @@ void dt_show_warning(const struct dt_answer *answer, struct dt_text *out)
     for (size_t i = 0; i < json_array_size(answer->stale_reasons); i++)
         dt_text_add(&text, "%s%s", i == 0 ? ": " : ", ",
                     json_string_value(json_array_get(answer->stale_reasons, i)));
-    dt_show(dt_text_at(&text), out);
+    dt_text_show(dt_text_at(&text), out);
     dt_text_fini(&text);
 }

@@ -60,6 +60,7 @@ static void draw(struct dt_progress *progress, const char *what)
                 progress->failed);
     describe_best(progress, &line);
     dt_text_add(&line, " | %s", what);
+    dt_text_clean_lines(&line);
     clear(progress);
     fprintf(stderr, "%.118s", dt_text_at(&line));
     fflush(stderr);
@@ -109,6 +110,7 @@ void dt_progress_trial(struct dt_progress *progress, const struct dt_result *res
     dt_point_short(progress->target->space, &result->point, &text);
     dt_text_add(&text, ": ");
     describe(result, &text);
+    dt_text_clean_lines(&text);
     clear(progress);
     fprintf(stderr, "%s\n", dt_text_at(&text));
     dt_text_fini(&text);
