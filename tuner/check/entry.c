@@ -8,6 +8,7 @@
 #include "model/network.h"
 #include "tuner/print.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,14 @@ static bool preset(const char *name)
     return false;
 }
 
+/* No --size is as large as what stands for a height that no image has. */
+static int pixels(json_int_t height)
+{
+    return height > 0 && height <= INT_MAX / PIXELS_OF_A_LATENT_PIXEL
+               ? (int)height * PIXELS_OF_A_LATENT_PIXEL
+               : INT_MAX;
+}
+
 static void own_options(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry), *batches = json_object_get(key, "batch");
@@ -92,7 +101,7 @@ static void own_options(struct dt_check_entry *entry)
         own->model = entry->model;
     }
     own->sizes.count = 1;
-    own->sizes.values[0] = (int)integer_of(key, "height") * PIXELS_OF_A_LATENT_PIXEL;
+    own->sizes.values[0] = pixels(integer_of(key, "height"));
 }
 
 /* The target is of another key: which field says so. */

@@ -7,6 +7,7 @@
 #include "tuner/lookup/show.h"
 #include "tuner/print.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +18,11 @@ static dt_status constants_of(const struct dt_options *options, const struct dt_
     struct dt_options own = *options;
     const char *model = json_string_value(json_object_get(answer->key, "model"));
     const char *dtype = json_string_value(json_object_get(answer->key, "dtype"));
+    json_int_t height = json_integer_value(json_object_get(answer->key, "height"));
     if (dt_option_is_default("model", options->model) && model != NULL) {
         own.model = model;
         own.sizes.count = 1;
-        own.sizes.values[0] = 8 * (int)json_integer_value(json_object_get(answer->key, "height"));
+        own.sizes.values[0] = height > 0 && height < INT_MAX / 8 ? 8 * (int)height : INT_MAX;
     }
     if (dtype != NULL)
         own.dtype = dtype;
