@@ -314,4 +314,6 @@ void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
         dt_group_release(resident->group, resident->handle, until, &failure) < 0)
         resident->handle = -1; /* the group is dead or silent; it is replaced when next needed */
     resident->group = NULL;
+    json_decref(resident->memory); /* it was not described */
+    resident->memory = NULL;
 }
