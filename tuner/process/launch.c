@@ -138,6 +138,7 @@ static char **make_environment(const struct dt_launch *launch, const struct dt_s
     char *const *lists[] = {environ, dt_environment_dropped(), ours,
                             (char *const *)launch->environment};
     int room = 1, n = 0;
+    bool failed = false;
     for (int i = 0; i < 4; i++)
         room += length(lists[i]);
     char **list = calloc((size_t)room, sizeof *list);
@@ -146,10 +147,16 @@ static char **make_environment(const struct dt_launch *launch, const struct dt_s
             bool replaced = false;
             for (int later = i + 1; later < 4; later++)
                 replaced = replaced || any_names(lists[later], lists[i][k]);
-            if (!replaced)
-                list[n++] = strdup(lists[i][k]);
+            list[n] = replaced ? NULL : strdup(lists[i][k]);
+            failed = failed || (!replaced && list[n] == NULL);
+            n += list[n] != NULL;
         }
-    return list;
+    if (!failed)
+        return list;
+    while (n > 0)
+        free(list[--n]);
+    free(list);
+    return NULL;
 }
 
 static dt_status fill(const struct dt_launch *launch, const char *program, struct dt_start *start)

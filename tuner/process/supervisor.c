@@ -146,11 +146,16 @@ static void run_program(const char *path, char *const argv[], char *const envp[]
 /* Closes the descriptors first to last, both included; one by one where the kernel has no close_range (before 5.9). */
 static void close_from_to(unsigned first, unsigned last)
 {
-    long most = sysconf(_SC_OPEN_MAX);
     if (first > last || close_range(first, last, 0) == 0)
         return;
-    for (unsigned fd = first; fd <= last && fd < (most > 0 && most < 65536 ? most : 65536); fd++)
-        close((int)fd);
+    DIR *open_ones = opendir("/proc/self/fd");
+    for (struct dirent *entry; open_ones != NULL && (entry = readdir(open_ones)) != NULL;) {
+        int fd = atoi(entry->d_name);
+        if ((unsigned)fd >= first && (unsigned)fd <= last && fd != dirfd(open_ones))
+            close(fd);
+    }
+    if (open_ones != NULL)
+        closedir(open_ones);
 }
 
 static int ascending(const void *a, const void *b)
