@@ -106,6 +106,14 @@ size_t dt_text_character(const void *bytes, size_t size)
     return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : n;
 }
 
+bool dt_text_whole(const char *text)
+{
+    size_t size = 1;
+    for (; *text != '\0' && size > 0; text += size)
+        size = dt_text_character(text, strnlen(text, 4));
+    return size > 0;
+}
+
 /* How many bytes at p, which is no character, are the start of one that was cut off. */
 static size_t cut_character(const unsigned char *p)
 {

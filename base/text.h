@@ -37,6 +37,9 @@ void dt_text_fini(struct dt_text *text);
 /* Bytes of the UTF-8 character at bytes, of at most size; 0 when it is none (RFC 3629: no surrogates, shortest form). */
 size_t dt_text_character(const void *bytes, size_t size);
 
+/* All of the text is UTF-8. */
+bool dt_text_whole(const char *text);
+
 /* Makes text UTF-8, as JSON must be: the start of a character that "%.80s" or the end of a buffer cut off goes, any other
  * byte of no character becomes '?'. */
 void dt_text_mend(char *text);

@@ -162,6 +162,8 @@ dt_status dt_query_check(int ask, const char *value)
 #include "db/lookup/asks.def"
 #undef DT_ASK
     };
+    if (!dt_text_whole(value))
+        return dt_fail(DT_EUSAGE, "%s is '%.80s', which is not UTF-8", dt_ask_names[ask], value);
     return checks[ask](dt_ask_names[ask], value);
 }
 

@@ -179,6 +179,7 @@ STORES = [
     Case("database-not-writable", "--budget 5s --quiet --db file/db", 74,
          "cannot make the directory file: Not a directory",
          files={"file": ""}),
+    Case("lookup-mode-not-utf8", "lookup --mode 'a\udcffb'", 2, "mode is 'a?b', which is not UTF-8"),
     Case("lookup-nothing", "lookup", 10, "no plan is stored in {T}/db for dit-s/2, 256 x 256 px (256 tokens), guided, "
          "float32 (objective latency, * device*) on this machine: run dittune first, or take the default rule's plan "
          "with --require heuristic"),
@@ -192,6 +193,10 @@ WORKERS = [
          files=scenario(parameters=None)),
     Case("worker-empty-parameters", f"run --worker {shlex.quote(t.worker)}", 2,
          "the worker's hello: 'parameters' is empty, there is nothing to tune", files=scenario(parameters=[])),
+    Case("worker-sets-preload", f"run --worker {shlex.quote(t.worker)}", 2,
+         "the worker's hello: parameter 'a' may not set LD_PRELOAD, which decides what code runs or where files lie; a parameter "
+         "sets variables of libraries, such as NCCL_ALGO",
+         files=scenario(parameters=[{"name": "a", "role": "environment", "variable": "LD_PRELOAD", "values": ["x.so"]}])),
     Case("worker-test-missing", "worker-test ./nowhere", 2, "the worker ./nowhere is not a program that can be run"),
 ]
 
