@@ -123,7 +123,7 @@ static dt_status parse_unit(const char *option, const char *text, const struct u
         return dt_fail(DT_EUSAGE, "--%s '%s' is not %s", option, text, want);
     for (int i = 0; units[i].name != NULL; i++)
         if (strcmp(units[i].name, end) == 0 && value * units[i].factor < 9e18) {
-            *out = (int64_t)(value * units[i].factor);
+            *out = (int64_t)(value * units[i].factor + 0.5);
             return DT_OK;
         }
     for (int i = 0; units[i].name != NULL; i++)
@@ -229,10 +229,12 @@ const struct dt_option_row dt_option_rows[] = {
     {"racing", NULL, "simulate", NULL, parse_switch, AT(racing),
      "race the recorded repetitions of --evals plans in --repeats orders instead of a search"},
     {"jobs", "N", "simulate", "1", parse_count, AT(jobs), "processes that share the repeats"},
-    {"oversubscribe", NULL, "tune noise", NULL, parse_switch, AT(oversubscribe),
+    {"oversubscribe", NULL, "tune noise lookup", NULL, parse_switch, AT(oversubscribe),
      "allow more ranks than cores"},
     {"filter", "TEXT", "check history", NULL, parse_text, AT(filter),
      "only entries whose title or key has this in it"},
+    {"filter", "TEXT", "db", NULL, parse_text, AT(filter),
+     "show, rm: only entries whose title or key has this in it"},
     {"threshold", "SHARE", "check", "3%", parse_percent, AT(threshold),
      "slower by less is not a loss"},
     {"max-gain-loss", "SHARE", "check", NULL, parse_percent, AT(max_gain_loss),
@@ -256,8 +258,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"machine", "FILE", "lookup", NULL, parse_text, AT(machine),
      "look up for the machine that `dittune machine --json` described"},
     {"require", "TIER", "lookup", "proxy", parse_text, AT(tier),
-     "weakest answer that will do: exact, near, scaled, proxy (all measured on such hardware), "
-     "heuristic or none"},
+     "minimum confidence: decided, exact, near, scaled, proxy (all measured on such hardware), "
+     "heuristic or none; weaker answers exit with 10"},
     {"format", "FORM", "lookup", NULL, parse_text, AT(format),
      "table, json, env (NAME=VALUE lines) or argv (one command), quoted for sh"},
     {"format", "FORM", "history", NULL, parse_text, AT(format),
@@ -276,7 +278,7 @@ const struct dt_option_row dt_option_rows[] = {
      "rebuild: also from whole lines of broken files"},
     {"keep", "DAYS", "db", "30", parse_count, AT(keep_days),
      "gc: younger files are kept, whatever they are"},
-    {"yes", NULL, "db", NULL, parse_switch, AT(yes), "gc: remove them, not only list them"},
+    {"yes", NULL, "db", NULL, parse_switch, AT(yes), "gc, rm: remove them, not only list them"},
     {"seed", "N", "tune run noise simulate", "1", parse_count, AT(seed),
      "of weights, inputs and search"},
     {"quiet", NULL, "tune run noise check", NULL, parse_switch, AT(quiet),

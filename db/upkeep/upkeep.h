@@ -5,7 +5,7 @@
  *     DT_TRY(dt_upkeep_verify(directory, &upkeep));
  *
  * Each thing that was found or done is told as one sentence; the counters say how many. Nothing is deleted but by
- * dt_upkeep_gc: what is replaced keeps a name of its own.
+ * dt_upkeep_gc and dt_upkeep_remove: what is replaced keeps a name of its own.
  */
 #ifndef DT_DB_UPKEEP_UPKEEP_H
 #define DT_DB_UPKEEP_UPKEEP_H
@@ -64,6 +64,11 @@ dt_status dt_upkeep_take(const char *directory, const json_t *entries, const cha
  * to make it from, or a newer dittune wrote the old one. */
 dt_status dt_upkeep_rebuild(const char *directory, bool salvage,
                             struct dt_upkeep *upkeep) DT_MUST_CHECK;
+
+/* Removes (really) or only tells of the entries of these ids; their journals stay. DT_ECORRUPT: nothing is removed from a broken
+ * store. */
+dt_status dt_upkeep_remove(const char *directory, const uint64_t ids[], size_t count, bool really,
+                           struct dt_upkeep *upkeep) DT_MUST_CHECK;
 
 /* Removes (really) or only tells of files older than so many days: journals that no entry came from, and files that were
  * set aside. */

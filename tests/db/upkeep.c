@@ -88,7 +88,9 @@ static void merge_takes_the_better(void **state)
         assert_int_equal(value_of("a"), its > mine ? 2 : 1);
         assert_int_equal(value_of("only theirs"), 7);
         assert_int_equal(upkeep.done + upkeep.notes, 2);
-        assert_true(was_told(its > mine             ? "from there: taken, it is newer"
+        assert_true(was_told(its >= 3 && mine < 3
+                                 ? "from there: replaced: decided beats provisional"
+                             : its > mine           ? "from there: replaced: newer"
                              : its < 3 && mine >= 3 ? "from there: not taken: it is provisional"
                                                     : "from there: not taken: ours is newer"));
         json_decref(ours);

@@ -58,6 +58,11 @@ dt_status dt_command_db(const struct dt_options *options)
     if (count > verb->most)
         return dt_fail(DT_EUSAGE, "'dittune db %s' does not take the word '%s'", verb->name,
                        options->rest[1 + verb->most]);
+    if (options->filter != NULL && !verb->chooses)
+        return dt_fail(DT_EUSAGE,
+                       "--filter goes with 'dittune db show' and 'dittune db rm', not "
+                       "with 'dittune db %s'",
+                       verb->name);
     if (dt_store_warnings(directory, &warnings) == DT_OK && warnings.size > 0)
         fprintf(stderr, "dittune: warning: %s", dt_text_at(&warnings));
     dt_text_fini(&warnings);

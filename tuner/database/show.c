@@ -198,23 +198,13 @@ static dt_status print_table(const json_t *entries)
     return dt_print_text(&out);
 }
 
-static bool wanted(uint64_t id, const char *const *words, int count)
-{
-    char hex[17];
-    snprintf(hex, sizeof hex, "%016llx", (unsigned long long)id);
-    bool any = count == 0;
-    for (int i = 0; i < count; i++)
-        any = any || strncmp(hex, words[i], strlen(words[i])) == 0;
-    return any;
-}
-
 /* *left_out counts the lines that are no entries; each is told. */
-static dt_status collect(const struct dt_snapshot *snapshot, const char *const *words, int count,
+static dt_status collect(const struct dt_snapshot *snapshot, const struct dt_choice *choice,
                          json_t *entries, int *left_out)
 {
     for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
         const json_t *entry = NULL;
-        if (!wanted(dt_snapshot_id(snapshot, (long)i), words, count))
+        if (!dt_choice_of_id(choice, dt_snapshot_id(snapshot, (long)i)))
             continue;
         dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
         if (status == DT_ECORRUPT) {
@@ -229,6 +219,8 @@ static dt_status collect(const struct dt_snapshot *snapshot, const char *const *
             continue;
         }
         DT_TRY(status);
+        if (!dt_choice_of_entry(choice, entry))
+            continue;
         if (json_array_append(entries, (json_t *)entry) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
     }
@@ -238,17 +230,19 @@ static dt_status collect(const struct dt_snapshot *snapshot, const char *const *
 dt_status dt_verb_show(const struct dt_options *options, const char *directory,
                        const char *const *words, int count)
 {
+    const struct dt_choice choice = {words, count, options->filter};
     struct dt_snapshot *snapshot = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     json_t *entries = json_array();
     int left_out = 0;
-    dt_status status = entries != NULL ? collect(snapshot, words, count, entries, &left_out)
+    dt_status status = entries != NULL ? collect(snapshot, &choice, entries, &left_out)
                                        : dt_fail(DT_ENOMEM, "out of memory");
     const char *fallback = dt_snapshot_fallback(snapshot);
     if (fallback != NULL)
         fprintf(stderr, "dittune: warning: %s: best.json.1 is shown\n", fallback);
-    if (status == DT_OK && json_array_size(entries) == 0 && count > 0 && left_out == 0)
-        status = dt_fail(DT_EUSAGE, "no entry's id begins with '%s'", words[0]);
+    bool chosen = count > 0 || options->filter != NULL;
+    if (status == DT_OK && json_array_size(entries) == 0 && chosen && left_out == 0)
+        status = dt_choice_none(&choice);
     else if (status == DT_OK && options->json)
         status = dt_print_json(json_pack("{s:s, s:O}", "db", directory, "entries", entries));
     else if (status == DT_OK && json_array_size(entries) == 0 && left_out == 0)
