@@ -182,8 +182,11 @@ static dt_status fit(const struct dt_query *query, const struct dt_space *rules,
         dt_plan_rescale(rules, match, asked, values,
                         fitted); /* the checks below say what is wrong */
     if (!fits_devices(rules, asked, values))
-        return dt_fail(DT_EINFEASIBLE, "it has %lld ranks, and no degree can be scaled to %d",
-                       (long long)role_value(rules, DT_ROLE_RANKS, values), asked->devices);
+        return dt_fail(DT_EINFEASIBLE,
+                       "the stored plan needs %lld devices, you asked for %d (--devices %lld "
+                       "uses it)",
+                       (long long)role_value(rules, DT_ROLE_RANKS, values), asked->devices,
+                       (long long)role_value(rules, DT_ROLE_RANKS, values));
     DT_TRY(check_limits(query, rules, entry, values));
     return to_json(rules, values, fitted);
 }
