@@ -23,6 +23,9 @@ enum dt_tell {
 struct dt_upkeep {
     void (*tell)(enum dt_tell kind, const char *sentence, void *context);
     void *context;
+    /* (optional) Makes the provisional entry of a session that did not end, from its journal: a new reference, or NULL when there is
+     * none to make. rebuild asks it where a journal has no result. */
+    dt_status (*revive)(const char *path, json_t **entry);
     int done, notes, broken; /* sentences of each kind */
     int64_t bytes;           /* of what gc removes */
 };
@@ -58,7 +61,7 @@ dt_status dt_upkeep_read(const char *path, struct dt_upkeep *upkeep,
 dt_status dt_upkeep_take(const char *directory, const json_t *entries, const char *from,
                          struct dt_upkeep *upkeep) DT_MUST_CHECK;
 
-/* Makes best.json anew from the results in all journals, by the rule of take; salvage: also from every line with a right
+/* Makes best.json anew from the results in all journals, revived ones included, by the rule of take; salvage: also from every line with a right
  * crc of best.json, best.json.1 and those that were set aside, and without the journals that cannot be read (DT_EIO else). The old
  * file is set aside. DT_ECORRUPT when there is nothing
  * to make it from, or a newer dittune wrote the old one. */

@@ -27,9 +27,47 @@ def here(*words):
     return t.tool(*words, cwd=t.path)
 
 
-def paste_look_up(text):
+def paste_look_up(text, more=""):
     line = re.search("Look it up: (.*)", text)
-    return t.run("sh", "-c", line[1] if line else "exit 99", cwd=t.path, env={"PATH": PATH})
+    return t.run("sh", "-c", line[1] + more if line else "exit 99", cwd=t.path, env={"PATH": PATH})
+
+
+def stored(done, *db):
+    """That each look-up which a session printed, pasted, finds the very plan that it stored."""
+    entries = {entry["id"]: entry for entry in here("db", "show", "--json", *db).json["entries"]}
+    found = [paste_look_up(line, " --json").json or {} for line in re.findall("Look it up: .*", done.out)]
+    return done.code in (0, 6) and len(found) == len(entries) and all(
+        answer.get("tier") == "exact" and answer["entry"] == entries.pop(answer["entry"]["id"])
+        and answer["plan"] == answer["entry"]["plan"] for answer in found)
+
+
+def every_session():
+    """Of the built-in network: whatever a session was asked, and whatever it left to this machine."""
+    cores = t.tool("machine", "--json").json["hard"]["cores"]
+    for name, *words in (
+            ("nothing",), ("a preset", "--model", "dit-b/2"), ("a file", "--model", SMALL),
+            ("a size", "--model", SMALL, "--size", 64), ("sizes", "--model", SMALL, "--size", "64,128"),
+            ("a data type", "--model", SMALL, "--dtype", "float32"), ("a back end", "--model", SMALL, "--backend", "cpu"),
+            ("throughput", "--model", SMALL, "--batch", "1,2", "--objective", "throughput"),
+            ("cost", "--model", SMALL, "--batch", "2", "--objective", "cost"),
+            ("limits", "--model", SMALL, "--max-bytes", "1.3GiB", "--max-latency", "1234567.891us"),
+            ("devices", "--model", SMALL, "--devices", 1), ("a store", "--model", SMALL, "--db", STORE),
+            ("too many ranks", "--model", SMALL, "--devices", 2 * cores, "--oversubscribe")):
+        for folder in (t.db, t.path / STORE):
+            shutil.rmtree(folder, ignore_errors=True)
+        done = here(*words, "--budget", "16s", "--quiet")
+        t.check(f"asked for {name}: the look-up, pasted, finds what was stored", 
+                stored(done, *(words[-2:] if "--db" in words else ())), done)
+
+
+def every_worker():
+    """And of a worker, which has its own ranks and limits."""
+    for name, *words in (("nothing",), ("devices", "--devices", 1), ("cost", "--objective", "cost"),
+                         ("limits", "--max-bytes", "1GiB", "--max-latency", "7654.321us")):
+        shutil.rmtree(t.db, ignore_errors=True)
+        t.plant([1000000, 800000], drift_sd=0)
+        done = here("--worker", WORKER, *words, "--budget", "5s", "--quiet")
+        t.check(f"a worker, asked for {name}: the look-up, pasted, finds what was stored", stored(done), done)
 
 
 def odd_names():
@@ -85,9 +123,11 @@ def of_no_square():
 
 
 odd_names()
+every_worker()
 of_a_worker()
 t.scenario(**NETWORK)
 t.environment["DITTUNE_WORKER"] = t.worker
+every_session()
 another_data_type()
 shutil.rmtree(t.db)
 of_a_network()

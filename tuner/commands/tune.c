@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "db/store.h"
+#include "tuner/lookup/ask.h"
 #include "tuner/print.h"
 #include "tuner/session/known.h"
 #include "tuner/session/record.h"
@@ -10,39 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static void describe_lookup(const struct dt_options *options, int size, struct dt_text *out)
-{
-    dt_text_add(out, "dittune lookup");
-    dt_text_add(out, options->worker != NULL ? " --worker " : " --model ");
-    dt_print_word(options->worker != NULL ? options->worker : options->model, out);
-    if (size > 0)
-        dt_text_add(out, " --size %d", size);
-    if (options->devices > 0)
-        dt_text_add(out, " --devices %lld", (long long)options->devices);
-    for (int i = 0; i < options->batches.count; i++)
-        dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->batches.values[i]);
-    if (options->worker == NULL && strcmp(options->dtype, "float32") != 0)
-        dt_text_add(out, " --dtype %s", options->dtype);
-    dt_text_add(out, " --objective %s", options->objective);
-    if (options->max_bytes > 0)
-        dt_text_add(out, " --max-bytes %lldB", (long long)options->max_bytes);
-    if (options->max_latency_ns > 0)
-        dt_text_add(out, " --max-latency %.12gms", (double)options->max_latency_ns * 1e-6);
-    if (options->db != NULL) {
-        dt_text_add(out, " --db ");
-        dt_print_word(options->db, out);
-    }
-}
-
 static dt_status report(const struct dt_options *options, const struct dt_session *session,
-                        int size, json_t *list)
+                        json_t *list)
 {
     struct dt_text text = {0}, lookup = {0};
     if (options->json) {
         json_array_append_new(list, dt_record_session(session));
         return DT_OK;
     }
-    describe_lookup(options, size, &lookup);
+    dt_ask_line(options, session->target, &lookup);
     dt_report_session(session, dt_text_at(&lookup), &text);
     dt_text_fini(&lookup);
     return dt_print_text(&text);
@@ -50,11 +27,12 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
 
 /* Ctrl-C and a budget that ended keep what is known: the session is stored and shown whatever ended it. */
 static dt_status tune_target(const struct dt_options *options, const struct dt_target *target,
-                             int size, int64_t deadline_ns, json_t *list)
+                             int64_t deadline_ns, json_t *list)
 {
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_session session = {.options = options,
                                  .target = target,
+                                 .directory = directory,
                                  .began_ns = dt_clock_ns(),
                                  .deadline_ns = deadline_ns,
                                  .best = -1};
@@ -80,7 +58,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_t
         status = stored;
     else if (status < 0)
         status = dt_fail(status, "%s", ended);
-    dt_status printed = report(options, &session, size, list);
+    dt_status printed = report(options, &session, list);
     dt_journal_close(session.journal);
     dt_session_fini(&session);
     return status < 0 ? status : printed;
@@ -167,7 +145,7 @@ dt_status dt_command_tune(const struct dt_options *options)
             status = ready(options, target);
         if (status == DT_OK) {
             introduce(options, target);
-            status = tune_target(options, target, size, now + share, list);
+            status = tune_target(options, target, now + share, list);
         }
         dt_target_free(target);
         if (status < 0 && (worst == DT_OK || status == DT_EINTR)) {

@@ -3,6 +3,7 @@
 
 #include "db/upkeep/upkeep.h"
 #include "tuner/print.h"
+#include "tuner/entry/revive.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -170,6 +171,7 @@ static dt_status rebuild(const struct dt_options *options, const char *directory
     (void)words;
     (void)count;
     begin(&report, options);
+    report.upkeep.revive = dt_revive;
     return end(&report, dt_upkeep_rebuild(directory, options->salvage, &report.upkeep));
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "tuner/session/finals.h"
 #include "tuner/session/history.h"
+#include "tuner/session/record.h"
 #include "tuner/session/trials.h"
 #include "tuner/session/verdict.h"
 
@@ -180,5 +181,6 @@ dt_status dt_explore(struct dt_session *session)
     if (status >= 0)
         end_search(session, search, status == DT_DONE);
     dt_search_free(search);
+    dt_record_now(session, INT64_MAX);
     return status < 0 ? status : DT_OK;
 }

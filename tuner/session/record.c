@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/record.h"
 
+#include "base/clock.h"
 #include "db/store.h"
 #include "tuner/entry/entry.h"
 #include "tuner/session/history.h"
@@ -8,6 +9,8 @@
 
 #include <math.h>
 #include <stdio.h>
+
+#define UNSTORED_MOST_NS (60 * DT_NS_PER_SECOND)
 
 static json_t *result_or_null(const struct dt_result *result, const struct dt_target *target)
 {
@@ -86,8 +89,10 @@ dt_status dt_record_begin(struct dt_session *session, const char *directory)
     DT_TRY(dt_journal_open(directory, &session->journal));
     snprintf(session->id, sizeof session->id, "%s", dt_journal_id(session->journal));
     dt_entry_machine(session);
-    return dt_history_begin(session, json_pack("{s:O, s:o}", "key", session->target->key,
-                                               "fingerprint", dt_entry_fingerprint(session)));
+    json_t *identity = json_pack("{s:O, s:o}", "key", session->target->key, "fingerprint",
+                                 dt_entry_fingerprint(session));
+    dt_entry_add_work(session->target, identity);
+    return dt_history_begin(session, identity);
 }
 
 /* A provisional result does not replace a decided one. */
@@ -98,7 +103,29 @@ static dt_status store(struct dt_session *session, const char *directory, json_t
         DT_TRY(dt_store_get(directory, session->target->key, session->target->hard, &before));
     session->kept_stored = before != NULL && json_is_false(json_object_get(before, "provisional"));
     json_decref(before);
-    return session->kept_stored ? DT_OK : dt_store_put(directory, entry);
+    if (session->kept_stored)
+        return DT_OK;
+    DT_TRY(dt_store_put(directory, entry));
+    session->stored = true;
+    return DT_OK;
+}
+
+void dt_record_now(struct dt_session *session, int64_t wait_ns)
+{
+    const struct dt_result *best = dt_session_best(session);
+    int64_t due_ns = session->unstored_ns + UNSTORED_MOST_NS;
+    if (session->directory == NULL || session->unstored_ns == 0 || best == NULL ||
+        !dt_session_eligible(session, best) || dt_clock_ns() < due_ns - wait_ns)
+        return;
+    session->verdict = DT_VERDICT_PROVISIONAL;
+    json_t *entry = dt_entry(session);
+    if (entry == NULL || store(session, session->directory, entry) < 0)
+        dt_progress_note(&session->progress, "the provisional result is not stored: %s",
+                         dt_message());
+    json_decref(entry);
+    session->verdict = DT_VERDICT_NONE;
+    session->stored = false;
+    session->unstored_ns = 0;
 }
 
 dt_status dt_record_end(struct dt_session *session, const char *directory)

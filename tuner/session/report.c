@@ -259,6 +259,6 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
             "Not stored: an earlier session decided this with a final comparison. Look that "
             "up: %s\n",
             lookup);
-    else
+    else if (session->stored)
         dt_text_add(out, "Stored. Look it up: %s\n", lookup);
 }

@@ -44,6 +44,7 @@ struct dt_session {
     const struct dt_target *target;
     struct dt_rig rig;
     struct dt_progress progress;
+    const char *directory;      /* of the store; NULL: nothing is stored before the end */
     struct dt_journal *journal; /* NULL: none */
     char id[64];                /* of the journal; "" without one */
     int64_t began_ns, deadline_ns, search_deadline_ns;
@@ -68,7 +69,10 @@ struct dt_session {
     json_t *
         machine; /* its description (tuner/machine/machine.h), owned; NULL before the session is recorded */
     enum dt_verdict verdict;
-    bool kept_stored;  /* the store has a decided result, which this provisional one leaves alone */
+    bool stored;      /* the store has taken the result */
+    bool kept_stored; /* the store has a decided result, which this provisional one leaves alone */
+    int64_t
+        unstored_ns; /* since when the store lacks a better plan that was found; 0: it lacks none */
     bool limit_broken; /* no plan keeps --max-latency */
     double elapsed_seconds;
 };

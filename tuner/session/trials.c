@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "tuner/session/history.h"
+#include "tuner/session/record.h"
 #include "tuner/session/verdict.h"
 #include "tuner/trial/measure.h"
 
@@ -56,6 +57,9 @@ static dt_status keep_trial(struct dt_session *session, const struct dt_result *
 {
     DT_TRY(dt_session_keep(session, result));
     refresh_progress(session);
+    if (dt_session_leader(session) == &session->trials[session->count - 1] &&
+        session->unstored_ns == 0)
+        session->unstored_ns = dt_clock_ns();
     dt_progress_trial(&session->progress, result);
     return dt_history_trial(session, result);
 }
@@ -72,6 +76,8 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     if (session->count == 0) /* the machine's own slow start is nobody's fault */
         how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
     struct dt_result result;
+    if (racing)
+        dt_record_now(session, how.deadline_ns - dt_clock_ns());
     dt_progress_now(&session->progress, point, "trial");
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->search_deadline_ns) {
@@ -99,6 +105,7 @@ dt_status dt_trials_known(struct dt_session *session)
     if (!same)
         DT_TRY(dt_trials_try(session, one_first ? &target->fallback : &target->baseline, false,
                              FIRST_SHARE / 2));
+    dt_record_now(session, INT64_MAX);
     if (session->has_against && dt_session_trial(session, &session->against) == NULL)
         DT_TRY(dt_trials_try(session, &session->against, false, FIRST_SHARE / 2));
     return DT_OK;
