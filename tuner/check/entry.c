@@ -117,17 +117,34 @@ static dt_status other_key(struct dt_check_entry *entry)
         return leave(entry, DT_CHECK_UNSUPPORTED,
                      "the worker's parameters or rules are no longer those that the plan is stored "
                      "for");
-    snprintf(why, sizeof why,
-             "its %s is not what this program makes of the same words: name its network with "
-             "--model FILE",
-             field[0] != '\0' ? field : "key");
+    if (preset(string_of(key, "model")))
+        snprintf(why, sizeof why,
+                 "its %s is not what this program makes of the same words: tune it again",
+                 field[0] != '\0' ? field : "key");
+    else
+        snprintf(why, sizeof why, "'%.100s' came from a file: pass it again with --model FILE",
+                 string_of(key, "model"));
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
+}
+
+/* The network that the entry keeps, when it is that of its key; NULL: the entry is older, or its network a preset. */
+static const json_t *kept_network(const struct dt_check_entry *entry)
+{
+    const json_t *kept = json_object_get(entry->item->stored, "network");
+    struct dt_network network;
+    char id[DT_KEY_ID_SIZE];
+    bool own = json_is_object(kept) &&
+               dt_network_from_json(kept, "the entry's network", &network) == DT_OK &&
+               dt_key_network(&network, id) == DT_OK &&
+               strcmp(id, string_of(key_of(entry), "network")) == 0;
+    return own ? kept : NULL;
 }
 
 static dt_status make_target(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
-    struct dt_target_opts opts = {.size = entry->own.sizes.values[0]};
+    struct dt_target_opts opts = {.size = entry->own.sizes.values[0],
+                                  .network = kept_network(entry)};
     bool foreign = json_object_get(key, "worker") != NULL;
     if (foreign && entry->own.worker == NULL)
         return leave(entry, DT_CHECK_NOT_CHECKED,

@@ -137,7 +137,7 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
     struct dt_workload workload;
     struct dt_ints batches;
     struct dt_choice choice;
-    DT_TRY(dt_target_choose(options, target, opts->size, &choice));
+    DT_TRY(dt_target_choose(options, target, opts, &choice));
     DT_TRY(make_workload(options, &choice, &workload));
     list_batches(options, opts, &batches);
     qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], compare_ints);

@@ -44,10 +44,11 @@ struct dt_target {
 
 /* How a command wants its space. */
 struct dt_target_opts {
-    int size;         /* pixels; 0: the model's */
-    bool for_run;     /* any batch and rank count the plan names is legal */
-    const char *plan; /* with for_run: the plan, to know its batch and ranks; may be NULL */
-    int batch;        /* with for_run: 0, or the batch to use */
+    int size;              /* pixels; 0: the model's */
+    bool for_run;          /* any batch and rank count the plan names is legal */
+    const char *plan;      /* with for_run: the plan, to know its batch and ranks; may be NULL */
+    int batch;             /* with for_run: 0, or the batch to use */
+    const json_t *network; /* as an entry keeps it, in the place of --model; NULL: none */
 };
 
 /* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here:
