@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest:
 """Command lines that are printed to be pasted: sh takes them back for the words that they were made of."""
+import json
 import os
 import re
 import shlex
@@ -58,6 +59,28 @@ def every_session():
         done = here(*words, "--budget", "16s", "--quiet")
         t.check(f"asked for {name}: the look-up, pasted, finds what was stored", 
                 stored(done, *(words[-2:] if "--db" in words else ())), done)
+
+
+def every_gpu_session():
+    """Of a GPU that is only described: network, size and data type are others than on cores."""
+    card = {"index": 0, "name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150754820096,
+            "free_bytes": 150000000000, "shared_bytes": 232448, "processes": []}
+    answer = {"op": "devices", "count": 1, "why": "", "driver": "580.95", "cuda": 13000, "nccl": "2.28.9",
+              "cudnn": "9.19.0", "cublaslt": "13.1.0", "devices": [card], "peers": [[0]], "links": [["self"]]}
+    gpu = t.write("gpu", f"""#!/bin/sh
+[ "$1" != --devices ] || exec echo '{json.dumps(answer)}'
+exec '{t.worker}' "$@"
+""")
+    gpu.chmod(0o755)
+    t.environment["DITTUNE_WORKER_CUDA"] = str(gpu)
+    for name, says, *words in (("nothing", "--model dit-xl/2 --size 512 --dtype bfloat16"),
+                               ("a data type", "--dtype float32", "--dtype", "float32"),
+                               ("a network", "--model dit-b/2 --size 256", "--model", "dit-b/2")):
+        shutil.rmtree(t.db, ignore_errors=True)
+        done = here(*words, "--budget", "20s", "--quiet")
+        t.check(f"on a GPU, asked for {name}: the look-up, pasted, finds what was stored",
+                stored(done) and says in done.out, done)
+    del t.environment["DITTUNE_WORKER_CUDA"]
 
 
 def every_worker():
@@ -128,6 +151,7 @@ of_a_worker()
 t.scenario(**NETWORK)
 t.environment["DITTUNE_WORKER"] = t.worker
 every_session()
+every_gpu_session()
 another_data_type()
 shutil.rmtree(t.db)
 of_a_network()
