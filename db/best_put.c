@@ -127,7 +127,8 @@ dt_status dt_best_put(const struct dt_best *best, const json_t *entries, struct 
 
 dt_status dt_best_drop(const struct dt_best *best, const bool drop[], struct dt_text *text)
 {
-    struct plan plan = {.line = calloc(best->count + 1, sizeof *plan.line)};
+    bool none = false; /* is placed */
+    struct plan plan = {.line = calloc(best->count + 1, sizeof *plan.line), .placed = &none};
     if (plan.line == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while removing an entry");
     for (size_t i = 0; i < best->count; i++)

@@ -51,7 +51,7 @@ def every_session():
             ("a data type", "--model", SMALL, "--dtype", "float32"), ("a back end", "--model", SMALL, "--backend", "cpu"),
             ("throughput", "--model", SMALL, "--batch", "1,2", "--objective", "throughput"),
             ("cost", "--model", SMALL, "--batch", "2", "--objective", "cost"),
-            ("limits", "--model", SMALL, "--max-bytes", "1.3GiB", "--max-latency", "1234567.891us"),
+            ("limits", "--model", SMALL, "--max-bytes", "1.3GiB", "--max-latency", "4230.09657ms"),
             ("devices", "--model", SMALL, "--devices", 1), ("a store", "--model", SMALL, "--db", STORE),
             ("too many ranks", "--model", SMALL, "--devices", 2 * cores, "--oversubscribe")):
         for folder in (t.db, t.path / STORE):
@@ -86,7 +86,7 @@ exec '{t.worker}' "$@"
 def every_worker():
     """And of a worker, which has its own ranks and limits."""
     for name, *words in (("nothing",), ("devices", "--devices", 1), ("cost", "--objective", "cost"),
-                         ("limits", "--max-bytes", "1GiB", "--max-latency", "7654.321us")):
+                         ("limits", "--max-bytes", "1GiB", "--max-latency", "1032.913167ms")):
         shutil.rmtree(t.db, ignore_errors=True)
         t.plant([1000000, 800000], drift_sd=0)
         done = here("--worker", WORKER, *words, "--budget", "5s", "--quiet")

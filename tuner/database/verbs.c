@@ -2,8 +2,8 @@
 #include "tuner/database/verbs.h"
 
 #include "db/upkeep/upkeep.h"
-#include "tuner/print.h"
 #include "tuner/entry/revive.h"
+#include "tuner/print.h"
 
 #include <errno.h>
 #include <signal.h>
