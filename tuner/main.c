@@ -35,13 +35,15 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static dt_status print_help(const struct dt_command *command, bool all)
+/* command: NULL for the short help. */
+static dt_status print_help(const struct dt_command *command, FILE *out)
 {
     struct dt_text text = {0};
-    dt_options_help(all ? NULL : command, false, &text);
-    fputs(dt_text_at(&text), stdout);
+    dt_options_help(command, false, &text);
+    dt_status status = dt_text_status(&text);
+    fputs(dt_text_at(&text), out);
     dt_text_fini(&text);
-    return DT_OK;
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -52,10 +54,13 @@ int main(int argc, char **argv)
     catch_signals();
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
         return printf("dittune %s\n", DT_VERSION) > 0 ? 0 : 74;
-    bool all = argc < 2 || argv[1][0] == '-';
+    if (argc < 2)
+        return dt_status_exit(print_help(NULL, stderr) < 0 ? DT_ENOMEM : DT_EUSAGE);
+    bool none_named = argv[1][0] == '-';
     dt_status status = dt_options_parse(argc, argv, &options, &command);
     if (status >= 0)
-        status = options.help ? print_help(command, all) : command->run(&options);
+        status =
+            options.help ? print_help(none_named ? NULL : command, stdout) : command->run(&options);
     if (status < 0 && dt_message()[0] != '\0')
         fprintf(stderr, "dittune: %s\n", dt_message());
     if (fflush(stdout) != 0 || ferror(stdout)) {

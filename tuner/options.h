@@ -49,6 +49,7 @@ struct dt_options {
     int64_t keep_days; /* of db gc */
     bool salvage, yes; /* of db rebuild, of db gc */
     const char *facts; /* of doctor */
+    bool no_wait;
     bool oversubscribe, json, list, quiet, renew, help, markdown, update, github;
     const char *const *rest; /* the words that are not options, rest_count of them */
     int rest_count;
@@ -76,7 +77,15 @@ extern const int dt_command_count;
 dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
                            const struct dt_command **command) DT_MUST_CHECK;
 
-/* Help for one command, or for all of them (NULL); plain text or Markdown. */
+/* Help for one command. NULL: plain text is the short help, Markdown all of it. */
 void dt_options_help(const struct dt_command *command, bool markdown, struct dt_text *out);
+
+/* What `help` explains beside commands, NULL-ended; false: there is no such topic. */
+extern const char *const dt_help_topics[];
+bool dt_options_topic(const char *topic, struct dt_text *out);
+
+/* The command of that name, DT_EUSAGE with the nearest name. topics: the nearest may be a topic of help. */
+dt_status dt_command_find(const char *word, bool topics,
+                          const struct dt_command **command) DT_MUST_CHECK;
 
 #endif

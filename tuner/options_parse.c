@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define OPTIONS_MOST 128 /* that are looked at for a name near to a misspelt one */
+#define NAMES_MOST   32  /* commands and topics of help */
 
 static bool has_word(const char *words, const char *word)
 {
@@ -32,9 +33,11 @@ static dt_status unknown_option(const char *name)
     return dt_fail(DT_EUSAGE, "unknown option --%s: see dittune --help", name);
 }
 
-static dt_status find_command(const char *word, const struct dt_command **command)
+dt_status dt_command_find(const char *word, bool topics, const struct dt_command **command)
 {
-    const char *names[32] = {NULL};
+    const char *names[NAMES_MOST + 1] = {NULL};
+    for (int i = 0; topics && dt_help_topics[i] != NULL; i++)
+        names[dt_command_count + i] = dt_help_topics[i];
     for (int i = 0; i < dt_command_count; i++) {
         names[i] = dt_commands[i].name;
         if (strcmp(word, dt_commands[i].name) == 0) {
@@ -97,7 +100,7 @@ static dt_status choose_command(int argc, char **argv, int *at, const struct dt_
     *command = &dt_commands[0];
     if (argc > 1 && argv[1][0] != '-') {
         *at = 1;
-        return find_command(argv[1], command);
+        return dt_command_find(argv[1], false, command);
     }
     return DT_OK;
 }

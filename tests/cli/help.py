@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""dittune alone explains itself and measures nothing; the help fits a terminal of 80 columns; topics have their own page."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+COLUMNS, SHORT = 80, 40
+
+t = Dittune()
+commands = re.findall(r'DT_COMMAND\(\w+, "([\w-]+)"', (SOURCE / "tuner/commands.def").read_text(encoding="utf-8"))
+
+
+def widest(text):
+    return max(map(len, text.splitlines()))
+
+
+def one_page(name, done, stream):
+    text = getattr(done, stream)
+    t.check(f"{name}: every command, on one page of {COLUMNS} columns", all(f"\n  {word} " in text for word in commands)
+            and len(text.splitlines()) <= SHORT and widest(text) <= COLUMNS, done)
+
+
+bare = t.tool()
+one_page("dittune alone", bare, "err")
+t.check("dittune alone: code 2, nothing measured or stored", bare.code == 2 and bare.out == ""
+        and not (t.path / "db").exists(), bare)
+done = t.tool("--help")
+one_page("--help", done, "out")
+t.check("--help: the same, code 0", done.code == 0 and done.out == bare.err and done.err == "", done)
+
+for word in commands:
+    done = t.tool(word, "--help")
+    t.check(f"{word} --help fits {COLUMNS} columns", done.code == 0 and widest(done.out) <= COLUMNS
+            and f"dittune {word}" in done.out and t.tool("help", word).out == done.out, done)
+
+done = t.tool("help", "search")
+t.check("help search: searches with their settings", done.code == 0 and widest(done.out) <= COLUMNS and "\n  bayes " in done.out
+        and "candidates" in done.out, done)
+done = t.tool("help", "exit-codes")
+t.check("help exit-codes", done.code == 0 and "\n  130 " in done.out, done)
+t.exits("an option without a command is one of tune", t.tool("--budget", "5x"), 2, "--budget '5x' has the unknown unit")
+t.exits("a misspelt command of help", t.tool("help", "lokup"), 2, "unknown command 'lokup', did you mean 'lookup'?")
+t.exits("a misspelt topic", t.tool("help", "serach"), 2, "did you mean 'search'?")
+t.finish()
