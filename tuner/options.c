@@ -281,6 +281,8 @@ const struct dt_option_row dt_option_rows[] = {
      "of weights, inputs and search"},
     {"quiet", NULL, "tune run noise check", NULL, parse_switch, AT(quiet),
      "no progress on standard error"},
+    {"no-wait", NULL, "tune run noise check worker-test", NULL, parse_switch, AT(no_wait),
+     "end with code 12 instead of waiting while another dittune measures on this machine"},
     {"json", NULL,
      "tune run noise analyze space simulate explain lookup machine doctor check "
      "history db worker-test",

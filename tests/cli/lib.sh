@@ -3,7 +3,7 @@
 build=$1 source=$2
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
-export DITTUNE_DB=$T/db TMPDIR=$T XDG_CACHE_HOME=$T/cache PYTHONDONTWRITEBYTECODE=1
+export DITTUNE_LOCK=none DITTUNE_DB=$T/db TMPDIR=$T XDG_CACHE_HOME=$T/cache PYTHONDONTWRITEBYTECODE=1
 failed=0
 small=$source/tests/cli/small.json
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "db/store.h"
+#include "tuner/alone.h"
 #include "tuner/print.h"
 #include "tuner/process/group.h"
 
@@ -98,6 +99,7 @@ dt_status dt_command_check(const struct dt_options *options)
     if (!(options->threshold > 0))
         return dt_fail(DT_EUSAGE, "--threshold must be above 0%%");
     FILE *junit;
+    DT_TRY(dt_alone(options));
     DT_TRY(open_junit(options->junit, &junit));
     dt_status status = dt_check_run(&run), reported = DT_OK;
     char why[1024];

@@ -3,6 +3,7 @@
  * rounds, but all 64 of them, so that the answer is as sharp as a session's can be. */
 #include "tuner/trial/noise.h"
 #include "base/clock.h"
+#include "tuner/alone.h"
 #include "tuner/print.h"
 #include "tuner/session/report.h"
 
@@ -111,7 +112,6 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
 
 dt_status dt_command_noise(const struct dt_options *options)
 {
-    int64_t deadline_ns = dt_clock_ns() + options->budget_ns;
     struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
                                   .for_run = options->plan != NULL,
                                   .plan = options->plan};
@@ -119,6 +119,8 @@ dt_status dt_command_noise(const struct dt_options *options)
     struct dt_entrant copies[2] = {{.role = "default"}, {.role = "twin"}};
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune noise' takes one --size, not %d", options->sizes.count);
+    DT_TRY(dt_alone(options));
+    int64_t deadline_ns = dt_clock_ns() + options->budget_ns;
     DT_TRY(dt_target_new(options, &opts, &target));
     dt_print_cores(&target->backend, options->quiet);
     dt_status status = dt_target_devices_free(target);

@@ -2,6 +2,7 @@
 /* One plan, measured like a trial, with its phases and the 1-rank plan beside it (which also is the reference its
  * output is compared with). A sweep does it for each batch or rank count. */
 #include "base/clock.h"
+#include "tuner/alone.h"
 #include "tuner/print.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
@@ -186,5 +187,6 @@ dt_status dt_command_run(const struct dt_options *options)
         return dt_fail(DT_EUSAGE, "--sweep does not go with --input: the batch is the file's");
     if (options->input != NULL && options->batches.count > 0)
         return dt_fail(DT_EUSAGE, "--batch does not go with --input: the batch is the file's");
+    DT_TRY(dt_alone(options));
     return run_all(options);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "db/store.h"
+#include "tuner/alone.h"
 #include "tuner/print.h"
 #include "tuner/session/known.h"
 #include "tuner/session/record.h"
@@ -151,8 +152,9 @@ static void warn_of_store(const struct dt_options *options)
 dt_status dt_command_tune(const struct dt_options *options)
 {
     int sizes = options->sizes.count > 0 ? options->sizes.count : 1;
-    int64_t end = dt_clock_ns() + options->budget_ns;
     DT_TRY(check_options(options));
+    DT_TRY(dt_alone(options));
+    int64_t end = dt_clock_ns() + options->budget_ns;
     warn_of_store(options);
     json_t *list = json_array();
     char why[1024] = "";

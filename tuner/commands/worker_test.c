@@ -3,6 +3,7 @@
  * that asks the program to keep it. The checks run in order in one group; after a broken promise that leaves no group the
  * rest is skipped. */
 #include "base/clock.h"
+#include "tuner/alone.h"
 #include "tuner/print.h"
 #include "tuner/trial/rig.h"
 
@@ -336,7 +337,9 @@ dt_status dt_command_worker_test(const struct dt_options *options)
     struct test test = {.target = NULL};
     json_t *list = json_array();
     int failed = 0;
-    dt_status status = find_target(options, &test.target);
+    dt_status status = dt_alone(options);
+    if (status == DT_OK)
+        status = find_target(options, &test.target);
     for (int i = 0; i < CHECKS && status == DT_OK && dt_group_interrupted == 0; i++) {
         const struct check *check = &checks[i];
         bool skipped = (!check->alone && !dt_group_alive(test.group)) || (i > 0 && !test.starts);
