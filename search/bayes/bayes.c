@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define UNLIKELY 0.05 /* a chance that is said to be small */
+
 enum { LEAST = 20, IN_A_ROW = 5 }; /* answers before it may end; verdicts that must agree */
 
 /* OpenBLAS' own switch; its header and GSL's declare cblas twice and cannot share a file. */
@@ -222,8 +224,12 @@ static void note(const void *state, struct dt_text *out)
     const struct bayes *bayes = state;
     const char *between = "";
     if (bayes->gain < 1) {
-        dt_text_add(out, "the chance of more than 0.5 %% gain is %s%.2g",
-                    bayes->gain < 1e-6 ? "below " : "", fmax(bayes->gain, 1e-6));
+        double share = 100 * fmax(bayes->gain, 1e-6);
+        const char *below = bayes->gain < 1e-6 ? "below " : "";
+        if (bayes->gain < UNLIKELY)
+            dt_text_add(out, "a plan faster by 0.5 %% is unlikely (%s%.2g %%)", below, share);
+        else
+            dt_text_add(out, "the chance of a plan faster by 0.5 %% is %.2g %%", share);
         between = "; ";
     }
     if (bayes->refits.count > 0) {

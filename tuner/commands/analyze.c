@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The numbers of a recorded measurement, computed again from its raw samples by the functions that judged it live. */
+#include "base/figures.h"
 #include "db/journal.h"
 #include "tuner/print.h"
 #include "tuner/session/history.h"
@@ -40,7 +41,7 @@ static void trial_text(const struct dt_result *result, int number_of_it, struct 
 {
     const struct dt_summary *summary = &result->summary;
     dt_text_add(out, "trial %d: ", number_of_it);
-    dt_report_time(summary->median, out);
+    dt_figure_time(summary->median, out);
     if (isfinite(summary->interval.low))
         dt_text_add(out, ", %.1f %% interval [%.6g, %.6g] ms", 100 * summary->level,
                     summary->interval.low * 1e3, summary->interval.high * 1e3);
@@ -48,7 +49,7 @@ static void trial_text(const struct dt_result *result, int number_of_it, struct 
         dt_text_add(out, ", too few samples for an interval");
     dt_text_add(out, ", %d samples after %d warm-up steps; skew of %d ranks ", result->n,
                 result->start, result->ranks);
-    dt_report_time(result->skew_seconds, out);
+    dt_figure_time(result->skew_seconds, out);
     dt_text_add(out, "\n");
     dt_report_warnings(result, out);
 }

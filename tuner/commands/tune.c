@@ -82,6 +82,8 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_t
     else if (status < 0)
         status = dt_fail(status, "%s", ended);
     dt_status printed = report(options, &session, size, list);
+    if (status == DT_EPROVISIONAL && !options->json && dt_session_best(&session) != NULL)
+        status = dt_fail(status, "%s", ""); /* the report says it */
     dt_journal_close(session.journal);
     dt_session_fini(&session);
     return status < 0 ? status : printed;
@@ -176,7 +178,7 @@ dt_status dt_command_tune(const struct dt_options *options)
             worst = status;
             snprintf(why, sizeof why, "%s", dt_message());
         }
-        if (status < 0 && sizes > 1 && status != DT_EINTR)
+        if (status < 0 && sizes > 1 && status != DT_EINTR && dt_message()[0] != '\0')
             fprintf(stderr, "dittune: --size %d: %s\n", size, dt_message());
     }
     dt_status printed = DT_OK;

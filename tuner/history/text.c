@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/history/timeline.h"
+
+#include "base/figures.h"
 #include "tuner/session/report.h"
 
 #include <math.h>
@@ -86,7 +88,7 @@ static void add_time(double seconds, struct dt_text *out)
 {
     size_t before = out->size;
     if (isfinite(seconds))
-        dt_report_time(seconds, out);
+        dt_figure_time(seconds, out);
     else
         dt_text_add(out, "-");
     dt_text_add(out, "%*s", before + 11 > out->size ? (int)(before + 11 - out->size) : 1, "");

@@ -18,6 +18,7 @@
 #define TICK_NS DT_NS_PER_SECOND
 
 volatile int dt_group_interrupted;
+struct dt_group_tick dt_group_tick;
 
 const json_t *dt_group_hello(const struct dt_group *group)
 {
@@ -42,6 +43,8 @@ bool dt_group_alive(const struct dt_group *group)
 /* Sleeps until the worker says something, it is time for the next tick, or the deadline; drains standard error. */
 static void rest(struct dt_group *group, int64_t deadline_ns)
 {
+    if (dt_group_tick.run != NULL)
+        dt_group_tick.run(dt_group_tick.context);
     int64_t now = dt_clock_ns(), until = deadline_ns < now + TICK_NS ? deadline_ns : now + TICK_NS;
     struct pollfd pollers[2] = {{.fd = group->process.from, .events = POLLIN},
                                 {.fd = group->process.messages, .events = POLLIN}};

@@ -111,4 +111,12 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns);
 /* Set by the signal handler of the program (0, SIGINT, SIGTERM): the calls above then return DT_EINTR soon. */
 extern volatile int dt_group_interrupted;
 
+/* Called about once a second while the calls above wait, and before they do, when run is set: for a clock that is drawn. It
+ * must be quick, as steps may be measured meanwhile. */
+struct dt_group_tick {
+    void (*run)(void *context);
+    void *context;
+};
+extern struct dt_group_tick dt_group_tick;
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What `run` says of one plan, or of a sweep. */
+#include "base/figures.h"
 #include "tuner/session/record.h"
 #include "tuner/session/report.h"
 #include "tuner/trial/fits.h"
@@ -56,9 +57,9 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
     if (one->n == 0)
         return;
     dt_text_add(out, "1 rank      ");
-    dt_report_time(one->summary.median, out);
+    dt_figure_time(one->summary.median, out);
     dt_text_add(out, " warm, ");
-    dt_report_time(one->cold_seconds, out);
+    dt_figure_time(one->cold_seconds, out);
     dt_text_add(out, " cold: this plan is %.3f times as fast\n",
                 one->summary.median / result->summary.median);
     dt_report_cold(result, one, target, out);

@@ -1,77 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/report.h"
 
+#include "base/columns.h"
+#include "tuner/session/explore.h"
+#include "tuner/session/table.h"
 #include "tuner/session/verdict.h"
 
 #include <math.h>
 #include <string.h>
-
-static void pad(struct dt_text *line, size_t width)
-{
-    do
-        dt_text_add(line, " ");
-    while (line->size < width && !line->failed);
-}
-
-/* "role  step  [interval]  objective  vs default  cold  memory  plan" */
-static void add_row(const char *role, const struct dt_result *result,
-                    const struct dt_entrant *entrant, const struct dt_target *target,
-                    struct dt_text *out)
-{
-    struct dt_text line = {0};
-    const struct dt_interval *interval = &result->summary.interval;
-    dt_text_add(&line, "%s", role);
-    pad(&line, 10);
-    dt_report_time(result->summary.median, &line);
-    pad(&line, 21);
-    dt_text_add(&line, "[%.4g, %.4g]", interval->low * 1e3, interval->high * 1e3);
-    pad(&line, 39);
-    if (target->objective->one_batch == 0)
-        dt_text_add(&line, "%.4g",
-                    target->objective->shown(result->summary.median, result->batch, result->devices,
-                                             target->sampler_steps));
-    if (target->objective->one_batch == 0)
-        pad(&line, 55);
-    size_t base = target->objective->one_batch == 0 ? 55 : 39;
-    if (entrant != NULL && entrant->ratio.pairs > 0)
-        dt_text_add(&line, "%.3fx [%.3f, %.3f]", 1 / entrant->ratio.ratio,
-                    1 / entrant->ratio.interval.high, 1 / entrant->ratio.interval.low);
-    pad(&line, base + 24);
-    dt_report_time(result->cold_seconds, &line);
-    pad(&line, base + 34);
-    dt_report_bytes(result->peak_bytes, &line);
-    pad(&line, base + 44);
-    dt_point_short(target->space, &result->point, &line);
-    dt_text_add(out, "%s\n", dt_text_at(&line));
-    dt_text_fini(&line);
-}
-
-static void add_header(const struct dt_target *target, struct dt_text *out)
-{
-    const struct dt_objective *objective = target->objective;
-    dt_text_add(out, "%-10s%-11s%-18s", "", "step", "interval, ms");
-    if (objective->one_batch == 0)
-        dt_text_add(out, "%-16s", objective->unit);
-    dt_text_add(out, "%-24s%-10s%-10s%s\n", "speed against default", "cold", "memory", "plan");
-}
 
 /* An entrant whose ratio is speed against the default; NULL otherwise. */
 static const struct dt_entrant *judged(const struct dt_session *session,
                                        const struct dt_entrant *entrant)
 {
     return dt_session_against_default(session) ? entrant : NULL;
-}
-
-static void add_known(const struct dt_session *session, const char *role, struct dt_text *out)
-{
-    const struct dt_result *result = dt_session_role(session, role);
-    if (result == NULL)
-        return;
-    if (result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW)
-        dt_text_add(out, "%-10s%s: %s\n", role, dt_outcome_text(result->outcome), result->cause);
-    else
-        add_row(role, result, judged(session, dt_session_entrant(session, role)), session->target,
-                out);
 }
 
 /* The plan that was chosen to challenge the default, when it did not become the best. */
@@ -84,11 +26,34 @@ static const struct dt_entrant *candidate_of(const struct dt_session *session)
     return NULL;
 }
 
-static void add_candidate(const struct dt_session *session, struct dt_text *out)
+/* The fastest trial, when nothing was compared and the default is kept. */
+static const struct dt_result *not_compared(const struct dt_session *session)
 {
-    const struct dt_entrant *candidate = candidate_of(session);
-    if (candidate != NULL)
-        add_row("candidate", &candidate->result, judged(session, candidate), session->target, out);
+    const struct dt_result *best = dt_session_best(session), *leader = dt_session_leader(session);
+    bool other = best != NULL && leader != NULL &&
+                 !dt_point_equal(session->target->space, &best->point, &leader->point);
+    return session->best < 0 && other ? leader : NULL;
+}
+
+static struct dt_row known_row(const struct dt_session *session, const char *role)
+{
+    return (struct dt_row){role, dt_session_role(session, role),
+                           judged(session, dt_session_entrant(session, role))};
+}
+
+static void add_table(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_entrant *candidate = candidate_of(session),
+                            *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
+    const struct dt_row rows[] = {
+        {"best", dt_session_best(session), judged(session, best)},
+        known_row(session, "default"),
+        known_row(session, "baseline"),
+        known_row(session, "against"),
+        {"candidate", candidate != NULL ? &candidate->result : NULL, judged(session, candidate)},
+        {"fastest", not_compared(session), NULL},
+    };
+    dt_table_text(rows, sizeof rows / sizeof rows[0], session->target, out);
 }
 
 static void add_tie(const struct dt_session *session, const struct dt_entrant *candidate,
@@ -101,9 +66,7 @@ static void add_tie(const struct dt_session *session, const struct dt_entrant *c
                 1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
                 candidate->ratio.pairs);
     if (dt_entrant_faster(candidate))
-        dt_text_add(out,
-                    "but the default run twice differed by up to %.2g %% in the same rounds: the "
-                    "default stays.",
+        dt_text_add(out, "within the noise floor of %.2g %%: the default stays.",
                     100 * noise.margin);
     else
         dt_text_add(out, "which includes 1: the default stays.");
@@ -115,23 +78,55 @@ static void add_noise(const struct dt_session *session, struct dt_text *out)
     struct dt_noise noise = dt_session_noise(session);
     struct dt_text note = {0};
     if (noise.pairs > 0)
-        dt_text_add(out,
-                    "Noise: the default run twice differed by no more than %.2g %% in the same "
-                    "rounds; smaller differences are ties.\n",
+        dt_text_add(out, "Noise floor: %.2g %%. Differences below that count as ties.\n",
                     100 * noise.margin);
     dt_session_noise_note(session, &note);
     if (note.size > 0)
-        dt_text_add(out, noise.pairs > 0 ? "warning: %s\n" : "Noise: not known, as %s.\n",
+        dt_text_add(out, noise.pairs > 0 ? "warning: %s\n" : "Noise floor: not known, as %s.\n",
                     dt_text_at(&note));
     dt_text_fini(&note);
+}
+
+/* Why nothing was decided. */
+static void add_provisional(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *known = dt_session_role(session, "default"),
+                           *fastest = not_compared(session);
+    bool default_runs = known == NULL || known->n > 0;
+    dt_text_add(out, "How sure: not yet. ");
+    if (dt_session_best(session) == NULL) {
+        dt_text_add(out, "No plan was measured.");
+        return;
+    }
+    if (session->entrant_count > 0)
+        dt_text_add(out, "The final comparison got %d of the %d rounds it needs", session->rounds,
+                    dt_look_samples[0]);
+    else
+        dt_text_add(out, "There was no time for a final comparison");
+    dt_text_add(out, ", so the %s plan is kept as provisional.",
+                default_runs ? "default" : "fastest measured");
+    if (fastest != NULL)
+        dt_text_add(out, " The fastest trial was not compared with it.");
+}
+
+/* The default plan is no choice, and the fastest of the others was taken without a rival. */
+static void add_unopposed(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *known = dt_session_role(session, "default");
+    bool failed = known != NULL && known->outcome != DT_TRIAL_OK;
+    dt_text_add(out, "How sure: the default plan %s",
+                failed ? "failed" : "breaks --max-latency or was not measured");
+    if (failed)
+        dt_text_add(out, " (%s)", dt_outcome_text(known->outcome));
+    dt_text_add(out,
+                ", so there was nothing to compare with; the fastest other plan is stored, and "
+                "its time is optimistic: the same samples chose it.");
 }
 
 static void add_sureness(const struct dt_session *session, int tried, struct dt_text *out)
 {
     const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
     const struct dt_entrant *candidate = candidate_of(session);
-    const struct dt_result *known = dt_session_role(session, "default");
-    bool default_runs = known == NULL || known->n > 0;
     enum dt_verdict verdict = session->verdict;
     if ((verdict == DT_VERDICT_FASTER && best == NULL) ||
         (verdict == DT_VERDICT_TIE && candidate == NULL))
@@ -160,14 +155,10 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
                         tried);
         break;
     case DT_VERDICT_UNOPPOSED:
-        dt_text_add(out, "How sure: the default plan failed or breaks the limit; the fastest of "
-                         "the others is kept, chosen and shown by the same samples.");
+        add_unopposed(session, out);
         break;
     default:
-        dt_text_add(out,
-                    "How sure: not yet. There was no final comparison, so the %s plan is kept as "
-                    "provisional.",
-                    default_runs ? "default" : "best measured");
+        add_provisional(session, out);
         break;
     }
     dt_text_add(out, "\n");
@@ -205,20 +196,17 @@ static void add_search(const struct dt_session *session, struct dt_text *out)
         dt_text_add(out, "Search: %s (%s)", session->search, session->why);
     if (session->search[0] != '\0' && session->belief.name[0] != '\0')
         dt_text_add(out, "; prior: %s", session->belief.name);
-    if (session->stopped)
-        dt_text_add(out, "\nThe search stopped before its time was over: %s", session->note);
-    else if (session->note[0] != '\0')
-        dt_text_add(out, "; at its end: %s", session->note);
+    if (session->note[0] != '\0')
+        dt_text_add(out, session->stopped ? "\nStopped early: %.*s." : "; at its end: %.*s",
+                    (int)dt_explore_clause(session->note), session->note);
     dt_text_add(out, "\n\n");
 }
 
-void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out)
+static void add_counts(const struct dt_session *session, int cut, struct dt_text *out)
 {
-    const struct dt_result *best = dt_session_best(session);
-    int failed = 0, cut = 0;
+    int failed = 0;
     for (int i = 0; i < session->count; i++) {
         enum dt_outcome outcome = session->trials[i].outcome;
-        cut += outcome == DT_TRIAL_INTERRUPTED;
         failed +=
             outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW && outcome != DT_TRIAL_INTERRUPTED;
     }
@@ -228,17 +216,18 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
                 hardware != NULL ? hardware : "", session->count - cut);
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->elapsed_seconds);
+}
+
+/* All but the look-up, whose command is one line to be pasted. */
+static void add_report(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(session);
+    int cut = 0;
+    for (int i = 0; i < session->count; i++)
+        cut += session->trials[i].outcome == DT_TRIAL_INTERRUPTED;
+    add_counts(session, cut, out);
     add_search(session, out);
-    add_header(session->target, out);
-    if (best != NULL)
-        add_row("best", best,
-                judged(session, session->best >= 0 ? &session->entrants[session->best] : NULL),
-                session->target, out);
-    add_known(session, "default", out);
-    add_known(session, "baseline", out);
-    if (session->has_against)
-        add_known(session, "against", out);
-    add_candidate(session, out);
+    add_table(session, out);
     dt_text_add(out, "\n");
     add_sureness(session, session->count - cut, out);
     add_ties(session, out);
@@ -251,14 +240,21 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
                 session->rig.references[i].batch, session->rig.references[i].cause);
     if (best != NULL)
         dt_report_cold(best, dt_session_role(session, "baseline"), session->target, out);
-    if (best == NULL || lookup == NULL || session->limit_broken)
+}
+
+void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out)
+{
+    struct dt_text text = {0};
+    add_report(session, &text);
+    dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 0, out);
+    dt_text_fini(&text);
+    if (dt_session_best(session) == NULL || lookup == NULL || session->limit_broken)
         return;
     if (session->kept_stored)
-        dt_text_add(
-            out,
-            "Not stored: an earlier session decided this with a final comparison. Look that "
-            "up: %s\n",
-            lookup);
+        dt_text_add(out,
+                    "Not stored: an earlier session decided this with a final comparison.\n"
+                    "Look that up: %s\n",
+                    lookup);
     else
         dt_text_add(out, "Stored. Look it up: %s\n", lookup);
 }
