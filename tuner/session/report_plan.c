@@ -103,11 +103,14 @@ static void add_processes(const struct dt_result *result, struct dt_text *out)
         dt_text_add(out, " of one process\n");
         return;
     }
+    struct dt_unit unit = dt_figure_time_unit(result->summary.median);
     dt_text_add(out, "\nprocesses   %d fresh ones, the interval is over them: medians",
                 result->processes.n);
-    for (int i = 0; i < result->processes.n; i++)
-        dt_text_add(out, " %.4g", result->process_seconds[i] * 1e3);
-    dt_text_add(out, " ms\n");
+    for (int i = 0; i < result->processes.n; i++) {
+        dt_text_add(out, " ");
+        dt_figure_add(result->process_seconds[i] / unit.size, out);
+    }
+    dt_text_add(out, " %s\n", unit.name);
 }
 
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
@@ -123,9 +126,8 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     dt_text_add(out, "cold step   ");
     dt_figure_time(result->cold_seconds, out);
     dt_text_add(out, "\nwarm step   ");
-    dt_figure_time(summary->median, out);
-    dt_text_add(out, ", %.1f %% interval [%.4g, %.4g] ms, %d samples after %d warm-up steps",
-                100 * summary->level, summary->interval.low * 1e3, summary->interval.high * 1e3,
+    dt_figure_estimate(summary->median, summary->interval.low, summary->interval.high, out);
+    dt_text_add(out, " (%.1f %% interval), %d samples after %d warm-up steps", 100 * summary->level,
                 result->n, result->start);
     add_processes(result, out);
     dt_text_add(out, "ranks       ");
@@ -138,8 +140,9 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     dt_figure_time(result->skew_seconds, out);
     dt_text_add(out, "\nmemory      ");
     dt_figure_bytes(result->peak_bytes, out);
-    dt_text_add(out, " on the largest rank\nspeed       %.4g samples/s",
-                result->batch / summary->median);
+    dt_text_add(out, " on the largest rank\nspeed       ");
+    dt_figure_add(result->batch / summary->median, out);
+    dt_text_add(out, " image-steps/s");
     if (target->image_flops > 0)
         dt_text_add(out, ", %.4g GFLOP/s",
                     target->image_flops * result->batch / summary->median * 1e-9);
