@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DT_LIST_MAX 64
+#define DT_LIST_MAX   64
+#define DT_GIVEN_MOST 96
 
 struct dt_ints {
     int count; /* 0: not given */
@@ -51,6 +52,8 @@ struct dt_options {
     const char *facts; /* of doctor */
     bool no_wait;
     bool oversubscribe, json, list, quiet, renew, help, markdown, update, github;
+    const char *given[DT_GIVEN_MOST]; /* names of the options on the command line, once each */
+    int given_count;
     const char *const *rest; /* the words that are not options, rest_count of them */
     int rest_count;
 };
@@ -67,6 +70,9 @@ struct dt_command {
 
 /* Whether a text is the table's default, because the command line did not say another. */
 bool dt_option_is_default(const char *option, const char *text);
+
+/* It was on the command line. */
+bool dt_option_given(const struct dt_options *options, const char *option);
 
 extern const struct dt_command dt_commands[];
 extern const int dt_command_count;

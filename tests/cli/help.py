@@ -42,6 +42,25 @@ t.check("help search: searches with their settings", done.code == 0 and widest(d
         and "candidates" in done.out, done)
 done = t.tool("help", "exit-codes")
 t.check("help exit-codes", done.code == 0 and "\n  130 " in done.out, done)
+# Every option of a command that takes --worker either does something there or is refused beside it.
+WITH_WORKER = {
+    "tune": "budget devices objective max-bytes max-latency against search prior oversubscribe db seed quiet no-wait json worker",
+    "run": "devices max-bytes plan sweep processes raw seed quiet no-wait json worker",
+    "noise": "budget devices max-bytes plan oversubscribe seed quiet no-wait json worker",
+    "space": "devices max-bytes oversubscribe list json worker space",
+    "explain": "devices max-bytes json worker",
+    "machine": "renew json worker",
+}
+VALUES = {"size": "256", "batch": "2"}
+for word, kept in WITH_WORKER.items():
+    for option, hint in re.findall(r"^  --([a-z-]+)(?: (\S+))?", t.tool(word, "--help").out, re.M):
+        if option in kept.split() + ["help"]:
+            continue
+        more = [VALUES.get(option, "x")] if hint else []
+        plan = ["ranks=1"] if word == "explain" else []
+        done = t.tool(word, *plan, "--worker", "./none", "--" + option, *more)
+        t.exits(f"{word} --worker refuses --{option}", done, 2, f"--{option} has no effect beside --worker")
+
 t.exits("an option without a command is one of tune", t.tool("--budget", "5x"), 2, "--budget '5x' has the unknown unit")
 t.exits("a misspelt command of help", t.tool("help", "lokup"), 2, "unknown command 'lokup', did you mean 'lookup'?")
 t.exits("a misspelt topic", t.tool("help", "serach"), 2, "did you mean 'search'?")

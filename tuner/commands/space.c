@@ -143,13 +143,9 @@ static dt_status print(const struct dt_options *options, const char *title,
     return options->list && object != NULL ? print_both(object, space) : dt_print_json(object);
 }
 
-/* A space in a file is there to be looked at: it is no worker's. */
 static dt_status print_file(const struct dt_options *options)
 {
     struct dt_space *space = NULL;
-    if (options->worker != NULL || options->input != NULL)
-        return dt_fail(DT_EUSAGE,
-                       "--space is a file's space: it goes without --worker and --input");
     DT_TRY(dt_space_read(options->space, &space));
     dt_status status = print(options, options->space, space);
     if (status == DT_OK && dt_space_count(space) == 0)
@@ -160,8 +156,7 @@ static dt_status print_file(const struct dt_options *options)
 
 dt_status dt_command_space(const struct dt_options *options)
 {
-    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
-                                  .for_run = true};
+    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0};
     struct dt_target *target = NULL;
     if (options->space != NULL)
         return print_file(options);

@@ -167,14 +167,31 @@ static dt_status fill(const struct dt_launch *launch, const char *program, struc
     return DT_OK;
 }
 
+/* A command line instead of a program is a usual mistake, and so is a script that nobody may run. */
+static dt_status not_a_program(const char *name)
+{
+    const char *blank = strchr(name, ' ');
+    struct stat info;
+    if (stat(name, &info) == 0 && S_ISREG(info.st_mode))
+        return dt_fail(DT_EUSAGE,
+                       "the worker %s is not a program that can be run: chmod +x makes "
+                       "it one, and its first line must name its interpreter (#!)",
+                       name);
+    if (blank != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "the worker '%s' is not a program that can be run: it takes no arguments; "
+                       "make%s executable (chmod +x), or name a script that calls it",
+                       name, blank);
+    return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run", name);
+}
+
 dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
 {
     char program[4096];
     const char *parent = getenv("TMPDIR");
     *start = (struct dt_start){.argv = NULL};
     if (!dt_launch_find(launch->program, program, sizeof program))
-        return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run",
-                       launch->program);
+        return not_a_program(launch->program);
     snprintf(start->path, sizeof start->path, "%s", program);
     if (launch->ranks > 1 && !dt_launch_find("mpirun", start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE,
