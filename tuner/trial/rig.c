@@ -2,6 +2,7 @@
 #include "tuner/trial/rig_int.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -225,10 +226,15 @@ static void judge_memory(const struct dt_rig *rig, struct dt_resident *resident)
     int64_t most = rig->target->max_bytes;
     if (most <= 0 || resident->peak_bytes <= most || resident->outcome != DT_TRIAL_OK)
         return;
+    struct dt_text cause = {0};
+    dt_text_add(&cause, "a rank takes ");
+    dt_figure_bytes(resident->peak_bytes, &cause);
+    dt_text_add(&cause, " (%lld bytes), more than --max-bytes ", (long long)resident->peak_bytes);
+    dt_figure_bytes(most, &cause);
+    dt_text_add(&cause, " (%lld)", (long long)most);
     resident->outcome = DT_TRIAL_MEMORY;
-    snprintf(resident->cause, sizeof resident->cause,
-             "a rank takes %lld bytes, more than --max-bytes, %lld",
-             (long long)resident->peak_bytes, (long long)most);
+    snprintf(resident->cause, sizeof resident->cause, "%s", dt_text_at(&cause));
+    dt_text_fini(&cause);
 }
 
 dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,

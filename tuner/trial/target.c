@@ -92,7 +92,9 @@ static dt_status make_workload(const struct dt_options *options, const struct dt
         DT_TRY(dt_weights_inspect(options->weights, &workload->network));
     DT_TRY(copy_path(options->weights, workload->weights, sizeof workload->weights));
     DT_TRY(copy_path(options->input, workload->input, sizeof workload->input));
-    return set_size(options, choice->size, workload);
+    DT_TRY(set_size(options, choice->size, workload));
+    return options->weights != NULL ? dt_weights_inspect_positions(options->weights, workload)
+                                    : DT_OK;
 }
 
 /* Batches the space may hold: the input's, the command line's, or those the plan and the sweep name. */
