@@ -35,8 +35,10 @@ def copy_store(name, new):
 # ---- the verbs
 
 def an_empty_store():
-    t.exits("no store is fine", db("verify"), 0, out="there is no store")
-    t.exits("nothing to show", db("show"), 0, out="no plans are stored")
+    t.exits("no store is fine", t.tool("db", "verify"), 0, out="there is no store")
+    t.exits("nothing to show", t.tool("db", "show"), 0, out="no plans are stored")
+    for verb in ("verify", "show", "gc", "export"):
+        t.exits(f"a path that is named and not there: {verb}", db(verb), 74, err="db: No such file or directory")
 
 
 def migrate():
