@@ -3,8 +3,8 @@
 
 #include "base/columns.h"
 #include "tuner/session/explore.h"
-#include "tuner/session/table.h"
 #include "tuner/session/verdict.h"
+#include "tuner/table.h"
 
 #include <math.h>
 #include <string.h>

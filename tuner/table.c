@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/table.h"
+#include "tuner/table.h"
 
 #include "base/columns.h"
 #include "base/figures.h"

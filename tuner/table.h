@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* table - plans in rows that fit 80 columns: a column has one unit, and each plan is on an indented line below its figures */
-#ifndef DT_TUNER_SESSION_TABLE_H
-#define DT_TUNER_SESSION_TABLE_H
+#ifndef DT_TUNER_TABLE_H
+#define DT_TUNER_TABLE_H
 
 #include "tuner/trial/compare.h"
 
