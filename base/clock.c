@@ -2,7 +2,10 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <time.h>
+
+static _Atomic int64_t skipped_ns;
 
 static int64_t read_clock(clockid_t id)
 {
@@ -13,7 +16,17 @@ static int64_t read_clock(clockid_t id)
 
 int64_t dt_clock_ns(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return read_clock(CLOCK_MONOTONIC) - atomic_load_explicit(&skipped_ns, memory_order_relaxed);
+}
+
+void dt_clock_skip_ns(int64_t ns)
+{
+    atomic_fetch_add(&skipped_ns, ns);
+}
+
+int64_t dt_clock_skipped_ns(void)
+{
+    return atomic_load(&skipped_ns);
 }
 
 int64_t dt_clock_machine_ns(void)

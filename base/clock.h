@@ -9,8 +9,13 @@
 
 #include <stdint.h>
 
-/* CLOCK_MONOTONIC: never jumps, not comparable between hosts. Virtual in tests. */
+/* CLOCK_MONOTONIC less what dt_clock_skip_ns took out: not comparable between hosts. Virtual in tests. */
 int64_t dt_clock_ns(void);
+
+/* Takes ns nanoseconds that have passed out of dt_clock_ns, so that every deadline and budget moves by as much: this process
+ * was stopped meanwhile (tuner/process/pause.h). A virtual clock ignores it, as it does not run on by itself. */
+void dt_clock_skip_ns(int64_t ns);
+int64_t dt_clock_skipped_ns(void); /* all of it so far */
 
 /* CLOCK_MONOTONIC, also in tests: the patience with processes that end and devices that settle. */
 int64_t dt_clock_machine_ns(void);

@@ -348,7 +348,9 @@ dt_status dt_safetensors_write(const char *path, const struct dt_safetensor tens
         status = dt_text_status(&header);
     if (status != DT_OK)
         goto out;
-    fd = open(dt_text_at(&temporary), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    unlink(dt_text_at(
+        &temporary)); /* of a process of that number that was killed; a link is not followed */
+    fd = open(dt_text_at(&temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
         status = dt_fail(DT_EIO, "cannot write %.300s: %s", path, strerror(errno));
         goto out;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 static _Thread_local char message[1024];
 
@@ -35,11 +36,9 @@ dt_status dt_fail(dt_status code, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    dt_text_mend(sentence); /* it may become a string of JSON */
-    size_t i = 0;
-    for (; sentence[i] != '\0'; i++)
-        message[i] = (unsigned char)sentence[i] < 0x20 || sentence[i] == 0x7f ? '?' : sentence[i];
-    message[i] = '\0';
+    dt_text_mend(sentence); /* it may have been cut amid a character */
+    dt_text_clean(sentence);
+    memcpy(message, sentence, sizeof message);
     return code;
 }
 

@@ -22,7 +22,7 @@ enum dt_status_code {
 };
 typedef int dt_status;
 
-/* Keeps one sentence for this thread (cut at 1023 bytes, UTF-8 by dt_text_mend, control bytes replaced) and returns code. Lower case,
+/* Keeps one sentence for this thread (cut at 1023 bytes, made UTF-8 and cleaned for a terminal: base/text.h) and returns code. Lower case,
  * no full stop, names the offending value and what would work. */
 dt_status dt_fail(dt_status code, const char *format, ...) DT_FORMAT(2, 3);
 

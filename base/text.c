@@ -106,6 +106,14 @@ size_t dt_text_character(const void *bytes, size_t size)
     return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : n;
 }
 
+bool dt_text_whole(const char *text)
+{
+    size_t size = 1;
+    for (; *text != '\0' && size > 0; text += size)
+        size = dt_text_character(text, strnlen(text, 4));
+    return size > 0;
+}
+
 /* How many bytes at p, which is no character, are the start of one that was cut off. */
 static size_t cut_character(const unsigned char *p)
 {
@@ -129,4 +137,78 @@ void dt_text_mend(char *text)
         from += size > 0 ? size : cut > 0 ? cut : 1;
     }
     *to = '\0';
+}
+
+/* The code of the character of so many bytes at text. */
+static unsigned code_of(const char *text, size_t size)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned code = size <= 1 ? p[0] : p[0] & (0x7fU >> size);
+    for (size_t i = 1; i < size; i++)
+        code = code << 6 | (p[i] & 0x3fU);
+    return code;
+}
+
+static bool is_shown(unsigned code)
+{
+    static const unsigned hidden[][2] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
+                                         {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+                                         {0xfffe, 0xffff}};
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        if (code >= hidden[i][0] && code <= hidden[i][1])
+            return false;
+    return true;
+}
+
+/* Bytes of the character at text, which ends with NUL; 1 where there is none. */
+static size_t size_of(const char *text)
+{
+    size_t size = dt_text_character(text, strnlen(text, 4));
+    return size > 0 ? size : 1;
+}
+
+size_t dt_text_shown(const char *text)
+{
+    if (strncmp(text, "##[", 3) == 0)
+        return 0;
+    size_t size = dt_text_character(text, strnlen(text, 4));
+    return size > 0 && is_shown(code_of(text, size)) ? size : 0;
+}
+
+static size_t clean(char *text, const char *keep)
+{
+    char *to = text;
+    for (const char *from = text; *from != '\0';) {
+        size_t size = size_of(from);
+        if (dt_text_shown(from) == 0 && strchr(keep, *from) == NULL)
+            *to++ = '?';
+        else
+            to = (char *)memmove(to, from, size) + size;
+        from += size;
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
+void dt_text_clean(char *text)
+{
+    (void)clean(text, "");
+}
+
+void dt_text_clean_lines(struct dt_text *text)
+{
+    if (text->bytes != NULL)
+        text->size = clean(text->bytes, "\n\t");
+}
+
+void dt_text_show(const char *text, struct dt_text *out)
+{
+    for (size_t size; *text != '\0'; text += size) {
+        size = size_of(text);
+        unsigned code = code_of(text, size);
+        if (dt_text_shown(text) > 0)
+            dt_text_add_bytes(out, text, size);
+        else
+            dt_text_add(out, code < 0x100 ? "\\x%02x" : "\\u%04x", code);
+    }
 }

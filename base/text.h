@@ -37,8 +37,24 @@ void dt_text_fini(struct dt_text *text);
 /* Bytes of the UTF-8 character at bytes, of at most size; 0 when it is none (RFC 3629: no surrogates, shortest form). */
 size_t dt_text_character(const void *bytes, size_t size);
 
+/* All of the text is UTF-8. */
+bool dt_text_whole(const char *text);
+
 /* Makes text UTF-8, as JSON must be: the start of a character that "%.80s" or the end of a buffer cut off goes, any other
  * byte of no character becomes '?'. */
 void dt_text_mend(char *text);
+
+/* What others wrote (names, titles, sentences of workers, stores and files) and a terminal or a log is to show. Not shown are
+ * bytes that are no UTF-8, control characters (C0, DEL, C1), separators of lines, characters that change the direction of what
+ * follows (Unicode's bidi controls), U+FFFE and U+FFFF, for which XML has no place,
+ * and the first of "##[", which GitHub's runner takes for a command anywhere in a line. */
+
+/* Bytes of the character that the text begins with; 0: it is not shown. */
+size_t dt_text_shown(const char *text);
+/* '?' in the place of each that is not shown. */
+void dt_text_clean(char *text);
+void dt_text_clean_lines(struct dt_text *text); /* but for line feeds and tabs */
+/* Appends it; what is not shown as \\xNN or \\uNNNN. */
+void dt_text_show(const char *text, struct dt_text *out);
 
 #endif

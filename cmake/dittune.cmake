@@ -99,13 +99,14 @@ function(dt_like target library)
     endforeach()
 endfunction()
 
-# OpenBLAS stands before GSL's own reference BLAS, so that gsl_linalg runs on it (a test asks dladdr).
+# OpenBLAS is the worker's alone: its constructor wants threads and memory before main, and the controller must start anywhere.
+# GSL runs on its own reference BLAS; what the search computes most of has loops of its own (search/bayes/rows.h).
 add_library(dt_blas INTERFACE)
 add_library(dt_gsl INTERFACE)
 function(dt_link_blas)
     target_link_libraries(dt_blas INTERFACE ${OPENBLAS_LIBRARY})
     target_include_directories(dt_blas SYSTEM INTERFACE ${OPENBLAS_INCLUDE})
-    target_link_libraries(dt_gsl INTERFACE -Wl,--no-as-needed ${OPENBLAS_LIBRARY} -Wl,--as-needed gsl)
+    target_link_libraries(dt_gsl INTERFACE gsl gslcblas)
 endfunction()
 cmake_language(DEFER CALL dt_link_blas)
 
@@ -181,7 +182,7 @@ endfunction()
 function(dt_bayes name)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/search/bayes/*.c)
     target_sources(dt_${name} PRIVATE ${sources})
-    foreach(file kernel process factor fit)
+    foreach(file kernel process factor fit rows)
         set_source_files_properties(${CMAKE_SOURCE_DIR}/search/bayes/${file}.c PROPERTIES COMPILE_OPTIONS "-O3")
     endforeach()
 endfunction()

@@ -73,7 +73,7 @@ function(dt_library_install)
         target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/db/api>
                                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     endforeach()
-    string(REPLACE " " "\\ " DT_PC_PREFIX "${CMAKE_INSTALL_PREFIX}") # pkg-config's words end at a blank
+    file(RELATIVE_PATH DT_PC_PREFIX /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p) # wherever it is installed in the end
     configure_file(${CMAKE_SOURCE_DIR}/cmake/dittune.pc.in ${CMAKE_BINARY_DIR}/dittune.pc @ONLY)
     write_basic_package_version_file(${CMAKE_BINARY_DIR}/dittuneConfigVersion.cmake COMPATIBILITY SameMajorVersion)
     install(TARGETS dittune_shared dittune_static EXPORT dittune LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

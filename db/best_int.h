@@ -69,6 +69,10 @@ long dt_best_next(const struct dt_best *best, long i);
 dt_status dt_best_put(const struct dt_best *best, const json_t *entries,
                       struct dt_text *text) DT_MUST_CHECK;
 
+/* Appends the file without the lines that are marked. */
+dt_status dt_best_drop(const struct dt_best *best, const bool drop[],
+                       struct dt_text *text) DT_MUST_CHECK;
+
 /* The state of root, a file's version and words; DT_EUSAGE when they are not there. */
 dt_status dt_best_version(const json_t *root, const char *what, int64_t *major,
                           enum dt_best_state *state) DT_MUST_CHECK;

@@ -124,3 +124,16 @@ dt_status dt_best_put(const struct dt_best *best, const json_t *entries, struct 
     free(plan.placed);
     return status;
 }
+
+dt_status dt_best_drop(const struct dt_best *best, const bool drop[], struct dt_text *text)
+{
+    bool none = false; /* is placed */
+    struct plan plan = {.line = calloc(best->count + 1, sizeof *plan.line), .placed = &none};
+    if (plan.line == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while removing an entry");
+    for (size_t i = 0; i < best->count; i++)
+        plan.line[i] = drop[i] ? DROP : KEEP;
+    dt_status status = add_file(best, NULL, &plan, text);
+    free(plan.line);
+    return status;
+}

@@ -28,9 +28,10 @@ struct dt_edit {
     enum dt_commit_old old;
     const char *because; /* of BAD: the sentence that says what is wrong with best.json */
     json_t *entries;     /* to fill: what is put */
+    bool *drop; /* to fill where nothing is put, of the heap: the lines that go; NULL: none */
 };
 
-/* Takes the lock, loads, asks decide for entries (checked ones, no two of one identity), and commits when there are any. As
+/* Takes the lock, loads, asks decide for entries (checked ones, no two of one identity), and commits when there are any, or lines to drop. As
  * dt_store_put in what it refuses. */
 dt_status dt_store_edit(const char *directory,
                         dt_status (*decide)(struct dt_edit *edit, void *context),

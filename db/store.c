@@ -68,7 +68,7 @@ dt_status dt_store_warnings(const char *directory, struct dt_text *out)
     struct stat info;
     if (stat(directory, &info) == 0 && (info.st_mode & S_IWOTH) != 0 &&
         (info.st_mode & S_ISVTX) == 0)
-        dt_text_add(out, "anyone may write in %s: chmod o-w it, or plans may be replaced\n",
+        dt_text_add(out, "anyone may write in %s: chmod o-w it, or plans may be replaced",
                     directory);
     return dt_text_status(out);
 }
@@ -138,8 +138,10 @@ static dt_status edit_locked(int fd, const char *directory,
                                             : dt_fail(DT_ENOMEM, "out of memory while storing");
     if (status == DT_OK)
         status = decide(&edit, context);
-    bool any = json_array_size(edit.entries) > 0;
-    if (status == DT_OK && any)
+    bool any = json_array_size(edit.entries) > 0 || edit.drop != NULL;
+    if (status == DT_OK && edit.drop != NULL)
+        status = dt_best_drop(&edit.best, edit.drop, &text);
+    else if (status == DT_OK && any)
         status = dt_best_put(&edit.best, edit.entries, &text);
     if (status == DT_OK && any)
         status = dt_commit(fd, directory, &text, edit.old, &edit.best.text);
@@ -147,6 +149,7 @@ static dt_status edit_locked(int fd, const char *directory,
     dt_text_fini(&because);
     dt_best_fini(&edit.best);
     json_decref(edit.entries);
+    free(edit.drop);
     return status;
 }
 

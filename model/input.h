@@ -8,7 +8,7 @@
 #define DT_MODEL_INPUT_H
 
 #include "base/safetensors.h"
-#include "model/network.h"
+#include "model/workload.h"
 
 #include <stdint.h>
 
@@ -17,8 +17,13 @@ dt_status dt_input_inspect(const char *path, const struct dt_network *network, i
                            int *height, int *width) DT_MUST_CHECK;
 
 /* Checks presence, dtype and shape of every tensor of a weights file, by its header alone; the names are those of the
- * authors' PyTorch code, an unknown one is refused. pos_embed may be missing, or [1, any, hidden]. */
+ * authors' PyTorch code, an unknown one is refused. pos_embed may be missing, or [1, any, hidden]: see below. */
 dt_status dt_weights_inspect(const char *path, const struct dt_network *network) DT_MUST_CHECK;
+
+/* The table of positions, where there is one, has a row a token of the workload, or of the network's own size (then it is not
+ * used: positions are a formula). */
+dt_status dt_weights_inspect_positions(const char *path,
+                                       const struct dt_workload *workload) DT_MUST_CHECK;
 
 /* An input file, checked and open. */
 struct dt_input {

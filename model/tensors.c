@@ -171,3 +171,23 @@ dt_status dt_weights_inspect(const char *path, const struct dt_network *network)
     dt_safetensors_close(file);
     return DT_OK;
 }
+
+dt_status dt_weights_inspect_positions(const char *path, const struct dt_workload *workload)
+{
+    struct dt_safetensors *file = NULL;
+    int64_t across = workload->network.latent_size / workload->network.patch;
+    int tokens = dt_workload_tokens(workload);
+    dt_status status = DT_OK;
+    struct dt_tensor tensor;
+    DT_TRY(dt_safetensors_open(path, &file));
+    dt_tensor_init(&tensor, workload, DT_W_POSITION);
+    const struct dt_safetensor *table = dt_safetensors_find(file, tensor.name);
+    if (table != NULL && table->shape[1] != tokens && table->shape[1] != across * across)
+        status = dt_fail(DT_EUSAGE,
+                         "%.300s: tensor '%s' has %lld positions, expected %d, as the image has "
+                         "tokens, or the %lld of the network's own size",
+                         path, tensor.name, (long long)table->shape[1], tokens,
+                         (long long)(across * across));
+    dt_safetensors_close(file);
+    return status;
+}

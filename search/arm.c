@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "search/arm_int.h"
 
+#include "base/json.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,8 @@ const struct dt_strategy *const dt_strategies[] = {
 #undef DT_STRATEGY
     NULL};
 
+#define STRATEGIES_MOST 64
+
 static const struct dt_knob no_knobs[] = {{0}};
 
 static const struct dt_knob *knobs_of(const struct dt_strategy *strategy)
@@ -24,10 +28,15 @@ static const struct dt_knob *knobs_of(const struct dt_strategy *strategy)
 static dt_status unknown_strategy(const char *name)
 {
     struct dt_text names = {0};
+    const char *known[STRATEGIES_MOST + 1] = {NULL};
+    for (int i = 0; dt_strategies[i] != NULL && i < STRATEGIES_MOST; i++)
+        known[i] = dt_strategies[i]->name;
+    const char *near = dt_json_nearest(name, known);
     for (int i = 0; dt_strategies[i] != NULL; i++)
         dt_text_add(&names, "%s%s", i > 0 ? ", " : "", dt_strategies[i]->name);
-    dt_status status =
-        dt_fail(DT_EUSAGE, "unknown search '%.80s': choose one of %s", name, dt_text_at(&names));
+    dt_status status = dt_fail(DT_EUSAGE, "unknown search '%.80s'%s%s%s choose one of %s", name,
+                               near != NULL ? ", did you mean '" : ":", near != NULL ? near : "",
+                               near != NULL ? "'?" : "", dt_text_at(&names));
     dt_text_fini(&names);
     return status;
 }

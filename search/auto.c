@@ -56,7 +56,7 @@ static const char *choose(struct automatic *search)
     const char *name =
         dt_space_listed(space) && (double)dt_space_count(space) <= room ? "exhaustive" : model;
     if (room > 0)
-        dt_text_add(&why, ", room for about %.0f trials", room);
+        dt_text_add(&why, ", room for about %.0f trial%s", room, room < 1.5 ? "" : "s");
     else
         dt_text_add(&why, ", a budget of unknown length");
     snprintf(search->why, sizeof search->why, "%s: %s", name, dt_text_at(&why));

@@ -20,6 +20,12 @@ const char *dt_outcome_text(enum dt_outcome outcome)
     return outcome >= 0 && outcome < DT_TRIAL_OUTCOMES ? outcomes[outcome] : "unknown outcome";
 }
 
+bool dt_outcome_may_pass(enum dt_outcome outcome)
+{
+    return outcome == DT_TRIAL_CRASHED || outcome == DT_TRIAL_HUNG ||
+           outcome == DT_TRIAL_PROTOCOL || outcome == DT_TRIAL_FAILED;
+}
+
 dt_status dt_outcome_parse(const char *text, enum dt_outcome *outcome)
 {
     for (int i = 0; i < DT_TRIAL_OUTCOMES; i++)

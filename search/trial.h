@@ -14,6 +14,10 @@ enum dt_outcome {
     DT_TRIAL_OUTCOMES
 };
 const char *dt_outcome_text(enum dt_outcome outcome);
+
+/* A failure that the same plan may not have the next time: a crash, a hang, a breach of the protocol, an error. What does not
+ * fit, is refused or computes something else does so again. */
+bool dt_outcome_may_pass(enum dt_outcome outcome);
 dt_status dt_outcome_parse(const char *text, enum dt_outcome *outcome) DT_MUST_CHECK;
 
 struct dt_trial {

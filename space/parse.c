@@ -153,10 +153,10 @@ dt_status dt_point_read(const struct dt_space *space, const json_t *plan, struct
     return DT_OK;
 }
 
-/* "; nearest legal: ulysses=3, 6 or ring=2" out of a violation's {"ulysses": [3, 6], ...}. */
+/* "; nearest feasible: ulysses=3, 6 or ring=2" out of a violation's {"ulysses": [3, 6], ...}. */
 static void add_nearest(const json_t *nearest, struct dt_text *out)
 {
-    const char *axis, *before = "; nearest legal: ";
+    const char *axis, *before = "; nearest feasible: ";
     json_t *values;
     json_object_foreach((json_t *)nearest, axis, values)
     {

@@ -66,22 +66,51 @@ void dt_point_text(const struct dt_space *space, const struct dt_point *point, s
     dt_values_text(space, values, out);
 }
 
+/* Ranks, threads and batch are also named where they are the default: who reads the plan elsewhere may have another one. */
+static bool always_named(const struct dt_space *space, const struct dt_point *point, int axis)
+{
+    const struct dt_axis *row = &space->axes[axis];
+    return row->role == DT_ROLE_RANKS || strcmp(row->name, "threads") == 0 ||
+           (row->role == DT_ROLE_BATCH && dt_point_value(space, point, axis) != 1);
+}
+
+/* Names what is not its axis' default, so that a journal, whose space has the axes alone, spells a plan as its session did; then
+ * what the parser would still fill in differently. Returns how many are named. */
+static int choose_named(const struct dt_space *space, const struct dt_point *point, bool named[])
+{
+    int64_t own[DT_AXES_MAX], filled[DT_AXES_MAX];
+    int before, count = 0;
+    dt_point_values(space, point, own);
+    for (int i = 0; i < space->axis_count; i++) {
+        named[i] = point->index[i] != space->axes[i].fallback || always_named(space, point, i);
+        count += named[i];
+    }
+    do {
+        before = count;
+        memcpy(filled, own, (size_t)space->axis_count * sizeof own[0]);
+        if (space->complete != NULL)
+            space->complete(space->complete_context, space, named, filled);
+        for (int i = 0; i < space->axis_count; i++) {
+            count += !named[i] && filled[i] != own[i];
+            named[i] = named[i] || filled[i] != own[i];
+        }
+    } while (count > before);
+    return count;
+}
+
 void dt_point_short(const struct dt_space *space, const struct dt_point *point, struct dt_text *out)
 {
-    bool any = false;
+    bool named[DT_AXES_MAX];
+    const char *before = "";
+    if (space->axis_count > 0 && choose_named(space, point, named) == 0)
+        named[0] = true;
     for (int i = 0; i < space->axis_count; i++) {
-        if (point->index[i] == space->axes[i].fallback)
+        if (!named[i])
             continue;
-        if (any)
-            dt_text_add(out, " ");
+        dt_text_add(out, "%s", before);
         add_value(space, i, dt_point_value(space, point, i), out);
-        any = true;
+        before = " ";
     }
-    if (any || space->axis_count == 0)
-        return;
-    int axis = dt_space_role(space, DT_ROLE_RANKS);
-    axis = axis >= 0 ? axis : 0;
-    add_value(space, axis, dt_point_value(space, point, axis), out);
 }
 
 json_t *dt_value_json(const struct dt_axis *axis, int64_t value)

@@ -152,7 +152,8 @@ bool dt_point_equal(const struct dt_space *space, const struct dt_point *a,
 void dt_point_text(const struct dt_space *space, const struct dt_point *point,
                    struct dt_text *out); /* "ranks=2 dp=1 ..." */
 void dt_point_short(const struct dt_space *space, const struct dt_point *point,
-                    struct dt_text *out); /* only what differs from 1/default; never empty */
+                    struct dt_text *out); /* read back by dt_space_parse as the same point: ranks,
+                                             threads, and what it would fill in differently */
 json_t *dt_point_json(const struct dt_space *space,
                       const struct dt_point *point); /* {"ranks": 2, ...}, new reference */
 dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,

@@ -10,11 +10,21 @@ static dt_status no_memory(void)
     return dt_fail(DT_ENOMEM, "out of memory while explaining a plan");
 }
 
-/* Would the rule hold with another value of one axis? What changes a derived name changes much, so there the cure
- * must not break a rule that holds now. */
-static bool cures(const struct dt_space *space, const struct dt_rule *rule, int axis, int64_t value,
-                  const int64_t scope[])
+/* A rule that is to be cured; NULL: any value of the axis will do. What changes a derived name changes much, so there the
+ * cure must not break a rule that holds now; elsewhere it must not if there is one that does not. */
+struct broken {
+    const struct dt_space *space;
+    const struct dt_rule *rule;
+    const int64_t *scope;
+    bool strict; /* no other rule may be broken */
+};
+
+/* Would the rule hold with another value of one axis? */
+static bool cures(const struct broken *broken, int axis, int64_t value)
 {
+    const struct dt_space *space = broken->space;
+    const struct dt_rule *rule = broken->rule;
+    const int64_t *scope = broken->scope;
     int64_t changed[DT_AXES_MAX], after[DT_SCOPE_MAX];
     if (rule == NULL)
         return true;
@@ -23,27 +33,26 @@ static bool cures(const struct dt_space *space, const struct dt_rule *rule, int 
     dt_space_scope(space, changed, after);
     if (!dt_rule_holds(rule, after))
         return false;
-    for (int i = 0; rule->derived != 0 && i < space->listed; i++)
+    for (int i = 0; (rule->derived != 0 || broken->strict) && i < space->listed; i++)
         if (dt_rule_holds(&space->rules[i], scope) && !dt_rule_holds(&space->rules[i], after))
             return false;
     return true;
 }
 
-/* Nearest below, then nearest above. rule NULL: any value of the axis will do. */
-static int nearest(const struct dt_space *space, const struct dt_rule *rule, int axis,
-                   const int64_t scope[], int64_t near[2])
+/* Nearest below, then nearest above. */
+static int nearest(const struct broken *broken, int axis, int64_t near[2])
 {
-    const struct dt_axis *row = &space->axes[axis];
-    int64_t value = scope[axis];
+    const struct dt_axis *row = &broken->space->axes[axis];
+    int64_t value = broken->scope[axis];
     int n = 0;
     for (int i = row->count - 1; i >= 0; i--) {
-        if (row->values[i] < value && cures(space, rule, axis, row->values[i], scope)) {
+        if (row->values[i] < value && cures(broken, axis, row->values[i])) {
             near[n++] = row->values[i];
             break;
         }
     }
     for (int i = 0; i < row->count; i++) {
-        if (row->values[i] > value && cures(space, rule, axis, row->values[i], scope)) {
+        if (row->values[i] > value && cures(broken, axis, row->values[i])) {
             near[n++] = row->values[i];
             break;
         }
@@ -51,12 +60,12 @@ static int nearest(const struct dt_space *space, const struct dt_rule *rule, int
     return n;
 }
 
-static bool add_nearest(const struct dt_space *space, const struct dt_rule *rule, uint32_t axes,
-                        const int64_t scope[], json_t *object)
+static bool add_near(const struct broken *broken, uint32_t axes, json_t *object)
 {
+    const struct dt_space *space = broken->space;
     for (int i = 0; i < space->axis_count; i++) {
         int64_t near[2];
-        int n = axes >> i & 1 ? nearest(space, rule, i, scope, near) : 0;
+        int n = axes >> i & 1 ? nearest(broken, i, near) : 0;
         if (n == 0)
             continue;
         json_t *list = json_array();
@@ -69,6 +78,17 @@ static bool add_nearest(const struct dt_space *space, const struct dt_rule *rule
             return false;
     }
     return true;
+}
+
+/* Values that break no other rule, or where there are none, values that cure this one. */
+static bool add_nearest(const struct dt_space *space, const struct dt_rule *rule, uint32_t axes,
+                        const int64_t scope[], json_t *object)
+{
+    struct broken broken = {.space = space, .rule = rule, .scope = scope, .strict = true};
+    if (!add_near(&broken, axes, object))
+        return false;
+    broken.strict = false;
+    return json_object_size(object) > 0 || add_near(&broken, axes, object);
 }
 
 static json_t *row_json(const char *rule, const char *sentence, const char *numbers,
@@ -155,11 +175,16 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
     for (int i = 0; i < space->listed; i++)
         if (!dt_rule_holds(&space->rules[i], scope))
             spoken |= space->rules[i].axes;
-    failed |= add_axes(space, values, outside & ~spoken, made);
-    for (int i = 0; i < space->listed; i++)
-        if (!dt_rule_holds(&space->rules[i], scope))
-            failed |= json_array_append_new(made, rule_row(space, &space->rules[i], values));
-    failed |= add_axes(space, values, outside & spoken, made);
+    /* The first axis outside is likelier what was named, later ones what was completed from it. */
+    uint32_t first = outside & -outside, unspoken = outside & ~spoken;
+    bool rules_first = (first & spoken) != 0;
+    failed |= rules_first ? 0 : add_axes(space, values, unspoken, made);
+    for (int pass = 0; pass < 2; pass++) /* first the rules that speak of that axis */
+        for (int i = 0; i < space->listed; i++)
+            if (!dt_rule_holds(&space->rules[i], scope) &&
+                (pass == 0) == ((space->rules[i].axes & first) != 0))
+                failed |= json_array_append_new(made, rule_row(space, &space->rules[i], values));
+    failed |= add_axes(space, values, rules_first ? outside : outside & spoken, made);
     if (failed != 0) {
         json_decref(made);
         return no_memory();

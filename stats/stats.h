@@ -79,10 +79,31 @@ struct dt_processes dt_stats_processes(const double medians[], int n, double lev
  * (the sign test inverted). */
 struct dt_ratio {
     int pairs;
+    int sets; /* of fresh processes that the pairs come from; 0: one start, intervals hold for it alone */
     double ratio; /* below 1: b is faster */
     struct dt_interval interval;
+    double spread; /* standard deviation of the sets' log ratios; NAN below two sets */
 };
 struct dt_ratio dt_stats_ratio(const double log_ratio[], int n, double level);
+
+/* The same from several sets of fresh processes: set s has the next pairs[s] log ratios. Ratio is exp of the mean over the
+ * sets of their medians; interval by Student's t over the sets, so it holds for the next start too: none (NAN) below two.
+ * Sets without pairs are left out. */
+#define DT_SETS_LEAST 4 /* fewer decide nothing */
+#define DT_SETS_MOST  16
+struct dt_ratio dt_stats_set_ratio(const double log_ratio[], const int pairs[], int sets,
+                                   double level);
+
+/* Looks at 4, 6, 8, 12 and 16 sets; the two-sided alpha spent at each adds up to 5 %. */
+#define DT_SET_LOOKS 5
+extern const int dt_set_looks[DT_SET_LOOKS];
+extern const double dt_set_alpha[DT_SET_LOOKS];
+int dt_stats_set_look(int sets); /* the look reached: 0..4, or -1 below 4 sets */
+double dt_stats_set_level(
+    int sets); /* of intervals of so many sets: between two looks that of the next one */
+
+/* Sets at whose look a log ratio, if it is the true one, differs from 0 when sets spread like that; 0: 16 do not do. */
+int dt_stats_sets_needed(double log_ratio, double spread);
 
 /* "Is b still not slower than a by more than threshold (0.03)?", asked at 8, 16, 32, 64 pairs until there is an answer:
  * WIN when the whole interval of the ratio lies below 1, PASS when below 1 + threshold, FAIL when above 1 and the ratio

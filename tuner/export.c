@@ -63,7 +63,7 @@ static dt_status print_plain(enum dt_form form, const json_t *plan)
     dt_status status = dt_text_status(&word);
     dt_text_fini(&word);
     if (status == DT_OK)
-        return dt_print_text(&out);
+        return dt_print_exact(&out);
     dt_text_fini(&out);
     return status;
 }
@@ -71,10 +71,7 @@ static dt_status print_plain(enum dt_form form, const json_t *plan)
 /* To standard error, where a shell does not read it. */
 static void tell_line(const char *text)
 {
-    struct dt_text line = {0};
-    dt_show(text, &line);
-    fprintf(stderr, "dittune: %s\n", dt_text_at(&line));
-    dt_text_fini(&line);
+    dt_print_note("%s", text);
 }
 
 /* "--ulysses-degree" is the keyword ulysses_degree. */
@@ -158,7 +155,7 @@ static dt_status print_engine(enum dt_form form, const struct dt_options *option
             json_object_set(export.json, "answer", what->answer);
         status = dt_print_json(json_incref(export.json));
     } else {
-        status = dt_print_text(&export.text);
+        status = dt_print_exact(&export.text);
     }
     if (form == DT_FORM_ARGV || form == DT_FORM_ENV)
         tell(&export, form);

@@ -2,7 +2,7 @@
 /* export - plans on standard output in other programs' words: an engine's flags, a shell's variables
  *
  * For `dittune lookup`. What the reader must know beside the plan goes to standard error, so that
- * `eval "$(dittune lookup --engine xdit --format argv)"` runs the command and a person still reads it.
+ * `cmd=$(dittune lookup --engine xdit --format argv) && eval "$cmd"` runs the command and a person still reads it.
  */
 #ifndef DT_TUNER_EXPORT_H
 #define DT_TUNER_EXPORT_H

@@ -123,7 +123,7 @@ static dt_status parse_unit(const char *option, const char *text, const struct u
         return dt_fail(DT_EUSAGE, "--%s '%s' is not %s", option, text, want);
     for (int i = 0; units[i].name != NULL; i++)
         if (strcmp(units[i].name, end) == 0 && value * units[i].factor < 9e18) {
-            *out = (int64_t)(value * units[i].factor);
+            *out = (int64_t)(value * units[i].factor + 0.5);
             return DT_OK;
         }
     for (int i = 0; units[i].name != NULL; i++)
@@ -172,10 +172,12 @@ const struct dt_option_row dt_option_rows[] = {
     {"model", "NAME|FILE", "tune run noise space explain lookup check", "dit-s/2", parse_text,
      AT(model),
      "a preset, or a JSON file that describes a DiT (default on GPUs: dit-xl/2 at 512 px)"},
-    {"size", "PX[,PX]", "tune run noise space explain lookup", NULL, parse_ints, AT(sizes),
+    {"size", "PX[,PX]", "tune", NULL, parse_ints, AT(sizes),
      "image size in pixels; several share the budget (default: the model's own)"},
-    {"devices", "1..N", "tune run noise space explain lookup", NULL, parse_devices, AT(devices),
-     "most ranks of a plan (default: the cores, or all GPUs)"},
+    {"size", "PX", "run noise space explain lookup", NULL, parse_ints, AT(sizes),
+     "image size in pixels (default: the model's own)"},
+    {"devices", "N", "tune run noise space explain lookup", NULL, parse_devices, AT(devices),
+     "use at most N devices (default: the cores, or all GPUs)"},
     {"backend", "NAME", "tune run noise space explain lookup machine", "auto", parse_text,
      AT(backend), "what plans run on: cpu, cuda, or auto (GPUs where there are any)"},
     {"shared-devices", NULL, "tune run noise", NULL, parse_switch, AT(shared_devices),
@@ -210,7 +212,7 @@ const struct dt_option_row dt_option_rows[] = {
     {"raw", "FILE", "run", NULL, parse_text, AT(raw),
      "keep every sample in a file, from which analyze computes all figures again"},
     {"worker", "PROGRAM", "tune run noise space explain lookup machine check", NULL, parse_text,
-     AT(worker), "tune a program that speaks the worker protocol"},
+     AT(worker), "a program that speaks the worker protocol, instead of the built-in network"},
     {"space", "FILE", "space", NULL, parse_text, AT(space),
      "a space as JSON: parameters, rules, constants"},
     {"landscape", "FILE", "simulate", NULL, parse_text, AT(landscape),
@@ -221,18 +223,20 @@ const struct dt_option_row dt_option_rows[] = {
     {"repeats", "N", "simulate", "20", parse_count, AT(repeats),
      "how often, with the seeds from --seed on"},
     {"prior", "FILE|cost|none", "tune simulate", NULL, parse_text, AT(prior),
-     "another machine's journal or table, known to the search beforehand; tune also takes cost, "
-     "the "
-     "operations and bytes of each plan (its default for the built-in network), and none"},
+     "warm start: FILE, another machine's journal or table; tune also takes cost, an analytical "
+     "model "
+     "(its default for the built-in network), or none"},
     {"replay-noise", NULL, "simulate", NULL, parse_switch, AT(replay_noise),
      "answer with a draw of the recorded repetitions instead of their mean"},
     {"racing", NULL, "simulate", NULL, parse_switch, AT(racing),
      "race the recorded repetitions of --evals plans in --repeats orders instead of a search"},
     {"jobs", "N", "simulate", "1", parse_count, AT(jobs), "processes that share the repeats"},
-    {"oversubscribe", NULL, "tune noise", NULL, parse_switch, AT(oversubscribe),
+    {"oversubscribe", NULL, "tune noise space lookup", NULL, parse_switch, AT(oversubscribe),
      "allow more ranks than cores"},
     {"filter", "TEXT", "check history", NULL, parse_text, AT(filter),
      "only entries whose title or key has this in it"},
+    {"filter", "TEXT", "db", NULL, parse_text, AT(filter),
+     "show, rm: only entries whose title or key has this in it"},
     {"threshold", "SHARE", "check", "3%", parse_percent, AT(threshold),
      "slower by less is not a loss"},
     {"max-gain-loss", "SHARE", "check", NULL, parse_percent, AT(max_gain_loss),
@@ -256,8 +260,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"machine", "FILE", "lookup", NULL, parse_text, AT(machine),
      "look up for the machine that `dittune machine --json` described"},
     {"require", "TIER", "lookup", "proxy", parse_text, AT(tier),
-     "weakest answer that will do: exact, near, scaled, proxy (all measured on such hardware), "
-     "heuristic or none"},
+     "minimum confidence: decided, exact, near, scaled, proxy (all measured on such hardware), "
+     "heuristic or none; weaker answers exit with 10"},
     {"format", "FORM", "lookup", NULL, parse_text, AT(format),
      "table, json, env (NAME=VALUE lines) or argv (one command), quoted for sh"},
     {"format", "FORM", "history", NULL, parse_text, AT(format),
@@ -276,11 +280,13 @@ const struct dt_option_row dt_option_rows[] = {
      "rebuild: also from whole lines of broken files"},
     {"keep", "DAYS", "db", "30", parse_count, AT(keep_days),
      "gc: younger files are kept, whatever they are"},
-    {"yes", NULL, "db", NULL, parse_switch, AT(yes), "gc: remove them, not only list them"},
+    {"yes", NULL, "db", NULL, parse_switch, AT(yes), "gc, rm: remove them, not only list them"},
     {"seed", "N", "tune run noise simulate", "1", parse_count, AT(seed),
      "of weights, inputs and search"},
     {"quiet", NULL, "tune run noise check", NULL, parse_switch, AT(quiet),
      "no progress on standard error"},
+    {"no-wait", NULL, "tune run noise check worker-test", NULL, parse_switch, AT(no_wait),
+     "end with code 12 instead of waiting while another dittune measures on this machine"},
     {"json", NULL,
      "tune run noise analyze space simulate explain lookup machine doctor check "
      "history db worker-test",

@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DT_LIST_MAX 64
+#define DT_LIST_MAX   64
+#define DT_GIVEN_MOST 96
 
 struct dt_ints {
     int count; /* 0: not given */
@@ -49,7 +50,10 @@ struct dt_options {
     int64_t keep_days; /* of db gc */
     bool salvage, yes; /* of db rebuild, of db gc */
     const char *facts; /* of doctor */
+    bool no_wait;
     bool oversubscribe, json, list, quiet, renew, help, markdown, update, github;
+    const char *given[DT_GIVEN_MOST]; /* names of the options on the command line, once each */
+    int given_count;
     const char *const *rest; /* the words that are not options, rest_count of them */
     int rest_count;
 };
@@ -67,6 +71,9 @@ struct dt_command {
 /* Whether a text is the table's default, because the command line did not say another. */
 bool dt_option_is_default(const char *option, const char *text);
 
+/* It was on the command line. */
+bool dt_option_given(const struct dt_options *options, const char *option);
+
 extern const struct dt_command dt_commands[];
 extern const int dt_command_count;
 
@@ -76,7 +83,15 @@ extern const int dt_command_count;
 dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
                            const struct dt_command **command) DT_MUST_CHECK;
 
-/* Help for one command, or for all of them (NULL); plain text or Markdown. */
+/* Help for one command. NULL: plain text is the short help, Markdown all of it. */
 void dt_options_help(const struct dt_command *command, bool markdown, struct dt_text *out);
+
+/* What `help` explains beside commands, NULL-ended; false: there is no such topic. */
+extern const char *const dt_help_topics[];
+bool dt_options_topic(const char *topic, struct dt_text *out);
+
+/* The command of that name, DT_EUSAGE with the nearest name. topics: the nearest may be a topic of help. */
+dt_status dt_command_find(const char *word, bool topics,
+                          const struct dt_command **command) DT_MUST_CHECK;
 
 #endif

@@ -3,11 +3,14 @@
 
 #include "base/json.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OPTIONS_MOST 128 /* that are looked at for a name near to a misspelt one */
+#define NAMES_MOST   32  /* commands and topics of help */
 
-static bool has_word(const char *words, const char *word)
+bool dt_has_word(const char *words, const char *word)
 {
     size_t size = strlen(word);
     for (const char *at = words; (at = strstr(at, word)) != NULL; at += size)
@@ -18,23 +21,51 @@ static bool has_word(const char *words, const char *word)
 
 bool dt_option_taken(const struct dt_command *command, const struct dt_option_row *row)
 {
-    return row->commands == NULL || has_word(row->commands, command->name);
+    return row->commands == NULL || dt_has_word(row->commands, command->name);
 }
 
-static dt_status unknown_option(const char *name)
+/* What other tools call it, and what is here instead. */
+static const char *instead(const char *name)
 {
-    const char *names[OPTIONS_MOST + 1] = {NULL};
-    for (int i = 0; i < dt_option_row_count && i < OPTIONS_MOST; i++)
-        names[i] = dt_option_rows[i].name;
+    static const struct {
+        const char *name, *hint;
+    } rows[] = {{"trials", "a session has a time, not a number of trials: --budget 2m"},
+                {"timeout", "a session has a time: --budget 2m"},
+                {"gpus", "--devices N: use at most N devices"},
+                {"resolution", "--size PX"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return rows[i].hint;
+    return NULL;
+}
+
+/* The nearest is one that the command takes. */
+static dt_status unknown_option(const struct dt_command *command, const char *name)
+{
+    const char *names[OPTIONS_MOST + 1] = {NULL}, *hint = instead(name);
+    int n = 0;
+    for (int i = 0; i < dt_option_row_count && n < OPTIONS_MOST; i++)
+        if (dt_option_taken(command, &dt_option_rows[i]))
+            names[n++] = dt_option_rows[i].name;
     const char *near = dt_json_nearest(name, names);
+    if (hint != NULL)
+        return dt_fail(DT_EUSAGE, "unknown option --%s: %s", name, hint);
     if (near != NULL)
         return dt_fail(DT_EUSAGE, "unknown option --%s, did you mean --%s?", name, near);
-    return dt_fail(DT_EUSAGE, "unknown option --%s: see dittune --help", name);
+    return dt_fail(DT_EUSAGE, "unknown option --%s: see dittune %s --help", name, command->name);
 }
 
-static dt_status find_command(const char *word, const struct dt_command **command)
+static void remember(struct dt_options *options, const char *name)
 {
-    const char *names[32] = {NULL};
+    if (options->given_count < DT_GIVEN_MOST && !dt_option_given(options, name))
+        options->given[options->given_count++] = name;
+}
+
+dt_status dt_command_find(const char *word, bool topics, const struct dt_command **command)
+{
+    const char *names[NAMES_MOST + 1] = {NULL};
+    for (int i = 0; topics && dt_help_topics[i] != NULL; i++)
+        names[dt_command_count + i] = dt_help_topics[i];
     for (int i = 0; i < dt_command_count; i++) {
         names[i] = dt_commands[i].name;
         if (strcmp(word, dt_commands[i].name) == 0) {
@@ -78,7 +109,7 @@ static dt_status parse_option(int argc, char **argv, int *i, const struct dt_com
     name[size] = '\0';
     const struct dt_option_row *row = find_row(command, name);
     if (row == NULL)
-        return unknown_option(name);
+        return unknown_option(command, name);
     if (!dt_option_taken(command, row))
         return dt_fail(DT_EUSAGE, "--%s is not an option of 'dittune %s' (it belongs to: %s)", name,
                        command->name, row->commands);
@@ -87,6 +118,7 @@ static dt_status parse_option(int argc, char **argv, int *i, const struct dt_com
     if (row->hint != NULL && equals == NULL && *i + 1 >= argc)
         return dt_fail(DT_EUSAGE, "--%s needs a value: --%s %s", name, name, row->hint);
     const char *value = row->hint == NULL ? "" : equals != NULL ? equals + 1 : argv[++*i];
+    remember(options, row->name);
     return row->parse(name, value, (char *)options + row->offset);
 }
 
@@ -97,9 +129,20 @@ static dt_status choose_command(int argc, char **argv, int *at, const struct dt_
     *command = &dt_commands[0];
     if (argc > 1 && argv[1][0] != '-') {
         *at = 1;
-        return find_command(argv[1], command);
+        return dt_command_find(argv[1], false, command);
     }
     return DT_OK;
+}
+
+/* Commands that only read a store: a path that is not there is a slip of the keyboard, not an empty store. */
+static dt_status check_store(const struct dt_command *command, const struct dt_options *options)
+{
+    bool db = strcmp(command->name, "db") == 0 && options->rest_count > 0;
+    bool reads = strcmp(command->name, "history") == 0 ||
+                 (db && dt_has_word("show verify gc export rm", options->rest[0]));
+    if (!reads || options->db == NULL || access(options->db, F_OK) == 0)
+        return DT_OK;
+    return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
 }
 
 dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
@@ -137,5 +180,6 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
                        (*command)->name, argv[1 + (*command)->words_max], (*command)->name);
     if (words < (*command)->words_min)
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
-    return DT_OK;
+    DT_TRY(check_store(*command, options));
+    return dt_options_effect(*command, options);
 }

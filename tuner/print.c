@@ -2,22 +2,12 @@
 #include "tuner/print.h"
 
 #include "tuner/machine/backend.h"
+#include "tuner/report/report.h"
 #include "tuner/session/record.h"
-#include "tuner/session/report.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-void dt_print_escaped(const char *text, struct dt_text *out)
-{
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-        bool c1 = *at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F in UTF-8 */
-        if (*at < 0x20 || *at == 0x7f || *at == '\\' || c1)
-            dt_text_add(out, "\\x%02x", c1 ? *++at : *at);
-        else
-            dt_text_add_bytes(out, at, 1);
-    }
-}
 
 void dt_print_word(const char *word, struct dt_text *out)
 {
@@ -35,6 +25,12 @@ void dt_print_word(const char *word, struct dt_text *out)
 
 dt_status dt_print_text(struct dt_text *text)
 {
+    dt_text_clean_lines(text);
+    return dt_print_exact(text);
+}
+
+dt_status dt_print_exact(struct dt_text *text)
+{
     dt_status status = dt_text_status(text);
     if (status == DT_OK && fputs(dt_text_at(text), stdout) < 0)
         status = dt_fail(DT_EIO, "cannot write to standard output");
@@ -48,8 +44,20 @@ dt_status dt_print_json(json_t *object)
     dt_status status = dt_json_text(object, &text);
     json_decref(object);
     dt_text_add(&text, "\n");
-    dt_status printed = dt_print_text(&text);
+    dt_status printed = dt_print_exact(&text);
     return status < 0 ? status : printed;
+}
+
+void dt_print_note(const char *format, ...)
+{
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    dt_text_mend(line); /* it may have been cut amid a character */
+    dt_text_clean(line);
+    fprintf(stderr, "dittune: %s\n", line);
 }
 
 dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_text *text, bool json)
@@ -68,7 +76,7 @@ dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_tex
 void dt_print_value(const json_t *value, struct dt_text *out)
 {
     if (json_is_string(value))
-        dt_print_escaped(json_string_value(value), out);
+        dt_text_show(json_string_value(value), out);
     else if (json_is_integer(value))
         dt_text_add(out, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
@@ -82,5 +90,5 @@ void dt_print_value(const json_t *value, struct dt_text *out)
 void dt_print_cores(const struct dt_backend *backend, bool quiet)
 {
     if (backend->expected && backend->why[0] != '\0' && !quiet)
-        fprintf(stderr, "dittune: plans run on cores, as no GPU can be used: %s\n", backend->why);
+        dt_print_note("plans run on cores, as no GPU can be used: %s", backend->why);
 }

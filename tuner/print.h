@@ -11,14 +11,16 @@ struct dt_backend;
 /* One line; steals the reference. DT_ENOMEM when object is NULL. */
 dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
 
-/* Appends text of unknown origin for a terminal: control bytes, also those of C1 and a backslash, as \\xNN. */
-void dt_print_escaped(const char *text, struct dt_text *out);
-
 /* Appends it as one word of a POSIX shell, quoted where it must be: for command lines that are pasted. */
 void dt_print_word(const char *word, struct dt_text *out);
 
-/* The text, then frees it. */
+/* Text for people, cleaned for a terminal (base/text.h); frees it. */
 dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
+/* Text for programs, as it is; frees it. */
+dt_status dt_print_exact(struct dt_text *text) DT_MUST_CHECK;
+
+/* "dittune: " and one line for people on standard error, cleaned for a terminal. */
+void dt_print_note(const char *format, ...) DT_FORMAT(1, 2);
 
 /* What `run` found: the list of dt_record_run's objects, or text for people about the only one, which is freed. */
 dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_text *text,

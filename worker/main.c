@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* What libraries print goes to standard error; the protocol keeps a descriptor of its own. */
@@ -61,10 +62,19 @@ static dt_status serve(struct dt_session *session)
     return DT_OK;
 }
 
+/* A rank that is stopped cannot see that mpirun is gone. One rank alone is ended by whoever started it. */
+static void end_with_launcher(const struct dt_seat *seat)
+{
+    pid_t parent = getppid();
+    if (seat->size > 1 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+        _exit(1);
+}
+
 static dt_status work(struct dt_session *session, int *argc, char ***argv)
 {
     int out;
     DT_TRY(dt_seat_find(&session->seat));
+    end_with_launcher(&session->seat);
     start_again_passive(&session->seat, *argv);
     DT_TRY(dt_seat_bind(&session->seat));
     DT_TRY(take_output(&out));

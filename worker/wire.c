@@ -77,6 +77,7 @@ static void drop(struct dt_wire *wire, size_t size)
     memmove(pending->bytes, pending->bytes + size, pending->size - size + 1);
     pending->size -= size;
     wire->scanned = 0;
+    wire->taken += size;
 }
 
 static dt_status parse(const char *line, size_t size, json_t **message)

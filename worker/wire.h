@@ -22,6 +22,7 @@ struct dt_wire {
     int in, out;            /* borrowed descriptors; -1 for none */
     struct dt_text pending; /* bytes read beyond the last line */
     size_t scanned;
+    size_t taken; /* bytes of all lines read so far */
     int64_t last_write_ns;
 };
 

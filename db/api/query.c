@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/api/api_int.h"
 
+#include "db/engines/engines.h"
+
+#include <stdio.h>
+#include <string.h>
+
 static dt_status open_machine(const char *path, struct dt_machine **machine)
 {
     struct dt_text cache = {0};
@@ -59,12 +64,33 @@ int32_t dittune_query_new(const struct dittune_machine *machine, struct dittune_
     return dt_api_done(status, to);
 }
 
+/* An engine that is known by that name is asked for as its entries call it, as `dittune lookup --engine` does; any other is a
+ * foreign worker's own name. */
+static dt_status set_engine(struct dt_query *query, const char *value)
+{
+    char name[64];
+    json_t *family = NULL;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(value, ":"), value);
+    dt_status status = dt_engine_family(name, &family);
+    json_decref(family);
+    family = NULL;
+    if (status == DT_EUSAGE)
+        return dt_query_set(query, "engine", value);
+    DT_TRY(status);
+    DT_TRY(dt_engine_family(value, &family));
+    status = dt_query_set(query, "engine", json_string_value(family));
+    json_decref(family);
+    return status;
+}
+
 int32_t dittune_query_set(struct dittune_query *query, const char *name, const char *value,
                           char *message, size_t room)
 {
     const struct dt_message to = {message, room};
     if (query == NULL || name == NULL || value == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "query, name or value is NULL", to);
+    if (strcmp(name, "engine") == 0)
+        return dt_api_done(set_engine((struct dt_query *)query, value), to);
     return dt_api_done(dt_query_set((struct dt_query *)query, name, value), to);
 }
 

@@ -66,7 +66,4 @@ dt_status dt_engines(json_t **list) DT_MUST_CHECK;
  * line feed are spelt as "$(printf '\033')". */
 void dt_quote(const char *word, struct dt_text *out);
 
-/* text for a terminal: bytes that it would obey are spelt \xNN, appended. */
-void dt_show(const char *text, struct dt_text *out);
-
 #endif

@@ -77,7 +77,7 @@ static dt_status write_env(const json_t *whole, struct dt_text *out)
 static void add_row(const char *label, const char *text, struct dt_text *out)
 {
     dt_text_add(out, "%-13s", label);
-    dt_show(text, out);
+    dt_text_show(text, out);
     dt_text_add(out, "\n");
 }
 

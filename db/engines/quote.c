@@ -15,13 +15,13 @@ static bool is_bare(const char *word)
     return word[0] != '\0' && word[strspn(word, letters)] == '\0';
 }
 
-/* Bytes of the control character at text, 0 when it is none: C0 but the line feed, DEL, and C1 in UTF-8. */
+/* Bytes at text that are spelt in octal: of a character that is not shown, but not the line feed; 0 when it is none. */
 static size_t control(const char *text)
 {
-    unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
-    if ((first < 0x20 && first != '\n') || first == 0x7f)
-        return 1;
-    return first == 0xc2 && second >= 0x80 && second <= 0x9f ? 2 : 0;
+    size_t size = dt_text_character(text, strnlen(text, 4));
+    if (text[0] == '\n' || dt_text_shown(text) > 0)
+        return 0;
+    return size > 0 ? size : 1;
 }
 
 static size_t add_controls(const char *text, struct dt_text *out)
@@ -39,11 +39,14 @@ static size_t add_quoted(const char *text, struct dt_text *out)
 {
     size_t size = 0;
     dt_text_add(out, "'");
-    for (; text[size] != '\0' && control(text + size) == 0; size++)
+    while (text[size] != '\0' && control(text + size) == 0) {
+        size_t character = text[size] == '\n' ? 1 : dt_text_shown(text + size);
         if (text[size] == '\'')
             dt_text_add(out, "'\\''");
         else
-            dt_text_add_bytes(out, text + size, 1);
+            dt_text_add_bytes(out, text + size, character);
+        size += character;
+    }
     dt_text_add(out, "'");
     return size;
 }
@@ -58,18 +61,4 @@ void dt_quote(const char *word, struct dt_text *out)
         dt_text_add(out, "''");
     while (*word != '\0')
         word += control(word) > 0 ? add_controls(word, out) : add_quoted(word, out);
-}
-
-void dt_show(const char *text, struct dt_text *out)
-{
-    for (size_t size; *text != '\0'; text += size) {
-        size = control(text);
-        if (size == 0 && *text != '\n') {
-            dt_text_add_bytes(out, text, 1);
-            size = 1;
-        } else {
-            size = size > 0 ? size : 1;
-            dt_text_add(out, "\\x%02x", (unsigned)(unsigned char)text[size - 1]);
-        }
-    }
 }

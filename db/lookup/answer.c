@@ -27,8 +27,8 @@ dt_status dt_tier_find(const char *what, const char *name, enum dt_tier *tier)
         }
     }
     return dt_fail(DT_EUSAGE,
-                   "%s is '%.40s', expected exact, near, scaled, proxy, heuristic or none", what,
-                   name);
+                   "%s is '%.40s', expected decided, exact, near, scaled, proxy, heuristic or none",
+                   what, name);
 }
 
 static dt_status no_memory(void)
@@ -107,6 +107,21 @@ static void read_gain(const json_t *entry, struct dt_answer *answer)
     answer->pairs = (int)json_integer_value(json_object_get(gain, "pairs"));
 }
 
+static const json_t *object_or_null(const json_t *value)
+{
+    return json_is_object(value) ? value : NULL;
+}
+
+/* What was measured of this very plan. */
+static void read_figures(const json_t *entry, struct dt_answer *answer)
+{
+    const json_t *fallback = json_object_get(json_object_get(entry, "default"), "plan");
+    read_gain(entry, answer);
+    answer->is_default = fallback != NULL && json_equal(fallback, json_object_get(entry, "plan"));
+    answer->figures = object_or_null(json_object_get(entry, "figures"));
+    answer->noise = object_or_null(json_object_get(entry, "noise"));
+}
+
 /* A plan that was fitted to another count of devices was not measured by anyone. */
 static void describe(const struct dt_match *match, const json_t *entry, bool refit,
                      struct dt_answer *answer)
@@ -120,8 +135,11 @@ static void describe(const struct dt_match *match, const json_t *entry, bool ref
     answer->evidence = refit && match->tier == DT_TIER_SCALED ? tiers[DT_TIER_HEURISTIC].evidence
                                                               : tiers[match->tier].evidence;
     answer->entry = entry;
+    answer->verdict = json_string_value(json_object_get(entry, "verdict"));
+    if (match->provisional)
+        answer->why_provisional = dt_reason_provisional(entry);
     if (match->tier != DT_TIER_PROXY && !refit)
-        read_gain(entry, answer);
+        read_figures(entry, answer);
 }
 
 dt_status dt_answer_of_entry(const struct dt_query *query, const struct dt_match *match,
@@ -197,11 +215,14 @@ json_t *dt_answer_json(const struct dt_answer *answer)
     json_t *age = answer->age_ns < 0 ? json_null() : json_integer(answer->age_ns / 1000000000);
     json_t *distance = isfinite(answer->distance) ? json_real(answer->distance) : json_null();
     return json_pack(
-        "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:o, s:o, s:o, s:o}", "tier",
-        dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
+        "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:o}",
+        "tier", dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
         borrowed(answer->stale_reasons), "distance", distance, "reason", answer->reason,
         "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
-        answer->mode, "gain", gain_json(answer), "provisional", (int)answer->provisional, "plan",
-        borrowed(answer->plan), "hint", borrowed(answer->hint), "key", borrowed(answer->key),
-        "entry", borrowed(answer->entry));
+        answer->mode, "gain", gain_json(answer), "provisional", (int)answer->provisional, "verdict",
+        answer->verdict, "median_ns", borrowed(json_object_get(answer->figures, "median_ns")),
+        "interval_ns", borrowed(json_object_get(answer->figures, "interval_ns")), "noise",
+        borrowed(answer->noise), "plan", borrowed(answer->plan), "hint", borrowed(answer->hint),
+        "key", borrowed(answer->key), "entry", borrowed(answer->entry));
 }

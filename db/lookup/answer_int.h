@@ -38,6 +38,9 @@ dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *
 struct dt_found *dt_answer_lend(const struct dt_found *found, const struct dt_query *query);
 void dt_found_free(struct dt_found *found);
 
+/* Why a provisional entry is none that was decided: a sentence without subject. */
+const char *dt_reason_provisional(const json_t *entry);
+
 /* What the tier rests on, in words. */
 void dt_reason_add(const struct dt_query *query, const struct dt_match *match, const json_t *entry,
                    const struct dt_fitted *fitted, struct dt_text *out);

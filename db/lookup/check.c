@@ -125,8 +125,10 @@ static dt_status check_limits(const struct dt_query *query, const struct dt_spac
         return dt_fail(DT_EINFEASIBLE, "nobody knows whether it keeps max_bytes: the entry has no "
                                        "peak_bytes");
     if (asked->max_bytes > 0 && bytes > asked->max_bytes)
-        return dt_fail(DT_EINFEASIBLE, "a rank took %lld bytes, more than max_bytes, %lld",
-                       (long long)bytes, (long long)asked->max_bytes);
+        return dt_fail(DT_EINFEASIBLE,
+                       "a rank took %lld bytes (%.1f MiB), more than max_bytes, %lld (%.1f MiB)",
+                       (long long)bytes, (double)bytes / (1 << 20), (long long)asked->max_bytes,
+                       (double)asked->max_bytes / (1 << 20));
     if (asked->max_latency_ns == 0)
         return DT_OK;
     if (median <= 0)
@@ -134,7 +136,8 @@ static dt_status check_limits(const struct dt_query *query, const struct dt_spac
                                        "no median_ns");
     double expected = (double)median * longer(query, rules, entry, values);
     if (expected > (double)asked->max_latency_ns)
-        return dt_fail(DT_EINFEASIBLE, "a step takes about %.4g ms, longer than max_latency, %.4g",
+        return dt_fail(DT_EINFEASIBLE,
+                       "a step takes about %.4g ms, longer than max_latency, %.4g ms",
                        expected / 1e6, (double)asked->max_latency_ns / 1e6);
     return DT_OK;
 }
@@ -182,8 +185,11 @@ static dt_status fit(const struct dt_query *query, const struct dt_space *rules,
         dt_plan_rescale(rules, match, asked, values,
                         fitted); /* the checks below say what is wrong */
     if (!fits_devices(rules, asked, values))
-        return dt_fail(DT_EINFEASIBLE, "it has %lld ranks, and no degree can be scaled to %d",
-                       (long long)role_value(rules, DT_ROLE_RANKS, values), asked->devices);
+        return dt_fail(DT_EINFEASIBLE,
+                       "the stored plan needs %lld devices, you asked for %d (--devices %lld "
+                       "uses it)",
+                       (long long)role_value(rules, DT_ROLE_RANKS, values), asked->devices,
+                       (long long)role_value(rules, DT_ROLE_RANKS, values));
     DT_TRY(check_limits(query, rules, entry, values));
     return to_json(rules, values, fitted);
 }

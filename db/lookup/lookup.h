@@ -48,6 +48,7 @@ void dt_query_free(struct dt_query *query);
  *     guidance      0 or 1                                  1
  *     dtype         float32 or bfloat16                     float32
  *     devices       most ranks                              the machine's cores
+ *     oversubscribe 0 or 1: more ranks than cores or GPUs   0
  *     batch         "1,2,4"                                 1
  *     objective     latency, throughput, cost               latency
  *     max_bytes     of a rank, a whole number               no limit
@@ -81,11 +82,17 @@ struct dt_answer {
     double gain, gain_low,
         gain_high; /* over the default plan, above 1 is faster; 0 when not known */
     int pairs;
+    bool is_default;             /* the plan is the default plan of the session that measured it */
+    const char *why_provisional; /* a sentence without subject; NULL: it is not */
     /* All below are borrowed from the answer, NULL when there is none. */
     const json_t *stale_reasons; /* array of sentences, empty when not stale; never NULL */
     const json_t *plan;          /* name to value */
     const json_t *entry;         /* the stored entry the plan came from */
-    const json_t *key;           /* what was asked for */
+    const char *verdict;         /* of its session, as the entry has it */
+    /* Of the plan as it was measured, from the entry: NULL where tier or fitting made another plan of it. */
+    const json_t *figures; /* {"median_ns", "interval_ns", ...} */
+    const json_t *noise;   /* {"margin", ...}: differences below it count as ties */
+    const json_t *key;     /* what was asked for */
     const json_t *
         hint; /* {"plan","device","reason"}: what other hardware was best off with, for heuristic and none */
 };

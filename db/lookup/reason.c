@@ -3,6 +3,7 @@
 #include "db/lookup/answer_int.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct difference {
     unsigned miss;
@@ -109,6 +110,14 @@ static const struct difference differences[] = {
     {DT_MISS_NAME, add_name},
 };
 
+const char *dt_reason_provisional(const json_t *entry)
+{
+    const char *verdict = json_string_value(json_object_get(entry, "verdict"));
+    if (verdict != NULL && strcmp(verdict, "inconclusive") == 0)
+        return "the final comparison of its session could not decide";
+    return "its session was interrupted or ended before its final comparison";
+}
+
 void dt_reason_add(const struct dt_query *query, const struct dt_match *match, const json_t *entry,
                    const struct dt_fitted *fitted, struct dt_text *out)
 {
@@ -126,14 +135,13 @@ void dt_reason_add(const struct dt_query *query, const struct dt_match *match, c
     if (fitted->changed[0] != '\0')
         dt_text_add(out, "; %s", fitted->changed);
     if (match->provisional)
-        dt_text_add(out, "; provisional: the session that found it ended before its final "
-                         "comparison");
+        dt_text_add(out, "; provisional: %s", dt_reason_provisional(entry));
 }
 
 /* Two are enough to see what is wrong. */
 void dt_refuse(struct dt_refusals *refusals, const struct dt_match *match, const char *why)
 {
     if (refusals->count++ < 2)
-        dt_text_add(&refusals->text, "%sthe plan of tier %s, %s",
-                    refusals->text.size > 0 ? "; " : "", dt_tier_text(match->tier), why);
+        dt_text_add(&refusals->text, "%sthe %s match: %s", refusals->text.size > 0 ? "; " : "",
+                    dt_tier_text(match->tier), why);
 }

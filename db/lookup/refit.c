@@ -97,8 +97,11 @@ static bool rescale_to(const struct scale *scale, int64_t values[], struct dt_fi
 
 static void as_it_is(const struct scale *scale, struct dt_fitted *fitted)
 {
-    snprintf(fitted->changed, sizeof fitted->changed, "used as it is, on %lld of %d devices",
-             (long long)scale->from_ranks, scale->asked->devices);
+    if (scale->from_ranks == scale->asked->devices)
+        snprintf(fitted->changed, sizeof fitted->changed, "used as it is");
+    else
+        snprintf(fitted->changed, sizeof fitted->changed, "used as it is, on %lld of %d devices",
+                 (long long)scale->from_ranks, scale->asked->devices);
 }
 
 void dt_plan_rescale(const struct dt_space *rules, const struct dt_match *match,

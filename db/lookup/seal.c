@@ -162,6 +162,8 @@ dt_status dt_query_check(int ask, const char *value)
 #include "db/lookup/asks.def"
 #undef DT_ASK
     };
+    if (!dt_text_whole(value))
+        return dt_fail(DT_EUSAGE, "%s is '%.80s', which is not UTF-8", dt_ask_names[ask], value);
     return checks[ask](dt_ask_names[ask], value);
 }
 
@@ -230,6 +232,8 @@ static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *ask
     const struct dt_limits limits = {.gpus = query->gpus.count > 0 ? &query->gpus : NULL,
                                      .cores = query->cores,
                                      .devices = asked->devices,
+                                     .oversubscribe =
+                                         number_of(query, DT_ASK_oversubscribe, 0) != 0,
                                      .no_dtype = none,
                                      .memory_bytes = query->memory_bytes,
                                      .max_bytes = asked->max_bytes,
@@ -275,10 +279,11 @@ static dt_status seal_text(const struct dt_query *query, struct dt_asked *asked)
 {
     struct dt_text text = {0};
     json_t *all = json_pack(
-        "{s:O, s:O, s:O, s:[i,I,b,I,i,b,b], s:s?}", "key", asked->key, "hard", asked->hard, "soft",
-        query->soft, "limits", query->cores, (json_int_t)query->memory_bytes, (int)query->bfloat16,
-        (json_int_t)query->gpus.shared_bytes, query->gpus.nccl, (int)query->gpus.cudnn,
-        (int)query->gpus.capture, "space", query->values[DT_ASK_space]);
+        "{s:O, s:O, s:O, s:[i,I,b,I,i,b,b], s:s?, s:s?}", "key", asked->key, "hard", asked->hard,
+        "soft", query->soft, "limits", query->cores, (json_int_t)query->memory_bytes,
+        (int)query->bfloat16, (json_int_t)query->gpus.shared_bytes, query->gpus.nccl,
+        (int)query->gpus.cudnn, (int)query->gpus.capture, "oversubscribe",
+        query->values[DT_ASK_oversubscribe], "space", query->values[DT_ASK_space]);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while making a query");
     dt_status status = dt_canonical_add(all, &text);

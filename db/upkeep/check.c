@@ -69,9 +69,11 @@ static const struct row {
     {"default", is_object_or_null, "an object or null"},
     {"baseline", is_object_or_null, "an object or null"},
     {"gain", is_object_or_null, "an object or null"},
+    {"noise", is_object_or_null, "an object or null"},
     {"top", is_array, "an array"},
     {"pareto", is_array, "an array"},
     {"space", is_object_or_null, "an object or null"},
+    {"network", is_object_or_null, "an object or null"},
     {"journal", is_file_name, "the name of a journal"},
 };
 

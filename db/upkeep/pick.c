@@ -53,8 +53,8 @@ static enum dt_offer compare(const json_t *entry, const json_t *known, bool late
     if (json_equal(entry, known))
         return DT_OFFER_SAME;
     if (provisional(entry) != provisional(known))
-        return provisional(entry) ? DT_OFFER_PROVISIONAL : DT_OFFER_BETTER;
-    return newer > 0 || (newer == 0 && later) ? DT_OFFER_BETTER : DT_OFFER_OLDER;
+        return provisional(entry) ? DT_OFFER_PROVISIONAL : DT_OFFER_DECIDED;
+    return newer > 0 || (newer == 0 && later) ? DT_OFFER_NEWER : DT_OFFER_OLDER;
 }
 
 dt_status dt_pick_find(const struct dt_pick *pick, const json_t *entry, json_t **known)
@@ -86,7 +86,7 @@ dt_status dt_pick_offer(struct dt_pick *pick, json_t *entry, bool later, enum dt
     json_t *known = NULL;
     DT_TRY(dt_pick_find(pick, entry, &known));
     enum dt_offer found = known != NULL ? compare(entry, known, later) : DT_OFFER_NEW;
-    if (found <= DT_OFFER_BETTER)
+    if (found <= DT_OFFER_NEWER)
         DT_TRY(keep(pick, entry));
     *offer = found;
     return DT_OK;

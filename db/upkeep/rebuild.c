@@ -16,6 +16,7 @@ struct rebuild {
     struct dt_upkeep *upkeep;
     struct dt_pick pick;
     dt_status status; /* of the visits */
+    bool any;         /* a result in the journal that is being read */
     int results;
 };
 
@@ -40,8 +41,45 @@ static void visit(const json_t *record, void *context)
 {
     struct rebuild *rebuild = context;
     const char *kind = json_string_value(json_object_get(record, "kind"));
-    if (rebuild->status == DT_OK && kind != NULL && strcmp(kind, "best") == 0)
-        rebuild->status = offer(rebuild, record, "a journal's result");
+    if (rebuild->status != DT_OK || kind == NULL || strcmp(kind, "best") != 0)
+        return;
+    rebuild->any = true;
+    rebuild->status = offer(rebuild, record, "a journal's result");
+}
+
+/* A session that was killed has no result, but may have measured a plan. */
+static dt_status revive(struct rebuild *rebuild, const char *path, const char *name)
+{
+    json_t *entry = NULL;
+    if (rebuild->any || rebuild->upkeep->revive == NULL)
+        return DT_OK;
+    DT_TRY(rebuild->upkeep->revive(path, &entry));
+    if (entry == NULL)
+        return DT_OK;
+    dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE,
+                  "%s: its session did not end: what it measured is provisional", name);
+    dt_status status = offer(rebuild, entry, "a journal's session");
+    json_decref(entry);
+    return status;
+}
+
+static dt_status read_journal(struct rebuild *rebuild, const char *path, const char *name)
+{
+    int bad = 0;
+    rebuild->any = false;
+    dt_status status = dt_journal_read(path, visit, rebuild, &bad);
+    if (status == DT_OK)
+        status = rebuild->status;
+    if (status == DT_OK)
+        status = revive(rebuild, path, name);
+    if (status == DT_EIO && rebuild->salvage) { /* else the result would lack what is there */
+        dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "left out: %s", dt_message());
+        status = DT_OK;
+    }
+    if (status == DT_OK && bad > 0)
+        dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "%s: %d damaged line%s left out", name, bad,
+                      bad == 1 ? " was" : "s were");
+    return status;
 }
 
 static dt_status read_journals(struct rebuild *rebuild)
@@ -54,21 +92,11 @@ static dt_status read_journals(struct rebuild *rebuild)
     dt_status status = dt_upkeep_files(dt_text_at(&path), "", ".jsonl", &names);
     json_array_foreach(names, i, name)
     {
-        int bad = 0;
         if (status != DT_OK)
             break;
         dt_text_clear(&path);
         dt_text_add(&path, "%s/runs/%s", rebuild->directory, json_string_value(name));
-        status = dt_journal_read(dt_text_at(&path), visit, rebuild, &bad);
-        if (status == DT_OK)
-            status = rebuild->status;
-        if (status == DT_EIO && rebuild->salvage) { /* else the result would lack what is there */
-            dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "left out: %s", dt_message());
-            status = DT_OK;
-        }
-        if (status == DT_OK && bad > 0)
-            dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "%s: %d damaged line%s left out",
-                          json_string_value(name), bad, bad == 1 ? " was" : "s were");
+        status = read_journal(rebuild, dt_text_at(&path), json_string_value(name));
     }
     if (status == DT_OK)
         dt_upkeep_say(rebuild->upkeep, DT_TELL_DONE, "%d result%s in %zu journal%s",

@@ -83,15 +83,16 @@ static dt_status load(const struct dt_best *best, struct taking *taking, struct 
 
 static void tell(const struct taking *taking, const json_t *entry, enum dt_offer offer)
 {
-    static const char *const words[] = {
-        [DT_OFFER_NEW] = "taken, there was none",
-        [DT_OFFER_BETTER] = "taken, it is newer or decided where ours was provisional",
-        [DT_OFFER_SAME] = "the same as ours",
-        [DT_OFFER_PROVISIONAL] = "not taken: it is provisional, ours is decided",
-        [DT_OFFER_OLDER] = "not taken: ours is newer"};
+    static const char *const words[] = {[DT_OFFER_NEW] = "taken, there was none",
+                                        [DT_OFFER_DECIDED] = "replaced: decided beats provisional",
+                                        [DT_OFFER_NEWER] = "replaced: newer",
+                                        [DT_OFFER_SAME] = "the same as ours",
+                                        [DT_OFFER_PROVISIONAL] =
+                                            "not taken: it is provisional, ours is decided",
+                                        [DT_OFFER_OLDER] = "not taken: ours is newer"};
     struct dt_text name = {0};
     if (dt_upkeep_name(entry, &name) == DT_OK)
-        dt_upkeep_say(taking->upkeep, offer <= DT_OFFER_BETTER ? DT_TELL_DONE : DT_TELL_NOTE,
+        dt_upkeep_say(taking->upkeep, offer <= DT_OFFER_NEWER ? DT_TELL_DONE : DT_TELL_NOTE,
                       "%s from %s: %s", dt_text_at(&name), taking->from, words[offer]);
     dt_text_fini(&name);
 }
@@ -135,11 +136,11 @@ static dt_status offer_each(struct taking *taking, struct dt_pick *store, struct
         if (bare == NULL)
             return dt_fail(DT_ENOMEM, "out of memory");
         status = dt_pick_offer(store, bare, false, &offer);
-        if (status == DT_OK && offer <= DT_OFFER_BETTER)
+        if (status == DT_OK && offer <= DT_OFFER_NEWER)
             status = dt_pick_offer(taken, bare, true, &again);
         if (status == DT_OK)
             tell(taking, bare, offer);
-        if (status == DT_OK && offer <= DT_OFFER_BETTER)
+        if (status == DT_OK && offer <= DT_OFFER_NEWER)
             tell_future(taking, bare);
         json_decref(bare);
         DT_TRY(status);

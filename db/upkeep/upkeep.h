@@ -5,7 +5,7 @@
  *     DT_TRY(dt_upkeep_verify(directory, &upkeep));
  *
  * Each thing that was found or done is told as one sentence; the counters say how many. Nothing is deleted but by
- * dt_upkeep_gc: what is replaced keeps a name of its own.
+ * dt_upkeep_gc and dt_upkeep_remove: what is replaced keeps a name of its own.
  */
 #ifndef DT_DB_UPKEEP_UPKEEP_H
 #define DT_DB_UPKEEP_UPKEEP_H
@@ -23,6 +23,9 @@ enum dt_tell {
 struct dt_upkeep {
     void (*tell)(enum dt_tell kind, const char *sentence, void *context);
     void *context;
+    /* (optional) Makes the provisional entry of a session that did not end, from its journal: a new reference, or NULL when there is
+     * none to make. rebuild asks it where a journal has no result. */
+    dt_status (*revive)(const char *path, json_t **entry);
     int done, notes, broken; /* sentences of each kind */
     int64_t bytes;           /* of what gc removes */
 };
@@ -58,12 +61,17 @@ dt_status dt_upkeep_read(const char *path, struct dt_upkeep *upkeep,
 dt_status dt_upkeep_take(const char *directory, const json_t *entries, const char *from,
                          struct dt_upkeep *upkeep) DT_MUST_CHECK;
 
-/* Makes best.json anew from the results in all journals, by the rule of take; salvage: also from every line with a right
+/* Makes best.json anew from the results in all journals, revived ones included, by the rule of take; salvage: also from every line with a right
  * crc of best.json, best.json.1 and those that were set aside, and without the journals that cannot be read (DT_EIO else). The old
  * file is set aside. DT_ECORRUPT when there is nothing
  * to make it from, or a newer dittune wrote the old one. */
 dt_status dt_upkeep_rebuild(const char *directory, bool salvage,
                             struct dt_upkeep *upkeep) DT_MUST_CHECK;
+
+/* Removes (really) or only tells of the entries of these ids; their journals stay. DT_ECORRUPT: nothing is removed from a broken
+ * store. */
+dt_status dt_upkeep_remove(const char *directory, const uint64_t ids[], size_t count, bool really,
+                           struct dt_upkeep *upkeep) DT_MUST_CHECK;
 
 /* Removes (really) or only tells of files older than so many days: journals that no entry came from, and files that were
  * set aside. */

@@ -14,14 +14,15 @@ struct dt_pick {
 
 enum dt_offer {
     DT_OFFER_NEW,
-    DT_OFFER_BETTER,
+    DT_OFFER_DECIDED, /* where the known one is provisional */
+    DT_OFFER_NEWER,
     DT_OFFER_SAME,
     DT_OFFER_PROVISIONAL,
     DT_OFFER_OLDER
 };
 
 dt_status dt_pick_init(struct dt_pick *pick) DT_MUST_CHECK;
-/* NEW and BETTER: the entry was taken, borrowed. SAME: equal but for when, where and by which session. later: of two of one
+/* Up to NEWER: the entry was taken, borrowed. SAME: equal but for when, where and by which session. later: of two of one
  * kind and time, the second is taken. */
 dt_status dt_pick_offer(struct dt_pick *pick, json_t *entry, bool later,
                         enum dt_offer *offer) DT_MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "db/file_int.h"
 #include "db/journal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,11 +159,17 @@ static void see_damage(int line, bool torn, void *context)
                       journal->name, line);
 }
 
+/* gc removed it after it was listed: what was in it is missed by nobody. */
+static bool is_gone(const char *path)
+{
+    return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
 static dt_status check_journals(const char *directory, struct dt_upkeep *upkeep)
 {
     struct dt_text path = {0};
     json_t *names = NULL;
-    size_t i;
+    size_t i, journals = 0;
     const json_t *name;
     long long records = 0;
     int broken = upkeep->broken;
@@ -175,16 +182,17 @@ static dt_status check_journals(const char *directory, struct dt_upkeep *upkeep)
         dt_text_add(&path, "%s/runs/%s", directory, json_string_value(name));
         if (status == DT_OK)
             status = dt_journal_verify(dt_text_at(&path), see, see_damage, &journal);
-        if (status == DT_EIO) {
+        bool gone = status == DT_EIO && is_gone(dt_text_at(&path));
+        if (status == DT_EIO && !gone)
             dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s", dt_message());
-            status = DT_OK;
-        }
+        status = status == DT_EIO ? DT_OK : status;
+        journals += !gone;
         records += journal.records;
     }
     if (status == DT_OK && upkeep->broken == broken)
         dt_upkeep_say(upkeep, DT_TELL_DONE,
-                      "runs: %zu journal%s, %lld records, all checksums right",
-                      json_array_size(names), json_array_size(names) == 1 ? "" : "s", records);
+                      "runs: %zu journal%s, %lld records, all checksums right", journals,
+                      journals == 1 ? "" : "s", records);
     json_decref(names);
     dt_text_fini(&path);
     return status;

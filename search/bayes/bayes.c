@@ -7,10 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST = 20, IN_A_ROW = 5 }; /* answers before it may end; verdicts that must agree */
+#define UNLIKELY 0.05 /* a chance that is said to be small */
 
-/* OpenBLAS' own switch; its header and GSL's declare cblas twice and cannot share a file. */
-extern void openblas_set_num_threads(int threads);
+enum { LEAST = 20, IN_A_ROW = 5 }; /* answers before it may end; verdicts that must agree */
 
 static const struct dt_knob knobs[] = {
     [DESIGN] = {"design", "answers before the model is asked", 5, 1, 1000},
@@ -51,7 +50,6 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
         .opts = *opts, .rng = dt_rng_at(opts->seed, "bayes"), .gain = 1, .best = INFINITY};
     for (int i = 0; i < KNOBS; i++)
         bayes->knobs[i] = opts->knobs != NULL ? opts->knobs[i] : knobs[i].fallback;
-    openblas_set_num_threads(1);
     DT_TRY(dt_candidates_init(&bayes->candidates, opts->space, (int)bayes->knobs[CANDIDATES],
                               &bayes->rng));
     bayes->spread = dt_design_kernel(&bayes->candidates);
@@ -222,8 +220,12 @@ static void note(const void *state, struct dt_text *out)
     const struct bayes *bayes = state;
     const char *between = "";
     if (bayes->gain < 1) {
-        dt_text_add(out, "the chance of more than 0.5 %% gain is %s%.2g",
-                    bayes->gain < 1e-6 ? "below " : "", fmax(bayes->gain, 1e-6));
+        double share = 100 * fmax(bayes->gain, 1e-6);
+        const char *below = bayes->gain < 1e-6 ? "below " : "";
+        if (bayes->gain < UNLIKELY)
+            dt_text_add(out, "a plan faster by 0.5 %% is unlikely (%s%.2g %%)", below, share);
+        else
+            dt_text_add(out, "the chance of a plan faster by 0.5 %% is %.2g %%", share);
         between = "; ";
     }
     if (bayes->refits.count > 0) {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The factors from the beginning, a block of rows of V at a time: products of matrices instead of solves, so that most
- * of the work runs at the speed of sgemm. */
+/* The factors from the beginning, a block of rows of V at a time, and of those so many columns that they stay in the first
+ * cache. */
 #include "search/bayes/process_int.h"
+#include "search/bayes/rows.h"
 
-#include <gsl/gsl_cblas.h>
-#include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
 
 #define LOG_TWO_PI 1.83787706640934548356
 
-enum { BLOCK = DT_PROCESS_BLOCK };
+enum { BLOCK = DT_PROCESS_BLOCK, COLUMNS = 128 };
 
 void dt_process_matrix(const struct dt_process *process, double matrix[], int stride)
 {
@@ -34,24 +33,51 @@ static void copy_part(const struct dt_process *process, int from, int first, int
                     ->factor[(size_t)(from + i) * (size_t)process->room + (size_t)(first + j)];
 }
 
+/* out[rows, columns] -= part[rows, BLOCK] V[BLOCK, columns] */
+static void subtract_block(const struct dt_process *process, const float part[], int rows,
+                           const float v[], float out[], int columns)
+{
+    const size_t stride = process->cloud->room;
+    for (int first = 0; first < columns; first += COLUMNS)
+        for (int i = 0; i < rows; i++)
+            dt_rows_subtract(part + i * BLOCK, v + first, stride, BLOCK,
+                             out + (size_t)i * stride + first,
+                             columns - first < COLUMNS ? columns - first : COLUMNS);
+}
+
+/* out[rows, columns] = part^-1 out, part a lower triangle. */
+static void solve_part(const struct dt_process *process, const float part[], int rows, float out[],
+                       int columns)
+{
+    const size_t stride = process->cloud->room;
+    for (int first = 0; first < columns; first += COLUMNS) {
+        const int some = columns - first < COLUMNS ? columns - first : COLUMNS;
+        for (int i = 0; i < rows; i++) {
+            float *row = out + (size_t)i * stride + first;
+            const float inverse = 1 / part[i * BLOCK + i];
+            dt_rows_subtract(part + i * BLOCK, out + first, stride, i, row, some);
+            for (int k = 0; k < some; k++)
+                row[k] *= inverse;
+        }
+    }
+}
+
 /* Rows from .. of V, columns first .. : V_b = L_bb^-1 (K_b - sum of L_ba V_a over the blocks a before). */
 static void solve_block(const struct dt_process *process, int from, int first, int columns)
 {
     const struct dt_cloud *cloud = process->cloud;
     const int rows = process->n - from < BLOCK ? process->n - from : BLOCK;
-    const int stride = (int)cloud->room;
     float *block = process->blocks[from / BLOCK] + first, part[BLOCK * BLOCK];
     for (int i = 0; i < rows; i++)
         dt_kernel_row(&process->kernel, cloud, process->at[from + i], first, columns,
                       block + (size_t)i * cloud->room);
     for (int before = 0; before < from; before += BLOCK) {
         copy_part(process, from, before, rows, BLOCK, part);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, columns, BLOCK, -1, part,
-                    BLOCK, process->blocks[before / BLOCK] + first, stride, 1, block, stride);
+        subtract_block(process, part, rows, process->blocks[before / BLOCK] + first, block,
+                       columns);
     }
     copy_part(process, from, from, rows, rows, part);
-    cblas_strsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, rows, columns, 1,
-                part, BLOCK, block, stride);
+    solve_part(process, part, rows, block, columns);
     for (int i = 0; i < rows; i++) {
         const float *v = block + (size_t)i * cloud->room;
         const double beta = process->beta[from + i];
@@ -82,14 +108,11 @@ dt_status dt_process_refactor(struct dt_process *process)
     const int n = process->n;
     if (n > 0) {
         dt_process_matrix(process, process->factor, process->room);
-        gsl_matrix_view factor = gsl_matrix_view_array_with_tda(process->factor, (size_t)n,
-                                                                (size_t)n, (size_t)process->room);
-        if (gsl_linalg_cholesky_decomp1(&factor.matrix) != 0)
+        if (!dt_rows_factor(process->factor, (size_t)process->room, n))
             return dt_fail(DT_ELIB, "a model of %d answers cannot be factored", n);
         for (int i = 0; i < n; i++)
             process->beta[i] = dt_process_target(process, i);
-        cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, n, process->factor,
-                    process->room, process->beta, 1);
+        dt_rows_solve(process->factor, (size_t)process->room, n, process->beta);
     }
     return dt_process_columns(process, 0, process->cloud->count);
 }
@@ -111,10 +134,8 @@ dt_status dt_process_leave_one_out(const struct dt_process *process, double dens
                 process->factor[(size_t)i * (size_t)process->room + (size_t)j];
     }
     if (n > 0) {
-        cblas_dtrsv(CblasRowMajor, CblasLower, CblasTrans, CblasNonUnit, n, process->factor,
-                    process->room, alpha, 1);
-        gsl_matrix_view view = gsl_matrix_view_array(inverse, (size_t)n, (size_t)n);
-        gsl_linalg_cholesky_invert(&view.matrix);
+        dt_rows_solve_transposed(process->factor, (size_t)process->room, n, alpha);
+        dt_rows_invert(inverse, (size_t)n, n);
     }
     for (int i = 0; i < n; i++) {
         double variance = 1 / inverse[(size_t)i * (size_t)n + (size_t)i];

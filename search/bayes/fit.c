@@ -3,9 +3,8 @@
  * with a normal prior on the logarithm of each, minimised by BFGS from several starts. Each logarithm is held inside
  * BOUND of its median: outside, the likelihood stays what it is at the edge and the prior leads back. */
 #include "search/bayes/process_int.h"
+#include "search/bayes/rows.h"
 
-#include <gsl/gsl_cblas.h>
-#include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multimin.h>
 #include <math.h>
 #include <string.h>
@@ -100,15 +99,12 @@ static void fill(struct dt_fit *fit, const struct dt_kernel *kernel, double nois
 static double likelihood(struct dt_fit *fit)
 {
     const size_t n = (size_t)fit->n;
-    gsl_matrix_view k = gsl_matrix_view_array(fit->k, n, n);
-    if (gsl_linalg_cholesky_decomp1(&k.matrix) != 0)
+    if (!dt_rows_factor(fit->k, n, fit->n))
         return INFINITY;
     memcpy(fit->alpha, fit->z, n * sizeof *fit->z);
-    cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, fit->n, fit->k, fit->n,
-                fit->alpha, 1);
-    double cost = cblas_ddot(fit->n, fit->alpha, 1, fit->alpha, 1) / 2;
-    cblas_dtrsv(CblasRowMajor, CblasLower, CblasTrans, CblasNonUnit, fit->n, fit->k, fit->n,
-                fit->alpha, 1);
+    dt_rows_solve(fit->k, n, fit->n, fit->alpha);
+    double cost = dt_rows_dot(fit->alpha, fit->alpha, fit->n) / 2;
+    dt_rows_solve_transposed(fit->k, n, fit->n, fit->alpha);
     for (size_t i = 0; i < n; i++)
         cost += log(fit->k[i * n + i]);
     return cost;
@@ -135,8 +131,7 @@ static void slopes(struct dt_fit *fit, double noise, double gradient[])
 {
     const size_t n = (size_t)fit->n;
     const int dims = fit->process->cloud->dims;
-    gsl_matrix_view k = gsl_matrix_view_array(fit->k, n, n);
-    gsl_linalg_cholesky_invert(&k.matrix);
+    dt_rows_invert(fit->k, n, fit->n);
     memset(gradient, 0, (size_t)dt_fit_parameters(fit->process) * sizeof *gradient);
     for (size_t i = 0; i < n; i++) {
         double *weight = fit->product + i * n;

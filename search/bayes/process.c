@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "search/bayes/process_int.h"
+#include "search/bayes/rows.h"
 
-#include <gsl/gsl_cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +119,7 @@ static void subtract_rows(const struct dt_process *process, const double l[], fl
         float part[DT_PROCESS_BLOCK];
         for (int i = 0; i < rows; i++)
             part[i] = (float)l[from + i];
-        cblas_sgemv(CblasRowMajor, CblasTrans, rows, columns, -1, v_row(process, from),
-                    (int)process->cloud->room, part, 1, 1, v, 1);
+        dt_rows_subtract(part, v_row(process, from), process->cloud->room, rows, v, columns);
     }
 }
 
@@ -136,15 +135,12 @@ dt_status dt_process_add(struct dt_process *process, int candidate, double y, do
     process->y_variance[n] = variance;
     for (int i = 0; i < n; i++)
         l[i] = dt_kernel_at(&process->kernel, cloud, candidate, process->at[i]);
-    if (n > 0)
-        cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, n, process->factor,
-                    process->room, l, 1);
+    dt_rows_solve(process->factor, (size_t)process->room, n, l);
     double noise = dt_process_noise(process, n);
-    double own = dt_kernel_at(&process->kernel, cloud, candidate, candidate) + noise -
-                 cblas_ddot(n, l, 1, l, 1);
+    double own =
+        dt_kernel_at(&process->kernel, cloud, candidate, candidate) + noise - dt_rows_dot(l, l, n);
     l[n] = sqrt(fmax(own, noise)); /* exact arithmetic never goes below the noise */
-    process->beta[n] =
-        (dt_process_target(process, n) - cblas_ddot(n, l, 1, process->beta, 1)) / l[n];
+    process->beta[n] = (dt_process_target(process, n) - dt_rows_dot(l, process->beta, n)) / l[n];
     float *v = v_row(process, n);
     dt_kernel_row(&process->kernel, cloud, candidate, 0, cloud->count, v);
     subtract_rows(process, l, v);

@@ -118,6 +118,25 @@ static dt_status read_default(struct dt_reading *reading, const json_t *value, c
     return DT_OK;
 }
 
+/* Variables that decide which code is run, by which file or shell, and where files lie: no settings of a plan. Those that end
+ * in _ are beginnings. */
+static bool is_refused(const char *name)
+{
+    static const char *const refused[] = {
+        "LD_",           "DYLD_",     "PATH",        "HOME",       "TMPDIR",
+        "TMP",           "TEMP",      "IFS",         "ENV",        "BASH_",
+        "SHELL",         "SHELLOPTS", "PS4",         "PYTHONPATH", "PYTHONHOME",
+        "PYTHONSTARTUP", "PERL5LIB",  "PERL5OPT",    "RUBYOPT",    "NODE_OPTIONS",
+        "GCONV_PATH",    "LOCPATH",   "OMPI_ALLOW_", "DITTUNE_",   NULL};
+    for (int i = 0; refused[i] != NULL; i++) {
+        size_t size = strlen(refused[i]);
+        bool beginning = refused[i][size - 1] == '_';
+        if (strncmp(name, refused[i], size) == 0 && (beginning || name[size] == '\0'))
+            return true;
+    }
+    return false;
+}
+
 static dt_status read_role(struct dt_reading *reading, const json_t *object)
 {
     struct dt_axis *axis = &reading->axis;
@@ -133,6 +152,11 @@ static dt_status read_role(struct dt_reading *reading, const json_t *object)
     DT_TRY(dt_json_string(object, reading->what, "variable", &axis->variable));
     if (axis->variable[0] == '\0' || strpbrk(axis->variable, "= \t\r\n") != NULL)
         return dt_fail(DT_EUSAGE, "%s: parameter '%s': '%.80s' cannot name a variable",
+                       reading->what, axis->name, axis->variable);
+    if (is_refused(axis->variable))
+        return dt_fail(DT_EUSAGE,
+                       "%s: parameter '%s' may not set %s, which decides what code runs or where "
+                       "files lie; a parameter sets variables of libraries, such as NCCL_ALGO",
                        reading->what, axis->name, axis->variable);
     return DT_OK;
 }

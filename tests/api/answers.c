@@ -99,6 +99,32 @@ static void accessors_agree_with_the_json(void **state)
     dittune_machine_free(machine);
 }
 
+/* An engine by its name, with its version, or by the name of its file: all are what its entries are called. */
+static void engines_have_versions(void **state)
+{
+    static const char *const names[] = {"xdit", "xdit:0.7.0", "xdit:0.4.5", "xdit-runner:0.7.0"};
+    char why[512] = "";
+    (void)state;
+    struct dittune_machine *machine = session_begin(2);
+    struct dittune_db *db = session_open();
+    struct dittune_query *query = session_ask(machine, 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_equal(dittune_query_set(query, "engine", names[i], why, sizeof why), DITTUNE_OK);
+        assert_int_equal(dittune_query_seal(query, why, sizeof why), DITTUNE_OK);
+        struct dittune_answer *answer = session_answer(db, query);
+        assert_int_equal(dittune_answer_tier(answer), DITTUNE_PROXY);
+        assert_non_null(strstr(dittune_answer_reason(answer), "not by xdit (eager)"));
+        dittune_answer_free(answer);
+    }
+    assert_int_equal(dittune_query_set(query, "engine", "xdit:9.9", why, sizeof why),
+                     DITTUNE_USAGE);
+    assert_non_null(strstr(why, "unknown engine 'xdit:9.9'"));
+    assert_int_equal(dittune_query_set(query, "engine", "my own:2", why, sizeof why), DITTUNE_OK);
+    dittune_query_free(query);
+    dittune_db_close(db);
+    dittune_machine_free(machine);
+}
+
 static void check_rows(const json_t *rows, const struct dittune_export *words, bool notes)
 {
     const char *row;
@@ -242,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(accessors_agree_with_the_json, scratch_make,
                                         scratch_remove),
+        cmocka_unit_test_setup_teardown(engines_have_versions, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(exports_agree_with_the_json, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(an_empty_store_answers, scratch_make, scratch_remove),
         cmocka_unit_test(nothing_minds_null),

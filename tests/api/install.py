@@ -42,8 +42,8 @@ def names_the_build(lib):
 
 
 def config(*words):
-    """pkg-config's words. The prefix that was configured stands in dittune.pc; whoever installs elsewhere says so."""
-    done = t.run("pkg-config", "--define-variable=prefix=" + str(usr).replace(" ", "\\ "), *words)
+    """pkg-config's words. dittune.pc says where it is by its own place, so an install elsewhere, as here, is found."""
+    done = t.run("pkg-config", *words)
     return shlex.split(done.out)
 
 

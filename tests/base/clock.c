@@ -53,6 +53,18 @@ static void sleeps_through_signals(void **state)
     assert_true(slept >= 60000000);
 }
 
+static void skipped_time_is_taken_out(void **state)
+{
+    (void)state;
+    int64_t before = dt_clock_ns(), machine = dt_clock_machine_ns();
+    dt_clock_skip_ns(600 * DT_NS_PER_SECOND);
+    int64_t after = dt_clock_ns();
+    assert_int_equal(dt_clock_skipped_ns(), 600 * DT_NS_PER_SECOND);
+    assert_true(after < before && dt_clock_machine_ns() >= machine);
+    dt_clock_skip_ns(-600 * DT_NS_PER_SECOND); /* the tests beside this one share the clock */
+    assert_true(dt_clock_ns() >= before);
+}
+
 static void nothing_to_sleep(void **state)
 {
     (void)state;
@@ -63,9 +75,8 @@ static void nothing_to_sleep(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(never_goes_back),
-        cmocka_unit_test(wall_time_is_the_calendar),
-        cmocka_unit_test(sleeps_through_signals),
+        cmocka_unit_test(never_goes_back),        cmocka_unit_test(wall_time_is_the_calendar),
+        cmocka_unit_test(sleeps_through_signals), cmocka_unit_test(skipped_time_is_taken_out),
         cmocka_unit_test(nothing_to_sleep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,6 +242,30 @@ static void what_is_written_comes_back(void **state)
     assert_int_equal(dt_safetensors_write("/tmp", tensors, 2), DT_EIO);
 }
 
+/* Whoever may write in the folder cannot lead the writer to another file. */
+static void no_link_is_followed(void **state)
+{
+    (void)state;
+    const float a = 1;
+    const struct dt_safetensor tensor = {
+        .name = "a", .dtype = "F32", .rank = 1, .shape = {1}, .data = &a, .bytes = sizeof a};
+    char planted[300], victim[300], text[8] = "";
+    snprintf(planted, sizeof planted, "%s.tmp-%ld", path, (long)getpid());
+    snprintf(victim, sizeof victim, "%s.victim", path);
+    FILE *file = fopen(victim, "w");
+    assert_non_null(file);
+    assert_int_equal(fputs("mine", file) < 0 || fclose(file) != 0, 0);
+    assert_int_equal(symlink(victim, planted), 0);
+    assert_int_equal(dt_safetensors_write(path, &tensor, 1), DT_OK);
+    file = fopen(victim, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    assert_string_equal(text, "mine");
+    fclose(file);
+    assert_int_equal(access(planted, F_OK), -1);
+    unlink(victim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +275,7 @@ int main(void)
         cmocka_unit_test(unreadable_files_are_io_errors),
         cmocka_unit_test(no_bytes_do_harm),
         cmocka_unit_test(what_is_written_comes_back),
+        cmocka_unit_test(no_link_is_followed),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

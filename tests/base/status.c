@@ -66,11 +66,25 @@ static void exit_codes(void **state)
 {
     (void)state;
     static const int codes[][2] = {
-        {DT_OK, 0},          {DT_DONE, 0},    {DT_FAILED, 1},        {DT_EUSAGE, 2},
-        {DT_EINFEASIBLE, 3}, {DT_EWINNER, 4}, {DT_EINCONCLUSIVE, 5}, {DT_EPROVISIONAL, 6},
-        {DT_ECORRUPT, 7},    {DT_ELOCK, 8},   {DT_EALLFAILED, 9},    {DT_EWEAK, 10},
-        {DT_EDIRTY, 11},     {DT_EIO, 74},    {DT_EINTR, 130},       {DT_ETERM, 143},
-        {DT_ENOMEM, 1},      {-9999, 1},
+        {DT_OK, 0},
+        {DT_DONE, 0},
+        {DT_FAILED, 1},
+        {DT_EUSAGE, 2},
+        {DT_EINFEASIBLE, 3},
+        {DT_EWINNER, 4},
+        {DT_EINCONCLUSIVE, 5},
+        {DT_EPROVISIONAL, 6},
+        {DT_ECORRUPT, 7},
+        {DT_ELOCK, 8},
+        {DT_EALLFAILED, 9},
+        {DT_EWEAK, 10},
+        {DT_EDIRTY, 11},
+        {DT_EIO, 74},
+        {DT_EINTR, 130},
+        {DT_ETERM, 143},
+        {DT_EHUP, 129},
+        {DT_ENOMEM, 1},
+        {-9999, 1},
     };
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         assert_int_equal(dt_status_exit(codes[i][0]), codes[i][1]);

@@ -131,6 +131,45 @@ static void mended_is_utf8(void **state)
     }
 }
 
+/* What is shown of a text, cleaned and spelt out. */
+static void shows(const char *text, const char *cleaned, const char *spelt)
+{
+    char copy[64];
+    struct dt_text out = {0}, lines = {0};
+    snprintf(copy, sizeof copy, "%s", text);
+    dt_text_clean(copy);
+    assert_string_equal(copy, cleaned);
+    dt_text_show(text, &out);
+    assert_string_equal(dt_text_at(&out), spelt);
+    dt_text_add(&lines, "\n%s\t\n", text);
+    dt_text_clean_lines(&lines);
+    assert_int_equal(lines.size, strlen(dt_text_at(&lines)));
+    assert_memory_equal(dt_text_at(&lines), "\n", 1);
+    assert_string_equal(dt_text_at(&lines) + lines.size - 2, "\t\n");
+    dt_text_fini(&out);
+    dt_text_fini(&lines);
+}
+
+static void only_characters_are_shown(void **state)
+{
+    (void)state;
+    static const char fine[] = "a\\ \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 ## [";
+    shows("", "", "");
+    shows(fine, fine, fine);
+    shows("a\x1b[2J\n\x7f", "a?[2J??", "a\\x1b[2J\\x0a\\x7f");
+    shows("a\xc2\x9b"
+          "31m",
+          "a?31m", "a\\x9b31m"); /* C1 */
+    shows("\xe2\x80\xae"
+          "exe",
+          "?exe", "\\u202eexe");                                            /* right to left */
+    shows("\xe2\x81\xa6\xd8\x9c", "??", "\\u2066\\u061c");                  /* isolate, mark */
+    shows("\xff\xc3 \xed\xa0\x80", "?? ???", "\\xff\\xc3 \\xed\\xa0\\x80"); /* no UTF-8 */
+    shows("\xef\xbf\xbe", "?", "\\ufffe");
+    shows("x##[stop-commands]y", "x?#[stop-commands]y", "x\\x23#[stop-commands]y");
+    shows("###[", "#?#[", "#\\x23#[");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +178,7 @@ int main(void)
         cmocka_unit_test(take_gives_it_away),
         cmocka_unit_test(running_out_is_sticky),
         cmocka_unit_test(mended_is_utf8),
+        cmocka_unit_test(only_characters_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

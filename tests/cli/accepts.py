@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""`space --input X --devices 6 --list` holds exactly the plans that may be run with that input: 400 points of the full
+"""`space --input X --devices 6 --oversubscribe --list` holds exactly the plans that may be run with that input: 400 points of the full
 product, near and far from legal, are asked for one by one."""
 import pathlib
 import random
@@ -15,7 +15,7 @@ POINTS, MOST_RANKS = 400, 6
 t = Dittune()
 dit_reference.make(t.path, heads=6, hidden=48, depth=1, latent=8, batch=2, seed=7)
 network = ["--model", t.path / "m.json", "--input", t.path / "x.safetensors"]
-space = t.tool("space", *network, "--devices", MOST_RANKS, "--list", "--json").json
+space = t.tool("space", *network, "--devices", MOST_RANKS, "--oversubscribe", "--list", "--json").json
 values = {parameter["name"]: parameter["values"] for parameter in space["parameters"]}
 listed = [dict(plan) for plan in space["plans"]]
 

@@ -4,7 +4,6 @@
 from the raw samples in it."""
 import copy
 import json
-import math
 import pathlib
 import signal
 import statistics
@@ -12,6 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import PATIENCE, Dittune
+import sets
 import lib_spoilt
 
 # Four plans that nearly tie, measured on two ranks.
@@ -142,13 +142,13 @@ def visits(entrant):
 
 def follows(printed, rows):
     """Figures and gain of the session, from the raw samples of its final comparison."""
+    made = final(rows)["sets"]
     by_role = {entrant["role"]: visits(entrant)[:printed["rounds"]] for entrant in final(rows)["entrants"]}
     default, best = by_role["default"], by_role["candidate" if printed["verdict"] == "faster" else "default"]
-    gain = math.exp(statistics.median(math.log(a / b) for a, b in zip(default, best)))
     return (all_near(printed["best"]["samples_seconds"], best)
             and all_near(printed["default"]["samples_seconds"], default)
-            and near(printed["best"]["median_seconds"], statistics.median(best))
-            and near(printed["gain"]["ratio"], gain))
+            and near(printed["best"]["median_seconds"], sets.median(best, made))
+            and near(printed["gain"]["ratio"], sets.ratio(best, default, made)))
 
 
 # ---- a session with near-ties, and its journal

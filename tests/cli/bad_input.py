@@ -88,18 +88,31 @@ WORDS = [
          "dit-l/2, dit-s/2, dit-xl/2, or a .json file"),
     Case("unknown-objective", "--objective speed", 2, "unknown objective 'speed': latency, throughput or cost"),
     Case("unknown-option", "--budgett 2m", 2, "unknown option --budgett, did you mean --budget?"),
+    Case("misspelt-search", "--search bayse", 2, "unknown search 'bayse', did you mean 'bayes'? choose one of auto, *"),
+    Case("option-of-others", "--trials 20", 2,
+         "unknown option --trials: a session has a time, not a number of trials: --budget 2m"),
+    Case("nearest-option-is-one-of-the-command", "--eval 20", 2, "unknown option --eval: see dittune tune --help"),
+    Case("batch-and-sweep", "run --batch 2 --sweep batch=1,2", 2,
+         "--batch has no effect beside --sweep batch=..: the sweep names the batches"),
+    Case("racing-and-search", "simulate --landscape x --racing --search bayes", 2,
+         "--search has no effect beside --racing: a race has no search"),
+    Case("space-and-size", "space --space x.json --size 256", 2, "--size has no effect beside --space: the space is the file's"),
     Case("unknown-search", "--search nosuch", 2, "unknown search 'nosuch': choose one of auto, exhaustive, random*"),
 ]
 
 PLANS = [
     Case("heads-not-divisible", "run --plan 'ranks=4 ulysses=4'", 3,
-         "ulysses must divide the number of heads (heads=6 % (ulysses=4) == 0); nearest legal: ulysses=3"),
+         "ulysses must divide the number of heads (heads=6 % (ulysses=4) == 0); nearest feasible: ulysses=3"),
     Case("impossible-plan", "run --plan 'ranks=2 ulysses=3'", 3,
          "dp x cfg x ulysses x ring must be the number of ranks "
-         "(dp=1 * (cfg=1) * (ulysses=3) * (ring=1) == (ranks=2)); nearest legal: ranks=3 or ulysses=2"),
+         "(dp=1 * (cfg=1) * (ulysses=3) * (ring=1) == (ranks=2)); nearest feasible: ranks=3 or ulysses=2"),
     Case("no-mpirun", "run --plan 'ranks=2 ulysses=2'", 2,
          "mpirun not found: install openmpi-bin, or ask for plans of one rank",
          env={"PATH": "/nowhere"}),
+    Case("more-ranks-than-cores", "--against 'ranks=1000' --devices 2", 3,
+         "more ranks than cores only with --oversubscribe (*ranks=1000*", prints=True),
+    Case("tensor-parallel", "run --plan 'ranks=2 tp=2'", 2, "unknown parameter 'tp', expected one of ranks, dp, cfg, ulysses, *"),
+    Case("sequence-parallel", "run --plan 'ranks=2 sp=2'", 2, "unknown parameter 'sp', expected one of ranks, dp, cfg, ulysses, *"),
     Case("parameter-not-number", "run --plan 'ring=two'", 2, "ring=two is not an integer"),
     Case("parameter-twice", "run --plan 'ring=1 ring=1'", 2, "parameter 'ring' is named twice"),
     Case("unknown-parameter", "run --plan 'ulises=2'", 2, "unknown parameter 'ulises', did you mean 'ulysses'?"),
@@ -115,7 +128,7 @@ SPACES = [
     Case("space-nothing", "space --space space.json --json", 3, "no feasible plan among 4",
          files=space_file(parameters=A_AND_B, rules=["a > b + 4"]), prints=True),
     Case("space-rule", "space --space space.json", 2,
-         "the space space.json: rule 'a <= c', column 6: unknown name 'c', did you mean 'a'?",
+         "the space space.json: rule 'a <= c', column 6: unknown name 'c'",
          files=space_file(parameters=A_AND_B, rules=["a <= c"])),
     Case("space-typo", "space --space space.json", 2, "the space space.json: unknown 'rule', did you mean 'rules'?",
          files=space_file(parameters=A_AND_B, rule=["a > 1"])),
@@ -179,19 +192,32 @@ STORES = [
     Case("database-not-writable", "--budget 5s --quiet --db file/db", 74,
          "cannot make the directory file: Not a directory",
          files={"file": ""}),
+    Case("lookup-mode-not-utf8", "lookup --mode 'a\udcffb'", 2, "mode is 'a?b', which is not UTF-8"),
     Case("lookup-nothing", "lookup", 10, "no plan is stored in {T}/db for dit-s/2, 256 x 256 px (256 tokens), guided, "
          "float32 (objective latency, * device*) on this machine: run dittune first, or take the default rule's plan "
          "with --require heuristic"),
+    Case("store-typo-show", "db show --db {T}/nowhere", 74, f"--db {{T}}/nowhere: {NO_FILE}"),
+    Case("store-typo-history", "history --db {T}/nowhere", 74, f"--db {{T}}/nowhere: {NO_FILE}"),
     Case("prior-missing", "--prior {T}/none.jsonl", 74, f"cannot read {{T}}/none.jsonl: {NO_FILE}", prints=True),
 ]
 
 WORKERS = [
     Case("worker-missing", "run --worker ./nowhere", 2, "the worker ./nowhere is not a program that can be run"),
+    Case("worker-command-line", "run --worker 'python3 w.py'", 2,
+         "the worker 'python3 w.py' is not a program that can be run: it takes no arguments; make w.py executable "
+         "(chmod +x), or name a script that calls it", files={"w.py": ""}),
+    Case("worker-not-executable", "run --worker ./w.py", 2,
+         "the worker ./w.py is not a program that can be run: chmod +x makes it one, and its first line must name its "
+         "interpreter (#!)", files={"w.py": ""}),
     Case("worker-no-parameters", f"run --worker {shlex.quote(t.worker)}", 2,
          f"the worker {t.worker} announces no parameters in its hello: there is nothing to tune",
          files=scenario(parameters=None)),
     Case("worker-empty-parameters", f"run --worker {shlex.quote(t.worker)}", 2,
          "the worker's hello: 'parameters' is empty, there is nothing to tune", files=scenario(parameters=[])),
+    Case("worker-sets-preload", f"run --worker {shlex.quote(t.worker)}", 2,
+         "the worker's hello: parameter 'a' may not set LD_PRELOAD, which decides what code runs or where files lie; a parameter "
+         "sets variables of libraries, such as NCCL_ALGO",
+         files=scenario(parameters=[{"name": "a", "role": "environment", "variable": "LD_PRELOAD", "values": ["x.so"]}])),
     Case("worker-test-missing", "worker-test ./nowhere", 2, "the worker ./nowhere is not a program that can be run"),
 ]
 
@@ -227,5 +253,7 @@ def run(case):
 
 for case in WORDS + PLANS + SPACES + MODELS + TENSORS + STORES + WORKERS:
     run(case)
+explained = t.tool("explain", "ranks=1 overlap=1", "--json").json
+t.check("what is near breaks no other rule", explained["violations"][0]["nearest"] == {"overlap": [0]}, explained)
 t.none_left()
 t.finish()

@@ -5,7 +5,8 @@ import signal
 import xml.etree.ElementTree
 
 from lib_check import CheckTest
-from dittune_test import Done
+import lib_store
+from dittune_test import SOURCE, Done
 
 TWO = [1000000, 800000]
 t = CheckTest()
@@ -65,10 +66,22 @@ def signals():
         t.check(f"{name}: nothing is checked, and that is said", told == [("not checked", True)] * 2, done)
 
 
+def absurd_images():
+    """Heights and widths that no image has are refused as they stand, and not as what is left of them in 32 or 64 bits."""
+    machine = t.tool("machine", "--json").json
+    small = SOURCE / "tests/cli/small.json"
+    for name, side in (("wraps to 128 pixels", (1 << 29) + 16), ("wraps to nothing", 1 << 61)):
+        db = t.path / name
+        lib_store.write(db, machine, [{"key.height": side, "key.width": side}])
+        done = t.tool("check", "--json", "--model", small, "--db", db)
+        entry = t.verdict(name, done, 5, "not checked", "--size 2147483647")
+        t.check(f"{name}: the title has them", entry["title"].startswith(f"small, {8 * side} x {8 * side} px"), entry)
+
+
 t.plant(TWO)
 t.tuned("two")
 t.tuned("two", devices=2)
-for part in (in_turn, the_store_breaks, signals):
+for part in (in_turn, the_store_breaks, signals, absurd_images):
     part()
 t.none_left()
 t.finish()

@@ -35,8 +35,10 @@ def copy_store(name, new):
 # ---- the verbs
 
 def an_empty_store():
-    t.exits("no store is fine", db("verify"), 0, out="there is no store")
-    t.exits("nothing to show", db("show"), 0, out="no plans are stored")
+    t.exits("no store is fine", t.tool("db", "verify"), 0, out="there is no store")
+    t.exits("nothing to show", t.tool("db", "show"), 0, out="no plans are stored")
+    for verb in ("verify", "show", "gc", "export"):
+        t.exits(f"a path that is named and not there: {verb}", db(verb), 74, err="db: No such file or directory")
 
 
 def migrate():
@@ -85,6 +87,15 @@ def merge():
     done = db("merge", t.path / "db", t.path / "other", store="third")
     t.check("merge", done.code == 0 and done.out.count("taken, there was none") == 2
             and done.out.count("the same as ours") == 2, done)
+    machine = t.tool("machine", "--json").json
+    newer = {"fingerprint.info.t_wall_ns": time.time_ns()}
+    for name, changes in (("older", {}), ("newer", newer), ("guess", {**newer, "provisional": True})):
+        lib_store.write(t.path / name, machine, [changes])
+    db("merge", t.path / "guess", store="twelfth")
+    t.exits("decided beats provisional, and that is said", db("merge", t.path / "older", store="twelfth"), 0,
+            out="replaced: decided beats provisional\n")
+    t.exits("newer beats older, and that is said", db("merge", t.path / "newer", store="twelfth"), 0,
+            out="replaced: newer\n")
     done = db("merge", t.path / "thrid", store="third")
     t.check("a folder that is not there is not merged", done.code == 74 and done.out == ""
             and "directory '" in done.err and "No such file" in done.err, done)
@@ -128,6 +139,38 @@ def gc():
     t.check("gc removes",
             done.code == 0 and "removed " in done.out and not list((t.path / "third").glob("*.bad-*")), done)
     t.exits("gc kept what a rebuild needs", db("rebuild", store="third"), 0, out="2 results in 1 journal")
+
+
+def rm(machine):
+    """By the beginning of an id, or by what title and key have in them; journals stay, so a rebuild finds it again."""
+    lib_store.write(t.path / "many", machine, [{"key.height": 20 + 4 * i, "key.model": f"net-{i}"} for i in range(4)])
+    t.exits("a store with journals", db("merge", t.path / "many", store="less"), 0)
+    ids = {e["key"]["model"]: e["id"] for e in db("show", "--json", store="less").json["entries"]}
+    before = t.read("less/best.json")
+    done = db("rm", ids["net-1"][:9], store="less")
+    t.exits("rm lists first", done, 0, out=["would remove net-1 [", "--yes removes it"])
+    t.check("and removes nothing then", t.read("less/best.json") == before and done.out.count("would") == 1, done)
+    t.exits("rm removes", db("rm", ids["net-1"][:9], "--yes", store="less"), 0, out="removed net-1 [")
+    left = {line.rstrip(",") for line in t.read("less/best.json").splitlines()[1:-1]}
+    t.check("that entry alone, and the others are as they were", len(left) == 3
+            and left < {line.rstrip(",") for line in before.splitlines()}, left)
+    t.exits("the store is whole", db("verify", store="less"), 0)
+    t.exits("show takes a filter", db("show", "--filter", "NET-2", store="less"), 0, out="net-2")
+    t.exits("rm takes a filter", db("rm", "--filter", "NET-2", "--yes", "--json", store="less"), 0, out="removed net-2 [")
+    t.exits("both together", db("rm", ids["net-0"], "--filter", "net-3", "--yes", store="less"), 2,
+            err="no entry of such an id has 'net-3'")
+    t.exits("two ids", db("rm", ids["net-0"], ids["net-3"], "--yes", store="less"), 0, out=["net-0 [", "net-3 ["])
+    t.exits("nothing is left", db("show", store="less"), 0, out="no plans are stored")
+    t.exits("an id that is gone", db("rm", ids["net-0"], "--yes", store="less"), 2, err="no entry's id begins with")
+    t.check("the journal stays", list((t.path / "less/runs").glob("*.jsonl")))
+    t.exits("so a rebuild brings them back", db("rebuild", store="less"), 0, out="best.json has 4 entries now")
+    t.write("less/best.json", "{")
+    t.exits("nothing is removed from a broken store", db("rm", ids["net-0"], "--yes", store="less"), 7,
+            err="nothing is removed from a broken store")
+    lib_store.write(t.path / "oddly", machine, [{"plan": [1]}, {"key.height": 24}])
+    odd = json.loads(t.read("oddly/best.json"))["entries"][0]["id"]
+    t.exits("a line that is no entry goes by its id", db("rm", odd, "--yes", store="oddly"), 0, out="which is no entry")
+    t.exits("and the store is good", db("show", store="oddly"), 0)
 
 
 # ---- other writers
@@ -248,10 +291,12 @@ def hostile_names():
 def wrong_words():
     for name, words, says in (
             ("near verb", ["sow"], "did you mean 'show'"),
-            ("unknown verb", ["frobnicate"], "there are show, verify, merge"),
+            ("unknown verb", ["frobnicate"], "there are show, rm, verify, merge"),
             ("missing word", ["merge"], "needs DIR"),
             ("word too many", ["verify", "it"], "does not take the word 'it'"),
             ("no such id", ["show", "zz"], "no entry's id begins with 'zz'"),
+            ("rm of nothing", ["rm"], "needs the beginning of an entry's id, or --filter TEXT"),
+            ("a filter of no use", ["verify", "--filter", "x"], "--filter goes with 'dittune db show' and 'dittune db rm'"),
             ("no verb", [], "'dittune db' needs VERB")):
         t.exits(name, t.tool("db", *words), 2, err=says)
 
@@ -265,10 +310,12 @@ the_version_before()
 rebuild()
 gc()
 described = t.tool("machine", "--json").json
+rm(described)
 another_writer(described)
 an_entry_that_is_none(described)
 a_signal_while_it_waits("SIGINT", 130)
 a_signal_while_it_waits("SIGTERM", 143)
+a_signal_while_it_waits("SIGHUP", 129)
 values_of_every_kind(described)
 figures_nobody_measured(described)
 hostile_names()

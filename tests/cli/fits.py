@@ -60,7 +60,8 @@ def exchanges():
     done = run("--plan", "ranks=12 cfg=2 ulysses=3 ring=2", **STEP, **LINK)
     T.check("guidance's halves, and words for people",
             asked() == [("alltoall", 3, 1, 5), ("shift", 2, 3, 5), ("shift", 2, 6, 5)]
-            and done.out.count("shift of 2 ranks: 20 us") == 2 and "bytes / 4 GB/s" in done.out, (asked(), done))
+            and " ".join(done.out.split()).count("P2P of 2 ranks: latency 20 us") == 2 and "bandwidth 4 GB/s" in done.out,
+            (asked(), str(done)))
     done = run("--plan", "ranks=1", "--json", **STEP, **LINK)
     T.check("one rank exchanges nothing", done.code == 0 and done.json["fits"] == {"exchanges": []} and asked() == [], done)
     done = run("--plan", "ranks=2 ring=2", "--json", **STEP)

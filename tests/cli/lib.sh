@@ -3,7 +3,7 @@
 build=$1 source=$2
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
-export DITTUNE_DB=$T/db TMPDIR=$T XDG_CACHE_HOME=$T/cache PYTHONDONTWRITEBYTECODE=1
+export DITTUNE_LOCK=none DITTUNE_DB=$T/db TMPDIR=$T XDG_CACHE_HOME=$T/cache PYTHONDONTWRITEBYTECODE=1
 failed=0
 small=$source/tests/cli/small.json
 
@@ -50,8 +50,8 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 PY
     )
     left=$(printf '%s' "$left" | grep -v 'tests/cli/' || true)
-    if [ -n "$left" ] || ls -d "$T"/dittune-?????? >/dev/null 2>&1; then
-        echo "FAIL left behind: $left $(ls -d "$T"/dittune-?????? 2>/dev/null)"
+    if [ -n "$left" ] || ls -d "$T"/dittune-*-?????? >/dev/null 2>&1; then
+        echo "FAIL left behind: $left $(ls -d "$T"/dittune-*-?????? 2>/dev/null)"
         failed=1
     else
         echo "ok   nothing is left behind"

@@ -12,7 +12,7 @@ import lib_store
 
 SMALL = SOURCE / "tests/cli/small.json"
 FIELDS = ["tier", "stale", "stale_reasons", "distance", "reason", "age_seconds", "evidence", "engine", "mode", "gain",
-          "provisional", "plan", "hint", "key", "entry"]
+          "provisional", "verdict", "median_ns", "interval_ns", "noise", "plan", "hint", "key", "entry"]
 PLAN = "ranks=1 dp=1 cfg=1 ulysses=1 ring=1 threads=1 batch=1 tile_q=64 tile_kv=64 overlap=0 chunks=1"
 
 t = Dittune(clock="real")
@@ -53,12 +53,47 @@ def exact():
     t.check("the plan", answer["plan"]["tile_kv"] == 64 and answer["entry"]["plan"] == answer["plan"], done)
     t.check("the gain with its interval", answer["gain"] == {"ratio": 1.5, "interval": [1.4, 1.6], "pairs": 20}, done)
     done = ask()
-    t.exits("in words", done, 0, out=["exact", "1 day"])
+    t.exits("in words", done, 0, out=["exact", "1 day", "  verdict   faster\n", "  time      4 ms a step\n",
+                                      "  gain      1.5 times the default plan's speed (1.4 to 1.6, 20 pairs)\n"])
     t.check("the first line is the plan", done.out.splitlines()[0] == PLAN and done.err == "", done)
     t.exits("as variables", ask("--format", "env"), 0, out="DITTUNE_PLAN_TILE_KV=64\n")
     done = ask("--format", "argv")
     t.check("as words", done.code == 0 and done.out.startswith("'ranks=1' 'dp=1' ") and done.out.count("\n") == 1, done)
     t.exits("exact will do for exact", ask("--require", "exact"), 0)
+    t.exits("a verdict will do for decided", ask("--require", "decided"), 0)
+
+
+def what_was_found():
+    """Verdict, noise and time, and of the default plan that nothing beat it."""
+    noise = {"margin": 0.0123, "ratio": 1.001, "interval": [0.99, 1.0123], "pairs": 20}
+    plan = {part.split("=")[0]: int(part.split("=")[1]) for part in PLAN.split()}
+    store(verdict="tie", gain={"ratio": 1, "interval": [1, 1], "pairs": 35}, noise=noise, default={"plan": plan},
+          figures={"median_ns": 620900000, "interval_ns": [610000000, 630000000]})
+    answers("what the session found", ask("--json"), 0, "exact", verdict="tie", noise=noise, median_ns=620900000,
+            interval_ns=[610000000, 630000000])
+    t.exits("in words", ask(), 0, out=["  verdict   tie\n", "  time      620.9 ms a step\n",
+                                       "  gain      none: it is the default plan, nothing beat it\n",
+                                       "  noise     1.2 %: differences below that count as ties\n"])
+    t.exits("at another size it is said where", ask("--size", 144), 0,
+            out=["620.9 ms a step, where it was measured", "nothing beat it, where it was measured"])
+    done = ask("--engine", "xdit", "--format", "json")
+    t.check("a proxy has no time of its own", done.json["answer"]["median_ns"] is None
+            and done.json["answer"]["verdict"] == "tie", done)
+
+
+def not_decided():
+    for verdict, words in (("provisional", "interrupted or ended before"), ("inconclusive", "could not decide")):
+        store(verdict=verdict, provisional=True)
+        t.exits(f"{verdict}: exact takes it", ask("--require", "exact"), 0, out=words, err=["provisional", words])
+        refused(f"{verdict}: decided does not", ask("--require", "decided"), 10, "not decided", words)
+        for tier, options in (("near", ["--size", 144]), ("scaled", ["--devices", 2 * machine["hard"]["cores"]]),
+                              ("proxy", ["--engine", "xdit", "--format", "json"])):
+            done = ask(*options)
+            t.exits(f"{verdict}: so says {tier}", done, 0, err=[f"of tier {tier}", f"provisional: ", words])
+        store(verdict=verdict, provisional=True, fingerprint__hard__device="Another processor")
+        t.check(f"{verdict}: so says a hint", words in ask("--json").json["hint"]["reason"])
+    store()
+    refused("near is not decided", ask("--size", 144, "--require", "decided"), 10, "of tier near, not decided")
 
 
 def weaker():
@@ -111,7 +146,7 @@ def not_as_it_was():
     t.exits("with that it is provisional", done, 0, err=["provisional", "OMP_NUM_THREADS"])
     store(plan__ulysses=4)
     t.exits("a stored plan that breaks a rule is refused", ask(), 10,
-            err="can be used here: the plan of tier exact, dp x cfg x ulysses x ring must be the number of ranks")
+            err="can be used here: the exact match: dp x cfg x ulysses x ring must be the number of ranks")
 
 
 def another_machine():
@@ -126,7 +161,7 @@ def another_machine():
     newer = t.write("newer.json", {"format": "dittune-machine", "version": {"major": 2, "minor": 0}})
     t.exits("a machine of a newer version", ask("--machine", newer), 2, err="newer dittune")
     t.exits("a machine that is not there", ask("--machine", t.path / "none.json"), 74)
-    t.exits("an unknown tier", ask("--require", "better"), 2, err="exact, near, scaled, proxy, heuristic or none")
+    t.exits("an unknown tier", ask("--require", "better"), 2, err="decided, exact, near, scaled, proxy, heuristic or none")
     damaged(other)
 
 
@@ -143,7 +178,7 @@ def damaged(other):
             err=["best.json is damaged", "best.json.1 was read instead", "dittune db rebuild"])
 
 
-for part in (exact, weaker, nothing_measured, limits, not_as_it_was, another_machine):
+for part in (exact, what_was_found, not_decided, weaker, nothing_measured, limits, not_as_it_was, another_machine):
     part()
 transcript = t.path / "transcript"
 t.check("no worker was started", not transcript.exists() or transcript.read_bytes() == b"")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest:
 """Command lines that are printed to be pasted: sh takes them back for the words that they were made of."""
+import json
 import os
 import re
 import shlex
@@ -27,9 +28,69 @@ def here(*words):
     return t.tool(*words, cwd=t.path)
 
 
-def paste_look_up(text):
+def paste_look_up(text, more=""):
     line = re.search("Look it up: (.*)", text)
-    return t.run("sh", "-c", line[1] if line else "exit 99", cwd=t.path, env={"PATH": PATH})
+    return t.run("sh", "-c", line[1] + more if line else "exit 99", cwd=t.path, env={"PATH": PATH})
+
+
+def stored(done, *db):
+    """That each look-up which a session printed, pasted, finds the very plan that it stored."""
+    entries = {entry["id"]: entry for entry in here("db", "show", "--json", *db).json["entries"]}
+    found = [paste_look_up(line, " --json").json or {} for line in re.findall("Look it up: .*", done.out)]
+    return done.code in (0, 6) and len(found) == len(entries) and all(
+        answer.get("tier") == "exact" and answer["entry"] == entries.pop(answer["entry"]["id"])
+        and answer["plan"] == answer["entry"]["plan"] for answer in found)
+
+
+def every_session():
+    """Of the built-in network: whatever a session was asked, and whatever it left to this machine."""
+    cores = t.tool("machine", "--json").json["hard"]["cores"]
+    for name, *words in (
+            ("nothing",), ("a preset", "--model", "dit-b/2"), ("a file", "--model", SMALL),
+            ("a size", "--model", SMALL, "--size", 64), ("sizes", "--model", SMALL, "--size", "64,128"),
+            ("a data type", "--model", SMALL, "--dtype", "float32"), ("a back end", "--model", SMALL, "--backend", "cpu"),
+            ("throughput", "--model", SMALL, "--batch", "1,2", "--objective", "throughput"),
+            ("cost", "--model", SMALL, "--batch", "2", "--objective", "cost"),
+            ("limits", "--model", SMALL, "--max-bytes", "1.3GiB", "--max-latency", "4230.09657ms"),
+            ("devices", "--model", SMALL, "--devices", 1), ("a store", "--model", SMALL, "--db", STORE),
+            ("too many ranks", "--model", SMALL, "--devices", 2 * cores, "--oversubscribe")):
+        for folder in (t.db, t.path / STORE):
+            shutil.rmtree(folder, ignore_errors=True)
+        done = here(*words, "--budget", "16s", "--quiet")
+        t.check(f"asked for {name}: the look-up, pasted, finds what was stored", 
+                stored(done, *(words[-2:] if "--db" in words else ())), done)
+
+
+def every_gpu_session():
+    """Of a GPU that is only described: network, size and data type are others than on cores."""
+    card = {"index": 0, "name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150754820096,
+            "free_bytes": 150000000000, "shared_bytes": 232448, "processes": []}
+    answer = {"op": "devices", "count": 1, "why": "", "driver": "580.95", "cuda": 13000, "nccl": "2.28.9",
+              "cudnn": "9.19.0", "cublaslt": "13.1.0", "devices": [card], "peers": [[0]], "links": [["self"]]}
+    gpu = t.write("gpu", f"""#!/bin/sh
+[ "$1" != --devices ] || exec echo '{json.dumps(answer)}'
+exec '{t.worker}' "$@"
+""")
+    gpu.chmod(0o755)
+    t.environment["DITTUNE_WORKER_CUDA"] = str(gpu)
+    for name, says, *words in (("nothing", "--model dit-xl/2 --size 512 --dtype bfloat16"),
+                               ("a data type", "--dtype float32", "--dtype", "float32"),
+                               ("a network", "--model dit-b/2 --size 256", "--model", "dit-b/2")):
+        shutil.rmtree(t.db, ignore_errors=True)
+        done = here(*words, "--budget", "20s", "--quiet")
+        t.check(f"on a GPU, asked for {name}: the look-up, pasted, finds what was stored",
+                stored(done) and says in done.out, done)
+    del t.environment["DITTUNE_WORKER_CUDA"]
+
+
+def every_worker():
+    """And of a worker, which has its own ranks and limits."""
+    for name, *words in (("nothing",), ("devices", "--devices", 1), ("cost", "--objective", "cost"),
+                         ("limits", "--max-bytes", "1GiB", "--max-latency", "1032.913167ms")):
+        shutil.rmtree(t.db, ignore_errors=True)
+        t.plant([1000000, 800000], drift_sd=0)
+        done = here("--worker", WORKER, *words, "--budget", "5s", "--quiet")
+        t.check(f"a worker, asked for {name}: the look-up, pasted, finds what was stored", stored(done), done)
 
 
 def odd_names():
@@ -84,13 +145,28 @@ def of_no_square():
     t.check("and why", "to tune again: its image is not square" in t.read("check.xml"))
 
 
+def of_hostile_words():
+    """What others wrote into a store is quoted: the line is one command, and does what it says."""
+    machine = t.tool("machine", "--json").json
+    words = {"key.objective": "latency; touch run #", "key.dtype": "x;touch run #"}
+    lib_store.write(t.path / "hostile", machine, [words])
+    done = here("check", "--json", "--model", SMALL, "--db", "hostile")
+    line = shlex.split(t.entry(done)["retune"] or "")
+    t.check("words of the store are quoted", [line[line.index(name) + 1] for name in ("--dtype", "--objective")]
+            == [words["key.dtype"], words["key.objective"]], done)
+
+
 odd_names()
+every_worker()
 of_a_worker()
 t.scenario(**NETWORK)
 t.environment["DITTUNE_WORKER"] = t.worker
+every_session()
+every_gpu_session()
 another_data_type()
 shutil.rmtree(t.db)
 of_a_network()
 of_no_square()
+of_hostile_words()
 t.none_left()
 t.finish()

@@ -26,7 +26,7 @@ def files(*names):
 
 
 def legal_plans():
-    done = t.tool("space", *files("model", "input"), "--devices", MOST_RANKS, "--list", "--json")
+    done = t.tool("space", *files("model", "input"), "--devices", MOST_RANKS, "--oversubscribe", "--list", "--json")
     return done.json["plans"]
 
 

@@ -56,7 +56,10 @@ def check_ranks(t):
 
 
 def check_space(t):
-    o = t.tool("space", "--model", SMALL, "--devices", 4, "--list", "--json").json
+    o = t.tool("space", "--model", SMALL, "--devices", 4, "--oversubscribe", "--list", "--json").json
+    fewer = on_two_processors(lambda: t.tool("space", "--model", SMALL, "--devices", 4, "--list", "--json").json)
+    t.check("what tune leaves out is not counted without --oversubscribe", all(plan["ranks"] <= 2 for plan in fewer["plans"])
+            and fewer["feasible"] == len(fewer["plans"]) < o["feasible"], (fewer["feasible"], o["feasible"]))
     t.check("space counts what it lists", o["feasible"] == len(o["plans"]) > 0 and
             math.prod(parameter["size"] for parameter in o["parameters"]) == o["cartesian"], o)
     t.check("degrees multiply to the ranks", all(

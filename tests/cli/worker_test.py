@@ -5,6 +5,7 @@
 A parked worker's share of a core is its own processor time, so it does not matter what else runs."""
 import concurrent.futures
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -35,7 +36,7 @@ BROKEN = {
     "start": {"do": "answer", "at": "ready", "fields": {"ranks": [{"rank": 0}]}},
     "prepare": {"do": "error", "at": "prepare"},
     "repeat": {"do": "wrong", "skip": 1, "first": 1},
-    "verify": {"do": "answer", "at": "prepare", "fields": {"verify": None}},
+    "verify": {"do": "answer", "at": "prepare", "fields": {"verify": {"norm": [1.0], "projections": [[0.5]]}}},
     "run": {"do": "error", "at": "run", "first": 1},
     "interleave": {"do": "error", "at": "run", "skip": 2, "first": 1},
     "release": {"do": "error", "at": "release"},
@@ -90,6 +91,14 @@ def main():
         path = t.write("unknown.json", scenario)
         t.exits(f"a scenario that is not understood: {word}", t.run(t.worker, env={"SCENARIO": path}), 64, err=word)
     t.check("the wrong plan is named", "plan=3" in done.out, done)
+    done = t.tool("worker-test", t.worker, env={"SCENARIO": t.write("unverified.json", {"ns": [1_000_000] * 4, "verify": False})})
+    found = verdicts(done)
+    t.check("what is optional is skipped, and breaks nothing", done.code == 0 and [found["verify"], found["agree"]] == ["skipped"] * 2
+            and "optional" in done.out and "only the handles" in done.out, done)
+    done = t.tool("worker-test", t.worker, env={"SCENARIO": t.write("mute.json", {
+        "ns": [1_000_000], "faults": [{"do": "exit", "at": "hello"}]})})
+    t.check("what could not be tested is not counted as broken", done.code == 1 and "start" not in done.out.split("\n")[1:]
+            and re.search(r"did not start|breaks 1 of 13 promises of the protocol; 12 could not be tested", done.err), done)
     t.none_left()
     t.finish()
 

@@ -4,6 +4,8 @@
 
 Workers that hang for good, as the wall clock sees it: workers_hung.py. What `worker-test` promises: worker_test.py."""
 import pathlib
+import re
+import shlex
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -91,11 +93,43 @@ def first_use(t):
     t.exits("faster blocks, slower cold run: said, with the reason", done, 0, "blocks got faster", "cold run got slower")
 
 
+def paste_look_up(t, done):
+    """What the look-up that tune printed finds, as JSON."""
+    line = re.search("Look it up: dittune (.*)", done.out)
+    return t.tool(*(shlex.split(line[1]) if line else ["none"]), "--json")
+
+
+def devices(t):
+    """Plans of more ranks than devices are no plans: for tune, space, run and lookup alike."""
+    cores = t.tool("machine", "--json").json["hard"]["cores"]
+    more = cores + 1
+    t.scenario(axes={"ranks": [1, more]}, weights={"ranks": 0.5}, best={"ranks": 1}, cv=0.001,
+               parameters=[{"name": "ranks", "role": "ranks", "values": [1, more], "default": more}])
+    done = t.tune("--budget", "20s")
+    t.exits("without --devices the cores are the limit", done, 0, out=[f"plans of more than {cores} rank", "1 plans"])
+    found = paste_look_up(t, done)
+    t.check("the look-up that is printed finds the plan", found.code == 0 and found.json["tier"] == "exact"
+            and found.json["plan"] == {"ranks": 1}, found)
+    done = t.tune("--budget", "20s", "--devices", more)
+    t.check("with --devices they are tried", done.code == 0 and "left out" not in done.out, done)
+    found = paste_look_up(t, done)
+    t.check("and found by what is printed", found.code == 0 and found.json["tier"] == "exact"
+            and found.json["plan"] == {"ranks": more} and found.json["key"]["devices"] == more, found)
+    t.exits("space leaves them out, and says by which rule", t.tool("space", "--worker", t.worker, "--devices", 1), 0,
+            out=["1 feasible plans among 2", "the number of devices, 1 (--devices)"])
+    limited = t.tool("run", "--worker", t.worker, "--plan", f"ranks={more}", "--devices", 1)
+    t.exits("run takes no such plan", limited, 3, err=["the number of devices, 1", f"ranks={more}"])
+    t.exits("unless --devices is left to it", t.tool("run", "--worker", t.worker, "--plan", f"ranks={more}"), 0)
+    t.scenario(axes={"ranks": [2, 3]}, parameters=[{"name": "ranks", "role": "ranks", "values": [2, 3]}])
+    t.exits("a worker of larger plans alone has none", t.tune("--budget", "5s", "--devices", 1), 3, err="no feasible plan among 2")
+
+
 t = Dittune()
 minimal(t)
 for fault, outcome in OUTCOMES.items():
     misbehaves(t, fault, outcome)
 harmless(t)
 first_use(t)
+devices(t)
 t.none_left()
 t.finish()

@@ -7,6 +7,8 @@
  * DITTUNE_CLOCK the time is the process's own, shared with its children. DITTUNE_CLOCK_WALL is the time of day, in
  * nanoseconds since 1970, at which the session began, so that what depends on it repeats; else it is now.
  *
+ * The load of the machine is planted, too: 0, or DITTUNE_CLOCK_LOAD.
+ *
  * Bit 62 of the eight bytes is set while a worker has moved the time and its answer is not yet written: whoever looks
  * then waits for it, so an answer is there as soon as its time is, however slow the machine is. */
 #include "base/clock.h"
@@ -80,6 +82,16 @@ int64_t dt_clock_ns(void)
     return START_NS + elapsed();
 }
 
+void dt_clock_skip_ns(int64_t ns)
+{
+    (void)ns;
+}
+
+int64_t dt_clock_skipped_ns(void)
+{
+    return 0;
+}
+
 int64_t dt_clock_machine_ns(void)
 {
     return read_clock(CLOCK_MONOTONIC);
@@ -95,6 +107,15 @@ int64_t dt_clock_wall_ns(void)
 int64_t dt_clock_thread_ns(void)
 {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Instead of the C library's. */
+int getloadavg(double loads[], int n)
+{
+    const char *load = getenv("DITTUNE_CLOCK_LOAD");
+    for (int i = 0; i < n; i++)
+        loads[i] = load != NULL ? strtod(load, NULL) : 0;
+    return n;
 }
 
 void dt_clock_sleep_ns(int64_t ns)

@@ -93,7 +93,8 @@ static const struct row rows[] = {
      "{'gpus':8,'tp':4,'pp':1,'kernel':'fused'}", "fitted to 8 ranks"},
     {"space.parameters=[{'name':'gpus','role':'ranks','values':[4]},{'name':'tp','values':[4]},"
      "{'name':'pp','values':[1]},{'name':'kernel','values':['plain','fused']}]",
-     "devices=2", "#", DT_TIER_NONE, NULL, "it has 4 ranks, and no degree can be scaled to 2"},
+     "devices=2", "#", DT_TIER_NONE, NULL,
+     "the scaled match: the stored plan needs 4 devices, you asked for 2 (--devices 4 uses it)"},
     /* limits by figures alone */
     {"", "max_bytes=300000000", "*", DT_TIER_NEAR, NULL, "which it keeps"},
     {"", "max_bytes=299999999", "*", DT_TIER_NONE, NULL, "a rank took"},

@@ -76,7 +76,7 @@ static const struct row rows[] = {
     {"key.devices=2; plan.ranks=1; plan.ulysses=1; plan.cfg=1", "", "", DT_TIER_SCALED, false,
      "used as it is, on 1 of 4 devices"},
     {"", "", "devices=2", DT_TIER_SCALED, false, "ulysses scaled from 2 to 1"},
-    {"key.devices=8", "", "", DT_TIER_SCALED, false, "used as it is, on 4 of 4 devices"},
+    {"key.devices=8", "", "", DT_TIER_SCALED, false, "used as it is"},
     {"", "", "devices=2", DT_TIER_SCALED, false, "threads from 1 to 2"},
     {"key.devices=2; plan.ranks=2; plan.ulysses=1; plan.threads=2", "", "", DT_TIER_SCALED, false,
      "threads from 2 to 1"},

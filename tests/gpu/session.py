@@ -31,7 +31,7 @@ def has_reports(trial):
 
 need_fake_gpus()
 t = FakeGpus()
-done = t.small("tune", "--budget", "15s", "--size", "64", "--json")
+done = t.small("tune", "--budget", "60s", "--size", "64", "--json")
 t.check("it ends, and needs no option for GPUs", done.code in (0, 6), done)
 first, *others = groups(t.talk())
 t.check("the first group is of one GPU, and has no communicator", first[:3] == (1, "self", ["cuda"]), first)

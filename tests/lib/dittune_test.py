@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ SKIPPED = 77
 MEMORY = "/dev/shm"  # stores and journals wait for their disk at every record
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 1 << 30:
     tempfile.tempdir = MEMORY
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts in the background
 PATIENCE = 600  # seconds until a program counts as hung, whatever else runs
 
 
@@ -65,6 +67,7 @@ class Dittune:
         self.failed, self.clock = 0, clock
         self.environment = {**os.environ, "DITTUNE_DB": str(self.path / "db"), "TMPDIR": str(self.path),
                             "XDG_CACHE_HOME": str(self.path / "cache"), "DITTUNE_CLOCK": str(self.path / "clock"),
+                            "DITTUNE_LOCK": "none",  # tests measure side by side; their clock is planted
                             "SCENARIO": str(self.path / "scenario.json"), "PYTHONDONTWRITEBYTECODE": "1", **environment}
         if scenario is not None:
             self.scenario(**scenario)
@@ -91,11 +94,12 @@ class Dittune:
 
     # ---- programs
 
-    def run(self, *args, env=None, input=None, cwd=None, timeout=PATIENCE):
+    def run(self, *args, env=None, input=None, cwd=None, timeout=PATIENCE, preexec_fn=None):
         """Any program, to its end. What it writes is kept as it is: UTF-8 in any locale, line ends too."""
         args = [str(arg) for arg in args]
         done = subprocess.run(args, env={**self.environment, **{k: str(v) for k, v in (env or {}).items()}},
-                              input=(input or "").encode(), capture_output=True, cwd=cwd, timeout=timeout)
+                              input=(input or "").encode(), capture_output=True, cwd=cwd, timeout=timeout,
+                              preexec_fn=preexec_fn)
         return Done(args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     def program(self, clock=None):
@@ -153,7 +157,7 @@ class Dittune:
 
     def none_left(self, name="nothing is left behind"):
         """No process that was started from here is left, nor a session's folder; given a while, as processes end when they can."""
-        left = lambda: self.processes() + list(self.path.glob("dittune-??????"))
+        left = lambda: self.processes() + list(self.path.glob("dittune-*-??????"))
         self.until(lambda: not left(), 60)
         return self.check(name, not left(), left())
 

@@ -209,9 +209,18 @@ static void the_table_of_positions_is_free(void **state)
     made.tensors[DT_W_POSITION].shape[1] = 35;
     write_made(&made);
     assert_int_equal(dt_weights_inspect(path, &network), DT_OK);
+    struct dt_workload workload = {.network = network, .height = 10, .width = 14};
+    assert_int_equal(dt_weights_inspect_positions(path, &workload), DT_OK);
+    workload.width = 16;
+    assert_int_equal(dt_weights_inspect_positions(path, &workload), DT_EUSAGE);
+    says("'pos_embed' has 35 positions, expected 40, as the image has tokens, or the 16 of");
+    made.tensors[DT_W_POSITION].shape[1] = 16;
+    write_made(&made);
+    assert_int_equal(dt_weights_inspect_positions(path, &workload), DT_OK);
     made.tensors[DT_W_POSITION] = made.tensors[--made.count];
     write_made(&made);
     assert_int_equal(dt_weights_inspect(path, &network), DT_OK);
+    assert_int_equal(dt_weights_inspect_positions(path, &workload), DT_OK);
 }
 
 static const int64_t times[] = {0, 1000000}, labels[] = {5, 0};

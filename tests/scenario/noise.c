@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What chance adds: a step takes on rank r
  *
- *   ns * process * exp(drift + noise) * (1 + spike) * (1 + mode) * (1 + warm) * (1 + step) * (1 +- swing) * (1 + late_r) / clock_r
+ *   ns * residency * process * exp(drift + noise) * (1 + spike) * (1 + mode) * (1 + warm) * (1 + step) * (1 +- swing) * (1 + late_r) * rank_r / clock_r
  *
  * with process, drift, noise, spike, mode common to all ranks, and process, drift, noise to all plans of the process. */
 #include "tests/scenario/scenario.h"
@@ -39,6 +39,18 @@ void stream_start(const struct scenario *scenario, int process, struct stream *s
     stream->process = exp(scenario->process_sd * normal(stream));
     stream->drift = scenario->drift_sd * normal(stream);
     stream->noise = normal(stream);
+    for (int r = 0; r < RANKS_PLACED && scenario->rank_sd > 0; r++)
+        stream->ranks[r] = scenario->rank_sd * normal(stream);
+}
+
+double stream_residency(const struct scenario *scenario, struct stream *stream)
+{
+    double factor = 1;
+    if (scenario->residency_sd > 0)
+        factor *= exp(scenario->residency_sd * normal(stream));
+    if (scenario->residency_share > 0 && uniform(stream) < scenario->residency_share)
+        factor *= 1 + scenario->residency_size;
+    return factor;
 }
 
 static double warm(const struct scenario *scenario, int step)
@@ -88,7 +100,8 @@ json_t *stream_step(const struct scenario *scenario, struct stream *stream, stru
     for (int r = 0; r < handle->ranks; r++) {
         double late = scenario->lateness * normal(stream), clock = clock_of(scenario, stream, r);
         late += r == (int)scenario->late_rank ? scenario->late_size : 0;
-        json_int_t ns = llround(all * (1 + late) / clock);
+        double placed = r < RANKS_PLACED ? exp(stream->ranks[r]) : 1;
+        json_int_t ns = llround(all * (1 + late) * placed / clock);
         ns = ns > 0 ? ns : 1;
         most = ns > most ? ns : most;
         json_array_append_new(row, json_integer(ns));

@@ -180,7 +180,8 @@ static struct handle *new_handle(struct worker *worker, json_t *plan, double ns)
     const struct scenario *scenario = &worker->scenario;
     struct handle handle = {.plan = json_incref(plan), .copy = is_resident(worker, plan)};
     const json_t *swing = plan_field(scenario, plan, "swing");
-    handle.ns = ns * (handle.copy ? 1 + scenario->copy : 1);
+    handle.ns =
+        ns * (handle.copy ? 1 + scenario->copy : 1) * stream_residency(scenario, &worker->stream);
     handle.swing = swing != NULL ? json_number_value(swing) : scenario->swing;
     handle.ranks = (int)number_of(plan, "ranks", worker->ranks);
     size_t size = ((size_t)worker->count + 1) * sizeof *worker->handles;

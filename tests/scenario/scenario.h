@@ -17,7 +17,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define FAULTS_MOST 64
+#define FAULTS_MOST  64
+#define RANKS_PLACED 16 /* ranks that `rank_sd` delays */
 
 /* ---- the file */
 
@@ -27,6 +28,7 @@ struct scenario {
     double seed, ranks, cold, process_sd, drift_sd, drift_tau, cv, ar1, spike_share, spike_mean;
     double mode_share, mode_size, warm_size, warm_steps, warm_tau, warm_skip, step_at, step_size;
     double lateness, late_rank, late_size, slow_clock, slow_rank, slow_at, slow_steps;
+    double residency_sd, residency_share, residency_size, rank_sd;
     double threads, blocks, copy, swing, start_ns, cost_ns, sleep;
 };
 
@@ -72,18 +74,22 @@ double scenario_ns(const struct scenario *scenario, const json_t *plan);
 struct stream {
     uint64_t state;
     double process, drift, noise;
-    int steps; /* made by this process */
+    double ranks[RANKS_PLACED]; /* how late each rank is while the process lives */
+    int steps;                  /* made by this process */
 };
 
 struct handle {
     json_t *plan; /* NULL: released */
-    double ns;    /* of a true step */
+    double ns;    /* of a true step, times its luck with this residency */
     double swing; /* of its visits */
     bool copy;    /* of a plan that was resident when this one was prepared */
     int ranks, steps, visits;
 };
 
 void stream_start(const struct scenario *scenario, int process, struct stream *stream);
+
+/* What multiplies the time of a plan as long as it stays resident. */
+double stream_residency(const struct scenario *scenario, struct stream *stream);
 
 /* One step of the handle: the times of all ranks. Appends the ranks' clocks to clocks unless it is NULL, and adds the time of
  * the slowest rank to *longest_ns. */

@@ -184,6 +184,17 @@ def check_refusals():
     resource.setrlimit(resource.RLIMIT_AS, memory)
 
 
+def check_tight_packing():
+    """A file of some kilobytes must not take a gigabyte: it is refused before it is unpacked whole."""
+    values = b'{"cache": {}, "x": [' + b"1," * 16000000 + b"1]}"
+    (t.path / "tight.gz").write_bytes(gzip.compress(values))
+    memory = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (300000 * 1024, memory[1]))
+    done = simulate("--search", "random", "--repeats", "1", table="tight.gz")
+    resource.setrlimit(resource.RLIMIT_AS, memory)
+    t.exits("what is packed too tightly is refused, in little memory", done, 2, err=["unpacks to more than", "64 times its size"])
+
+
 def spoilt(good, rng):
     text = bytearray(good)
     for _ in range(rng.randint(1, 4)):
@@ -213,5 +224,6 @@ check_spend()
 check_repeats()
 check_others()
 check_refusals()
+check_tight_packing()
 check_wrong_bytes()
 t.finish()

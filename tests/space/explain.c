@@ -98,9 +98,9 @@ static int64_t read_value(int axis, const json_t *value)
     return -1;
 }
 
-/* The nearest value on one side of v[axis] that alone satisfies the rule, and for the rule of a derived name breaks no
- * other. */
-static bool cure(int rule, const int64_t v[], int axis, int side, int64_t *found)
+/* The nearest value on one side of v[axis] that alone satisfies the rule and, strictly or for the rule of a derived name,
+ * breaks no other. */
+static bool cure(int rule, bool strict, const int64_t v[], int axis, int side, int64_t *found)
 {
     bool any = false;
     for (int i = 0; i < axes[axis].count; i++) {
@@ -108,7 +108,7 @@ static bool cure(int rule, const int64_t v[], int axis, int side, int64_t *found
         memcpy(w, v, sizeof w);
         w[axis] = to;
         bool good = (to - v[axis]) * side > 0 && holds(rule, w);
-        for (int other = 0; rule == 4 && other < RULES; other++)
+        for (int other = 0; (strict || rule == 4) && other < RULES; other++)
             good = good && (holds(other, w) || !holds(other, v));
         if (good && (!any || llabs(to - v[axis]) < llabs(*found - v[axis]))) {
             *found = to;
@@ -118,17 +118,30 @@ static bool cure(int rule, const int64_t v[], int axis, int side, int64_t *found
     return any;
 }
 
+static bool any_cure(int rule, const int64_t v[], const char *used)
+{
+    int64_t found;
+    bool any = false;
+    for (int axis = 0; axis < AXES; axis++)
+        for (int side = -1; side <= 1; side += 2)
+            any = any || (strchr(used, axes[axis].name[0]) != NULL &&
+                          cure(rule, true, v, axis, side, &found));
+    return any;
+}
+
+/* Values that break another rule are named only where no other cures it. */
 static void check_cures(int rule, const int64_t v[], const json_t *row)
 {
+    static const char *const used[RULES] = {"ab", "abc", "cm", "bc", "abm"};
     const json_t *near = json_object_get(row, "nearest");
+    bool strict = any_cure(rule, v, used[rule]);
     for (int axis = 0; axis < AXES; axis++) {
-        static const char *const used[RULES] = {"ab", "abc", "cm", "bc", "abm"};
         const json_t *list = json_object_get(near, axes[axis].name);
         size_t n = 0;
         for (int side = -1; side <= 1; side += 2) {
             int64_t expected = 0;
             if (strchr(used[rule], axes[axis].name[0]) == NULL ||
-                !cure(rule, v, axis, side, &expected))
+                !cure(rule, strict, v, axis, side, &expected))
                 continue;
             assert_int_equal(read_value(axis, json_array_get(list, n++)), expected);
         }

@@ -198,7 +198,9 @@ static void plans_in_json(void **state)
     dt_space_free(space);
 }
 
-#define ONE(more)  "{\"parameters\": [{\"name\": \"a\", " more "}]}"
+#define ONE(more) "{\"parameters\": [{\"name\": \"a\", " more "}]}"
+#define SETS(variable)                                                                             \
+    ONE("\"values\": [1], \"role\": \"environment\", \"variable\": \"" variable "\"")
 #define WITH(more) "{\"parameters\": [{\"name\": \"a\", \"values\": [1, 2]}], " more "}"
 
 static const struct {
@@ -226,6 +228,15 @@ static const struct {
     {ONE("\"values\": [\"x\"], \"role\": \"batch\""), "at least 1"},
     {ONE("\"values\": [1], \"role\": \"environment\""), "variable"},
     {ONE("\"values\": [1], \"role\": \"environment\", \"variable\": \"A=B\""), "cannot name"},
+    {SETS("LD_PRELOAD"), "'a' may not set LD_PRELOAD"},
+    {SETS("LD_LIBRARY_PATH"), "may not set LD_LIBRARY_PATH"},
+    {SETS("PATH"), "may not set PATH"},
+    {SETS("TMPDIR"), "may not set TMPDIR"},
+    {SETS("IFS"), "may not set IFS"},
+    {SETS("ENV"), "may not set ENV"},
+    {SETS("BASH_ENV"), "may not set BASH_ENV"},
+    {SETS("PYTHONPATH"), "may not set PYTHONPATH"},
+    {SETS("DITTUNE_DB"), "may not set DITTUNE_DB"},
     {"{\"parameters\": [{\"name\": \"min\", \"values\": [1]}]}", "'min' cannot be a name"},
     {"{\"parameters\": [{\"name\": \"a-b\", \"values\": [1]}]}", "'a-b' is not a name"},
     {"{\"parameters\": [{\"name\": \"2a\", \"values\": [1]}]}", "'2a' is not a name"},

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The controller links neither MPI, CUDA nor oneDNN; the worker links no GSL, and no CUDA: its twin dittune-worker-cuda does.
+# The controller links neither MPI, CUDA, oneDNN nor OpenBLAS, and starts in little memory; the worker links no GSL, and no CUDA: its twin dittune-worker-cuda does.
 set -euo pipefail
 build=$1
 
@@ -18,8 +18,11 @@ absent() # program, pattern
         exit 1
     fi
 }
-absent dittune 'libmpi|libopen-(rte|pal)|libcuda|libcudart|libcublas|libcudnn|libnccl|libdnnl'
+absent dittune 'libmpi|libopen-(rte|pal)|libcuda|libcudart|libcublas|libcudnn|libnccl|libdnnl|libopenblas|libgomp'
 absent dittune-worker 'libgsl\.|libcuda|libcudart|libcublas|libcudnn|libnccl'
+present dittune-worker libopenblas
+# The constructor of OpenBLAS ran in circles here.
+(ulimit -v 300000 && timeout 60 "$build/dittune" --version) || { echo "dittune does not start in 300 MB of address space"; exit 1; }
 # The pattern must be able to match: the worker of a build with MPI has it.
 if grep -q '^MPI_C_LIBRARIES:.*mpi' "$build/CMakeCache.txt" 2>/dev/null || grep -q '^MPI_C_WORKS' "$build/CMakeCache.txt"; then
     present dittune-worker libmpi

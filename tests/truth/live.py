@@ -135,20 +135,28 @@ def few_samples():
     truth.report("few samples: no interval below six", 1, f"{len(slow)} dropped", "interval null", ok)
 
 
+def mirrored(visits, plans):
+    """The rounds of a set are whole, and each second one is the mirror of the one before."""
+    rounds = [tuple(visits[at:at + plans]) for at in range(0, len(visits), plans)]
+    return all(len(set(r)) == plans for r in rounds) and all(a == b[::-1] for a, b in zip(rounds[::2], rounds[1::2]))
+
+
 def turns():
-    """The order of the visits: rounds in pairs, each second one the mirror of the first, and not all pairs alike."""
+    """Sets of fresh processes, the plans prepared in different orders; rounds in pairs, each second one the mirror of the
+    first, and not all pairs alike."""
     n, odd, stale = truth.dose(3, 20), 0, 0
     rng = truth.stream("turns")
     for k in range(n):
         planted = truth.Planted(f"turns{k}", ns=[MS, MS, int(0.999 * MS)], cv=0.02, seed=rng.randrange(1 << 40))
-        planted.dittune("tune", "--budget", "20s", "--search", "exhaustive", "--against", "plan=2", "--seed", str(k + 1))
-        log = planted.log(last=True)
-        visits = [entry["handle"] for entry in log if entry["op"] == "run" and entry["mode"] == "measure"]
-        plans = len(set(visits))
-        rounds = [tuple(visits[at:at + plans]) for at in range(0, len(visits), plans)]
-        odd += sum(a != b[::-1] for a, b in zip(rounds[::2], rounds[1::2])) + sum(len(set(r)) != plans for r in rounds)
-        stale += len(set(rounds[::2])) < 2
-    truth.none_of("turns: rounds that are not whole, or not mirrored", odd, n)
+        result = planted.dittune("tune", "--budget", "20s", "--search", "exhaustive", "--against", "plan=2", "--seed", str(k + 1))
+        orders, prepared = set(), set()
+        for log in planted.processes()[-result["sets"]:]:
+            visits = [entry["handle"] for entry in log if entry["op"] == "run" and entry["mode"] == "measure"]
+            prepared.add(tuple(entry["plan"]["plan"] for entry in log if entry["op"] == "prepare"))
+            orders.add(tuple(visits[:len(set(visits))]))
+            odd += not mirrored(visits, len(set(visits)))
+        stale += len(orders) < 2 or len(prepared) < 2 or result["sets"] < 4
+    truth.none_of("turns: sets whose rounds are not whole, or not mirrored", odd, n)
     truth.none_of("turns: comparisons of one order only", stale, n)
 
 
@@ -185,11 +193,39 @@ def tune_many(name, n, plans, budget="20s", **scenario):
 
 def alike():
     """A/A through the whole session: nothing is faster than its equal."""
-    for plans, n in ((2, truth.dose(40, 4000)), (16, truth.dose(15, 1000))):
+    for plans, n in ((2, truth.dose(25, 4000)), (16, truth.dose(10, 1000))):
         for cv in (0.01, 0.03):
             results = tune_many(f"alike {plans} {cv}", n, [MS] * plans, cv=cv, **NOISE)
             hits = sum(result["verdict"] == "faster" for result in results)
             truth.at_most(f"A/A: {plans} plans alike, cv {100 * cv:g} %, drift 2 %: 'faster'", hits, n, 0.05)
+
+
+LEVELS = {
+    "residency 1 %": {"residency_sd": 0.01},
+    "residency 2 %": {"residency_sd": 0.02},
+    "process 1 %": {"process_sd": 0.01},
+    "rank 1 %": {"rank_sd": 0.01},
+    "two modes 8 % apart": {"residency_share": 0.5, "residency_size": 0.08},
+}
+
+
+def starts():
+    """Equal plans whose times differ from start to start, four of them with two ranks: nothing is faster than its equal;
+    slower ones are not stored; the gain's interval holds the truth."""
+    for name, level in LEVELS.items():
+        n = truth.dose(4, 1000)
+        ranks = {"parameters": [{"name": "plan", "values": list(range(8)), "default": 0},
+                                {"name": "ranks", "values": [1, 2], "role": "ranks", "default": 1}]}
+        results = tune_many(f"starts {name}", n, [MS] * 8, cv=0.01, **ranks, **level)
+        truth.at_most(f"starts: 16 plans alike, {name}: 'faster'", sum(r["verdict"] == "faster" for r in results), n, 0.01)
+        results = tune_many(f"slower {name}", n, [MS] + [int((1.005 + k / 1000) * MS) for k in range(16)], cv=0.01, **level)
+        truth.at_most(f"starts: slower by .5 to 2 %, {name}: stored",
+                      sum(r["best"]["plan"]["plan"] != 0 for r in results), n, 0.002)
+        results = tune_many(f"gain {name}", n, [MS, int(0.9 * MS)], cv=0.01, **level)
+        found = [r for r in results if r["verdict"] == "faster"]
+        truth.at_least(f"starts: 10 % faster, {name}: found", len(found), n, 0.95)
+        covered = sum(r["gain"]["interval"][0] <= 1 / 0.9 <= r["gain"]["interval"][1] for r in found)
+        truth.at_least(f"starts: {name}: the gain's interval holds the truth", covered, len(found), 0.94)
 
 
 def gain():
@@ -204,7 +240,7 @@ def gain():
     truth.at_least("gain: interval holds the planted ratio", covered, len(found), 0.95)
 
 
-for check in (over_ranks, one_late_rank, warm_up, long_warm_up, throttled, few_samples, turns, winners_curse, replay, alike, gain):
+for check in (over_ranks, one_late_rank, warm_up, long_warm_up, throttled, few_samples, turns, winners_curse, replay, alike, starts, gain):
     if truth.wanted(check.__name__):
         check()
 truth.finish()

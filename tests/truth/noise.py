@@ -15,6 +15,9 @@ DRIFT_SD, DRIFT_TAU = 0.02, 60
 LOOKS = ((8, .008), (16, .010), (32, .012), (64, .020))  # samples or rounds, and the alpha spent there
 
 
+SET_LOOKS = ((4, .006), (6, .008), (8, .010), (12, .012), (16, .014))  # sets of fresh processes
+
+
 def log_sd(cv):
     return math.sqrt(math.log1p(cv * cv))
 
@@ -82,6 +85,18 @@ def blocks(rng, true, rounds, cv, drift_sd=DRIFT_SD):
     return visits
 
 
+def in_sets(rng, true, sets, rounds, cv, residency=0.0, modes=0.0, drift_sd=DRIFT_SD):
+    """visits[plan][round] of sets of fresh processes: in each, every plan has a place of its own (log-normal of deviation
+    `residency`, or slower by `modes` with probability 1/2)."""
+    visits = [[] for _ in true]
+    for _ in range(sets):
+        places = [math.exp(residency * rng.gauss(0, 1)) * (1 + modes if rng.random() < 0.5 else 1) for _ in true]
+        made = interleaved(rng, [t * p for t, p in zip(true, places)], rounds, cv, drift_sd)
+        for row, more in zip(visits, made):
+            row += more
+    return visits
+
+
 def comparison(visits, **fields):
     roles = ["default"] + ["candidate"] * (len(visits) - 1)
     entrants = [{"role": role, "visits_ns": row, "decisive": k > 0}
@@ -133,6 +148,32 @@ def median_rank(n, level):
 def interval(x, level):
     lower, x = median_rank(len(x), level), sorted(x)
     return (x[lower - 1], x[-lower]) if lower > 0 else None
+
+
+def t_below(t, df):
+    """P(Student's t of a whole number of degrees of freedom < t), t > 0 (Abramowitz, Stegun 26.7.3 and 26.7.4)."""
+    theta = math.atan2(t, math.sqrt(df))
+    cos2, term, total = math.cos(theta) ** 2, 1.0, 1.0
+    first = 2 if df % 2 else 1
+    for k in range(first, df - 1, 2):
+        term *= cos2 * k / (k + 1)
+        total += term
+    if df == 1:
+        inside = 2 * theta / math.pi
+    elif df % 2:
+        inside = 2 / math.pi * (theta + math.sin(theta) * math.cos(theta) * total)
+    else:
+        inside = math.sin(theta) * total
+    return 0.5 + inside / 2
+
+
+def student(level, df):
+    """The quantile that a share `level` lies within, both sides."""
+    low, high = 0.0, 1e6
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_below(middle, df) < (1 + level) / 2 else (low, middle)
+    return (low + high) / 2
 
 
 def tau(values, truth):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What check's judge says of rounds whose order statistics are known (tests/tuner/judge.c has them): at the looks of 8, 16,
- * 32 and 64 pairs the interval runs from the 1st, 3rd, 9th, 23rd smallest ratio to the mirror of that. */
+/* What check's judge says of sets of fresh processes. Each has two rounds, whose ratios are the set's, and the sets alternate
+ * about the planted ratio, so that intervals follow by hand (tests/tuner/judge_sets.c). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "tuner/check/judge.h"
+
+enum { ROUNDS = 2 }; /* of a set */
 
 static double tuned[DT_ROUNDS_MOST], twin[DT_ROUNDS_MOST];
 static double rivals[DT_CHECK_RIVALS][DT_ROUNDS_MOST];
@@ -32,19 +34,30 @@ static void fresh(int count, int comparisons)
         judge.rivals[i].values = rivals[i];
 }
 
-/* The tuned plan takes `ratio` times as long as rival i, in round k a little more: 0, 1, 2 and 3 ten-thousandths. */
-static void plant(int i, double ratio)
+/* The tuned plan takes ratio * exp(+-spread) times as long as rival i, in turn from set to set. */
+static void plant(int i, double ratio, double spread)
 {
     for (int k = 0; k < DT_ROUNDS_MOST; k++)
-        rivals[i][k] = 1 / (ratio + 1e-4 * (k % 4));
+        rivals[i][k] = 1 / (ratio * exp(k / ROUNDS % 2 == 0 ? spread : -spread));
 }
 
-static int rounds(int most)
+static struct dt_sets made(int count)
 {
-    for (int round = 1; round <= most; round++)
-        if (dt_check_look(&judge, round))
-            return round;
-    dt_check_end(&judge, most);
+    struct dt_sets sets = {.count = count};
+    for (int s = 0; s < count; s++)
+        sets.rounds[s] = ROUNDS;
+    return sets;
+}
+
+static int compare(int most)
+{
+    struct dt_sets sets = {0};
+    for (int count = 1; count <= most; count++) {
+        sets = made(count);
+        if (dt_check_look(&judge, &sets))
+            return count;
+    }
+    dt_check_end(&judge, &sets);
     return most;
 }
 
@@ -52,155 +65,140 @@ static void test_wins_at_the_first_look(void **state)
 {
     (void)state;
     fresh(1, 80);
-    plant(0, 0.9);
-    assert_int_equal(rounds(64), 8);
+    plant(0, 0.9, 0.001);
+    assert_int_equal(compare(16), 4);
     assert_int_equal(judge.rivals[0].verdict, DT_CHECK_WINS);
-    assert_true(fabs(judge.rivals[0].ratio.ratio - 0.90015) < 1e-6);
-    assert_true(fabs(judge.rivals[0].ratio.interval.low - 0.9) < 1e-9);
+    assert_true(fabs(judge.rivals[0].ratio.ratio - 0.9) < 1e-9);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_WINS);
 }
 
-/* Sixteen of sixteen on one side have a chance of 2^-16, and the first of the looks that may say LOSES has .238 of the run's
- * .01: that is enough for each of 155 comparisons (.01 x .238 x 2^16 = 155.97), not of 156. */
+/* A loss needs six sets, however clear. Then its interval is that of the run: with a deviation of .027 between sets and one
+ * comparison t(.999; 5) = 5.9 is exceeded by a loss of 10 % (.065 < .095), with 80 t(1 - 1.25e-5; 5) = 16 is not, and
+ * t(1 - 2.5e-5; 7) = 9.4 of the next look is (.090 < .095). */
 static void test_loses_at_the_rate_of_the_run(void **state)
 {
     (void)state;
-    fresh(1, 1);
-    plant(0, 1.1);
-    assert_int_equal(rounds(8), 8);
-    assert_int_equal(judge.rivals[0].verdict, DT_CHECK_INCONCLUSIVE); /* however clear: 16 pairs */
-    fresh(1, 155);
-    plant(0, 1.1);
-    assert_int_equal(rounds(64), 16);
-    assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
-    fresh(1, 156);
-    plant(0, 1.1);
-    assert_int_equal(rounds(64), 32);
-    assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
-}
-
-/* One round of sixteen on the other side has a chance of 17/2^16: enough for 9 comparisons, not for 10. */
-static void test_one_round_the_other_way(void **state)
-{
-    (void)state;
-    static const int comparisons[] = {9, 10}, decided[] = {16, 32};
+    static const int comparisons[] = {1, 80}, decided[] = {6, 8};
     for (int i = 0; i < 2; i++) {
         fresh(1, comparisons[i]);
-        plant(0, 1.1);
-        rivals[0][5] = 1.05;
-        assert_int_equal(rounds(64), decided[i]);
+        plant(0, 1.1, 0.025);
+        assert_int_equal(compare(16), decided[i]);
         assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
     }
+    fresh(1, 1);
+    plant(0, 1.1, 0.0001);
+    assert_int_equal(compare(4), 4);
+    assert_int_equal(dt_check_verdict(&judge), DT_CHECK_INCONCLUSIVE);
+    assert_int_equal(compare(16), 6);
+    assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
 }
 
-/* Clearly slower, but by less than matters. */
+/* Slower, but by less than matters. */
 static void test_little_is_a_tie(void **state)
 {
     (void)state;
     fresh(1, 80);
-    plant(0, 1.015);
-    assert_int_equal(rounds(64), 8);
+    plant(0, 1.015, 0.001);
+    assert_int_equal(compare(16), 4);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_TIES);
     fresh(1, 80);
     judge.threshold = 0.01;
-    plant(0, 1.015);
-    assert_int_equal(rounds(64), 16);
+    plant(0, 1.015, 0.0001);
+    assert_int_equal(compare(16), 6);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
 }
 
-/* The twin swings by 2 %: until its interval narrows, 4 % is within what the same plan may differ by. Four rounds of the
- * first 16 and none after: at 32 the 9th value from either end is quiet. */
+/* The twin differs by 2 % from set to set: until its interval narrows, 6 % is within what the same plan may differ by. */
 static void test_noise_widens_only_what_loses(void **state)
 {
     (void)state;
     fresh(2, 80);
-    plant(0, 1.04);
-    plant(1, 1.015);
-    for (int k = 0; k < 8; k++)
-        twin[k] = k % 2 == 0 ? 0.975 : 1.025;
-    assert_int_equal(rounds(16), 16);
-    assert_true(judge.limit > 0.045);
+    plant(0, 1.06, 0.0001);
+    plant(1, 1.015, 0.0001);
+    for (int k = 0; k < DT_ROUNDS_MOST; k++)
+        twin[k] = k / ROUNDS % 2 == 0 ? exp(-0.02) : exp(0.02);
+    assert_int_equal(compare(6), 6);
+    assert_true(judge.limit > 0.06);
     assert_int_equal(judge.rivals[0].verdict, DT_CHECK_INCONCLUSIVE);
     assert_int_equal(judge.rivals[1].verdict, DT_CHECK_TIES);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_INCONCLUSIVE);
-    assert_true(dt_check_look(&judge, 32));
+    assert_int_equal(compare(16), 8);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
 }
 
-/* A shift of the twin in every round is no noise that more rounds take away: a gain must be larger, and a loss. */
+/* A shift of the twin in every set is no noise that more sets take away: a gain must be larger, and a loss. */
 static void test_a_shifted_twin(void **state)
 {
     (void)state;
     fresh(2, 80);
-    plant(0, 0.97);
-    plant(1, 1.045);
+    plant(0, 0.97, 0.0001);
+    plant(1, 1.045, 0.0001);
     for (int k = 0; k < DT_ROUNDS_MOST; k++)
         twin[k] = 1.05;
-    assert_int_equal(rounds(64), 64);
+    assert_int_equal(compare(16), 16);
     assert_int_equal(judge.rivals[0].verdict, DT_CHECK_TIES);
     assert_int_equal(judge.rivals[1].verdict, DT_CHECK_INCONCLUSIVE);
     fresh(1, 80);
     judge.twin = NULL;
-    plant(0, 0.97);
-    assert_int_equal(rounds(64), 8);
+    plant(0, 0.97, 0.0001);
+    assert_int_equal(compare(16), 4);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_WINS);
     assert_true(isnan(judge.margin));
 }
 
-/* Ratios that alternate by a third say nothing, however many. */
+/* Visits that differ by a third within every set are not judged. */
 static void test_noise_refuses(void **state)
 {
     (void)state;
     fresh(1, 80);
     for (int k = 0; k < DT_ROUNDS_MOST; k++)
-        rivals[0][k] = k % 2 == 0 ? 1.2 : 1.6;
-    assert_int_equal(rounds(64), 64);
+        rivals[0][k] = k % 4 < 2 ? 1.2 : 1.6;
+    struct dt_sets sets = {.count = 16};
+    for (int s = 0; s < 16; s++)
+        sets.rounds[s] = 4;
+    dt_check_look(&judge, &sets);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_INCONCLUSIVE);
     assert_true(judge.rivals[0].ratio.interval.high < 1 && judge.rivals[0].cv > DT_CHECK_CV_MOST);
 }
 
-/* A tie with the plan that is to be beaten may be a win with more rounds; a tie with another rests. */
+/* A tie with the plan that is to be beaten may be a win with more sets; a tie with another is final. */
 static void test_a_tie_may_become_a_win(void **state)
 {
     (void)state;
     fresh(2, 80);
-    for (int i = 0; i < 2; i++) {
-        plant(i, 0.98);
-        rivals[i][3] = 1 / 1.01;
-        rivals[i][4] = 1 / 0.94;
-    }
-    assert_false(dt_check_look(&judge, 8));
+    plant(0, 0.98, 0.008); /* half of the interval: .032 at 4 sets, .015 at 6 */
+    plant(1, 0.98, 0.008);
+    struct dt_sets sets = made(4);
+    assert_false(dt_check_look(&judge, &sets));
     assert_int_equal(judge.rivals[0].verdict, DT_CHECK_TIES);
     assert_false(dt_check_decided(&judge, 0));
     assert_true(dt_check_decided(&judge, 1));
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_TIES);
-    for (int k = 8; k < DT_ROUNDS_MOST; k++)
+    for (int k = 4 * ROUNDS; k < DT_ROUNDS_MOST; k++)
         rivals[1][k] = NAN;
-    assert_true(dt_check_look(&judge, 16));
+    sets = made(6);
+    assert_true(dt_check_look(&judge, &sets));
     assert_int_equal(judge.rivals[0].verdict, DT_CHECK_WINS);
     assert_int_equal(judge.rivals[1].verdict, DT_CHECK_TIES);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_WINS);
 }
 
-/* Rounds that end between two looks are judged, too; below eight nothing is said. */
+/* Sets that end between two looks are judged, too; below four nothing is decided. */
 static void test_ends_between_looks(void **state)
 {
     (void)state;
     fresh(1, 80);
-    plant(0, 1.1);
-    assert_int_equal(rounds(20), 16);
-    fresh(1, 156);
-    plant(0, 1.1);
-    assert_int_equal(rounds(20), 20); /* at the alpha of 32: .01 x .286 / 156 > 2^-20 */
-    assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
-    assert_int_equal(judge.rivals[0].ratio.pairs, 20);
-    fresh(1, 1);
-    plant(0, 1.1);
-    assert_int_equal(rounds(15), 15); /* however clear */
+    plant(0, 1.1, 0.025);
+    assert_int_equal(compare(7), 7);
+    assert_int_equal(judge.rivals[0].ratio.sets, 7);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_INCONCLUSIVE);
     fresh(1, 80);
-    plant(0, 0.5);
-    assert_int_equal(rounds(7), 7);
+    plant(0, 0.9, 0.01);
+    assert_int_equal(compare(5), 4);
+    assert_int_equal(dt_check_verdict(&judge), DT_CHECK_WINS);
+    fresh(1, 80);
+    plant(0, 0.5, 0.0001);
+    assert_int_equal(compare(3), 3);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_INCONCLUSIVE);
 }
 
@@ -235,7 +233,7 @@ static void test_an_entry_of_several_rivals(void **state)
     judge.rivals[2].aside = true; /* it ran, but need not be beaten */
     assert_int_equal(dt_check_verdict(&judge), tie);
     fresh(0, 80);
-    assert_int_equal(rounds(64), 8);
+    assert_int_equal(compare(16), 4);
     assert_int_equal(dt_check_verdict(&judge), tie);
 }
 
@@ -243,32 +241,32 @@ static void test_an_entry_of_several_rivals(void **state)
 static void test_who_takes_the_place(void **state)
 {
     (void)state;
+    struct dt_sets sets = made(6);
     fresh(2, 8);
-    plant(0, 1.02);
-    plant(1, 1.035);
-    assert_int_equal(rounds(64), 16);
+    plant(0, 1.02, 0.0001);
+    plant(1, 1.035, 0.0001);
+    assert_int_equal(compare(16), 6);
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
     assert_int_equal(judge.rivals[0].verdict, DT_CHECK_TIES);
-    assert_int_equal(dt_check_successor(&judge, 0), 1); /* better than the default by 1.5 % */
+    assert_int_equal(dt_check_successor(&judge, &sets, 0),
+                     1); /* better than the default by 1.5 % */
     judge.margin = 0.016;
-    assert_int_equal(dt_check_successor(&judge, 0), 0); /* which may be the noise of one plan */
-    assert_int_equal(dt_check_successor(&judge, -1), 1);
+    assert_int_equal(dt_check_successor(&judge, &sets, 0),
+                     0); /* which may be the noise of one plan */
+    assert_int_equal(dt_check_successor(&judge, &sets, -1), 1);
     judge.rivals[0].verdict = DT_CHECK_WINS;
-    assert_int_equal(dt_check_successor(&judge, 0), -1);
+    assert_int_equal(dt_check_successor(&judge, &sets, 0), -1);
     judge.rivals[1].out = true;
-    assert_int_equal(dt_check_successor(&judge, 0), -1);
+    assert_int_equal(dt_check_successor(&judge, &sets, 0), -1);
     fresh(2, 8);
-    plant(1, 1.035);
-    for (int k = 0; k < DT_ROUNDS_MOST; k++)
-        rivals[0][k] = k % 2 == 0 ? 1 : 1 / 1.06;
-    assert_int_equal(rounds(64), 64);
+    plant(1, 1.035, 0.0001);
+    plant(0, 1.03, 0.03);
+    sets = made(16);
+    assert_int_equal(compare(16), 16);
     assert_int_equal(judge.rivals[0].verdict, DT_CHECK_INCONCLUSIVE);
     assert_int_equal(judge.rivals[1].verdict, DT_CHECK_LOSES);
-    assert_int_equal(dt_check_successor(&judge, 0), 0); /* each is faster in half of the rounds */
-    plant(0, 1.05);
-    judge.rivals[0].verdict = DT_CHECK_LOSES;
-    judge.rivals[0].ratio.ratio = 1.05;
-    assert_int_equal(dt_check_successor(&judge, 0), 0);
+    assert_int_equal(dt_check_successor(&judge, &sets, 0),
+                     0); /* each is faster in half of the sets */
 }
 
 int main(void)
@@ -276,7 +274,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wins_at_the_first_look),
         cmocka_unit_test(test_loses_at_the_rate_of_the_run),
-        cmocka_unit_test(test_one_round_the_other_way),
         cmocka_unit_test(test_little_is_a_tie),
         cmocka_unit_test(test_noise_widens_only_what_loses),
         cmocka_unit_test(test_a_shifted_twin),

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/trial/compare.h"
+#include "tuner/compare/compare.h"
 
 static void test_rounds_are_permutations_and_mirrors(void **state)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/trial/judge.h"
+#include "tuner/compare/judge.h"
 
 #define MOST_ENTRANTS 24
 

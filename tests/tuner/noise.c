@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/trial/noise.h"
+#include "tuner/compare/noise.h"
 
 #include <math.h>
 #include <string.h>

@@ -175,7 +175,7 @@ static void test_help_has_every_row(void **state)
             for (int k = 0; k < dt_option_row_count; k++) {
                 char name[64];
                 const struct dt_option_row *row = &dt_option_rows[k];
-                snprintf(name, sizeof name, "%s--%s%s", markdown ? "`" : "  ", row->name,
+                snprintf(name, sizeof name, "%s--%s%s", markdown ? "`" : "\n  ", row->name,
                          row->hint != NULL ? " "
                          : markdown        ? "`"
                                            : " ");

@@ -6,7 +6,7 @@
  *   < {...}     say this
  *   ! raw TEXT  say TEXT without the end of the line      ! say TEXT    say TEXT as a line
  *   ! exit N    exit with N                               ! kill N      die of signal N
- *   ! hang      say nothing any more
+ *   ! hang      say nothing any more                       ! stop        stop until SIGCONT
  */
 #ifndef DT_TESTS_TUNER_REPLAY_H
 #define DT_TESTS_TUNER_REPLAY_H
@@ -45,6 +45,8 @@ static inline int replay_directive(const char *line)
         return write(STDOUT_FILENO, line + 4, strcspn(line + 4, "\n")) > 0 ? 0 : 1;
     if (strncmp(line, "say ", 4) == 0)
         return write(STDOUT_FILENO, line + 4, strlen(line + 4)) > 0 ? 0 : 1;
+    if (strncmp(line, "stop", 4) == 0)
+        return raise(SIGSTOP);
     if (strncmp(line, "exit ", 5) == 0)
         exit(atoi(line + 5));
     if (strncmp(line, "kill ", 5) == 0)

@@ -86,6 +86,32 @@ static void test_another_shape_is_not_compared(void **state)
     assert_true(isnan(resident.verified_error));
 }
 
+/* What a plan that is released took of the memory of its device is freed, if nobody asked for it. */
+static void test_nothing_is_kept_of_what_is_released(void **state)
+{
+    (void)state;
+    static const char text[] = SCRIPT_START REFERENCE
+        "> {\"op\":\"prepare\",\"plan\":{\"tile\":2}}\n"
+        "< {\"op\":\"prepared\",\"handle\":2,\"peak_bytes\":[7],\"cold_ns\":[9],"
+        "\"taken_bytes\":[5]}\n"
+        "> {\"op\":\"release\",\"handle\":2}\n"
+        "< {\"op\":\"released\",\"handle\":2}\n";
+    struct dt_point point;
+    struct dt_rig rig;
+    struct dt_resident resident;
+    struct dt_target *target = script_target(path, text);
+    assert_int_equal(dt_target_plan(target, "tile=2", &point), DT_OK);
+    dt_rig_init(&rig, target, 1);
+    assert_int_equal(dt_rig_prepare(&rig, &point, replay_deadline(), &resident), DT_OK);
+    json_t *memory = json_incref(resident.memory);
+    assert_non_null(memory);
+    dt_rig_release(&rig, &resident);
+    assert_int_equal(memory->refcount, 1);
+    json_decref(memory);
+    dt_rig_fini(&rig, DT_NS_PER_SECOND / 10);
+    dt_target_free(target);
+}
+
 int main(void)
 {
     const char *script = getenv("DITTUNE_REPLAY");
@@ -98,6 +124,7 @@ int main(void)
         cmocka_unit_test(test_rounding_is_accepted),
         cmocka_unit_test(test_what_is_not_finite_is_wrong),
         cmocka_unit_test(test_another_shape_is_not_compared),
+        cmocka_unit_test(test_nothing_is_kept_of_what_is_released),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

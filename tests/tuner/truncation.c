@@ -104,6 +104,7 @@ static struct dt_entrant entrant(const struct world *world, const struct dt_poin
     struct dt_entrant made = {.role = role, .point = *point, .decisive = role[0] == 'c'};
     const struct dt_entry *entry = entry_of(world, point);
     made.result.point = *point;
+    made.out_set = -1;
     for (int i = 0; i < DT_ROUNDS_MOST; i++)
         made.visits[i] = visit(world, entry, rng);
     add_steps(&made.result, &world->target, made.visits, DT_ROUNDS_MOST);
@@ -118,15 +119,17 @@ static void finish(struct dt_session *session, const struct world *world)
     for (int i = 0; i < session->entrant_count; i++)
         dt_entrant_fini(&session->entrants[i]);
     session->entrant_count = 0;
-    session->rounds = DT_ROUNDS_MOST;
+    session->sets = (struct dt_sets){.count = DT_SETS_MOST};
+    for (int s = 0; s < DT_SETS_MOST; s++)
+        session->sets.rounds[s] = DT_SET_ROUNDS;
     if (entry_of(world, &session->target->fallback)->outcome == DT_TRIAL_OK)
         session->entrants[session->entrant_count++] =
             entrant(world, &session->target->fallback, "default", &rng);
     if (dt_verdict_candidates(session, top) > 0)
         session->entrants[session->entrant_count++] =
             entrant(world, &top[0]->point, "candidate", &rng);
-    assert_int_equal(dt_compare_judge(session->target, session->entrants, session->entrant_count,
-                                      DT_LOOKS, &session->rounds),
+    assert_int_equal(dt_entrants_rejudge(session->target, session->entrants, session->entrant_count,
+                                         &session->sets),
                      DT_OK);
     session->best = -1;
     dt_verdict_decide(session);
@@ -153,7 +156,7 @@ static void judge_cut(struct dt_session *session, const struct world *world, str
     const struct dt_entry *fallback = entry_of(world, &session->target->fallback);
     bool runs = fallback->outcome == DT_TRIAL_OK;
     session->best = -1;
-    session->rounds = 0;
+    session->sets = (struct dt_sets){0};
     const struct dt_result *stored = dt_session_best(session);
     if (runs) /* whatever was tried: there was no final comparison */
         assert_true(

@@ -23,6 +23,13 @@ def kill_mpirun(group):
     group.process.kill()
 
 
+def stop_and_kill_mpirun(group):
+    """Ranks that are stopped cannot see that it is gone."""
+    for pid in group.pids:
+        os.kill(pid, signal.SIGSTOP)
+    group.process.kill()
+
+
 def none_left(t, group, name):
     left = group.wait_for_end()
     t.check(f"{name}: no rank is left", not left, left)
@@ -62,7 +69,8 @@ def end_before_hello(t, ranks):
 test = Dittune()
 for name, ranks, end in (("end of input, 1 rank", 1, close), ("end of input, 2 ranks", 2, close),
                          ("death of rank 1", 2, kill_rank(1)), ("death of rank 0", 2, kill_rank(0)),
-                         ("death of mpirun", 2, kill_mpirun)):
+                         ("death of mpirun", 2, kill_mpirun),
+                         ("death of mpirun while ranks are stopped", 2, stop_and_kill_mpirun)):
     for busy in (False, True):
         end_by(test, name, ranks, end, busy)
 for fault in ("crash", "exit", "hang"):

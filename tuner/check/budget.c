@@ -3,13 +3,14 @@
 
 #include "stats/stats.h"
 #include "tuner/check/judge.h"
-#include "tuner/trial/compare.h"
+#include "tuner/compare/compare.h"
 
 #include <math.h>
 
 #define START_SECONDS 0.5 /* of a plan's processes */
 #define SETUP_STEPS   5   /* cold, verified, warm */
 #define VISIT_SECONDS 0.02
+#define SET_ROUNDS    4 /* usual ones */
 #define MARGIN        1.3
 
 /* One untimed step, and timed ones for 20 ms. */
@@ -19,19 +20,19 @@ static double visit_seconds(double step)
     return step * (1 + fmin(fmax(timed, 1), DT_VISIT_STEPS));
 }
 
-int64_t dt_check_estimate_ns(const double step_seconds[], int n, int rounds)
+int64_t dt_check_estimate_ns(const double step_seconds[], int n, int sets)
 {
     double seconds = 0;
     for (int i = 0; i < n; i++)
         seconds += START_SECONDS + MARGIN * (SETUP_STEPS * step_seconds[i] +
-                                             rounds * visit_seconds(step_seconds[i]));
-    return (int64_t)(seconds * 1e9);
+                                             SET_ROUNDS * visit_seconds(step_seconds[i]));
+    return (int64_t)(sets * seconds * 1e9);
 }
 
 int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, const double step_seconds[],
                           int n)
 {
-    int64_t least = dt_check_estimate_ns(step_seconds, n, dt_look_samples[0]);
+    int64_t least = dt_check_estimate_ns(step_seconds, n, DT_SETS_LEAST);
     int64_t wanted = dt_check_estimate_ns(step_seconds, n, DT_CHECK_LEAST_LOSE);
     int64_t even = left_ns / (entries > 0 ? entries : 1), half = left_ns / 2;
     int64_t share = wanted < half ? wanted : half;

@@ -10,7 +10,7 @@
 
 #include "db/journal.h"
 #include "tuner/check/judge.h"
-#include "tuner/trial/compare.h"
+#include "tuner/compare/compare.h"
 
 /* An entry of the store that is to be checked. */
 struct dt_check_item {
@@ -35,12 +35,6 @@ void dt_check_title(const json_t *key, char title[], size_t room);
 /* The filter (NULL: all) is part of the title or of the key's text, in any case of letters. */
 bool dt_check_passes(const char *filter, const char *title, const json_t *key);
 
-/* Bytes of the character that text begins with; 0: it is not UTF-8, or a control character (C0, C1, DEL), U+FFFE or U+FFFF,
- * which neither a terminal nor XML 1.0 (section 2.2) is given. */
-size_t dt_check_character(const char *text);
-/* Puts a question mark in the place of each byte that begins no character. */
-void dt_check_clean(char text[]);
-
 /* One entry while it is measured. */
 struct dt_check_entry {
     const struct dt_options *options;
@@ -56,7 +50,7 @@ struct dt_check_entry {
     bool twin;
     double values[DT_ENTRANTS][DT_ROUNDS_MOST]; /* of the objective */
     struct dt_check_judge judge;
-    int rounds;
+    struct dt_sets sets; /* of fresh processes, that were made */
     int64_t seed;        /* of the order of the visits */
     bool fell;           /* the tuned plan failed where others ran */
     json_t *soft, *info; /* today's fingerprint, owned */

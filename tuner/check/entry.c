@@ -8,6 +8,7 @@
 #include "model/network.h"
 #include "tuner/print.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdi
     char reason[sizeof entry->reason];
     snprintf(reason, sizeof reason, "%s", why); /* it may be what dt_fail last said */
     memcpy(entry->reason, reason, sizeof reason);
-    dt_check_clean(entry->reason);
+    dt_text_clean(entry->reason);
     entry->verdict = verdict;
     return DT_OK;
 }
@@ -46,7 +47,7 @@ static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdi
 /* An error that is this entry's alone: the others can still be checked. */
 static bool of_entry(dt_status status)
 {
-    return status < 0 && status != DT_EINTR && status != DT_ETERM && status != DT_ENOMEM;
+    return status < 0 && status != DT_EINTR && status != DT_ENOMEM;
 }
 
 static bool preset(const char *name)
@@ -56,6 +57,14 @@ static bool preset(const char *name)
         if (strcasecmp(names[i], name) == 0)
             return true;
     return false;
+}
+
+/* No --size is as large as what stands for a height that no image has. */
+static int pixels(json_int_t height)
+{
+    return height > 0 && height <= INT_MAX / PIXELS_OF_A_LATENT_PIXEL
+               ? (int)height * PIXELS_OF_A_LATENT_PIXEL
+               : INT_MAX;
 }
 
 static void own_options(struct dt_check_entry *entry)
@@ -92,7 +101,7 @@ static void own_options(struct dt_check_entry *entry)
         own->model = entry->model;
     }
     own->sizes.count = 1;
-    own->sizes.values[0] = (int)integer_of(key, "height") * PIXELS_OF_A_LATENT_PIXEL;
+    own->sizes.values[0] = pixels(integer_of(key, "height"));
 }
 
 /* The target is of another key: which field says so. */
@@ -117,17 +126,34 @@ static dt_status other_key(struct dt_check_entry *entry)
         return leave(entry, DT_CHECK_UNSUPPORTED,
                      "the worker's parameters or rules are no longer those that the plan is stored "
                      "for");
-    snprintf(why, sizeof why,
-             "its %s is not what this program makes of the same words: name its network with "
-             "--model FILE",
-             field[0] != '\0' ? field : "key");
+    if (preset(string_of(key, "model")))
+        snprintf(why, sizeof why,
+                 "its %s is not what this program makes of the same words: tune it again",
+                 field[0] != '\0' ? field : "key");
+    else
+        snprintf(why, sizeof why, "'%.100s' came from a file: pass it again with --model FILE",
+                 string_of(key, "model"));
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
+}
+
+/* The network that the entry keeps, when it is that of its key; NULL: the entry is older, or its network a preset. */
+static const json_t *kept_network(const struct dt_check_entry *entry)
+{
+    const json_t *kept = json_object_get(entry->item->stored, "network");
+    struct dt_network network;
+    char id[DT_KEY_ID_SIZE];
+    bool own = json_is_object(kept) &&
+               dt_network_from_json(kept, "the entry's network", &network) == DT_OK &&
+               dt_key_network(&network, id) == DT_OK &&
+               strcmp(id, string_of(key_of(entry), "network")) == 0;
+    return own ? kept : NULL;
 }
 
 static dt_status make_target(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
-    struct dt_target_opts opts = {.size = entry->own.sizes.values[0]};
+    struct dt_target_opts opts = {.size = entry->own.sizes.values[0],
+                                  .network = kept_network(entry)};
     bool foreign = json_object_get(key, "worker") != NULL;
     if (foreign && entry->own.worker == NULL)
         return leave(entry, DT_CHECK_NOT_CHECKED,
@@ -160,7 +186,7 @@ static void enter(struct dt_check_entry *entry, const char *role, const struct d
 static void leave_against(struct dt_check_entry *entry)
 {
     snprintf(entry->against, sizeof entry->against, "%s", dt_message());
-    dt_check_clean(entry->against);
+    dt_text_clean(entry->against);
 }
 
 /* Plans that came next, where they are legal still. */
@@ -177,6 +203,15 @@ static void enter_runners_up(struct dt_check_entry *entry)
             dt_point_from_json(entry->target->space, plan, &point) == DT_OK)
             enter(entry, "runner-up", &point);
     }
+}
+
+/* A rival runs in other processes than the tuned plan: then the twin gets its own, too, and shows what that does. */
+static bool scattered(const struct dt_check_entry *entry)
+{
+    for (int i = 1; i < entry->count; i++)
+        if (!dt_rig_same_group(entry->target, &entry->entrants[0].point, &entry->entrants[i].point))
+            return true;
+    return false;
 }
 
 static dt_status enter_plans(struct dt_check_entry *entry)
@@ -203,8 +238,9 @@ static dt_status enter_plans(struct dt_check_entry *entry)
             enter(entry, "against", &point);
     }
     enter_runners_up(entry);
+    bool apart = scattered(entry);
     entry->entrants[entry->count++] =
-        (struct dt_entrant){.role = "twin", .point = entry->entrants[0].point};
+        (struct dt_entrant){.role = "twin", .point = entry->entrants[0].point, .apart = apart};
     entry->twin = true;
     return DT_OK;
 }
@@ -267,9 +303,12 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     dt_text_add(out, " --devices %lld", (long long)own->devices);
     for (int i = 0; i < own->batches.count; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", own->batches.values[i]);
-    if (!foreign)
-        dt_text_add(out, " --dtype %s", own->dtype);
-    dt_text_add(out, " --objective %s", own->objective);
+    if (!foreign) {
+        dt_text_add(out, " --dtype ");
+        dt_print_word(own->dtype, out);
+    }
+    dt_text_add(out, " --objective ");
+    dt_print_word(own->objective, out);
     if (own->max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)own->max_bytes);
     if (own->max_latency_ns > 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The sign test turned round at looks with spent alpha (stats/looks.c). Three questions, three thresholds, and noise makes
- * each of them harder, never easier:
+/* Student's t over sets of fresh processes at looks with spent alpha (stats/paired/sets.c). Three questions, three thresholds, and
+ * noise makes each of them harder, never easier:
  *
  *   WINS   the interval lies below 1, and the gain exceeds what the plan's twin may be off by
  *   TIES   the interval lies below 1 + the threshold that was asked for, whatever the noise
- *   LOSES  16 pairs or more; an interval at the run's own level lies above 1; and the ratio exceeds the limit, which
+ *   LOSES  6 sets or more; an interval at the run's own level lies above 1; and the ratio exceeds the limit, which
  *          grows with the twin's margin
  */
 #include "tuner/check/judge.h"
@@ -12,9 +12,9 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Of lose_alpha, at each look; in the proportions of dt_look_alpha without the first. 16 pairs can then decide among 160
- * comparisons: all 16 on one side have a chance of 2^-16 = 1.5e-5. */
-static const double lose_share[DT_LOOKS] = {0, .238, .286, .476};
+/* Of lose_alpha, at each look. Four sets are too few: of two places that differ by a tenth, all four fall the same way for two
+ * equal plans once in 128 times. */
+static const double lose_share[DT_SET_LOOKS] = {0, .1, .2, .3, .4};
 
 const char *dt_check_verdict_text(enum dt_check_verdict verdict)
 {
@@ -28,86 +28,86 @@ double dt_check_lose_alpha(int comparisons)
     return DT_CHECK_RUN_ALPHA / (comparisons > 1 ? comparisons : 1);
 }
 
-/* Log ratios of a over b in the rounds that have both; how many there are. */
-static int log_ratios(const double a[], const double b[], int rounds, double logs[DT_ROUNDS_MOST])
+/* A visit spreads by 1/sqrt(2) of the ratio of two, which spread alike; drift, which they share, is not in it. Places differ
+ * from set to set, so the ratios are taken about their set's median. */
+static double spread(const double a[], const double b[], const struct dt_sets *sets)
 {
+    double off[DT_ROUNDS_MOST];
     int n = 0;
-    for (int k = 0; k < rounds && k < DT_ROUNDS_MOST; k++)
-        if (isfinite(a[k]) && isfinite(b[k]))
-            logs[n++] = log(a[k] / b[k]);
-    return n;
-}
-
-/* Both of a pair spread alike, so a visit spreads by 1/sqrt(2) of their ratio; drift, which they share, is not in it. */
-static double spread(const double logs[], int n)
-{
-    double off[DT_ROUNDS_MOST], median = dt_stats_median(logs, n);
-    for (int k = 0; k < n; k++)
-        off[k] = fabs(logs[k] - median);
+    for (int s = 0, first = 0; s < sets->count; first += sets->rounds[s++]) {
+        double logs[DT_SET_ROUNDS];
+        int count = 0;
+        for (int k = first; k < first + sets->rounds[s]; k++)
+            if (isfinite(a[k]) && isfinite(b[k]))
+                logs[count++] = log(a[k] / b[k]);
+        double median = dt_stats_median(logs, count);
+        for (int k = 0; k < count && count > 2; k++)
+            off[n++] = fabs(logs[k] - median);
+    }
     return n > 0 ? 1.4826 * dt_stats_median(off, n) / sqrt(2) : NAN;
 }
 
-static void judge_twin(struct dt_check_judge *judge, int rounds, double level)
+static void judge_twin(struct dt_check_judge *judge, const struct dt_sets *sets, double level)
 {
-    double logs[DT_ROUNDS_MOST];
-    int n = judge->twin != NULL ? log_ratios(judge->twin, judge->tuned, rounds, logs) : 0;
     judge->margin = judge->cv = NAN;
     judge->limit = judge->threshold;
-    if (n < dt_look_samples[0])
+    if (judge->twin == NULL)
         return;
-    struct dt_ratio ratio = dt_stats_ratio(logs, n, level);
+    struct dt_ratio ratio = dt_judge_ratio(judge->tuned, judge->twin, sets, level);
     double half = (ratio.interval.high - ratio.interval.low) / 2;
+    if (ratio.sets < DT_SETS_LEAST)
+        return;
     judge->margin = dt_judge_margin(&ratio);
-    judge->cv = spread(logs, n);
+    judge->cv = spread(judge->twin, judge->tuned, sets);
     judge->limit = fmax(judge->threshold, fmax(2 * half, judge->margin));
 }
 
-/* The look whose alpha rounds are judged at: the one reached, or between two looks the next. */
-static int look_of(int rounds)
+/* The look whose alpha sets are judged at: the one reached, or between two looks the next. */
+static int look_of(int sets)
 {
-    int look = dt_stats_look(rounds);
-    return look >= 0 && rounds > dt_look_samples[look] && look + 1 < DT_LOOKS ? look + 1 : look;
+    int look = dt_stats_set_look(sets);
+    return look >= 0 && sets > dt_set_looks[look] && look + 1 < DT_SET_LOOKS ? look + 1 : look;
 }
 
-static bool loses(const struct dt_check_judge *judge, const struct dt_ratio *ratio,
-                  const double logs[], int look)
+static bool loses(const struct dt_check_judge *judge, const struct dt_check_rival *rival,
+                  const struct dt_sets *sets, int look)
 {
+    const struct dt_ratio *ratio = &rival->ratio;
     double alpha = judge->lose_alpha * lose_share[look];
-    if (ratio->pairs < DT_CHECK_LEAST_LOSE || !(ratio->ratio > 1 + judge->limit) || !(alpha > 0))
+    if (ratio->sets < DT_CHECK_LEAST_LOSE || !(ratio->ratio > 1 + judge->limit) || !(alpha > 0))
         return false;
-    return dt_stats_ratio(logs, ratio->pairs, 1 - 2 * alpha).interval.low > 1;
+    return dt_judge_ratio(rival->values, judge->tuned, sets, 1 - 2 * alpha).interval.low > 1;
 }
 
-/* What was said stays, but a tie may turn out to be a win: all looks hold together. */
+/* A verdict that was reached stays, but a tie may turn out to be a win: all looks hold together. */
 static void judge_rival(const struct dt_check_judge *judge, struct dt_check_rival *rival,
-                        int rounds, int look)
+                        const struct dt_sets *sets, int look)
 {
-    double logs[DT_ROUNDS_MOST];
-    int n = log_ratios(judge->tuned, rival->values, rounds, logs);
     bool tied = rival->verdict == DT_CHECK_TIES;
     if (rival->out || (rival->verdict != DT_CHECK_INCONCLUSIVE && !tied))
         return;
-    rival->ratio = (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}};
-    if (n < dt_look_samples[0])
+    rival->ratio = dt_judge_ratio(rival->values, judge->tuned, sets, 1 - dt_set_alpha[look]);
+    if (rival->ratio.sets < DT_SETS_LEAST)
         return;
-    rival->ratio = dt_stats_ratio(logs, n, 1 - dt_look_alpha[look]);
-    rival->cv = spread(logs, n);
+    rival->cv = spread(judge->tuned, rival->values, sets);
     if (rival->cv > DT_CHECK_CV_MOST || judge->cv > DT_CHECK_CV_MOST)
         return;
     if (dt_judge_beats(&rival->ratio, judge->margin))
         rival->verdict = DT_CHECK_WINS;
     else if (tied || rival->ratio.interval.high < 1 + judge->threshold)
         rival->verdict = DT_CHECK_TIES;
-    else if (loses(judge, &rival->ratio, logs, look))
+    else if (loses(judge, rival, sets, look))
         rival->verdict = DT_CHECK_LOSES;
 }
 
-static void judge_all(struct dt_check_judge *judge, int rounds)
+static void judge_all(struct dt_check_judge *judge, const struct dt_sets *sets)
 {
-    int look = look_of(rounds);
-    judge_twin(judge, rounds, 1 - dt_look_alpha[look]);
+    int look = look_of(sets->count);
+    if (look < 0)
+        return;
+    judge_twin(judge, sets, 1 - dt_set_alpha[look]);
     for (int i = 0; i < judge->count; i++)
-        judge_rival(judge, &judge->rivals[i], rounds, look);
+        judge_rival(judge, &judge->rivals[i], sets, look);
 }
 
 /* A tie with the plan to be beaten is the end of it only when a gain that matters is as far off as a loss. */
@@ -121,23 +121,23 @@ bool dt_check_decided(const struct dt_check_judge *judge, int i)
     return rival->verdict != DT_CHECK_INCONCLUSIVE;
 }
 
-bool dt_check_look(struct dt_check_judge *judge, int rounds)
+bool dt_check_look(struct dt_check_judge *judge, const struct dt_sets *sets)
 {
-    int look = dt_stats_look(rounds);
-    if (look < 0 || rounds != dt_look_samples[look])
+    int look = dt_stats_set_look(sets->count);
+    if (look < 0 || sets->count != dt_set_looks[look])
         return false;
-    judge_all(judge, rounds);
+    judge_all(judge, sets);
     for (int i = 0; i < judge->count; i++)
         if (!dt_check_decided(judge, i))
             return false;
     return true;
 }
 
-void dt_check_end(struct dt_check_judge *judge, int rounds)
+void dt_check_end(struct dt_check_judge *judge, const struct dt_sets *sets)
 {
-    int look = dt_stats_look(rounds);
-    if (look >= 0 && rounds > dt_look_samples[look])
-        judge_all(judge, rounds);
+    int look = dt_stats_set_look(sets->count);
+    if (look >= 0 && sets->count > dt_set_looks[look])
+        judge_all(judge, sets);
 }
 
 enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge)
@@ -163,9 +163,8 @@ enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge)
     return won ? DT_CHECK_WINS : DT_CHECK_TIES;
 }
 
-int dt_check_successor(const struct dt_check_judge *judge, int fallback)
+int dt_check_successor(const struct dt_check_judge *judge, const struct dt_sets *sets, int fallback)
 {
-    double logs[DT_ROUNDS_MOST];
     int best = -1;
     for (int i = 0; i < judge->count; i++) {
         const struct dt_check_rival *rival = &judge->rivals[i];
@@ -175,12 +174,10 @@ int dt_check_successor(const struct dt_check_judge *judge, int fallback)
     }
     if (best < 0 || fallback < 0 || best == fallback)
         return best;
-    int n = log_ratios(judge->rivals[best].values, judge->rivals[fallback].values, DT_ROUNDS_MOST,
-                       logs);
-    if (n >= dt_look_samples[0]) {
-        struct dt_ratio ratio = dt_stats_ratio(logs, n, dt_judge_level(n));
-        if (dt_judge_beats(&ratio, judge->margin))
-            return best;
-    }
+    struct dt_ratio ratio =
+        dt_judge_ratio(judge->rivals[fallback].values, judge->rivals[best].values, sets,
+                       dt_stats_set_level(sets->count));
+    if (dt_judge_beats(&ratio, judge->margin))
+        return best;
     return judge->rivals[fallback].verdict == DT_CHECK_WINS ? -1 : fallback;
 }

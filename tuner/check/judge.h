@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* judge - does the tuned plan still win? Numbers in, verdicts out: no worker, no clock (docs/check.md has the rule)
  *
- * Every rival is judged on its own, from the ratios tuned / rival of the rounds, at the looks of 8, 16, 32 and 64. What
- * is good for the tuned plan is said at the rate of one comparison, LOSES at a rate that holds for all comparisons of a run:
+ * Every rival is judged on its own, from the ratios tuned / rival of sets of fresh processes, at the looks of 4, 6, 8, 12
+ * and 16 sets. What is good for the tuned plan is said at the rate of one comparison, LOSES at a rate that holds for all
+ * comparisons of a run:
  *
  *     judge = (struct dt_check_judge){.threshold = 0.03, .lose_alpha = dt_check_lose_alpha(80), ...};
- *     for (round = 1; round <= 64; round++)
- *         if (dt_check_look(&judge, round))
+ *     while (sets.count < DT_SETS_MOST) {
+ *         sets.rounds[sets.count++] = one_set();
+ *         if (dt_check_look(&judge, &sets))
  *             break;
- *     dt_check_end(&judge, round);              -- rounds since the last look
+ *     }
+ *     dt_check_end(&judge, &sets);              -- sets since the last look
  *     dt_check_verdict(&judge);
  */
 #ifndef DT_TUNER_CHECK_JUDGE_H
 #define DT_TUNER_CHECK_JUDGE_H
 
-#include "tuner/trial/judge.h"
+#include "tuner/compare/judge.h"
 
 #define DT_CHECK_RIVALS     6
 #define DT_CHECK_RUN_ALPHA  0.01 /* that any plan of a run is called LOSES though it is as fast */
-#define DT_CHECK_LEAST_LOSE 16   /* pairs */
+#define DT_CHECK_LEAST_LOSE 6    /* sets */
 #define DT_CHECK_CV_MOST    0.05 /* of a visit; what spreads more is not judged */
 
 enum dt_check_verdict {
@@ -37,7 +40,7 @@ struct dt_check_rival {
     bool aside;           /* it ran, but breaks a limit of the entry: it need not be beaten */
     enum dt_check_verdict verdict; /* inconclusive, ties, wins or loses */
     struct dt_ratio
-        ratio; /* tuned over rival: below 1 the tuned plan is better; of the rounds that decided, or all */
+        ratio; /* tuned over rival: below 1 the tuned plan is better; of the sets that decided, or all */
     double cv; /* of a visit, from the spread of the ratios; NAN: not known */
 };
 
@@ -56,12 +59,12 @@ struct dt_check_judge {
 /* For one of so many comparisons, so that the run keeps DT_CHECK_RUN_ALPHA (Bonferroni). */
 double dt_check_lose_alpha(int comparisons);
 
-/* After a round: judges when this is a look; true when every rival is decided. */
-bool dt_check_look(struct dt_check_judge *judge, int rounds);
-/* After the last round: judges what was added since the last look, at the alpha of the next. */
-void dt_check_end(struct dt_check_judge *judge, int rounds);
+/* After a set: judges when this is a look; true when every rival is decided. */
+bool dt_check_look(struct dt_check_judge *judge, const struct dt_sets *sets);
+/* After the last set: judges what was added since the last look, at the alpha of the next. */
+void dt_check_end(struct dt_check_judge *judge, const struct dt_sets *sets);
 
-/* All is said of the rival: no further round is needed for it. */
+/* The verdict on the rival is final: no further set is needed for it. */
 bool dt_check_decided(const struct dt_check_judge *judge, int rival);
 
 /* Of the tuned plan, from those over its rivals: LOSES when it loses to any, WINS when it wins over the first and ties at
@@ -72,6 +75,7 @@ enum dt_check_verdict dt_check_verdict(const struct dt_check_judge *judge);
 /* The rival that takes the place of a tuned plan that lost: of those it lost to the one by most, but the default (a rival;
  * -1: it is none, or may not be stored) where that one is not shown to be better than it, by more than the margin. -1: none,
  * also when only the default is left and the tuned plan wins over it. */
-int dt_check_successor(const struct dt_check_judge *judge, int fallback);
+int dt_check_successor(const struct dt_check_judge *judge, const struct dt_sets *sets,
+                       int fallback);
 
 #endif

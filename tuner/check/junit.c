@@ -8,7 +8,7 @@
 static void escape(const char *text, struct dt_text *out)
 {
     for (const char *at = text; *at != '\0';) {
-        size_t size = dt_check_character(at);
+        size_t size = dt_text_shown(at);
         if (size == 0)
             dt_text_add(out, "\xef\xbf\xbd");
         else if (strchr("<>&\"'", *at) != NULL)

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define STOP_SECONDS 0.6 /* to stop the groups */
-#define ATTEMPTS     2   /* a tuned plan that crashed once may have been unlucky */
 
 /* Entrants behind the tuned plan, before the twin. */
 static int rivals_of(const struct dt_check_entry *entry)
@@ -40,17 +39,19 @@ static double median_of(const double values[], int rounds)
     return dt_stats_median(known, n);
 }
 
-/* A rival that is better, but only because it takes longer than the entry allows, is none. Fewer rounds do not say so. */
-static bool breaks_limit(const struct dt_check_entry *entry, int i, int rounds)
+/* A rival that is better, but only because it takes longer than the entry allows, is none. Fewer sets do not say so. */
+static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct dt_sets *sets)
 {
+    int rounds = dt_sets_rounds(sets);
     double limit = (double)entry->own.max_latency_ns * 1e-9;
-    return limit > 0 && rounds >= dt_look_samples[0] &&
+    return limit > 0 && sets->count >= DT_SETS_LEAST &&
            median_of(entry->entrants[i].visits, rounds) > limit &&
            median_of(entry->values[i], rounds) < median_of(entry->values[0], rounds);
 }
 
-static void take_values(struct dt_check_entry *entry, int rounds)
+static void take_values(struct dt_check_entry *entry, const struct dt_sets *sets)
 {
+    int rounds = dt_sets_rounds(sets);
     const struct dt_target *target = entry->target;
     for (int i = 0; i < entry->count; i++) {
         const struct dt_entrant *entrant = &entry->entrants[i];
@@ -63,7 +64,7 @@ static void take_values(struct dt_check_entry *entry, int rounds)
     for (int i = 0; i < entry->judge.count; i++) {
         struct dt_check_rival *rival = &entry->judge.rivals[i];
         bool failed = entry->entrants[i + 1].out;
-        rival->aside = !failed && breaks_limit(entry, i + 1, rounds);
+        rival->aside = !failed && breaks_limit(entry, i + 1, sets);
         rival->out = failed || rival->aside;
     }
     entry->judge.first = first_of(entry);
@@ -71,14 +72,14 @@ static void take_values(struct dt_check_entry *entry, int rounds)
         entry->judge.twin = NULL;
 }
 
-static bool decide(void *context, struct dt_entrant entrants[], int n, int rounds)
+static bool decide(void *context, struct dt_entrant entrants[], int n, const struct dt_sets *sets)
 {
     struct dt_check_entry *entry = context;
     (void)n;
-    take_values(entry, rounds);
-    bool decided = dt_check_look(&entry->judge, rounds);
+    take_values(entry, sets);
+    bool decided = dt_check_look(&entry->judge, sets);
     for (int i = 0; i < entry->judge.count; i++)
-        entrants[i + 1].rests = dt_check_decided(&entry->judge, i);
+        entrants[i + 1].decided = dt_check_decided(&entry->judge, i);
     return decided;
 }
 
@@ -105,22 +106,17 @@ static dt_status compare(struct dt_check_entry *entry, double lose_alpha, int64_
 {
     struct dt_rig rig;
     struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
-                             .looks = DT_LOOKS,
+                             .sets = DT_SETS_MOST,
                              .seed = (uint64_t)entry->seed,
                              .decide = decide,
                              .judge = entry};
-    for (int i = 0; i < entry->count; i++) {
-        dt_entrant_fini(&entry->entrants[i]);
-        entry->entrants[i] =
-            (struct dt_entrant){.role = entry->entrants[i].role, .point = entry->entrants[i].point};
-    }
     start_judge(entry, lose_alpha);
     dt_rig_init(&rig, entry->target, (uint64_t)entry->own.seed);
     rig.end_ns = deadline_ns;
-    dt_status status = dt_compare_run(&rig, entry->entrants, entry->count, &how, &entry->rounds);
+    dt_status status = dt_compare_run(&rig, entry->entrants, entry->count, &how, &entry->sets);
     dt_rig_fini(&rig, DT_NS_PER_SECOND);
-    take_values(entry, entry->rounds);
-    dt_check_end(&entry->judge, entry->rounds);
+    take_values(entry, &entry->sets);
+    dt_check_end(&entry->judge, &entry->sets);
     return status;
 }
 
@@ -137,9 +133,12 @@ static void judge_failure(struct dt_check_entry *entry, bool late)
 {
     const struct dt_result *result = &entry->entrants[0].result;
     const char *what = dt_outcome_text(result->outcome);
-    if (late && result->outcome == DT_TRIAL_HUNG) {
+    if (result->outcome == DT_TRIAL_HUNG) {
+        /* A machine that stood still looks like a plan that hangs: no plan takes its place for that. */
         entry->verdict = DT_CHECK_NOT_CHECKED;
-        snprintf(entry->reason, sizeof entry->reason, "the budget ended before it ran");
+        snprintf(entry->reason, sizeof entry->reason, "%s%s",
+                 late ? "the budget ended before it ran" : "the tuned plan hung: ",
+                 late ? "" : result->cause);
     } else if (result->outcome == DT_TRIAL_INFEASIBLE) {
         entry->verdict = DT_CHECK_UNSUPPORTED;
         snprintf(entry->reason, sizeof entry->reason, "%s", result->cause);
@@ -168,9 +167,10 @@ static void name_winner(struct dt_check_entry *entry)
         return;
     const struct dt_ratio *ratio = &judge->rivals[worst].ratio;
     snprintf(entry->reason, sizeof entry->reason,
-             "the %s plan is better: the tuned one takes %.3f times as much [%.3f, %.3f], %d pairs",
+             "the %s plan is better: the tuned one takes %.3f times as much [%.3f, %.3f], %d pairs "
+             "of %d sets",
              entry->entrants[worst + 1].role, ratio->ratio, ratio->interval.low,
-             ratio->interval.high, ratio->pairs);
+             ratio->interval.high, ratio->pairs, ratio->sets);
 }
 
 static bool noisy(const struct dt_check_judge *judge, double *cv)
@@ -188,7 +188,7 @@ static void judge_limit(struct dt_check_entry *entry)
 {
     const struct dt_result *result = &entry->entrants[0].result;
     double limit = (double)entry->own.max_latency_ns * 1e-9;
-    if (limit > 0 && result->n >= dt_look_samples[0] &&
+    if (limit > 0 && entry->sets.count >= DT_SETS_LEAST &&
         result->summary.interval.low > limit * (1 + entry->judge.threshold)) {
         entry->verdict = DT_CHECK_LOSES;
         snprintf(entry->reason, sizeof entry->reason,
@@ -213,18 +213,19 @@ static void judge_rounds(struct dt_check_entry *entry)
 {
     double cv;
     entry->verdict = dt_check_verdict(&entry->judge);
-    if (entry->judge.count == 0 && entry->rounds >= dt_look_samples[0])
+    if (entry->judge.count == 0 && entry->sets.count >= DT_SETS_LEAST)
         snprintf(entry->reason, sizeof entry->reason,
                  "it is the default plan, it runs, and no other is known");
     else if (unopposed(&entry->judge))
         snprintf(entry->reason, sizeof entry->reason,
                  "it runs, and every other plan that does takes longer than the entry allows");
     else if (entry->judge.count == 0 ||
-             (entry->verdict == DT_CHECK_INCONCLUSIVE && entry->rounds < dt_look_samples[0])) {
+             (entry->verdict == DT_CHECK_INCONCLUSIVE && entry->sets.count < DT_SETS_LEAST)) {
         entry->verdict = DT_CHECK_NOT_CHECKED;
-        snprintf(entry->reason, sizeof entry->reason,
-                 "the budget ended after %d rounds, and fewer than %d say nothing", entry->rounds,
-                 dt_look_samples[0]);
+        snprintf(
+            entry->reason, sizeof entry->reason,
+            "the budget ended after %d sets of fresh processes, and fewer than %d decide nothing",
+            entry->sets.count, DT_SETS_LEAST);
     } else if (entry->verdict == DT_CHECK_NOT_CHECKED)
         snprintf(entry->reason, sizeof entry->reason, "none of the other plans ran: %s",
                  entry->entrants[1].result.cause);
@@ -236,30 +237,22 @@ static void judge_rounds(struct dt_check_entry *entry)
                  100 * cv, 100 * DT_CHECK_CV_MOST);
     else if (entry->verdict == DT_CHECK_INCONCLUSIVE)
         snprintf(entry->reason, sizeof entry->reason,
-                 "%d rounds do not tell whether it is slower by more than %.2g %%", entry->rounds,
-                 100 * entry->judge.threshold);
+                 "%d sets of fresh processes do not tell whether it is slower by more than %.2g %%",
+                 entry->sets.count, 100 * entry->judge.threshold);
 }
 
 dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha, int64_t deadline_ns)
 {
-    dt_status status = DT_OK;
     entry->seed = dt_clock_wall_ns();
-    for (int attempt = 0; attempt < ATTEMPTS && status == DT_OK; attempt++) {
-        status = compare(entry, lose_alpha, deadline_ns);
-        enum dt_outcome outcome = entry->entrants[0].result.outcome;
-        if (!entry->entrants[0].out ||
-            (outcome != DT_TRIAL_CRASHED && outcome != DT_TRIAL_PROTOCOL))
-            break;
-    }
-    DT_TRY(status);
+    DT_TRY(compare(entry, lose_alpha, deadline_ns));
     if (entry->entrants[0].out)
         judge_failure(entry, dt_clock_ns() + (int64_t)(STOP_SECONDS * 1e9) >= deadline_ns);
     else
         judge_rounds(entry);
     if (!entry->entrants[0].out)
         judge_limit(entry);
-    dt_check_clean(entry->reason);
+    dt_text_clean(entry->reason);
     for (int i = 0; i < entry->count; i++)
-        dt_check_clean(entry->entrants[i].result.cause);
+        dt_text_clean(entry->entrants[i].result.cause);
     return DT_OK;
 }

@@ -31,18 +31,19 @@ json_t *dt_check_figures(const struct dt_entrant *entrant, const struct dt_targe
 }
 
 /* What was measured, in whole nanoseconds, null where a visit failed or none was made: every figure follows from it. */
-static json_t *visits(const struct dt_entrant *entrant, int rounds)
+static json_t *visits(const struct dt_entrant *entrant, const struct dt_sets *sets)
 {
     json_t *list = json_array();
-    for (int k = 0; k < rounds; k++)
+    for (int k = 0; k < dt_sets_rounds(sets); k++)
         json_array_append_new(list, nanoseconds(entrant->visits[k]));
     return list;
 }
 
 static json_t *interval_json(const struct dt_ratio *ratio)
 {
-    return ratio->pairs > 0 ? json_pack("[f,f]", ratio->interval.low, ratio->interval.high)
-                            : json_null();
+    return isfinite(ratio->interval.high)
+               ? json_pack("[f,f]", ratio->interval.low, ratio->interval.high)
+               : json_null();
 }
 
 static json_t *rival_json(const struct dt_check_entry *entry, int i)
@@ -60,7 +61,7 @@ static json_t *rival_json(const struct dt_check_entry *entry, int i)
                      verdict, "reason", text_or_null(reason), "ratio", number(rival->ratio.ratio),
                      "interval", interval_json(&rival->ratio), "pairs", rival->ratio.pairs,
                      "median_ns", nanoseconds(median_of(entrant)), "cv", number(rival->cv),
-                     "visits_ns", visits(entrant, entry->rounds));
+                     "visits_ns", visits(entrant, &entry->sets));
 }
 
 /* A plan of --against that this entry has no place for. */
@@ -94,10 +95,11 @@ static json_t *gain_now(const struct dt_check_entry *entry)
 {
     int i = rival_of_role(entry, "default");
     const struct dt_ratio *ratio = i >= 0 ? &entry->judge.rivals[i].ratio : NULL;
-    if (ratio == NULL || ratio->pairs == 0)
+    if (ratio == NULL || !isfinite(ratio->interval.high))
         return json_null();
-    return json_pack("{s:f, s:[f,f], s:i}", "ratio", 1 / ratio->ratio, "interval",
-                     1 / ratio->interval.high, 1 / ratio->interval.low, "pairs", ratio->pairs);
+    return json_pack("{s:f, s:[f,f], s:i, s:i}", "ratio", 1 / ratio->ratio, "interval",
+                     1 / ratio->interval.high, 1 / ratio->interval.low, "pairs", ratio->pairs,
+                     "sets", ratio->sets);
 }
 
 static double default_now(const struct dt_check_entry *entry)
@@ -110,6 +112,15 @@ static double default_now(const struct dt_check_entry *entry)
     return same ? median_of(&entry->entrants[0]) : NAN;
 }
 
+/* Rounds of each. */
+static json_t *sets_json(const struct dt_sets *sets)
+{
+    json_t *list = json_array();
+    for (int s = 0; s < sets->count; s++)
+        json_array_append_new(list, json_integer(sets->rounds[s]));
+    return list;
+}
+
 static void add_measured(const struct dt_check_entry *entry, json_t *record)
 {
     const struct dt_check_judge *judge = &entry->judge;
@@ -120,12 +131,13 @@ static void add_measured(const struct dt_check_entry *entry, json_t *record)
     json_object_set_new(record, "cv", number(judge->cv));
     json_object_set_new(record, "margin", number(judge->margin));
     json_object_set_new(record, "limit", number(judge->limit));
-    json_object_set_new(record, "rounds", json_integer(entry->rounds));
+    json_object_set_new(record, "rounds", json_integer(dt_sets_rounds(&entry->sets)));
+    json_object_set_new(record, "sets", sets_json(&entry->sets));
     json_object_set_new(record, "seed", json_integer((json_int_t)entry->seed));
-    json_object_set_new(record, "visits_ns", visits(tuned, entry->rounds));
+    json_object_set_new(record, "visits_ns", visits(tuned, &entry->sets));
     if (entry->twin)
         json_object_set_new(record, "twin_visits_ns",
-                            visits(&entry->entrants[entry->count - 1], entry->rounds));
+                            visits(&entry->entrants[entry->count - 1], &entry->sets));
 }
 
 static void add_nothing_measured(json_t *record)
@@ -145,13 +157,12 @@ json_t *dt_check_successors(const struct dt_check_entry *again)
         const struct dt_ratio *ratio = &entrant->ratio;
         const char *cause = entrant->out ? entrant->result.cause : NULL;
         json_array_append_new(
-            list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "role", entrant->role,
-                            "plan", dt_point_json(again->target->space, &entrant->point), "reason",
-                            text_or_null(cause), "ratio",
-                            ratio->pairs > 0 ? number(ratio->ratio) : json_null(), "interval",
-                            interval_json(ratio), "pairs", ratio->pairs, "median_ns",
-                            nanoseconds(median_of(entrant)), "visits_ns",
-                            visits(entrant, again->rounds)));
+            list,
+            json_pack("{s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "role", entrant->role, "plan",
+                      dt_point_json(again->target->space, &entrant->point), "reason",
+                      text_or_null(cause), "ratio", number(ratio->ratio), "interval",
+                      interval_json(ratio), "pairs", ratio->pairs, "median_ns",
+                      nanoseconds(median_of(entrant)), "visits_ns", visits(entrant, &again->sets)));
     }
     return list;
 }
@@ -182,7 +193,7 @@ json_t *dt_check_record(const struct dt_check_entry *entry)
     json_object_set_new(record, "replaced_by", replaced_by(entry));
     json_object_set(record, "successors",
                     entry->successors != NULL ? entry->successors : json_null());
-    if (record != NULL && entry->rounds > 0)
+    if (record != NULL && entry->sets.count > 0)
         add_measured(entry, record);
     else if (record != NULL)
         add_nothing_measured(record);

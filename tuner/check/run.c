@@ -36,9 +36,9 @@ static void leave(struct dt_check_entry *entry, const char *why)
 /* What stopped this entry: a signal stops the run, want of memory too, all else is this entry's alone. */
 static dt_status give_up(struct dt_check_run *run, struct dt_check_entry *entry, dt_status status)
 {
-    run->interrupted = run->interrupted || status == DT_EINTR || status == DT_ETERM;
+    run->interrupted = run->interrupted || status == DT_EINTR;
     leave(entry, run->interrupted ? "interrupted" : dt_message());
-    dt_check_clean(entry->reason);
+    dt_text_clean(entry->reason);
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
@@ -56,12 +56,12 @@ static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, 
 {
     dt_status status =
         dt_check_update(entry, run->directory, dt_journal_id(run->journal), deadline_ns);
-    if (status == DT_EINTR || status == DT_ETERM)
+    if (status == DT_EINTR)
         run->interrupted = true;
     else if (status < 0) {
         fail(run, status);
         snprintf(entry->note, sizeof entry->note, "not updated: %.250s", run->failure);
-        dt_check_clean(entry->note);
+        dt_text_clean(entry->note);
     }
     return DT_OK;
 }
@@ -79,7 +79,7 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
         char why[560];
         snprintf(why, sizeof why, "an error ended the run before it: %.500s", run->failure);
         leave(entry, why);
-        dt_check_clean(entry->reason);
+        dt_text_clean(entry->reason);
         return DT_OK;
     }
     if (dt_clock_ns() >= end_ns) {
@@ -130,7 +130,7 @@ static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
     dt_check_retune(entry, &retune);
     json_object_set_new(record, "gain_lost", json_boolean(lost));
     if (retune.size > 0)
-        dt_check_clean(retune.bytes);
+        dt_text_clean(retune.bytes);
     json_object_set_new(record, "retune",
                         retune.size > 0 ? json_string(dt_text_at(&retune)) : json_null());
     dt_text_fini(&retune);

@@ -41,9 +41,9 @@ void dt_check_title(const json_t *key, char title[], size_t room)
     if (json_object_get(key, "worker") != NULL)
         dt_text_add(&text, "%s: %s", string_of(key, "worker"), string_of(key, "workload"));
     else
-        dt_text_add(&text, "%s, %lld x %lld px, %s", string_of(key, "model"),
-                    (long long)integer_of(key, "width") * PIXELS_OF_A_LATENT_PIXEL,
-                    (long long)integer_of(key, "height") * PIXELS_OF_A_LATENT_PIXEL,
+        dt_text_add(&text, "%s, %.0f x %.0f px, %s", string_of(key, "model"),
+                    (double)integer_of(key, "width") * PIXELS_OF_A_LATENT_PIXEL,
+                    (double)integer_of(key, "height") * PIXELS_OF_A_LATENT_PIXEL,
                     string_of(key, "dtype"));
     for (size_t i = 0; i < json_array_size(batches); i++)
         dt_text_add(&text, "%s%lld", i == 0 ? ", batch " : ",",
@@ -55,7 +55,7 @@ void dt_check_title(const json_t *key, char title[], size_t room)
     if (integer_of(key, "max_latency_ns") > 0)
         dt_text_add(&text, ", at most %.6g ms", (double)integer_of(key, "max_latency_ns") * 1e-6);
     snprintf(title, room, "%.*s", (int)room - 1, dt_text_at(&text));
-    dt_check_clean(title);
+    dt_text_clean(title);
     dt_text_fini(&text);
 }
 

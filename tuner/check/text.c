@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/check/check.h"
+
+#include "base/figures.h"
 #include "tuner/print.h"
 
 #include <string.h>
@@ -54,7 +56,7 @@ static void add_clean(const char *text, struct dt_text *out)
     size_t before = out->size;
     dt_text_add(out, "%s", text);
     if (out->size > before)
-        dt_check_clean(out->bytes + before);
+        dt_text_clean(out->bytes + before);
 }
 
 static void add_plan(const json_t *plan, struct dt_text *out)
@@ -78,6 +80,15 @@ static double at(const json_t *object, const char *name, size_t i)
     return json_number_value(json_array_get(json_object_get(object, name), i));
 }
 
+/* Rows have times over times, as docs/json.md says; people read how fast, above 1 is faster, as in the gain. */
+static void add_speed(const char *who, const json_t *row, const char *before, struct dt_text *out)
+{
+    dt_text_add(out, "%s: %s runs at %.3fx its speed [%.3f, %.3f], %lld pairs\n", before, who,
+                1 / json_number_value(json_object_get(row, "ratio")), 1 / at(row, "interval", 1),
+                1 / at(row, "interval", 0),
+                (long long)json_integer_value(json_object_get(row, "pairs")));
+}
+
 static void add_rival(const json_t *rival, struct dt_text *out)
 {
     const char *reason = string_of(rival, "reason");
@@ -86,10 +97,7 @@ static void add_rival(const json_t *rival, struct dt_text *out)
         dt_text_add(out, "%s: %s\n", string_of(rival, "verdict"),
                     reason[0] != '\0' ? reason : "too few pairs of rounds");
     else
-        dt_text_add(out, "%s: tuned takes %.3f times as much [%.3f, %.3f], %lld pairs\n",
-                    string_of(rival, "verdict"), json_number_value(json_object_get(rival, "ratio")),
-                    at(rival, "interval", 0), at(rival, "interval", 1),
-                    (long long)json_integer_value(json_object_get(rival, "pairs")));
+        add_speed("tuned", rival, string_of(rival, "verdict"), out);
 }
 
 static void add_gain(const char *when, const json_t *gain, struct dt_text *out)
@@ -102,6 +110,15 @@ static void add_gain(const char *when, const json_t *gain, struct dt_text *out)
                     at(gain, "interval", 1));
 }
 
+static void add_default(const json_t *then, const json_t *now, struct dt_text *out)
+{
+    dt_text_add(out, "  default     then ");
+    dt_figure_time((double)json_integer_value(then) * 1e-9, out);
+    dt_text_add(out, ", now ");
+    dt_figure_time((double)json_integer_value(now) * 1e-9, out);
+    dt_text_add(out, " (unpaired: not evidence)\n");
+}
+
 static void add_gains(const json_t *record, struct dt_text *out)
 {
     const json_t *then = json_object_get(record, "default_then_ns");
@@ -112,9 +129,7 @@ static void add_gains(const json_t *record, struct dt_text *out)
     dt_text_add(out, "%s\n",
                 json_is_true(json_object_get(record, "gain_lost")) ? ": lost too much of it" : "");
     if (json_integer_value(then) > 0 && json_integer_value(now) > 0)
-        dt_text_add(out, "  default     then %.4g ms, now %.4g ms (unpaired: not evidence)\n",
-                    (double)json_integer_value(then) * 1e-6,
-                    (double)json_integer_value(now) * 1e-6);
+        add_default(then, now, out);
 }
 
 static void add_soft(const json_t *record, struct dt_text *out)
@@ -140,9 +155,9 @@ static void add_successor(const json_t *row, const char *first, struct dt_text *
     dt_text_add(out, "  left       ");
     add_plan(json_object_get(row, "plan"), out);
     if (json_is_number(ratio))
-        dt_text_add(out, ": %s, takes %.3f times as much as the %s one [%.3f, %.3f], %lld pairs\n",
-                    string_of(row, "role"), json_number_value(ratio), first, at(row, "interval", 0),
-                    at(row, "interval", 1),
+        dt_text_add(out, ": %s, %.3fx the speed of the %s one [%.3f, %.3f], %lld pairs\n",
+                    string_of(row, "role"), 1 / json_number_value(ratio), first,
+                    1 / at(row, "interval", 1), 1 / at(row, "interval", 0),
                     (long long)json_integer_value(json_object_get(row, "pairs")));
     else
         dt_text_add(out, ": %s, %s\n", string_of(row, "role"),

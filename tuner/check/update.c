@@ -15,17 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of entrant b over entrant a, in the rounds that have both, at the rate of one comparison. */
+/* Of entrant b over entrant a, at the rate of one comparison. */
 static struct dt_ratio ratio_of(const struct dt_check_entry *entry, int b, int a)
 {
-    double logs[DT_ROUNDS_MOST];
-    int n = 0;
-    for (int k = 0; k < entry->rounds; k++)
-        if (isfinite(entry->values[a][k]) && isfinite(entry->values[b][k]))
-            logs[n++] = log(entry->values[b][k] / entry->values[a][k]);
-    if (n < dt_look_samples[0])
-        return (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}};
-    return dt_stats_ratio(logs, n, dt_judge_level(n));
+    return dt_judge_ratio(entry->values[a], entry->values[b], &entry->sets,
+                          dt_stats_set_level(entry->sets.count));
 }
 
 /* The entrant of that plan, where it ran; -1: none. */
@@ -54,16 +48,17 @@ static int successor(const struct dt_check_entry *entry)
         entrant_at(entry, &entry->target->fallback) - 1; /* as a rival; < 0: it is none */
     if (fallback >= 0 && (entry->judge.rivals[fallback].out || !fits(entry, fallback + 1)))
         fallback = -1;
-    int rival = dt_check_successor(&entry->judge, fallback >= 0 ? fallback : -1);
+    int rival = dt_check_successor(&entry->judge, &entry->sets, fallback >= 0 ? fallback : -1);
     return rival >= 0 ? rival + 1 : -1;
 }
 
 static json_t *gain_of(const struct dt_ratio *ratio)
 {
-    if (ratio->pairs == 0)
+    if (ratio->sets < DT_SETS_LEAST)
         return json_null();
-    return json_pack("{s:f, s:[f,f], s:i}", "ratio", 1 / ratio->ratio, "interval",
-                     1 / ratio->interval.high, 1 / ratio->interval.low, "pairs", ratio->pairs);
+    return json_pack("{s:f, s:[f,f], s:i, s:i}", "ratio", 1 / ratio->ratio, "interval",
+                     1 / ratio->interval.high, 1 / ratio->interval.low, "pairs", ratio->pairs,
+                     "sets", ratio->sets);
 }
 
 static json_t *role_figures(const struct dt_check_entry *entry, const char *role, int winner)
@@ -193,7 +188,7 @@ static int fastest(const struct dt_check_entry *again)
     double best = 1;
     while (first < again->count && !fits(again, first))
         first++;
-    if (first < again->count && again->rounds >= dt_look_samples[0])
+    if (first < again->count && again->sets.count >= DT_SETS_LEAST)
         winner = first;
     for (int i = first + 1; winner >= 0 && i < again->count; i++) {
         struct dt_ratio ratio = ratio_of(again, i, first);
@@ -211,7 +206,7 @@ static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
 {
     struct dt_rig rig;
     struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
-                             .looks = DT_LOOKS,
+                             .sets = DT_SETS_MOST,
                              .seed = (uint64_t)dt_clock_wall_ns()};
     for (int i = 1; i < entry->count - entry->twin; i++)
         if (!entry->entrants[i].out)
@@ -220,13 +215,13 @@ static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
                                                                   .decisive = true};
     dt_rig_init(&rig, entry->target, (uint64_t)entry->own.seed);
     rig.end_ns = deadline_ns;
-    dt_status status = dt_compare_run(&rig, again->entrants, again->count, &how, &again->rounds);
+    dt_status status = dt_compare_run(&rig, again->entrants, again->count, &how, &again->sets);
     dt_rig_fini(&rig, DT_NS_PER_SECOND);
     for (int i = 0; i < again->count; i++) {
         const struct dt_entrant *entrant = &again->entrants[i];
         for (int k = 0; k < DT_ROUNDS_MOST; k++)
             again->values[i][k] =
-                k < again->rounds
+                k < dt_sets_rounds(&again->sets)
                     ? entry->target->objective->value(entrant->visits[k], entrant->result.batch,
                                                       entrant->result.devices)
                     : NAN;

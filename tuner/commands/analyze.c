@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The numbers of a recorded measurement, computed again from its raw samples by the functions that judged it live. */
+#include "base/figures.h"
 #include "db/journal.h"
 #include "tuner/print.h"
+#include "tuner/report/report.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
-#include "tuner/session/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static void trial_text(const struct dt_result *result, int number_of_it, struct 
 {
     const struct dt_summary *summary = &result->summary;
     dt_text_add(out, "trial %d: ", number_of_it);
-    dt_report_time(summary->median, out);
+    dt_figure_time(summary->median, out);
     if (isfinite(summary->interval.low))
         dt_text_add(out, ", %.1f %% interval [%.6g, %.6g] ms", 100 * summary->level,
                     summary->interval.low * 1e3, summary->interval.high * 1e3);
@@ -48,7 +49,7 @@ static void trial_text(const struct dt_result *result, int number_of_it, struct 
         dt_text_add(out, ", too few samples for an interval");
     dt_text_add(out, ", %d samples after %d warm-up steps; skew of %d ranks ", result->n,
                 result->start, result->ranks);
-    dt_report_time(result->skew_seconds, out);
+    dt_figure_time(result->skew_seconds, out);
     dt_text_add(out, "\n");
     dt_report_warnings(result, out);
 }
@@ -74,6 +75,7 @@ static dt_status analyze_trial(const json_t *record, const char *what, struct an
 struct rounds {
     int n, looks;
     int recorded, rounds; /* those in the file, and those until it was decided */
+    struct dt_sets sets;  /* of fresh processes; count 0: rounds of one start */
     double threshold;     /* NAN: no gate */
     const char **roles;
     double (*values)[DT_ROUNDS_MOST];
@@ -129,6 +131,7 @@ static dt_status read_rounds(const json_t *record, const char *what, struct roun
     if (dt_json_has(record, "threshold"))
         DT_TRY(dt_json_real(record, what, "threshold", &rounds->threshold));
     rounds->looks = (int)looks;
+    DT_TRY(dt_raw_read_sets(record, what, &rounds->sets));
     DT_TRY(make_room(rounds));
     for (int i = 0; i < rounds->n; i++)
         DT_TRY(read_entrant(json_array_get(entrants, (size_t)i), what, i, rounds));
@@ -160,10 +163,10 @@ static const char *verdict_of(const struct rounds *rounds, int i)
 static json_t *entrant_json(const struct rounds *rounds, int i)
 {
     const struct dt_ratio *ratio = &rounds->judged[i].ratio;
-    json_t *object = json_pack("{s:s, s:o, s:[o,o], s:i, s:s}", "role", rounds->roles[i], "ratio",
-                               number(ratio->ratio), "interval", number(ratio->interval.low),
-                               number(ratio->interval.high), "pairs", ratio->pairs, "verdict",
-                               verdict_of(rounds, i));
+    json_t *object = json_pack("{s:s, s:o, s:[o,o], s:i, s:i, s:s}", "role", rounds->roles[i],
+                               "ratio", number(ratio->ratio), "interval",
+                               number(ratio->interval.low), number(ratio->interval.high), "pairs",
+                               ratio->pairs, "sets", ratio->sets, "verdict", verdict_of(rounds, i));
     if (isnan(rounds->threshold))
         return object;
     struct dt_ratio gated;
@@ -173,25 +176,30 @@ static json_t *entrant_json(const struct rounds *rounds, int i)
     return object;
 }
 
+static double level_of(const struct rounds *rounds)
+{
+    return rounds->sets.count > 0 ? dt_stats_set_level(rounds->sets.count)
+                                  : dt_judge_level(rounds->rounds);
+}
+
 static json_t *rounds_json(const struct rounds *rounds)
 {
     json_t *entrants = json_array();
     for (int i = 0; i < rounds->n; i++)
         json_array_append_new(entrants, entrant_json(rounds, i));
     return json_pack("{s:i, s:f, s:o}", "rounds", rounds->rounds, "interval_level",
-                     dt_judge_level(rounds->rounds), "entrants", entrants);
+                     level_of(rounds), "entrants", entrants);
 }
 
 static void rounds_text(const struct rounds *rounds, int number_of_it, struct dt_text *out)
 {
     dt_text_add(out, "comparison %d: %d rounds, %.1f %% intervals of the time against %s\n",
-                number_of_it, rounds->rounds, 100 * dt_judge_level(rounds->rounds),
-                rounds->roles[0]);
+                number_of_it, rounds->rounds, 100 * level_of(rounds), rounds->roles[0]);
     for (int i = 1; i < rounds->n; i++) {
         const struct dt_ratio *ratio = &rounds->judged[i].ratio;
         struct dt_ratio gated;
         dt_text_add(out, "  %s: ", rounds->roles[i]);
-        if (ratio->pairs > 0)
+        if (isfinite(ratio->interval.high))
             dt_text_add(out, "%.4f [%.4f, %.4f], %d pairs: ", ratio->ratio, ratio->interval.low,
                         ratio->interval.high, ratio->pairs);
         dt_text_add(out, "%s", verdict_of(rounds, i));
@@ -204,7 +212,12 @@ static void rounds_text(const struct rounds *rounds, int number_of_it, struct dt
 
 static dt_status judge(struct rounds *rounds, struct analysis *analysis)
 {
-    rounds->rounds = dt_judge_rounds(rounds->judged, rounds->n, rounds->recorded, rounds->looks);
+    if (rounds->sets.count > 0) {
+        rounds->sets.count = dt_judge_sets(rounds->judged, rounds->n, &rounds->sets);
+        rounds->rounds = dt_sets_rounds(&rounds->sets);
+    } else
+        rounds->rounds =
+            dt_judge_rounds(rounds->judged, rounds->n, rounds->recorded, rounds->looks);
     if (analysis->options->json)
         return add_json(rounds_json(rounds), &analysis->comparisons);
     rounds_text(rounds, analysis->comparison_count, &analysis->comparisons);
@@ -261,7 +274,7 @@ static dt_status print(struct analysis *analysis)
     dt_text_add(&text, json ? "],\"comparisons\":[" : "");
     dt_text_add_bytes(&text, dt_text_at(&analysis->comparisons), analysis->comparisons.size);
     dt_text_add(&text, json ? "]}\n" : "");
-    return dt_print_text(&text);
+    return json ? dt_print_exact(&text) : dt_print_text(&text);
 }
 
 static dt_status print_session(struct analysis *analysis)
@@ -270,8 +283,8 @@ static dt_status print_session(struct analysis *analysis)
     struct dt_text text = {0};
     dt_replay_end(&analysis->replay);
     if (!analysis->replay.ended)
-        fprintf(stderr, "dittune: warning: %s has no end: its session was cut short\n",
-                analysis->options->rest[0]);
+        dt_print_note("warning: %s has no end: its session was cut short",
+                      analysis->options->rest[0]);
     if (analysis->options->json)
         return dt_print_json(dt_record_session(session));
     dt_report_session(session, NULL, &text);

@@ -5,11 +5,11 @@
 
 #include "base/clock.h"
 #include "db/store.h"
+#include "tuner/alone.h"
 #include "tuner/print.h"
 #include "tuner/process/group.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,28 +64,50 @@ static dt_status print(const struct dt_check_run *run)
     return dt_print_text(&text);
 }
 
+/* "; the first: dit-s/2, 256 x 256 px: too noisy to judge": all that a console shows when the report goes to a file. */
+static void add_first(const json_t *record, struct dt_text *out)
+{
+    const char *title = json_string_value(json_object_get(record, "title"));
+    const char *reason = json_string_value(json_object_get(record, "reason"));
+    if (record == NULL)
+        return;
+    dt_text_add(out, "; the first: %s: %s", title != NULL ? title : "?",
+                reason != NULL ? reason : json_string_value(json_object_get(record, "verdict")));
+}
+
+static dt_status fail(dt_status status, int n, int count, const char *what, const json_t *first)
+{
+    struct dt_text why = {0};
+    add_first(first, &why);
+    dt_fail(status, "%d of %d stored plans %s%s", n, count, what, dt_text_at(&why));
+    dt_text_fini(&why);
+    return status;
+}
+
 static dt_status judged(const struct dt_check_run *run)
 {
     int failing = 0, open = 0;
     size_t i;
-    json_t *record;
+    json_t *record, *first_failing = NULL, *first_open = NULL;
     json_array_foreach(run->records, i, record)
     {
-        failing += dt_check_fails(run, record);
-        open += dt_check_open_question(record);
+        bool fails = dt_check_fails(run, record), asks = dt_check_open_question(record);
+        first_failing = fails && failing == 0 ? record : first_failing;
+        first_open = asks && open == 0 ? record : first_open;
+        failing += fails;
+        open += asks;
     }
     int count = (int)json_array_size(run->records);
     if (failing > 0)
-        return dt_fail(DT_EWINNER, "%d of %d stored plans no longer do what they should", failing,
-                       count);
+        return fail(DT_EWINNER, failing, count, "no longer do what they should", first_failing);
     if (run->interrupted)
-        return dt_fail(dt_group_interrupted == SIGTERM ? DT_ETERM : DT_EINTR, "interrupted");
+        return dt_fail(DT_EINTR, "interrupted");
     if (count == 0)
         return dt_fail(DT_EINCONCLUSIVE, "nothing to check: %s has no entry of this machine%s",
                        run->directory,
                        run->options->filter != NULL ? " that the filter lets pass" : "");
     if (open > 0)
-        return dt_fail(DT_EINCONCLUSIVE, "%d of %d stored plans could not be judged", open, count);
+        return fail(DT_EINCONCLUSIVE, open, count, "could not be judged", first_open);
     return DT_OK;
 }
 
@@ -98,6 +120,7 @@ dt_status dt_command_check(const struct dt_options *options)
     if (!(options->threshold > 0))
         return dt_fail(DT_EUSAGE, "--threshold must be above 0%%");
     FILE *junit;
+    DT_TRY(dt_alone(options));
     DT_TRY(open_junit(options->junit, &junit));
     dt_status status = dt_check_run(&run), reported = DT_OK;
     char why[1024];

@@ -2,8 +2,9 @@
 #include "base/json.h"
 #include "db/store.h"
 #include "tuner/database/verbs.h"
+#include "tuner/print.h"
+#include "tuner/signals.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,11 +39,7 @@ static void leave(int number)
 
 static void leave_on_signals(void)
 {
-    struct sigaction action = {.sa_handler = leave};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    dt_signals_catch(leave);
     setvbuf(stdout, NULL, _IOLBF, 0); /* what was told before stays told */
 }
 
@@ -58,8 +55,13 @@ dt_status dt_command_db(const struct dt_options *options)
     if (count > verb->most)
         return dt_fail(DT_EUSAGE, "'dittune db %s' does not take the word '%s'", verb->name,
                        options->rest[1 + verb->most]);
+    if (options->filter != NULL && !verb->chooses)
+        return dt_fail(DT_EUSAGE,
+                       "--filter goes with 'dittune db show' and 'dittune db rm', not "
+                       "with 'dittune db %s'",
+                       verb->name);
     if (dt_store_warnings(directory, &warnings) == DT_OK && warnings.size > 0)
-        fprintf(stderr, "dittune: warning: %s", dt_text_at(&warnings));
+        dt_print_note("warning: %s", dt_text_at(&warnings));
     dt_text_fini(&warnings);
     leave_on_signals();
     return verb->run(options, directory, options->rest + 1, count);

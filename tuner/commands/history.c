@@ -60,7 +60,7 @@ static void warn(const struct dt_timelines *lines)
     int torn = lines->spoiled; /* journals of which the rest was read */
     for (const char *at = dt_text_at(&lines->unread); *at != '\0'; torn--) {
         size_t size = strcspn(at, "\n");
-        fprintf(stderr, "dittune: warning: %.*s; what it holds is missing here\n", (int)size, at);
+        dt_print_note("warning: %.*s; what it holds is missing here", (int)size, at);
         at += size + 1;
     }
     if (lines->damaged > 0)
@@ -70,8 +70,8 @@ static void warn(const struct dt_timelines *lines)
                 lines->damaged, lines->damaged == 1 ? "" : "s", torn, torn == 1 ? "" : "s",
                 lines->damaged == 1 ? "was" : "were");
     if (lines->store_status < 0 && lines->journals > 0)
-        fprintf(stderr, "dittune: warning: %s; the journals were read all the same\n",
-                dt_text_at(&lines->store_cause));
+        dt_print_note("warning: %s; the journals were read all the same",
+                      dt_text_at(&lines->store_cause));
 }
 
 /* Nothing to show, and not all could be read: then nothing is no answer. */
@@ -95,7 +95,7 @@ static dt_status print(const struct dt_timelines *lines, const struct format *fo
     format->add(lines, &text);
     if (format->add == dt_timelines_text && lines->count == 0)
         dt_text_add(&text, "no session and no check in %s\n", directory);
-    return dt_print_text(&text);
+    return format->add == dt_timelines_text ? dt_print_text(&text) : dt_print_exact(&text);
 }
 
 dt_status dt_command_history(const struct dt_options *options)

@@ -7,6 +7,7 @@
 #include "tuner/lookup/show.h"
 #include "tuner/print.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +18,11 @@ static dt_status constants_of(const struct dt_options *options, const struct dt_
     struct dt_options own = *options;
     const char *model = json_string_value(json_object_get(answer->key, "model"));
     const char *dtype = json_string_value(json_object_get(answer->key, "dtype"));
+    json_int_t height = json_integer_value(json_object_get(answer->key, "height"));
     if (dt_option_is_default("model", options->model) && model != NULL) {
         own.model = model;
         own.sizes.count = 1;
-        own.sizes.values[0] = 8 * (int)json_integer_value(json_object_get(answer->key, "height"));
+        own.sizes.values[0] = height > 0 && height < INT_MAX / 8 ? 8 * (int)height : INT_MAX;
     }
     if (dtype != NULL)
         own.dtype = dtype;
@@ -57,7 +59,7 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     struct dt_text text = {0}, warning = {0};
     dt_show_warning(answer, &warning);
     if (warning.size > 0)
-        fprintf(stderr, "dittune: %s\n", dt_text_at(&warning));
+        dt_print_note("%s", dt_text_at(&warning));
     dt_text_fini(&warning);
     if (answer->plan != NULL && dt_export_asked(options))
         return print_export(options, answer);
@@ -66,6 +68,23 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     if (answer->plan != NULL)
         dt_show_answer(answer, &text);
     return dt_print_text(&text);
+}
+
+/* What --require asks for: decided is an exact answer whose session came to a verdict. */
+struct required {
+    enum dt_tier tier;
+    bool decided;
+};
+
+static dt_status read_required(const char *text, struct required *required)
+{
+    required->decided = strcmp(text, "decided") == 0;
+    return dt_tier_find("--require", required->decided ? "exact" : text, &required->tier);
+}
+
+static bool enough(const struct dt_answer *answer, const struct required *required)
+{
+    return answer->tier >= required->tier && !(required->decided && answer->provisional);
 }
 
 /* Only JSON is printed: who reads it sees the tier, who reads a plan alone does not. */
@@ -78,6 +97,11 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
     const char *tier = dt_tier_text(answer->tier);
     if (wants_json(options))
         DT_TRY(dt_print_json(dt_answer_json(answer)));
+    if (answer->tier == DT_TIER_EXACT)
+        return dt_fail(DT_EWEAK,
+                       "the plan stored for %s is provisional, not decided: %s; --require exact "
+                       "takes it",
+                       dt_query_title(query), answer->why_provisional);
     if (answer->tier > DT_TIER_HEURISTIC)
         return dt_fail(DT_EWEAK,
                        "the plan stored for %s is of tier %s, not %s: %s; --require %s "
@@ -95,20 +119,19 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
 }
 
 static dt_status look(const struct dt_options *options, const struct dt_query *query,
-                      enum dt_tier required)
+                      const struct required *required)
 {
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_snapshot *snapshot = NULL;
     struct dt_answer *answer = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     if (dt_snapshot_fallback(snapshot) != NULL)
-        fprintf(stderr,
-                "dittune: warning: %s: best.json.1 was read instead, what was stored after it is "
-                "missing; 'dittune db rebuild --salvage' brings back what is whole\n",
-                dt_snapshot_fallback(snapshot));
+        dt_print_note("warning: %s: best.json.1 was read instead, what was stored after it is "
+                      "missing; 'dittune db rebuild --salvage' brings back what is whole",
+                      dt_snapshot_fallback(snapshot));
     dt_status status = dt_lookup(snapshot, query, &answer);
     if (status == DT_OK)
-        status = answer->tier >= required ? print(options, answer) : refuse(options, query, answer);
+        status = enough(answer, required) ? print(options, answer) : refuse(options, query, answer);
     dt_answer_free(answer);
     dt_snapshot_close(snapshot);
     return status;
@@ -117,11 +140,11 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
 dt_status dt_command_lookup(const struct dt_options *options)
 {
     struct dt_query *query = NULL;
-    enum dt_tier required;
+    struct required required;
     enum dt_form form;
     if (options->format != NULL)
         DT_TRY(dt_form_parse(options->format, &form));
-    DT_TRY(dt_tier_find("--require", options->tier, &required));
+    DT_TRY(read_required(options->tier, &required));
     if (options->engines)
         return dt_export_engines(options);
     if (options->plan != NULL)
@@ -130,7 +153,7 @@ dt_status dt_command_lookup(const struct dt_options *options)
         return dt_fail(DT_EUSAGE, "'dittune lookup' takes one --size, not %d",
                        options->sizes.count);
     DT_TRY(dt_ask(options, &query));
-    dt_status status = look(options, query, required);
+    dt_status status = look(options, query, &required);
     dt_query_free(query);
     return status;
 }

@@ -52,9 +52,9 @@ static dt_status print_plans(const struct dt_space *space, bool json)
             dt_text_add(&text, "\n");
         }
         if (text.size > 1 << 16)
-            status = dt_print_text(&text);
+            status = json ? dt_print_exact(&text) : dt_print_text(&text);
     }
-    dt_status printed = dt_print_text(&text);
+    dt_status printed = json ? dt_print_exact(&text) : dt_print_text(&text);
     return status < 0 ? status : printed;
 }
 
@@ -118,12 +118,12 @@ static dt_status print_both(json_t *object, const struct dt_space *space)
         text.bytes[--text.size] = '\0';
         dt_text_add(&text, ", \"plans\": [");
     }
-    dt_status printed = dt_print_text(&text);
+    dt_status printed = dt_print_exact(&text);
     DT_TRY(status);
     DT_TRY(printed);
     DT_TRY(print_plans(space, true));
     dt_text_add(&text, "]}\n");
-    return dt_print_text(&text);
+    return dt_print_exact(&text);
 }
 
 static dt_status print(const struct dt_options *options, const char *title,
@@ -143,13 +143,9 @@ static dt_status print(const struct dt_options *options, const char *title,
     return options->list && object != NULL ? print_both(object, space) : dt_print_json(object);
 }
 
-/* A space in a file is there to be looked at: it is no worker's. */
 static dt_status print_file(const struct dt_options *options)
 {
     struct dt_space *space = NULL;
-    if (options->worker != NULL || options->input != NULL)
-        return dt_fail(DT_EUSAGE,
-                       "--space is a file's space: it goes without --worker and --input");
     DT_TRY(dt_space_read(options->space, &space));
     dt_status status = print(options, options->space, space);
     if (status == DT_OK && dt_space_count(space) == 0)
@@ -160,8 +156,7 @@ static dt_status print_file(const struct dt_options *options)
 
 dt_status dt_command_space(const struct dt_options *options)
 {
-    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
-                                  .for_run = true};
+    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0};
     struct dt_target *target = NULL;
     if (options->space != NULL)
         return print_file(options);

@@ -1,48 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "db/store.h"
+#include "tuner/alone.h"
+#include "tuner/lookup/ask.h"
 #include "tuner/print.h"
+#include "tuner/report/report.h"
 #include "tuner/session/known.h"
 #include "tuner/session/record.h"
-#include "tuner/session/report.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-static void describe_lookup(const struct dt_options *options, int size, struct dt_text *out)
-{
-    dt_text_add(out, "dittune lookup");
-    dt_text_add(out, options->worker != NULL ? " --worker " : " --model ");
-    dt_print_word(options->worker != NULL ? options->worker : options->model, out);
-    if (size > 0)
-        dt_text_add(out, " --size %d", size);
-    if (options->devices > 0)
-        dt_text_add(out, " --devices %lld", (long long)options->devices);
-    for (int i = 0; i < options->batches.count; i++)
-        dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->batches.values[i]);
-    if (options->worker == NULL && strcmp(options->dtype, "float32") != 0)
-        dt_text_add(out, " --dtype %s", options->dtype);
-    dt_text_add(out, " --objective %s", options->objective);
-    if (options->max_bytes > 0)
-        dt_text_add(out, " --max-bytes %lldB", (long long)options->max_bytes);
-    if (options->max_latency_ns > 0)
-        dt_text_add(out, " --max-latency %.12gms", (double)options->max_latency_ns * 1e-6);
-    if (options->db != NULL) {
-        dt_text_add(out, " --db ");
-        dt_print_word(options->db, out);
-    }
-}
-
 static dt_status report(const struct dt_options *options, const struct dt_session *session,
-                        int size, json_t *list)
+                        json_t *list)
 {
     struct dt_text text = {0}, lookup = {0};
     if (options->json) {
         json_array_append_new(list, dt_record_session(session));
         return DT_OK;
     }
-    describe_lookup(options, size, &lookup);
+    dt_ask_line(options, session->target, &lookup);
     dt_report_session(session, dt_text_at(&lookup), &text);
     dt_text_fini(&lookup);
     return dt_print_text(&text);
@@ -50,11 +27,12 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
 
 /* Ctrl-C and a budget that ended keep what is known: the session is stored and shown whatever ended it. */
 static dt_status tune_target(const struct dt_options *options, const struct dt_target *target,
-                             int size, int64_t deadline_ns, json_t *list)
+                             int64_t deadline_ns, json_t *list)
 {
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_session session = {.options = options,
                                  .target = target,
+                                 .directory = directory,
                                  .began_ns = dt_clock_ns(),
                                  .deadline_ns = deadline_ns,
                                  .best = -1};
@@ -80,42 +58,43 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_t
         status = stored;
     else if (status < 0)
         status = dt_fail(status, "%s", ended);
-    dt_status printed = report(options, &session, size, list);
+    dt_status printed = report(options, &session, list);
+    if (status == DT_EPROVISIONAL && !options->json && dt_session_best(&session) != NULL)
+        status = dt_fail(status, "%s", ""); /* the report says it */
     dt_journal_close(session.journal);
     dt_session_fini(&session);
     return status < 0 ? status : printed;
 }
 
-static void introduce(const struct dt_options *options, const struct dt_target *target)
+static dt_status introduce(const struct dt_options *options, const struct dt_target *target)
 {
+    struct dt_text text = {0};
     if (options->json || options->quiet)
-        return;
-    struct dt_text plans = {0}, units = {0};
-    dt_target_plans(target, &plans);
-    dt_target_units(target, target->cores, &units);
-    if (target->foreign)
-        printf("dittune %s tunes %s (%s) on %s\n", DT_VERSION, target->title, dt_text_at(&plans),
-               dt_text_at(&units));
-    else
-        printf("dittune %s tunes the built-in network %s (%s) on %s; another: "
-               "--model NAME|FILE.json "
-               "--size PX\n",
-               DT_VERSION, target->title, dt_text_at(&plans), dt_text_at(&units));
-    dt_text_fini(&plans);
-    if (options->devices > target->cores && !options->oversubscribe && !target->foreign)
-        printf("plans of more than %d ranks are left out: there are %s (--oversubscribe takes "
-               "them in)\n",
-               target->cores, dt_text_at(&units));
-    dt_text_fini(&units);
+        return DT_OK;
+    dt_text_add(&text, "dittune %s tunes %s%s (", DT_VERSION,
+                target->foreign ? "" : "the built-in network ", target->title);
+    dt_target_plans(target, &text);
+    dt_text_add(&text, ") on ");
+    dt_target_units(target, target->cores, &text);
+    dt_text_add(&text, target->foreign ? "\n" : "; another: --model NAME|FILE.json --size PX\n");
+    if (options->devices > target->cores && !options->oversubscribe && !target->foreign) {
+        dt_text_add(&text, "plans of more than %d ranks are left out: there are ", target->cores);
+        dt_target_units(target, target->cores, &text);
+        dt_text_add(&text, " (--oversubscribe takes them in)\n");
+    }
+    if (target->limited)
+        dt_text_add(&text, "plans of more than %d rank%s are left out (--devices N allows more)\n",
+                    target->devices, target->devices == 1 ? "" : "s");
+    dt_status status = dt_print_text(&text);
     fflush(stdout);
+    return status;
 }
 
 /* Says why no GPU is used, once; DT_EDIRTY when others are on them. */
 static dt_status ready(const struct dt_options *options, const struct dt_target *target)
 {
     if (target->backend.why[0] != '\0' && !options->quiet)
-        fprintf(stderr, "dittune: plans run on cores, as no GPU can be used: %s\n",
-                target->backend.why);
+        dt_print_note("plans run on cores, as no GPU can be used: %s", target->backend.why);
     return dt_target_devices_free(target);
 }
 
@@ -132,27 +111,22 @@ static dt_status check_options(const struct dt_options *options)
     return dt_search_check(options->search);
 }
 
-static dt_status interrupted(void)
-{
-    bool term = dt_group_interrupted == SIGTERM;
-    return dt_fail(term ? DT_ETERM : DT_EINTR, "interrupted; what was known is stored");
-}
-
 static void warn_of_store(const struct dt_options *options)
 {
     struct dt_text warnings = {0};
     if (dt_store_warnings(options->db != NULL ? options->db : dt_store_default(), &warnings) ==
             DT_OK &&
         warnings.size > 0)
-        fprintf(stderr, "dittune: warning: %s", dt_text_at(&warnings));
+        dt_print_note("warning: %s", dt_text_at(&warnings));
     dt_text_fini(&warnings);
 }
 
 dt_status dt_command_tune(const struct dt_options *options)
 {
     int sizes = options->sizes.count > 0 ? options->sizes.count : 1;
-    int64_t end = dt_clock_ns() + options->budget_ns;
     DT_TRY(check_options(options));
+    DT_TRY(dt_alone(options));
+    int64_t end = dt_clock_ns() + options->budget_ns;
     warn_of_store(options);
     json_t *list = json_array();
     char why[1024] = "";
@@ -165,17 +139,17 @@ dt_status dt_command_tune(const struct dt_options *options)
         dt_status status = dt_target_new(options, &opts, &target);
         if (status == DT_OK)
             status = ready(options, target);
-        if (status == DT_OK) {
-            introduce(options, target);
-            status = tune_target(options, target, size, now + share, list);
-        }
+        if (status == DT_OK)
+            status = introduce(options, target);
+        if (status == DT_OK)
+            status = tune_target(options, target, now + share, list);
         dt_target_free(target);
         if (status < 0 && (worst == DT_OK || status == DT_EINTR)) {
             worst = status;
             snprintf(why, sizeof why, "%s", dt_message());
         }
-        if (status < 0 && sizes > 1 && status != DT_EINTR)
-            fprintf(stderr, "dittune: --size %d: %s\n", size, dt_message());
+        if (status < 0 && sizes > 1 && status != DT_EINTR && dt_message()[0] != '\0')
+            dt_print_note("--size %d: %s", size, dt_message());
     }
     dt_status printed = DT_OK;
     if (options->json && sizes == 1 && json_array_size(list) == 1)
@@ -184,6 +158,6 @@ dt_status dt_command_tune(const struct dt_options *options)
         printed = dt_print_json(json_pack("{s:O}", "results", list));
     json_decref(list);
     if (worst == DT_EINTR)
-        return interrupted();
+        return dt_fail(DT_EINTR, "interrupted; what was known is stored");
     return worst < 0 ? dt_fail(worst, "%s", why) : printed;
 }

@@ -115,7 +115,7 @@ static void show_plan(const json_t *entry, struct dt_text *out)
     json_object_foreach(json_object_get(entry, "plan"), name, value)
     {
         dt_text_add(out, "%s", space);
-        dt_print_escaped(name, out);
+        dt_text_show(name, out);
         dt_text_add(out, "=");
         dt_print_value(value, out);
         space = " ";
@@ -198,61 +198,58 @@ static dt_status print_table(const json_t *entries)
     return dt_print_text(&out);
 }
 
-static bool wanted(uint64_t id, const char *const *words, int count)
-{
-    char hex[17];
-    snprintf(hex, sizeof hex, "%016llx", (unsigned long long)id);
-    bool any = count == 0;
-    for (int i = 0; i < count; i++)
-        any = any || strncmp(hex, words[i], strlen(words[i])) == 0;
-    return any;
-}
-
 /* *left_out counts the lines that are no entries; each is told. */
-static dt_status collect(const struct dt_snapshot *snapshot, const char *const *words, int count,
+static dt_status collect(const struct dt_snapshot *snapshot, const struct dt_choice *choice,
                          json_t *entries, int *left_out)
 {
     for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
         const json_t *entry = NULL;
-        if (!wanted(dt_snapshot_id(snapshot, (long)i), words, count))
+        if (!dt_choice_of_id(choice, dt_snapshot_id(snapshot, (long)i)))
             continue;
         dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
         if (status == DT_ECORRUPT) {
-            struct dt_text line = {0};
-            dt_print_escaped(dt_message(), &line);
-            fprintf(stderr,
-                    "dittune: warning: %s: the entry %016llx is left out ('dittune db rebuild "
-                    "--salvage' makes best.json without it)\n",
-                    dt_text_at(&line), (unsigned long long)dt_snapshot_id(snapshot, (long)i));
-            dt_text_fini(&line);
+            dt_print_note("warning: %s: the entry %016llx is left out ('dittune db rebuild "
+                          "--salvage' makes best.json without it)",
+                          dt_message(), (unsigned long long)dt_snapshot_id(snapshot, (long)i));
             ++*left_out;
             continue;
         }
         DT_TRY(status);
+        if (!dt_choice_of_entry(choice, entry))
+            continue;
         if (json_array_append(entries, (json_t *)entry) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
     }
     return DT_OK;
 }
 
+static dt_status nothing_stored(const char *directory)
+{
+    struct dt_text text = {0};
+    dt_text_add(&text, "no plans are stored in %s yet\n", directory);
+    return dt_print_text(&text);
+}
+
 dt_status dt_verb_show(const struct dt_options *options, const char *directory,
                        const char *const *words, int count)
 {
+    const struct dt_choice choice = {words, count, options->filter};
     struct dt_snapshot *snapshot = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     json_t *entries = json_array();
     int left_out = 0;
-    dt_status status = entries != NULL ? collect(snapshot, words, count, entries, &left_out)
+    dt_status status = entries != NULL ? collect(snapshot, &choice, entries, &left_out)
                                        : dt_fail(DT_ENOMEM, "out of memory");
     const char *fallback = dt_snapshot_fallback(snapshot);
     if (fallback != NULL)
-        fprintf(stderr, "dittune: warning: %s: best.json.1 is shown\n", fallback);
-    if (status == DT_OK && json_array_size(entries) == 0 && count > 0 && left_out == 0)
-        status = dt_fail(DT_EUSAGE, "no entry's id begins with '%s'", words[0]);
+        dt_print_note("warning: %s: best.json.1 is shown", fallback);
+    bool chosen = count > 0 || options->filter != NULL;
+    if (status == DT_OK && json_array_size(entries) == 0 && chosen && left_out == 0)
+        status = dt_choice_none(&choice);
     else if (status == DT_OK && options->json)
         status = dt_print_json(json_pack("{s:s, s:O}", "db", directory, "entries", entries));
     else if (status == DT_OK && json_array_size(entries) == 0 && left_out == 0)
-        printf("no plans are stored in %s yet\n", directory);
+        status = nothing_stored(directory);
     else if (status == DT_OK && json_array_size(entries) > 0)
         status = print_table(entries);
     if (status == DT_OK && left_out > 0)

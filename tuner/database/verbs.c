@@ -2,11 +2,13 @@
 #include "tuner/database/verbs.h"
 
 #include "db/upkeep/upkeep.h"
+#include "tuner/entry/revive.h"
 #include "tuner/print.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -18,12 +20,9 @@ struct report {
 
 static void warn(enum dt_tell kind, const char *sentence, void *context)
 {
-    struct dt_text line = {0};
     (void)kind;
     (void)context;
-    dt_print_escaped(sentence, &line);
-    fprintf(stderr, "dittune: warning: %s\n", dt_text_at(&line));
-    dt_text_fini(&line);
+    dt_print_note("warning: %s", sentence);
 }
 
 static void tell(enum dt_tell kind, const char *sentence, void *context)
@@ -43,7 +42,7 @@ static void tell(enum dt_tell kind, const char *sentence, void *context)
     }
     if (kind == DT_TELL_WARNING)
         return;
-    dt_print_escaped(sentence, &line);
+    dt_text_show(sentence, &line);
     printf("%-7s %s\n", words[kind], dt_text_at(&line));
     dt_text_fini(&line);
 }
@@ -141,7 +140,7 @@ static dt_status export_all(const struct dt_options *options, const char *direct
     dt_status status = dt_upkeep_export(entries, &text);
     json_decref(entries);
     if (status == DT_OK && count == 0)
-        return check_whole(&upkeep, dt_print_text(&text));
+        return check_whole(&upkeep, dt_print_exact(&text));
     if (status == DT_OK)
         status = write_whole(words[0], &text);
     dt_text_fini(&text);
@@ -169,6 +168,7 @@ static dt_status rebuild(const struct dt_options *options, const char *directory
     (void)words;
     (void)count;
     begin(&report, options);
+    report.upkeep.revive = dt_revive;
     return end(&report, dt_upkeep_rebuild(directory, options->salvage, &report.upkeep));
 }
 
@@ -192,6 +192,26 @@ static dt_status gc(const struct dt_options *options, const char *directory,
     return end(&report, status);
 }
 
+static dt_status rm(const struct dt_options *options, const char *directory,
+                    const char *const *words, int count)
+{
+    const struct dt_choice choice = {words, count, options->filter};
+    struct report report;
+    uint64_t *ids = NULL;
+    size_t n = 0;
+    if (count == 0 && options->filter == NULL)
+        return dt_fail(DT_EUSAGE, "'dittune db rm' needs the beginning of an entry's id, or "
+                                  "--filter TEXT: 'dittune db show' lists them");
+    DT_TRY(dt_choice_ids(&choice, directory, &ids, &n));
+    begin(&report, options);
+    dt_status status = dt_upkeep_remove(directory, ids, n, options->yes, &report.upkeep);
+    free(ids);
+    if (status == DT_OK && !options->yes)
+        dt_upkeep_say(&report.upkeep, DT_TELL_NOTE, "nothing was removed yet, --yes removes %s",
+                      report.upkeep.done == 1 ? "it" : "them");
+    return end(&report, status);
+}
+
 static dt_status migrate(const struct dt_options *options, const char *directory,
                          const char *const *words, int count)
 {
@@ -203,13 +223,14 @@ static dt_status migrate(const struct dt_options *options, const char *directory
 }
 
 const struct dt_verb dt_verbs[] = {
-    {"show", "[ID..]", 0, 63, "the entries, or those whose id begins so", dt_verb_show},
-    {"verify", "", 0, 0, "read everything, name what is broken", verify},
-    {"merge", "DIR..", 1, 63, "take the entries of other stores", merge},
-    {"export", "[FILE]", 0, 1, "all entries as portable JSON", export_all},
-    {"import", "FILE", 1, 1, "take the entries of such a file", import},
-    {"rebuild", "", 0, 0, "make best.json anew from the journals", rebuild},
-    {"gc", "", 0, 0, "remove old journals that no entry came from", gc},
-    {"migrate", "", 0, 0, "bring best.json to this version of the format", migrate},
+    {"show", "[ID..]", 0, 63, true, "the entries, or those whose id begins so", dt_verb_show},
+    {"rm", "[ID..]", 0, 63, true, "remove entries; their journals stay", rm},
+    {"verify", "", 0, 0, false, "read everything, name what is broken", verify},
+    {"merge", "DIR..", 1, 63, false, "take the entries of other stores", merge},
+    {"export", "[FILE]", 0, 1, false, "all entries as portable JSON", export_all},
+    {"import", "FILE", 1, 1, false, "take the entries of such a file", import},
+    {"rebuild", "", 0, 0, false, "make best.json anew from the journals", rebuild},
+    {"gc", "", 0, 0, false, "remove old journals that no entry came from", gc},
+    {"migrate", "", 0, 0, false, "bring best.json to this version of the format", migrate},
 };
 const int dt_verb_count = sizeof dt_verbs / sizeof dt_verbs[0];

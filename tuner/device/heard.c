@@ -67,14 +67,15 @@ static void join_rank(json_t *rank, const json_t *more)
             json_object_set_new(rank, key, json_deep_copy(range));
         } else if (json_is_object(range)) {
             json_int_t least = at(range, "least"), most = at(range, "most");
-            json_int_t sum = looks + others > 0 ? looks + others : 1;
-            json_int_t mean = (at(mine, "mean") * looks + at(range, "mean") * others) / sum;
+            double share = looks + others > 0 ? (double)others / (double)(looks + others) : 0;
+            double mean =
+                (double)at(mine, "mean") * (1 - share) + (double)at(range, "mean") * share;
             if (least < at(mine, "least"))
                 json_object_set_new(mine, "least", json_integer(least));
             if (most > at(mine, "most"))
                 json_object_set_new(mine, "most", json_integer(most));
             if (looks + others > 0)
-                json_object_set_new(mine, "mean", json_integer(mean));
+                json_object_set_new(mine, "mean", json_integer(llround(mean)));
         }
     }
     add_names(json_object_get(rank, "reasons"), json_object_get(more, "reasons"));

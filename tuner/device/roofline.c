@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/device/roofline.h"
 
+#include "base/figures.h"
 #include "tuner/trial/result.h"
 
 #include <math.h>
@@ -111,11 +112,10 @@ json_t *dt_roofline(const struct dt_result *result, const struct dt_target *targ
 
 static void add_seconds(double seconds, struct dt_text *out)
 {
-    if (!isfinite(seconds))
-        dt_text_add(out, "%9s   ", "-");
-    else
-        dt_text_add(out, "%9.4g %s", seconds >= 1e-3 ? seconds * 1e3 : seconds * 1e6,
-                    seconds >= 1e-3 ? "ms" : "us");
+    struct dt_text cell = {0};
+    dt_figure_time(seconds, &cell);
+    dt_text_add(out, "%12s", dt_text_at(&cell));
+    dt_text_fini(&cell);
 }
 
 static void add_kind(const json_t *row, struct dt_text *out)
@@ -153,8 +153,10 @@ void dt_roofline_text(const json_t *roofline, struct dt_text *out)
                  *exchanges = json_object_get(roofline, "exchanges");
     if (roofline == NULL)
         return;
-    dt_text_add(out, "phases (rank that was last most often, mean of %.0f steps of %.4g ms):\n",
-                at(roofline, "steps"), at(roofline, "step_seconds") * 1e3);
+    dt_text_add(out, "breakdown of the critical rank, mean of %.0f steps of ",
+                at(roofline, "steps"));
+    dt_figure_time(at(roofline, "step_seconds"), out);
+    dt_text_add(out, ":\n");
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         const json_t *kind = json_array_get(kinds, i);
         add_kind(kind, out);

@@ -6,6 +6,8 @@
 
 #define REASON_MOST 40 /* characters of a reason's name */
 #define MOST_NS     (INT64_C(1) << 53)
+#define MOST_VALUE  (INT64_C(1) << 53) /* of telemetry, either way: whole in a double */
+#define MOST_LOOKS  (INT64_C(1) << 40)
 
 bool dt_said_ns(const json_t *rows, size_t steps, size_t ranks, long long **ns)
 {
@@ -32,6 +34,7 @@ static bool is_range(const json_t *range)
     const json_t *least = json_object_get(range, "least"), *mean = json_object_get(range, "mean"),
                  *most = json_object_get(range, "most");
     return json_is_integer(least) && json_is_integer(mean) && json_is_integer(most) &&
+           json_integer_value(least) >= -MOST_VALUE && json_integer_value(most) <= MOST_VALUE &&
            json_integer_value(least) <= json_integer_value(mean) &&
            json_integer_value(mean) <= json_integer_value(most);
 }
@@ -59,7 +62,7 @@ static bool take_rank(const json_t *said, json_t *rank)
                                          "utilization"};
     json_t *looks = json_object_get(said, "looks"), *reasons = json_object_get(said, "reasons");
     if (!json_is_integer(looks) || json_integer_value(looks) < 0 ||
-        (reasons != NULL && !are_reasons(reasons)))
+        json_integer_value(looks) > MOST_LOOKS || (reasons != NULL && !are_reasons(reasons)))
         return false;
     json_object_set(rank, "looks", looks);
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {

@@ -68,6 +68,9 @@ bool dt_doctor_has_infiniband(const struct dt_doctor_view *view); /* with a port
 /* {"worker":{..}, "devices":{..} or null, "host":{..}}: of this machine, new reference. deadline_ns is for the worker. */
 dt_status dt_doctor_facts(const char *program, int64_t deadline_ns, json_t **facts) DT_MUST_CHECK;
 
+/* The rule "loaded" alone: more processes want to run than there are cores; then *what says so. */
+bool dt_doctor_loaded(struct dt_text *what);
+
 /* [{"rule", "severity", "device", "what", "mend"}], the worst first, new reference. */
 dt_status dt_doctor_judge(const json_t *facts, json_t **findings) DT_MUST_CHECK;
 json_t *dt_doctor_names(void);                            /* of all rules, new reference */

@@ -91,6 +91,18 @@ static json_t *host_facts(void)
                      load[0]);
 }
 
+bool dt_doctor_loaded(struct dt_text *what)
+{
+    json_t *host = host_facts();
+    const struct dt_doctor_view view = {.host = host};
+    bool found = false;
+    for (int i = 0; i < dt_doctor_host.count; i++)
+        if (strcmp(dt_doctor_host.rows[i].name, "loaded") == 0)
+            found = dt_doctor_host.rows[i].found(&view, NULL, what);
+    json_decref(host);
+    return found;
+}
+
 dt_status dt_doctor_facts(const char *program, int64_t deadline_ns, json_t **facts)
 {
     struct dt_devices_answer answer;

@@ -14,7 +14,7 @@ static void add_versions(const json_t *devices, struct dt_text *out)
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
         const char *version = dt_doctor_text(devices, libraries[i][0]);
         dt_text_add(out, ", %s ", libraries[i][1]);
-        dt_print_escaped(version[0] != '\0' ? version : "none", out);
+        dt_text_show(version[0] != '\0' ? version : "none", out);
     }
     dt_text_add(out, "\n");
 }
@@ -25,10 +25,10 @@ static void add_machine(const json_t *devices, struct dt_text *out)
     for (size_t i = 0; i < json_array_size(cards); i++) {
         const json_t *card = json_array_get(cards, i);
         dt_text_add(out, "GPU %zu: ", i);
-        dt_print_escaped(dt_doctor_text(card, "name"), out);
+        dt_text_show(dt_doctor_text(card, "name"), out);
         dt_text_add(out, ", %.0f GiB, compute capability ",
                     (double)dt_doctor_int(card, "memory_bytes", 0) / (1LL << 30));
-        dt_print_escaped(dt_doctor_text(card, "compute"), out);
+        dt_text_show(dt_doctor_text(card, "compute"), out);
         dt_text_add(out, "\n");
     }
     add_versions(devices, out);
@@ -41,7 +41,7 @@ static void add_finding(const json_t *finding, struct dt_text *out)
                 dt_doctor_text(finding, "rule"));
     if (device >= 0)
         dt_text_add(out, "GPU %lld: ", (long long)device);
-    dt_print_escaped(dt_doctor_text(finding, "what"), out);
+    dt_text_show(dt_doctor_text(finding, "what"), out);
     dt_text_add(out, "\n         %s\n", dt_doctor_text(finding, "mend"));
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
+#include "model/network.h"
 #include "tuner/entry/front.h"
 #include "tuner/machine/machine.h"
 #include "tuner/session/record.h"
@@ -12,6 +13,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WORKER_NS (20 * DT_NS_PER_SECOND)
 
@@ -155,6 +157,34 @@ static json_t *front_json(const struct dt_session *session)
     return array;
 }
 
+/* Presets are known by their names. */
+static bool is_preset(const json_t *network)
+{
+    const char *const *names = dt_network_presets();
+    const char *name = json_string_value(json_object_get(network, "name"));
+    struct dt_network preset;
+    bool same = false;
+    for (int i = 0; names[i] != NULL && name != NULL && !same; i++) {
+        if (strcmp(names[i], name) != 0 || dt_network_load(name, &preset) != DT_OK)
+            continue;
+        json_t *known = dt_network_to_json(&preset);
+        same = json_equal(known, network);
+        json_decref(known);
+    }
+    return same;
+}
+
+/* A space that is too long stays out: the key has its hash. */
+void dt_entry_add_work(const struct dt_target *target, json_t *object)
+{
+    json_t *network = json_object_get(target->workload, "network");
+    if (network != NULL && !is_preset(network))
+        json_object_set(object, "network", network);
+    if (target->announced != NULL &&
+        json_dumpb(target->announced, NULL, 0, JSON_COMPACT) <= DT_ENTRY_SPACE)
+        json_object_set(object, "space", target->announced);
+}
+
 json_t *dt_entry(const struct dt_session *session)
 {
     const struct dt_target *target = session->target;
@@ -164,19 +194,16 @@ json_t *dt_entry(const struct dt_session *session)
     const struct dt_entrant *entrant = session->best >= 0 && dt_session_against_default(session)
                                            ? &session->entrants[session->best]
                                            : NULL;
+    struct dt_noise noise = dt_session_noise(session);
     json_t *entry = json_pack(
-        "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "key", target->key,
+        "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "key", target->key,
         "fingerprint", dt_entry_fingerprint(session), "plan",
         dt_point_json(target->space, &best->point), "verdict", dt_verdict_text(session->verdict),
-        "provisional", session->verdict == DT_VERDICT_PROVISIONAL, "figures",
-        dt_result_figures(best, target), "default",
-        dt_result_figures(dt_session_role(session, "default"), target), "baseline",
+        "provisional", dt_session_provisional(session), "figures", dt_result_figures(best, target),
+        "default", dt_result_figures(dt_session_role(session, "default"), target), "baseline",
         dt_result_figures(dt_session_role(session, "baseline"), target), "gain",
-        dt_record_gain(entrant), "top", top_json(session), "pareto", front_json(session), "journal",
-        session->id);
-    /* A space that is too long stays out: the key has its hash. */
-    if (target->announced != NULL &&
-        json_dumpb(target->announced, NULL, 0, JSON_COMPACT) <= DT_ENTRY_SPACE)
-        json_object_set(entry, "space", target->announced);
+        dt_record_gain(entrant), "noise", dt_noise_json(&noise), "top", top_json(session), "pareto",
+        front_json(session), "journal", session->id);
+    dt_entry_add_work(target, entry);
     return entry;
 }

@@ -16,6 +16,9 @@ void dt_entry_machine(struct dt_session *session);
 /* {"hard","soft","info"}, new reference. */
 json_t *dt_entry_fingerprint(const struct dt_session *session);
 
+/* Adds what a reader needs who has neither worker nor model file: "space" of a foreign worker, "network" from a file. */
+void dt_entry_add_work(const struct dt_target *target, json_t *object);
+
 /* The entry, new reference, or NULL when there is nothing to store. */
 json_t *dt_entry(const struct dt_session *session);
 

@@ -10,7 +10,7 @@
 static void add_text(const char *text, struct dt_text *out)
 {
     struct dt_text words = {0};
-    dt_safe_words(text, &words);
+    dt_text_show(text, &words);
     dt_text_add(out, "\"%s", strchr("=+-@\t\r", text[0]) != NULL && text[0] != '\0' ? "'" : "");
     for (const char *at = dt_text_at(&words); *at != '\0'; at++)
         dt_text_add(out, *at == '"' ? "\"\"" : "%c", *at);

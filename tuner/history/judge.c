@@ -55,25 +55,17 @@ dt_status dt_timelines_judge(struct dt_timelines *lines)
     return DT_OK;
 }
 
-void dt_safe_words(const char *text, struct dt_text *out)
-{
-    for (const char *at = text; *at != '\0'; at++) {
-        char c = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
-        dt_text_add_bytes(out, &c, 1);
-    }
-}
-
 static void add_value(const json_t *value, struct dt_text *out)
 {
     if (value == NULL)
         dt_text_add(out, "none");
     else if (json_is_string(value))
-        dt_safe_words(json_string_value(value), out);
+        dt_text_show(json_string_value(value), out);
     else if (json_is_integer(value))
         dt_text_add(out, "%lld", (long long)json_integer_value(value));
     else {
         char *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        dt_safe_words(dumped != NULL ? dumped : "?", out);
+        dt_text_show(dumped != NULL ? dumped : "?", out);
         free(dumped);
     }
 }
@@ -85,7 +77,7 @@ void dt_plan_words(const json_t *plan, struct dt_text *out)
     json_object_foreach((json_t *)plan, name, value)
     {
         dt_text_add(out, "%s", before);
-        dt_safe_words(name, out);
+        dt_text_show(name, out);
         dt_text_add(out, "=");
         add_value(value, out);
         before = " ";
@@ -101,7 +93,7 @@ struct news {
 static void add_news(struct news *news, const char *name, const json_t *then, const json_t *now)
 {
     dt_text_add(news->out, "%s%s", news->out->size > news->begin ? ", " : "", news->what);
-    dt_safe_words(name, news->out);
+    dt_text_show(name, news->out);
     dt_text_add(news->out, " ");
     add_value(then, news->out);
     dt_text_add(news->out, " -> ");

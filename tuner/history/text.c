@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/history/timeline.h"
-#include "tuner/session/report.h"
+
+#include "base/figures.h"
+#include "tuner/report/report.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,7 +88,7 @@ static void add_time(double seconds, struct dt_text *out)
 {
     size_t before = out->size;
     if (isfinite(seconds))
-        dt_report_time(seconds, out);
+        dt_figure_time(seconds, out);
     else
         dt_text_add(out, "-");
     dt_text_add(out, "%*s", before + 11 > out->size ? (int)(before + 11 - out->size) : 1, "");
@@ -113,15 +115,14 @@ static void add_plot(const struct dt_timeline *line, const struct dt_moment *mom
 static void add_row(const struct dt_timeline *line, int i, struct dt_text *out)
 {
     const struct dt_moment *moment = &line->moments[i];
-    char minute[24], gain[32] = "-";
-    struct dt_text verdict = {0};
-    dt_safe_words(moment->verdict, &verdict);
+    char minute[24], gain[32] = "-", verdict[14];
+    snprintf(verdict, sizeof verdict, "%s", moment->verdict);
+    dt_text_mend(verdict); /* it may have been cut amid a character */
+    dt_text_clean(verdict);
     dt_minute(moment->t_wall_ns, minute);
     if (isfinite(moment->gain))
         snprintf(gain, sizeof gain, "%.3f [%.3f, %.3f]", moment->gain, moment->low, moment->high);
-    dt_text_add(out, "  %-16s  %-7s  %-13.13s  ", minute, dt_moment_text(moment->kind),
-                dt_text_at(&verdict));
-    dt_text_fini(&verdict);
+    dt_text_add(out, "  %-16s  %-7s  %-13s  ", minute, dt_moment_text(moment->kind), verdict);
     add_time(moment->tuned, out);
     add_time(moment->fallback, out);
     dt_text_add(out, "%-22s ", gain);

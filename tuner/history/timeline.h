@@ -93,8 +93,6 @@ void dt_course_news(const struct dt_timeline *line, enum dt_series_of series, in
  * line each, for all three series; appended. */
 void dt_timeline_sentences(const struct dt_timeline *line, struct dt_text *out);
 
-/* text without control bytes. */
-void dt_safe_words(const char *text, struct dt_text *out);
 /* The plan as in "ranks=2 ulysses=2"; safe to print. */
 void dt_plan_words(const json_t *plan, struct dt_text *out);
 

@@ -67,6 +67,8 @@ static dt_status set_builtin(const struct dt_options *options, struct dt_query *
         DT_TRY(set_number(query, "size", options->sizes.values[0]));
     if (!dt_option_is_default("dtype", options->dtype))
         DT_TRY(set_text(query, "dtype", options->dtype));
+    if (options->oversubscribe)
+        DT_TRY(dt_query_set(query, "oversubscribe", "1"));
     return options->batches.count > 0 ? set_batches(query, &options->batches) : DT_OK;
 }
 

@@ -10,4 +10,9 @@
  * one started. */
 dt_status dt_ask(const struct dt_options *options, struct dt_query **query) DT_MUST_CHECK;
 
+/* Appends the command line that asks for what a session of these options stored of the target, quoted for sh. */
+struct dt_target;
+void dt_ask_line(const struct dt_options *options, const struct dt_target *target,
+                 struct dt_text *out);
+
 #endif

@@ -118,7 +118,7 @@ static void read_answer(struct dt_devices_answer *answer, int status, struct wor
 
 static dt_status ask(struct dt_devices_answer *answer, int64_t deadline_ns)
 {
-    static const char folders[DT_SUPERVISOR_FOLDERS][256];
+    static const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
     char *argv[] = {answer->program, "--devices", NULL};
     struct dt_supervised child;
     struct words words = {.out_open = true, .err_open = true};

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "tuner/process/launch.h"
+#include "tuner/process/pause.h"
 #include "worker/wire.h"
 
 #include <errno.h>
@@ -13,11 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define TICK_NS DT_NS_PER_SECOND
 
 volatile int dt_group_interrupted;
+struct dt_group_tick dt_group_tick;
 
 const json_t *dt_group_hello(const struct dt_group *group)
 {
@@ -39,9 +42,16 @@ bool dt_group_alive(const struct dt_group *group)
     return group != NULL && group->alive;
 }
 
+int64_t dt_group_paused_ns(const struct dt_group *group)
+{
+    return group->paused_ns;
+}
+
 /* Sleeps until the worker says something, it is time for the next tick, or the deadline; drains standard error. */
 static void rest(struct dt_group *group, int64_t deadline_ns)
 {
+    if (dt_group_tick.run != NULL)
+        dt_group_tick.run(dt_group_tick.context);
     int64_t now = dt_clock_ns(), until = deadline_ns < now + TICK_NS ? deadline_ns : now + TICK_NS;
     struct pollfd pollers[2] = {{.fd = group->process.from, .events = POLLIN},
                                 {.fd = group->process.messages, .events = POLLIN}};
@@ -80,15 +90,30 @@ static void note(struct dt_group *group, char direction, const json_t *message)
     fflush(group->transcript);
 }
 
-/* The next message that is not a heartbeat. One that is there when the deadline passes is in time. */
+/* Where in the worker's output the bytes end that are here now, counted from its start. */
+static size_t arrived(const struct dt_group *group)
+{
+    int unread = 0;
+    if (ioctl(group->process.from, FIONREAD, &unread) != 0)
+        unread = 0;
+    return group->wire.taken + group->wire.pending.size + (size_t)unread;
+}
+
+/* The next message that is not a heartbeat. One that is here when the deadline passes is in time, also behind heartbeats. */
 static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **message,
                       struct dt_failure *failure)
 {
+    struct dt_pause pause = dt_pause_begin();
+    size_t in_time = SIZE_MAX;
     for (;;) {
         json_t *got = NULL;
         if (dt_group_interrupted != 0)
             return dt_fail(DT_EINTR, "interrupted");
+        dt_pause_look(&pause);
+        group->paused_ns = pause.paused_ns;
         bool late = dt_clock_ns() >= deadline_ns;
+        if (late && in_time == SIZE_MAX)
+            in_time = arrived(group);
         dt_status status = dt_wire_read(&group->wire, 0, &got);
         if (status == DT_OK && strcmp(dt_wire_op(got), "heartbeat") != 0) {
             note(group, '<', got);
@@ -96,6 +121,8 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
             return DT_OK;
         }
         json_decref(got);
+        if (status == DT_OK && group->wire.taken < in_time)
+            continue;
         if ((status == DT_ETIMEOUT || status == DT_OK) && late)
             return dt_group_hung(group, failure);
         if (status == DT_ETIMEOUT)
@@ -161,6 +188,7 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
     group->phase = strcmp(op, "prepare") == 0 ? "preparing"
                    : strcmp(op, "run") == 0   ? "running"
                                               : "answering";
+    group->paused_ns = 0;
     if (group->alive && dt_clock_ns() >= deadline_ns)
         return dt_group_hung(group, failure);
     DT_TRY(say(group, request, failure));
@@ -198,11 +226,13 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     DT_TRY(dt_launch_plan(launch, &start));
     struct dt_group *group = calloc(1, sizeof *group);
     dt_status status =
-        group == NULL ? dt_fail(DT_ENOMEM, "out of memory")
-                      : dt_supervisor_start(start.path, start.argv, start.envp,
-                                            (const char(*)[256])start.folders, &group->process);
+        group == NULL
+            ? dt_fail(DT_ENOMEM, "out of memory")
+            : dt_supervisor_start(start.path, start.argv, start.envp,
+                                  (const char(*)[DT_FOLDER_ROOM])start.folders, &group->process);
     dt_launch_fini(&start);
     if (status < 0) {
+        dt_launch_drop(&start);
         free(group);
         return status;
     }
@@ -218,6 +248,7 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
         dt_group_stop(group, DT_NS_PER_SECOND / 5);
         return dt_fail(status, "%s", message);
     }
+    dt_supervisor_note(&group->process);
     *out = group;
     return DT_OK;
 }

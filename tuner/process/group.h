@@ -48,6 +48,9 @@ const json_t *dt_group_ready(const struct dt_group *group);
 int dt_group_ranks(const struct dt_group *group); /* entries of ready */
 bool dt_group_alive(const struct dt_group *group);
 
+/* How long all was stopped while the last request was answered; 0: it was not. Times in the answer may hold it. */
+int64_t dt_group_paused_ns(const struct dt_group *group);
+
 /* A worker's words as a file and a terminal can take them: what is not printable ASCII becomes '?'. */
 void dt_group_clean(char text[]);
 
@@ -110,5 +113,13 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns);
 
 /* Set by the signal handler of the program (0, SIGINT, SIGTERM): the calls above then return DT_EINTR soon. */
 extern volatile int dt_group_interrupted;
+
+/* Called about once a second while the calls above wait, and before they do, when run is set: for a clock that is drawn. It
+ * must be quick, as steps may be measured meanwhile. */
+struct dt_group_tick {
+    void (*run)(void *context);
+    void *context;
+};
+extern struct dt_group_tick dt_group_tick;
 
 #endif

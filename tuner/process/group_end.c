@@ -2,6 +2,7 @@
 /* How groups end: killed for what they did, found dead, or told to quit; and what they said last. */
 #include "base/clock.h"
 #include "tuner/process/group_int.h"
+#include "tuner/process/pause.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -130,7 +131,8 @@ dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure)
 static bool await_end(struct dt_group *group, int64_t until, int *wait_status)
 {
     char block[65536];
-    while (dt_clock_machine_ns() < until) {
+    struct dt_pause pause = dt_pause_begin();
+    for (; pause.looked_ns - pause.paused_ns < until; dt_pause_look(&pause)) {
         struct pollfd pollers[3] = {{.fd = group->process.status, .events = POLLIN},
                                     {.fd = group->process.messages, .events = POLLIN},
                                     {.fd = group->process.from, .events = POLLIN}};

@@ -20,7 +20,8 @@ struct dt_group {
     char messages[DT_GROUP_KEPT + 1];
     size_t kept;
     bool alive;
-    FILE *transcript; /* $DITTUNE_TRANSCRIPT: every message, with its direction; NULL: none */
+    int64_t paused_ns; /* of the last request */
+    FILE *transcript;  /* $DITTUNE_TRANSCRIPT: every message, with its direction; NULL: none */
 };
 
 /* Reads what is there of standard error and keeps its end. False at its end. */

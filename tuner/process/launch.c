@@ -39,20 +39,27 @@ bool dt_launch_find(const char *name, char path[], size_t room)
     return false;
 }
 
-static dt_status make_folder(const char *parent, char folder[256])
+/* One for temporary files, one for the memory that ranks share. */
+static dt_status make_folders(const struct dt_launch *launch, struct dt_start *start)
 {
-    snprintf(folder, 256, "%.200s/dittune-XXXXXX", parent);
-    if (mkdtemp(folder) != NULL)
-        return DT_OK;
-    folder[0] = '\0';
-    return dt_fail(DT_EIO, "cannot make a folder in %s: %s", parent, strerror(errno));
+    static bool swept;
+    const char *chosen = getenv("TMPDIR");
+    const char *parents[DT_SUPERVISOR_FOLDERS] = {
+        chosen != NULL && chosen[0] == '/' ? chosen : "/tmp", "/dev/shm"};
+    for (int i = 0; i < DT_SUPERVISOR_FOLDERS && !swept; i++)
+        dt_folders_sweep(parents[i]);
+    swept = true;
+    DT_TRY(dt_folder_make(parents[0], start->folders[0]));
+    if (launch->ranks > 1 && access(parents[1], W_OK) == 0 &&
+        dt_folder_make(parents[1], start->folders[1]) < 0)
+        start->folders[1][0] = '\0'; /* the first will do */
+    return DT_OK;
 }
 
-static void drop_folders(struct dt_start *start)
+void dt_launch_drop(struct dt_start *start)
 {
     for (int i = 0; i < DT_SUPERVISOR_FOLDERS; i++)
-        if (start->folders[i][0] != '\0')
-            rmdir(start->folders[i]);
+        dt_folder_remove(start->folders[i]);
 }
 
 struct words {
@@ -138,6 +145,7 @@ static char **make_environment(const struct dt_launch *launch, const struct dt_s
     char *const *lists[] = {environ, dt_environment_dropped(), ours,
                             (char *const *)launch->environment};
     int room = 1, n = 0;
+    bool failed = false;
     for (int i = 0; i < 4; i++)
         room += length(lists[i]);
     char **list = calloc((size_t)room, sizeof *list);
@@ -146,10 +154,16 @@ static char **make_environment(const struct dt_launch *launch, const struct dt_s
             bool replaced = false;
             for (int later = i + 1; later < 4; later++)
                 replaced = replaced || any_names(lists[later], lists[i][k]);
-            if (!replaced)
-                list[n++] = strdup(lists[i][k]);
+            list[n] = replaced ? NULL : strdup(lists[i][k]);
+            failed = failed || (!replaced && list[n] == NULL);
+            n += list[n] != NULL;
         }
-    return list;
+    if (!failed)
+        return list;
+    while (n > 0)
+        free(list[--n]);
+    free(list);
+    return NULL;
 }
 
 static dt_status fill(const struct dt_launch *launch, const char *program, struct dt_start *start)
@@ -167,25 +181,38 @@ static dt_status fill(const struct dt_launch *launch, const char *program, struc
     return DT_OK;
 }
 
+/* A command line instead of a program is a usual mistake, and so is a script that nobody may run. */
+static dt_status not_a_program(const char *name)
+{
+    const char *blank = strchr(name, ' ');
+    struct stat info;
+    if (stat(name, &info) == 0 && S_ISREG(info.st_mode))
+        return dt_fail(DT_EUSAGE,
+                       "the worker %s is not a program that can be run: chmod +x makes "
+                       "it one, and its first line must name its interpreter (#!)",
+                       name);
+    if (blank != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "the worker '%s' is not a program that can be run: it takes no arguments; "
+                       "make%s executable (chmod +x), or name a script that calls it",
+                       name, blank);
+    return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run", name);
+}
+
 dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
 {
     char program[4096];
-    const char *parent = getenv("TMPDIR");
     *start = (struct dt_start){.argv = NULL};
     if (!dt_launch_find(launch->program, program, sizeof program))
-        return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run",
-                       launch->program);
+        return not_a_program(launch->program);
     snprintf(start->path, sizeof start->path, "%s", program);
     if (launch->ranks > 1 && !dt_launch_find("mpirun", start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE,
                        "mpirun not found: install openmpi-bin, or ask for plans of one rank");
-    DT_TRY(make_folder(parent != NULL && parent[0] == '/' ? parent : "/tmp", start->folders[0]));
-    if (launch->ranks > 1 && access("/dev/shm", W_OK) == 0 &&
-        make_folder("/dev/shm", start->folders[1]) < 0)
-        start->folders[1][0] = '\0';
+    DT_TRY(make_folders(launch, start));
     dt_status status = fill(launch, program, start);
     if (status < 0) {
-        drop_folders(start);
+        dt_launch_drop(start);
         dt_launch_fini(start);
     }
     return status;

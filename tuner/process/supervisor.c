@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Descendants are found through /proc/<pid>/task/<tid>/children, walked from the supervisor down; whoever loses its parent
+/* Descendants are found through /proc (proc.h), walked from the supervisor down; whoever loses its parent
  * becomes a child of the supervisor, so a loop until no child is left misses no one. */
 #include "tuner/process/supervisor.h"
 
 #include "base/clock.h"
+#include "tuner/process/pause.h"
+#include "tuner/process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,13 +18,17 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_MS 20   /* while it kills */
-#define REST_MS 1000 /* while all is well: samples are being taken */
-#define DEEPEST 64
+#define TICK_MS     20   /* while it kills */
+#define REST_MS     1000 /* while all is well: samples are being taken */
+#define NOTE        (-1)
+#define NOTED_MOST  1024
+#define PATIENCE_NS (10 * DT_NS_PER_SECOND) /* much memory takes a while to be freed */
+#define SHORT_NS    DT_NS_PER_SECOND        /* when another group was given up before */
 
 struct ward {
     pid_t program;
@@ -31,38 +36,35 @@ struct ward {
     int ended; /* readable when the program has ended (pidfd_open), or -1 */
     bool reported;
     int64_t kill_at; /* 0: not asked to end; otherwise KILL from then on */
+    pid_t noted[NOTED_MOST];
+    int noted_count;
 };
 
-static void signal_below(pid_t pid, int number, int depth);
+/* Signals one descendant, and notes its pid; 0 only notes. */
+struct knock {
+    struct ward *ward;
+    int number;
+};
 
-/* Signals the children of one thread, listed in a file. */
-static void signal_children(const char *path, int number, int depth)
+static void note(struct ward *ward, pid_t pid)
 {
-    FILE *file = fopen(path, "re");
-    int child;
-    while (file != NULL && fscanf(file, "%d", &child) == 1) {
-        signal_below(child, number, depth + 1);
-        kill(child, number);
-    }
-    if (file != NULL)
-        fclose(file);
+    for (int i = 0; i < ward->noted_count; i++)
+        if (ward->noted[i] == pid)
+            return;
+    if (ward->noted_count < NOTED_MOST)
+        ward->noted[ward->noted_count++] = pid;
 }
 
-static void signal_below(pid_t pid, int number, int depth)
+static void knock_at(pid_t pid, void *context)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *threads = depth < DEEPEST ? opendir(path) : NULL;
-    struct dirent *entry;
-    while (threads != NULL && (entry = readdir(threads)) != NULL) {
-        char children[64 + sizeof entry->d_name];
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(children, sizeof children, "%.20s/%.20s/children", path, entry->d_name);
-        signal_children(children, number, depth);
-    }
-    if (threads != NULL)
-        closedir(threads);
+    const struct knock *knock = context;
+    note(knock->ward, pid);
+    kill(pid, knock->number);
+}
+
+static void signal_all(struct ward *ward, int number)
+{
+    dt_proc_below(getpid(), knock_at, &(struct knock){ward, number});
 }
 
 /* Reaps what ended and reports the program's end. False when no child is left. */
@@ -85,47 +87,57 @@ static bool reap(struct ward *ward)
     }
 }
 
-/* A request is the grace in nanoseconds; the end of the pipe is a request without grace. */
+/* A request is the grace in nanoseconds, or NOTE; the end of the pipe is a request without grace. */
 static void listen_to(struct ward *ward)
 {
-    int64_t grace = 0;
+    int64_t request = 0;
     struct pollfd pollers[2] = {{.fd = ward->control, .events = POLLIN},
                                 {.fd = ward->reported ? -1 : ward->ended, .events = POLLIN}};
     if (poll(pollers, 2, ward->kill_at != 0 ? TICK_MS : REST_MS) <= 0 || pollers[0].revents == 0)
         return;
-    if (read(ward->control, &grace, sizeof grace) != (ssize_t)sizeof grace) {
+    if (read(ward->control, &request, sizeof request) != (ssize_t)sizeof request) {
         ward->kill_at = 1;
         close(ward->control);
         ward->control = -1;
         return;
     }
-    signal_below(getpid(), SIGTERM, 0);
-    signal_below(getpid(), SIGCONT, 0);
-    ward->kill_at = dt_clock_machine_ns() + grace;
+    if (request == NOTE) {
+        signal_all(ward, 0);
+        return;
+    }
+    signal_all(ward, SIGTERM);
+    signal_all(ward, SIGCONT);
+    ward->kill_at = dt_clock_machine_ns() + request;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
+/* libomp registers each process in a file, which one that is killed leaves. */
+static void remove_registered(const struct ward *ward)
 {
-    (void)info;
-    (void)kind;
-    (void)walk;
-    remove(path); /* what cannot be removed is no reason to leave the rest */
-    return 0;
+    struct dt_proc proc;
+    struct stat info;
+    for (int i = 0; i < ward->noted_count; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%d", (int)ward->noted[i],
+                 (int)getuid());
+        if (!dt_proc_read(ward->noted[i], &proc) && lstat(path, &info) == 0 &&
+            S_ISREG(info.st_mode) && info.st_uid == geteuid())
+            unlink(path);
+    }
 }
 
-static void watch(struct ward *ward, const char folders[DT_SUPERVISOR_FOLDERS][256])
+static void watch(struct ward *ward, const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM])
 {
     while (reap(ward)) {
         if (ward->kill_at != 0 && dt_clock_machine_ns() >= ward->kill_at)
-            signal_below(getpid(), SIGKILL, 0);
+            signal_all(ward, SIGKILL);
         if (ward->control >= 0)
             listen_to(ward);
         else
             dt_clock_sleep_ns(TICK_MS * 1000000LL);
     }
+    remove_registered(ward);
     for (int i = 0; i < DT_SUPERVISOR_FOLDERS; i++)
-        if (folders[i][0] != '\0')
-            nftw(folders[i], remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        dt_folder_remove(folders[i]);
     _exit(0);
 }
 
@@ -146,11 +158,16 @@ static void run_program(const char *path, char *const argv[], char *const envp[]
 /* Closes the descriptors first to last, both included; one by one where the kernel has no close_range (before 5.9). */
 static void close_from_to(unsigned first, unsigned last)
 {
-    long most = sysconf(_SC_OPEN_MAX);
     if (first > last || close_range(first, last, 0) == 0)
         return;
-    for (unsigned fd = first; fd <= last && fd < (most > 0 && most < 65536 ? most : 65536); fd++)
-        close((int)fd);
+    DIR *open_ones = opendir("/proc/self/fd");
+    for (struct dirent *entry; open_ones != NULL && (entry = readdir(open_ones)) != NULL;) {
+        int fd = atoi(entry->d_name);
+        if ((unsigned)fd >= first && (unsigned)fd <= last && fd != dirfd(open_ones))
+            close(fd);
+    }
+    if (open_ones != NULL)
+        closedir(open_ones);
 }
 
 static int ascending(const void *a, const void *b)
@@ -177,10 +194,13 @@ struct pipes {
 };
 
 static void supervise(const char *path, char *const argv[], char *const envp[],
-                      const char folders[DT_SUPERVISOR_FOLDERS][256], const struct pipes *pipes)
+                      const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
+                      const struct pipes *pipes)
 {
     struct ward ward = {.control = pipes->control[0], .status = pipes->status[1]};
+    pid_t own = getpid();
     setsid();
+    prctl(PR_SET_PDEATHSIG, SIGCONT); /* so that one that is stopped reads the end of its pipe */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
@@ -188,12 +208,15 @@ static void supervise(const char *path, char *const argv[], char *const envp[],
     signal(SIGPIPE, SIG_IGN);
     ward.program = fork();
     if (ward.program == 0) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != own)
+            _exit(127);
         dup2(pipes->in[0], STDIN_FILENO);
         dup2(pipes->out[1], STDOUT_FILENO);
         dup2(pipes->err[1], STDERR_FILENO);
         close_others((int[]){-1}, 1);
         run_program(path, argv, envp);
     }
+    note(&ward, ward.program);
     ward.ended = (int)syscall(SYS_pidfd_open, ward.program, 0);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, STDIN_FILENO);
@@ -218,7 +241,7 @@ static bool open_pipes(struct pipes *pipes)
 }
 
 dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[],
-                              const char folders[DT_SUPERVISOR_FOLDERS][256],
+                              const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                               struct dt_supervised *out)
 {
     struct pipes pipes;
@@ -238,7 +261,9 @@ dt_status dt_supervisor_start(const char *path, char *const argv[], char *const 
                                   .status = pipes.status[0],
                                   .to = pipes.in[1],
                                   .from = pipes.out[0],
-                                  .messages = pipes.err[0]};
+                                  .messages = pipes.err[0],
+                                  .patience_ns = PATIENCE_NS};
+    memcpy(out->folders, folders, sizeof out->folders);
     if (pid < 0) {
         dt_supervisor_stop(out, 0);
         return dt_fail(DT_ELIB, "cannot fork: %s", strerror(errno));
@@ -253,9 +278,70 @@ bool dt_supervisor_ended(struct dt_supervised *supervised, int *wait_status)
                                            (ssize_t)sizeof *wait_status;
 }
 
+void dt_supervisor_note(struct dt_supervised *supervised)
+{
+    const int64_t request = NOTE;
+    ssize_t put = write(supervised->control, &request, sizeof request);
+    (void)put; /* a supervisor that is gone notes nothing */
+}
+
+/* The first descendant that still runs. */
+static void find_running(pid_t pid, void *context)
+{
+    struct dt_proc *found = context, proc;
+    if (found->pid == 0 && dt_proc_read(pid, &proc) && proc.state != 'Z')
+        *found = proc;
+}
+
+static void kill_one(pid_t pid, void *context)
+{
+    (void)context;
+    kill(pid, SIGKILL);
+}
+
+/* What keeps a group from its end: its supervisor, or a process below it. */
+static void give_up(const struct dt_supervised *supervised)
+{
+    struct dt_proc own = {.pid = 0}, below = {.pid = 0};
+    dt_proc_below(supervised->pid, kill_one, NULL);
+    bool known = dt_proc_read(supervised->pid, &own);
+    dt_proc_below(supervised->pid, find_running, &below);
+    const struct dt_proc *stuck =
+        below.pid == 0 || (known && strchr("DTt", own.state) != NULL) ? &own : &below;
+    fprintf(stderr,
+            "%sdittune: warning: process %d (%s) of a worker group does not end; its state is "
+            "%c%s. It is left behind, and may hold memory and devices\n",
+            isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", (int)stuck->pid, stuck->name,
+            stuck->state,
+            stuck->state == 'D' ? ": it waits for a device or a file system"
+            : stuck->state == 'T' || stuck->state == 't' ? ": it is stopped"
+                                                         : "");
+}
+
+/* Waits for the end of the supervisor; false when it did not end in time. */
+static bool await_supervisor(const struct dt_supervised *supervised, int64_t patience_ns)
+{
+    struct dt_pause pause = dt_pause_begin();
+    int64_t until = pause.looked_ns + patience_ns;
+    for (;;) {
+        int wait_status = 0;
+        pid_t pid = waitpid(supervised->pid, &wait_status, WNOHANG);
+        if (pid == supervised->pid || (pid < 0 && errno != EINTR)) {
+            bool well = pid > 0 && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
+            for (int i = 0; i < DT_SUPERVISOR_FOLDERS && !well; i++)
+                dt_folder_remove(supervised->folders[i]);
+            return true;
+        }
+        dt_pause_look(&pause);
+        if (pause.looked_ns - pause.paused_ns >= until)
+            return false;
+        dt_clock_sleep_ns(DT_NS_PER_SECOND / 1000);
+    }
+}
+
 void dt_supervisor_stop(struct dt_supervised *supervised, int64_t grace_ns)
 {
-    int wait_status;
+    static bool gave_up;
     bool asked = supervised->pid > 0 && grace_ns > 0 &&
                  write(supervised->control, &grace_ns, sizeof grace_ns) == (ssize_t)sizeof grace_ns;
     if (!asked)
@@ -263,8 +349,14 @@ void dt_supervisor_stop(struct dt_supervised *supervised, int64_t grace_ns)
     close(supervised->to);
     close(supervised->from);
     close(supervised->messages);
-    while (supervised->pid > 0 && waitpid(supervised->pid, &wait_status, 0) < 0 && errno == EINTR)
-        ;
+    if (supervised->pid > 0) {
+        kill(supervised->pid, SIGCONT); /* it may have been stopped */
+        int64_t patience_ns = gave_up ? SHORT_NS : supervised->patience_ns;
+        if (!await_supervisor(supervised, grace_ns + patience_ns)) {
+            give_up(supervised);
+            gave_up = true;
+        }
+    }
     close(supervised->status);
     if (asked)
         close(supervised->control);

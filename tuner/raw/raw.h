@@ -8,7 +8,7 @@
 #ifndef DT_TUNER_RAW_RAW_H
 #define DT_TUNER_RAW_RAW_H
 
-#include "tuner/trial/compare.h"
+#include "tuner/compare/compare.h"
 
 /* What of a target is needed so that its plans can be printed and judged again; new reference. From it comes a target that
  * runs nothing: its space has axes only. Errors name `what`. */
@@ -31,10 +31,15 @@ dt_status dt_raw_read_result(const json_t *record, const char *what, const struc
 struct dt_compared {
     const char *name; /* "shoot-out", "final comparison" */
     struct dt_entrant *entrants;
-    int count, rounds, looks;
+    int count;
+    struct dt_sets sets;      /* of fresh processes; count 0: a record of rounds of one start */
+    int rounds, looks;        /* rounds: of all sets; looks: at rounds of one start */
     bool complete;            /* it ended by itself, not by a signal */
     struct dt_clocks *clocks; /* of the session, borrowed */
 };
+/* "sets": rounds of each set of fresh processes; count 0 where the record has none. */
+dt_status dt_raw_read_sets(const json_t *record, const char *what,
+                           struct dt_sets *sets) DT_MUST_CHECK;
 json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_target *target);
 /* entrants: room for DT_ENTRANTS; to be freed by the caller, also after an error. Their roles and the name belong to the
  * record. Everything is judged again. */

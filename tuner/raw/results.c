@@ -112,43 +112,103 @@ dt_status dt_raw_read_result(const json_t *record, const char *what, const struc
     return dt_heard_read(record, what, result);
 }
 
-json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_target *target)
+/* Rounds in which the entrant was not visited. */
+static json_t *missed(const struct dt_entrant *entrant, int rounds)
 {
     json_t *list = json_array();
-    for (int i = 0; i < compared->count; i++) {
-        const struct dt_entrant *entrant = &compared->entrants[i];
-        json_t *object =
-            json_pack("{s:s, s:b}", "role", entrant->role, "decisive", entrant->decisive);
-        json_t *result = dt_raw_result(&entrant->result, target);
-        json_object_update(object, result);
-        json_decref(result);
-        json_array_append_new(list, object);
-    }
-    return json_pack("{s:s, s:i, s:i, s:b, s:o}", "name", compared->name, "looks", compared->looks,
-                     "rounds", compared->rounds, "complete", compared->complete, "entrants", list);
+    for (int k = 0; k < rounds; k++)
+        if (!isfinite(entrant->visits[k]))
+            json_array_append_new(list, json_integer(k));
+    return list;
+}
+
+static json_t *entrant_json(const struct dt_entrant *entrant, int rounds,
+                            const struct dt_target *target)
+{
+    json_t *object = json_pack("{s:s, s:b, s:i, s:o, s:o}", "role", entrant->role, "decisive",
+                               entrant->decisive, "failures", entrant->failures, "out_set",
+                               entrant->out_set >= 0 ? json_integer(entrant->out_set) : json_null(),
+                               "missed", missed(entrant, rounds));
+    json_t *result = dt_raw_result(&entrant->result, target);
+    json_object_update(object, result);
+    json_decref(result);
+    return object;
+}
+
+json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_target *target)
+{
+    json_t *list = json_array(), *sets = json_array();
+    int rounds = dt_sets_rounds(&compared->sets);
+    for (int i = 0; i < compared->count; i++)
+        json_array_append_new(list, entrant_json(&compared->entrants[i], rounds, target));
+    for (int s = 0; s < compared->sets.count; s++)
+        json_array_append_new(sets, json_integer(compared->sets.rounds[s]));
+    return json_pack("{s:s, s:i, s:o, s:b, s:o}", "name", compared->name, "rounds", rounds, "sets",
+                     sets, "complete", compared->complete, "entrants", list);
 }
 
 static dt_status read_entrant(const json_t *record, const char *what,
                               const struct dt_target *target, struct dt_entrant *entrant)
 {
     int rounds;
+    int64_t out_set = -1;
     DT_TRY(dt_json_string(record, what, "role", &entrant->role));
     DT_TRY(dt_json_bool(record, what, "decisive", &entrant->decisive));
     DT_TRY(dt_raw_read_result(record, what, target, &entrant->result));
+    if (json_is_integer(json_object_get(record, "out_set")))
+        DT_TRY(dt_json_int(record, what, "out_set", 0, DT_SETS_MOST, &out_set));
     entrant->point = entrant->result.point;
     entrant->out = entrant->result.outcome != DT_TRIAL_OK;
+    entrant->out_set = (int)out_set;
     return dt_raw_read_visits(record, what, entrant->visits, &rounds);
+}
+
+dt_status dt_raw_read_sets(const json_t *record, const char *what, struct dt_sets *sets)
+{
+    json_t *list;
+    *sets = (struct dt_sets){0};
+    if (!dt_json_has(record, "sets"))
+        return DT_OK;
+    DT_TRY(dt_json_array(record, what, "sets", &list));
+    if (json_array_size(list) > DT_SETS_MOST)
+        return dt_fail(DT_EUSAGE, "%s: %zu 'sets', expected at most %d", what,
+                       json_array_size(list), DT_SETS_MOST);
+    for (size_t s = 0; s < json_array_size(list); s++) {
+        json_int_t rounds = json_integer_value(json_array_get(list, s));
+        if (rounds < 1 || rounds > DT_SET_ROUNDS)
+            return dt_fail(DT_EUSAGE,
+                           "%s: set %zu of 'sets' has %" JSON_INTEGER_FORMAT
+                           " rounds, expected 1 to %d",
+                           what, s, rounds, DT_SET_ROUNDS);
+        sets->rounds[sets->count++] = (int)rounds;
+    }
+    return DT_OK;
+}
+
+/* Journals of older versions have rounds of one start. */
+static dt_status judge_again(const json_t *record, const char *what, const struct dt_target *target,
+                             struct dt_compared *compared)
+{
+    int64_t looks;
+    if (dt_json_has(record, "sets")) {
+        DT_TRY(dt_entrants_rejudge(target, compared->entrants, compared->count, &compared->sets));
+        compared->rounds = dt_sets_rounds(&compared->sets);
+        return DT_OK;
+    }
+    DT_TRY(dt_json_int(record, what, "looks", 1, DT_LOOKS, &looks));
+    return dt_entrants_rejudge_rounds(target, compared->entrants, compared->count, (int)looks,
+                                      &compared->rounds);
 }
 
 dt_status dt_raw_read_comparison(const json_t *record, const char *what,
                                  const struct dt_target *target, struct dt_compared *compared)
 {
     json_t *list;
-    int64_t rounds, looks;
+    int64_t rounds;
     compared->count = 0;
     DT_TRY(dt_json_string(record, what, "name", &compared->name));
-    DT_TRY(dt_json_int(record, what, "looks", 1, DT_LOOKS, &looks));
     DT_TRY(dt_json_int(record, what, "rounds", 0, DT_ROUNDS_MOST, &rounds));
+    DT_TRY(dt_raw_read_sets(record, what, &compared->sets));
     DT_TRY(dt_json_bool(record, what, "complete", &compared->complete));
     DT_TRY(dt_json_array(record, what, "entrants", &list));
     if (json_array_size(list) > DT_ENTRANTS)
@@ -160,8 +220,6 @@ dt_status dt_raw_read_comparison(const json_t *record, const char *what,
         DT_TRY(read_entrant(json_array_get(list, i), what, target, &compared->entrants[i]));
         compared->entrants[i].result.clocks = compared->clocks;
     }
-    compared->looks = (int)looks;
     compared->rounds = (int)rounds;
-    return dt_compare_judge(target, compared->entrants, compared->count, compared->looks,
-                            &compared->rounds);
+    return judge_again(record, what, target, compared);
 }

@@ -245,20 +245,34 @@ static dt_status read_visits_ns(const json_t *entrant, const char *what, double 
     return DT_OK;
 }
 
-/* A request is a visit: an entrant that failed one was not asked again. */
-static dt_status visits_of(const struct dt_result *result, const char *what, double visits[],
-                           int *rounds)
+/* "missed" names the round. */
+static bool missed(const json_t *entrant, int round)
 {
-    int from = result->least, n = result->request_count;
-    n = n < DT_ROUNDS_MOST ? n : DT_ROUNDS_MOST;
-    for (int i = 0; i < n; i++) {
+    const json_t *list = json_object_get(entrant, "missed"), *value;
+    size_t i;
+    json_array_foreach(list, i, value)
+    {
+        if (json_integer_value(value) == round)
+            return true;
+    }
+    return false;
+}
+
+/* A request is the visit of a round, in order, but for the rounds that are named as missed. */
+static dt_status visits_of(const json_t *entrant, const struct dt_result *result, const char *what,
+                           double visits[], int *rounds)
+{
+    int from = result->least, round = 0;
+    for (int i = 0; i < result->request_count && round < DT_ROUNDS_MOST; round++) {
+        if (missed(entrant, round))
+            continue;
         if (result->requests[i] > DT_VISIT_STEPS)
             return dt_fail(DT_EUSAGE, "%s: visit %d has %d steps, more than %d", what, i,
                            result->requests[i], DT_VISIT_STEPS);
-        visits[i] = dt_visit_seconds(result, from, result->requests[i]);
-        from += result->requests[i];
+        visits[round] = dt_visit_seconds(result, from, result->requests[i]);
+        from += result->requests[i++];
     }
-    *rounds = n;
+    *rounds = round;
     return DT_OK;
 }
 
@@ -272,7 +286,7 @@ dt_status dt_raw_read_visits(const json_t *entrant, const char *what, double vis
     struct dt_result result = {0};
     dt_status status = dt_raw_read_samples(entrant, what, &result);
     if (status == DT_OK)
-        status = visits_of(&result, what, visits, rounds);
+        status = visits_of(entrant, &result, what, visits, rounds);
     dt_result_fini(&result);
     return status;
 }

@@ -3,15 +3,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CORES_MOST 65536
 #define STEPS_MOST 1000000
 
 json_t *dt_raw_target(const struct dt_target *target)
 {
-    return json_pack("{s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "title",
-                     target->title, "objective", target->objective->name, "foreign",
-                     target->foreign, "cores", target->cores, "sampler_steps",
+    return json_pack("{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "title",
+                     target->title, "unit", target->unit, "objective", target->objective->name,
+                     "foreign", target->foreign, "cores", target->cores, "sampler_steps",
                      target->sampler_steps, "image_flops", target->image_flops,
                      "image_attention_flops", target->image_attention_flops, "image_rest_bytes",
                      target->image_rest_bytes, "plans", (json_int_t)target->plans, "parameters",
@@ -53,6 +54,8 @@ static dt_status fill(const json_t *record, const char *what, struct dt_target *
     DT_TRY(dt_json_int(record, what, "plans", -1, INT64_MAX, &target->plans));
     DT_TRY(dt_json_object(record, what, "default", &fallback));
     DT_TRY(dt_json_object(record, what, "baseline", &baseline));
+    const char *unit = json_string_value(json_object_get(record, "unit")); /* older ones lack it */
+    target->unit = unit != NULL && strcmp(unit, "GPU") == 0 ? "GPU" : "core";
     DT_TRY(dt_objective_find(objective, &target->objective));
     DT_TRY(dt_space_axes_from_json(record, what, &target->space));
     DT_TRY(dt_point_read(target->space, fallback, &target->fallback));

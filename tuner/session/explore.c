@@ -2,16 +2,20 @@
 #include "tuner/session/explore.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "tuner/session/finals.h"
 #include "tuner/session/history.h"
+#include "tuner/session/record.h"
 #include "tuner/session/trials.h"
 #include "tuner/session/verdict.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define TRIAL_STEPS   13   /* of a usual trial: two of verification, two of warm-up, a first look */
 #define TRIAL_SHARE   0.12 /* of the time: the most a trial may take */
+#define ROUGH         1.1  /* on what is estimated from few trials */
 #define LEAST_SECONDS 1e-3 /* of a trial: a few requests are answered */
 
 /* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
@@ -60,13 +64,17 @@ static struct room room_for_trials(const struct dt_session *session)
 {
     const struct dt_rig *rig = &session->rig;
     double around = -(double)rig->setup_ns * 1e-9, step = 0;
+    int count = 0;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
+        if (!dt_session_counts(session, i))
+            continue;
+        count++;
         around += trial->cost_seconds - dt_result_seconds(trial, trial->steps);
         if (trial->n > 0)
             step = fmax(step, trial->summary.median * batch_factor(session, trial));
     }
-    around = session->count > 0 ? fmax(0, around / session->count) : 0;
+    around = count > 0 ? fmax(0, around / count) : 0;
     double start = rig->started > 0 ? (double)rig->start_ns * 1e-9 / rig->started : 0;
     double groups = classes(session->target->space);
     struct room room = {.trial = fmax(around + TRIAL_STEPS * step, LEAST_SECONDS),
@@ -102,6 +110,37 @@ static void copy_words(void (*say)(const struct dt_search *, struct dt_text *),
     dt_text_fini(&words);
 }
 
+/* Seconds that a session of this target takes until its final comparison has what it needs: what was done, a trial, and the
+ * comparison, to which the search leaves at most the rest after a third of its share. */
+static double seconds_to_decide(const struct dt_session *session, const struct room *room)
+{
+    double used = (double)(dt_clock_ns() - session->began_ns) * 1e-9;
+    double finals = dt_finals_seconds(session, 2);
+    return fmax(used + room->trial + finals, finals / (1 - DT_TRIALS_SHARE / 3)) * ROUGH;
+}
+
+/* Which search it is and how far the time goes; and, when that is not far enough, what would be. */
+static void note_search(struct dt_session *session, const struct room *room)
+{
+    struct dt_text text = {0};
+    double all = (double)(session->deadline_ns - session->began_ns) * 1e-9;
+    double need = seconds_to_decide(session, room);
+    dt_text_add(&text, "search: %s (%s), ", session->search, session->why);
+    dt_figure_time(room->trial, &text);
+    dt_text_add(&text, " a trial");
+    if (need > all && need < 60)
+        dt_text_add(&text, "; a decided answer needs about --budget %.0fs", ceil(need));
+    else if (need > all)
+        dt_text_add(&text, "; a decided answer needs about --budget %.0fm", ceil(need / 60));
+    dt_progress_note(&session->progress, "%s", dt_text_at(&text));
+    dt_text_fini(&text);
+}
+
+size_t dt_explore_clause(const char *note)
+{
+    return strcspn(note, ";");
+}
+
 /* Asks for the first point: by then a search that chooses has chosen. */
 static dt_status open_search(struct dt_session *session, struct dt_search **search,
                              struct dt_point *first)
@@ -120,14 +159,14 @@ static dt_status open_search(struct dt_session *session, struct dt_search **sear
     DT_TRY(dt_search_new(session->search, &opts, search));
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);
-        dt_search_tell(*search, &trial);
+        if (dt_session_counts(session, i))
+            dt_search_tell(*search, &trial);
     }
     dt_status status = dt_search_ask(*search, first);
     copy_words(dt_search_reason, *search, session->why, sizeof session->why);
     if (session->why[0] == '\0')
         snprintf(session->why, sizeof session->why, "asked for");
-    dt_progress_note(&session->progress, "search: %s (%s); %.2g s a trial, %.0f s left for them",
-                     session->search, session->why, room.trial, room.left);
+    note_search(session, &room);
     DT_TRY(dt_history_search(session, &opts));
     return status;
 }
@@ -154,8 +193,9 @@ static void end_search(struct dt_session *session, const struct dt_search *searc
     session->stopped = stopped;
     copy_words(dt_search_note, search, session->note, sizeof session->note);
     if (session->stopped)
-        dt_progress_note(&session->progress, "the search stopped after %d trials: %s",
-                         session->count, session->note);
+        dt_progress_note(&session->progress, "the search stopped after %d trial%s: %.*s",
+                         session->count, session->count == 1 ? "" : "s",
+                         (int)dt_explore_clause(session->note), session->note);
 }
 
 /* What other sessions found best; a search that begins knows their times already. */
@@ -180,5 +220,6 @@ dt_status dt_explore(struct dt_session *session)
     if (status >= 0)
         end_search(session, search, status == DT_DONE);
     dt_search_free(search);
+    dt_record_now(session, INT64_MAX);
     return status < 0 ? status : DT_OK;
 }

@@ -8,25 +8,40 @@
 #include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SHOOTOUT_SHARE 0.75
-#define STOP_SECONDS   0.6 /* to stop the last groups */
-#define START_SECONDS  0.5 /* to start fresh ones */
-#define SETUP_STEPS    5   /* of a plan before its first round */
+#define SHOOTOUT_SETS  2
+#define STOP_SECONDS   0.6  /* to stop the last groups */
+#define START_SECONDS  0.5  /* of a set's processes, while nothing is known */
+#define VISIT_SECONDS  0.02 /* of timed steps */
+#define LEAST_ROUNDS   2    /* of a set */
+#define WARM_STEPS     2    /* of a plan before the first round of a set */
 #define MARGIN         1.3
 
-/* A plan that failed its trial is not worth a place. */
-static bool runs(const struct dt_session *session, const struct dt_point *point)
+/* The plan may be compared: it ran, or what it failed of may have had another cause. */
+static bool may_run(const struct dt_session *session, const struct dt_point *point)
 {
     const struct dt_result *trial = dt_session_trial(session, point);
-    return trial != NULL && trial->outcome == DT_TRIAL_OK;
+    return trial != NULL && (trial->outcome == DT_TRIAL_OK || dt_outcome_may_pass(trial->outcome));
 }
 
-/* Eight rounds of plans whose steps add up to `steps` seconds. */
-static double comparison_seconds(double steps)
+/* Steps of one set and what a step of a plan takes part with: warm-up, and rounds of one untimed and some timed steps. */
+static double steps_seconds(double step)
 {
-    return START_SECONDS + MARGIN * (SETUP_STEPS + 2 * dt_look_samples[0]) * steps;
+    double timed = fmin(fmax(ceil(VISIT_SECONDS / fmax(step, 1e-9)), 1), DT_VISIT_STEPS);
+    return (WARM_STEPS + LEAST_ROUNDS * (1 + timed)) * step;
+}
+
+/* `sets` sets of plans whose steps in a set take `steps` seconds: processes start, and plans are prepared, in each. */
+static double comparison_seconds(const struct dt_session *session, int sets, int plans,
+                                 double steps)
+{
+    const struct dt_rig *rig = &session->rig;
+    double start = rig->started > 0 ? (double)rig->start_ns * 1e-9 / rig->started : START_SECONDS;
+    double prepare = rig->prepared > 0 ? (double)rig->prepare_ns * 1e-9 / rig->prepared : 0;
+    return MARGIN * sets * (fmin(plans, 3) * start + plans * prepare + steps);
 }
 
 static double default_seconds(const struct dt_session *session)
@@ -40,11 +55,14 @@ double dt_finals_seconds(const struct dt_session *session, int more)
     const struct dt_result *known[] = {dt_session_role(session, "default"),
                                        dt_session_role(session, "baseline"),
                                        dt_session_role(session, "against")};
-    double sum = 0;
+    double steps = more * steps_seconds(default_seconds(session));
+    int plans = more;
     for (int i = 0; i < 3; i++)
-        if (known[i] != NULL && known[i]->n > 0 && (i == 0 || known[i] != known[0]))
-            sum += known[i]->summary.median;
-    return comparison_seconds(sum + more * default_seconds(session));
+        if (known[i] != NULL && known[i]->n > 0 && (i == 0 || known[i] != known[0])) {
+            steps += steps_seconds(known[i]->summary.median);
+            plans++;
+        }
+    return comparison_seconds(session, DT_SETS_LEAST, plans, steps);
 }
 
 static double seconds_until(int64_t ns)
@@ -58,8 +76,7 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *ho
 {
     session->progress.comparison = compared->name;
     dt_status status =
-        dt_compare_run(&session->rig, compared->entrants, compared->count, how, &compared->rounds);
-    compared->looks = how->looks;
+        dt_compare_run(&session->rig, compared->entrants, compared->count, how, &compared->sets);
     compared->complete = status == DT_OK;
     if (status != DT_OK && status != DT_EINTR)
         return status;
@@ -67,22 +84,16 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *ho
     return status < 0 ? status : kept;
 }
 
-/* Runs the shoot-out of the top plans, with a twin when there is time for it; sets its rounds and ratios. */
+/* Runs the shoot-out of the top plans; sets its rounds and ratios. */
 static dt_status shoot(struct dt_session *session, struct dt_compared *shootout)
 {
     int64_t all = session->deadline_ns - session->began_ns;
     struct dt_compare how = {.deadline_ns =
                                  session->began_ns + (int64_t)(SHOOTOUT_SHARE * (double)all),
-                             .looks = 1,
+                             .sets = SHOOTOUT_SETS,
                              .seed = (uint64_t)session->options->seed,
-                             .progress = dt_progress_round,
+                             .progress = dt_progress_set,
                              .context = &session->progress};
-    struct dt_entrant *entrants = shootout->entrants;
-    double steps = (shootout->count + 1) * default_seconds(session);
-    if (dt_verdict_default(session, &entrants[0]) &&
-        seconds_until(how.deadline_ns) > comparison_seconds(steps))
-        entrants[shootout->count++] =
-            (struct dt_entrant){.role = "twin", .point = entrants[0].point};
     return compare(session, &how, shootout);
 }
 
@@ -100,14 +111,12 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
     struct dt_entrant entrants[DT_CANDIDATES + 2];
     struct dt_compared shootout = {.name = "shoot-out", .entrants = entrants, .count = n + 1};
     const struct dt_point *anchor =
-        runs(session, &session->target->fallback) ? &session->target->fallback : &top[0]->point;
+        may_run(session, &session->target->fallback) ? &session->target->fallback : &top[0]->point;
     entrants[0] = (struct dt_entrant){.role = "default", .point = *anchor};
     for (int i = 0; i < n; i++)
         entrants[i + 1] = (struct dt_entrant){.role = "candidate", .point = top[i]->point};
     dt_status status = shoot(session, &shootout);
-    int chosen = status == DT_OK
-                     ? dt_verdict_choose(session, entrants, shootout.count, shootout.rounds)
-                     : -1;
+    int chosen = status == DT_OK ? dt_verdict_choose(session, entrants, shootout.count) : -1;
     if (chosen > 0)
         *challenger = entrants[chosen].point;
     if (status == DT_OK)
@@ -127,7 +136,16 @@ static void enter(struct dt_session *session, const char *role, const struct dt_
         (struct dt_entrant){.role = role, .point = *point, .decisive = decisive};
 }
 
-/* The default once more: what its ratios say is noise. Last, so that it takes no memory that a plan needs. */
+static const struct dt_entrant *candidate_of(const struct dt_session *session)
+{
+    for (int i = 0; i < session->entrant_count; i++)
+        if (strcmp(session->entrants[i].role, "candidate") == 0)
+            return &session->entrants[i];
+    return NULL;
+}
+
+/* The default once more: what its ratios say is noise. It shares the default's processes where the challenger does, and else
+ * has its own: it differs from the default by what the challenger may differ by without being another plan. */
 static void enter_twin(struct dt_session *session, bool challenged)
 {
     if (session->entrant_count == 0 || !dt_verdict_default(session, &session->entrants[0]))
@@ -135,8 +153,13 @@ static void enter_twin(struct dt_session *session, bool challenged)
     if (seconds_until(session->deadline_ns) - STOP_SECONDS <
         dt_finals_seconds(session, challenged ? 2 : 1))
         return;
-    session->entrants[session->entrant_count++] =
-        (struct dt_entrant){.role = "twin", .point = session->target->fallback};
+    const struct dt_point *fallback = &session->target->fallback;
+    const struct dt_entrant *candidate = candidate_of(session);
+    session->entrants[session->entrant_count++] = (struct dt_entrant){
+        .role = "twin",
+        .point = *fallback,
+        .apart =
+            candidate != NULL && !dt_rig_same_group(session->target, fallback, &candidate->point)};
 }
 
 /* The plan all are compared with fell: the next one takes its place, and its twin goes too. */
@@ -152,14 +175,16 @@ static void drop_first(struct dt_session *session)
     session->entrant_count = kept;
 }
 
-/* The plan all others are compared with failed before anything could be decided, and there are others: its twin falls
- * with it. */
+/* The plan all others are compared with cannot run here, as was found before anything could be decided, and there are others. A
+ * crash or a hang does not show that it cannot. */
 static bool first_fell(const struct dt_session *session)
 {
+    const struct dt_entrant *first = &session->entrants[0];
     bool others = false;
     for (int i = 1; i < session->entrant_count; i++)
         others = others || !dt_entrant_twin(&session->entrants[i]);
-    return others && session->entrants[0].out && session->rounds < dt_look_samples[0];
+    return others && first->out && session->sets.count < DT_SETS_LEAST &&
+           !dt_outcome_may_pass(first->result.outcome);
 }
 
 dt_status dt_finals_run(struct dt_session *session)
@@ -167,19 +192,19 @@ dt_status dt_finals_run(struct dt_session *session)
     struct dt_point challenger;
     bool challenged = false;
     DT_TRY(shootout(session, &challenger, &challenged));
-    if (runs(session, &session->target->fallback))
+    if (may_run(session, &session->target->fallback))
         enter(session, "default", &session->target->fallback, false);
     if (challenged)
         enter(session, "candidate", &challenger, true);
-    if (runs(session, &session->target->baseline))
+    if (may_run(session, &session->target->baseline))
         enter(session, "baseline", &session->target->baseline, false);
-    if (session->has_against && runs(session, &session->against))
+    if (session->has_against && may_run(session, &session->against))
         enter(session, "against", &session->against, false);
     enter_twin(session, challenged);
     struct dt_compare how = {.deadline_ns = session->deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
-                             .looks = DT_LOOKS,
+                             .sets = DT_SETS_MOST,
                              .seed = (uint64_t)session->options->seed + 1,
-                             .progress = dt_progress_round,
+                             .progress = dt_progress_set,
                              .context = &session->progress};
     struct dt_compared final = {.name = "final comparison", .entrants = session->entrants};
     dt_status status;
@@ -188,7 +213,8 @@ dt_status dt_finals_run(struct dt_session *session)
             drop_first(session);
         final.count = session->entrant_count;
         status = compare(session, &how, &final);
-        session->rounds = final.rounds;
+        session->sets = final.sets;
+        session->rounds = dt_sets_rounds(&final.sets);
     } while (status == DT_OK && first_fell(session));
     if (status == DT_OK || status == DT_EINTR)
         dt_verdict_decide(session);

@@ -94,6 +94,16 @@ dt_status dt_history_run(struct dt_journal *journal, const struct dt_target *tar
     return add(journal, "run", record);
 }
 
+dt_status dt_history_left_out(struct dt_journal *journal, const struct dt_sweep *sweep, int value,
+                              const char *reason)
+{
+    if (journal == NULL)
+        return DT_OK;
+    return add(journal, "left_out",
+               json_pack("{s:s, s:i, s:s}", "sweep", sweep->ranks ? "ranks" : "batch", "value",
+                         value, "reason", reason));
+}
+
 dt_status dt_history_measurement(struct dt_journal *journal, const struct dt_target *target,
                                  const char *role, const struct dt_result *result)
 {

@@ -26,6 +26,9 @@ dt_status dt_history_end(const struct dt_session *session) DT_MUST_CHECK;
  * often as there are processes, in the role "plan" or "baseline". */
 dt_status dt_history_run(struct dt_journal *journal, const struct dt_target *target,
                          const struct dt_sweep *sweep, int value) DT_MUST_CHECK;
+/* The step was not measured, or failed. */
+dt_status dt_history_left_out(struct dt_journal *journal, const struct dt_sweep *sweep, int value,
+                              const char *reason) DT_MUST_CHECK;
 dt_status dt_history_measurement(struct dt_journal *journal, const struct dt_target *target,
                                  const char *role, const struct dt_result *result) DT_MUST_CHECK;
 

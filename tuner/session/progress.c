@@ -2,13 +2,80 @@
 #include "tuner/session/progress.h"
 
 #include "base/clock.h"
+#include "base/columns.h"
+#include "base/figures.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static void clear(struct dt_progress *progress)
+{
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}
+
+/* "15/60 s, 45 s left" */
+static void describe_time(const struct dt_progress *progress, struct dt_text *out)
+{
+    double used = (double)(dt_clock_ns() - progress->began_ns) * 1e-9;
+    double all = (double)(progress->deadline_ns - progress->began_ns) * 1e-9;
+    if (progress->deadline_ns == 0) {
+        dt_text_add(out, "%.0f s", used);
+        return;
+    }
+    dt_text_add(out, "%.0f/%.0f s, ", used, all);
+    dt_figure_span(all - used, out);
+    dt_text_add(out, " left");
+}
+
+/* " | 12 trials, 1 failed | fastest 81.2 ms, 1.12x the default": the trials' own figures, until plans are compared. */
+static void describe_trials(const struct dt_progress *progress, struct dt_text *out)
+{
+    if (progress->done == 0 || progress->comparison != NULL)
+        return;
+    dt_text_add(out, " | %d trial%s, %d failed", progress->done, progress->done == 1 ? "" : "s",
+                progress->failed);
+    if (progress->best == NULL)
+        return;
+    dt_text_add(out, " | fastest ");
+    dt_figure_time(progress->best->summary.median, out);
+    if (progress->fallback == progress->best) {
+        dt_text_add(out, ", the default");
+    } else if (progress->fallback != NULL) {
+        double a = dt_result_trial(progress->fallback, progress->target).value;
+        double b = dt_result_trial(progress->best, progress->target).value;
+        dt_text_add(out, ", %.2fx the default", a / b);
+    }
+}
+
+/* The last column stays free: some terminals go on to the next line when it is written. */
+static void draw(struct dt_progress *progress)
+{
+    struct dt_text line = {0};
+    describe_time(progress, &line);
+    describe_trials(progress, &line);
+    dt_text_add(&line, " | %s", progress->what);
+    dt_text_clean_lines(&line);
+    const char *text = dt_text_at(&line);
+    size_t size = dt_columns_cut(text, strlen(text), dt_columns_terminal(STDERR_FILENO) - 1);
+    clear(progress);
+    fprintf(stderr, "%.*s", (int)size, text);
+    fflush(stderr);
+    progress->drawn = true;
+    progress->drawn_ns = dt_clock_ns();
+    dt_text_fini(&line);
+}
+
+static void tick(void *context)
+{
+    struct dt_progress *progress = context;
+    if (progress->drawn && dt_clock_ns() - progress->drawn_ns >= DT_NS_PER_SECOND)
+        draw(progress);
+}
 
 void dt_progress_init(struct dt_progress *progress, const struct dt_target *target, bool quiet,
                       int64_t deadline_ns)
@@ -16,55 +83,19 @@ void dt_progress_init(struct dt_progress *progress, const struct dt_target *targ
     const char *term = getenv("TERM");
     bool dumb = term == NULL || strcmp(term, "dumb") == 0;
     *progress = (struct dt_progress){.quiet = quiet,
-                                     .live = !dumb && isatty(STDERR_FILENO) == 1,
+                                     .live = !quiet && !dumb && isatty(STDERR_FILENO) == 1,
                                      .began_ns = dt_clock_ns(),
                                      .deadline_ns = deadline_ns,
                                      .target = target};
+    if (progress->live)
+        dt_group_tick = (struct dt_group_tick){tick, progress};
 }
 
-static void clear(struct dt_progress *progress)
+static void show(struct dt_progress *progress, const char *what)
 {
-    if (progress->drawn > 0)
-        fputs("\r\033[K", stderr);
-    progress->drawn = false;
-}
-
-static double seconds(int64_t ns)
-{
-    return (double)ns * 1e-9;
-}
-
-/* "best 81.2 ms [80.1, 82.0], 1.12x the default's speed" */
-static void describe_best(const struct dt_progress *progress, struct dt_text *out)
-{
-    if (progress->best == NULL)
-        return;
-    const struct dt_summary *summary = &progress->best->summary;
-    dt_text_add(out, " | best %.4g ms [%.4g, %.4g]", summary->median * 1e3,
-                summary->interval.low * 1e3, summary->interval.high * 1e3);
-    if (progress->fallback == progress->best) {
-        dt_text_add(out, ", the default");
-    } else if (progress->fallback != NULL) {
-        double a = dt_result_trial(progress->fallback, progress->target).value;
-        double b = dt_result_trial(progress->best, progress->target).value;
-        dt_text_add(out, ", %.2fx default", a / b);
-    }
-}
-
-static void draw(struct dt_progress *progress, const char *what)
-{
-    struct dt_text line = {0};
-    double used = seconds(dt_clock_ns() - progress->began_ns);
-    double all = seconds(progress->deadline_ns - progress->began_ns);
-    dt_text_add(&line, "%3.0f/%.0f s | %d trials, %d failed", used, all, progress->done,
-                progress->failed);
-    describe_best(progress, &line);
-    dt_text_add(&line, " | %s", what);
-    clear(progress);
-    fprintf(stderr, "%.118s", dt_text_at(&line));
-    fflush(stderr);
-    progress->drawn = true;
-    dt_text_fini(&line);
+    snprintf(progress->what, sizeof progress->what, "%s", what);
+    dt_text_mend(progress->what);
+    draw(progress);
 }
 
 void dt_progress_now(struct dt_progress *progress, const struct dt_point *point, const char *stage)
@@ -75,7 +106,7 @@ void dt_progress_now(struct dt_progress *progress, const struct dt_point *point,
     dt_text_add(&text, "%s ", stage);
     if (point != NULL)
         dt_point_short(progress->target->space, point, &text);
-    draw(progress, dt_text_at(&text));
+    show(progress, dt_text_at(&text));
     dt_text_fini(&text);
 }
 
@@ -86,10 +117,8 @@ static void describe(const struct dt_result *result, struct dt_text *out)
         dt_text_add(out, "%s: %s", dt_outcome_text(result->outcome), result->cause);
         return;
     }
-    dt_text_add(out, "%.4g ms", result->summary.median * 1e3);
-    if (isfinite(interval->low))
-        dt_text_add(out, " [%.4g, %.4g]", interval->low * 1e3, interval->high * 1e3);
-    dt_text_add(out, ", %d samples%s%s", result->n,
+    dt_figure_estimate(result->summary.median, interval->low, interval->high, out);
+    dt_text_add(out, ", %d sample%s%s%s", result->n, result->n == 1 ? "" : "s",
                 result->outcome == DT_TRIAL_SLOW ? ", dropped: slow" : "",
                 result->steady ? "" : ", not steady");
     if (result->throttled_steps > 0)
@@ -98,32 +127,34 @@ static void describe(const struct dt_result *result, struct dt_text *out)
 
 void dt_progress_trial(struct dt_progress *progress, const struct dt_result *result)
 {
-    bool failed = result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW &&
-                  result->outcome != DT_TRIAL_INTERRUPTED;
+    bool cut = result->outcome == DT_TRIAL_INTERRUPTED;
+    bool failed = result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW && !cut;
     struct dt_text text = {0};
-    progress->done++;
+    int number = progress->done + 1;
+    progress->done += !cut;
     progress->failed += failed;
     if (progress->quiet || (progress->live && !failed))
         return;
-    dt_text_add(&text, "trial %-3d ", progress->done);
+    dt_text_add(&text, "trial %-3d ", number);
     dt_point_short(progress->target->space, &result->point, &text);
     dt_text_add(&text, ": ");
     describe(result, &text);
+    dt_text_clean_lines(&text);
     clear(progress);
     fprintf(stderr, "%s\n", dt_text_at(&text));
     dt_text_fini(&text);
 }
 
-void dt_progress_round(void *context, int round, int rounds)
+void dt_progress_set(void *context, int set, int sets)
 {
     struct dt_progress *progress = context;
-    char what[64];
+    char what[80];
     if (progress->quiet)
         return;
-    snprintf(what, sizeof what, "%s, round %d of at most %d", progress->comparison, round, rounds);
+    snprintf(what, sizeof what, "%s, set %d of at most %d", progress->comparison, set, sets);
     if (progress->live)
-        draw(progress, what);
-    else if (round % 8 == 0)
+        show(progress, what);
+    else
         fprintf(stderr, "%s\n", what);
 }
 
@@ -142,4 +173,6 @@ void dt_progress_note(struct dt_progress *progress, const char *format, ...)
 void dt_progress_end(struct dt_progress *progress)
 {
     clear(progress);
+    if (dt_group_tick.context == progress)
+        dt_group_tick = (struct dt_group_tick){NULL, NULL};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/record.h"
 
+#include "base/clock.h"
 #include "db/store.h"
 #include "tuner/entry/entry.h"
 #include "tuner/session/history.h"
@@ -9,6 +10,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define UNSTORED_MOST_NS (60 * DT_NS_PER_SECOND)
+
 static json_t *result_or_null(const struct dt_result *result, const struct dt_target *target)
 {
     return result != NULL ? dt_result_json(result, target) : json_null();
@@ -16,11 +19,11 @@ static json_t *result_or_null(const struct dt_result *result, const struct dt_ta
 
 json_t *dt_record_gain(const struct dt_entrant *entrant)
 {
-    if (entrant == NULL || entrant->ratio.pairs == 0)
+    if (entrant == NULL || !isfinite(entrant->ratio.interval.high))
         return json_null();
-    return json_pack("{s:f, s:[f,f], s:i}", "ratio", 1 / entrant->ratio.ratio, "interval",
+    return json_pack("{s:f, s:[f,f], s:i, s:i}", "ratio", 1 / entrant->ratio.ratio, "interval",
                      1 / entrant->ratio.interval.high, 1 / entrant->ratio.interval.low, "pairs",
-                     entrant->ratio.pairs);
+                     entrant->ratio.pairs, "sets", entrant->ratio.sets);
 }
 
 static json_t *trial_json(const struct dt_result *result, const struct dt_target *target)
@@ -64,7 +67,7 @@ json_t *dt_record_session(const struct dt_session *session)
     if (!dt_session_against_default(session))
         best = NULL; /* no gain to speak of */
     json_t *object = json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:s, s:o, s:f, s:s, s:s}", "title",
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:o, s:f, s:s, s:s}", "title",
         target->title, "objective", target->objective->name, "best",
         result_or_null(dt_session_best(session), target), "default",
         result_or_null(dt_session_role(session, "default"), target), "baseline",
@@ -72,9 +75,9 @@ json_t *dt_record_session(const struct dt_session *session)
         result_or_null(session->has_against ? dt_session_role(session, "against") : NULL, target),
         "gain", dt_record_gain(best), "ties",
         dt_raw_points(target->space, session->ties, session->tie_count), "rounds", session->rounds,
-        "search", session->search, "search_reason", session->why, "trials", trials,
-        "elapsed_seconds", session->elapsed_seconds, "verdict", dt_verdict_text(session->verdict),
-        "journal", session->id);
+        "sets", session->sets.count, "search", session->search, "search_reason", session->why,
+        "trials", trials, "elapsed_seconds", session->elapsed_seconds, "verdict",
+        dt_verdict_text(session->verdict), "journal", session->id);
     add_search(session, object);
     add_noise(session, object);
     return object;
@@ -86,19 +89,43 @@ dt_status dt_record_begin(struct dt_session *session, const char *directory)
     DT_TRY(dt_journal_open(directory, &session->journal));
     snprintf(session->id, sizeof session->id, "%s", dt_journal_id(session->journal));
     dt_entry_machine(session);
-    return dt_history_begin(session, json_pack("{s:O, s:o}", "key", session->target->key,
-                                               "fingerprint", dt_entry_fingerprint(session)));
+    json_t *identity = json_pack("{s:O, s:o}", "key", session->target->key, "fingerprint",
+                                 dt_entry_fingerprint(session));
+    dt_entry_add_work(session->target, identity);
+    return dt_history_begin(session, identity);
 }
 
 /* A provisional result does not replace a decided one. */
 static dt_status store(struct dt_session *session, const char *directory, json_t *entry)
 {
     json_t *before = NULL;
-    if (session->verdict == DT_VERDICT_PROVISIONAL)
+    if (dt_session_provisional(session))
         DT_TRY(dt_store_get(directory, session->target->key, session->target->hard, &before));
     session->kept_stored = before != NULL && json_is_false(json_object_get(before, "provisional"));
     json_decref(before);
-    return session->kept_stored ? DT_OK : dt_store_put(directory, entry);
+    if (session->kept_stored)
+        return DT_OK;
+    DT_TRY(dt_store_put(directory, entry));
+    session->stored = true;
+    return DT_OK;
+}
+
+void dt_record_now(struct dt_session *session, int64_t wait_ns)
+{
+    const struct dt_result *best = dt_session_best(session);
+    int64_t due_ns = session->unstored_ns + UNSTORED_MOST_NS;
+    if (session->directory == NULL || session->unstored_ns == 0 || best == NULL ||
+        !dt_session_eligible(session, best) || dt_clock_ns() < due_ns - wait_ns)
+        return;
+    session->verdict = DT_VERDICT_PROVISIONAL;
+    json_t *entry = dt_entry(session);
+    if (entry == NULL || store(session, session->directory, entry) < 0)
+        dt_progress_note(&session->progress, "the provisional result is not stored: %s",
+                         dt_message());
+    json_decref(entry);
+    session->verdict = DT_VERDICT_NONE;
+    session->stored = false;
+    session->unstored_ns = 0;
 }
 
 dt_status dt_record_end(struct dt_session *session, const char *directory)

@@ -14,9 +14,15 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
 /* The object that `run --json` prints: the only one of the list, or with values of a sweep what they say together. New
  * reference. */
 json_t *dt_record_runs(const struct dt_sweep *sweep, json_t *list);
+/* A step of the sweep that was not measured, for that list. New reference. */
+json_t *dt_record_left_out(const struct dt_sweep *sweep, int value, const char *reason);
 
 /* The default's value over the entrant's, above 1 is a gain: ratio, interval, pairs; null without a comparison. */
 json_t *dt_record_gain(const struct dt_entrant *entrant);
+
+/* Stores what is known so far as provisional, for the case that the session is killed: when a better plan was found that the
+ * store would lack for more than a minute if it were not stored for the next wait_ns. That it cannot be stored ends nothing. */
+void dt_record_now(struct dt_session *session, int64_t wait_ns);
 
 /* Starts and ends the session's journal; stores the entry. */
 dt_status dt_record_begin(struct dt_session *session, const char *directory) DT_MUST_CHECK;

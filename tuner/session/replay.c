@@ -58,7 +58,7 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
     bool last = status == DT_OK && strcmp(compared.name, "final comparison") == 0;
     if (status < 0 || !last) {
         if (status == DT_OK && compared.complete && compared.count > 1)
-            dt_verdict_choose(session, entrants, compared.count, compared.rounds);
+            dt_verdict_choose(session, entrants, compared.count);
         free_entrants(&compared);
         return status;
     }
@@ -67,6 +67,7 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
         dt_entrant_fini(&session->entrants[i]);
     memcpy(session->entrants, entrants, (size_t)compared.count * sizeof entrants[0]);
     session->entrant_count = compared.count;
+    session->sets = compared.sets;
     session->rounds = compared.rounds;
     dt_verdict_decide(session);
     return DT_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "tuner/report/report.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
-#include "tuner/session/report.h"
 #include "tuner/trial/processes.h"
 
 #include <stdlib.h>
@@ -35,12 +35,15 @@ static void forget_plan(struct dt_replay_run *run)
 dt_status dt_replay_run_end(struct dt_replay_run *run)
 {
     struct dt_result result = {0};
+    if (run->target == NULL && json_array_size(run->list) > 0)
+        return DT_OK; /* the last one was left out */
     if (run->count == 0)
         return dt_fail(DT_EUSAGE, "the file ends before the plan was measured");
     dt_status status = join(run, &result);
-    if (status == DT_OK)
+    bool left_out = run->sweep.values.count > 0 && result.outcome != DT_TRIAL_OK;
+    if (status == DT_OK && !left_out) /* why follows in a record of its own */
         status = dt_result_status(&result);
-    if (status == DT_OK) {
+    if (status == DT_OK && !left_out) {
         json_array_append_new(run->list, dt_record_run(&result, &run->one, run->target));
         dt_text_clear(&run->text);
         dt_report_run(&result, &run->one, run->target, &run->text);
@@ -50,10 +53,36 @@ dt_status dt_replay_run_end(struct dt_replay_run *run)
     return status;
 }
 
+/* What is known of a sweep from any of its records. */
+static void read_sweep(struct dt_replay_run *run, const json_t *record, int64_t value)
+{
+    const char *sweep = json_string_value(json_object_get(record, "sweep"));
+    struct dt_ints *values = &run->sweep.values;
+    if (sweep == NULL || values->count == DT_LIST_MAX)
+        return;
+    run->sweep.ranks = strcmp(sweep, "ranks") == 0;
+    values->values[values->count++] = (int)value;
+}
+
+/* It may have a record of kind "run" before this one, when it was measured and failed. */
+static dt_status read_left_out(struct dt_replay_run *run, const json_t *record, const char *what)
+{
+    const char *reason;
+    int64_t value;
+    if (run->target != NULL && run->count > 0)
+        DT_TRY(dt_replay_run_end(run));
+    forget_plan(run);
+    DT_TRY(dt_json_int(record, what, "value", 0, INT32_MAX, &value));
+    DT_TRY(dt_json_string(record, what, "reason", &reason));
+    if (run->list == NULL)
+        run->list = json_array();
+    read_sweep(run, record, value);
+    json_array_append_new(run->list, dt_record_left_out(&run->sweep, (int)value, reason));
+    return DT_OK;
+}
+
 static dt_status read_run(struct dt_replay_run *run, const json_t *record, const char *what)
 {
-    const json_t *sweep = json_object_get(record, "sweep");
-    struct dt_ints *values = &run->sweep.values;
     int64_t value;
     if (run->target != NULL)
         DT_TRY(dt_replay_run_end(run));
@@ -64,10 +93,7 @@ static dt_status read_run(struct dt_replay_run *run, const json_t *record, const
         run->parts = calloc(DT_PROCESSES_MOST, sizeof *run->parts);
     if (run->parts == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    if (json_is_string(sweep) && values->count < DT_LIST_MAX) {
-        run->sweep.ranks = strcmp(json_string_value(sweep), "ranks") == 0;
-        values->values[values->count++] = (int)value;
-    }
+    read_sweep(run, record, value);
     return dt_raw_read_target(record, what, &run->target);
 }
 
@@ -94,6 +120,8 @@ dt_status dt_replay_run_record(struct dt_replay_run *run, const json_t *record, 
     DT_TRY(dt_json_string(record, what, "kind", &kind));
     if (strcmp(kind, "run") == 0)
         return read_run(run, record, what);
+    if (strcmp(kind, "left_out") == 0)
+        return read_left_out(run, record, what);
     return strcmp(kind, "trial") == 0 ? read_measurement(run, record, what) : DT_OK;
 }
 

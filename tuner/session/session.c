@@ -13,16 +13,23 @@
 const struct dt_result *dt_session_trial(const struct dt_session *session,
                                          const struct dt_point *point)
 {
+    const struct dt_result *found = NULL;
     for (int i = 0; i < session->count; i++)
-        if (dt_point_equal(session->target->space, &session->trials[i].point, point))
-            return &session->trials[i];
-    return NULL;
+        if (dt_point_equal(session->target->space, &session->trials[i].point, point) &&
+            (found == NULL || session->trials[i].outcome != DT_TRIAL_INTERRUPTED))
+            found = &session->trials[i];
+    return found;
+}
+
+bool dt_session_counts(const struct dt_session *session, int i)
+{
+    return dt_session_trial(session, &session->trials[i].point) == &session->trials[i];
 }
 
 const char *dt_verdict_text(enum dt_verdict verdict)
 {
-    static const char *const texts[] = {"none",    "faster",      "tie",
-                                        "default", "provisional", "unopposed"};
+    static const char *const texts[] = {"none",        "faster",    "tie",         "default",
+                                        "provisional", "unopposed", "inconclusive"};
     return texts[verdict];
 }
 
@@ -61,9 +68,18 @@ static dt_status verdict_status(struct dt_session *session)
     if (session->limit_broken)
         return dt_fail(DT_EINFEASIBLE, "none of the %d plans tried keeps --max-latency %.4g ms",
                        session->count, (double)session->options->max_latency_ns * 1e-6);
-    if (session->verdict == DT_VERDICT_PROVISIONAL)
+    if (session->verdict == DT_VERDICT_PROVISIONAL && session->entrant_count > 0 &&
+        session->entrants[0].out)
         return dt_fail(DT_EPROVISIONAL,
-                       "the budget ended before the final comparison: the result is provisional");
+                       "the default plan failed in the final comparison (%s: %s): the result is "
+                       "provisional",
+                       dt_outcome_text(session->entrants[0].result.outcome),
+                       session->entrants[0].result.cause);
+    if (dt_session_provisional(session))
+        return dt_fail(DT_EPROVISIONAL,
+                       "the budget ended before the final comparison had the %d sets of fresh "
+                       "processes it needs (%d were made): the result is provisional",
+                       DT_SETS_LEAST, session->sets.count);
     return DT_OK;
 }
 
@@ -71,6 +87,7 @@ static dt_status run(struct dt_session *session)
 {
     DT_TRY(dt_trials_known(session));
     DT_TRY(dt_explore(session));
+    DT_TRY(dt_trials_last(session));
     session->limit_broken =
         session->options->max_latency_ns > 0 && dt_session_leader(session) == NULL;
     if (dt_session_leader(session) == NULL)
@@ -121,6 +138,12 @@ static const struct dt_point *point_of(const struct dt_session *session, const c
     return session->has_against ? &session->against : NULL;
 }
 
+bool dt_session_compared(const struct dt_session *session)
+{
+    return session->sets.count > 0 ? session->sets.count > 1
+                                   : session->rounds >= dt_look_samples[0];
+}
+
 bool dt_session_against_default(const struct dt_session *session)
 {
     return session->entrant_count > 0 &&
@@ -131,8 +154,8 @@ bool dt_session_against_default(const struct dt_session *session)
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session, const char *role)
 {
     const struct dt_point *point = point_of(session, role);
-    for (int i = 0;
-         i < session->entrant_count && point != NULL && session->rounds >= dt_look_samples[0]; i++)
+    for (int i = 0; i < session->entrant_count && point != NULL && dt_session_compared(session);
+         i++)
         if (dt_point_equal(session->target->space, &session->entrants[i].point, point))
             return &session->entrants[i];
     return NULL;

@@ -12,9 +12,9 @@
 
 #include "db/journal.h"
 #include "search/search.h"
+#include "tuner/compare/compare.h"
 #include "tuner/session/belief.h"
 #include "tuner/session/progress.h"
-#include "tuner/trial/compare.h"
 
 #define DT_KNOWN 4 /* most plans taken from the store */
 #define DT_SHOTS 4 /* most plans of a shoot-out: the default and its challengers */
@@ -34,8 +34,9 @@ enum dt_verdict {
     DT_VERDICT_FASTER, /* best beats the default: the interval says so */
     DT_VERDICT_TIE, /* a candidate looked better, the interval does not say so: the default stays */
     DT_VERDICT_DEFAULT,     /* no candidate looked better than the default */
-    DT_VERDICT_PROVISIONAL, /* no final comparison */
-    DT_VERDICT_UNOPPOSED /* the default failed or breaks a limit: best is the fastest that does not */
+    DT_VERDICT_PROVISIONAL, /* no final comparison, or the default crashed or hung in it */
+    DT_VERDICT_UNOPPOSED, /* the default cannot run or breaks a limit: best is the fastest that does not */
+    DT_VERDICT_INCONCLUSIVE /* too few sets to decide whether the challenger beats the default, which stays */
 };
 const char *dt_verdict_text(enum dt_verdict verdict);
 
@@ -44,6 +45,7 @@ struct dt_session {
     const struct dt_target *target;
     struct dt_rig rig;
     struct dt_progress progress;
+    const char *directory;      /* of the store; NULL: nothing is stored before the end */
     struct dt_journal *journal; /* NULL: none */
     char id[64];                /* of the journal; "" without one */
     int64_t began_ns, deadline_ns, search_deadline_ns;
@@ -51,7 +53,8 @@ struct dt_session {
     bool has_against;
     struct dt_result *trials; /* owned */
     int count, room;
-    int first_cost_ms;
+    int first_cost_ms;               /* of the first trial that ran; 0: none did */
+    int64_t paused_ns;               /* the part of dt_clock_skipped_ns that was reported */
     char search[160], why[240];      /* the strategy, and why it was chosen */
     char note[240];                  /* what it said when it ended; "": nothing */
     bool stopped;                    /* it ended before the time for trials did */
@@ -59,7 +62,9 @@ struct dt_session {
     int known_count;
     struct dt_belief belief;
     struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison */
-    int entrant_count, rounds;
+    int entrant_count;
+    struct dt_sets sets;     /* of fresh processes, that the final comparison was made in */
+    int rounds;              /* of all sets; of one start in a journal without sets */
     int best;                /* of entrants; -1: none */
     struct dt_point ties[3]; /* candidates that the shoot-out could not tell from the best */
     int tie_count;
@@ -68,7 +73,10 @@ struct dt_session {
     json_t *
         machine; /* its description (tuner/machine/machine.h), owned; NULL before the session is recorded */
     enum dt_verdict verdict;
-    bool kept_stored;  /* the store has a decided result, which this provisional one leaves alone */
+    bool stored;      /* the store has taken the result */
+    bool kept_stored; /* the store has a decided result, which this provisional one leaves alone */
+    int64_t
+        unstored_ns; /* since when the store lacks a better plan that was found; 0: it lacks none */
     bool limit_broken; /* no plan keeps --max-latency */
     double elapsed_seconds;
 };
@@ -81,13 +89,17 @@ void dt_session_fini(struct dt_session *session);
 /* Appends a trial, which then belongs to the session. */
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result) DT_MUST_CHECK;
 
-/* The point's trial; NULL: it was not tried. */
+/* The point's trial; NULL: it was not tried. Of several attempts (trials.h) the last one that was not interrupted. */
 const struct dt_result *dt_session_trial(const struct dt_session *session,
                                          const struct dt_point *point);
+/* Trial i is its point's, not an attempt that was made again. */
+bool dt_session_counts(const struct dt_session *session, int i);
 
 /* Results to publish: from the final comparison, or, without one, from the trials; NULL when there is none. */
 const struct dt_result *dt_session_best(const struct dt_session *session);
 const struct dt_result *dt_session_role(const struct dt_session *session, const char *role);
+/* The final comparison has figures: two sets, or in journals without sets eight rounds. */
+bool dt_session_compared(const struct dt_session *session);
 /* The comparison was with the default plan: what its ratios say is speed against the default. */
 bool dt_session_against_default(const struct dt_session *session);
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session, const char *role);

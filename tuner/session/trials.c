@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "tuner/session/history.h"
+#include "tuner/session/record.h"
 #include "tuner/session/verdict.h"
 #include "tuner/trial/measure.h"
 
@@ -11,6 +12,8 @@
 
 #define FIRST_SHARE                                                                                \
     0.35 /* of the time: the most the first trial may take; one that hangs must not end the session */
+#define AGAIN_SHARE 0.12 /* the most that one more attempt may take */
+#define KNOWN_MOST  3    /* default, baseline, --against */
 #define KNOWN_SHARE                                                                                \
     0.08 /* the default and the baseline take no further look beyond this share of the time */
 #define RACING_SHARE 0.04 /* nor does any other plan beyond this */
@@ -54,9 +57,19 @@ static dt_status settle(struct dt_session *session, const struct dt_result *resu
 
 static dt_status keep_trial(struct dt_session *session, const struct dt_result *result)
 {
+    int64_t paused_ns = dt_clock_skipped_ns() - session->paused_ns;
     DT_TRY(dt_session_keep(session, result));
     refresh_progress(session);
+    if (dt_session_leader(session) == &session->trials[session->count - 1] &&
+        session->unstored_ns == 0)
+        session->unstored_ns = dt_clock_ns();
     dt_progress_trial(&session->progress, result);
+    if (paused_ns > 0)
+        dt_progress_note(&session->progress,
+                         "the session was stopped for %.0f s: its deadlines are moved, steps in "
+                         "which it was stopped are run again",
+                         (double)paused_ns * 1e-9);
+    session->paused_ns += paused_ns;
     return dt_history_trial(session, result);
 }
 
@@ -72,6 +85,8 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     if (session->count == 0) /* the machine's own slow start is nobody's fault */
         how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
     struct dt_result result;
+    if (racing)
+        dt_record_now(session, how.deadline_ns - dt_clock_ns());
     dt_progress_now(&session->progress, point, "trial");
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->search_deadline_ns) {
@@ -86,20 +101,64 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     return settle(session, &result);
 }
 
-/* The default first; on GPUs the plan of one, which needs no NCCL: whatever becomes of that, there is a result. */
-dt_status dt_trials_known(struct dt_session *session)
+/* The known plans in their order, the default first; on GPUs the plan of one, which needs no NCCL: whatever becomes of that,
+ * there is a result. Returns how many they are. */
+static int list_known(const struct dt_session *session, const struct dt_point *known[KNOWN_MOST])
 {
     const struct dt_target *target = session->target;
+    bool one_first = target->backend.cuda;
+    const struct dt_point *all[KNOWN_MOST] = {one_first ? &target->baseline : &target->fallback,
+                                              one_first ? &target->fallback : &target->baseline,
+                                              session->has_against ? &session->against : NULL};
+    int n = 0;
+    for (int i = 0; i < KNOWN_MOST && all[i] != NULL; i++) {
+        bool twice = false;
+        for (int k = 0; k < n; k++)
+            twice = twice || dt_point_equal(target->space, known[k], all[i]);
+        if (!twice)
+            known[n++] = all[i];
+    }
+    return n;
+}
+
+/* The first trial that runs says how long one may take. */
+static dt_status try_known(struct dt_session *session, const struct dt_point *point, double share)
+{
     int64_t began = dt_clock_ns();
-    bool same = dt_point_equal(target->space, &target->baseline, &target->fallback);
-    bool one_first = target->backend.cuda && !same;
-    const struct dt_point *first = one_first ? &target->baseline : &target->fallback;
-    DT_TRY(dt_trials_try(session, first, false, FIRST_SHARE));
-    session->first_cost_ms = (int)((dt_clock_ns() - began) / 1000000);
-    if (!same)
-        DT_TRY(dt_trials_try(session, one_first ? &target->fallback : &target->baseline, false,
-                             FIRST_SHARE / 2));
-    if (session->has_against && dt_session_trial(session, &session->against) == NULL)
-        DT_TRY(dt_trials_try(session, &session->against, false, FIRST_SHARE / 2));
+    DT_TRY(dt_trials_try(session, point, false, share));
+    if (session->first_cost_ms == 0 && session->trials[session->count - 1].n > 0)
+        session->first_cost_ms = (int)((dt_clock_ns() - began) / 1000000);
     return DT_OK;
+}
+
+/* One more attempt of the known plans that may run the next time, while there is time for trials. */
+static dt_status try_again(struct dt_session *session)
+{
+    const struct dt_point *known[KNOWN_MOST];
+    int n = list_known(session, known);
+    for (int i = 0; i < n && dt_clock_ns() < session->search_deadline_ns; i++) {
+        const struct dt_result *trial = dt_session_trial(session, known[i]);
+        if (trial != NULL && dt_outcome_may_pass(trial->outcome))
+            DT_TRY(try_known(session, known[i], AGAIN_SHARE));
+    }
+    return DT_OK;
+}
+
+dt_status dt_trials_known(struct dt_session *session)
+{
+    const struct dt_point *known[KNOWN_MOST];
+    int n = list_known(session, known);
+    for (int i = 0; i < n; i++) {
+        DT_TRY(try_known(session, known[i], i == 0 ? FIRST_SHARE : FIRST_SHARE / 2));
+        if (i == 1 || n == 1)
+            dt_record_now(session, INT64_MAX);
+    }
+    return try_again(session);
+}
+
+dt_status dt_trials_last(struct dt_session *session)
+{
+    int64_t now = dt_clock_ns();
+    session->search_deadline_ns = now + (session->deadline_ns - now) / 2;
+    return try_again(session);
 }

@@ -9,8 +9,11 @@
  * stop the last groups. */
 #define DT_TRIALS_SHARE 0.60
 
-/* Default, baseline, --against. */
+/* Default, baseline, --against. One that failed in a way that may pass (dt_outcome_may_pass) is tried again after them. */
 dt_status dt_trials_known(struct dt_session *session) DT_MUST_CHECK;
+
+/* The last attempt, before the final comparison: half of the time that is left is theirs. */
+dt_status dt_trials_last(struct dt_session *session) DT_MUST_CHECK;
 
 /* One trial of at most this share of the time, into the session's list. racing: it ends when the plan is slower than the
  * best so far. */

@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-#define TIE_MOST                                                                                   \
-    1.01 /* a plan slower by more is no tie, where no twin says what eight rounds can tell apart */
+#define TIE_MOST 1.01 /* a candidate of the shoot-out slower by more is no tie */
 
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result)
 {
@@ -77,52 +76,34 @@ static bool simpler(const struct dt_session *session, const struct dt_result *a,
     return odd_values(session, &a->point) < odd_values(session, &b->point);
 }
 
-/* The interval of b's value over a's, pair by pair, holds 1, and b is slower by less than is told apart. */
-static bool tied(const struct dt_session *session, const struct dt_entrant *a,
-                 const struct dt_entrant *b, int rounds, double tie_most)
+/* b is slower than a by less than so few sets tell apart. */
+static bool tied(const struct dt_entrant *a, const struct dt_entrant *b)
 {
-    double logs[DT_ROUNDS_MOST];
-    int pairs = 0;
-    const struct dt_objective *objective = session->target->objective;
-    for (int i = 0; i < rounds && i < DT_ROUNDS_MOST; i++) {
-        double x = objective->value(a->visits[i], a->result.batch, a->result.devices);
-        double y = objective->value(b->visits[i], b->result.batch, b->result.devices);
-        if (isfinite(x) && isfinite(y))
-            logs[pairs++] = log(y / x);
-    }
-    struct dt_ratio ratio = dt_stats_ratio(logs, pairs, 0.95);
-    return !(ratio.interval.low > 1) && ratio.ratio <= tie_most;
+    return b->ratio.ratio <= TIE_MOST * a->ratio.ratio;
 }
 
-static double tie_most(const struct dt_entrant *first, const struct dt_entrant *last)
+/* It was measured beside the default. Journals of older versions have a twin among the candidates. */
+static bool may_win(const struct dt_entrant *entrant)
 {
-    struct dt_noise noise = dt_entrant_twin(last) ? dt_noise_of(first, last) : dt_noise_none();
-    return noise.pairs > 0 ? 1 + noise.margin : TIE_MOST;
+    return entrant->ratio.pairs > 0 && !dt_entrant_twin(entrant);
 }
 
 /* The least ratio, and among those it ties with the simplest. */
-int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entrants[], int n,
-                      int rounds)
+int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entrants[], int n)
 {
-    double most = tie_most(&entrants[0], &entrants[n - 1]);
     int best = -1, chosen;
-    n -= dt_entrant_twin(&entrants[n - 1]);
     for (int i = 1; i < n; i++)
-        if (entrants[i].ratio.pairs > 0 &&
+        if (may_win(&entrants[i]) &&
             (best < 0 || entrants[i].ratio.ratio < entrants[best].ratio.ratio))
             best = i;
     chosen = best;
     session->tie_count = 0;
-    for (int i = 1; i < n && best >= 0; i++) {
-        if (i == best || entrants[i].ratio.pairs == 0 ||
-            !tied(session, &entrants[best], &entrants[i], rounds, most))
-            continue;
-        if (simpler(session, &entrants[i].result, &entrants[chosen].result))
-            chosen = i;
-    }
     for (int i = 1; i < n && best >= 0; i++)
-        if (i != chosen && entrants[i].ratio.pairs > 0 &&
-            (i == best || tied(session, &entrants[best], &entrants[i], rounds, most)))
+        if (may_win(&entrants[i]) && tied(&entrants[best], &entrants[i]) &&
+            simpler(session, &entrants[i].result, &entrants[chosen].result))
+            chosen = i;
+    for (int i = 1; i < n && best >= 0; i++)
+        if (i != chosen && may_win(&entrants[i]) && tied(&entrants[best], &entrants[i]))
             session->ties[session->tie_count++] = entrants[i].point;
     return chosen;
 }
@@ -161,8 +142,7 @@ void dt_session_noise_note(const struct dt_session *session, struct dt_text *out
     const struct dt_entrant *twin = twin_of(session);
     struct dt_noise noise = dt_session_noise(session);
     dt_noise_note(&noise, out);
-    if (noise.pairs > 0 || !dt_session_against_default(session) ||
-        session->rounds < dt_look_samples[0])
+    if (noise.pairs > 0 || !dt_session_against_default(session) || !dt_session_enough(session))
         return;
     if (twin == NULL || twin->result.outcome == DT_TRIAL_INTERRUPTED)
         dt_text_add(out, "there was no time for a second copy of the default");
@@ -171,32 +151,61 @@ void dt_session_noise_note(const struct dt_session *session, struct dt_text *out
                     dt_outcome_text(twin->result.outcome));
 }
 
-void dt_verdict_decide(struct dt_session *session)
+bool dt_session_enough(const struct dt_session *session)
 {
-    const struct dt_entrant *fallback = &session->entrants[0], *challenger = &session->entrants[1];
-    const struct dt_result *top[DT_CANDIDATES];
-    bool stands = dt_verdict_default(session, fallback);
-    bool challenged = dt_verdict_candidates(session, top) > 0;
-    struct dt_noise noise = dt_session_noise(session);
-    session->verdict = DT_VERDICT_PROVISIONAL;
-    session->best = -1;
-    if (session->rounds < dt_look_samples[0])
+    return session->sets.count > 0 ? session->sets.count >= DT_SETS_LEAST
+                                   : session->rounds >= dt_look_samples[0];
+}
+
+bool dt_session_provisional(const struct dt_session *session)
+{
+    return session->verdict == DT_VERDICT_PROVISIONAL ||
+           session->verdict == DT_VERDICT_INCONCLUSIVE;
+}
+
+/* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A crash or a hang of it may have
+ * had another cause, and decides nothing. */
+static void decide_without_default(struct dt_session *session)
+{
+    const struct dt_result *fallback = dt_session_role(session, "default");
+    if (fallback != NULL && dt_outcome_may_pass(fallback->outcome))
         return;
-    if (!stands || fallback->out || !dt_session_eligible(session, &fallback->result)) {
-        session->best = fastest_eligible(session);
-        session->verdict = session->best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
-        session->limit_broken = session->best < 0 && session->options->max_latency_ns > 0;
-    } else if (challenged && !challenger->out &&
-               dt_session_eligible(session, &challenger->result) &&
-               dt_judge_beats(&challenger->ratio, noise.margin)) {
+    session->best = fastest_eligible(session);
+    session->verdict = session->best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
+    session->limit_broken = session->best < 0 && session->options->max_latency_ns > 0;
+}
+
+static void decide_against_default(struct dt_session *session, bool challenged)
+{
+    const struct dt_entrant *challenger = &session->entrants[1];
+    double margin = dt_session_noise(session).margin;
+    bool stands =
+        challenged && !challenger->out && dt_session_eligible(session, &challenger->result);
+    session->best = 0;
+    if (stands && !dt_session_enough(session))
+        session->verdict = DT_VERDICT_INCONCLUSIVE;
+    else if (stands && dt_judge_beats(&challenger->ratio, margin)) {
         session->best = 1;
         session->verdict = DT_VERDICT_FASTER;
-    } else {
-        session->best = 0;
-        bool rivals = challenged && !challenger->out && !dt_entrant_slower(challenger) &&
-                      dt_session_eligible(session, &challenger->result);
-        session->verdict = rivals ? DT_VERDICT_TIE : DT_VERDICT_DEFAULT;
-    }
+    } else
+        session->verdict =
+            stands && !dt_entrant_slower(challenger) ? DT_VERDICT_TIE : DT_VERDICT_DEFAULT;
+}
+
+void dt_verdict_decide(struct dt_session *session)
+{
+    const struct dt_entrant *first = &session->entrants[0];
+    const struct dt_result *top[DT_CANDIDATES];
+    bool challenged = dt_verdict_candidates(session, top) > 0;
+    session->verdict = DT_VERDICT_PROVISIONAL;
+    session->best = -1;
+    if (!dt_session_compared(session))
+        return;
+    if (dt_verdict_default(session, first) && !first->out &&
+        dt_session_eligible(session, &first->result))
+        decide_against_default(session, challenged);
+    else
+        decide_without_default(session);
 }
 
 void dt_verdict_end(struct dt_session *session)

@@ -6,8 +6,8 @@
 #ifndef DT_TUNER_SESSION_VERDICT_H
 #define DT_TUNER_SESSION_VERDICT_H
 
+#include "tuner/compare/noise.h"
 #include "tuner/session/session.h"
-#include "tuner/trial/noise.h"
 
 #define DT_CANDIDATES 3 /* of a shoot-out */
 
@@ -15,9 +15,8 @@
 int dt_verdict_candidates(const struct dt_session *session,
                           const struct dt_result *top[DT_CANDIDATES]);
 
-/* The winner of a shoot-out, -1: none. entrants: the default, the candidates, perhaps the default's twin. Sets the ties. */
-int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entrants[], int n,
-                      int rounds);
+/* The winner of a shoot-out, -1: none. entrants: the default, then the candidates. Sets the ties. */
+int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entrants[], int n);
 
 /* Best and verdict of the session from the entrants of its final comparison. */
 void dt_verdict_decide(struct dt_session *session);
@@ -33,6 +32,12 @@ bool dt_session_eligible(const struct dt_session *session, const struct dt_resul
 
 /* The best eligible trial so far; NULL: none. */
 const struct dt_result *dt_session_leader(const struct dt_session *session);
+
+/* Enough sets of fresh processes (or, in journals without sets, rounds) for a verdict. */
+bool dt_session_enough(const struct dt_session *session);
+
+/* What is stored may be replaced by any decided result: there was no final comparison, or it decided nothing. */
+bool dt_session_provisional(const struct dt_session *session);
 
 /* Of the objective, smaller is better; NAN: there is none. */
 double dt_session_value(const struct dt_session *session, const struct dt_result *result);

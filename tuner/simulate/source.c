@@ -9,7 +9,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static dt_status read_all(gzFile file, const char *path, struct dt_text *bytes)
+#define TIMES_MOST 64        /* recorded tables are packed to a fourth or a sixth */
+#define SMALL      (1 << 20) /* bytes that any file may unpack to */
+
+/* most: bytes that may come out. */
+static dt_status read_all(gzFile file, const char *path, size_t most, struct dt_text *bytes)
 {
     char block[65536];
     int got, code;
@@ -19,6 +23,11 @@ static dt_status read_all(gzFile file, const char *path, struct dt_text *bytes)
         if (bytes->size > DT_TABLE_BYTES)
             return dt_fail(DT_EUSAGE, "%s holds more than the %d bytes allowed", path,
                            DT_TABLE_BYTES);
+        if (bytes->size > most)
+            return dt_fail(DT_EUSAGE,
+                           "%s unpacks to more than %zu bytes, %d times its size: no table is "
+                           "packed as tightly; unpack it first if it is right",
+                           path, most, TIMES_MOST);
     }
     const char *why = gzerror(file, &code);
     if (got == 0 && code == Z_OK)
@@ -42,7 +51,7 @@ dt_status dt_source_bytes(const char *path, struct dt_text *bytes)
     else if ((file = gzdopen(fd, "rb")) == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory while reading %s", path);
     else
-        status = read_all(file, path, bytes);
+        status = read_all(file, path, TIMES_MOST * (size_t)info.st_size + SMALL, bytes);
     if (file != NULL)
         gzclose(file);
     else if (fd >= 0)

@@ -131,19 +131,18 @@ static double at(const json_t *fit, const char *name)
     return json_number_value(json_object_get(fit, name));
 }
 
-/* ", 8 sizes up to 16777216, off by 12 % at most" */
-static void add_points(const json_t *fit, const char *x, const char *words, struct dt_text *out)
+/* "; fit over 8 sizes, worst residual 12 %" */
+static void add_points(const json_t *fit, const char *words, struct dt_text *out)
 {
     const json_t *point, *points = json_object_get(fit, "points");
-    double most = 0, worst = 0;
+    double worst = 0;
     size_t i;
     json_array_foreach((json_t *)points, i, point)
     {
-        most = fmax(most, at(point, x));
         worst = fmax(worst, fabs(at(point, "residual")));
     }
-    dt_text_add(out, "; %zu %s up to %.0f, off by %.3g %% at most\n", json_array_size(points),
-                words, most, 100 * worst);
+    dt_text_add(out, "; fit over %zu %s, worst residual %.2g %%\n", json_array_size(points), words,
+                100 * worst);
 }
 
 /* The reason why there is no fit; false: there is one. */
@@ -162,14 +161,14 @@ void dt_fits_text(const json_t *fits, struct dt_text *out)
     size_t i;
     json_array_foreach(json_object_get(fits, "exchanges"), i, fit)
     {
-        dt_text_add(out, "exchange    %s of %.0f ranks: ",
-                    json_string_value(json_object_get(fit, "kind")), at(fit, "ranks"));
+        bool shift = strcmp(json_string_value(json_object_get(fit, "kind")), "shift") == 0;
+        dt_text_add(out, "%-12sof %.0f ranks: ", shift ? "P2P" : "all-to-all", at(fit, "ranks"));
         if (add_reason(fit, out))
             continue;
-        dt_text_add(out, "%.3g us (+- %.2g) + bytes / %.3g GB/s (+- %.2g)",
+        dt_text_add(out, "latency %.3g us (+- %.2g), bandwidth %.3g GB/s (+- %.2g)",
                     at(fit, "alpha_seconds") * 1e6, at(fit, "alpha_error") * 1e6,
                     at(fit, "bytes_per_second") * 1e-9, at(fit, "bytes_per_second_error") * 1e-9);
-        add_points(fit, "bytes", "sizes", out);
+        add_points(fit, "sizes", out);
     }
     if (ranks != NULL)
         dt_text_add(out, "scaling     ");
@@ -177,7 +176,7 @@ void dt_fits_text(const json_t *fits, struct dt_text *out)
         dt_text_add(out, "%.4g ms x (s + (1 - s) / ranks), serial part s = %.3g (+- %.2g)",
                     at(ranks, "one_rank_seconds") * 1e3, at(ranks, "serial_fraction"),
                     at(ranks, "serial_error"));
-        add_points(ranks, "ranks", "rank counts", out);
+        add_points(ranks, "rank counts", out);
     }
     if (batch != NULL)
         dt_text_add(out, "batch       ");
@@ -186,6 +185,6 @@ void dt_fits_text(const json_t *fits, struct dt_text *out)
                     at(batch, "seconds") * 1e3, at(batch, "seconds_error") * 1e3,
                     at(batch, "seconds_per_image") * 1e3,
                     at(batch, "seconds_per_image_error") * 1e3);
-        add_points(batch, "batch", "batches", out);
+        add_points(batch, "batches", out);
     }
 }

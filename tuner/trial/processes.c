@@ -146,6 +146,12 @@ static dt_status make(struct dt_rig *rig, const struct dt_point *point,
     return DT_OK;
 }
 
+/* Of those that a signal left: all that are whole, else the part of the first. */
+static int whole_parts(const struct dt_result parts[], int made)
+{
+    return made > 1 ? made - 1 : made == 1 && parts[0].n > 0 && parts[0].outcome == DT_TRIAL_OK;
+}
+
 dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
                                const struct dt_measure *how, int n, struct dt_result *result)
 {
@@ -154,15 +160,18 @@ dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
     struct dt_result *parts = calloc((size_t)n, sizeof *parts);
     if (parts == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    dt_status status = make(rig, point, how, n, parts, &made);
-    if (status == DT_OK && (n == 1 || parts[made - 1].outcome != DT_TRIAL_OK)) {
-        *result = parts[made - 1];
-        parts[made - 1] = (struct dt_result){0};
-    } else if (status == DT_OK) {
-        status = dt_processes_join(parts, n, result);
+    dt_status status = make(rig, point, how, n, parts, &made), joined = DT_OK;
+    bool failed = status == DT_OK && parts[made - 1].outcome != DT_TRIAL_OK;
+    int whole = status == DT_EINTR ? whole_parts(parts, made) : status == DT_OK ? made : 0;
+    int one = failed ? made - 1 : 0;
+    if (whole == 1 || failed) {
+        *result = parts[one];
+        parts[one] = (struct dt_result){0};
+    } else if (whole > 1) {
+        joined = dt_processes_join(parts, whole, result);
     }
     for (int i = 0; i < made; i++)
         dt_result_fini(&parts[i]);
     free(parts);
-    return status;
+    return joined < 0 ? joined : status;
 }

@@ -11,7 +11,7 @@
 #define DT_PROCESSES_MOST 64
 
 /* As dt_measure_plan, n times in fresh groups: *result is what they say together, or the first that failed. The peak, the
- * exchanges and the output are those of the last. */
+ * exchanges and the output are those of the last. DT_EINTR: of what was measured until then, n is 0 when that is nothing. */
 dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
                                const struct dt_measure *how, int n,
                                struct dt_result *result) DT_MUST_CHECK;

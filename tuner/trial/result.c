@@ -47,13 +47,16 @@ void dt_result_fini(struct dt_result *result)
     result->phases = NULL;
 }
 
-/* to[key] += from[key] */
+/* to[key] += from[key], which a worker may have made as large as it likes. */
 static void add_integer(json_t *to, const json_t *from, const char *key)
 {
     json_t *value = json_object_get(to, key);
-    if (json_is_integer(value))
-        json_integer_set(value, json_integer_value(value) +
-                                    json_integer_value(json_object_get(from, key)));
+    json_int_t more = json_integer_value(json_object_get(from, key)), sum;
+    if (!json_is_integer(value))
+        return;
+    if (__builtin_add_overflow(json_integer_value(value), more, &sum))
+        sum = more > 0 ? INT64_MAX : INT64_MIN;
+    json_integer_set(value, sum);
 }
 
 /* Rows of the same name, as both were said by one worker. */

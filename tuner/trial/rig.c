@@ -2,6 +2,7 @@
 #include "tuner/trial/rig_int.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #define RELEASE_SECONDS 5
 #define LEAST_GRACE_NS  (DT_NS_PER_SECOND / 20)
 #define PROJECTIONS     16
+#define RERUNS          3 /* of steps that a pause fell into */
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
 {
@@ -71,11 +73,24 @@ static void list_environment(const struct dt_space *space, const struct dt_point
     }
 }
 
+bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
+                       const struct dt_point *b)
+{
+    struct dt_text one = {0}, other = {0};
+    list_environment(target->space, a, &one);
+    list_environment(target->space, b, &other);
+    bool same = dt_target_ranks(target, a) == dt_target_ranks(target, b) &&
+                strcmp(dt_text_at(&one), dt_text_at(&other)) == 0;
+    dt_text_fini(&one);
+    dt_text_fini(&other);
+    return same;
+}
+
 static struct dt_rig_slot *find_slot(struct dt_rig *rig, int ranks, const char *environment)
 {
     for (int i = 0; i < DT_RIG_GROUPS; i++) {
         struct dt_rig_slot *slot = &rig->slots[i];
-        if (dt_group_alive(slot->group) && slot->ranks == ranks &&
+        if (dt_group_alive(slot->group) && slot->ranks == ranks && slot->apart == rig->apart &&
             strcmp(dt_text_at(&slot->environment), environment) == 0)
             return slot;
     }
@@ -155,6 +170,7 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
         return dt_fail(DT_FAILED, "%s", failure->cause);
     }
     slot->ranks = ranks;
+    slot->apart = rig->apart;
     slot->environment = environment;
     dt_status status = start_group(rig, slot, rig->target->workload, deadline_ns, failure);
     if (status != DT_OK) {
@@ -174,6 +190,14 @@ static int64_t prepare_deadline(const struct dt_rig *rig, int64_t deadline_ns)
     return most < deadline_ns ? most : deadline_ns;
 }
 
+/* A first step in which all was stopped did not take that long. */
+static void take_pause_out(const struct dt_group *group, struct dt_prepared *prepared)
+{
+    int64_t paused_ns = dt_group_paused_ns(group);
+    if (prepared->cold_ns > paused_ns)
+        prepared->cold_ns -= paused_ns;
+}
+
 /* Prepares without verification. A plan that does not fit beside the parked groups gets a second try alone. */
 dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                              struct dt_group **group, struct dt_prepared *prepared,
@@ -184,10 +208,15 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
     for (int attempt = 0; attempt < 2; attempt++) {
         int64_t began = dt_clock_ns();
         status = get_group(rig, point, deadline_ns, group, failure);
+        int64_t started = dt_clock_ns();
         if (status == DT_OK)
             status = dt_group_prepare(*group, plan, &rig->verify,
                                       prepare_deadline(rig, deadline_ns), prepared, failure);
         int64_t took = dt_clock_ns() - began;
+        rig->prepare_ns += status == DT_OK ? dt_clock_ns() - started : 0;
+        rig->prepared += status == DT_OK;
+        if (status == DT_OK)
+            take_pause_out(*group, prepared);
         if (status == DT_OK && took > rig->longest_prepare_ns)
             rig->longest_prepare_ns = took;
         bool others = false;
@@ -225,10 +254,15 @@ static void judge_memory(const struct dt_rig *rig, struct dt_resident *resident)
     int64_t most = rig->target->max_bytes;
     if (most <= 0 || resident->peak_bytes <= most || resident->outcome != DT_TRIAL_OK)
         return;
+    struct dt_text cause = {0};
+    dt_text_add(&cause, "a rank takes ");
+    dt_figure_bytes(resident->peak_bytes, &cause);
+    dt_text_add(&cause, " (%lld bytes), more than --max-bytes ", (long long)resident->peak_bytes);
+    dt_figure_bytes(most, &cause);
+    dt_text_add(&cause, " (%lld)", (long long)most);
     resident->outcome = DT_TRIAL_MEMORY;
-    snprintf(resident->cause, sizeof resident->cause,
-             "a rank takes %lld bytes, more than --max-bytes, %lld",
-             (long long)resident->peak_bytes, (long long)most);
+    snprintf(resident->cause, sizeof resident->cause, "%s", dt_text_at(&cause));
+    dt_text_fini(&cause);
 }
 
 dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
@@ -262,14 +296,26 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     return DT_OK;
 }
 
+/* Steps in which all was stopped are run again: their times are not the plan's. */
+static dt_status run_steps(struct dt_group *group, const struct dt_steps *steps,
+                           int64_t deadline_ns, struct dt_run *run, struct dt_failure *failure)
+{
+    for (int again = 0;; again++) {
+        dt_status status = dt_group_run(group, steps, deadline_ns, run, failure);
+        if (status != DT_OK || dt_group_paused_ns(group) == 0 || again == RERUNS)
+            return status;
+        dt_run_fini(run);
+    }
+}
+
 dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, const char *mode,
                      int64_t deadline_ns, struct dt_result *result)
 {
     struct dt_failure failure;
     struct dt_run run = {0};
     (void)rig;
-    dt_status status = dt_group_run(resident->group, &(struct dt_steps){resident->handle, n, mode},
-                                    deadline_ns, &run, &failure);
+    dt_status status = run_steps(resident->group, &(struct dt_steps){resident->handle, n, mode},
+                                 deadline_ns, &run, &failure);
     if (status == DT_FAILED) {
         result->outcome = resident->outcome = failure.outcome;
         memcpy(result->cause, failure.cause, sizeof result->cause);
@@ -314,4 +360,6 @@ void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
         dt_group_release(resident->group, resident->handle, until, &failure) < 0)
         resident->handle = -1; /* the group is dead or silent; it is replaced when next needed */
     resident->group = NULL;
+    json_decref(resident->memory); /* it was not described */
+    resident->memory = NULL;
 }

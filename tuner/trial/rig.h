@@ -21,6 +21,7 @@
 struct dt_rig_slot {
     struct dt_group *group; /* NULL: free */
     int ranks;
+    bool apart;
     struct dt_text environment; /* "NAME=value" lines; part of the class */
 };
 
@@ -44,7 +45,10 @@ struct dt_rig {
     int64_t start_ns;    /* spent in starting groups so far */
     int64_t setup_ns;    /* the same and the references: what no trial costs again */
     int started;         /* groups started so far */
+    int64_t prepare_ns;  /* spent in preparing plans in groups that ran, so far */
+    int prepared;        /* plans prepared so far */
     bool pinned;         /* groups must not be stopped to make room: several plans are resident */
+    bool apart; /* plans are prepared in groups that plans prepared without it do not share */
 };
 
 struct dt_resident {
@@ -63,6 +67,10 @@ void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t se
 /* Stops every group (at most grace_ns for all) and forgets nothing else: what is prepared next runs in fresh processes. */
 void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns);
 void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns);
+
+/* Both plans are served by one group: they have the same rank count and environment. */
+bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
+                       const struct dt_point *b);
 
 dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                          struct dt_resident *resident) DT_MUST_CHECK;

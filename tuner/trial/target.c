@@ -13,8 +13,7 @@
 
 #define PIXELS_OF_A_LATENT_PIXEL 8
 
-/* The number behind "name=" in a plan's text; 0 when it is not named. */
-static int named_in(const char *plan, const char *name)
+int dt_target_named(const char *plan, const char *name)
 {
     size_t size = strlen(name);
     for (const char *at = plan; at != NULL && (at = strstr(at, name)) != NULL; at += size) {
@@ -31,10 +30,10 @@ static int named_in(const char *plan, const char *name)
 static int ranks_in(const char *plan)
 {
     static const char *const degrees[] = {"dp", "cfg", "ulysses", "ring"};
-    int named = named_in(plan, "ranks");
+    int named = dt_target_named(plan, "ranks");
     int64_t product = 1;
     for (int i = 0; i < 4; i++) {
-        int degree = named_in(plan, degrees[i]);
+        int degree = dt_target_named(plan, degrees[i]);
         product *= degree > 0 ? degree : 1;
         if (product > 1024)
             product = 1024;
@@ -92,7 +91,9 @@ static dt_status make_workload(const struct dt_options *options, const struct dt
         DT_TRY(dt_weights_inspect(options->weights, &workload->network));
     DT_TRY(copy_path(options->weights, workload->weights, sizeof workload->weights));
     DT_TRY(copy_path(options->input, workload->input, sizeof workload->input));
-    return set_size(options, choice->size, workload);
+    DT_TRY(set_size(options, choice->size, workload));
+    return options->weights != NULL ? dt_weights_inspect_positions(options->weights, workload)
+                                    : DT_OK;
 }
 
 /* Batches the space may hold: the input's, the command line's, or those the plan and the sweep name. */
@@ -100,7 +101,7 @@ static void list_batches(const struct dt_options *options, const struct dt_targe
                          struct dt_ints *batches)
 {
     *batches = options->batches;
-    int named = opts->for_run ? named_in(opts->plan, "batch") : 0;
+    int named = opts->for_run ? dt_target_named(opts->plan, "batch") : 0;
     int more = opts->batch > 0 ? opts->batch : named;
     if (opts->batch > 0)
         batches->count = 0;
@@ -137,7 +138,7 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
     struct dt_workload workload;
     struct dt_ints batches;
     struct dt_choice choice;
-    DT_TRY(dt_target_choose(options, target, opts->size, &choice));
+    DT_TRY(dt_target_choose(options, target, opts, &choice));
     DT_TRY(make_workload(options, &choice, &workload));
     list_batches(options, opts, &batches);
     qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], compare_ints);
@@ -202,7 +203,7 @@ dt_status dt_target_new(const struct dt_options *options, const struct dt_target
     if (status == DT_OK && options->worker != NULL && options->input != NULL)
         status = dt_fail(DT_EUSAGE, "--input goes with the built-in network, not with --worker");
     if (status == DT_OK)
-        status = options->worker != NULL ? dt_target_foreign(options, target)
+        status = options->worker != NULL ? dt_target_foreign(options, opts, target)
                                          : make_builtin(options, opts, target);
     if (status < 0) {
         dt_target_free(target);

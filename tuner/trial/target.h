@@ -30,8 +30,9 @@ struct dt_target {
     struct dt_backend backend; /* what plans run on */
     const char *unit;          /* what a rank takes at least: "core" or "GPU" */
     int cores, devices;        /* cores, or GPUs, there are; most ranks of a plan */
-    int64_t max_bytes;         /* most that a rank of a plan may take; 0: no limit */
-    bool has_files;            /* weights or input come from files */
+    bool limited;      /* a foreign worker's plans of more ranks than devices are left out */
+    int64_t max_bytes; /* most that a rank of a plan may take; 0: no limit */
+    bool has_files;    /* weights or input come from files */
     const struct dt_objective *objective;
     double tolerance;                               /* of verification */
     int sampler_steps;                              /* denoising steps of an image */
@@ -44,10 +45,11 @@ struct dt_target {
 
 /* How a command wants its space. */
 struct dt_target_opts {
-    int size;         /* pixels; 0: the model's */
-    bool for_run;     /* any batch and rank count the plan names is legal */
-    const char *plan; /* with for_run: the plan, to know its batch and ranks; may be NULL */
-    int batch;        /* with for_run: 0, or the batch to use */
+    int size;              /* pixels; 0: the model's */
+    bool for_run;          /* any batch and rank count the plan names is legal */
+    const char *plan;      /* with for_run: the plan, to know its batch and ranks; may be NULL */
+    int batch;             /* with for_run: 0, or the batch to use */
+    const json_t *network; /* as an entry keeps it, in the place of --model; NULL: none */
 };
 
 /* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here:

@@ -47,13 +47,16 @@ dt_status dt_target_place(const struct dt_options *options, struct dt_target *ta
 }
 
 dt_status dt_target_choose(const struct dt_options *options, const struct dt_target *target,
-                           int size, struct dt_choice *choice)
+                           const struct dt_target_opts *opts, struct dt_choice *choice)
 {
     const struct dt_gpus *gpus = target->backend.cuda ? &target->backend.gpus : NULL;
     struct dt_dit_usual usual = dt_dit_usual(gpus);
-    bool named = !dt_option_is_default("model", options->model);
-    choice->size = size > 0 || named || options->input != NULL ? size : usual.size;
-    DT_TRY(dt_network_load(named ? options->model : usual.model, &choice->network));
+    bool named = opts->network != NULL || !dt_option_is_default("model", options->model);
+    bool sized = opts->size > 0 || named || options->input != NULL;
+    choice->size = sized ? opts->size : usual.size;
+    DT_TRY(opts->network != NULL
+               ? dt_network_from_json(opts->network, "the entry's network", &choice->network)
+               : dt_network_load(named ? options->model : usual.model, &choice->network));
     if (!dt_option_is_default("dtype", options->dtype))
         return dt_dtype_find("--dtype", options->dtype, &choice->dtype);
     choice->dtype = dt_dit_usual_dtype(&choice->network, gpus);

@@ -11,6 +11,20 @@
 
 #define HELLO_SECONDS 20
 
+/* The default point, or with the most ranks at which it is legal. */
+static bool locate_default(const struct dt_space *space, int64_t values[], struct dt_point *point)
+{
+    int ranks = dt_space_role(space, DT_ROLE_RANKS);
+    if (dt_space_locate(space, values, point) == DT_OK)
+        return true;
+    for (int i = ranks < 0 ? 0 : dt_space_axis(space, ranks)->count; i-- > 0;) {
+        values[ranks] = dt_space_axis(space, ranks)->values[i];
+        if (dt_space_locate(space, values, point) == DT_OK)
+            return true;
+    }
+    return false;
+}
+
 /* The default point of a worker's own space, and the same with the fewest ranks. */
 static dt_status foreign_plans(struct dt_target *target)
 {
@@ -19,7 +33,7 @@ static dt_status foreign_plans(struct dt_target *target)
         return DT_OK;
     DT_TRY(dt_space_parse(target->space, "", values));
     struct dt_rng rng = dt_rng_at(0, "fallback");
-    if (dt_space_locate(target->space, values, &target->fallback) < 0) {
+    if (!locate_default(target->space, values, &target->fallback)) {
         if (dt_space_listed(target->space))
             dt_space_at(target->space, 0, &target->fallback);
         else
@@ -69,6 +83,60 @@ static dt_status make_key(const struct dt_options *options, const char *name, co
     return dt_key_json(&key, &target->key);
 }
 
+/* The hello with a rule of ours: no plan has more ranks than there are devices. The worker's own count of plans is left out. */
+static json_t *limited(const json_t *hello, const char *ranks, int devices)
+{
+    json_t *copy = dt_json_copy(hello), *rules = json_array();
+    json_t *rule = json_pack(
+        "{s:o, s:o}", "if", json_sprintf("%s <= %d", ranks, devices), "say",
+        json_sprintf("%s must be at most the number of devices, %d (--devices)", ranks, devices));
+    bool made = copy != NULL && rules != NULL && rule != NULL &&
+                (json_object_get(hello, "rules") == NULL ||
+                 json_array_extend(rules, json_object_get(hello, "rules")) == 0) &&
+                json_array_append(rules, rule) == 0 && json_object_set(copy, "rules", rules) == 0;
+    json_decref(rule);
+    json_decref(rules);
+    if (made)
+        json_object_del(copy, "valid");
+    else
+        json_decref(copy);
+    return made ? copy : NULL;
+}
+
+/* The ranks that a plan's text names are allowed when nobody said how many devices there are. */
+static void allow_named(const struct dt_options *options, const struct dt_target_opts *opts,
+                        const char *ranks, struct dt_target *target)
+{
+    int named = opts->for_run ? dt_target_named(opts->plan, ranks) : 0;
+    if (options->devices == 0 && named > target->devices)
+        target->devices = named;
+}
+
+static dt_status read_space(const struct dt_options *options, const struct dt_target_opts *opts,
+                            const json_t *hello, struct dt_target *target)
+{
+    static const char what[] = "the worker's hello";
+    struct dt_space *axes = NULL;
+    json_t *own = NULL;
+    DT_TRY(dt_space_axes_from_json(hello, what, &axes));
+    int role = dt_space_role(axes, DT_ROLE_RANKS);
+    const json_t *rules = json_object_get(hello, "rules");
+    dt_status status = DT_OK;
+    if (role >= 0 && (rules == NULL || json_is_array(rules))) {
+        const struct dt_axis *ranks = dt_space_axis(axes, role);
+        allow_named(options, opts, ranks->name, target);
+        target->limited = ranks->values[ranks->count - 1] > target->devices;
+        own = target->limited ? limited(hello, ranks->name, target->devices) : NULL;
+        if (target->limited && own == NULL)
+            status = dt_fail(DT_ENOMEM, "out of memory");
+    }
+    dt_space_free(axes);
+    if (status == DT_OK)
+        status = dt_space_from_json(own != NULL ? own : hello, what, &target->space);
+    json_decref(own);
+    return status;
+}
+
 /* A worker has twenty seconds to get ready, or the budget when that is shorter. */
 static int64_t hello_ns(const struct dt_options *options)
 {
@@ -76,7 +144,8 @@ static int64_t hello_ns(const struct dt_options *options)
     return options->budget_ns > 0 && options->budget_ns < most ? options->budget_ns : most;
 }
 
-dt_status dt_target_foreign(const struct dt_options *options, struct dt_target *target)
+dt_status dt_target_foreign(const struct dt_options *options, const struct dt_target_opts *opts,
+                            struct dt_target *target)
 {
     struct dt_launch launch = {.program = target->program, .ranks = 1};
     struct dt_failure failure;
@@ -107,7 +176,7 @@ dt_status dt_target_foreign(const struct dt_options *options, struct dt_target *
                     "the worker %s announces no parameters in its hello: there is nothing to tune",
                     target->program);
     else
-        status = dt_space_from_json(hello, "the worker's hello", &target->space);
+        status = read_space(options, opts, hello, target);
     if (status == DT_OK)
         status = foreign_plans(target);
     if (status == DT_OK)

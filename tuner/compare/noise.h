@@ -4,15 +4,16 @@
  * The same plan is made resident twice and compared like two plans. Whatever the ratio of the two copies may still be
  * by its interval, another plan's ratio may be for no better reason (docs/measuring.md).
  */
-#ifndef DT_TUNER_TRIAL_NOISE_H
-#define DT_TUNER_TRIAL_NOISE_H
+#ifndef DT_TUNER_COMPARE_NOISE_H
+#define DT_TUNER_COMPARE_NOISE_H
 
-#include "tuner/trial/compare.h"
+#include "tuner/compare/compare.h"
 
 #define DT_NOISE_MOST 0.05 /* a margin or a spread above this is too noisy to judge by */
 
 struct dt_noise {
     int pairs;    /* 0: not known, all else is NAN or false */
+    int sets;     /* of fresh processes; 0: of one start */
     double ratio; /* of the twin's times over the first copy's */
     struct dt_interval interval;
     double margin; /* largest |ratio - 1| that the interval holds */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The spread of the visits is taken from the median absolute deviation: a single spike among tens of visits does not
  * harm a median of ratios, so it must not make a machine too noisy to judge either. */
-#include "tuner/trial/noise.h"
+#include "tuner/compare/noise.h"
 
 #include <math.h>
 
@@ -19,9 +19,10 @@ struct dt_noise dt_noise_none(void)
 struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entrant *twin)
 {
     const struct dt_ratio *ratio = &twin->ratio;
-    if (ratio->pairs == 0)
+    if (isnan(dt_judge_margin(ratio)))
         return dt_noise_none();
     struct dt_noise noise = {.pairs = ratio->pairs,
+                             .sets = ratio->sets,
                              .ratio = ratio->ratio,
                              .interval = ratio->interval,
                              .margin = dt_judge_margin(ratio),
@@ -35,8 +36,9 @@ json_t *dt_noise_json(const struct dt_noise *noise)
 {
     if (noise->pairs == 0)
         return json_null();
-    return json_pack("{s:f, s:f, s:[f,f], s:i}", "margin", noise->margin, "ratio", noise->ratio,
-                     "interval", noise->interval.low, noise->interval.high, "pairs", noise->pairs);
+    return json_pack("{s:f, s:f, s:[f,f], s:i, s:i}", "margin", noise->margin, "ratio",
+                     noise->ratio, "interval", noise->interval.low, noise->interval.high, "pairs",
+                     noise->pairs, "sets", noise->sets);
 }
 
 void dt_noise_note(const struct dt_noise *noise, struct dt_text *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report - what people read: tables to paste, one sentence on how sure it is */
-#ifndef DT_TUNER_SESSION_REPORT_H
-#define DT_TUNER_SESSION_REPORT_H
+#ifndef DT_TUNER_REPORT_REPORT_H
+#define DT_TUNER_REPORT_REPORT_H
 
 #include "tuner/session/session.h"
 
@@ -17,13 +17,12 @@ void dt_report_sweep(const struct dt_sweep *sweep, const json_t *record, struct 
 /* One line for each thing about the samples that a reader must know. */
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out);
 
+/* As dt_figure_time. */
+void dt_report_time(double seconds, struct dt_text *out);
+
 /* The sentence about a cold run: when the blocks of `plan` got faster than those of `one` while its first step got
  * slower, says so and why; adds nothing otherwise. Both may be NULL. */
 bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
                     const struct dt_target *target, struct dt_text *out);
-
-/* "83.1 ms", "1.25 s", "640 us"; "1.3 GiB" */
-void dt_report_time(double seconds, struct dt_text *out);
-void dt_report_bytes(int64_t bytes, struct dt_text *out);
 
 #endif

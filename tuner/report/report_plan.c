@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of one plan. */
+#include "base/figures.h"
 #include "tuner/device/roofline.h"
-#include "tuner/session/report.h"
+#include "tuner/report/report.h"
 
 #include <math.h>
 
@@ -9,24 +10,7 @@
 
 void dt_report_time(double seconds, struct dt_text *out)
 {
-    if (!isfinite(seconds))
-        dt_text_add(out, "-");
-    else if (seconds >= 1)
-        dt_text_add(out, "%.4g s", seconds);
-    else if (seconds >= 1e-3)
-        dt_text_add(out, "%.4g ms", seconds * 1e3);
-    else
-        dt_text_add(out, "%.4g us", seconds * 1e6);
-}
-
-void dt_report_bytes(int64_t bytes, struct dt_text *out)
-{
-    if (bytes >= 1LL << 30)
-        dt_text_add(out, "%.2f GiB", (double)bytes / (1LL << 30));
-    else if (bytes >= 10LL << 20)
-        dt_text_add(out, "%.0f MiB", (double)bytes / (1 << 20));
-    else
-        dt_text_add(out, "%.2g MiB", (double)bytes / (1 << 20));
+    dt_figure_time(seconds, out);
 }
 
 static double block_median(const struct dt_result *result)
@@ -54,13 +38,13 @@ bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
     if (!(blocks < COLD_MARGIN * before) || !(COLD_MARGIN * plan->cold_seconds > one->cold_seconds))
         return false;
     dt_text_add(out, "Cold against warm: the blocks got faster (");
-    dt_report_time(before, out);
+    dt_figure_time(before, out);
     dt_text_add(out, " -> ");
-    dt_report_time(blocks, out);
+    dt_figure_time(blocks, out);
     dt_text_add(out, " each) while the cold run got slower (");
-    dt_report_time(one->cold_seconds, out);
+    dt_figure_time(one->cold_seconds, out);
     dt_text_add(out, " -> ");
-    dt_report_time(plan->cold_seconds, out);
+    dt_figure_time(plan->cold_seconds, out);
     dt_text_add(out, "): the first step pays once for connections, buffers and first use of every "
                      "shape, and more ranks "
                      "pay more of it; a timing without warm-up would call this plan slower.\n");
@@ -83,7 +67,7 @@ static void add_phases(const struct dt_result *result, const struct dt_target *t
         json_t *block = json_array_get(blocks, i);
         dt_text_add(out, "  %-10s %lld a step, ", json_string_value(json_object_get(block, "name")),
                     (long long)(json_integer_value(json_object_get(block, "count")) / steps));
-        dt_report_time((double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9, out);
+        dt_figure_time((double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9, out);
         dt_text_add(out, " each\n");
     }
 }
@@ -119,11 +103,14 @@ static void add_processes(const struct dt_result *result, struct dt_text *out)
         dt_text_add(out, " of one process\n");
         return;
     }
+    struct dt_unit unit = dt_figure_time_unit(result->summary.median);
     dt_text_add(out, "\nprocesses   %d fresh ones, the interval is over them: medians",
                 result->processes.n);
-    for (int i = 0; i < result->processes.n; i++)
-        dt_text_add(out, " %.4g", result->process_seconds[i] * 1e3);
-    dt_text_add(out, " ms\n");
+    for (int i = 0; i < result->processes.n; i++) {
+        dt_text_add(out, " ");
+        dt_figure_add(result->process_seconds[i] / unit.size, out);
+    }
+    dt_text_add(out, " %s\n", unit.name);
 }
 
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
@@ -137,25 +124,25 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     if (dt_target_hardware(target) != NULL)
         dt_text_add(out, "hardware    %s\n", dt_target_hardware(target));
     dt_text_add(out, "cold step   ");
-    dt_report_time(result->cold_seconds, out);
+    dt_figure_time(result->cold_seconds, out);
     dt_text_add(out, "\nwarm step   ");
-    dt_report_time(summary->median, out);
-    dt_text_add(out, ", %.1f %% interval [%.4g, %.4g] ms, %d samples after %d warm-up steps",
-                100 * summary->level, summary->interval.low * 1e3, summary->interval.high * 1e3,
+    dt_figure_estimate(summary->median, summary->interval.low, summary->interval.high, out);
+    dt_text_add(out, " (%.1f %% interval), %d samples after %d warm-up steps", 100 * summary->level,
                 result->n, result->start);
     add_processes(result, out);
     dt_text_add(out, "ranks       ");
     for (int r = 0; r < result->ranks; r++) {
         dt_text_add(out, r > 0 ? ", " : "");
-        dt_report_time(result->rank_seconds[r], out);
+        dt_figure_time(result->rank_seconds[r], out);
         dt_text_add(out, " (last %d)", result->last[r]);
     }
     dt_text_add(out, "; skew ");
-    dt_report_time(result->skew_seconds, out);
+    dt_figure_time(result->skew_seconds, out);
     dt_text_add(out, "\nmemory      ");
-    dt_report_bytes(result->peak_bytes, out);
-    dt_text_add(out, " on the largest rank\nspeed       %.4g samples/s",
-                result->batch / summary->median);
+    dt_figure_bytes(result->peak_bytes, out);
+    dt_text_add(out, " on the largest rank\nspeed       ");
+    dt_figure_add(result->batch / summary->median, out);
+    dt_text_add(out, " image-steps/s");
     if (target->image_flops > 0)
         dt_text_add(out, ", %.4g GFLOP/s",
                     target->image_flops * result->batch / summary->median * 1e-9);

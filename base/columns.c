@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/columns.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define COLUMNS_MOST 10000
+
+/* Blocks of characters of two columns (Unicode 15, East_Asian_Width W and F, the blocks as wholes). */
+static const struct {
+    uint32_t first, last;
+} wide[] = {{0x1100, 0x115f},
+            {0x2e80, 0xa4cf},
+            {0xac00, 0xd7a3},
+            {0xf900, 0xfaff},
+            {0xfe30, 0xfe6f},
+            {0xff00, 0xff60},
+            {0xffe0, 0xffe6},
+            {0x1f300, 0x1f64f},
+            {0x1f900, 0x1f9ff},
+            {0x20000, 0x3fffd},
+            {0, 0}};
+
+static uint32_t code_point(const unsigned char *at, size_t size)
+{
+    uint32_t code = size == 1 ? at[0] : at[0] & (0xffu >> (size + 1));
+    for (size_t i = 1; i < size; i++)
+        code = code << 6 | (at[i] & 0x3f);
+    return code;
+}
+
+/* Of the character at text, whose bytes are set; a byte of none is a character of its own. */
+static int width_at(const char *text, size_t size, size_t *bytes)
+{
+    *bytes = dt_text_character(text, size);
+    if (*bytes == 0)
+        *bytes = 1;
+    uint32_t code = code_point((const unsigned char *)text, *bytes);
+    for (int i = 0; wide[i].last != 0; i++)
+        if (code >= wide[i].first && code <= wide[i].last)
+            return 2;
+    return 1;
+}
+
+size_t dt_columns_cut(const char *text, size_t size, int columns)
+{
+    size_t at = 0, bytes;
+    while (at < size) {
+        columns -= width_at(text + at, size - at, &bytes);
+        if (columns < 0)
+            break;
+        at += bytes;
+    }
+    return at;
+}
+
+int dt_columns_of(const char *text, size_t size)
+{
+    int columns = 0;
+    size_t bytes;
+    for (size_t at = 0; at < size; at += bytes)
+        columns += width_at(text + at, size - at, &bytes);
+    return columns;
+}
+
+int dt_columns_terminal(int fd)
+{
+    const char *said = getenv("COLUMNS");
+    long columns = said != NULL ? strtol(said, NULL, 10) : 0;
+    struct winsize window;
+    if (columns < 1 && ioctl(fd, TIOCGWINSZ, &window) == 0)
+        columns = window.ws_col;
+    return columns >= 1 && columns <= COLUMNS_MOST ? (int)columns : DT_COLUMNS_USUAL;
+}
+
+/* Bytes of the line's start up to the blank where it is broken. */
+static size_t break_at(const char *line, size_t size, int columns)
+{
+    size_t fits = dt_columns_cut(line, size, columns), first = strspn(line, " "), at = fits;
+    while (at > first && line[at] != ' ')
+        at--;
+    if (at <= first) /* one word */
+        for (at = fits > first ? fits : first; at < size && line[at] != ' ';)
+            at++;
+    return at;
+}
+
+static void wrap_line(const char *line, size_t size, int columns, int indent, struct dt_text *out)
+{
+    int room = columns;
+    while (dt_columns_of(line, size) > room) {
+        size_t end = break_at(line, size, room), next = end;
+        while (next < size && line[next] == ' ')
+            next++;
+        if (next == size)
+            break;
+        dt_text_add_bytes(out, line, end);
+        dt_text_add(out, "\n%*s", indent, "");
+        line += next;
+        size -= next;
+        room = columns - indent;
+    }
+    dt_text_add_bytes(out, line, size);
+}
+
+void dt_columns_wrap(const char *text, int columns, int indent, struct dt_text *out)
+{
+    while (*text != '\0') {
+        size_t size = strcspn(text, "\n");
+        wrap_line(text, size, columns, indent, out);
+        text += size;
+        if (*text == '\n')
+            dt_text_add(out, "%c", *text++);
+    }
+}

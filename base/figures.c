@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/figures.h"
+
+#include <math.h>
+
+static const struct dt_unit times[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
+static const struct dt_unit sizes[] = {
+    {"GiB", 1073741824.}, {"MiB", 1048576.}, {"KiB", 1024.}, {"bytes", 1}};
+
+static struct dt_unit largest(const struct dt_unit units[], int n, double amount)
+{
+    int i = 0;
+    while (i + 1 < n && !(amount >= units[i].size))
+        i++;
+    return units[i];
+}
+
+struct dt_unit dt_figure_time_unit(double seconds)
+{
+    return largest(times, sizeof times / sizeof times[0], seconds);
+}
+
+struct dt_unit dt_figure_bytes_unit(double bytes)
+{
+    return largest(sizes, sizeof sizes / sizeof sizes[0], bytes);
+}
+
+void dt_figure_add(double value, struct dt_text *out)
+{
+    if (!isfinite(value))
+        dt_text_add(out, "-");
+    else if (fabs(value) >= 1000)
+        dt_text_add(out, "%.0f", value);
+    else if (fabs(value) >= 1e-4)
+        dt_text_add(out, "%.4g", value);
+    else
+        dt_text_add(out, value == 0 ? "0" : "%.7f", value);
+}
+
+void dt_figure_time(double seconds, struct dt_text *out)
+{
+    struct dt_unit unit = dt_figure_time_unit(seconds);
+    dt_figure_add(seconds / unit.size, out);
+    if (isfinite(seconds))
+        dt_text_add(out, " %s", unit.name);
+}
+
+void dt_figure_estimate(double seconds, double low, double high, struct dt_text *out)
+{
+    struct dt_unit unit = dt_figure_time_unit(seconds);
+    dt_figure_time(seconds, out);
+    if (!isfinite(low) || !isfinite(high))
+        return;
+    dt_text_add(out, " [");
+    dt_figure_add(low / unit.size, out);
+    dt_text_add(out, ", ");
+    dt_figure_add(high / unit.size, out);
+    dt_text_add(out, "]");
+}
+
+void dt_figure_bytes(int64_t bytes, struct dt_text *out)
+{
+    struct dt_unit unit = dt_figure_bytes_unit((double)bytes);
+    double value = (double)bytes / unit.size;
+    dt_text_add(out, value >= 100 || unit.size <= 1 ? "%.0f %s" : "%.3g %s", value, unit.name);
+}
+
+void dt_figure_span(double seconds, struct dt_text *out)
+{
+    if (seconds < 120)
+        dt_text_add(out, "%.0f s", ceil(fmax(seconds, 0)));
+    else if (seconds < 7200)
+        dt_text_add(out, "%.0f min", ceil(seconds / 60));
+    else
+        dt_text_add(out, "%.0f h %02.0f min", floor(seconds / 3600),
+                    floor(fmod(seconds, 3600) / 60));
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* What stays constant while a plan is resident (where its memory fell, which cores its ranks got) differs from one start to
+ * the next, and no number of samples of one start shows it. So a comparison is repeated in sets of fresh processes. Each set
+ * gives one number, the median log ratio of its pairs, and the estimate is the mean of these numbers with Student's t: the
+ * interval holds for a new start too (Kalibera, Jones 2013: repeat at the level that varies). Sets are looked at five times,
+ * with alpha spent over the looks as in looks.c (Lan, DeMets 1983). */
+#include "stats/stats.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+
+const int dt_set_looks[DT_SET_LOOKS] = {4, 6, 8, 12, 16};
+const double dt_set_alpha[DT_SET_LOOKS] = {.006, .008, .010, .012, .014};
+
+int dt_stats_set_look(int sets)
+{
+    int look = -1;
+    for (int i = 0; i < DT_SET_LOOKS; i++)
+        if (sets >= dt_set_looks[i])
+            look = i;
+    return look;
+}
+
+double dt_stats_set_level(int sets)
+{
+    int look = dt_stats_set_look(sets);
+    bool between = look < 0 || (sets > dt_set_looks[look] && look + 1 < DT_SET_LOOKS);
+    return 1 - dt_set_alpha[between ? look + 1 : look];
+}
+
+/* One number a set, of the sets that have pairs; how many. *pairs: of all of them. */
+static int set_medians(const double log_ratio[], const int pairs[], int sets, double medians[],
+                       int *all)
+{
+    int n = 0, at = 0;
+    for (int s = 0; s < sets && n < DT_SETS_MOST; s++) {
+        if (pairs[s] > 0)
+            medians[n++] = dt_stats_median(log_ratio + at, pairs[s]);
+        at += pairs[s];
+    }
+    *all = at;
+    return n;
+}
+
+struct dt_ratio dt_stats_set_ratio(const double log_ratio[], const int pairs[], int sets,
+                                   double level)
+{
+    double medians[DT_SETS_MOST];
+    struct dt_ratio ratio = {.ratio = NAN, .interval = {NAN, NAN}, .spread = NAN};
+    int n = set_medians(log_ratio, pairs, sets, medians, &ratio.pairs);
+    ratio.sets = n;
+    if (n == 0)
+        return ratio;
+    struct dt_interval interval = dt_stats_mean_interval(medians, n, level);
+    ratio.ratio = exp(dt_stats_mean(medians, n));
+    ratio.interval = (struct dt_interval){exp(interval.low), exp(interval.high)};
+    if (n > 1)
+        ratio.spread = gsl_stats_sd(medians, 1, (size_t)n);
+    return ratio;
+}
+
+int dt_stats_sets_needed(double log_ratio, double spread)
+{
+    for (int look = 0; look < DT_SET_LOOKS; look++) {
+        int n = dt_set_looks[look];
+        double t = gsl_cdf_tdist_Pinv(1 - dt_set_alpha[look] / 2, n - 1);
+        if (fabs(log_ratio) > t * spread / sqrt(n))
+            return n;
+    }
+    return 0;
+}

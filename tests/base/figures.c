@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* ctest: */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/figures.h"
+
+#include <math.h>
+
+static void is(struct dt_text *text, const char *expected)
+{
+    assert_string_equal(dt_text_at(text), expected);
+    dt_text_fini(text);
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *expected;
+    } cases[] = {{0, "0"},
+                 {141.04, "141"},
+                 {23730, "23730"},
+                 {1e9, "1000000000"},
+                 {0.00321, "0.00321"},
+                 {9.5e-7, "0.0000010"},
+                 {-12.345, "-12.35"},
+                 {999.96, "1000"},
+                 {NAN, "-"},
+                 {INFINITY, "-"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dt_text text = {0};
+        dt_figure_add(cases[i].value, &text);
+        is(&text, cases[i].expected);
+    }
+}
+
+static void times(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds, low, high;
+        const char *expected;
+    } cases[] = {{0.0831, 0.0829, 23.73, "83.1 ms [82.9, 23730]"},
+                 {1.25, NAN, NAN, "1.25 s"},
+                 {640e-6, 639e-6, 641e-6, "640 us [639, 641]"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dt_text text = {0};
+        dt_figure_estimate(cases[i].seconds, cases[i].low, cases[i].high, &text);
+        is(&text, cases[i].expected);
+    }
+}
+
+static void memory(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t bytes;
+        const char *expected;
+    } cases[] = {{0, "0 bytes"},
+                 {1, "1 bytes"},
+                 {1023, "1023 bytes"},
+                 {1024, "1 KiB"},
+                 {1000 * 1024, "1000 KiB"},
+                 {136628608, "130 MiB"},
+                 {1395864371, "1.3 GiB"},
+                 {INT64_C(150) << 30, "150 GiB"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dt_text text = {0};
+        dt_figure_bytes(cases[i].bytes, &text);
+        is(&text, cases[i].expected);
+    }
+}
+
+static void spans(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        const char *expected;
+    } cases[] = {{-1, "0 s"}, {44.2, "45 s"}, {119, "119 s"}, {240, "4 min"}, {7500, "2 h 05 min"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dt_text text = {0};
+        dt_figure_span(cases[i].seconds, &text);
+        is(&text, cases[i].expected);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(times),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(spans),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

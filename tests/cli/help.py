@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""dittune alone explains itself and measures nothing; the help fits a terminal of 80 columns; topics have their own page."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+COLUMNS, SHORT = 80, 40
+
+t = Dittune()
+commands = re.findall(r'DT_COMMAND\(\w+, "([\w-]+)"', (SOURCE / "tuner/commands.def").read_text(encoding="utf-8"))
+
+
+def widest(text):
+    return max(map(len, text.splitlines()))
+
+
+def one_page(name, done, stream):
+    text = getattr(done, stream)
+    t.check(f"{name}: every command, on one page of {COLUMNS} columns", all(f"\n  {word} " in text for word in commands)
+            and len(text.splitlines()) <= SHORT and widest(text) <= COLUMNS, done)
+
+
+bare = t.tool()
+one_page("dittune alone", bare, "err")
+t.check("dittune alone: code 2, nothing measured or stored", bare.code == 2 and bare.out == ""
+        and not (t.path / "db").exists(), bare)
+done = t.tool("--help")
+one_page("--help", done, "out")
+t.check("--help: the same, code 0", done.code == 0 and done.out == bare.err and done.err == "", done)
+
+for word in commands:
+    done = t.tool(word, "--help")
+    t.check(f"{word} --help fits {COLUMNS} columns", done.code == 0 and widest(done.out) <= COLUMNS
+            and f"dittune {word}" in done.out and t.tool("help", word).out == done.out, done)
+
+done = t.tool("help", "search")
+t.check("help search: searches with their settings", done.code == 0 and widest(done.out) <= COLUMNS and "\n  bayes " in done.out
+        and "candidates" in done.out, done)
+done = t.tool("help", "exit-codes")
+t.check("help exit-codes", done.code == 0 and "\n  130 " in done.out, done)
+# Every option of a command that takes --worker either does something there or is refused beside it.
+WITH_WORKER = {
+    "tune": "budget devices objective max-bytes max-latency against search prior oversubscribe db seed quiet no-wait json worker",
+    "run": "devices max-bytes plan sweep processes raw seed quiet no-wait json worker",
+    "noise": "budget devices max-bytes plan oversubscribe seed quiet no-wait json worker",
+    "space": "devices max-bytes oversubscribe list json worker space",
+    "explain": "devices max-bytes json worker",
+    "machine": "renew json worker",
+}
+VALUES = {"size": "256", "batch": "2"}
+for word, kept in WITH_WORKER.items():
+    for option, hint in re.findall(r"^  --([a-z-]+)(?: (\S+))?", t.tool(word, "--help").out, re.M):
+        if option in kept.split() + ["help"]:
+            continue
+        more = [VALUES.get(option, "x")] if hint else []
+        plan = ["ranks=1"] if word == "explain" else []
+        done = t.tool(word, *plan, "--worker", "./none", "--" + option, *more)
+        t.exits(f"{word} --worker refuses --{option}", done, 2, f"--{option} has no effect beside --worker")
+
+t.exits("an option without a command is one of tune", t.tool("--budget", "5x"), 2, "--budget '5x' has the unknown unit")
+t.exits("a misspelt command of help", t.tool("help", "lokup"), 2, "unknown command 'lokup', did you mean 'lookup'?")
+t.exits("a misspelt topic", t.tool("help", "serach"), 2, "did you mean 'search'?")
+t.finish()

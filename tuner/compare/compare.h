@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* compare - several plans side by side, in turn, in several sets of fresh processes (docs/measuring.md)
+ *
+ * What stays constant while a plan is resident is different in the next start, so plans are made resident anew for each
+ * set, in another order, and the spread between sets is part of every interval (tuner/compare/judge.h). Within a set the plans
+ * are visited in rounds, A B C, C B A, ...: drift hits all alike, because every round visits every plan, and the order of
+ * two rounds is a random one and its mirror. A visit is one untimed step, to undo what the plan before left in the caches,
+ * and then enough timed steps for 20 ms.
+ */
+#ifndef DT_TUNER_COMPARE_COMPARE_H
+#define DT_TUNER_COMPARE_COMPARE_H
+
+#include "tuner/compare/entrant.h"
+#include "tuner/trial/rig.h"
+
+struct dt_compare {
+    int64_t deadline_ns;
+    int sets;       /* most sets: 1..DT_SETS_MOST */
+    bool every_set; /* as many as there is time for, whatever the looks say */
+    uint64_t seed;
+    void (*progress)(void *context, int set, int sets);
+    void *context;
+    /* (optional) Decides instead of tuner/compare/judge.h, after each set; may mark entrants as decided. */
+    bool (*decide)(void *judge, struct dt_entrant entrants[], int n, const struct dt_sets *sets);
+    void *judge;
+};
+
+/* Entrant 0 is the one others are compared with. *sets: those that were made; of fewer than DT_SETS_LEAST nothing is decided.
+ * An entrant that crashes, hangs or breaks the protocol is tried again in the next set, but at most twice (entrant 0: three
+ * times); then, and after any other failure, it is out (result.outcome says why). DT_EINTR. */
+dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
+                         const struct dt_compare *how, struct dt_sets *sets) DT_MUST_CHECK;
+
+/* The order of n entrants in a round: a random one in even rounds, its mirror in the next. */
+void dt_compare_order(int order[], int n, int round, uint64_t seed);
+
+#endif

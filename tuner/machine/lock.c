@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/machine/lock.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "tuner/print.h"
+#include "tuner/process/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define USUAL       "/dev/shm/dittune.lock"
+#define WITHOUT_SHM "/tmp/dittune.lock"
+#define LOOK_NS     (DT_NS_PER_SECOND / 5)
+#define WORDS_MOST  120 /* bytes of a command line that are shown */
+
+static const char *lock_path(void)
+{
+    const char *given = getenv("DITTUNE_LOCK");
+    if (given != NULL && given[0] != '\0')
+        return given;
+    return access("/dev/shm", W_OK | X_OK) == 0 ? USUAL : WITHOUT_SHM;
+}
+
+/* Opened for reading: a file of another user is as good. Without O_CREAT first, which a sticky folder refuses for those
+ * (fs.protected_regular). -1 with errno. */
+static int open_lock(const char *path)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    struct stat info;
+    int fd = open(path, flags);
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, flags | O_CREAT | O_EXCL, 0644);
+        if (fd >= 0 && fchmod(fd, 0644) != 0) /* whatever the umask says */
+            errno = 0;
+        if (fd < 0 && errno == EEXIST)
+            fd = open(path, flags);
+    }
+    if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))) {
+        close(fd);
+        errno = EINVAL;
+        return -1;
+    }
+    return fd;
+}
+
+/* The process that holds the lock, 0 when it cannot be seen from here (another container). Lines of /proc/locks:
+ * "7: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF", device numbers in hexadecimal. */
+static int holder(int fd)
+{
+    struct stat info;
+    FILE *file = fopen("/proc/locks", "re");
+    char line[256];
+    int found = 0;
+    while (file != NULL && found == 0 && fstat(fd, &info) == 0 &&
+           fgets(line, sizeof line, file) != NULL) {
+        int pid;
+        unsigned int major, minor;
+        unsigned long long inode;
+        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &inode) == 4 &&
+            major == major(info.st_dev) && minor == minor(info.st_dev) && inode == info.st_ino)
+            found = pid;
+    }
+    if (file != NULL)
+        fclose(file);
+    return found > 0 ? found : 0;
+}
+
+/* "pid 4711 (dittune --budget 2h)" */
+static void describe(int pid, struct dt_text *out)
+{
+    char path[64], words[WORDS_MOST + 1];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+    size_t size = file != NULL ? fread(words, 1, WORDS_MOST, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    if (pid == 0) {
+        dt_text_add(out, "another process");
+        return;
+    }
+    dt_text_add(out, "pid %d", pid);
+    while (size > 0 && words[size - 1] == '\0')
+        size--;
+    for (size_t i = 0; i < size; i++)
+        words[i] = words[i] == '\0' ? ' ' : words[i];
+    words[size] = '\0';
+    dt_text_clean(words);
+    const char *blank = strchr(words, ' '), *name = words;
+    for (const char *at = words; *at != '\0' && at != blank; at++)
+        name = *at == '/' ? at + 1 : name;
+    if (size == 0)
+        return;
+    dt_text_add(out, " (");
+    dt_text_add(out, "%s", name);
+    dt_text_add(out, ")");
+}
+
+static dt_status busy(int fd)
+{
+    struct dt_text who = {0};
+    describe(holder(fd), &who);
+    dt_status status = dt_fail(DT_EBUSY, "%s is measuring on this machine, and --no-wait was given",
+                               dt_text_at(&who));
+    dt_text_fini(&who);
+    return status;
+}
+
+static dt_status interrupted(void)
+{
+    return dt_fail(dt_group_interrupted == SIGTERM ? DT_ETERM : DT_EINTR,
+                   "interrupted while waiting");
+}
+
+/* Once for each process that holds the lock. */
+static void say_waiting(int fd, int *last)
+{
+    struct dt_text who = {0};
+    int pid = holder(fd);
+    if (pid == *last)
+        return;
+    *last = pid;
+    describe(pid, &who);
+    fprintf(stderr, "dittune: %s is measuring: waiting; --no-wait does not wait\n",
+            dt_text_at(&who));
+    dt_text_fini(&who);
+}
+
+dt_status dt_lock_measuring(bool wait, bool *waited)
+{
+    const char *path = lock_path();
+    int last = -1;
+    *waited = false;
+    if (strcmp(path, "none") == 0)
+        return DT_OK;
+    int fd = open_lock(path); /* the process's until it ends */
+    if (fd < 0) {
+        fprintf(stderr,
+                "dittune: warning: cannot open the measuring lock %s (%s): another session may "
+                "measure at the same time\n",
+                path, strerror(errno));
+        return DT_OK;
+    }
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (!wait || dt_group_interrupted != 0) {
+            dt_status status = dt_group_interrupted != 0 ? interrupted() : busy(fd);
+            close(fd);
+            return status;
+        }
+        *waited = true;
+        say_waiting(fd, &last);
+        dt_clock_sleep_ns(LOOK_NS);
+    }
+    return DT_OK;
+}
