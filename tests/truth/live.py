@@ -83,7 +83,7 @@ TRANSIENTS = {
 
 def warm_up():
     """Slow (or fast) starts after verification: left out, or called unsteady."""
-    n = truth.dose(10, 1000)
+    n = truth.dose(6, 1000)
     for name, transient in TRANSIENTS.items():
         rng, errors, unsteady, off = truth.stream(name), [], 0, 0
         for k in range(n):
@@ -193,7 +193,7 @@ def tune_many(name, n, plans, budget="20s", **scenario):
 
 def alike():
     """A/A through the whole session: nothing is faster than its equal."""
-    for plans, n in ((2, truth.dose(25, 4000)), (16, truth.dose(10, 1000))):
+    for plans, n in ((2, truth.dose(15, 4000)), (16, truth.dose(6, 1000))):
         for cv in (0.01, 0.03):
             results = tune_many(f"alike {plans} {cv}", n, [MS] * plans, cv=cv, **NOISE)
             hits = sum(result["verdict"] == "faster" for result in results)
@@ -213,7 +213,7 @@ def starts():
     """Equal plans whose times differ from start to start, four of them with two ranks: nothing is faster than its equal;
     slower ones are not stored; the gain's interval holds the truth."""
     for name, level in LEVELS.items():
-        n = truth.dose(4, 1000)
+        n = truth.dose(2, 1000)
         ranks = {"parameters": [{"name": "plan", "values": list(range(8)), "default": 0},
                                 {"name": "ranks", "values": [1, 2], "role": "ranks", "default": 1}]}
         results = tune_many(f"starts {name}", n, [MS] * 8, cv=0.01, **ranks, **level)
