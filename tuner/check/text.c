@@ -80,13 +80,21 @@ static double at(const json_t *object, const char *name, size_t i)
     return json_number_value(json_array_get(json_object_get(object, name), i));
 }
 
+/* The interval of a speed, which fewer than four sets of fresh processes do not have, and its pairs. */
+static void add_sureness(const json_t *row, struct dt_text *out)
+{
+    if (json_is_array(json_object_get(row, "interval")))
+        dt_text_add(out, " [%.3f, %.3f]", 1 / at(row, "interval", 1), 1 / at(row, "interval", 0));
+    dt_text_add(out, ", %lld pairs\n",
+                (long long)json_integer_value(json_object_get(row, "pairs")));
+}
+
 /* Rows have times over times, as docs/json.md says; people read how fast, above 1 is faster, as in the gain. */
 static void add_speed(const char *who, const json_t *row, const char *before, struct dt_text *out)
 {
-    dt_text_add(out, "%s: %s runs at %.3fx its speed [%.3f, %.3f], %lld pairs\n", before, who,
-                1 / json_number_value(json_object_get(row, "ratio")), 1 / at(row, "interval", 1),
-                1 / at(row, "interval", 0),
-                (long long)json_integer_value(json_object_get(row, "pairs")));
+    dt_text_add(out, "%s: %s runs at %.3fx its speed", before, who,
+                1 / json_number_value(json_object_get(row, "ratio")));
+    add_sureness(row, out);
 }
 
 static void add_rival(const json_t *rival, struct dt_text *out)
@@ -155,10 +163,10 @@ static void add_successor(const json_t *row, const char *first, struct dt_text *
     dt_text_add(out, "  left       ");
     add_plan(json_object_get(row, "plan"), out);
     if (json_is_number(ratio))
-        dt_text_add(out, ": %s, %.3fx the speed of the %s one [%.3f, %.3f], %lld pairs\n",
-                    string_of(row, "role"), 1 / json_number_value(ratio), first,
-                    1 / at(row, "interval", 1), 1 / at(row, "interval", 0),
-                    (long long)json_integer_value(json_object_get(row, "pairs")));
+        dt_text_add(out, ": %s, %.3fx the speed of the %s one", string_of(row, "role"),
+                    1 / json_number_value(ratio), first);
+    if (json_is_number(ratio))
+        add_sureness(row, out);
     else
         dt_text_add(out, ": %s, %s\n", string_of(row, "role"),
                     json_is_string(json_object_get(row, "reason")) ? string_of(row, "reason")

@@ -283,8 +283,7 @@ static bool after_set(const struct course *course)
     return decided && !how->every_set;
 }
 
-/* Sets until decided, the most, or the time is up. A set that may not fit is not begun, but as long as nothing can be decided
- * without it. */
+/* The first set is begun in any case, a later one only when its least rounds fit. */
 static bool fits(const struct course *course)
 {
     int64_t least = course->setup_ns + LEAST_ROUNDS * course->round_ns;
@@ -292,6 +291,7 @@ static bool fits(const struct course *course)
            dt_clock_ns() + least + least / 10 <= course->how->deadline_ns;
 }
 
+/* Sets until decided, the most, or the time is up. */
 static dt_status sets_until(struct course *course)
 {
     const struct dt_compare *how = course->how;

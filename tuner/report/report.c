@@ -21,7 +21,7 @@ static const struct dt_entrant *candidate_of(const struct dt_session *session)
 {
     for (int i = 0; i < session->entrant_count; i++)
         if (i != session->best && strcmp(session->entrants[i].role, "candidate") == 0 &&
-            isfinite(session->entrants[i].ratio.interval.high))
+            session->entrants[i].ratio.pairs > 0)
             return &session->entrants[i];
     return NULL;
 }
@@ -56,15 +56,26 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
     dt_table_text(rows, sizeof rows / sizeof rows[0], session->target, out);
 }
 
+/* "28 pairs of 7 sets of fresh processes" */
+static void add_pairs(const struct dt_ratio *ratio, struct dt_text *out)
+{
+    dt_text_add(out, "%d pairs of ", ratio->pairs);
+    if (ratio->sets > 0)
+        dt_text_add(out, "%d sets of fresh processes", ratio->sets);
+    else
+        dt_text_add(out, "one start of the processes");
+}
+
 static void add_tie(const struct dt_session *session, const struct dt_entrant *candidate,
                     struct dt_text *out)
 {
     struct dt_noise noise = dt_session_noise(session);
     dt_text_add(out,
                 "How sure: a tie. The best candidate ran %.3f to %.3f times as fast as the default "
-                "in %d pairs of %d sets of fresh processes, ",
-                1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
-                candidate->ratio.pairs, candidate->ratio.sets);
+                "in ",
+                1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low);
+    add_pairs(&candidate->ratio, out);
+    dt_text_add(out, ", ");
     if (dt_entrant_faster(candidate))
         dt_text_add(out, "within the noise floor of %.2g %%: the default stays.",
                     100 * noise.margin);
@@ -94,15 +105,15 @@ static void add_inconclusive(const struct dt_session *session, const struct dt_e
     dt_text_add(out,
                 "How sure: not yet. The final comparison got %d of the %d sets of fresh processes "
                 "that it needs at least, so the default plan is kept as provisional.",
-                session->sets.count, DT_SETS_LEAST);
-    if (candidate == NULL)
+                candidate != NULL ? candidate->ratio.sets : session->sets.count, DT_SETS_LEAST);
+    if (candidate == NULL || candidate->ratio.sets < 2)
         return;
     const struct dt_ratio *ratio = &candidate->ratio;
     int needed = dt_stats_sets_needed(log(ratio->ratio), ratio->spread);
     dt_text_add(out, " The best candidate ran %.3f times as fast as the default in them",
                 1 / ratio->ratio);
     if (needed > 0)
-        dt_text_add(out, "; if that is true, about %d sets decide it.", needed);
+        dt_text_add(out, "; if that is its true speed, about %d sets decide.", needed);
     else
         dt_text_add(out, ", a difference that %d sets would not show.", DT_SETS_MOST);
 }
@@ -146,6 +157,25 @@ static void add_unopposed(const struct dt_session *session, struct dt_text *out)
                 "its time is optimistic: the same samples chose it.");
 }
 
+/* No other plan was faster. */
+static void add_default(const struct dt_entrant *candidate, int tried, struct dt_text *out)
+{
+    if (candidate == NULL)
+        dt_text_add(out, "How sure: of the %d plans tried only the default was fit to be used.",
+                    tried);
+    else if (!isfinite(candidate->ratio.interval.high))
+        dt_text_add(out,
+                    "How sure: the best of the other plans tried failed in the final comparison "
+                    "(%s): the default stays.",
+                    dt_outcome_text(candidate->result.outcome));
+    else
+        dt_text_add(out,
+                    "How sure: the best of the other plans tried ran %.3f to %.3f times as fast as "
+                    "the default in %d pairs: the default stays.",
+                    1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
+                    candidate->ratio.pairs);
+}
+
 static void add_sureness(const struct dt_session *session, int tried, struct dt_text *out)
 {
     const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
@@ -156,26 +186,17 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
         verdict = DT_VERDICT_NONE; /* cannot be */
     switch (verdict) {
     case DT_VERDICT_FASTER:
-        dt_text_add(out,
-                    "How sure: %d pairs of %d sets of fresh processes say the best plan is %.3f to "
-                    "%.3f times as fast as the default, also in the next start.",
-                    best->ratio.pairs, best->ratio.sets, 1 / best->ratio.interval.high,
-                    1 / best->ratio.interval.low);
+        dt_text_add(out, "How sure: ");
+        add_pairs(&best->ratio, out);
+        dt_text_add(out, " say the best plan is %.3f to %.3f times as fast as the default%s.",
+                    1 / best->ratio.interval.high, 1 / best->ratio.interval.low,
+                    best->ratio.sets > 0 ? ", also in the next start" : "");
         break;
     case DT_VERDICT_TIE:
         add_tie(session, candidate, out);
         break;
     case DT_VERDICT_DEFAULT:
-        if (candidate != NULL)
-            dt_text_add(
-                out,
-                "How sure: the best of the other plans tried ran %.3f to %.3f times as fast "
-                "as the default in %d pairs: the default stays.",
-                1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
-                candidate->ratio.pairs);
-        else
-            dt_text_add(out, "How sure: of the %d plans tried only the default was fit to be used.",
-                        tried);
+        add_default(candidate, tried, out);
         break;
     case DT_VERDICT_UNOPPOSED:
         add_unopposed(session, out);

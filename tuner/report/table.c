@@ -59,7 +59,9 @@ static void add_interval(const struct dt_interval *interval, double unit, int wi
 static void add_speed(const struct dt_entrant *entrant, struct dt_text *out)
 {
     char cell[64] = "";
-    if (entrant != NULL && entrant->ratio.pairs > 0)
+    if (entrant != NULL && entrant->ratio.pairs > 0 && !isfinite(entrant->ratio.interval.high))
+        snprintf(cell, sizeof cell, "%.3fx [-, -]", 1 / entrant->ratio.ratio);
+    else if (entrant != NULL && entrant->ratio.pairs > 0)
         snprintf(cell, sizeof cell, "%.3fx [%.3f, %.3f]", 1 / entrant->ratio.ratio,
                  1 / entrant->ratio.interval.high, 1 / entrant->ratio.interval.low);
     dt_text_add(out, "%-22s", cell);

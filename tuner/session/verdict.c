@@ -175,6 +175,13 @@ static void decide_without_default(struct dt_session *session)
     session->limit_broken = session->best < 0 && session->options->max_latency_ns > 0;
 }
 
+/* The challenger was compared in enough sets; in some it may have failed. */
+static bool compared_enough(const struct dt_session *session, const struct dt_entrant *challenger)
+{
+    return session->sets.count > 0 ? challenger->ratio.sets >= DT_SETS_LEAST
+                                   : dt_session_enough(session);
+}
+
 static void decide_against_default(struct dt_session *session, bool challenged)
 {
     const struct dt_entrant *challenger = &session->entrants[1];
@@ -182,7 +189,7 @@ static void decide_against_default(struct dt_session *session, bool challenged)
     bool stands =
         challenged && !challenger->out && dt_session_eligible(session, &challenger->result);
     session->best = 0;
-    if (stands && !dt_session_enough(session))
+    if (!dt_session_enough(session) || (stands && !compared_enough(session, challenger)))
         session->verdict = DT_VERDICT_INCONCLUSIVE;
     else if (stands && dt_judge_beats(&challenger->ratio, margin)) {
         session->best = 1;
