@@ -43,6 +43,7 @@ struct dt_search {
     struct dt_point *first; /* the default, then the known-good ones */
     int first_count, first_next;
     struct dt_arm arm;
+    int pending; /* points asked for of which no answer came yet */
 };
 
 dt_status dt_search_check(const char *name)
@@ -120,6 +121,7 @@ dt_status dt_search_ask(struct dt_search *search, struct dt_point *point)
         return status;
     if (!dt_seen_add(&search->seen, &proposed))
         return dt_fail(DT_ENOMEM, "out of memory for a search");
+    search->pending++;
     *point = proposed;
     return DT_OK;
 }
@@ -128,13 +130,15 @@ void dt_search_tell(struct dt_search *search, const struct dt_trial *trial)
 {
     if (!dt_space_feasible(search->space, &trial->point))
         return;
+    if (search->pending > 0 && dt_seen_has(&search->seen, &trial->point))
+        search->pending--;
     dt_seen_add(&search->seen, &trial->point);
     dt_arm_tell(&search->arm, trial);
 }
 
 void dt_search_note(const struct dt_search *search, struct dt_text *out)
 {
-    if (dt_seen_all(&search->seen))
+    if (dt_seen_all(&search->seen) && search->pending == 0)
         dt_text_add(out, "every plan was tried");
     else
         dt_arm_note(&search->arm, out);

@@ -43,6 +43,7 @@ def nothing_tried():
     o = t.tune("--budget", "10s", "--search", "exhaustive", "--json")
     t.check("two sets of the default decide nothing", o.code == 6 and o.json["best"]["plan"] == {"plan": 0} and
             o.json["verdict"] in ("inconclusive", "provisional"), o)
+    t.check("it is not said that every plan was tried", len(o.json["trials"]) == 1 and o.json["search_note"] is None, o)
 
 
 too_short()
