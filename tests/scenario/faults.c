@@ -246,11 +246,12 @@ void faults_check(const json_t *root)
     }
 }
 
-/* "skip": not the first n times in this process; "first": not more than n times in all processes. */
+/* "from": not in processes before this one; "skip": not the first n times in a process; "first": not more than n times in all. */
 static bool is_turn(struct worker *worker, const json_t *fault, int row)
 {
     const json_t *first = json_object_get(fault, "first");
-    if (worker->passed[row]++ < (int)number_of(fault, "skip", 0))
+    if (worker->process < (int)number_of(fault, "from", 0) ||
+        worker->passed[row]++ < (int)number_of(fault, "skip", 0))
         return false;
     return first == NULL || log_strikes(worker, row) < (int)json_integer_value(first);
 }

@@ -16,7 +16,8 @@ int main(void)
     scenario_read(path, &worker.scenario);
     faults_check(worker.scenario.root);
     clock_open();
-    stream_start(&worker.scenario, log_open(&worker, path), &worker.stream);
+    worker.process = log_open(&worker, path);
+    stream_start(&worker.scenario, worker.process, &worker.stream);
     worker.out = dup(STDOUT_FILENO);
     if (worker.out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return 1;

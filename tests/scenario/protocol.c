@@ -166,6 +166,14 @@ static json_t *repeated(json_int_t value, int times)
     return row;
 }
 
+static int residents(const struct worker *worker)
+{
+    int n = 0;
+    for (int i = 0; i < worker->count; i++)
+        n += worker->handles[i].plan != NULL;
+    return n;
+}
+
 static bool is_resident(const struct worker *worker, const json_t *plan)
 {
     for (int i = 0; i < worker->count; i++)
@@ -206,6 +214,10 @@ static void prepare(struct worker *worker, const json_t *request)
     double ns = is_legal(scenario, plan) ? scenario_ns(scenario, plan) : -1;
     if (!(ns > 0)) {
         fail(worker, "prepare", "infeasible", "there is no such plan");
+        return;
+    }
+    if (residents(worker) >= (int)scenario->room) {
+        fail(worker, "prepare", "memory", "there is no room beside the others");
         return;
     }
     struct handle *handle = new_handle(worker, plan, ns);

@@ -53,6 +53,7 @@ static const struct {
     ROW(residency_sd, 0),
     ROW(residency_share, 0),
     ROW(residency_size, 0),
+    ROW(room, 1 << 20),
 };
 
 /* type -1: any */

@@ -28,7 +28,7 @@ struct scenario {
     double seed, ranks, cold, process_sd, drift_sd, drift_tau, cv, ar1, spike_share, spike_mean;
     double mode_share, mode_size, warm_size, warm_steps, warm_tau, warm_skip, step_at, step_size;
     double lateness, late_rank, late_size, slow_clock, slow_rank, slow_at, slow_steps;
-    double residency_sd, residency_share, residency_size, rank_sd;
+    double residency_sd, residency_share, residency_size, rank_sd, room;
     double threads, blocks, copy, swing, start_ns, cost_ns, sleep;
 };
 
@@ -130,6 +130,7 @@ struct worker {
     int count;               /* of handles */
     int measured;            /* run requests of mode "measure" */
     int ranks;               /* of the group */
+    int process;             /* its number, of all that the scenario's log has */
     int passed[FAULTS_MOST]; /* how often a fault's row fitted in this process */
     const char *log_path;    /* NULL: no log */
     int log;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define VISIT_SECONDS  0.02
-#define ATTEMPTS       2 /* of an entrant that crashes, hangs or breaks the protocol */
 #define ATTEMPTS_FIRST 3 /* of entrant 0, without which there is no comparison */
 #define LEAST_ROUNDS   2 /* of a set: an order and its mirror */
 #define USUAL_ROUNDS   4 /* of a set, at least, where there is time */
@@ -26,17 +25,27 @@ struct course {
     int64_t setup_ns; /* of a set until its first round, the longest so far */
     int64_t round_ns; /* the longest so far */
     int64_t set_ns;   /* the longest set so far, its end included */
+    bool alone;       /* the plans do not fit beside each other: one is resident at a time */
     bool ended;       /* the time is up */
 };
 
-/* It failed in this set; whether it is tried again in the next one depends on how often it did, and on why. */
-static void fail(const struct course *course, struct dt_entrant *entrant)
+/* It may run in another set. Memory may be another program's the next time. */
+static bool may_run_again(enum dt_outcome outcome)
 {
-    int most = entrant == course->entrants ? ATTEMPTS_FIRST : ATTEMPTS;
+    return dt_outcome_may_pass(outcome) || outcome == DT_TRIAL_MEMORY;
+}
+
+/* It failed in this set; whether it is tried again in the next one depends on how often it did, and on why. When it is out, the
+ * others may fit beside each other. */
+static void fail(struct course *course, struct dt_entrant *entrant)
+{
+    int most = entrant == course->entrants ? ATTEMPTS_FIRST : DT_ATTEMPTS;
     entrant->failures++;
-    entrant->out = !dt_outcome_may_pass(entrant->result.outcome) || entrant->failures >= most;
-    if (entrant->out)
+    entrant->out = !may_run_again(entrant->result.outcome) || entrant->failures >= most;
+    if (entrant->out) {
         entrant->out_set = course->sets->count;
+        course->alone = false;
+    }
 }
 
 /* Visited in this set: it is resident, or can be made so again. */
@@ -204,13 +213,28 @@ static int64_t deadline_of(const struct course *course, const struct dt_entrant 
     return short_one ? until : course->how->deadline_ns;
 }
 
+/* In which a set makes the plans resident: a random order, of which the next set has the mirror. */
+static void preparing_order(const struct course *course, int order[DT_ENTRANTS])
+{
+    dt_compare_order(order, course->n, course->sets->count, course->how->seed + 1);
+}
+
+/* It does not fit while others are resident. A twin that does not is no loss. */
+static bool crowded_out(const struct course *course, const struct dt_entrant *entrant)
+{
+    bool others = false;
+    for (int i = 0; i < course->n; i++)
+        others = others || course->entrants[i].resident.group != NULL;
+    return others && entrant->result.outcome == DT_TRIAL_MEMORY && !dt_entrant_twin(entrant);
+}
+
 /* Makes every plan resident in fresh processes, in an order of the set's own; twins last, so that they take no memory that
  * a plan needs. */
 static dt_status make_all_resident(struct course *course)
 {
     int order[DT_ENTRANTS] = {0};
     int64_t began = dt_clock_ns();
-    dt_compare_order(order, course->n, course->sets->count, course->how->seed + 1);
+    preparing_order(course, order);
     for (int k = 0; k < 2 * course->n; k++) {
         struct dt_entrant *entrant = &course->entrants[order[k % course->n]];
         if (dt_entrant_twin(entrant) != (k >= course->n) || !takes_part(entrant))
@@ -219,6 +243,9 @@ static dt_status make_all_resident(struct course *course)
         if (entrant->result.outcome == DT_TRIAL_OK)
             continue;
         if (late(course, entrant))
+            return DT_OK;
+        course->alone = crowded_out(course, entrant);
+        if (course->alone)
             return DT_OK;
         fail(course, entrant); /* the others are tried all the same: who can run is news */
     }
@@ -234,19 +261,71 @@ static void release_all(struct course *course)
     course->rig->pinned = false;
 }
 
+/* A fresh start, in which all that are not out have another attempt. */
+static void begin_set(struct course *course)
+{
+    dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
+    course->rig->pinned = !course->alone;
+    for (int i = 0; i < course->n; i++)
+        if (!course->entrants[i].out)
+            course->entrants[i].result.outcome = DT_TRIAL_OK;
+}
+
+/* All visits of an entrant in this set while nothing else is resident. */
+static dt_status visit_alone(struct course *course, struct dt_entrant *entrant, int base,
+                             int rounds)
+{
+    int64_t deadline_ns = course->how->deadline_ns;
+    DT_TRY(make_resident(course->rig, entrant, deadline_ns));
+    for (int k = 0; k < rounds && takes_part(entrant); k++)
+        DT_TRY(visit(course->rig, entrant, base + k, deadline_ns + DT_NS_PER_SECOND));
+    dt_rig_release(course->rig, &entrant->resident);
+    if (entrant->result.outcome != DT_TRIAL_OK && !late(course, entrant))
+        fail(course, entrant);
+    return DT_OK;
+}
+
+/* One plan after the other, in an order of the set's own, of which the next set has the mirror: drift cancels between sets
+ * only. Without entrant 0 there was no set. */
+static dt_status one_by_one(struct course *course, int base, int *made)
+{
+    int order[DT_ENTRANTS] = {0}, rounds = course->rounds > 0 ? course->rounds : USUAL_ROUNDS;
+    int64_t began = dt_clock_ns();
+    preparing_order(course, order);
+    for (int k = 0; k < course->n && !course->ended; k++)
+        if (takes_part(&course->entrants[order[k]]))
+            DT_TRY(visit_alone(course, &course->entrants[order[k]], base, rounds));
+    *made = takes_part(&course->entrants[0]) && !course->ended ? rounds : 0;
+    for (int i = 0; i < course->n && *made == 0; i++)
+        for (int k = 0; k < rounds; k++)
+            course->entrants[i].visits[base + k] = NAN;
+    int64_t took = dt_clock_ns() - began;
+    course->setup_ns = took > course->setup_ns ? took : course->setup_ns;
+    return DT_OK;
+}
+
+static dt_status side_by_side(struct course *course, int base, int64_t began_ns, int *made)
+{
+    dt_status status = make_all_resident(course);
+    if (status == DT_OK && !course->alone && !course->ended && takes_part(&course->entrants[0]))
+        status = make_rounds(course, base, began_ns, made);
+    release_all(course);
+    return status;
+}
+
 static dt_status one_set(struct course *course)
 {
     int64_t began = dt_clock_ns();
     int base = dt_sets_rounds(course->sets), made = 0;
-    dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
-    course->rig->pinned = true;
-    for (int i = 0; i < course->n; i++)
-        if (!course->entrants[i].out)
-            course->entrants[i].result.outcome = DT_TRIAL_OK; /* another attempt */
-    dt_status status = make_all_resident(course);
-    if (status == DT_OK && !course->ended && takes_part(&course->entrants[0]))
-        status = make_rounds(course, base, began, &made);
-    release_all(course);
+    dt_status status = DT_OK;
+    begin_set(course);
+    if (!course->alone) {
+        status = side_by_side(course, base, began, &made);
+        if (course->alone)
+            begin_set(course);
+    }
+    if (status == DT_OK && course->alone)
+        status = one_by_one(course, base, &made);
     course->sets->rounds[course->sets->count] = made;
     course->sets->count += made > 0;
     int64_t took = dt_clock_ns() - began;
@@ -323,13 +402,16 @@ static void enter(const struct dt_rig *rig, struct dt_entrant *entrant)
         entrant->visits[k] = NAN;
 }
 
-/* An entrant that failed in the last set, and had no other, failed for good. */
+/* An entrant that failed in the last set is out, unless it ran in enough others. */
 static void leave(const struct course *course, struct dt_entrant *entrant)
 {
     if (entrant->out || entrant->result.outcome == DT_TRIAL_OK)
         return;
-    entrant->out = true;
-    entrant->out_set = course->sets->count;
+    entrant->out = entrant->ratio.sets < DT_SETS_LEAST;
+    if (entrant->out)
+        entrant->out_set = course->sets->count;
+    else
+        entrant->result.outcome = DT_TRIAL_OK;
 }
 
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,

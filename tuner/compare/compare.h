@@ -13,6 +13,8 @@
 #include "tuner/compare/entrant.h"
 #include "tuner/trial/rig.h"
 
+#define DT_ATTEMPTS 2 /* of an entrant that fails in a way that may pass */
+
 struct dt_compare {
     int64_t deadline_ns;
     int sets;       /* most sets: 1..DT_SETS_MOST */
@@ -26,8 +28,9 @@ struct dt_compare {
 };
 
 /* Entrant 0 is the one others are compared with. *sets: those that were made; of fewer than DT_SETS_LEAST nothing is decided.
- * An entrant that crashes, hangs or breaks the protocol is tried again in the next set, but at most twice (entrant 0: three
- * times); then, and after any other failure, it is out (result.outcome says why). DT_EINTR. */
+ * An entrant that crashes, hangs, breaks the protocol or has no memory is tried again in the next set, DT_ATTEMPTS times in all
+ * (entrant 0: three times); then, and after any other failure, it is out (result.outcome says why). Plans that do not fit
+ * beside each other are made resident one at a time from then on. DT_EINTR. */
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                          const struct dt_compare *how, struct dt_sets *sets) DT_MUST_CHECK;
 

@@ -175,8 +175,7 @@ static void drop_first(struct dt_session *session)
     session->entrant_count = kept;
 }
 
-/* The plan all others are compared with cannot run here, as was found before anything could be decided, and there are others. A
- * crash or a hang does not show that it cannot. */
+/* The plan all others are compared with cannot run here, as was found before anything could be decided, and there are others. */
 static bool first_fell(const struct dt_session *session)
 {
     const struct dt_entrant *first = &session->entrants[0];
@@ -184,7 +183,7 @@ static bool first_fell(const struct dt_session *session)
     for (int i = 1; i < session->entrant_count; i++)
         others = others || !dt_entrant_twin(&session->entrants[i]);
     return others && first->out && session->sets.count < DT_SETS_LEAST &&
-           !dt_outcome_may_pass(first->result.outcome);
+           dt_verdict_cannot_run(session, &first->result);
 }
 
 dt_status dt_finals_run(struct dt_session *session)

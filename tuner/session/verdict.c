@@ -163,23 +163,36 @@ bool dt_session_provisional(const struct dt_session *session)
            session->verdict == DT_VERDICT_INCONCLUSIVE;
 }
 
-/* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A crash or a hang of it may have
- * had another cause, and decides nothing. */
+bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_result *result)
+{
+    const struct dt_result *trial = dt_session_trial(session, &result->point);
+    bool ran = trial != NULL && trial->outcome == DT_TRIAL_OK;
+    return result->outcome == DT_TRIAL_WRONG ||
+           (result->outcome != DT_TRIAL_OK && !ran && !dt_outcome_may_pass(result->outcome));
+}
+
+/* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A failure of it that may have
+ * had another cause decides nothing. */
 static void decide_without_default(struct dt_session *session)
 {
     const struct dt_result *fallback = dt_session_role(session, "default");
-    if (fallback != NULL && dt_outcome_may_pass(fallback->outcome))
+    if (fallback != NULL && fallback->outcome != DT_TRIAL_OK &&
+        !dt_verdict_cannot_run(session, fallback))
         return;
     session->best = fastest_eligible(session);
     session->verdict = session->best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
     session->limit_broken = session->best < 0 && session->options->max_latency_ns > 0;
 }
 
-/* The challenger was compared in enough sets; in some it may have failed. */
+/* The challenger was compared in enough sets, or failed as often as it may. */
 static bool compared_enough(const struct dt_session *session, const struct dt_entrant *challenger)
 {
-    return session->sets.count > 0 ? challenger->ratio.sets >= DT_SETS_LEAST
-                                   : dt_session_enough(session);
+    if (session->sets.count == 0)
+        return dt_session_enough(session);
+    if (challenger->out)
+        return !dt_outcome_may_pass(challenger->result.outcome) ||
+               challenger->failures >= DT_ATTEMPTS;
+    return challenger->ratio.sets >= DT_SETS_LEAST;
 }
 
 static void decide_against_default(struct dt_session *session, bool challenged)
@@ -189,7 +202,7 @@ static void decide_against_default(struct dt_session *session, bool challenged)
     bool stands =
         challenged && !challenger->out && dt_session_eligible(session, &challenger->result);
     session->best = 0;
-    if (!dt_session_enough(session) || (stands && !compared_enough(session, challenger)))
+    if (!dt_session_enough(session) || (challenged && !compared_enough(session, challenger)))
         session->verdict = DT_VERDICT_INCONCLUSIVE;
     else if (stands && dt_judge_beats(&challenger->ratio, margin)) {
         session->best = 1;

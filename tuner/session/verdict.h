@@ -27,6 +27,9 @@ void dt_verdict_end(struct dt_session *session);
 /* The entrant runs the default plan. */
 bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant);
 
+/* Its failure in a comparison shows that the plan cannot run here: its answer was wrong, or it never ran and would fail alike. */
+bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_result *result);
+
 /* The result is ok and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
 
