@@ -200,34 +200,6 @@ def alike():
             truth.at_most(f"A/A: {plans} plans alike, cv {100 * cv:g} %, drift 2 %: 'faster'", hits, n, 0.05)
 
 
-LEVELS = {
-    "residency 1 %": {"residency_sd": 0.01},
-    "residency 2 %": {"residency_sd": 0.02},
-    "process 1 %": {"process_sd": 0.01},
-    "rank 1 %": {"rank_sd": 0.01},
-    "two modes 8 % apart": {"residency_share": 0.5, "residency_size": 0.08},
-}
-
-
-def starts():
-    """Equal plans whose times differ from start to start, four of them with two ranks: nothing is faster than its equal;
-    slower ones are not stored; the gain's interval holds the truth."""
-    for name, level in LEVELS.items():
-        n = truth.dose(2, 1000)
-        ranks = {"parameters": [{"name": "plan", "values": list(range(8)), "default": 0},
-                                {"name": "ranks", "values": [1, 2], "role": "ranks", "default": 1}]}
-        results = tune_many(f"starts {name}", n, [MS] * 8, cv=0.01, **ranks, **level)
-        truth.at_most(f"starts: 16 plans alike, {name}: 'faster'", sum(r["verdict"] == "faster" for r in results), n, 0.01)
-        results = tune_many(f"slower {name}", n, [MS] + [int((1.005 + k / 1000) * MS) for k in range(16)], cv=0.01, **level)
-        truth.at_most(f"starts: slower by .5 to 2 %, {name}: stored",
-                      sum(r["best"]["plan"]["plan"] != 0 for r in results), n, 0.002)
-        results = tune_many(f"gain {name}", n, [MS, int(0.9 * MS)], cv=0.01, **level)
-        found = [r for r in results if r["verdict"] == "faster"]
-        truth.at_least(f"starts: 10 % faster, {name}: found", len(found), n, 0.95)
-        covered = sum(r["gain"]["interval"][0] <= 1 / 0.9 <= r["gain"]["interval"][1] for r in found)
-        truth.at_least(f"starts: {name}: the gain's interval holds the truth", covered, len(found), 0.94)
-
-
 def gain():
     """A plan that is 5 % faster is found, and its gain is the planted one."""
     n = truth.dose(25, 500)
@@ -240,7 +212,7 @@ def gain():
     truth.at_least("gain: interval holds the planted ratio", covered, len(found), 0.95)
 
 
-for check in (over_ranks, one_late_rank, warm_up, long_warm_up, throttled, few_samples, turns, winners_curse, replay, alike, starts, gain):
+for check in (over_ranks, one_late_rank, warm_up, long_warm_up, throttled, few_samples, turns, winners_curse, replay, alike, gain):
     if truth.wanted(check.__name__):
         check()
 truth.finish()

@@ -7,7 +7,7 @@ SHORT is a check that is known not to reach its target (docs/measuring.md, "How 
 long as it keeps the limit that it is known to reach.
 
 The plain run has a fixed seed, so nothing fails by chance; the full dose (DITTUNE_DOSE=full) draws one and prints it.
-TRUTH_SEED=N sets it, TRUTH_ONLY=NAME runs only the checks whose name holds NAME.
+TRUTH_SEED=N sets it, TRUTH_ONLY=NAME runs only the checks whose name holds NAME, TRUTH_REPLICATES=N is a dose between.
 """
 import json
 import math
@@ -23,6 +23,7 @@ from dittune_test import Dittune, FULL
 USUAL_SEED = 1
 SEED = int(os.environ.get("TRUTH_SEED") or (random.SystemRandom().randrange(1, 1 << 31) if FULL else USUAL_SEED))
 ONLY = os.environ.get("TRUTH_ONLY", "")
+REPLICATES = int(os.environ.get("TRUTH_REPLICATES", 0))
 T = Dittune()
 failed = 0
 known_short = 0
@@ -30,7 +31,7 @@ known_short = 0
 
 def dose(short, full):
     """Replicates: few in every run of the tests, those of field practice with DITTUNE_DOSE=full."""
-    return full if FULL else short
+    return REPLICATES or (full if FULL else short)
 
 
 def stream(name):
