@@ -100,7 +100,7 @@ dt_status dt_pass_queries(struct dt_pass *pass, int block) DT_MUST_CHECK;
 /* That to ATTENTION, over all tokens of the sequence, wherever they are. */
 dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
 
-/* DT_EUSAGE, DT_EUNSUP when the plan is not legal for the workload. */
+/* DT_EUSAGE, DT_EUNSUP when the plan is not feasible for the workload. */
 dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan *plan,
                         int ranks) DT_MUST_CHECK;
 

@@ -78,7 +78,7 @@ struct dt_layout {
     int64_t bytes, host_bytes;
 };
 
-/* The plan must be legal for the workload. Rank 0's layout is the largest. */
+/* The plan must be feasible for the workload. Rank 0's layout is the largest. */
 void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload,
                     const struct dt_plan *plan, int rank);
 

@@ -51,7 +51,7 @@ struct dt_limits {
     bool no_dtype;      /* the machine does not run the workload's data type */
     int64_t memory_bytes; /* of the machine, for all ranks together */
     int64_t max_bytes;    /* of one rank; 0: no limit */
-    const int *batches;   /* legal values of batch */
+    const int *batches;   /* feasible values of batch */
     int batch_count;
 };
 

@@ -165,7 +165,7 @@ dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
 dt_status dt_space_parse(const struct dt_space *space, const char *text,
                          int64_t values[]) DT_MUST_CHECK;
 
-/* DT_OK and *point, or DT_EINFEASIBLE with one sentence: the first violated rule with its numbers and the nearest legal
+/* DT_OK and *point, or DT_EINFEASIBLE with one sentence: the first violated rule with its numbers and the nearest feasible
  * values. */
 dt_status dt_space_locate(const struct dt_space *space, const int64_t values[],
                           struct dt_point *point) DT_MUST_CHECK;
@@ -201,7 +201,7 @@ json_t *dt_space_axes_json(const struct dt_space *space);
 dt_status dt_space_axes_from_json(const json_t *root, const char *what,
                                   struct dt_space **space) DT_MUST_CHECK;
 
-/* A plan that names every parameter, legal or not. DT_EUSAGE: one is missing, or its value is none of the axis. */
+/* A plan that names every parameter, feasible or not. DT_EUSAGE: one is missing, or its value is none of the axis. */
 dt_status dt_point_read(const struct dt_space *space, const json_t *plan,
                         struct dt_point *point) DT_MUST_CHECK;
 

@@ -91,7 +91,7 @@ void dt_axis_text(const struct dt_axis *axis, int64_t value,
 /* Axis values of a point. */
 void dt_point_values(const struct dt_space *space, const struct dt_point *point, int64_t values[]);
 json_t *dt_value_json(const struct dt_axis *axis, int64_t value);
-/* "ranks=2 dp=1 ..." and {"ranks": 2, ...} of values that need not be legal. */
+/* "ranks=2 dp=1 ..." and {"ranks": 2, ...} of values that need not be feasible. */
 void dt_values_text(const struct dt_space *space, const int64_t values[], struct dt_text *out);
 json_t *dt_values_json(const struct dt_space *space, const int64_t values[]);
 

@@ -9,20 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void dt_print_word(const char *word, struct dt_text *out)
-{
-    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./,:=+@%");
-    if (word[0] != '\0' && word[plain] == '\0') {
-        dt_text_add(out, "%s", word);
-        return;
-    }
-    dt_text_add(out, "'");
-    for (const char *at = word; *at != '\0'; at++)
-        dt_text_add(out, *at == '\'' ? "'\\''" : "%c", *at);
-    dt_text_add(out, "'");
-}
-
 dt_status dt_print_text(struct dt_text *text)
 {
     dt_text_clean_lines(text);

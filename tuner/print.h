@@ -11,9 +11,6 @@ struct dt_backend;
 /* One line; steals the reference. DT_ENOMEM when object is NULL. */
 dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
 
-/* Appends it as one word of a POSIX shell, quoted where it must be: for command lines that are pasted. */
-void dt_print_word(const char *word, struct dt_text *out);
-
 /* Text for people, cleaned for a terminal (base/text.h); frees it. */
 dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
 /* Text for programs, as it is; frees it. */

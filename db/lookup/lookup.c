@@ -96,7 +96,7 @@ static bool keep(struct note *note, const struct dt_asked *asked, struct dt_foun
     return true;
 }
 
-/* DT_EINFEASIBLE: its plan is not legal here, or the line is no entry; why is in refusals. */
+/* DT_EINFEASIBLE: its plan is not feasible here, or the line is no entry; why is in refusals. */
 static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt_query *query,
                              const struct dt_match *match, struct dt_refusals *refusals,
                              struct dt_found **found)
@@ -239,7 +239,7 @@ static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_quer
     return DT_OK;
 }
 
-/* The default rule's plan to *plan, or NULL: of a foreign worker, or where none is legal. */
+/* The default rule's plan to *plan, or NULL: of a foreign worker, or where none is feasible. */
 static dt_status by_rule(const struct dt_query *query, json_t **plan)
 {
     struct dt_point point;
@@ -253,7 +253,7 @@ static dt_status by_rule(const struct dt_query *query, json_t **plan)
     return *plan != NULL ? DT_OK : no_memory();
 }
 
-/* What other hardware was best off with, if it is legal here; matches of tier none stand last, the nearest first. */
+/* What other hardware was best off with, if it is feasible here; matches of tier none stand last, the nearest first. */
 static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_query *query,
                          const struct list *list, json_t **hint)
 {

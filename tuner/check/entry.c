@@ -4,9 +4,9 @@
 #include "tuner/check/check.h"
 
 #include "base/host.h"
+#include "db/engines/engines.h"
 #include "db/lookup/key.h"
 #include "model/network.h"
-#include "tuner/print.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static void own_options(struct dt_check_entry *entry)
         json_object_get(json_object_get(entry->item->stored, "fingerprint"), "hard");
     bool gpus = json_object_get(hard, "gpus") != NULL;
     own->backend = gpus ? "cuda" : "cpu";
-    /* such a plan was only legal with that */
+    /* such a plan was only feasible with that */
     if (integer_of(json_object_get(entry->item->stored, "plan"), "ranks") >
         (gpus ? integer_of(hard, "gpus") : dt_host_cores()))
         own->oversubscribe = true;
@@ -189,7 +189,7 @@ static void leave_against(struct dt_check_entry *entry)
     dt_text_clean(entry->against);
 }
 
-/* Plans that came next, where they are legal still. */
+/* Plans that came next, where they are feasible still. */
 static void enter_runners_up(struct dt_check_entry *entry)
 {
     const json_t *top = json_object_get(entry->item->stored, "top"), *row;
@@ -297,7 +297,7 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     if (!known(entry))
         return;
     dt_text_add(out, foreign ? "dittune --worker " : "dittune --model ");
-    dt_print_word(foreign ? own->worker : own->model, out);
+    dt_quote(foreign ? own->worker : own->model, out);
     if (own->sizes.count > 0)
         dt_text_add(out, " --size %d", own->sizes.values[0]);
     dt_text_add(out, " --devices %lld", (long long)own->devices);
@@ -305,16 +305,16 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", own->batches.values[i]);
     if (!foreign) {
         dt_text_add(out, " --dtype ");
-        dt_print_word(own->dtype, out);
+        dt_quote(own->dtype, out);
     }
     dt_text_add(out, " --objective ");
-    dt_print_word(own->objective, out);
+    dt_quote(own->objective, out);
     if (own->max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)own->max_bytes);
     if (own->max_latency_ns > 0)
         dt_text_add(out, " --max-latency %.12gms", (double)own->max_latency_ns * 1e-6);
     if (own->db != NULL) {
         dt_text_add(out, " --db ");
-        dt_print_word(own->db, out);
+        dt_quote(own->db, out);
     }
 }

@@ -167,8 +167,8 @@ static void name_winner(struct dt_check_entry *entry)
         return;
     const struct dt_ratio *ratio = &judge->rivals[worst].ratio;
     snprintf(entry->reason, sizeof entry->reason,
-             "the %s plan is better: the tuned one takes %.3f times as much [%.3f, %.3f], %d pairs "
-             "of %d sets",
+             "the %s plan is better: it ran %.3f times as fast as the tuned one [%.3f, %.3f], %d "
+             "pairs in %d sets",
              entry->entrants[worst + 1].role, ratio->ratio, ratio->interval.low,
              ratio->interval.high, ratio->pairs, ratio->sets);
 }

@@ -3,10 +3,11 @@
  * random rounds, but all 16 sets, so that the answer is as sharp as a session's can be. */
 #include "tuner/compare/noise.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "tuner/alone.h"
 #include "tuner/compare/levels.h"
 #include "tuner/print.h"
-#include "tuner/report/report.h"
+#include "tuner/session/progress.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,9 +61,8 @@ static void add_copy(const char *name, const struct dt_entrant *copy, struct dt_
     const struct dt_summary *summary = &copy->result.summary;
     const struct dt_series *series = &summary->series;
     dt_text_add(out, "copy %s      ", name);
-    dt_report_time(summary->median, out);
-    dt_text_add(out, " [%.4g, %.4g] ms, %d visits%s%s%s%s\n", summary->interval.low * 1e3,
-                summary->interval.high * 1e3, copy->result.n, series->drifting ? ", drifting" : "",
+    dt_figure_estimate(summary->median, summary->interval.low, summary->interval.high, out);
+    dt_text_add(out, ", %d visits%s%s%s%s\n", copy->result.n, series->drifting ? ", drifting" : "",
                 series->stepped ? ", stepped" : "", series->bimodal ? ", two modes" : "",
                 series->autocorrelated ? ", neighbours depend on each other" : "");
 }

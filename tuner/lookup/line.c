@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Everything that the key says is named, also where it is today's default: the line is right on another day, too. */
+#include "db/engines/engines.h"
 #include "tuner/lookup/ask.h"
-#include "tuner/print.h"
 #include "tuner/trial/target.h"
 
 #define PIXELS_OF_A_LATENT_PIXEL 8
@@ -21,7 +21,7 @@ static void add_network(const struct dt_options *options, const json_t *key, str
 {
     bool named = !dt_option_is_default("model", options->model);
     dt_text_add(out, " --model ");
-    dt_print_word(named ? options->model : text_of(key, "model"), out);
+    dt_quote(named ? options->model : text_of(key, "model"), out);
     dt_text_add(out, " --size %lld --dtype %s", PIXELS_OF_A_LATENT_PIXEL * number_of(key, "height"),
                 text_of(key, "dtype"));
     if (!dt_option_is_default("backend", options->backend))
@@ -37,7 +37,7 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     dt_text_add(out, "dittune lookup");
     if (target->foreign) {
         dt_text_add(out, " --worker ");
-        dt_print_word(options->worker, out);
+        dt_quote(options->worker, out);
     } else {
         add_network(options, key, out);
     }
@@ -51,6 +51,6 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
         dt_text_add(out, " --max-latency %.15gms", (double)options->max_latency_ns * 1e-6);
     if (options->db != NULL) {
         dt_text_add(out, " --db ");
-        dt_print_word(options->db, out);
+        dt_quote(options->db, out);
     }
 }

@@ -17,9 +17,6 @@ void dt_report_sweep(const struct dt_sweep *sweep, const json_t *record, struct 
 /* One line for each thing about the samples that a reader must know. */
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out);
 
-/* As dt_figure_time. */
-void dt_report_time(double seconds, struct dt_text *out);
-
 /* The sentence about a cold run: when the blocks of `plan` got faster than those of `one` while its first step got
  * slower, says so and why; adds nothing otherwise. Both may be NULL. */
 bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,

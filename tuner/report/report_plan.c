@@ -8,11 +8,6 @@
 
 #define COLD_MARGIN 0.95 /* below this share two times differ enough for a sentence */
 
-void dt_report_time(double seconds, struct dt_text *out)
-{
-    dt_figure_time(seconds, out);
-}
-
 static double block_median(const struct dt_result *result)
 {
     json_t *blocks = result != NULL ? json_object_get(result->phases, "blocks") : NULL;

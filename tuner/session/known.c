@@ -36,7 +36,7 @@ static int differing(const json_t *mine, const json_t *other, bool *same_work)
 }
 
 /* The plan at a batch of this session's, when its own is none. */
-static bool legal(const struct dt_target *target, const json_t *plan, struct dt_point *point)
+static bool feasible(const struct dt_target *target, const json_t *plan, struct dt_point *point)
 {
     int batch = dt_space_role(target->space, DT_ROLE_BATCH);
     if (plan == NULL)
@@ -87,7 +87,7 @@ static void visit(const json_t *entry, void *context)
     struct dt_point point;
     bool same_work = true, any = true;
     int distance = differing(target->key, json_object_get(entry, "key"), &same_work);
-    if (!same_work || !legal(target, json_object_get(entry, "plan"), &point))
+    if (!same_work || !feasible(target, json_object_get(entry, "plan"), &point))
         return;
     distance += differing(target->hard,
                           json_object_get(json_object_get(entry, "fingerprint"), "hard"), &any);

@@ -46,7 +46,7 @@ struct dt_target {
 /* How a command wants its space. */
 struct dt_target_opts {
     int size;              /* pixels; 0: the model's */
-    bool for_run;          /* any batch and rank count the plan names is legal */
+    bool for_run;          /* any batch and rank count the plan names is feasible */
     const char *plan;      /* with for_run: the plan, to know its batch and ranks; may be NULL */
     int batch;             /* with for_run: 0, or the batch to use */
     const json_t *network; /* as an entry keeps it, in the place of --model; NULL: none */
@@ -81,7 +81,7 @@ void dt_target_plans(const struct dt_target *target, struct dt_text *out);
 dt_status dt_target_plan(const struct dt_target *target, const char *text,
                          struct dt_point *point) DT_MUST_CHECK;
 
-/* DT_EINFEASIBLE with a sentence when no plan is legal: which rule removes most. */
+/* DT_EINFEASIBLE with a sentence when no plan is feasible: which rule removes most. */
 dt_status dt_target_check(const struct dt_target *target) DT_MUST_CHECK;
 
 #endif

@@ -11,7 +11,7 @@
 
 #define HELLO_SECONDS 20
 
-/* The default point, or with the most ranks at which it is legal. */
+/* The default point, or with the most ranks at which it is feasible. */
 static bool locate_default(const struct dt_space *space, int64_t values[], struct dt_point *point)
 {
     int ranks = dt_space_role(space, DT_ROLE_RANKS);
