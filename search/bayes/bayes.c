@@ -174,12 +174,20 @@ static dt_status ask_model(struct bayes *bayes, int *candidate)
     return DT_OK;
 }
 
-/* Without a model: of what the prior praises, or far from what was seen. A design in which nearly all failed goes on
- * without the prior, which may praise nothing else. */
+/* The prior's turn while there is no model: every second time, so that the answers tell whether it is right, and not before
+ * something works, which its plans may not. */
+static bool prior_is_next(struct bayes *bayes)
+{
+    bool early = (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count;
+    bool may = bayes->models > 1 && early && dt_bayes_answers(bayes) > 0;
+    return may && bayes->explored++ % 2 == 0 && !dt_hint_fails(&bayes->hint);
+}
+
+/* Without a model: of what the prior praises, or far from what was seen. */
 static int explore(struct bayes *bayes)
 {
     int candidate = -1;
-    if (bayes->models > 1 && (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count)
+    if (prior_is_next(bayes))
         candidate = dt_hint_next(&bayes->hint, &bayes->candidates, &bayes->spread,
                                  (int)bayes->knobs[TOP], &bayes->rng);
     if (candidate >= 0)

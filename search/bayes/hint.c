@@ -110,6 +110,11 @@ void dt_hint_answered(struct dt_hint *hint, int candidate, bool works)
     hint->worked[hint->kind[candidate]] += works;
 }
 
+bool dt_hint_fails(const struct dt_hint *hint)
+{
+    return 2 * hint->worked[DT_HINT_VALUE] < hint->tried[DT_HINT_VALUE];
+}
+
 double dt_hint_works(const struct dt_hint *hint, int candidate)
 {
     static const double rates[DT_HINT_KINDS] = {

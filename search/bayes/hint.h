@@ -30,6 +30,9 @@ void dt_hint_ask(struct dt_hint *hint, const struct dt_candidates *candidates,
 int dt_hint_next(const struct dt_hint *hint, const struct dt_candidates *candidates,
                  const struct dt_kernel *kernel, int top, struct dt_rng *rng);
 
+/* Most of what was tried of the plans that have a value in the prior failed here. */
+bool dt_hint_fails(const struct dt_hint *hint);
+
 /* Takes note of an answer of a candidate, and the chance that one works by what the prior said of it: 1 where it has a
  * value and 0.3 where it failed, on the word of two trials, until trials here say otherwise. 1 for others. */
 void dt_hint_answered(struct dt_hint *hint, int candidate, bool works);
