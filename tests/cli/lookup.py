@@ -158,6 +158,8 @@ def another_machine():
             and "other hardware" in hint["reason"], hint)
     other = t.write("other.json", {**machine, "hard": {**machine["hard"], "device": "Another processor"}})
     answers("--machine asks for another machine", ask("--machine", other, "--json"), 0, "exact")
+    elsewhere = t.write("elsewhere.json", {**machine, "hard": {**machine["hard"], "device": "A third processor", "cores": 64}})
+    t.exits("nothing for a machine that is named", ask("--machine", elsewhere), 10, err="on the machine of --machine: run dittune there")
     newer = t.write("newer.json", {"format": "dittune-machine", "version": {"major": 2, "minor": 0}})
     t.exits("a machine of a newer version", ask("--machine", newer), 2, err="newer dittune")
     t.exits("a machine that is not there", ask("--machine", t.path / "none.json"), 74)

@@ -95,6 +95,7 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
                                               "heuristic"
                                             : "";
     const char *tier = dt_tier_text(answer->tier);
+    bool there = options->machine != NULL;
     if (wants_json(options))
         DT_TRY(dt_print_json(dt_answer_json(answer)));
     if (answer->tier == DT_TIER_EXACT)
@@ -112,10 +113,12 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
                        dt_query_title(query), answer->refused, rule);
     int64_t devices = json_integer_value(json_object_get(answer->key, "devices"));
     return dt_fail(DT_EWEAK,
-                   "no plan is stored in %s for %s (objective %s, %lld device%s) on this machine: "
-                   "run dittune first%s",
+                   "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: run dittune "
+                   "%s%s",
                    options->db != NULL ? options->db : dt_store_default(), dt_query_title(query),
-                   options->objective, (long long)devices, devices == 1 ? "" : "s", rule);
+                   options->objective, (long long)devices, devices == 1 ? "" : "s",
+                   there ? "the machine of --machine" : "this machine", there ? "there" : "first",
+                   rule);
 }
 
 static dt_status look(const struct dt_options *options, const struct dt_query *query,
