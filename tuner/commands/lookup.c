@@ -112,13 +112,13 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
         return dt_fail(DT_EWEAK, "no plan stored for %s can be used here: %s; run dittune again%s",
                        dt_query_title(query), answer->refused, rule);
     int64_t devices = json_integer_value(json_object_get(answer->key, "devices"));
-    return dt_fail(DT_EWEAK,
-                   "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: run dittune "
-                   "%s%s",
-                   options->db != NULL ? options->db : dt_store_default(), dt_query_title(query),
-                   options->objective, (long long)devices, devices == 1 ? "" : "s",
-                   there ? "the machine of --machine" : "this machine", there ? "there" : "first",
-                   rule);
+    return dt_fail(
+        DT_EWEAK,
+        "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: run dittune "
+        "%s%s",
+        options->db != NULL ? options->db : dt_store_default(), dt_query_title(query),
+        options->objective, (long long)devices, devices == 1 ? "" : "s",
+        there ? "the machine of --machine" : "this machine", there ? "there" : "first", rule);
 }
 
 static dt_status look(const struct dt_options *options, const struct dt_query *query,
