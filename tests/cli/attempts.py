@@ -55,10 +55,32 @@ def no_fourth():
 
 
 def deterministic():
-    for fault, outcome in (("infeasible", "infeasible"), ("memory", "out of memory"), ("wrong", "wrong answer")):
+    for fault, outcome in (("infeasible", "infeasible"), ("wrong", "wrong answer")):
         when = {"when": {"plan": 0}, "do": fault, **({"skip": 1} if fault == "wrong" else {})}  # the reference is plan 0, too
         done = session([when], ns=SLOWER)
         t.check(f"{outcome}: one attempt", outcomes(done, plan=0) == [outcome], done)
+
+
+def no_memory():
+    fault = {"when": {"plan": 0}, "do": "memory", "skip": 1}  # the reference is plan 0, too
+    done = session([{**fault, "first": 1}], ns=SLOWER)
+    t.check("no memory once: asked again when the search is over, and stays the best",
+            done.code == 0 and outcomes(done, plan=0) == ["out of memory", "ok"] and done.json["best"]["plan"] == {"plan": 0}
+            and done.json["verdict"] == "default", done)
+    done = session([fault], ns=SLOWER)
+    t.check("never memory: two attempts, and the fastest of the others is the best",
+            done.code == 0 and outcomes(done, plan=0) == ["out of memory"] * 2 and done.json["best"]["plan"] == {"plan": 1}
+            and done.json["verdict"] == "unopposed", done)
+    done = session([], "--max-bytes", "2MiB", ns=SLOWER, bytes={"0": 3 << 20})
+    t.check("more than --max-bytes: one attempt", outcomes(done, plan=0) == ["out of memory"], done)
+
+
+def strays():
+    done = session([{"when": {"plan": 1}, "do": "exit", "at": "run", "first": 1}], ns=FASTER)
+    t.check("the fastest crashes once: it is tried again, and found", outcomes(done, plan=1) == ["crashed", "ok"]
+            and done.json["best"]["plan"] == {"plan": 1} and done.json["verdict"] == "faster", done)
+    done = session([{"when": {"plan": k}, "do": "exit", "at": "run"} for k in range(2, 6)], ns=[MS, 0.8 * MS] + [MS] * 6)
+    t.check("four that crash are not tried again", [outcomes(done, plan=k) for k in range(2, 6)] == [["crashed"]] * 4, done)
 
 
 def the_others():
@@ -80,6 +102,8 @@ once("error", "failed", "run")
 before_the_final_comparison()
 no_fourth()
 deterministic()
+no_memory()
+strays()
 the_others()
 t.none_left()
 t.finish()

@@ -192,6 +192,9 @@ STORES = [
     Case("database-not-writable", "--budget 5s --quiet --db file/db", 74,
          "cannot make the directory file: Not a directory",
          files={"file": ""}),
+    Case("tmpdir-too-long", "--budget 5s --quiet", 74, "the path of the folder for temporary files has 240 letters, at most 200 will do: "
+         "set TMPDIR to a shorter one, as /tmp", env={"TMPDIR": "/" + 239 * "x"}),
+    Case("tmpdir-missing", "--budget 5s --quiet", 74, f"cannot make a folder in {{T}}/none: {NO_FILE}", env={"TMPDIR": "{T}/none"}),
     Case("lookup-mode-not-utf8", "lookup --mode 'a\udcffb'", 2, "mode is 'a?b', which is not UTF-8"),
     Case("lookup-nothing", "lookup", 10, "no plan is stored in {T}/db for dit-s/2, 256 x 256 px (256 tokens), guided, "
          "float32 (objective latency, * device*) on this machine: run dittune first, or take the default rule's plan "

@@ -219,6 +219,8 @@ dt_status dt_explore(struct dt_session *session)
         status = run(session, search, first);
     if (status >= 0)
         end_search(session, search, status == DT_DONE);
+    if (status == DT_DONE)
+        status = dt_trials_strays(session);
     dt_search_free(search);
     dt_record_now(session, INT64_MAX);
     return status < 0 ? status : DT_OK;

@@ -13,7 +13,9 @@
 #define FIRST_SHARE                                                                                \
     0.35 /* of the time: the most the first trial may take; one that hangs must not end the session */
 #define AGAIN_SHARE 0.12 /* the most that one more attempt may take */
-#define KNOWN_MOST  3    /* default, baseline, --against */
+#define STRAYS                                                                                     \
+    3 /* plans of the search that may have failed by accident; more have a cause of their own */
+#define KNOWN_MOST 3 /* default, baseline, --against */
 #define KNOWN_SHARE                                                                                \
     0.08 /* the default and the baseline take no further look beyond this share of the time */
 #define RACING_SHARE 0.04 /* nor does any other plan beyond this */
@@ -131,14 +133,22 @@ static dt_status try_known(struct dt_session *session, const struct dt_point *po
     return DT_OK;
 }
 
+/* The same plan may run the next time. A worker that had no memory is asked again when the search is over: what else was in the
+ * memory may be gone. A plan that takes more than --max-bytes takes it again. */
+static bool may_pass(const struct dt_result *trial, bool late)
+{
+    bool refused = trial->outcome == DT_TRIAL_MEMORY && trial->peak_bytes == 0;
+    return dt_outcome_may_pass(trial->outcome) || (late && refused);
+}
+
 /* One more attempt of the known plans that may run the next time, while there is time for trials. */
-static dt_status try_again(struct dt_session *session)
+static dt_status try_again(struct dt_session *session, bool late)
 {
     const struct dt_point *known[KNOWN_MOST];
     int n = list_known(session, known);
     for (int i = 0; i < n && dt_clock_ns() < session->search_deadline_ns; i++) {
         const struct dt_result *trial = dt_session_trial(session, known[i]);
-        if (trial != NULL && dt_outcome_may_pass(trial->outcome))
+        if (trial != NULL && may_pass(trial, late))
             DT_TRY(try_known(session, known[i], AGAIN_SHARE));
     }
     return DT_OK;
@@ -153,12 +163,40 @@ dt_status dt_trials_known(struct dt_session *session)
         if (i == 1 || n == 1)
             dt_record_now(session, INT64_MAX);
     }
-    return try_again(session);
+    return try_again(session, false);
+}
+
+static bool is_known(const struct dt_session *session, const struct dt_point *point)
+{
+    const struct dt_point *known[KNOWN_MOST];
+    int n = list_known(session, known);
+    for (int i = 0; i < n; i++)
+        if (dt_point_equal(session->target->space, known[i], point))
+            return true;
+    return false;
+}
+
+dt_status dt_trials_strays(struct dt_session *session)
+{
+    struct dt_point strays[STRAYS];
+    int n = 0;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (!dt_session_counts(session, i) || !dt_outcome_may_pass(trial->outcome) ||
+            is_known(session, &trial->point))
+            continue;
+        if (n == STRAYS)
+            return DT_OK;
+        strays[n++] = trial->point;
+    }
+    for (int i = 0; i < n && dt_clock_ns() < session->search_deadline_ns; i++)
+        DT_TRY(dt_trials_try(session, &strays[i], true, AGAIN_SHARE));
+    return DT_OK;
 }
 
 dt_status dt_trials_last(struct dt_session *session)
 {
     int64_t now = dt_clock_ns();
     session->search_deadline_ns = now + (session->deadline_ns - now) / 2;
-    return try_again(session);
+    return try_again(session, true);
 }

@@ -12,7 +12,10 @@
 /* Default, baseline, --against. One that failed in a way that may pass (dt_outcome_may_pass) is tried again after them. */
 dt_status dt_trials_known(struct dt_session *session) DT_MUST_CHECK;
 
-/* The last attempt, before the final comparison: half of the time that is left is theirs. */
+/* Of a search that ended before its time: its plans that failed in such a way, once more, when they are three at most. */
+dt_status dt_trials_strays(struct dt_session *session) DT_MUST_CHECK;
+
+/* The last attempt of the known plans, before the final comparison: half of the time that is left is theirs. */
 dt_status dt_trials_last(struct dt_session *session) DT_MUST_CHECK;
 
 /* One trial of at most this share of the time, into the session's list. racing: it ends when the plan is slower than the
