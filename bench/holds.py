@@ -5,6 +5,7 @@ pauses between: how often today's gain lies inside the stored interval, and how 
 common. Today's gain has an error of its own, so the first share is lower than the interval's level.
 
     bench/holds.py [BUILD] [--count 40] [--pause 120] [--budget 60s] [--out FILE] [OPTION OF dittune tune ..]
+    bench/holds.py --batch 1,2,4 --objective throughput
 """
 import argparse
 import json
@@ -35,6 +36,8 @@ def main():
     options, words = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as database:
         tuned = dittune(options.build, database, "tune", "--budget", "180s", *words)
+        if tuned["verdict"] != "faster":
+            raise SystemExit(f"holds.py: the session said {tuned['verdict']}: there is no gain to measure again; name another network or objective")
         low, high = tuned["gain"]["interval"]
         print(f"tuned: {tuned['verdict']}, gain {tuned['gain']['ratio']:.3f} [{low:.3f}, {high:.3f}], {tuned['sets']} sets", flush=True)
         inside = common = 0
