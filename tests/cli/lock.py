@@ -91,7 +91,8 @@ def ends_with_the_controller():
     """Supervisors and workers, which live on for a moment, do not hold it."""
     t.scenario(ns=[1000000], faults=[{"do": "hang_real"}])
     session = t.start("tune", "--worker", t.worker, *BUDGET)
-    t.until(lambda: len(t.processes()) >= 3)
+    log = t.path / "scenario.json.log"
+    t.until(lambda: log.exists() and '"hang_real"' in log.read_text(encoding="utf-8"))
     session.kill()
     session.wait()
     t.scenario(ns=[1000000, 900000], cv=0.01)

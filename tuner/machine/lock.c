@@ -20,6 +20,7 @@
 #define USUAL       "/dev/shm/dittune.lock"
 #define WITHOUT_SHM "/tmp/dittune.lock"
 #define LOOK_NS     (DT_NS_PER_SECOND / 5)
+#define LOOKS       5   /* until a lock is busy whose holder cannot be seen */
 #define WORDS_MOST  120 /* bytes of a command line that are shown */
 
 static const char *lock_path(void)
@@ -149,14 +150,17 @@ dt_status dt_lock_measuring(bool wait, bool *waited)
                 path, strerror(errno));
         return DT_OK;
     }
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (!wait || dt_group_interrupted != 0) {
+    for (int looks = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; looks++) {
+        /* a process that was killed amid a fork leaves the lock to its child, which lets go of it at once */
+        bool leaves = looks < LOOKS && holder(fd) == 0;
+        if ((!wait && !leaves) || dt_group_interrupted != 0) {
             dt_status status = dt_group_interrupted != 0 ? interrupted() : busy(fd);
             close(fd);
             return status;
         }
-        *waited = true;
-        say_waiting(fd, &last);
+        *waited = wait;
+        if (wait)
+            say_waiting(fd, &last);
         dt_clock_sleep_ns(LOOK_NS);
     }
     return DT_OK;
