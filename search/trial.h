@@ -16,7 +16,7 @@ enum dt_outcome {
 const char *dt_outcome_text(enum dt_outcome outcome);
 
 /* A failure that the same plan may not have the next time: a crash, a hang, a breach of the protocol, an error. What does not
- * fit, is refused or computes something else does so again. */
+ * fit, is refused or computes something else mostly does so again. */
 bool dt_outcome_may_pass(enum dt_outcome outcome);
 dt_status dt_outcome_parse(const char *text, enum dt_outcome *outcome) DT_MUST_CHECK;
 

@@ -47,7 +47,7 @@ struct bayes {
     struct dt_memory memory;
     struct dt_vote vote; /* on whether it works */
     struct dt_cost cost;
-    int explored;   /* points asked for without a model, since there was an answer */
+    int explored;   /* turns of the prior, and of the others, in the design */
     int told;       /* candidates that are no longer outstanding */
     bool *answered; /* [room] */
     int32_t *asked; /* [asked_room] outstanding, in the order they were asked for */

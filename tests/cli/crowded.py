@@ -13,7 +13,7 @@ MS = 1_000_000
 NS = [MS, 0.8 * MS, 1.2 * MS, 1.1 * MS]  # plan 0 is the default, plan 1 the fastest
 t = Dittune()
 LOG = t.path / "scenario.json.log"
-FINALS = range(2, 6)  # processes: those before them are of the trials and of the shoot-out
+FINALS = range(2, 6)  # processes of the four sets, where there is one candidate and so no shoot-out
 
 
 def session(*options, **scenario):
@@ -22,12 +22,21 @@ def session(*options, **scenario):
     return t.tune("--budget", "60s", "--json", "--search", "exhaustive", *options)
 
 
-def most_resident():
-    """In any process: the most plans at a time."""
-    most = now = 0
+def processes():
+    """The log's entries of each process of the worker."""
+    found = []
     for line in LOG.read_text(encoding="utf-8").splitlines():
-        entry = {"op": "start"} if line.startswith("#") else json.loads(line)
-        now = 0 if entry["op"] == "start" else now + (entry["op"] == "prepare") - (entry["op"] == "release")
+        if line.startswith("#"):
+            found.append([])
+        else:
+            found[-1].append(json.loads(line))
+    return found
+
+
+def most_resident(entries):
+    most = now = 0
+    for entry in entries:
+        now += (entry["op"] == "prepare") - (entry["op"] == "release")
         most = max(most, now)
     return most
 
@@ -41,26 +50,46 @@ def is_told(done, verdict, plan):
     return done.code == 0 and result["verdict"] == verdict and result["best"]["plan"] == {"plan": plan} and result["sets"] >= 4
 
 
+def says_the_same(done):
+    again = t.tool("analyze", t.path / "db" / "runs" / f"{done.json['journal']}.jsonl", "--json")
+    t.check("analyze says the same", again.out == done.out, again)
+
+
 done = session(ns=NS, room=1)
-t.check("one at a time: the fastest is found", is_told(done, "faster", 1) and most_resident() == 1, done)
+t.check("one at a time: the fastest is found", is_told(done, "faster", 1), done)
 gain = done.json["gain"]
 t.check("its gain is the planted one", gain["interval"][0] < 1.25 < gain["interval"][1] and gain["interval"][1] / gain["interval"][0] < 1.1, gain)
 t.check("the twin ran, too", done.json["noise"] is not None, done)
-again = t.tool("analyze", t.path / "db" / "runs" / f"{done.json['journal']}.jsonl", "--json")
-t.check("analyze says the same", again.out == done.out, again)
+says_the_same(done)
 done = t.tool("check", "--worker", t.worker, "--json", "--budget", "120s")
 t.check("check: the stored plan wins", done.code == 0 and done.json["entries"][0]["verdict"] == "wins", done)
 done = session(ns=NS, room=2)
-t.check("two at a time: the same", is_told(done, "faster", 1), done)
+t.check("two at a time: the twin is left out", is_told(done, "faster", 1) and done.json["noise"] is None, done)
+done = session("--against", "plan=2", ns=NS, room=2)
+t.check("three plans, two at a time: the fastest is found", is_told(done, "faster", 1), done)
+t.check("and after the first set nobody tries two again", [most_resident(entries) for entries in processes()[-3:]] == [1] * 3,
+        [most_resident(entries) for entries in processes()])
 
 for n in FINALS:
-    done = session(ns=[MS, 1.1 * MS, 1.2 * MS, 1.3 * MS], faults=[{"when": {"plan": 0}, "do": "memory", "first": 1, "from": n}])
+    done = session(ns=[MS, 1.1 * MS, 1.3 * MS, 1.4 * MS], faults=[{"when": {"plan": 0}, "do": "memory", "first": 1, "from": n}])
     t.check(f"the default has no memory once, in process {n}: it stays, decided", is_told(done, "default", 0) and struck(), done)
+    says_the_same(done)
 done = session(ns=NS, faults=[{"when": {"plan": 0}, "do": "memory", "from": FINALS[0]}])
 t.check("the default never has memory in the final comparison, but ran before: nothing is decided",
         done.code == 6 and done.json["verdict"] == "provisional", done)
+says_the_same(done)
 for n in FINALS:
     done = session(ns=NS, faults=[{"when": {"plan": 1}, "do": "hang", "at": "measure", "first": 1, "from": n, "skip": 3}])
     t.check(f"the fastest hangs once, in process {n}: it is the best all the same", is_told(done, "faster", 1) and struck(), done)
+    says_the_same(done)
+done = session(ns=NS, room=1, faults=[{"when": {"plan": 0}, "do": "exit", "at": "measure", "first": 1, "from": FINALS[1], "skip": 1}])
+t.check("one at a time, the default crashes once: the fastest is found", is_told(done, "faster", 1) and struck(), done)
+says_the_same(done)
+done = session(ns=NS, faults=[{"when": {"plan": 1}, "do": "memory", "at": "measure", "first": 1, "from": FINALS[0], "skip": 1}])
+t.check("the fastest has no memory in a visit beside the others: it is found", is_told(done, "faster", 1) and struck(), done)
+says_the_same(done)
+done = session(ns=NS, faults=[{"when": {"plan": 1}, "do": "exit", "at": "measure", "from": FINALS[0]}])
+t.check("the fastest crashes in all sets: the default stays, decided", is_told(done, "default", 0), done)
+says_the_same(done)
 t.none_left()
 t.finish()

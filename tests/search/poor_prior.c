@@ -49,7 +49,7 @@ static void failures_end_the_trust(void **state)
         assert_in_range(successes(&prior, seed), EVALUATIONS / 3, EVALUATIONS);
 }
 
-/* Fastest at a quarter of the line, six times as slow at its end. */
+/* Fastest at a quarter of the line, seven times as slow at its end. */
 static double seconds(int k)
 {
     return 1 + fabs(k - PLANS / 4.0) / (PLANS / 8.0);

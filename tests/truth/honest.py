@@ -33,7 +33,9 @@ def honest(how):
     count = lambda words: ", ".join(f"{words.count(w)} {w}" for w in sorted(set(words)))
     apart = f"{100 * statistics.median(spread):.2g} % between starts" if spread else "no starts"
     truth.at_most(f"honest, {how}: 'faster' ({count(verdicts)}; {apart})", verdicts.count("faster"), n, 0.01)
-    truth.at_most(f"honest, {how}: WINS or LOSES ({count(checks)})", checks.count("wins") + checks.count("loses"), max(1, len(checks)), 0.01)
+    truth.at_most(f"honest, {how}: WINS or LOSES ({count(checks)})", checks.count("wins") + checks.count("loses"), n, 0.01)
+    judged = sum(checks.count(word) for word in ("ties", "wins", "loses", "inconclusive"))
+    truth.at_least(f"honest, {how}: sessions and checks that came to a verdict", judged + len(verdicts) - verdicts.count("provisional"), 2 * n, 0.9)
     t.folder.cleanup()
 
 

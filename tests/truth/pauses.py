@@ -67,6 +67,7 @@ for command, name in (("tune", "sessions"), ("check", "checks")):
     stops = sum(result[3] for result in results)
     truth.none_of(f"pauses: {name} that end badly or store another plan ({stops} stopped)", sum(not r[1] for r in results), n)
     truth.none_of(f"pauses: {name} in which something hung or lost", sum(r[2] for r in results), n)
+    truth.at_least(f"pauses: {name} that were stopped before they ended", stops, n, 0.6)
     for result in results:
         if not result[1]:
             print(f"# {result}")

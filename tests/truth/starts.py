@@ -78,7 +78,8 @@ def checks(name, n, noises, level):
         said.extend(entry["verdict"] for entry in done.json["entries"])
         truth.T.run("rm", "-rf", truth.T.path / "db")
     wrong = said.count("wins") + said.count("loses")
-    truth.at_most(f"starts: equal plans, {name}: WINS or LOSES ({said.count('ties')} ties)", wrong, max(len(said), 1), 0.01)
+    truth.at_most(f"starts: equal plans, {name}: WINS or LOSES ({said.count('ties')} ties)", wrong, n, 0.01)
+    truth.none_of(f"starts: equal plans, {name}: entries that were not checked", said.count("not checked") + n - len(said), n)
 
 
 for level in LEVELS:

@@ -146,6 +146,12 @@ static void judge_failure(struct dt_check_entry *entry, bool late)
         entry->verdict = DT_CHECK_NOT_CHECKED;
         snprintf(entry->reason, sizeof entry->reason, "no plan ran; the tuned one: %s: %s", what,
                  result->cause);
+    } else if (dt_compare_may_pass(result->outcome) &&
+               entry->entrants[0].failures < DT_ATTEMPTS_FIRST) {
+        entry->verdict = DT_CHECK_NOT_CHECKED;
+        snprintf(entry->reason, sizeof entry->reason,
+                 "the budget ended before another attempt of the tuned plan: %s: %s", what,
+                 result->cause);
     } else {
         entry->verdict = DT_CHECK_LOSES;
         entry->fell = true;

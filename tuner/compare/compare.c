@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VISIT_SECONDS  0.02
-#define ATTEMPTS_FIRST 3 /* of entrant 0, without which there is no comparison */
-#define LEAST_ROUNDS   2 /* of a set: an order and its mirror */
-#define USUAL_ROUNDS   4 /* of a set, at least, where there is time */
+#define VISIT_SECONDS 0.02
+#define LEAST_ROUNDS  2 /* of a set: an order and its mirror */
+#define USUAL_ROUNDS  4 /* of a set, at least, where there is time */
 
 /* A comparison while it is made. */
 struct course {
@@ -29,8 +28,7 @@ struct course {
     bool ended;       /* the time is up */
 };
 
-/* It may run in another set. Memory may be another program's the next time. */
-static bool may_run_again(enum dt_outcome outcome)
+bool dt_compare_may_pass(enum dt_outcome outcome)
 {
     return dt_outcome_may_pass(outcome) || outcome == DT_TRIAL_MEMORY;
 }
@@ -39,13 +37,26 @@ static bool may_run_again(enum dt_outcome outcome)
  * others may fit beside each other. */
 static void fail(struct course *course, struct dt_entrant *entrant)
 {
-    int most = entrant == course->entrants ? ATTEMPTS_FIRST : DT_ATTEMPTS;
+    int most = entrant == course->entrants ? DT_ATTEMPTS_FIRST : DT_ATTEMPTS;
     entrant->failures++;
-    entrant->out = !may_run_again(entrant->result.outcome) || entrant->failures >= most;
+    entrant->out = !dt_compare_may_pass(entrant->result.outcome) || entrant->failures >= most;
     if (entrant->out) {
         entrant->out_set = course->sets->count;
         course->alone = false;
     }
+}
+
+/* It does not fit while others are resident: from now on there is one at a time. A twin that does not is no loss. */
+static bool crowded_out(struct course *course, struct dt_entrant *entrant)
+{
+    bool others = false;
+    for (int i = 0; i < course->n; i++)
+        others = others ||
+                 (course->entrants[i].resident.group != NULL && i != entrant - course->entrants);
+    if (!others || entrant->result.outcome != DT_TRIAL_MEMORY || dt_entrant_twin(entrant))
+        return false;
+    entrant->result.outcome = DT_TRIAL_OK;
+    return course->alone = true;
 }
 
 /* Visited in this set: it is resident, or can be made so again. */
@@ -163,7 +174,7 @@ static dt_status one_round(struct course *course, int base, int k)
         DT_TRY(visit(course->rig, entrant, base + k, deadline_ns));
         if (entrant->result.outcome == DT_TRIAL_OK)
             continue;
-        if (late(course, entrant))
+        if (late(course, entrant) || crowded_out(course, entrant))
             return DT_OK;
         fail(course, entrant);
         if (order[i] == 0)
@@ -189,7 +200,7 @@ static dt_status make_rounds(struct course *course, int base, int64_t began_ns, 
 {
     const struct dt_entrant *first = &course->entrants[0];
     int most = course->rounds > 0 ? course->rounds : DT_SET_ROUNDS;
-    for (*made = 0; *made < most && takes_part(first) && !course->ended;) {
+    for (*made = 0; *made < most && takes_part(first) && !course->ended && !course->alone;) {
         int64_t start = dt_clock_ns();
         if (start + course->round_ns + course->round_ns / 4 > course->how->deadline_ns) {
             course->ended = true;
@@ -219,15 +230,6 @@ static void preparing_order(const struct course *course, int order[DT_ENTRANTS])
     dt_compare_order(order, course->n, course->sets->count, course->how->seed + 1);
 }
 
-/* It does not fit while others are resident. A twin that does not is no loss. */
-static bool crowded_out(const struct course *course, const struct dt_entrant *entrant)
-{
-    bool others = false;
-    for (int i = 0; i < course->n; i++)
-        others = others || course->entrants[i].resident.group != NULL;
-    return others && entrant->result.outcome == DT_TRIAL_MEMORY && !dt_entrant_twin(entrant);
-}
-
 /* Makes every plan resident in fresh processes, in an order of the set's own; twins last, so that they take no memory that
  * a plan needs. */
 static dt_status make_all_resident(struct course *course)
@@ -244,8 +246,7 @@ static dt_status make_all_resident(struct course *course)
             continue;
         if (late(course, entrant))
             return DT_OK;
-        course->alone = crowded_out(course, entrant);
-        if (course->alone)
+        if (crowded_out(course, entrant))
             return DT_OK;
         fail(course, entrant); /* the others are tried all the same: who can run is news */
     }
@@ -276,31 +277,45 @@ static dt_status visit_alone(struct course *course, struct dt_entrant *entrant, 
                              int rounds)
 {
     int64_t deadline_ns = course->how->deadline_ns;
-    DT_TRY(make_resident(course->rig, entrant, deadline_ns));
-    for (int k = 0; k < rounds && takes_part(entrant); k++)
-        DT_TRY(visit(course->rig, entrant, base + k, deadline_ns + DT_NS_PER_SECOND));
+    dt_status status = make_resident(course->rig, entrant, deadline_ns);
+    for (int k = 0; status == DT_OK && k < rounds && takes_part(entrant); k++) {
+        course->ended = dt_clock_ns() >= deadline_ns;
+        if (course->ended)
+            break;
+        status = visit(course->rig, entrant, base + k, deadline_ns + DT_NS_PER_SECOND);
+    }
     dt_rig_release(course->rig, &entrant->resident);
-    if (entrant->result.outcome != DT_TRIAL_OK && !late(course, entrant))
+    if (status == DT_OK && entrant->result.outcome != DT_TRIAL_OK && !late(course, entrant))
         fail(course, entrant);
-    return DT_OK;
+    return status;
+}
+
+static bool any_visit(const struct course *course, int base, int rounds)
+{
+    for (int i = 0; i < course->n; i++)
+        for (int k = base; k < base + rounds; k++)
+            if (isfinite(course->entrants[i].visits[k]))
+                return true;
+    return false;
 }
 
 /* One plan after the other, in an order of the set's own, of which the next set has the mirror: drift cancels between sets
- * only. Without entrant 0 there was no set. */
+ * only. *made: its rounds, when there was any visit. */
 static dt_status one_by_one(struct course *course, int base, int *made)
 {
+    const struct dt_entrant *first = &course->entrants[0];
     int order[DT_ENTRANTS] = {0}, rounds = course->rounds > 0 ? course->rounds : USUAL_ROUNDS;
     int64_t began = dt_clock_ns();
     preparing_order(course, order);
-    for (int k = 0; k < course->n && !course->ended; k++)
-        if (takes_part(&course->entrants[order[k]]))
-            DT_TRY(visit_alone(course, &course->entrants[order[k]], base, rounds));
-    *made = takes_part(&course->entrants[0]) && !course->ended ? rounds : 0;
-    for (int i = 0; i < course->n && *made == 0; i++)
-        for (int k = 0; k < rounds; k++)
-            course->entrants[i].visits[base + k] = NAN;
-    int64_t took = dt_clock_ns() - began;
-    course->setup_ns = took > course->setup_ns ? took : course->setup_ns;
+    for (int k = 0; k < course->n && !course->ended; k++) {
+        struct dt_entrant *entrant = &course->entrants[order[k]];
+        if (takes_part(entrant) && first->result.outcome == DT_TRIAL_OK)
+            DT_TRY(visit_alone(course, entrant, base, rounds));
+    }
+    *made = any_visit(course, base, rounds) ? rounds : 0;
+    int64_t now = dt_clock_ns(), missing = DT_SETS_LEAST - course->sets->count;
+    if (missing * (now - began) > course->how->deadline_ns - now)
+        course->rounds = LEAST_ROUNDS;
     return DT_OK;
 }
 
@@ -313,19 +328,20 @@ static dt_status side_by_side(struct course *course, int base, int64_t began_ns,
     return status;
 }
 
+/* Where the plans turn out not to fit beside each other before the first round, the set is made one by one; what failed of
+ * itself has its next attempt in the next set. */
 static dt_status one_set(struct course *course)
 {
     int64_t began = dt_clock_ns();
     int base = dt_sets_rounds(course->sets), made = 0;
     dt_status status = DT_OK;
     begin_set(course);
-    if (!course->alone) {
+    if (!course->alone)
         status = side_by_side(course, base, began, &made);
-        if (course->alone)
-            begin_set(course);
-    }
-    if (status == DT_OK && course->alone)
+    if (status == DT_OK && course->alone && made == 0) {
+        dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
         status = one_by_one(course, base, &made);
+    }
     course->sets->rounds[course->sets->count] = made;
     course->sets->count += made > 0;
     int64_t took = dt_clock_ns() - began;
@@ -365,7 +381,8 @@ static bool after_set(const struct course *course)
 /* The first set is begun in any case, a later one only when its least rounds fit. */
 static bool fits(const struct course *course)
 {
-    int64_t least = course->setup_ns + LEAST_ROUNDS * course->round_ns;
+    int64_t least =
+        course->alone ? course->set_ns : course->setup_ns + LEAST_ROUNDS * course->round_ns;
     return course->sets->count == 0 ||
            dt_clock_ns() + least + least / 10 <= course->how->deadline_ns;
 }

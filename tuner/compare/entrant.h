@@ -21,7 +21,7 @@ struct dt_entrant {
     struct dt_resident resident;
     double visits[DT_ROUNDS_MOST]; /* seconds of each round's visit; NAN where there was none */
     struct dt_ratio ratio;         /* against entrant 0: below 1 is faster by the objective */
-    int failures;                  /* sets in which it crashed, hung or broke the protocol */
+    int failures;                  /* sets in which it failed in a way that may pass */
     bool out;                      /* failed for good */
     int out_set;                   /* the set in which it did; -1: none */
     bool decisive;                 /* the comparison goes on until this one is decided */

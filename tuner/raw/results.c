@@ -151,13 +151,16 @@ static dt_status read_entrant(const json_t *record, const char *what,
                               const struct dt_target *target, struct dt_entrant *entrant)
 {
     int rounds;
-    int64_t out_set = -1;
+    int64_t out_set = -1, failures = 0;
     DT_TRY(dt_json_string(record, what, "role", &entrant->role));
     DT_TRY(dt_json_bool(record, what, "decisive", &entrant->decisive));
     DT_TRY(dt_raw_read_result(record, what, target, &entrant->result));
     if (json_is_integer(json_object_get(record, "out_set")))
         DT_TRY(dt_json_int(record, what, "out_set", 0, DT_SETS_MOST, &out_set));
+    if (dt_json_has(record, "failures"))
+        DT_TRY(dt_json_int(record, what, "failures", 0, DT_SETS_MOST, &failures));
     entrant->point = entrant->result.point;
+    entrant->failures = (int)failures;
     entrant->out = entrant->result.outcome != DT_TRIAL_OK;
     entrant->out_set = (int)out_set;
     return dt_raw_read_visits(record, what, entrant->visits, &rounds);

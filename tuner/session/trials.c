@@ -135,10 +135,9 @@ static dt_status try_known(struct dt_session *session, const struct dt_point *po
 
 /* The same plan may run the next time. A worker that had no memory is asked again when the search is over: what else was in the
  * memory may be gone. A plan that takes more than --max-bytes takes it again. */
-static bool may_pass(const struct dt_result *trial, bool late)
+static bool may_pass(const struct dt_session *session, const struct dt_result *trial, bool late)
 {
-    bool refused = trial->outcome == DT_TRIAL_MEMORY && trial->peak_bytes == 0;
-    return dt_outcome_may_pass(trial->outcome) || (late && refused);
+    return dt_outcome_may_pass(trial->outcome) || (late && dt_session_refused(session, trial));
 }
 
 /* One more attempt of the known plans that may run the next time, while there is time for trials. */
@@ -148,7 +147,7 @@ static dt_status try_again(struct dt_session *session, bool late)
     int n = list_known(session, known);
     for (int i = 0; i < n && dt_clock_ns() < session->search_deadline_ns; i++) {
         const struct dt_result *trial = dt_session_trial(session, known[i]);
-        if (trial != NULL && may_pass(trial, late))
+        if (trial != NULL && may_pass(session, trial, late))
             DT_TRY(try_known(session, known[i], AGAIN_SHARE));
     }
     return DT_OK;

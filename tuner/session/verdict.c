@@ -163,12 +163,30 @@ bool dt_session_provisional(const struct dt_session *session)
            session->verdict == DT_VERDICT_INCONCLUSIVE;
 }
 
+bool dt_session_refused(const struct dt_session *session, const struct dt_result *result)
+{
+    int64_t most = session->target->max_bytes;
+    return result->outcome == DT_TRIAL_MEMORY && !(most > 0 && result->peak_bytes > most);
+}
+
+static int attempts(const struct dt_session *session, const struct dt_point *point)
+{
+    int n = 0;
+    for (int i = 0; i < session->count; i++)
+        n += session->trials[i].outcome != DT_TRIAL_INTERRUPTED &&
+             dt_point_equal(session->target->space, &session->trials[i].point, point);
+    return n;
+}
+
 bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_result *result)
 {
     const struct dt_result *trial = dt_session_trial(session, &result->point);
     bool ran = trial != NULL && trial->outcome == DT_TRIAL_OK;
-    return result->outcome == DT_TRIAL_WRONG ||
-           (result->outcome != DT_TRIAL_OK && !ran && !dt_outcome_may_pass(result->outcome));
+    if (result->outcome == DT_TRIAL_OK || result->outcome == DT_TRIAL_WRONG)
+        return result->outcome == DT_TRIAL_WRONG;
+    if (ran || dt_outcome_may_pass(result->outcome))
+        return false;
+    return !dt_session_refused(session, result) || attempts(session, &result->point) > 1;
 }
 
 /* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A failure of it that may have
@@ -190,7 +208,7 @@ static bool compared_enough(const struct dt_session *session, const struct dt_en
     if (session->sets.count == 0)
         return dt_session_enough(session);
     if (challenger->out)
-        return !dt_outcome_may_pass(challenger->result.outcome) ||
+        return !dt_compare_may_pass(challenger->result.outcome) ||
                challenger->failures >= DT_ATTEMPTS;
     return challenger->ratio.sets >= DT_SETS_LEAST;
 }

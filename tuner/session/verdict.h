@@ -27,7 +27,11 @@ void dt_verdict_end(struct dt_session *session);
 /* The entrant runs the default plan. */
 bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant);
 
-/* Its failure in a comparison shows that the plan cannot run here: its answer was wrong, or it never ran and would fail alike. */
+/* The worker had no memory for it, which another program may have held; not: it takes more than --max-bytes. */
+bool dt_session_refused(const struct dt_session *session, const struct dt_result *result);
+
+/* The failure shows that the plan cannot run here: a wrong answer; or no trial of it ran, and it would fail alike again (without
+ * memory: it did, twice). */
 bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_result *result);
 
 /* The result is ok and keeps --max-latency. */
