@@ -59,6 +59,11 @@ def is_wrong(result, entry, best):
     return slower or missed or off
 
 
+def ended_well(done):
+    """Exit code 1: the first process of all did not start, and nothing was done."""
+    return done.code in (0, 6) and done.json is not None or done.code == 1 and "did not start" in done.err
+
+
 def fastest_ran(result, best):
     return any(t["plan"] == {"ranks": 2, "tile": best} and t["outcome"] == "ok" for t in result["trials"])
 
@@ -82,7 +87,7 @@ def sessions():
             planted, done = session(f"{role}{best}{k}", best, fault(rng, plan or {"ranks": 2, "tile": best}), rng.randrange(1 << 40),
                                     "tune", "--budget", "60s", "--search", "exhaustive", "--seed", str(k + 1))
             entry = stored()
-            bad = done.code not in (0, 6) or done.json is None or is_wrong(done.json, entry, best)
+            bad = not ended_well(done) or is_wrong(done.json, entry, best)
             wrong += bad
             hits += struck(planted)
             decided += entry is not None and not entry["provisional"]
