@@ -22,15 +22,20 @@ def small_workload():
 
 def threads(pid):
     """{thread: (nanoseconds it ran on a processor, state, list of the processors it may run on)}"""
-    found = {}
-    for folder in pathlib.Path("/proc", str(pid), "task").glob("*"):
+    found, tasks = {}, pathlib.Path("/proc", str(pid), "task")
+    try:
+        names = os.listdir(tasks)
+    except OSError:
+        return {}  # it has ended
+    for name in names:
+        folder = tasks / name
         try:
             lines = (folder / "status").read_text(encoding="utf-8").splitlines()
             ran_ns = int((folder / "schedstat").read_text(encoding="utf-8").split()[0])
         except OSError:
             continue  # it has ended meanwhile
         status = dict(line.split(":", 1) for line in lines)
-        found[int(folder.name)] = ran_ns, status["State"].split()[0], status["Cpus_allowed_list"].strip()
+        found[int(name)] = ran_ns, status["State"].split()[0], status["Cpus_allowed_list"].strip()
     return found
 
 
