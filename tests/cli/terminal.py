@@ -77,8 +77,8 @@ def live_line():
             and any("x the default" in line for line in live), live)
     t.check("a comparison shows its sets, not the trials' figures", "final comparison, set" in live[-1]
             and "fastest" not in live[-1], live[-1:])
-    t.check("only a trial that failed has a line of its own, and its second attempt", [line.split(":")[1].strip() for line in trial_lines(
-        text.replace(ERASE, "\n"))] == ["crashed"] * 2, trial_lines(text.replace(ERASE, "\n")))
+    failed = [line.split(":")[1].strip() for line in trial_lines(text.replace(ERASE, "\n"))]
+    t.check("only a trial that failed has a line of its own, and its second attempt", failed == ["crashed"] * 2, failed)
     t.check("nothing is drawn after the table", "How sure" in text and not live_lines(text.split("How sure")[-1]), text)
     t.check("the live line is erased before the table",
             text.split("How sure")[0].rfind(ERASE) > text.rfind(" s left |"), text)
