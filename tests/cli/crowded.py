@@ -2,12 +2,11 @@
 # ctest:
 """Plans that fit alone but not beside each other, as large networks on one GPU: the final comparison and check make one resident at
 a time, and come to the same end. Memory that is short for a moment decides nothing."""
-import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune
+from dittune_test import Dittune, log_of_processes
 
 MS = 1_000_000
 NS = [MS, 0.8 * MS, 1.2 * MS, 1.1 * MS]  # plan 0 is the default, plan 1 the fastest
@@ -20,17 +19,6 @@ def session(*options, **scenario):
     LOG.unlink(missing_ok=True)
     t.scenario(cv=0.005, drift_sd=0.01, **scenario)
     return t.tune("--budget", "60s", "--json", "--search", "exhaustive", *options)
-
-
-def processes():
-    """The log's entries of each process of the worker."""
-    found = []
-    for line in LOG.read_text(encoding="utf-8").splitlines():
-        if line.startswith("#"):
-            found.append([])
-        else:
-            found[-1].append(json.loads(line))
-    return found
 
 
 def most_resident(entries):
@@ -67,8 +55,8 @@ done = session(ns=NS, room=2)
 t.check("two at a time: the twin is left out", is_told(done, "faster", 1) and done.json["noise"] is None, done)
 done = session("--against", "plan=2", ns=NS, room=2)
 t.check("three plans, two at a time: the fastest is found", is_told(done, "faster", 1), done)
-t.check("and after the first set nobody tries two again", [most_resident(entries) for entries in processes()[-3:]] == [1] * 3,
-        [most_resident(entries) for entries in processes()])
+t.check("and after the first set nobody tries two again", [most_resident(entries) for entries in log_of_processes(LOG)[-3:]] == [1] * 3,
+        [most_resident(entries) for entries in log_of_processes(LOG)])
 
 for n in FINALS:
     done = session(ns=[MS, 1.1 * MS, 1.3 * MS, 1.4 * MS], faults=[{"when": {"plan": 0}, "do": "memory", "first": 1, "from": n}])

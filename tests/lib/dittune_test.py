@@ -41,6 +41,17 @@ def skip(why):
     sys.exit(SKIPPED)
 
 
+def log_of_processes(path):
+    """The scenario worker's log: a list of entries for each of its processes."""
+    found = []
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            found.append([])
+        else:
+            found[-1].append(json.loads(line))
+    return found
+
+
 class Done:
     """A program that has ended: code, out, err, and json, its standard output parsed (None when it is no JSON)."""
 

@@ -18,7 +18,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune, FULL
+from dittune_test import Dittune, FULL, log_of_processes
 
 USUAL_SEED = 1
 SEED = int(os.environ.get("TRUTH_SEED") or (random.SystemRandom().randrange(1, 1 << 31) if FULL else USUAL_SEED))
@@ -130,13 +130,7 @@ class Planted:
 
     def processes(self):
         """The records of each process of the worker."""
-        records = []
-        for line in self.log_path.read_text(encoding="utf-8").splitlines():
-            if line.startswith("#"):
-                records.append([])
-            else:
-                records[-1].append(json.loads(line))
-        return records
+        return log_of_processes(self.log_path)
 
 
 def analyze_file(path):

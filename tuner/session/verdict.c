@@ -184,18 +184,18 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
     bool ran = trial != NULL && trial->outcome == DT_TRIAL_OK;
     if (result->outcome == DT_TRIAL_OK || result->outcome == DT_TRIAL_WRONG)
         return result->outcome == DT_TRIAL_WRONG;
-    if (ran || dt_outcome_may_pass(result->outcome))
+    if (ran || dt_outcome_may_pass(result->outcome) || result->outcome == DT_TRIAL_INTERRUPTED)
         return false;
     return !dt_session_refused(session, result) || attempts(session, &result->point) > 1;
 }
 
 /* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A failure of it that may have
- * had another cause decides nothing. */
+ * had another cause decides nothing, nor does a default that there was no time for. */
 static void decide_without_default(struct dt_session *session)
 {
     const struct dt_result *fallback = dt_session_role(session, "default");
-    if (fallback != NULL && fallback->outcome != DT_TRIAL_OK &&
-        !dt_verdict_cannot_run(session, fallback))
+    if (fallback == NULL ||
+        (fallback->outcome != DT_TRIAL_OK && !dt_verdict_cannot_run(session, fallback)))
         return;
     session->best = fastest_eligible(session);
     session->verdict = session->best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
