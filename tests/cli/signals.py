@@ -42,6 +42,16 @@ def ends_with(number, code, name):
             (got, t.read("err")))
 
 
+def before_a_plan():
+    """Nothing was measured, and nothing is said to be stored."""
+    t.scenario(ns=[1000000], faults=[{"do": "hang_real"}])
+    session = t.start("--worker", t.worker, "--budget", "3h")
+    t.until(lambda: session.poll() is not None or "hang_real" in t.read("scenario.json.log"))
+    session.send_signal(signal.SIGINT)
+    code, said = session.wait(), t.read("err")
+    t.check("interrupted before a plan was measured", code == 130 and "interrupted before a plan was measured" in said, (code, said))
+
+
 def nohup():
     session = running(signal.SIGHUP, signal.SIGINT)
     t.check("signals that the parent ignores stay ignored", {signal.SIGHUP, signal.SIGINT} <= ignored(session), ignored(session))
@@ -63,6 +73,7 @@ nohup()
 ends_with(signal.SIGHUP, 129, "SIGHUP")
 ends_with(signal.SIGINT, 130, "SIGINT")
 ends_with(signal.SIGTERM, 143, "SIGTERM")
+before_a_plan()
 limit_of_files()
 t.none_left()
 t.finish()

@@ -61,6 +61,10 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_t
     dt_status printed = report(options, &session, list);
     if (status == DT_EPROVISIONAL && !options->json && dt_session_best(&session) != NULL)
         status = dt_fail(status, "%s", ""); /* the report says it */
+    if (status == DT_EINTR)
+        status = dt_fail(status, "interrupted%s",
+                         dt_session_best(&session) != NULL ? "; what was known is stored"
+                                                           : " before a plan was measured");
     dt_journal_close(session.journal);
     dt_session_fini(&session);
     return status < 0 ? status : printed;
@@ -157,7 +161,5 @@ dt_status dt_command_tune(const struct dt_options *options)
     else if (options->json && json_array_size(list) > 0)
         printed = dt_print_json(json_pack("{s:O}", "results", list));
     json_decref(list);
-    if (worst == DT_EINTR)
-        return dt_fail(DT_EINTR, "interrupted; what was known is stored");
     return worst < 0 ? dt_fail(worst, "%s", why) : printed;
 }
