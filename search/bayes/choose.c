@@ -26,7 +26,7 @@ double dt_bayes_works(const struct bayes *bayes, int k)
 static double improvement(const struct bayes *bayes, int k, double best, bool exact)
 {
     double sum = -INFINITY;
-    bool both = bayes->models > 1 && bayes->hint.kind[k] == DT_HINT_VALUE;
+    bool both = dt_bayes_warm(bayes, k);
     for (int m = 0; m <= both; m++) {
         const struct dt_process *process = &bayes->model[m];
         double deviation = dt_process_deviation(process, k);

@@ -61,10 +61,20 @@ static bool knows(const struct bayes *bayes, int model, int candidate)
     return model == COLD || bayes->hint.kind[candidate] == DT_HINT_VALUE;
 }
 
+int dt_bayes_models(const struct bayes *bayes)
+{
+    return bayes->models > 1 && bayes->model[WARM].n > 0 ? 2 : 1;
+}
+
+bool dt_bayes_warm(const struct bayes *bayes, int candidate)
+{
+    return dt_bayes_models(bayes) > 1 && knows(bayes, WARM, candidate);
+}
+
 double dt_bayes_mean(const struct bayes *bayes, int candidate)
 {
     double mean = dt_process_mean(&bayes->model[COLD], candidate);
-    if (bayes->models == 1 || !knows(bayes, WARM, candidate))
+    if (!dt_bayes_warm(bayes, candidate))
         return mean;
     return mean + bayes->weight * (dt_process_mean(&bayes->model[WARM], candidate) - mean);
 }

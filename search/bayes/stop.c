@@ -23,7 +23,7 @@ struct likely {
 
 static double chance_of(const struct bayes *bayes, int k, double target)
 {
-    bool both = bayes->models > 1 && bayes->hint.kind[k] == DT_HINT_VALUE;
+    bool both = dt_bayes_warm(bayes, k);
     double chance = 0;
     for (int m = 0; m <= both; m++) {
         double weight = !both ? 1 : m == WARM ? bayes->weight : 1 - bayes->weight;
@@ -102,8 +102,9 @@ double dt_bayes_gain(struct bayes *bayes, double enough)
     if (likely.chance[0] >= enough) /* that one alone */
         return likely.chance[0];
     double chance = 0;
-    for (int m = 0; m < bayes->models; m++) {
-        double weight = bayes->models == 1 ? 1 : m == WARM ? bayes->weight : 1 - bayes->weight;
+    const int models = dt_bayes_models(bayes);
+    for (int m = 0; m < models; m++) {
+        double weight = models == 1 ? 1 : m == WARM ? bayes->weight : 1 - bayes->weight;
         chance += weight * drawn(bayes, m, &likely, target);
     }
     return fmin(chance + likely.rest, 1);

@@ -19,7 +19,8 @@ static double praises_what_fails(const void *context, const struct dt_point *poi
     return point->index[0] < BAD ? 1.0 + point->index[0] : HUGE_VAL;
 }
 
-static int successes(const struct dt_prior *prior, uint64_t seed)
+/* How many of the plans that are asked for work. unit: of the values. */
+static int successes(const struct dt_prior *prior, uint64_t seed, double unit)
 {
     struct dt_space *space = make_line(PLANS);
     const struct dt_search_opts opts = {.space = space, .seed = seed, .prior = prior};
@@ -31,7 +32,7 @@ static int successes(const struct dt_prior *prior, uint64_t seed)
         assert_int_equal(dt_search_ask(search, &trial.point), DT_OK);
         if (trial.point.index[0] >= BAD) {
             trial.outcome = DT_TRIAL_OK;
-            trial.value = trial.low = trial.high = (double)trial.point.index[0];
+            trial.value = trial.low = trial.high = unit * trial.point.index[0];
             worked++;
         }
         dt_search_tell(search, &trial);
@@ -46,7 +47,16 @@ static void failures_end_the_trust(void **state)
     const struct dt_prior prior = {.name = "upside down", .value = praises_what_fails};
     (void)state;
     for (uint64_t seed = 0; seed < 8; seed++)
-        assert_in_range(successes(&prior, seed), EVALUATIONS / 3, EVALUATIONS);
+        assert_in_range(successes(&prior, seed, 1), EVALUATIONS / 3, EVALUATIONS);
+}
+
+/* Seconds or nanoseconds: also while nothing that the prior knows has an answer, the search asks for the same. */
+static void unit_does_not_matter(void **state)
+{
+    const struct dt_prior prior = {.name = "upside down", .value = praises_what_fails};
+    (void)state;
+    for (uint64_t seed = 0; seed < 8; seed++)
+        assert_int_equal(successes(&prior, seed, 1), successes(&prior, seed, 1e9));
 }
 
 /* Fastest at a quarter of the line, seven times as slow at its end. */
@@ -99,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failures_end_the_trust),
+        cmocka_unit_test(unit_does_not_matter),
         cmocka_unit_test(upside_down_is_cheap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
