@@ -9,22 +9,12 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "tuner/trial/job.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DT_LIST_MAX   64
 #define DT_GIVEN_MOST 96
-
-struct dt_ints {
-    int count; /* 0: not given */
-    int values[DT_LIST_MAX];
-};
-
-struct dt_sweep {
-    bool ranks; /* the values are rank counts; otherwise batches */
-    struct dt_ints values;
-};
 
 struct dt_options {
     const char *model, *dtype, *objective, *search, *against, *plan, *worker, *db;

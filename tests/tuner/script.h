@@ -16,12 +16,10 @@
 /* Workers that are started from now on follow the text, which is kept at path. To be freed. */
 static inline struct dt_target *script_target(const char *path, const char *text)
 {
-    static struct dt_options options;
-    struct dt_target_opts opts = {.for_run = true};
+    struct dt_job job = {.worker = replay_text(path, text), .plan = ""};
     struct dt_target *target = NULL;
-    options = (struct dt_options){.objective = "latency", .dtype = "float32"};
-    options.worker = replay_text(path, text);
-    if (dt_target_new(&options, &opts, &target) != DT_OK)
+    if (dt_objective_find("latency", &job.objective) != DT_OK ||
+        dt_target_new(&job, &target) != DT_OK)
         abort();
     return target;
 }

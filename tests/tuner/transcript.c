@@ -120,10 +120,10 @@ static double recorded_median(const char *path, int n)
 
 static struct dt_target *make_target(const char *program)
 {
-    struct dt_options options = {.worker = program, .objective = "latency", .dtype = "float32"};
-    struct dt_target_opts opts = {.for_run = true};
+    struct dt_job job = {.worker = program, .plan = ""};
     struct dt_target *target = NULL;
-    assert_int_equal(dt_target_new(&options, &opts, &target), DT_OK);
+    assert_int_equal(dt_objective_find("latency", &job.objective), DT_OK);
+    assert_int_equal(dt_target_new(&job, &target), DT_OK);
     return target;
 }
 

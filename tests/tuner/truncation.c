@@ -36,7 +36,7 @@ struct tally {
 struct world {
     const struct dt_landscape *landscape;
     struct dt_target target;
-    struct dt_options options;
+    struct dt_job job;
     const char *search;
     uint64_t seed;
     bool noise;
@@ -184,7 +184,7 @@ static void judge_cut(struct dt_session *session, const struct world *world, str
 
 static void run(const struct world *world, struct tally *tally)
 {
-    struct dt_session session = {.options = &world->options, .target = &world->target, .best = -1};
+    struct dt_session session = {.job = &world->job, .target = &world->target, .best = -1};
     struct dt_search_opts opts = {.space = world->landscape->space,
                                   .seed = world->seed,
                                   .start = &world->target.fallback,
@@ -247,7 +247,6 @@ static void run_table(const char *path, bool noise, struct tally *tally)
     struct dt_landscape *landscape = NULL;
     assert_int_equal(dt_landscape_open(path, &landscape), DT_OK);
     struct world world = {.landscape = landscape,
-                          .options = {.objective = "latency"},
                           .target = {.space = landscape->space, .plans = landscape->count},
                           .noise = noise};
     assert_int_equal(dt_objective_find("latency", &world.target.objective), DT_OK);

@@ -53,20 +53,16 @@ static void plant(const char *scenario)
 
 static void hold(const char *scenario, int seconds)
 {
-    static struct dt_options options;
-    struct dt_target_opts opts = {.size = 0};
+    static struct dt_job job;
     struct dt_text text = {0};
-    options = (struct dt_options){.objective = "latency",
-                                  .dtype = "float32",
-                                  .search = "exhaustive",
-                                  .worker = WORKER,
-                                  .seed = 1,
-                                  .quiet = true};
+    job = (struct dt_job){.worker = WORKER, .seed = 1};
     plant(scenario);
-    assert_int_equal(dt_target_new(&options, &opts, &target), DT_OK);
+    assert_int_equal(dt_objective_find("latency", &job.objective), DT_OK);
+    assert_int_equal(dt_target_new(&job, &target), DT_OK);
     int64_t now = dt_clock_ns();
-    session = (struct dt_session){.options = &options,
+    session = (struct dt_session){.job = &job,
                                   .target = target,
+                                  .search = "exhaustive",
                                   .began_ns = now,
                                   .deadline_ns = now + seconds * DT_NS_PER_SECOND,
                                   .best = -1};

@@ -25,8 +25,24 @@ struct dt_check_list {
     int others; /* entries that are another machine's, or that --filter left out */
 };
 
-/* The entries of this machine, measured on its cores or its GPUs, that --filter lets pass. */
-dt_status dt_check_select(const char *directory, const struct dt_options *options,
+/* What a run of checks is asked for. Texts are borrowed. */
+struct dt_check_opts {
+    struct dt_job
+        job; /* what entries do not say themselves: the worker, the back end, the network of a file */
+    const char *model,
+        *db; /* --model and --db for the line that tunes an entry again; NULL: not given */
+    const char *directory;        /* of the store */
+    const char *filter, *against; /* NULL: all entries; no such plan */
+    double threshold;             /* share by which a rival must be faster to win */
+    double max_gain_loss;         /* share; 0: no limit */
+    int64_t budget_ns;
+    bool ties_fail, update;
+    /* (optional) The next entry is entry `at` (from 0) of `count`. */
+    void (*progress)(const char *title, int at, int count);
+};
+
+/* The entries of this machine, measured on its cores or its GPUs, that the filter lets pass. */
+dt_status dt_check_select(const struct dt_check_opts *opts,
                           struct dt_check_list *list) DT_MUST_CHECK;
 void dt_check_list_fini(struct dt_check_list *list);
 
@@ -37,10 +53,9 @@ bool dt_check_passes(const char *filter, const char *title, const json_t *key);
 
 /* One entry while it is measured. */
 struct dt_check_entry {
-    const struct dt_options *options;
+    const struct dt_check_opts *opts;
     const struct dt_check_item *item;
-    struct dt_options own; /* the command line that the key stands for */
-    char model[256], objective[32], dtype[16];
+    struct dt_job job; /* what the key stands for */
     struct dt_target *target;
     enum dt_check_verdict verdict;
     char reason[600];  /* "" for wins and ties */
@@ -103,8 +118,7 @@ bool dt_check_open_question(const json_t *record);
 
 /* The whole run: records in the order in which they were made. */
 struct dt_check_run {
-    const struct dt_options *options;
-    const char *directory;
+    const struct dt_check_opts *opts;
     struct dt_journal *journal;
     int comparisons; /* that were planned: what the rate of LOSES holds for */
     json_t *records; /* owned */

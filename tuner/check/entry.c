@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a stored key back to the command line that it came from, and from there to the target, by the code that every
- * command goes through. What does not come out with the same key is not the same work, and is not checked. */
+/* From a stored key back to the job that it came from, and from there to the target, by the code that every command goes
+ * through. What does not come out with the same key is not the same work, and is not checked. */
 #include "tuner/check/check.h"
 
 #include "base/host.h"
@@ -67,41 +67,64 @@ static int pixels(json_int_t height)
                : INT_MAX;
 }
 
-static void own_options(struct dt_check_entry *entry)
+/* The network that the entry keeps, when it is that of its key; false: the entry is older, or its network a preset. */
+static bool kept_network(const struct dt_check_entry *entry, struct dt_network *network)
+{
+    const json_t *kept = json_object_get(entry->item->stored, "network");
+    struct dt_network read;
+    char id[DT_KEY_ID_SIZE];
+    if (!json_is_object(kept) ||
+        dt_network_from_json(kept, "the entry's network", &read) != DT_OK ||
+        dt_key_network(&read, id) != DT_OK || strcmp(id, string_of(key_of(entry), "network")) != 0)
+        return false;
+    *network = read;
+    return true;
+}
+
+/* A network that is neither kept nor a preset must be the one of the run's own job. */
+static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *job)
+{
+    const json_t *key = key_of(entry);
+    job->worker = NULL;
+    job->has_dtype = true;
+    job->size = pixels(integer_of(key, "height"));
+    DT_TRY(dt_dtype_find("the entry's dtype", string_of(key, "dtype"), &job->dtype));
+    if (!kept_network(entry, &job->network) && preset(string_of(key, "model")))
+        DT_TRY(dt_network_load(string_of(key, "model"), &job->network));
+    return DT_OK;
+}
+
+/* More ranks than there are devices were feasible only with that. */
+static bool oversubscribed(const json_t *stored, const json_t *hard)
+{
+    const json_t *gpus = json_object_get(hard, "gpus");
+    return integer_of(json_object_get(stored, "plan"), "ranks") >
+           (gpus != NULL ? json_integer_value(gpus) : dt_host_cores());
+}
+
+static dt_status make_job(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry), *batches = json_object_get(key, "batch");
-    struct dt_options *own = &entry->own;
-    *own = *entry->options;
-    own->plan = own->weights = own->input = own->output = own->raw = NULL;
-    own->seed = 1;
-    own->sizes = own->batches = (struct dt_ints){0};
-    snprintf(entry->objective, sizeof entry->objective, "%s", string_of(key, "objective"));
-    own->objective = entry->objective;
-    own->devices = integer_of(key, "devices");
     const json_t *hard =
         json_object_get(json_object_get(entry->item->stored, "fingerprint"), "hard");
-    bool gpus = json_object_get(hard, "gpus") != NULL;
-    own->backend = gpus ? "cuda" : "cpu";
-    /* such a plan was only feasible with that */
-    if (integer_of(json_object_get(entry->item->stored, "plan"), "ranks") >
-        (gpus ? integer_of(hard, "gpus") : dt_host_cores()))
-        own->oversubscribe = true;
-    own->max_bytes = integer_of(key, "max_bytes");
-    own->max_latency_ns = integer_of(key, "max_latency_ns");
+    struct dt_job job = entry->opts->job;
+    json_int_t devices = integer_of(key, "devices");
+    job.plan = job.weights = job.input = NULL;
+    job.seed = 1;
+    job.batches = (struct dt_ints){0};
+    job.devices = devices > 0 && devices <= INT_MAX ? (int)devices : 0;
+    job.backend = json_object_get(hard, "gpus") != NULL ? DT_BACKEND_CUDA : DT_BACKEND_CPU;
+    job.oversubscribe = job.oversubscribe || oversubscribed(entry->item->stored, hard);
+    job.max_bytes = integer_of(key, "max_bytes");
+    job.max_latency_ns = integer_of(key, "max_latency_ns");
     for (size_t i = 0; i < json_array_size(batches) && i < DT_LIST_MAX; i++)
-        own->batches.values[own->batches.count++] =
+        job.batches.values[job.batches.count++] =
             (int)json_integer_value(json_array_get(batches, i));
-    if (json_object_get(key, "worker") != NULL)
-        return;
-    own->worker = NULL;
-    snprintf(entry->dtype, sizeof entry->dtype, "%s", string_of(key, "dtype"));
-    own->dtype = entry->dtype;
-    if (preset(string_of(key, "model"))) {
-        snprintf(entry->model, sizeof entry->model, "%s", string_of(key, "model"));
-        own->model = entry->model;
-    }
-    own->sizes.count = 1;
-    own->sizes.values[0] = pixels(integer_of(key, "height"));
+    DT_TRY(dt_objective_find(string_of(key, "objective"), &job.objective));
+    if (json_object_get(key, "worker") == NULL)
+        DT_TRY(set_network(entry, &job));
+    entry->job = job;
+    return DT_OK;
 }
 
 /* The target is of another key: which field says so. */
@@ -119,7 +142,7 @@ static dt_status other_key(struct dt_check_entry *entry)
     if (entry->target->foreign &&
         (strcmp(field, "worker") == 0 || strcmp(field, "workload") == 0)) {
         snprintf(why, sizeof why, "it needs its own worker, and %.200s is '%.100s'",
-                 entry->own.worker, entry->target->title);
+                 entry->job.worker, entry->target->title);
         return leave(entry, DT_CHECK_NOT_CHECKED, why);
     }
     if (entry->target->foreign)
@@ -136,31 +159,18 @@ static dt_status other_key(struct dt_check_entry *entry)
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
-/* The network that the entry keeps, when it is that of its key; NULL: the entry is older, or its network a preset. */
-static const json_t *kept_network(const struct dt_check_entry *entry)
-{
-    const json_t *kept = json_object_get(entry->item->stored, "network");
-    struct dt_network network;
-    char id[DT_KEY_ID_SIZE];
-    bool own = json_is_object(kept) &&
-               dt_network_from_json(kept, "the entry's network", &network) == DT_OK &&
-               dt_key_network(&network, id) == DT_OK &&
-               strcmp(id, string_of(key_of(entry), "network")) == 0;
-    return own ? kept : NULL;
-}
-
 static dt_status make_target(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
-    struct dt_target_opts opts = {.size = entry->own.sizes.values[0],
-                                  .network = kept_network(entry)};
     bool foreign = json_object_get(key, "worker") != NULL;
-    if (foreign && entry->own.worker == NULL)
+    if (foreign && entry->opts->job.worker == NULL)
         return leave(entry, DT_CHECK_NOT_CHECKED,
                      "it is of a foreign worker, which must be named: --worker PROGRAM");
     if (!foreign && integer_of(key, "height") != integer_of(key, "width"))
         return leave(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
-    dt_status status = dt_target_new(&entry->own, &opts, &entry->target);
+    dt_status status = make_job(entry);
+    if (status == DT_OK)
+        status = dt_target_new(&entry->job, &entry->target);
     if (of_entry(status))
         return leave(entry, DT_CHECK_NOT_CHECKED, dt_message());
     DT_TRY(status);
@@ -230,8 +240,8 @@ static dt_status enter_plans(struct dt_check_entry *entry)
     enter(entry, "tuned", &point);
     enter(entry, "default", &target->fallback);
     enter(entry, "baseline", &target->baseline);
-    if (entry->options->against != NULL) {
-        status = dt_target_plan(target, entry->options->against, &point);
+    if (entry->opts->against != NULL) {
+        status = dt_target_plan(target, entry->opts->against, &point);
         if (of_entry(status))
             leave_against(entry);
         else
@@ -248,7 +258,6 @@ static dt_status enter_plans(struct dt_check_entry *entry)
 dt_status dt_check_open(struct dt_check_entry *entry)
 {
     entry->verdict = DT_CHECK_INCONCLUSIVE;
-    own_options(entry);
     DT_TRY(make_target(entry));
     if (entry->verdict == DT_CHECK_INCONCLUSIVE)
         DT_TRY(enter_plans(entry));
@@ -275,46 +284,61 @@ static bool same_field(const json_t *a, const json_t *b, const char *name)
     return json_equal(json_object_get(a, name), json_object_get(b, name));
 }
 
-/* The program or network of the entry's options is the entry's own, and its image can be asked for. */
-static bool known(const struct dt_check_entry *entry)
+/* What --model has to be for the entry's network; NULL: nobody knows. */
+static const char *model_of(const struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
-    struct dt_network network;
+    struct dt_network network = entry->opts->job.network;
+    const char *model = entry->opts->model;
     char id[DT_KEY_ID_SIZE];
-    if (json_object_get(key, "worker") != NULL)
-        return entry->target != NULL && same_field(entry->target->key, key, "worker") &&
-               same_field(entry->target->key, key, "workload");
-    return dt_network_load(entry->own.model, &network) == DT_OK &&
-           dt_key_network(&network, id) == DT_OK && strcmp(id, string_of(key, "network")) == 0 &&
-           integer_of(key, "height") == integer_of(key, "width");
+    if (preset(string_of(key, "model"))) {
+        model = string_of(key, "model");
+        if (dt_network_load(model, &network) != DT_OK)
+            return NULL;
+    }
+    bool same = model != NULL && dt_key_network(&network, id) == DT_OK &&
+                strcmp(id, string_of(key, "network")) == 0;
+    return same ? model : NULL;
+}
+
+/* The worker's name is the entry's own; NULL: nobody knows it. */
+static const char *worker_of(const struct dt_check_entry *entry)
+{
+    const json_t *key = key_of(entry);
+    bool same = entry->target != NULL && same_field(entry->target->key, key, "worker") &&
+                same_field(entry->target->key, key, "workload");
+    return same ? entry->job.worker : NULL;
+}
+
+static void add_quoted(const char *option, const char *value, struct dt_text *out)
+{
+    dt_text_add(out, " --%s ", option);
+    dt_quote(value, out);
 }
 
 void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
 {
-    const struct dt_options *own = &entry->own;
-    bool foreign = json_object_get(key_of(entry), "worker") != NULL;
-    own_options(entry);
-    if (!known(entry))
+    const struct dt_job *job = &entry->job;
+    const json_t *key = key_of(entry);
+    bool foreign = json_object_get(key, "worker") != NULL;
+    const char *name = foreign ? worker_of(entry) : model_of(entry);
+    bool square = foreign || integer_of(key, "height") == integer_of(key, "width");
+    if (name == NULL || !square || make_job(entry) < 0)
         return;
-    dt_text_add(out, foreign ? "dittune --worker " : "dittune --model ");
-    dt_quote(foreign ? own->worker : own->model, out);
-    if (own->sizes.count > 0)
-        dt_text_add(out, " --size %d", own->sizes.values[0]);
-    dt_text_add(out, " --devices %lld", (long long)own->devices);
-    for (int i = 0; i < own->batches.count; i++)
-        dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", own->batches.values[i]);
-    if (!foreign) {
-        dt_text_add(out, " --dtype ");
-        dt_quote(own->dtype, out);
-    }
-    dt_text_add(out, " --objective ");
-    dt_quote(own->objective, out);
-    if (own->max_bytes > 0)
-        dt_text_add(out, " --max-bytes %lldB", (long long)own->max_bytes);
-    if (own->max_latency_ns > 0)
-        dt_text_add(out, " --max-latency %.12gms", (double)own->max_latency_ns * 1e-6);
-    if (own->db != NULL) {
-        dt_text_add(out, " --db ");
-        dt_quote(own->db, out);
-    }
+    dt_text_add(out, "dittune");
+    add_quoted(foreign ? "worker" : "model", name, out);
+    if (!foreign)
+        dt_text_add(out, " --size %d", job->size);
+    dt_text_add(out, " --devices %d", job->devices);
+    for (int i = 0; i < job->batches.count; i++)
+        dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", job->batches.values[i]);
+    if (!foreign)
+        dt_text_add(out, " --dtype %s", dt_dtype_text(job->dtype));
+    dt_text_add(out, " --objective %s", job->objective->name);
+    if (job->max_bytes > 0)
+        dt_text_add(out, " --max-bytes %lldB", (long long)job->max_bytes);
+    if (job->max_latency_ns > 0)
+        dt_text_add(out, " --max-latency %.12gms", (double)job->max_latency_ns * 1e-6);
+    if (entry->opts->db != NULL)
+        add_quoted("db", entry->opts->db, out);
 }

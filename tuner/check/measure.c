@@ -43,7 +43,7 @@ static double median_of(const double values[], int rounds)
 static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct dt_sets *sets)
 {
     int rounds = dt_sets_rounds(sets);
-    double limit = (double)entry->own.max_latency_ns * 1e-9;
+    double limit = (double)entry->job.max_latency_ns * 1e-9;
     return limit > 0 && sets->count >= DT_SETS_LEAST &&
            median_of(entry->entrants[i].visits, rounds) > limit &&
            median_of(entry->values[i], rounds) < median_of(entry->values[0], rounds);
@@ -86,14 +86,14 @@ static bool decide(void *context, struct dt_entrant entrants[], int n, const str
 static void start_judge(struct dt_check_entry *entry, double lose_alpha)
 {
     struct dt_check_judge *judge = &entry->judge;
-    *judge = (struct dt_check_judge){.threshold = entry->options->threshold,
+    *judge = (struct dt_check_judge){.threshold = entry->opts->threshold,
                                      .lose_alpha = lose_alpha,
                                      .tuned = entry->values[0],
                                      .twin = entry->twin ? entry->values[entry->count - 1] : NULL,
                                      .count = rivals_of(entry),
                                      .first = -1,
                                      .margin = NAN,
-                                     .limit = entry->options->threshold,
+                                     .limit = entry->opts->threshold,
                                      .cv = NAN};
     for (int i = 0; i < judge->count; i++)
         judge->rivals[i] = (struct dt_check_rival){.values = entry->values[i + 1],
@@ -111,7 +111,7 @@ static dt_status compare(struct dt_check_entry *entry, double lose_alpha, int64_
                              .decide = decide,
                              .judge = entry};
     start_judge(entry, lose_alpha);
-    dt_rig_init(&rig, entry->target, (uint64_t)entry->own.seed);
+    dt_rig_init(&rig, entry->target, (uint64_t)entry->job.seed);
     rig.end_ns = deadline_ns;
     dt_status status = dt_compare_run(&rig, entry->entrants, entry->count, &how, &entry->sets);
     dt_rig_fini(&rig, DT_NS_PER_SECOND);
@@ -193,7 +193,7 @@ static bool noisy(const struct dt_check_judge *judge, double *cv)
 static void judge_limit(struct dt_check_entry *entry)
 {
     const struct dt_result *result = &entry->entrants[0].result;
-    double limit = (double)entry->own.max_latency_ns * 1e-9;
+    double limit = (double)entry->job.max_latency_ns * 1e-9;
     if (limit > 0 && entry->sets.count >= DT_SETS_LEAST &&
         result->summary.interval.low > limit * (1 + entry->judge.threshold)) {
         entry->verdict = DT_CHECK_LOSES;

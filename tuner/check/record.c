@@ -186,7 +186,7 @@ json_t *dt_check_record(const struct dt_check_entry *entry)
         json_object_get(fingerprint, "hard"), "title", entry->item->title, "verdict",
         dt_check_verdict_text(entry->verdict), "reason", text_or_null(entry->reason), "plan",
         json_object_get(stored, "plan"), "rivals", rivals_json(entry), "default_then_ns", then,
-        "gain_then", gain, "threshold", entry->options->threshold, "lose_alpha",
+        "gain_then", gain, "threshold", entry->opts->threshold, "lose_alpha",
         entry->judge.lose_alpha, "soft_changed",
         entry->changed != NULL ? json_incref(entry->changed) : json_array(), "searched_again", 0,
         "updated", entry->updated, "note", text_or_null(entry->note), "soft", entry->soft);

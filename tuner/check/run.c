@@ -55,7 +55,7 @@ static void fail(struct dt_check_run *run, dt_status status)
 static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, int64_t deadline_ns)
 {
     dt_status status =
-        dt_check_update(entry, run->directory, dt_journal_id(run->journal), deadline_ns);
+        dt_check_update(entry, run->opts->directory, dt_journal_id(run->journal), deadline_ns);
     if (status == DT_EINTR)
         run->interrupted = true;
     else if (status < 0) {
@@ -103,7 +103,7 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
     status = dt_check_measure(entry, dt_check_lose_alpha(run->comparisons), now + share);
     if (status < 0)
         return give_up(run, entry, status);
-    if (run->options->update)
+    if (run->opts->update)
         return update(run, entry, now + 2 * share < end_ns ? now + 2 * share : end_ns);
     return DT_OK;
 }
@@ -114,9 +114,9 @@ static bool lost_gain(const struct dt_check_run *run, const json_t *record)
     const json_t *then = json_object_get(record, "gain_then");
     const json_t *now = json_object_get(record, "gain_now");
     double least =
-        json_number_value(json_object_get(then, "ratio")) * (1 - run->options->max_gain_loss);
+        json_number_value(json_object_get(then, "ratio")) * (1 - run->opts->max_gain_loss);
     double high = json_number_value(json_array_get(json_object_get(now, "interval"), 1));
-    return run->options->max_gain_loss > 0 && json_is_object(then) && json_is_object(now) &&
+    return run->opts->max_gain_loss > 0 && json_is_object(then) && json_is_object(now) &&
            high < least;
 }
 
@@ -141,31 +141,25 @@ static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
     return entry->best != NULL ? dt_journal_add(run->journal, "best", entry->best) : DT_OK;
 }
 
-static void progress(const struct dt_check_run *run, const struct dt_check_item *item, int at,
-                     int count)
-{
-    if (!run->options->quiet && !run->options->json)
-        fprintf(stderr, "dittune: check %d of %d: %s\n", at + 1, count, item->title);
-}
-
 dt_status dt_check_run(struct dt_check_run *run)
 {
     struct dt_check_list list;
-    int64_t end_ns = dt_clock_ns() + run->options->budget_ns;
+    int64_t end_ns = dt_clock_ns() + run->opts->budget_ns;
     run->records = json_array();
-    dt_status status = dt_check_select(run->directory, run->options, &list);
-    run->comparisons = list.count * (PLANNED_RIVALS + (run->options->against != NULL));
-    if (status == DT_OK && list.count > 0 && run->options->update)
-        status = dt_store_check(run->directory);
+    dt_status status = dt_check_select(run->opts, &list);
+    run->comparisons = list.count * (PLANNED_RIVALS + (run->opts->against != NULL));
+    if (status == DT_OK && list.count > 0 && run->opts->update)
+        status = dt_store_check(run->opts->directory);
     if (status == DT_OK && list.count > 0)
-        status = dt_journal_open(run->directory, &run->journal);
+        status = dt_journal_open(run->opts->directory, &run->journal);
     struct dt_check_entry *entry = malloc(sizeof *entry);
     if (entry == NULL && status == DT_OK)
         status = dt_fail(DT_ENOMEM, "out of memory");
     for (int i = 0; status == DT_OK && i < list.count; i++) {
-        *entry = (struct dt_check_entry){.options = run->options, .item = &list.items[i]};
+        *entry = (struct dt_check_entry){.opts = run->opts, .item = &list.items[i]};
         run->interrupted = run->interrupted || dt_group_interrupted != 0;
-        progress(run, entry->item, i, list.count);
+        if (run->opts->progress != NULL)
+            run->opts->progress(entry->item->title, i, list.count);
         status = check_one(run, entry, list.count - i, end_ns);
         if (status == DT_OK)
             fail(run, keep(run, entry));

@@ -169,18 +169,17 @@ static int by_check(const void *a, const void *b)
     return strcmp(one->title, other->title);
 }
 
-dt_status dt_check_select(const char *directory, const struct dt_options *options,
-                          struct dt_check_list *list)
+dt_status dt_check_select(const struct dt_check_opts *opts, struct dt_check_list *list)
 {
     struct selection selection = {
-        .filter = options->filter, .list = list, .hard = dt_machine_hard(NULL)};
+        .filter = opts->filter, .list = list, .hard = dt_machine_hard(NULL)};
     struct dt_backend backend;
     *list = (struct dt_check_list){0};
-    DT_TRY(dt_backend_choose(&(struct dt_options){.backend = options->backend}, &backend));
+    DT_TRY(dt_backend_choose(DT_BACKEND_AUTO, false, &backend));
     if (backend.cuda)
         selection.gpus = dt_backend_hard(&backend);
     dt_backend_fini(&backend);
-    dt_status status = selection.hard != NULL ? dt_store_each(directory, visit, &selection)
+    dt_status status = selection.hard != NULL ? dt_store_each(opts->directory, visit, &selection)
                                               : dt_fail(DT_ENOMEM, "out of memory");
     json_decref(selection.hard);
     json_decref(selection.gpus);
@@ -188,7 +187,7 @@ dt_status dt_check_select(const char *directory, const struct dt_options *option
     if (selection.failed)
         return dt_fail(DT_ENOMEM, "out of memory");
     if (list->count > 0)
-        read_checks(directory, list);
+        read_checks(opts->directory, list);
     if (list->count > 1)
         qsort(list->items, (size_t)list->count, sizeof list->items[0], by_check);
     return DT_OK;

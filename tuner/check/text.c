@@ -19,10 +19,9 @@ static bool verdict_is(const json_t *record, enum dt_check_verdict verdict)
 
 bool dt_check_fails(const struct dt_check_run *run, const json_t *record)
 {
-    bool tie_fails = strcmp(run->options->require, "wins") == 0;
     return verdict_is(record, DT_CHECK_LOSES) ||
            json_is_true(json_object_get(record, "gain_lost")) ||
-           (tie_fails && verdict_is(record, DT_CHECK_TIES));
+           (run->opts->ties_fail && verdict_is(record, DT_CHECK_TIES));
 }
 
 bool dt_check_open_question(const json_t *record)
@@ -39,6 +38,11 @@ const char *dt_check_again(const json_t *record)
         return retune;
     if (json_object_get(key, "worker") != NULL)
         return "name its own worker with --worker PROGRAM";
+    enum dt_dtype dtype;
+    const struct dt_objective *objective;
+    if (dt_dtype_find("dtype", string_of(key, "dtype"), &dtype) < 0 ||
+        dt_objective_find(string_of(key, "objective"), &objective) < 0)
+        return "its data type or objective is unknown to this version";
     if (!json_equal(json_object_get(key, "height"), json_object_get(key, "width")))
         return "its image is not square, and --size names squares";
     return "name its own network with --model FILE";

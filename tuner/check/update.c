@@ -36,7 +36,7 @@ static int entrant_at(const struct dt_check_entry *entry, const struct dt_point 
 static bool fits(const struct dt_check_entry *entry, int i)
 {
     const struct dt_entrant *entrant = &entry->entrants[i];
-    double limit = (double)entry->own.max_latency_ns * 1e-9;
+    double limit = (double)entry->job.max_latency_ns * 1e-9;
     return !entrant->out && entrant->result.n > 0 &&
            !(limit > 0 && entrant->result.summary.median > limit);
 }
@@ -213,7 +213,7 @@ static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
             again->entrants[again->count++] = (struct dt_entrant){.role = entry->entrants[i].role,
                                                                   .point = entry->entrants[i].point,
                                                                   .decisive = true};
-    dt_rig_init(&rig, entry->target, (uint64_t)entry->own.seed);
+    dt_rig_init(&rig, entry->target, (uint64_t)entry->job.seed);
     rig.end_ns = deadline_ns;
     dt_status status = dt_compare_run(&rig, again->entrants, again->count, &how, &again->sets);
     dt_rig_fini(&rig, DT_NS_PER_SECOND);

@@ -16,6 +16,8 @@ struct analysis {
     const struct dt_options *options;
     struct dt_replay replay;  /* once a session's record was read */
     struct dt_replay_run run; /* or a run's */
+    json_t *plans;            /* of the run, what is to be printed of each */
+    struct dt_text plan;      /* the same of the last one for people */
     bool session, is_run;
     struct dt_text trials, comparisons; /* what was found out, JSON or words */
     int trial_count, comparison_count;
@@ -291,22 +293,42 @@ static dt_status print_session(struct analysis *analysis)
     return dt_print_text(&text);
 }
 
+static void add_plan(void *context, const struct dt_result *result, const struct dt_result *one,
+                     const struct dt_target *target)
+{
+    struct analysis *analysis = context;
+    json_array_append_new(analysis->plans, dt_record_run(result, one, target));
+    dt_text_clear(&analysis->plan);
+    dt_report_run(result, one, target, &analysis->plan);
+}
+
+static void add_left_out(void *context, const struct dt_sweep *sweep, int value, const char *reason)
+{
+    struct analysis *analysis = context;
+    json_array_append_new(analysis->plans, dt_record_left_out(sweep, value, reason));
+}
+
 static dt_status print_run(struct analysis *analysis)
 {
     struct dt_replay_run *run = &analysis->run;
     DT_TRY(dt_replay_run_end(run));
-    return dt_print_run(&run->sweep, run->list, &run->text, analysis->options->json);
+    return dt_print_run(&run->sweep, analysis->plans, &analysis->plan, analysis->options->json);
 }
 
 dt_status dt_command_analyze(const struct dt_options *options)
 {
-    struct analysis analysis = {.options = options};
+    struct analysis analysis = {
+        .options = options,
+        .plans = json_array(),
+        .run = {.context = &analysis, .measured = add_plan, .left_out = add_left_out}};
     dt_status status = dt_journal_scan(options->rest[0], analyze_record, &analysis);
     if (status == DT_OK)
         status = analysis.session  ? print_session(&analysis)
                  : analysis.is_run ? print_run(&analysis)
                                    : print(&analysis);
     dt_replay_run_fini(&analysis.run);
+    json_decref(analysis.plans);
+    dt_text_fini(&analysis.plan);
     dt_replay_fini(&analysis.replay);
     dt_clocks_fini(&analysis.clocks);
     dt_text_fini(&analysis.trials);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "db/store.h"
 #include "tuner/alone.h"
+#include "tuner/options_job.h"
 #include "tuner/print.h"
 #include "tuner/process/group.h"
 
@@ -21,7 +22,7 @@ static json_t *run_json(const struct dt_check_run *run)
                             json_integer(run->counts[i]));
     return json_pack("{s:O, s:o, s:i, s:f, s:f, s:i, s:s?, s:b}", "entries", run->records, "counts",
                      counts, "comparisons", run->comparisons, "run_alpha", DT_CHECK_RUN_ALPHA,
-                     "threshold", run->options->threshold, "gains_lost", run->lost_gain, "journal",
+                     "threshold", run->opts->threshold, "gains_lost", run->lost_gain, "journal",
                      run->journal != NULL ? dt_journal_id(run->journal) : NULL, "interrupted",
                      run->interrupted);
 }
@@ -35,25 +36,25 @@ static dt_status open_junit(const char *path, FILE **file)
     return DT_OK;
 }
 
-static dt_status write_junit(const struct dt_check_run *run, FILE *file)
+static dt_status write_junit(const struct dt_check_run *run, const char *path, FILE *file)
 {
     struct dt_text text = {0};
     dt_check_junit(run, &text);
     dt_status status = dt_text_status(&text);
     bool written = fwrite(dt_text_at(&text), 1, text.size, file) == text.size;
     if (fflush(file) != 0 || !written)
-        status = dt_fail(DT_EIO, "cannot write %s: %s", run->options->junit, strerror(errno));
+        status = dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(errno));
     dt_text_fini(&text);
     return status;
 }
 
 /* Annotations go where the report is not when that is JSON: the runner reads both. */
-static dt_status print(const struct dt_check_run *run)
+static dt_status print(const struct dt_options *options, const struct dt_check_run *run)
 {
     struct dt_text text = {0}, annotations = {0};
-    if (run->options->github)
+    if (options->github)
         dt_check_github(run, &annotations);
-    if (run->options->json) {
+    if (options->json) {
         fputs(dt_text_at(&annotations), stderr);
         dt_text_fini(&annotations);
         return dt_print_json(run_json(run));
@@ -104,31 +105,55 @@ static dt_status judged(const struct dt_check_run *run)
         return dt_fail(DT_EINTR, "interrupted");
     if (count == 0)
         return dt_fail(DT_EINCONCLUSIVE, "nothing to check: %s has no entry of this machine%s",
-                       run->directory,
-                       run->options->filter != NULL ? " that the filter lets pass" : "");
+                       run->opts->directory,
+                       run->opts->filter != NULL ? " that the filter lets pass" : "");
     if (open > 0)
         return fail(DT_EINCONCLUSIVE, open, count, "could not be judged", first_open);
     return DT_OK;
 }
 
-dt_status dt_command_check(const struct dt_options *options)
+static void show_progress(const char *title, int at, int count)
 {
-    struct dt_check_run run = {.options = options,
-                               .directory = options->db != NULL ? options->db : dt_store_default()};
-    if (strcmp(options->require, "wins") != 0 && strcmp(options->require, "not-worse") != 0)
+    fprintf(stderr, "dittune: check %d of %d: %s\n", at + 1, count, title);
+}
+
+static dt_status read_options(const struct dt_options *options, struct dt_check_opts *opts)
+{
+    bool silent = options->quiet || options->json;
+    *opts = (struct dt_check_opts){
+        .model = dt_option_is_default("model", options->model) ? NULL : options->model,
+        .db = options->db,
+        .directory = options->db != NULL ? options->db : dt_store_default(),
+        .filter = options->filter,
+        .against = options->against,
+        .threshold = options->threshold,
+        .max_gain_loss = options->max_gain_loss,
+        .budget_ns = options->budget_ns,
+        .ties_fail = strcmp(options->require, "wins") == 0,
+        .update = options->update,
+        .progress = silent ? NULL : show_progress};
+    if (!opts->ties_fail && strcmp(options->require, "not-worse") != 0)
         return dt_fail(DT_EUSAGE, "--require '%s' is neither wins nor not-worse", options->require);
     if (!(options->threshold > 0))
         return dt_fail(DT_EUSAGE, "--threshold must be above 0%%");
+    return dt_options_job(options, NULL, &opts->job);
+}
+
+dt_status dt_command_check(const struct dt_options *options)
+{
+    struct dt_check_opts opts;
+    struct dt_check_run run = {.opts = &opts};
     FILE *junit;
+    DT_TRY(read_options(options, &opts));
     DT_TRY(dt_alone(options));
     DT_TRY(open_junit(options->junit, &junit));
     dt_status status = dt_check_run(&run), reported = DT_OK;
     char why[1024];
     snprintf(why, sizeof why, "%s", dt_message());
     if (json_array_size(run.records) > 0 || status == DT_OK) {
-        reported = print(&run);
+        reported = print(options, &run);
         if (reported == DT_OK && junit != NULL)
-            reported = write_junit(&run, junit);
+            reported = write_junit(&run, options->junit, junit);
     }
     if (status < 0)
         status = dt_fail(status, "%s", why);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tuner/options_job.h"
 #include "tuner/print.h"
 #include "tuner/trial/target.h"
 
@@ -37,10 +38,10 @@ dt_status dt_command_explain(const struct dt_options *options)
     struct dt_target *target = NULL;
     for (int i = 0; i < options->rest_count; i++)
         dt_text_add(&plan, "%s%s", i > 0 ? " " : "", options->rest[i]);
-    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
-                                  .for_run = true,
-                                  .plan = dt_text_at(&plan)};
-    dt_status status = dt_target_new(options, &opts, &target);
+    struct dt_job job;
+    dt_status status = dt_options_job(options, dt_text_at(&plan), &job);
+    if (status == DT_OK)
+        status = dt_target_new(&job, &target);
     if (status == DT_OK)
         status = explain(options, target, dt_text_at(&plan));
     dt_target_free(target);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/machine/machine.h"
 #include "base/clock.h"
+#include "tuner/options_job.h"
 #include "tuner/print.h"
 
 #define PATIENCE_NS (20 * DT_NS_PER_SECOND)
@@ -31,7 +32,10 @@ dt_status dt_command_machine(const struct dt_options *options)
 {
     json_t *description = NULL;
     struct dt_text text = {0};
-    DT_TRY(dt_machine_here(options, options->renew, dt_clock_ns() + PATIENCE_NS, &description));
+    enum dt_backend_kind kind;
+    DT_TRY(dt_options_backend(options, &kind));
+    DT_TRY(dt_machine_here(options->worker, kind, options->renew, dt_clock_ns() + PATIENCE_NS,
+                           &description));
     if (options->json)
         return dt_print_json(description);
     const json_t *soft = json_object_get(description, "soft");

@@ -6,8 +6,9 @@
 #include "base/figures.h"
 #include "tuner/alone.h"
 #include "tuner/compare/levels.h"
+#include "tuner/options_job.h"
 #include "tuner/print.h"
-#include "tuner/session/progress.h"
+#include "tuner/progress.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -141,16 +142,15 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
 
 dt_status dt_command_noise(const struct dt_options *options)
 {
-    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
-                                  .for_run = options->plan != NULL,
-                                  .plan = options->plan};
+    struct dt_job job;
     struct dt_target *target = NULL;
     struct dt_entrant copies[2] = {{.role = "default"}, {.role = "twin"}};
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune noise' takes one --size, not %d", options->sizes.count);
+    DT_TRY(dt_options_job(options, options->plan, &job));
     DT_TRY(dt_alone(options));
     int64_t deadline_ns = dt_clock_ns() + options->budget_ns;
-    DT_TRY(dt_target_new(options, &opts, &target));
+    DT_TRY(dt_target_new(&job, &target));
     dt_print_cores(&target->backend, options->quiet);
     dt_status status = dt_target_devices_free(target);
     if (status == DT_OK)

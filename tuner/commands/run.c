@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/figures.h"
 #include "tuner/alone.h"
+#include "tuner/options_job.h"
 #include "tuner/print.h"
+#include "tuner/progress.h"
 #include "tuner/report/report.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
@@ -21,6 +23,7 @@
 
 struct run {
     const struct dt_options *options;
+    struct dt_job job;
     struct dt_journal *raw; /* NULL: none is asked for */
     const struct dt_target *target;
     struct dt_progress progress;
@@ -170,13 +173,12 @@ static dt_status run_one(struct run *run, int value)
     const struct dt_options *options = run->options;
     struct dt_text plan = {0};
     name_plan(options, value, &plan);
-    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0,
-                                  .for_run = true,
-                                  .plan = dt_text_at(&plan),
-                                  .batch = options->sweep.ranks ? 0 : value};
+    run->job.plan = dt_text_at(&plan);
+    if (value > 0 && !options->sweep.ranks)
+        run->job.batches = (struct dt_ints){.count = 1, .values = {value}};
     struct dt_target *target = NULL;
     struct dt_point point;
-    dt_status status = dt_target_new(options, &opts, &target);
+    dt_status status = dt_target_new(&run->job, &target);
     if (status == DT_OK)
         status = dt_target_check(target);
     if (status == DT_OK)
@@ -222,10 +224,10 @@ static dt_status sweep_all(struct run *run, const struct dt_ints *values)
                            : DT_OK;
 }
 
-static dt_status run_all(const struct dt_options *options)
+static dt_status run_all(const struct dt_options *options, const struct dt_job *job)
 {
     const struct dt_ints *values = &options->sweep.values;
-    struct run run = {.options = options, .list = json_array()};
+    struct run run = {.options = options, .job = *job, .list = json_array()};
     dt_status status = DT_OK, printed = DT_OK;
     char why[1024];
     if (options->raw != NULL)
@@ -267,6 +269,7 @@ static dt_status check_writable(const struct dt_options *options, const char *op
 
 dt_status dt_command_run(const struct dt_options *options)
 {
+    struct dt_job job;
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune run' takes one --size, not %d", options->sizes.count);
     if (options->processes < 1 || options->processes > DT_PROCESSES_MOST)
@@ -280,6 +283,7 @@ dt_status dt_command_run(const struct dt_options *options)
         DT_TRY(check_writable(options, "output", options->output));
     if (options->raw != NULL)
         DT_TRY(check_writable(options, "raw", options->raw));
+    DT_TRY(dt_options_job(options, options->plan, &job));
     DT_TRY(dt_alone(options));
-    return run_all(options);
+    return run_all(options, &job);
 }

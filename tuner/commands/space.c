@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tuner/options_job.h"
 #include "tuner/print.h"
 #include "tuner/trial/target.h"
 
@@ -156,13 +157,14 @@ static dt_status print_file(const struct dt_options *options)
 
 dt_status dt_command_space(const struct dt_options *options)
 {
-    struct dt_target_opts opts = {.size = options->sizes.count > 0 ? options->sizes.values[0] : 0};
+    struct dt_job job;
     struct dt_target *target = NULL;
     if (options->space != NULL)
         return print_file(options);
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune space' takes one --size, not %d", options->sizes.count);
-    DT_TRY(dt_target_new(options, &opts, &target));
+    DT_TRY(dt_options_job(options, NULL, &job));
+    DT_TRY(dt_target_new(&job, &target));
     struct dt_text title = {0};
     dt_text_add(&title, "%s, at most %d device%s", target->title, target->devices,
                 target->devices == 1 ? "" : "s");

@@ -3,7 +3,9 @@
 #include "db/store.h"
 #include "tuner/alone.h"
 #include "tuner/lookup/ask.h"
+#include "tuner/options_job.h"
 #include "tuner/print.h"
+#include "tuner/progress.h"
 #include "tuner/report/report.h"
 #include "tuner/session/known.h"
 #include "tuner/session/record.h"
@@ -26,16 +28,17 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
 }
 
 /* Ctrl-C and a budget that ended keep what is known: the session is stored and shown whatever ended it. */
-static dt_status tune_target(const struct dt_options *options, const struct dt_target *target,
-                             int64_t deadline_ns, json_t *list)
+static dt_status tune_target(const struct dt_options *options, const struct dt_job *job,
+                             const struct dt_target *target, int64_t deadline_ns, json_t *list)
 {
     const char *directory = options->db != NULL ? options->db : dt_store_default();
-    struct dt_session session = {.options = options,
+    struct dt_session session = {.job = job,
                                  .target = target,
                                  .directory = directory,
                                  .began_ns = dt_clock_ns(),
                                  .deadline_ns = deadline_ns,
                                  .best = -1};
+    snprintf(session.search, sizeof session.search, "%s", options->search);
     dt_status status = dt_target_check(target);
     if (status == DT_OK && options->against != NULL) {
         session.has_against = true;
@@ -50,7 +53,13 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_t
         return status;
     }
     dt_known_read(&session, directory);
+    struct dt_progress progress;
+    const struct dt_watch watch = dt_progress_watch(&progress);
+    dt_progress_init(&progress, target, options->quiet, deadline_ns);
+    progress.began_ns = session.began_ns;
+    session.watch = &watch;
     status = dt_session_run(&session);
+    dt_progress_end(&progress);
     char ended[1024];
     snprintf(ended, sizeof ended, "%s", dt_message());
     dt_status stored = dt_record_end(&session, directory);
@@ -102,17 +111,15 @@ static dt_status ready(const struct dt_options *options, const struct dt_target 
     return dt_target_devices_free(target);
 }
 
-static dt_status check_options(const struct dt_options *options)
+static dt_status check_job(const struct dt_job *job)
 {
-    const struct dt_objective *objective;
-    DT_TRY(dt_objective_find(options->objective, &objective));
-    if (objective->one_batch && options->batches.count > 1)
+    if (job->objective->one_batch && job->batches.count > 1)
         return dt_fail(
             DT_EUSAGE,
             "--objective %s compares plans of one batch, but --batch names %d; give one, or use "
             "--objective throughput",
-            objective->name, options->batches.count);
-    return dt_search_check(options->search);
+            job->objective->name, job->batches.count);
+    return DT_OK;
 }
 
 static void warn_of_store(const struct dt_options *options)
@@ -128,7 +135,10 @@ static void warn_of_store(const struct dt_options *options)
 dt_status dt_command_tune(const struct dt_options *options)
 {
     int sizes = options->sizes.count > 0 ? options->sizes.count : 1;
-    DT_TRY(check_options(options));
+    struct dt_job job;
+    DT_TRY(dt_options_job(options, NULL, &job));
+    DT_TRY(check_job(&job));
+    DT_TRY(dt_search_check(options->search));
     DT_TRY(dt_alone(options));
     int64_t end = dt_clock_ns() + options->budget_ns;
     warn_of_store(options);
@@ -136,24 +146,23 @@ dt_status dt_command_tune(const struct dt_options *options)
     char why[1024] = "";
     dt_status worst = DT_OK;
     for (int i = 0; i < sizes && worst != DT_EINTR; i++) {
-        int size = options->sizes.count > 0 ? options->sizes.values[i] : 0;
-        struct dt_target_opts opts = {.size = size};
+        job.size = options->sizes.count > 0 ? options->sizes.values[i] : 0;
         struct dt_target *target = NULL;
         int64_t now = dt_clock_ns(), share = (end - now) / (sizes - i);
-        dt_status status = dt_target_new(options, &opts, &target);
+        dt_status status = dt_target_new(&job, &target);
         if (status == DT_OK)
             status = ready(options, target);
         if (status == DT_OK)
             status = introduce(options, target);
         if (status == DT_OK)
-            status = tune_target(options, target, now + share, list);
+            status = tune_target(options, &job, target, now + share, list);
         dt_target_free(target);
         if (status < 0 && (worst == DT_OK || status == DT_EINTR)) {
             worst = status;
             snprintf(why, sizeof why, "%s", dt_message());
         }
         if (status < 0 && sizes > 1 && status != DT_EINTR && dt_message()[0] != '\0')
-            dt_print_note("--size %d: %s", size, dt_message());
+            dt_print_note("--size %d: %s", job.size, dt_message());
     }
     dt_status printed = DT_OK;
     if (options->json && sizes == 1 && json_array_size(list) == 1)

@@ -4,6 +4,7 @@
  * rest is skipped. */
 #include "base/clock.h"
 #include "tuner/alone.h"
+#include "tuner/options_job.h"
 #include "tuner/print.h"
 #include "tuner/trial/rig.h"
 
@@ -334,18 +335,18 @@ static void report(const struct check *check, const struct test *test, const cha
 /* A worker that announces no parameters runs the built-in network. */
 static dt_status find_target(const struct dt_options *options, struct dt_target **target)
 {
-    struct dt_options asked = *options;
-    struct dt_target_opts opts = {.size = 0};
-    asked.worker = options->rest[0];
-    asked.devices = RANKS_MOST;
-    dt_status status = dt_target_new(&asked, &opts, target);
+    struct dt_job job;
+    DT_TRY(dt_options_job(options, NULL, &job));
+    job.worker = options->rest[0];
+    job.devices = RANKS_MOST;
+    dt_status status = dt_target_new(&job, target);
     if (status != DT_FAILED && status != DT_EUSAGE)
         return status;
     char message[512];
     snprintf(message, sizeof message, "%s", dt_message());
-    asked.worker = NULL;
-    asked.devices = options->devices;
-    if (access(options->rest[0], X_OK) == 0 && dt_target_new(&asked, &opts, target) == DT_OK) {
+    job.worker = NULL;
+    job.devices = 0;
+    if (access(options->rest[0], X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
         snprintf((*target)->program, sizeof(*target)->program, "%s", options->rest[0]);
         return DT_OK;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the driver or a file says goes to a terminal escaped. */
 #include "tuner/doctor/doctor.h"
-#include "tuner/print.h"
 
 static void add_versions(const json_t *devices, struct dt_text *out)
 {

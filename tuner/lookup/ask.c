@@ -5,6 +5,7 @@
 #include "db/engines/engines.h"
 #include "tuner/machine/backend.h"
 #include "tuner/machine/machine.h"
+#include "tuner/options_job.h"
 #include "tuner/trial/target.h"
 
 #include <stdio.h>
@@ -98,7 +99,9 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
         const struct dt_machine_worker worker = {.foreign = true};
         description = dt_machine_describe(target->hello, target->ready, &worker);
     } else {
-        DT_TRY(dt_machine_here(options, false, dt_clock_ns() + PATIENCE_NS, &description));
+        enum dt_backend_kind kind;
+        DT_TRY(dt_options_backend(options, &kind));
+        DT_TRY(dt_machine_here(NULL, kind, false, dt_clock_ns() + PATIENCE_NS, &description));
     }
     dt_status status = dt_machine_from_json(description, "this machine's description", machine);
     json_decref(description);
@@ -119,8 +122,11 @@ dt_status dt_ask(const struct dt_options *options, struct dt_query **query)
     struct dt_machine *machine = NULL;
     struct dt_query *made = NULL;
     dt_status status = DT_OK;
-    if (options->worker != NULL)
-        DT_TRY(dt_target_new(options, &(struct dt_target_opts){0}, &target));
+    struct dt_job job;
+    if (options->worker != NULL) {
+        DT_TRY(dt_options_job(options, NULL, &job));
+        DT_TRY(dt_target_new(&job, &target));
+    }
     status = find_machine(options, target, &machine);
     if (status == DT_OK)
         status = dt_query_new(machine, &made);

@@ -115,16 +115,21 @@ static dt_status find(struct dt_backend *backend)
     return status;
 }
 
-dt_status dt_backend_choose(const struct dt_options *options, struct dt_backend *out)
+dt_status dt_backend_find(const char *name, enum dt_backend_kind *kind)
+{
+    static const char *const names[] = {"auto", "cpu", "cuda"};
+    for (int i = 0; i <= DT_BACKEND_CUDA; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *kind = (enum dt_backend_kind)i;
+            return DT_OK;
+        }
+    return dt_fail(DT_EUSAGE, "--backend '%s' is unknown, expected auto, cpu or cuda", name);
+}
+
+dt_status dt_backend_choose(enum dt_backend_kind kind, bool foreign, struct dt_backend *out)
 {
     struct dt_backend backend = {.cuda = false};
-    const char *name = options->backend != NULL ? options->backend : "auto";
-    bool must = strcmp(name, "cuda") == 0;
-    if (!must && strcmp(name, "cpu") != 0 && strcmp(name, "auto") != 0)
-        return dt_fail(DT_EUSAGE, "--backend '%s' is unknown, expected auto, cpu or cuda", name);
-    if (must && options->worker != NULL)
-        return dt_fail(DT_EUSAGE, "--backend goes with the built-in network, not with --worker");
-    if (options->worker != NULL || strcmp(name, "cpu") == 0) {
+    if (foreign || kind == DT_BACKEND_CPU) {
         *out = backend;
         return DT_OK;
     }
@@ -134,12 +139,11 @@ dt_status dt_backend_choose(const struct dt_options *options, struct dt_backend 
     if (status == DT_EUNSUP) {
         char why[600];
         snprintf(why, sizeof why, "%s", dt_message());
-        if (must)
+        if (kind == DT_BACKEND_CUDA)
             return dt_fail(DT_EUNSUP, "--backend cuda: %s", why);
         backend = (struct dt_backend){.cuda = false, .expected = backend.expected};
         memcpy(backend.why, why, sizeof why);
     }
-    backend.shared = options->shared_devices;
     *out = backend;
     return DT_OK;
 }

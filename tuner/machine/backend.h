@@ -7,8 +7,14 @@
 #ifndef DT_TUNER_MACHINE_BACKEND_H
 #define DT_TUNER_MACHINE_BACKEND_H
 
+#include "base/json.h"
+#include "base/status.h"
 #include "space/dit.h"
-#include "tuner/options.h"
+
+enum dt_backend_kind { DT_BACKEND_AUTO, DT_BACKEND_CPU, DT_BACKEND_CUDA };
+
+/* "auto", "cpu", "cuda"; DT_EUSAGE with a sentence for another name. */
+dt_status dt_backend_find(const char *name, enum dt_backend_kind *kind) DT_MUST_CHECK;
 
 struct dt_backend {
     bool cuda;
@@ -21,9 +27,9 @@ struct dt_backend {
     bool shared;         /* --shared-devices: others on the GPUs are no error */
 };
 
-/* By --backend (auto: NULL is the same). DT_EUSAGE: there is no such back end; DT_EUNSUP: --backend cuda, and no GPU can be used;
- * DT_EINTR. The worker has twenty seconds. A foreign worker's plans run where it likes: cores. */
-dt_status dt_backend_choose(const struct dt_options *options,
+/* foreign: the worker is not ours, and its plans run where it likes: cores. DT_EUNSUP: DT_BACKEND_CUDA, and no GPU can be used;
+ * DT_EINTR. The worker has twenty seconds to list its GPUs. */
+dt_status dt_backend_choose(enum dt_backend_kind kind, bool foreign,
                             struct dt_backend *backend) DT_MUST_CHECK;
 void dt_backend_fini(struct dt_backend *backend);
 

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "tuner/print.h"
 #include "tuner/process/group.h"
 
 #include <errno.h>
@@ -122,7 +121,7 @@ static dt_status interrupted(void)
 }
 
 /* Once for each process that holds the lock. */
-static void say_waiting(int fd, int *last)
+static void say_waiting(int fd, void (*note)(const char *sentence), int *last)
 {
     struct dt_text who = {0};
     int pid = holder(fd);
@@ -130,12 +129,23 @@ static void say_waiting(int fd, int *last)
         return;
     *last = pid;
     describe(pid, &who);
-    fprintf(stderr, "dittune: %s is measuring: waiting; --no-wait does not wait\n",
-            dt_text_at(&who));
+    dt_text_add(&who, " is measuring: waiting; --no-wait does not wait");
+    note(dt_text_at(&who));
     dt_text_fini(&who);
 }
 
-dt_status dt_lock_measuring(bool wait, bool *waited)
+static void say_unlocked(const char *path, void (*note)(const char *sentence))
+{
+    struct dt_text text = {0};
+    dt_text_add(&text,
+                "warning: cannot open the measuring lock %s (%s): another session may measure at "
+                "the same time",
+                path, strerror(errno));
+    note(dt_text_at(&text));
+    dt_text_fini(&text);
+}
+
+dt_status dt_lock_measuring(bool wait, void (*note)(const char *sentence), bool *waited)
 {
     const char *path = lock_path();
     int last = -1;
@@ -144,10 +154,7 @@ dt_status dt_lock_measuring(bool wait, bool *waited)
         return DT_OK;
     int fd = open_lock(path); /* the process's until it ends */
     if (fd < 0) {
-        fprintf(stderr,
-                "dittune: warning: cannot open the measuring lock %s (%s): another session may "
-                "measure at the same time\n",
-                path, strerror(errno));
+        say_unlocked(path, note);
         return DT_OK;
     }
     for (int looks = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; looks++) {
@@ -160,7 +167,7 @@ dt_status dt_lock_measuring(bool wait, bool *waited)
         }
         *waited = wait;
         if (wait)
-            say_waiting(fd, &last);
+            say_waiting(fd, note, &last);
         dt_clock_sleep_ns(LOOK_NS);
     }
     return DT_OK;

@@ -13,8 +13,9 @@
 #include <stdbool.h>
 
 /* Takes the lock of $DITTUNE_LOCK ("none": there is none), else of /dev/shm/dittune.lock, else of /tmp/dittune.lock. While
- * another process holds it: says who on standard error and waits (*waited is set), or DT_EBUSY with that sentence when
- * wait is false. DT_EINTR when a signal ended the wait. A lock that cannot be opened is a warning, not an error. */
-dt_status dt_lock_measuring(bool wait, bool *waited) DT_MUST_CHECK;
+ * another process holds it: notes who and waits (*waited is set), or DT_EBUSY with that sentence when wait is false. DT_EINTR
+ * when a signal ended the wait. A lock that cannot be opened is noted, and no error. note is given whole sentences. */
+dt_status dt_lock_measuring(bool wait, void (*note)(const char *sentence),
+                            bool *waited) DT_MUST_CHECK;
 
 #endif

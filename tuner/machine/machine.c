@@ -15,10 +15,10 @@
 #define VERSIONS_MOST 32
 #define VERSION_ROOM  160
 
-dt_status dt_machine_program(const struct dt_options *options, char program[DT_PROGRAM_ROOM])
+dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM])
 {
     char self[DT_PROGRAM_ROOM - 32];
-    const char *chosen = options->worker != NULL ? options->worker : getenv("DITTUNE_WORKER");
+    const char *chosen = named != NULL ? named : getenv("DITTUNE_WORKER");
     if (chosen != NULL) {
         snprintf(program, DT_PROGRAM_ROOM, "%s", chosen);
         return DT_OK;
@@ -180,15 +180,15 @@ dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, in
     return DT_OK;
 }
 
-dt_status dt_machine_here(const struct dt_options *options, bool renew, int64_t deadline_ns,
-                          json_t **description)
+dt_status dt_machine_here(const char *named, enum dt_backend_kind kind, bool renew,
+                          int64_t deadline_ns, json_t **description)
 {
     char program[DT_PROGRAM_ROOM];
     struct dt_backend backend;
-    DT_TRY(dt_backend_choose(options, &backend));
+    DT_TRY(dt_backend_choose(kind, named != NULL, &backend));
     const struct dt_machine_worker worker = {backend.cuda ? backend.program : program,
-                                             options->worker != NULL, &backend};
-    dt_status status = backend.cuda ? DT_OK : dt_machine_program(options, program);
+                                             named != NULL, &backend};
+    dt_status status = backend.cuda ? DT_OK : dt_machine_program(named, program);
     if (status == DT_OK)
         status = dt_machine_read(&worker, renew, deadline_ns, description);
     dt_backend_fini(&backend);

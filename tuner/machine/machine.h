@@ -11,20 +11,19 @@
 
 #include "base/json.h"
 #include "model/dtype.h"
-#include "tuner/options.h"
+#include "tuner/machine/backend.h"
 
 #define DT_PROGRAM_ROOM 4096
 
-struct dt_backend;
 struct dt_machine_worker {
     const char *program;
     bool foreign;                     /* it tunes a workload of its own */
     const struct dt_backend *backend; /* borrowed; NULL: cores */
 };
 
-/* The worker's path on cores: --worker, else $DITTUNE_WORKER, else dittune-worker beside this program. */
-dt_status dt_machine_program(const struct dt_options *options,
-                             char program[DT_PROGRAM_ROOM]) DT_MUST_CHECK;
+/* The worker's path on cores: the one that was named (NULL: none), else $DITTUNE_WORKER, else dittune-worker beside this
+ * program. */
+dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM]) DT_MUST_CHECK;
 
 /* The description, new reference, from the cache when it is fresh (and renew is false), else by starting the worker, which
  * has until deadline_ns (dt_clock_ns) to get ready. DT_EUSAGE: no such program; DT_FAILED: it did not get ready. A cache that
@@ -32,9 +31,10 @@ dt_status dt_machine_program(const struct dt_options *options,
 dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, int64_t deadline_ns,
                           json_t **description) DT_MUST_CHECK;
 
-/* The same for the back end and worker that the options choose. Also the errors of dt_backend_choose. */
-dt_status dt_machine_here(const struct dt_options *options, bool renew, int64_t deadline_ns,
-                          json_t **description) DT_MUST_CHECK;
+/* The same for the foreign worker that was named (NULL: none), or for ours on that back end. Also the errors of
+ * dt_backend_choose. */
+dt_status dt_machine_here(const char *named, enum dt_backend_kind kind, bool renew,
+                          int64_t deadline_ns, json_t **description) DT_MUST_CHECK;
 
 /* The same from what a worker said already, which may be NULL: its versions are then missing, and it is not to be kept. */
 json_t *dt_machine_describe(const json_t *hello, const json_t *ready,

@@ -9,6 +9,15 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
                       struct dt_text *out);
 
+/* The object of `run --json`; one: the 1-rank plan measured beside it, n is 0 without one. New reference. */
+json_t *dt_record_run(const struct dt_result *result, const struct dt_result *one,
+                      const struct dt_target *target);
+/* The object that `run --json` prints: the only one of the list, or with values of a sweep what they say together. New
+ * reference. */
+json_t *dt_record_runs(const struct dt_sweep *sweep, json_t *list);
+/* A step of the sweep that was not measured, for that list. New reference. */
+json_t *dt_record_left_out(const struct dt_sweep *sweep, int value, const char *reason);
+
 /* The same and how it compares with one (n is 0: nothing); the curve and fits of a sweep, from dt_record_runs. */
 void dt_report_run(const struct dt_result *result, const struct dt_result *one,
                    const struct dt_target *target, struct dt_text *out);

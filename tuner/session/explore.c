@@ -132,7 +132,7 @@ static void note_search(struct dt_session *session, const struct room *room)
         dt_text_add(&text, "; a decided answer needs about --budget %.0fs", ceil(need));
     else if (need > all)
         dt_text_add(&text, "; a decided answer needs about --budget %.0fm", ceil(need / 60));
-    dt_progress_note(&session->progress, "%s", dt_text_at(&text));
+    dt_session_note(session, "%s", dt_text_at(&text));
     dt_text_fini(&text);
 }
 
@@ -147,15 +147,14 @@ static dt_status open_search(struct dt_session *session, struct dt_search **sear
 {
     struct room room = room_for_trials(session);
     struct dt_search_opts opts = {.space = session->target->space,
-                                  .seed = (uint64_t)session->options->seed,
+                                  .seed = (uint64_t)session->job->seed,
                                   .start = &session->target->fallback,
                                   .known = session->known,
                                   .known_count = session->known_count,
                                   .prior = dt_belief_prior(&session->belief),
                                   .evaluations = (int64_t)fmax(1, room.left / room.trial),
                                   .seconds = fmax(room.left, 1e-3),
-                                  .capacity_bytes = session->options->max_bytes};
-    snprintf(session->search, sizeof session->search, "%s", session->options->search);
+                                  .capacity_bytes = session->job->max_bytes};
     DT_TRY(dt_search_new(session->search, &opts, search));
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);
@@ -193,9 +192,9 @@ static void end_search(struct dt_session *session, const struct dt_search *searc
     session->stopped = stopped;
     copy_words(dt_search_note, search, session->note, sizeof session->note);
     if (session->stopped)
-        dt_progress_note(&session->progress, "the search stopped after %d trial%s: %.*s",
-                         session->count, session->count == 1 ? "" : "s",
-                         (int)dt_explore_clause(session->note), session->note);
+        dt_session_note(session, "the search stopped after %d trial%s: %.*s", session->count,
+                        session->count == 1 ? "" : "s", (int)dt_explore_clause(session->note),
+                        session->note);
 }
 
 /* What other sessions found best; a search that begins knows their times already. */

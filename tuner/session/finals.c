@@ -74,7 +74,8 @@ static double seconds_until(int64_t ns)
 static dt_status compare(struct dt_session *session, const struct dt_compare *how,
                          struct dt_compared *compared)
 {
-    session->progress.comparison = compared->name;
+    if (session->watch != NULL)
+        session->watch->compares(session->watch->context, compared->name);
     dt_status status =
         dt_compare_run(&session->rig, compared->entrants, compared->count, how, &compared->sets);
     compared->complete = status == DT_OK;
@@ -91,9 +92,9 @@ static dt_status shoot(struct dt_session *session, struct dt_compared *shootout)
     struct dt_compare how = {.deadline_ns =
                                  session->began_ns + (int64_t)(SHOOTOUT_SHARE * (double)all),
                              .sets = SHOOTOUT_SETS,
-                             .seed = (uint64_t)session->options->seed,
-                             .progress = dt_progress_set,
-                             .context = &session->progress};
+                             .seed = (uint64_t)session->job->seed,
+                             .progress = session->watch != NULL ? session->watch->set : NULL,
+                             .context = session->watch != NULL ? session->watch->context : NULL};
     return compare(session, &how, shootout);
 }
 
@@ -202,9 +203,9 @@ dt_status dt_finals_run(struct dt_session *session)
     enter_twin(session, challenged);
     struct dt_compare how = {.deadline_ns = session->deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
                              .sets = DT_SETS_MOST,
-                             .seed = (uint64_t)session->options->seed + 1,
-                             .progress = dt_progress_set,
-                             .context = &session->progress};
+                             .seed = (uint64_t)session->job->seed + 1,
+                             .progress = session->watch != NULL ? session->watch->set : NULL,
+                             .context = session->watch != NULL ? session->watch->context : NULL};
     struct dt_compared final = {.name = "final comparison", .entrants = session->entrants};
     dt_status status;
     do {

@@ -13,7 +13,7 @@ static dt_status add(struct dt_journal *journal, const char *kind, json_t *recor
 
 dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
 {
-    const struct dt_options *options = session->options;
+    const struct dt_job *job = session->job;
     json_t *target = dt_raw_target(session->target);
     json_object_update(identity, target);
     json_decref(target);
@@ -21,10 +21,10 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
                         session->has_against
                             ? dt_point_json(session->target->space, &session->against)
                             : json_null());
-    json_object_set_new(identity, "max_latency_ns", json_integer(options->max_latency_ns));
+    json_object_set_new(identity, "max_latency_ns", json_integer(job->max_latency_ns));
     json_object_set_new(identity, "budget_ns",
                         json_integer(session->deadline_ns - session->began_ns));
-    json_object_set_new(identity, "seed", json_integer(options->seed));
+    json_object_set_new(identity, "seed", json_integer(job->seed));
     if (session->journal != NULL)
         return add(session->journal, "session", identity);
     json_decref(identity);

@@ -34,8 +34,8 @@ dt_status dt_history_measurement(struct dt_journal *journal, const struct dt_tar
 
 /* A session read back; all zero before its first record. */
 struct dt_replay {
-    struct dt_session session; /* of the options and the target below */
-    struct dt_options options;
+    struct dt_session session; /* of the job and the target below */
+    struct dt_job job;         /* of it, max_latency_ns */
     struct dt_target *target;
     json_t *kept; /* records that names belong to */
     bool ended;   /* its end was read: it was not cut short */
@@ -47,16 +47,20 @@ dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
 void dt_replay_end(struct dt_replay *replay); /* there are no more */
 void dt_replay_fini(struct dt_replay *replay);
 
-/* A run read back; all zero before its first record. */
+/* A run read back; all zero but the functions before its first record. */
 struct dt_replay_run {
+    void *context; /* given to both */
+    /* A plan and the 1-rank plan beside it (n is 0: none), judged again. */
+    void (*measured)(void *context, const struct dt_result *result, const struct dt_result *one,
+                     const struct dt_target *target);
+    void (*left_out)(void *context, const struct dt_sweep *sweep, int value, const char *reason);
+    bool any;                 /* one of them was called */
     struct dt_target *target; /* of the plan that is being read; NULL: none */
     struct dt_clocks clocks;
     struct dt_result *parts; /* of each process, owned */
     int count;
     struct dt_result one;
     struct dt_sweep sweep;
-    json_t *list;        /* what is to be printed of each plan, owned */
-    struct dt_text text; /* the same of the last one for people */
 };
 
 /* The next record, "run" first. */

@@ -120,8 +120,7 @@ void dt_record_now(struct dt_session *session, int64_t wait_ns)
     session->verdict = DT_VERDICT_PROVISIONAL;
     json_t *entry = dt_entry(session);
     if (entry == NULL || store(session, session->directory, entry) < 0)
-        dt_progress_note(&session->progress, "the provisional result is not stored: %s",
-                         dt_message());
+        dt_session_note(session, "the provisional result is not stored: %s", dt_message());
     json_decref(entry);
     session->verdict = DT_VERDICT_NONE;
     session->stored = false;

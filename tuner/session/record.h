@@ -8,15 +8,6 @@
 /* The object of `tune --json` (docs/json.md), new reference. */
 json_t *dt_record_session(const struct dt_session *session);
 
-/* The object of `run --json`; one: the 1-rank plan measured beside it, n is 0 without one. New reference. */
-json_t *dt_record_run(const struct dt_result *result, const struct dt_result *one,
-                      const struct dt_target *target);
-/* The object that `run --json` prints: the only one of the list, or with values of a sweep what they say together. New
- * reference. */
-json_t *dt_record_runs(const struct dt_sweep *sweep, json_t *list);
-/* A step of the sweep that was not measured, for that list. New reference. */
-json_t *dt_record_left_out(const struct dt_sweep *sweep, int value, const char *reason);
-
 /* The default's value over the entrant's, above 1 is a gain: ratio, interval, pairs; null without a comparison. */
 json_t *dt_record_gain(const struct dt_entrant *entrant);
 

@@ -13,12 +13,11 @@ static dt_status read_session(struct dt_replay *replay, const json_t *record, co
     if (replay->target != NULL)
         return dt_fail(DT_EUSAGE, "%s: a second session in one file", what);
     DT_TRY(dt_json_string(record, what, "run", &run));
-    DT_TRY(
-        dt_json_int(record, what, "max_latency_ns", 0, INT64_MAX, &replay->options.max_latency_ns));
+    DT_TRY(dt_json_int(record, what, "max_latency_ns", 0, INT64_MAX, &replay->job.max_latency_ns));
     DT_TRY(dt_raw_read_target(record, what, &replay->target));
     replay->kept = json_array();
     session->best = -1;
-    session->options = &replay->options;
+    session->job = &replay->job;
     session->target = replay->target;
     snprintf(session->id, sizeof session->id, "%s", run);
     if (against == NULL || json_is_null(against))

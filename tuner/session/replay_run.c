@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/report/report.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
 #include "tuner/trial/processes.h"
@@ -35,7 +34,7 @@ static void forget_plan(struct dt_replay_run *run)
 dt_status dt_replay_run_end(struct dt_replay_run *run)
 {
     struct dt_result result = {0};
-    if (run->target == NULL && json_array_size(run->list) > 0)
+    if (run->target == NULL && run->any)
         return DT_OK; /* the last one was left out */
     if (run->count == 0)
         return dt_fail(DT_EUSAGE, "the file ends before the plan was measured");
@@ -44,9 +43,8 @@ dt_status dt_replay_run_end(struct dt_replay_run *run)
     if (status == DT_OK && !left_out) /* why follows in a record of its own */
         status = dt_result_status(&result);
     if (status == DT_OK && !left_out) {
-        json_array_append_new(run->list, dt_record_run(&result, &run->one, run->target));
-        dt_text_clear(&run->text);
-        dt_report_run(&result, &run->one, run->target, &run->text);
+        run->any = true;
+        run->measured(run->context, &result, &run->one, run->target);
     }
     dt_result_fini(&result);
     forget_plan(run);
@@ -74,10 +72,9 @@ static dt_status read_left_out(struct dt_replay_run *run, const json_t *record, 
     forget_plan(run);
     DT_TRY(dt_json_int(record, what, "value", 0, INT32_MAX, &value));
     DT_TRY(dt_json_string(record, what, "reason", &reason));
-    if (run->list == NULL)
-        run->list = json_array();
     read_sweep(run, record, value);
-    json_array_append_new(run->list, dt_record_left_out(&run->sweep, (int)value, reason));
+    run->any = true;
+    run->left_out(run->context, &run->sweep, (int)value, reason);
     return DT_OK;
 }
 
@@ -87,8 +84,6 @@ static dt_status read_run(struct dt_replay_run *run, const json_t *record, const
     if (run->target != NULL)
         DT_TRY(dt_replay_run_end(run));
     DT_TRY(dt_json_int(record, what, "value", 0, INT32_MAX, &value));
-    if (run->list == NULL)
-        run->list = json_array();
     if (run->parts == NULL)
         run->parts = calloc(DT_PROCESSES_MOST, sizeof *run->parts);
     if (run->parts == NULL)
@@ -129,7 +124,5 @@ void dt_replay_run_fini(struct dt_replay_run *run)
 {
     forget_plan(run);
     free(run->parts);
-    json_decref(run->list);
-    dt_text_fini(&run->text);
     *run = (struct dt_replay_run){0};
 }

@@ -7,6 +7,8 @@
 #include "tuner/session/trials.h"
 #include "tuner/session/verdict.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +69,7 @@ static dt_status verdict_status(struct dt_session *session)
                        dt_outcome_text(failed->outcome), failed->cause);
     if (session->limit_broken)
         return dt_fail(DT_EINFEASIBLE, "none of the %d plans tried keeps --max-latency %.4g ms",
-                       session->count, (double)session->options->max_latency_ns * 1e-6);
+                       session->count, (double)session->job->max_latency_ns * 1e-6);
     if (session->verdict == DT_VERDICT_PROVISIONAL && session->entrant_count > 0 &&
         session->entrants[0].out)
         return dt_fail(DT_EPROVISIONAL,
@@ -88,11 +90,22 @@ static dt_status run(struct dt_session *session)
     DT_TRY(dt_trials_known(session));
     DT_TRY(dt_explore(session));
     DT_TRY(dt_trials_last(session));
-    session->limit_broken =
-        session->options->max_latency_ns > 0 && dt_session_leader(session) == NULL;
+    session->limit_broken = session->job->max_latency_ns > 0 && dt_session_leader(session) == NULL;
     if (dt_session_leader(session) == NULL)
         return DT_OK;
     return dt_finals_run(session);
+}
+
+void dt_session_note(const struct dt_session *session, const char *format, ...)
+{
+    char sentence[600];
+    va_list args;
+    if (session->watch == NULL)
+        return;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    session->watch->note(session->watch->context, sentence);
 }
 
 dt_status dt_session_run(struct dt_session *session)
@@ -100,15 +113,11 @@ dt_status dt_session_run(struct dt_session *session)
     int64_t all = session->deadline_ns - session->began_ns;
     session->search_deadline_ns = session->began_ns + (int64_t)(DT_TRIALS_SHARE * (double)all);
     session->best = -1;
-    dt_rig_init(&session->rig, session->target, (uint64_t)session->options->seed);
+    dt_rig_init(&session->rig, session->target, (uint64_t)session->job->seed);
     session->rig.end_ns = session->deadline_ns - DT_NS_PER_SECOND / 2;
-    dt_progress_init(&session->progress, session->target, session->options->quiet,
-                     session->deadline_ns);
-    session->progress.began_ns = session->began_ns;
     dt_status status = run(session);
     dt_verdict_end(session);
     int64_t left = session->deadline_ns - dt_clock_ns(), grace = 10 * DT_NS_PER_SECOND;
-    dt_progress_end(&session->progress);
     dt_rig_fini(&session->rig,
                 left < grace ? (left > DT_NS_PER_SECOND / 5 ? left : DT_NS_PER_SECOND / 5) : grace);
     session->elapsed_seconds = (double)(dt_clock_ns() - session->began_ns) * 1e-9;

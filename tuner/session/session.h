@@ -14,7 +14,6 @@
 #include "search/search.h"
 #include "tuner/compare/compare.h"
 #include "tuner/session/belief.h"
-#include "tuner/session/progress.h"
 
 #define DT_KNOWN 4 /* most plans taken from the store */
 #define DT_SHOTS 4 /* most plans of a shoot-out: the default and its challengers */
@@ -40,11 +39,23 @@ enum dt_verdict {
 };
 const char *dt_verdict_text(enum dt_verdict verdict);
 
+/* What a session says while it runs, to whoever shows it. */
+struct dt_session;
+struct dt_watch {
+    void *context;                                               /* given to each */
+    void (*begins)(void *context, const struct dt_point *point); /* a trial of it */
+    void (*ended)(void *context, const struct dt_session *session, const struct dt_result *result);
+    void (*compares)(void *context, const char *name); /* "shoot-out", "final comparison" */
+    void (*set)(void *context, int set,
+                int sets); /* of the comparison, that was made; of at most */
+    void (*note)(void *context, const char *sentence);
+};
+
 struct dt_session {
-    const struct dt_options *options;
+    const struct dt_job *job;
     const struct dt_target *target;
+    const struct dt_watch *watch; /* NULL: nobody looks */
     struct dt_rig rig;
-    struct dt_progress progress;
     const char *directory;      /* of the store; NULL: nothing is stored before the end */
     struct dt_journal *journal; /* NULL: none */
     char id[64];                /* of the journal; "" without one */
@@ -55,7 +66,7 @@ struct dt_session {
     int count, room;
     int first_cost_ms;               /* of the first trial that ran; 0: none did */
     int64_t paused_ns;               /* the part of dt_clock_skipped_ns that was reported */
-    char search[160], why[240];      /* the strategy, and why it was chosen */
+    char search[160], why[240];      /* the strategy as it was asked for, and why it was chosen */
     char note[240];                  /* what it said when it ended; "": nothing */
     bool stopped;                    /* it ended before the time for trials did */
     struct dt_point known[DT_KNOWN]; /* what other sessions found best */
@@ -81,9 +92,12 @@ struct dt_session {
     double elapsed_seconds;
 };
 
-/* Runs it. The session is initialised with options, target, journal and deadline_ns. DT_OK (also with failures of
+/* Runs it. The session is initialised with job, target, watch, search, journal and deadline_ns. DT_OK (also with failures of
  * plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan keeps the limits), DT_EINTR; *session tells what is known. */
 dt_status dt_session_run(struct dt_session *session) DT_MUST_CHECK;
+
+/* A sentence for whoever watches. */
+void dt_session_note(const struct dt_session *session, const char *format, ...) DT_FORMAT(2, 3);
 void dt_session_fini(struct dt_session *session);
 
 /* Appends a trial, which then belongs to the session. */

@@ -25,14 +25,6 @@
 #define SOAK_SHARE     0.02
 #define SETTLE_SECONDS 5 /* for the memory of a killed trial to come back */
 
-static void refresh_progress(struct dt_session *session)
-{
-    session->progress.best = dt_session_leader(session);
-    session->progress.fallback = dt_session_trial(session, &session->target->fallback);
-    if (session->progress.fallback != NULL && session->progress.fallback->n == 0)
-        session->progress.fallback = NULL;
-}
-
 /* Longest a trial may take: an eighth of the time, but enough for what the first one needed. */
 static int64_t trial_deadline(const struct dt_session *session, double share)
 {
@@ -61,16 +53,16 @@ static dt_status keep_trial(struct dt_session *session, const struct dt_result *
 {
     int64_t paused_ns = dt_clock_skipped_ns() - session->paused_ns;
     DT_TRY(dt_session_keep(session, result));
-    refresh_progress(session);
     if (dt_session_leader(session) == &session->trials[session->count - 1] &&
         session->unstored_ns == 0)
         session->unstored_ns = dt_clock_ns();
-    dt_progress_trial(&session->progress, result);
+    if (session->watch != NULL)
+        session->watch->ended(session->watch->context, session, result);
     if (paused_ns > 0)
-        dt_progress_note(&session->progress,
-                         "the session was stopped for %.0f s: its deadlines are moved, steps in "
-                         "which it was stopped are run again",
-                         (double)paused_ns * 1e-9);
+        dt_session_note(session,
+                        "the session was stopped for %.0f s: its deadlines are moved, steps in "
+                        "which it was stopped are run again",
+                        (double)paused_ns * 1e-9);
     session->paused_ns += paused_ns;
     return dt_history_trial(session, result);
 }
@@ -89,7 +81,8 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     struct dt_result result;
     if (racing)
         dt_record_now(session, how.deadline_ns - dt_clock_ns());
-    dt_progress_now(&session->progress, point, "trial");
+    if (session->watch != NULL)
+        session->watch->begins(session->watch->context, point);
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->search_deadline_ns) {
         result.outcome = DT_TRIAL_INTERRUPTED;

@@ -7,7 +7,7 @@
 
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result)
 {
-    double most = (double)session->options->max_latency_ns * 1e-9;
+    double most = (double)session->job->max_latency_ns * 1e-9;
     return result->outcome == DT_TRIAL_OK && result->n > 0 &&
            (most <= 0 || result->summary.median <= most);
 }
@@ -199,7 +199,7 @@ static void decide_without_default(struct dt_session *session)
         return;
     session->best = fastest_eligible(session);
     session->verdict = session->best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
-    session->limit_broken = session->best < 0 && session->options->max_latency_ns > 0;
+    session->limit_broken = session->best < 0 && session->job->max_latency_ns > 0;
 }
 
 /* The challenger was compared in enough sets, or failed as often as it may. */

@@ -41,7 +41,7 @@ static int ranks_in(const char *plan)
     return named > product ? named : (int)product;
 }
 
-static dt_status set_size(const struct dt_options *options, int size, struct dt_workload *workload)
+static dt_status set_size(const struct dt_job *job, int size, struct dt_workload *workload)
 {
     const struct dt_network *network = &workload->network;
     int step = PIXELS_OF_A_LATENT_PIXEL * network->patch;
@@ -55,15 +55,15 @@ static dt_status set_size(const struct dt_options *options, int size, struct dt_
                           : (size + step / 2) / step * step);
     workload->height = workload->width =
         size > 0 ? size / PIXELS_OF_A_LATENT_PIXEL : network->latent_size;
-    if (options->input == NULL)
+    if (job->input == NULL)
         return DT_OK;
     int height, width;
-    DT_TRY(dt_input_inspect(options->input, network, &workload->input_batch, &height, &width));
+    DT_TRY(dt_input_inspect(job->input, network, &workload->input_batch, &height, &width));
     if (size > 0 && (height != workload->height || width != workload->width))
         return dt_fail(
             DT_EUSAGE,
             "the input file %s: x is %d x %d, but --size %d asks for %d x %d latent pixels",
-            options->input, height, width, size, workload->height, workload->width);
+            job->input, height, width, size, workload->height, workload->width);
     workload->height = height;
     workload->width = width;
     workload->guidance = false;
@@ -79,32 +79,27 @@ static dt_status copy_path(const char *path, char out[], size_t room)
                                             : dt_fail(DT_EUSAGE, "the path %s is too long", path);
 }
 
-static dt_status make_workload(const struct dt_options *options, const struct dt_choice *choice,
+static dt_status make_workload(const struct dt_job *job, const struct dt_choice *choice,
                                struct dt_workload *workload)
 {
     *workload = (struct dt_workload){.network = choice->network,
                                      .dtype = choice->dtype,
                                      .guidance = true,
-                                     .seed = (uint64_t)options->seed,
+                                     .seed = (uint64_t)job->seed,
                                      .sampler_steps = 50};
-    if (options->weights != NULL)
-        DT_TRY(dt_weights_inspect(options->weights, &workload->network));
-    DT_TRY(copy_path(options->weights, workload->weights, sizeof workload->weights));
-    DT_TRY(copy_path(options->input, workload->input, sizeof workload->input));
-    DT_TRY(set_size(options, choice->size, workload));
-    return options->weights != NULL ? dt_weights_inspect_positions(options->weights, workload)
-                                    : DT_OK;
+    if (job->weights != NULL)
+        DT_TRY(dt_weights_inspect(job->weights, &workload->network));
+    DT_TRY(copy_path(job->weights, workload->weights, sizeof workload->weights));
+    DT_TRY(copy_path(job->input, workload->input, sizeof workload->input));
+    DT_TRY(set_size(job, choice->size, workload));
+    return job->weights != NULL ? dt_weights_inspect_positions(job->weights, workload) : DT_OK;
 }
 
 /* Batches the space may hold: the input's, the command line's, or those the plan and the sweep name. */
-static void list_batches(const struct dt_options *options, const struct dt_target_opts *opts,
-                         struct dt_ints *batches)
+static void list_batches(const struct dt_job *job, struct dt_ints *batches)
 {
-    *batches = options->batches;
-    int named = opts->for_run ? dt_target_named(opts->plan, "batch") : 0;
-    int more = opts->batch > 0 ? opts->batch : named;
-    if (opts->batch > 0)
-        batches->count = 0;
+    int more = dt_target_named(job->plan, "batch");
+    *batches = job->batches;
     bool have = more == 0;
     for (int i = 0; i < batches->count; i++)
         have = have || batches->values[i] == more;
@@ -120,33 +115,32 @@ static int compare_ints(const void *a, const void *b)
 }
 
 /* sorted: the batches of the space */
-static dt_status make_key(const struct dt_options *options, const struct dt_workload *workload,
+static dt_status make_key(const struct dt_job *job, const struct dt_workload *workload,
                           const struct dt_ints *sorted, struct dt_target *target)
 {
     const struct dt_key key = {.workload = workload,
                                .batches = sorted->values,
                                .batch_count = sorted->count,
                                .devices = target->devices,
-                               .max_bytes = options->max_bytes,
-                               .max_latency_ns = options->max_latency_ns};
+                               .max_bytes = job->max_bytes,
+                               .max_latency_ns = job->max_latency_ns};
     return dt_key_json(&key, &target->key);
 }
 
-static dt_status make_builtin(const struct dt_options *options, const struct dt_target_opts *opts,
-                              struct dt_target *target)
+static dt_status make_builtin(const struct dt_job *job, struct dt_target *target)
 {
     struct dt_workload workload;
     struct dt_ints batches;
     struct dt_choice choice;
-    DT_TRY(dt_target_choose(options, target, opts, &choice));
-    DT_TRY(make_workload(options, &choice, &workload));
-    list_batches(options, opts, &batches);
+    DT_TRY(dt_target_choose(job, target, &choice));
+    DT_TRY(make_workload(job, &choice, &workload));
+    list_batches(job, &batches);
     qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], compare_ints);
-    int wanted = opts->for_run ? ranks_in(opts->plan) : 0;
-    if (options->devices == 0 && wanted > target->devices)
+    int wanted = ranks_in(job->plan);
+    if (job->devices == 0 && wanted > target->devices)
         target->devices = wanted < 64 ? wanted : 64;
-    struct dt_limits limits = {.oversubscribe = options->oversubscribe || opts->for_run,
-                               .max_bytes = options->max_bytes,
+    struct dt_limits limits = {.oversubscribe = job->oversubscribe || job->plan != NULL,
+                               .max_bytes = job->max_bytes,
                                .batches = batches.values,
                                .batch_count = batches.count};
     dt_target_limits(target, workload.dtype, &limits);
@@ -158,7 +152,7 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
         target->reference = dt_workload_to_json(&workload);
         json_object_set_new(target->reference, "dtype", json_string(dt_dtype_text(DT_FLOAT32)));
     }
-    target->has_files = options->weights != NULL || options->input != NULL;
+    target->has_files = job->weights != NULL || job->input != NULL;
     target->sampler_steps = workload.sampler_steps;
     target->image_flops = dt_workload_flops(&workload, 1);
     target->image_attention_flops = dt_workload_attention_flops(&workload, 1);
@@ -169,7 +163,7 @@ static dt_status make_builtin(const struct dt_options *options, const struct dt_
              workload.network.name, workload.width * PIXELS_OF_A_LATENT_PIXEL,
              workload.height * PIXELS_OF_A_LATENT_PIXEL, dt_workload_tokens(&workload),
              workload.guidance ? "guided" : "not guided", dt_dtype_text(workload.dtype));
-    DT_TRY(make_key(options, &workload, &batches, target));
+    DT_TRY(make_key(job, &workload, &batches, target));
     if (dt_space_count(target->space) == 0)
         return DT_OK;
     DT_TRY(dt_dit_default(target->space, &target->fallback));
@@ -188,23 +182,18 @@ static void make_hard(struct dt_target *target)
         json_object_set_new(target->key, "objective", json_string(target->objective->name));
 }
 
-dt_status dt_target_new(const struct dt_options *options, const struct dt_target_opts *opts,
-                        struct dt_target **out)
+dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
 {
     struct dt_target *target = calloc(1, sizeof *target);
     if (target == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    target->max_bytes = options->max_bytes;
+    target->max_bytes = job->max_bytes;
     target->tolerance = dt_dtype_tolerance(DT_FLOAT32);
     snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(DT_FLOAT32));
-    dt_status status = dt_objective_find(options->objective, &target->objective);
+    target->objective = job->objective;
+    dt_status status = dt_target_place(job, target);
     if (status == DT_OK)
-        status = dt_target_place(options, target);
-    if (status == DT_OK && options->worker != NULL && options->input != NULL)
-        status = dt_fail(DT_EUSAGE, "--input goes with the built-in network, not with --worker");
-    if (status == DT_OK)
-        status = options->worker != NULL ? dt_target_foreign(options, opts, target)
-                                         : make_builtin(options, opts, target);
+        status = job->worker != NULL ? dt_target_foreign(job, target) : make_builtin(job, target);
     if (status < 0) {
         dt_target_free(target);
         return status;

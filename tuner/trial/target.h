@@ -9,8 +9,7 @@
 
 #include "space/space.h"
 #include "tuner/machine/backend.h"
-#include "tuner/options.h"
-#include "tuner/trial/objective.h"
+#include "tuner/trial/job.h"
 
 #include <stdbool.h>
 
@@ -43,19 +42,9 @@ struct dt_target {
     json_t *announced;     /* of that, its "parameters", "constants" and "rules" */
 };
 
-/* How a command wants its space. */
-struct dt_target_opts {
-    int size;              /* pixels; 0: the model's */
-    bool for_run;          /* any batch and rank count the plan names is feasible */
-    const char *plan;      /* with for_run: the plan, to know its batch and ranks; may be NULL */
-    int batch;             /* with for_run: 0, or the batch to use */
-    const json_t *network; /* as an entry keeps it, in the place of --model; NULL: none */
-};
-
 /* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here:
- * fallback and baseline are then unset (dt_space_count is 0). */
-dt_status dt_target_new(const struct dt_options *options, const struct dt_target_opts *opts,
-                        struct dt_target **target) DT_MUST_CHECK;
+ * fallback and baseline are then unset (dt_space_count is 0). The target keeps nothing of the job but its objective. */
+dt_status dt_target_new(const struct dt_job *job, struct dt_target **target) DT_MUST_CHECK;
 void dt_target_free(struct dt_target *target);
 
 /* Values of the roles at a point; 1 when there is no such parameter. */

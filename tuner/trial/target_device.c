@@ -33,33 +33,32 @@ static const struct device *device_of(const struct dt_target *target)
     return &devices[target->backend.cuda];
 }
 
-dt_status dt_target_place(const struct dt_options *options, struct dt_target *target)
+dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
 {
-    DT_TRY(dt_backend_choose(options, &target->backend));
+    DT_TRY(dt_backend_choose(job->backend, job->worker != NULL, &target->backend));
+    target->backend.shared = job->shared_devices;
     target->cores = target->backend.cuda ? target->backend.gpus.count : dt_host_cores();
-    target->devices = options->devices > 0 ? (int)options->devices : target->cores;
+    target->devices = job->devices > 0 ? job->devices : target->cores;
     target->unit = device_of(target)->unit;
     target->by_mpirun = device_of(target)->by_mpirun;
     if (!target->backend.cuda)
-        return dt_machine_program(options, target->program);
+        return dt_machine_program(job->worker, target->program);
     memcpy(target->program, target->backend.program, sizeof target->program);
     return DT_OK;
 }
 
-dt_status dt_target_choose(const struct dt_options *options, const struct dt_target *target,
-                           const struct dt_target_opts *opts, struct dt_choice *choice)
+dt_status dt_target_choose(const struct dt_job *job, const struct dt_target *target,
+                           struct dt_choice *choice)
 {
     const struct dt_gpus *gpus = target->backend.cuda ? &target->backend.gpus : NULL;
     struct dt_dit_usual usual = dt_dit_usual(gpus);
-    bool named = opts->network != NULL || !dt_option_is_default("model", options->model);
-    bool sized = opts->size > 0 || named || options->input != NULL;
-    choice->size = sized ? opts->size : usual.size;
-    DT_TRY(opts->network != NULL
-               ? dt_network_from_json(opts->network, "the entry's network", &choice->network)
-               : dt_network_load(named ? options->model : usual.model, &choice->network));
-    if (!dt_option_is_default("dtype", options->dtype))
-        return dt_dtype_find("--dtype", options->dtype, &choice->dtype);
-    choice->dtype = dt_dit_usual_dtype(&choice->network, gpus);
+    bool named = job->network.name[0] != '\0';
+    bool sized = job->size > 0 || named || job->input != NULL;
+    choice->size = sized ? job->size : usual.size;
+    choice->network = job->network;
+    if (!named)
+        DT_TRY(dt_network_load(usual.model, &choice->network));
+    choice->dtype = job->has_dtype ? job->dtype : dt_dit_usual_dtype(&choice->network, gpus);
     return DT_OK;
 }
 

@@ -69,7 +69,7 @@ static json_t *announced(const json_t *hello)
     return object;
 }
 
-static dt_status make_key(const struct dt_options *options, const char *name, const char *workload,
+static dt_status make_key(const struct dt_job *job, const char *name, const char *workload,
                           struct dt_target *target)
 {
     char space[DT_KEY_ID_SIZE];
@@ -78,8 +78,8 @@ static dt_status make_key(const struct dt_options *options, const char *name, co
                                .program = workload,
                                .space = space,
                                .devices = target->devices,
-                               .max_bytes = options->max_bytes,
-                               .max_latency_ns = options->max_latency_ns};
+                               .max_bytes = job->max_bytes,
+                               .max_latency_ns = job->max_latency_ns};
     return dt_key_json(&key, &target->key);
 }
 
@@ -104,16 +104,14 @@ static json_t *limited(const json_t *hello, const char *ranks, int devices)
 }
 
 /* The ranks that a plan's text names are allowed when nobody said how many devices there are. */
-static void allow_named(const struct dt_options *options, const struct dt_target_opts *opts,
-                        const char *ranks, struct dt_target *target)
+static void allow_named(const struct dt_job *job, const char *ranks, struct dt_target *target)
 {
-    int named = opts->for_run ? dt_target_named(opts->plan, ranks) : 0;
-    if (options->devices == 0 && named > target->devices)
+    int named = dt_target_named(job->plan, ranks);
+    if (job->devices == 0 && named > target->devices)
         target->devices = named;
 }
 
-static dt_status read_space(const struct dt_options *options, const struct dt_target_opts *opts,
-                            const json_t *hello, struct dt_target *target)
+static dt_status read_space(const struct dt_job *job, const json_t *hello, struct dt_target *target)
 {
     static const char what[] = "the worker's hello";
     struct dt_space *axes = NULL;
@@ -124,7 +122,7 @@ static dt_status read_space(const struct dt_options *options, const struct dt_ta
     dt_status status = DT_OK;
     if (role >= 0 && (rules == NULL || json_is_array(rules))) {
         const struct dt_axis *ranks = dt_space_axis(axes, role);
-        allow_named(options, opts, ranks->name, target);
+        allow_named(job, ranks->name, target);
         target->limited = ranks->values[ranks->count - 1] > target->devices;
         own = target->limited ? limited(hello, ranks->name, target->devices) : NULL;
         if (target->limited && own == NULL)
@@ -138,20 +136,19 @@ static dt_status read_space(const struct dt_options *options, const struct dt_ta
 }
 
 /* A worker has twenty seconds to get ready, or the budget when that is shorter. */
-static int64_t hello_ns(const struct dt_options *options)
+static int64_t hello_ns(const struct dt_job *job)
 {
     int64_t most = HELLO_SECONDS * DT_NS_PER_SECOND;
-    return options->budget_ns > 0 && options->budget_ns < most ? options->budget_ns : most;
+    return job->budget_ns > 0 && job->budget_ns < most ? job->budget_ns : most;
 }
 
-dt_status dt_target_foreign(const struct dt_options *options, const struct dt_target_opts *opts,
-                            struct dt_target *target)
+dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
 {
     struct dt_launch launch = {.program = target->program, .ranks = 1};
     struct dt_failure failure;
     struct dt_group *group = NULL;
     dt_status status =
-        dt_group_start(&launch, NULL, dt_clock_ns() + hello_ns(options), &group, &failure);
+        dt_group_start(&launch, NULL, dt_clock_ns() + hello_ns(job), &group, &failure);
     if (status == DT_FAILED)
         return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->program,
                        failure.cause);
@@ -176,11 +173,11 @@ dt_status dt_target_foreign(const struct dt_options *options, const struct dt_ta
                     "the worker %s announces no parameters in its hello: there is nothing to tune",
                     target->program);
     else
-        status = read_space(options, opts, hello, target);
+        status = read_space(job, hello, target);
     if (status == DT_OK)
         status = foreign_plans(target);
     if (status == DT_OK)
-        status = make_key(options, name, workload, target);
+        status = make_key(job, name, workload, target);
     dt_group_stop(group, DT_NS_PER_SECOND);
     return status;
 }

@@ -15,11 +15,10 @@ struct dt_choice {
 };
 
 /* Chooses what plans run on: backend, cores, devices, program and how ranks are started. */
-dt_status dt_target_place(const struct dt_options *options, struct dt_target *target) DT_MUST_CHECK;
+dt_status dt_target_place(const struct dt_job *job, struct dt_target *target) DT_MUST_CHECK;
 
-/* By the options, and by the device what they leave open. */
-dt_status dt_target_choose(const struct dt_options *options, const struct dt_target *target,
-                           const struct dt_target_opts *opts,
+/* By the job, and by the device what it leaves open. */
+dt_status dt_target_choose(const struct dt_job *job, const struct dt_target *target,
                            struct dt_choice *choice) DT_MUST_CHECK;
 
 /* Fills what the device says of plans; the rest is the caller's. */
@@ -27,8 +26,7 @@ void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype,
                       struct dt_limits *limits);
 
 /* Starts the worker once and reads its hello. */
-dt_status dt_target_foreign(const struct dt_options *options, const struct dt_target_opts *opts,
-                            struct dt_target *target) DT_MUST_CHECK;
+dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target) DT_MUST_CHECK;
 
 /* The number behind "name=" in a plan's text; 0 when it is not named, or plan is NULL. */
 int dt_target_named(const char *plan, const char *name);

@@ -4,10 +4,10 @@
  * The live line is drawn when something happens and, while a worker is waited for, once a second. It is cut to the width of
  * the terminal, so that it never takes two. All else is written only between runs.
  */
-#ifndef DT_TUNER_SESSION_PROGRESS_H
-#define DT_TUNER_SESSION_PROGRESS_H
+#ifndef DT_TUNER_PROGRESS_H
+#define DT_TUNER_PROGRESS_H
 
-#include "tuner/trial/result.h"
+#include "tuner/session/session.h"
 
 struct dt_progress {
     bool quiet, live;              /* live: standard error is a terminal that understands \r */
@@ -31,5 +31,8 @@ void dt_progress_set(void *progress, int set, int sets); /* of the comparison, t
 void dt_progress_note(struct dt_progress *progress, const char *format, ...)
     DT_FORMAT(2, 3);                                /* a line of its own */
 void dt_progress_end(struct dt_progress *progress); /* clears the line */
+
+/* Shows a session (struct dt_session.watch). Borrows progress. */
+struct dt_watch dt_progress_watch(struct dt_progress *progress);
 
 #endif

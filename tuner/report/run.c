@@ -3,7 +3,6 @@
 #include "base/columns.h"
 #include "base/figures.h"
 #include "tuner/report/report.h"
-#include "tuner/session/record.h"
 #include "tuner/trial/fits.h"
 
 #include <math.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/progress.h"
+#include "tuner/progress.h"
 
 #include "base/clock.h"
 #include "base/columns.h"
 #include "base/figures.h"
+#include "tuner/session/verdict.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -175,4 +176,39 @@ void dt_progress_end(struct dt_progress *progress)
     clear(progress);
     if (dt_group_tick.context == progress)
         dt_group_tick = (struct dt_group_tick){NULL, NULL};
+}
+
+static void begins(void *context, const struct dt_point *point)
+{
+    dt_progress_now(context, point, "trial");
+}
+
+static void ended(void *context, const struct dt_session *session, const struct dt_result *result)
+{
+    struct dt_progress *progress = context;
+    const struct dt_result *fallback = dt_session_trial(session, &session->target->fallback);
+    progress->best = dt_session_leader(session);
+    progress->fallback = fallback != NULL && fallback->n > 0 ? fallback : NULL;
+    dt_progress_trial(progress, result);
+}
+
+static void compares(void *context, const char *name)
+{
+    struct dt_progress *progress = context;
+    progress->comparison = name;
+}
+
+static void note(void *context, const char *sentence)
+{
+    dt_progress_note(context, "%s", sentence);
+}
+
+struct dt_watch dt_progress_watch(struct dt_progress *progress)
+{
+    return (struct dt_watch){.context = progress,
+                             .begins = begins,
+                             .ended = ended,
+                             .compares = compares,
+                             .set = dt_progress_set,
+                             .note = note};
 }
