@@ -37,7 +37,7 @@ nv kernels/
 omp.h kernels/ worker/
 gsl/ stats/ search/ tuner/ bench/search_speed/
 jansson.h base/json.h tests/scenario/ tests/truth/honest.c
-zlib.h tuner/simulate/source.c
+zlib.h search/landscape/source.c
 hwloc base/host.c
 '
 

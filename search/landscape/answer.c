@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a landscape answers: to a search in place of a machine, and to another landscape as a prior (transfer.h). */
-#include "tuner/simulate/transfer.h"
+#include "search/landscape/transfer.h"
 
 #include <math.h>
 #include <string.h>

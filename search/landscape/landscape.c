@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A table of cells becomes a space: each column's values, sorted, are an axis, each row is a point. Numbers with fractions
  * become whole by a power of ten, so that ratios between them stay what they were; where none does, they become ranks. */
-#include "tuner/simulate/table_int.h"
+#include "search/landscape/table.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* landscape - recorded {plan -> samples}: a search can be replayed on it without a machine
  *
- *     dt_landscape_open("table.json.gz", &landscape);
+ *     dt_landscape_open("table.json.gz", NULL, &landscape);
  *     dt_landscape_trial(landscape, &point, &trial);      -- what the machine would have answered
  *     dt_landscape_free(landscape);
  *
  * Its space holds exactly the recorded plans, those that failed included. Files may be gzipped; what is in them is told
- * by their content. To read another kind of file: write tuner/simulate/read_<name>.c and add a row to the table in
- * open.c.
+ * by their content. To read another kind of file: write search/landscape/read_<name>.c and add a row to the table in
+ * open.c; formats of other modules are given to dt_landscape_open.
  */
-#ifndef DT_TUNER_SIMULATE_LANDSCAPE_H
-#define DT_TUNER_SIMULATE_LANDSCAPE_H
+#ifndef DT_SEARCH_LANDSCAPE_LANDSCAPE_H
+#define DT_SEARCH_LANDSCAPE_LANDSCAPE_H
 
 #include "base/rng.h"
 #include "search/trial.h"
@@ -46,9 +46,12 @@ struct dt_landscape {
     double optimum, slowest;                    /* of the values */
 };
 
-/* Limits: 256 MiB of text, 16 million JSON values, a million plans. DT_EIO, DT_EUSAGE: unknown or broken content, or no
+struct dt_reader; /* search/landscape/table.h */
+
+/* more: readers that are asked first, NULL-ended; NULL: none. Limits: 256 MiB of text, 16 million JSON values, a million plans. DT_EIO, DT_EUSAGE: unknown or broken content, or no
  * plan in it was ever measured. */
-dt_status dt_landscape_open(const char *path, struct dt_landscape **landscape) DT_MUST_CHECK;
+dt_status dt_landscape_open(const char *path, const struct dt_reader *const more[],
+                            struct dt_landscape **landscape) DT_MUST_CHECK;
 void dt_landscape_free(struct dt_landscape *landscape);
 
 /* What running the plan gives: the recorded outcome and mean, cost as it was. The point must be in the space. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/table_int.h"
+#include "search/landscape/table.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 static const struct dt_reader *const readers[] = {
-    &dt_reader_journal,
     &dt_reader_kernel_tuner,
     &dt_reader_t4,
     NULL,
@@ -47,12 +46,20 @@ static void mend_end(struct dt_text *bytes)
     dt_text_add(bytes, "}");
 }
 
-static const struct dt_reader *find(const struct dt_source *source)
+static const struct dt_reader *find_in(const struct dt_reader *const list[],
+                                       const struct dt_source *source)
 {
-    for (const struct dt_reader *const *at = readers; *at != NULL; at++)
-        if ((*at)->knows(source))
-            return *at;
+    for (; list != NULL && *list != NULL; list++)
+        if ((*list)->knows(source))
+            return *list;
     return NULL;
+}
+
+static const struct dt_reader *find(const struct dt_reader *const more[],
+                                    const struct dt_source *source)
+{
+    const struct dt_reader *found = find_in(more, source);
+    return found != NULL ? found : find_in(readers, source);
 }
 
 static dt_status read_with(const struct dt_reader *reader, const struct dt_source *source,
@@ -66,11 +73,17 @@ static dt_status read_with(const struct dt_reader *reader, const struct dt_sourc
     return status;
 }
 
-static dt_status unknown(const struct dt_source *source)
+static void add_names(const struct dt_reader *const list[], struct dt_text *names)
+{
+    for (; list != NULL && *list != NULL; list++)
+        dt_text_add(names, "%s%s", names->size == 0 ? "" : ", ", (*list)->name);
+}
+
+static dt_status unknown(const struct dt_reader *const more[], const struct dt_source *source)
 {
     struct dt_text names = {0};
-    for (const struct dt_reader *const *at = readers; *at != NULL; at++)
-        dt_text_add(&names, "%s%s", at == readers ? "" : ", ", (*at)->name);
+    add_names(more, &names);
+    add_names(readers, &names);
     dt_status status = dt_fail(DT_EUSAGE, "%s is none of the tables that are known: %s",
                                source->what, dt_text_at(&names));
     dt_text_fini(&names);
@@ -78,11 +91,12 @@ static dt_status unknown(const struct dt_source *source)
 }
 
 /* A journal is many JSON objects, the others are one. */
-static dt_status read_text(const char *path, struct dt_text *bytes, struct dt_landscape **landscape)
+static dt_status read_text(const char *path, const struct dt_reader *const more[],
+                           struct dt_text *bytes, struct dt_landscape **landscape)
 {
     const struct dt_json_limits limits = {.bytes = DT_TABLE_BYTES, .values = DT_TABLE_VALUES};
     struct dt_source source = {.what = path, .text = dt_text_at(bytes), .size = bytes->size};
-    const struct dt_reader *reader = find(&source);
+    const struct dt_reader *reader = find(more, &source);
     json_t *root = NULL;
     if (reader != NULL)
         return read_with(reader, &source, landscape);
@@ -91,18 +105,20 @@ static dt_status read_text(const char *path, struct dt_text *bytes, struct dt_la
     DT_TRY(dt_text_status(bytes));
     DT_TRY(dt_json_parse_within(dt_text_at(bytes), bytes->size, limits, path, &root));
     source.root = root;
-    reader = find(&source);
-    dt_status status = reader != NULL ? read_with(reader, &source, landscape) : unknown(&source);
+    reader = find(more, &source);
+    dt_status status =
+        reader != NULL ? read_with(reader, &source, landscape) : unknown(more, &source);
     json_decref(root);
     return status;
 }
 
-dt_status dt_landscape_open(const char *path, struct dt_landscape **landscape)
+dt_status dt_landscape_open(const char *path, const struct dt_reader *const more[],
+                            struct dt_landscape **landscape)
 {
     struct dt_text bytes = {0};
     dt_status status = dt_source_bytes(path, &bytes);
     if (status == DT_OK)
-        status = read_text(path, &bytes, landscape);
+        status = read_text(path, more, &bytes, landscape);
     dt_text_fini(&bytes);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/racing.h"
+#include "search/landscape/racing.h"
 
 #include "search/racing.h"
 #include "stats/stats.h"

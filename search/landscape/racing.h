@@ -5,10 +5,10 @@
  * when the median of its warm repetitions is the least so far. The best plan of an order is the one whose median over all
  * recorded warm repetitions is the least: it is lost when another is the incumbent in the end.
  */
-#ifndef DT_TUNER_SIMULATE_RACING_H
-#define DT_TUNER_SIMULATE_RACING_H
+#ifndef DT_SEARCH_LANDSCAPE_RACING_H
+#define DT_SEARCH_LANDSCAPE_RACING_H
 
-#include "tuner/simulate/landscape.h"
+#include "search/landscape/landscape.h"
 
 struct dt_raced {
     int orders, plans; /* plans of an order */

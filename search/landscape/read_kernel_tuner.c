@@ -2,7 +2,7 @@
 /* Kernel Tuner's cache: {"device_name", "kernel_name", "tune_params_keys": [names], "cache": {key: {name: value, ..,
  * "time": mean or the word of a failure, "times": [..], "compile_time": ..}}}, in milliseconds. Old ones say 1e20 for a
  * failure. */
-#include "tuner/simulate/table_int.h"
+#include "search/landscape/table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* T4, the auto-tuning community's file of results: {"schema_version", "results": [{"configuration": {name: value},
  * "times": {"compilation", "runtimes": [..], ..}, "invalidity", "measurements": [{"name", "value"}], "objectives":
  * [name]}]}, in milliseconds. */
-#include "tuner/simulate/table_int.h"
+#include "search/landscape/table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *     S(k) = C(M - k, t) / C(M, t) = S(k - 1) (M - t - k + 1) / (M - k + 1),
  *
  * so the expected best is v[0] + sum over k of (v[k] - v[k - 1]) S(k). No term is negative: nothing cancels. */
-#include "tuner/simulate/score.h"
+#include "search/landscape/score.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,10 +7,10 @@
  * 1 the optimum at once, below 0 worse than random. t at which random search is sure of the optimum are left out. Intervals are
  * over the repeats, at 95 %.
  */
-#ifndef DT_TUNER_SIMULATE_SCORE_H
-#define DT_TUNER_SIMULATE_SCORE_H
+#ifndef DT_SEARCH_LANDSCAPE_SCORE_H
+#define DT_SEARCH_LANDSCAPE_SCORE_H
 
-#include "tuner/simulate/landscape.h"
+#include "search/landscape/landscape.h"
 
 /* expected[t - 1] = R(t), t = 1..evals, of n values among which NAN are failures. */
 dt_status dt_score_random(const double values[], int64_t n, int evals,

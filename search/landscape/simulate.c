@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Time is processor time of this thread: what a strategy costs does not depend on who else is at work. */
-#include "tuner/simulate/simulate.h"
+#include "search/landscape/simulate.h"
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -3,11 +3,11 @@
  *
  * Repeat r has the seed `seed + r`. Repeats are shared out to `jobs` processes: a strategy needs not know of it.
  */
-#ifndef DT_TUNER_SIMULATE_SIMULATE_H
-#define DT_TUNER_SIMULATE_SIMULATE_H
+#ifndef DT_SEARCH_LANDSCAPE_SIMULATE_H
+#define DT_SEARCH_LANDSCAPE_SIMULATE_H
 
+#include "search/landscape/landscape.h"
 #include "search/search.h"
-#include "tuner/simulate/landscape.h"
 
 struct dt_simulation {
     const struct dt_landscape *landscape;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The door to zlib: its reader hands plain files through as they are. */
-#include "tuner/simulate/table_int.h"
+#include "search/landscape/table.h"
 
 #include <errno.h>
 #include <fcntl.h>

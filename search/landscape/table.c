@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/table_int.h"
+#include "search/landscape/table.h"
 
 #include <math.h>
 #include <stdio.h>

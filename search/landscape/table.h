@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* table_int - what a reader fills in and open.c makes a landscape of
+/* table - what a reader of a file format fills in, of which open.c makes a landscape
  *
  * A reader sees a source and adds columns, then rows: a plan, then what came of it. Texts are borrowed from the source (or
  * whatever the reader keeps in `held`) until the landscape is made.
  */
-#ifndef DT_TUNER_SIMULATE_TABLE_INT_H
-#define DT_TUNER_SIMULATE_TABLE_INT_H
+#ifndef DT_SEARCH_LANDSCAPE_TABLE_H
+#define DT_SEARCH_LANDSCAPE_TABLE_H
 
 #include "base/json.h"
-#include "tuner/simulate/landscape.h"
+#include "search/landscape/landscape.h"
 
 #define DT_TABLE_BYTES  (256 * 1024 * 1024)
 #define DT_TABLE_VALUES 16000000
@@ -56,7 +56,7 @@ struct dt_reader {
     dt_status (*read)(const struct dt_source *source, struct dt_table *table);
 };
 
-extern const struct dt_reader dt_reader_kernel_tuner, dt_reader_t4, dt_reader_journal;
+extern const struct dt_reader dt_reader_kernel_tuner, dt_reader_t4;
 
 /* The bytes of a file, plain or gzipped. */
 dt_status dt_source_bytes(const char *path, struct dt_text *bytes) DT_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/transfer.h"
+#include "search/landscape/transfer.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* transfer - what a recorded table says of the plans of another space: parameters agree by name, values by what they were
  * in the files */
-#ifndef DT_TUNER_SIMULATE_TRANSFER_H
-#define DT_TUNER_SIMULATE_TRANSFER_H
+#ifndef DT_SEARCH_LANDSCAPE_TRANSFER_H
+#define DT_SEARCH_LANDSCAPE_TRANSFER_H
 
-#include "tuner/simulate/landscape.h"
+#include "search/landscape/landscape.h"
 
 struct dt_transfer {
     const struct dt_space *space;

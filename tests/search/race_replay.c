@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/simulate/racing.h"
+#include "search/landscape/racing.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static struct dt_landscape *three_plans(void)
     write_plan(file, 3, 1.1);
     fprintf(file, "}}");
     fclose(file);
-    assert_int_equal(dt_landscape_open(path, &landscape), DT_OK);
+    assert_int_equal(dt_landscape_open(path, NULL, &landscape), DT_OK);
     unlink(path);
     return landscape;
 }
@@ -90,7 +90,7 @@ static void recorded(void **state)
         snprintf(path, sizeof path, "%s/../shared/landscapes/%s.json.gz", DT_SOURCE_DIR, tables[i]);
         if (access(path, R_OK) != 0)
             skip();
-        assert_int_equal(dt_landscape_open(path, &landscape), DT_OK);
+        assert_int_equal(dt_landscape_open(path, NULL, &landscape), DT_OK);
         assert_int_equal(dt_race_replay(landscape, 100, 150, 1, &raced), DT_OK);
         assert_int_equal(raced.lost, 0);
         assert_true(raced.spent < 0.5 * raced.all);

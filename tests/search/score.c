@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "tuner/simulate/score.h"
+#include "search/landscape/score.h"
 
 #include <math.h>
 #include <stdio.h>

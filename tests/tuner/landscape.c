@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "tuner/simulate/landscape.h"
+#include "search/landscape/landscape.h"
+#include "tuner/session/history.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 static struct dt_landscape *open_table(const char *path)
 {
     struct dt_landscape *landscape = NULL;
-    if (dt_landscape_open(path, &landscape) != DT_OK)
+    if (dt_session_landscape(path, &landscape) != DT_OK)
         fail_msg("%s", dt_message());
     return landscape;
 }

@@ -13,9 +13,10 @@
 
 #include <cmocka.h>
 
+#include "search/landscape/landscape.h"
 #include "tests/lib/dose.h"
+#include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
-#include "tuner/simulate/landscape.h"
 
 #include <glob.h>
 #include <math.h>
@@ -245,7 +246,7 @@ static struct dt_point plan_at(const struct dt_landscape *landscape, double quan
 static void run_table(const char *path, bool noise, struct tally *tally)
 {
     struct dt_landscape *landscape = NULL;
-    assert_int_equal(dt_landscape_open(path, &landscape), DT_OK);
+    assert_int_equal(dt_session_landscape(path, &landscape), DT_OK);
     struct world world = {.landscape = landscape,
                           .target = {.space = landscape->space, .plans = landscape->count},
                           .noise = noise};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "tuner/report/simulate.h"
+#include "search/landscape/racing.h"
 #include "tuner/print.h"
-#include "tuner/simulate/racing.h"
-#include "tuner/simulate/report.h"
+#include "tuner/session/history.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static dt_status read_prior(const char *path, const struct dt_landscape *landsca
     table->values = malloc((size_t)landscape->count * sizeof *table->values);
     if (table->values == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a prior");
-    DT_TRY(dt_landscape_open(path, &source));
+    DT_TRY(dt_session_landscape(path, &source));
     dt_status status = dt_landscape_map(landscape, source, table->values, &found);
     dt_landscape_free(source);
     return status;
@@ -117,7 +118,7 @@ dt_status dt_command_simulate(const struct dt_options *options)
         return dt_fail(DT_EUSAGE, "'dittune simulate' needs --landscape FILE");
     DT_TRY(read_counts(options, &simulation));
     DT_TRY(dt_search_check(options->search));
-    DT_TRY(dt_landscape_open(options->landscape, &landscape));
+    DT_TRY(dt_session_landscape(options->landscape, &landscape));
     simulation.landscape = landscape;
     dt_status status = options->racing ? race(options, &simulation) : simulate(options, simulation);
     dt_landscape_free(landscape);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/report.h"
+#include "tuner/report/simulate.h"
 
+#include "search/landscape/score.h"
 #include "stats/stats.h"
-#include "tuner/simulate/score.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* report - what `dittune simulate` prints of its repeats (docs/json.md) */
-#ifndef DT_TUNER_SIMULATE_REPORT_H
-#define DT_TUNER_SIMULATE_REPORT_H
+#ifndef DT_TUNER_REPORT_SIMULATE_H
+#define DT_TUNER_REPORT_SIMULATE_H
 
 #include "base/json.h"
-#include "tuner/simulate/simulate.h"
+#include "search/landscape/simulate.h"
 
 /* The object of --json, without the name of the landscape; new reference to *object. */
 dt_status dt_report_simulation(const struct dt_simulation *simulation, const struct dt_runs *runs,

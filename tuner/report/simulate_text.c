@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/simulate/report.h"
+#include "tuner/report/simulate.h"
 
 static double real(const json_t *object, const char *key)
 {

@@ -3,6 +3,7 @@
 
 #include "model/cost.h"
 #include "space/dit.h"
+#include "tuner/session/history.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static int64_t shared(const struct dt_belief *belief)
 
 static dt_status believe_table(struct dt_belief *belief, const char *path)
 {
-    DT_TRY(dt_landscape_open(path, &belief->source));
+    DT_TRY(dt_session_landscape(path, &belief->source));
     DT_TRY(dt_transfer_init(&belief->transfer, belief->target->space, NULL, belief->source));
     int64_t n = shared(belief);
     if (n == 0)

@@ -9,8 +9,8 @@
 #define DT_TUNER_SESSION_BELIEF_H
 
 #include "model/workload.h"
+#include "search/landscape/transfer.h"
 #include "search/search.h"
-#include "tuner/simulate/transfer.h"
 #include "tuner/trial/target.h"
 
 struct dt_belief {

@@ -47,6 +47,10 @@ dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
 void dt_replay_end(struct dt_replay *replay); /* there are no more */
 void dt_replay_fini(struct dt_replay *replay);
 
+/* A recorded table, or a session's journal read as one: dt_landscape_open with that format, too. */
+struct dt_landscape;
+dt_status dt_session_landscape(const char *path, struct dt_landscape **landscape) DT_MUST_CHECK;
+
 /* A run read back; all zero but the functions before its first record. */
 struct dt_replay_run {
     void *context; /* given to both */

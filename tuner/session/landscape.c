@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A session's journal (docs/database.md): its trials, judged again as the session judged them. */
+#include "search/landscape/table.h"
 #include "tuner/session/history.h"
-#include "tuner/simulate/table_int.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -105,8 +105,14 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
     return fill(journal, table);
 }
 
-const struct dt_reader dt_reader_journal = {
+static const struct dt_reader journal_reader = {
     .name = "a journal of a session",
     .knows = knows,
     .read = read_table,
 };
+
+dt_status dt_session_landscape(const char *path, struct dt_landscape **landscape)
+{
+    static const struct dt_reader *const readers[] = {&journal_reader, NULL};
+    return dt_landscape_open(path, readers, landscape);
+}
