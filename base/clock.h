@@ -13,7 +13,7 @@
 int64_t dt_clock_ns(void);
 
 /* Takes ns nanoseconds that have passed out of dt_clock_ns, so that every deadline and budget moves by as much: this process
- * was stopped meanwhile (tuner/process/pause.h). A virtual clock ignores it, as it does not run on by itself. */
+ * was stopped meanwhile (tuner/runner/pause.h). A virtual clock ignores it, as it does not run on by itself. */
 void dt_clock_skip_ns(int64_t ns);
 int64_t dt_clock_skipped_ns(void); /* all of it so far */
 

@@ -12,7 +12,7 @@ struct annealing {
     struct dt_rng rng;
     double hot, cold, steps, told;
     int starts;
-    struct dt_answer current;
+    struct dt_told_answer current;
 };
 
 enum { HOT, COLD, STEPS, STARTS };
@@ -58,7 +58,7 @@ static void tell(void *state, const struct dt_trial *trial)
     double rise = isfinite(value) ? log(value / search->current.value) : INFINITY;
     search->told++;
     if (rise < 0 || dt_rng_uniform(&search->rng) < exp(-rise / heat))
-        search->current = (struct dt_answer){.point = trial->point, .value = value};
+        search->current = (struct dt_told_answer){.point = trial->point, .value = value};
 }
 
 const struct dt_strategy dt_strategy_annealing = {

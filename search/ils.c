@@ -12,7 +12,7 @@ struct ils {
     const struct dt_seen *seen;
     struct dt_rng rng;
     int starts, kick, told;
-    struct dt_answer current, best;
+    struct dt_told_answer current, best;
     struct dt_point kicked; /* asked for; it becomes the current point whatever its value */
     bool waits;             /* for the answer of kicked */
 };
@@ -52,7 +52,7 @@ static dt_status ask(void *state, struct dt_point *point)
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct ils *search = state;
-    const struct dt_answer answer = {.point = trial->point, .value = dt_told_value(trial)};
+    const struct dt_told_answer answer = {.point = trial->point, .value = dt_told_value(trial)};
     bool landed = search->waits && dt_point_equal(search->space, &search->kicked, &trial->point);
     search->told++;
     search->waits = search->waits && !landed;

@@ -26,13 +26,13 @@ void dt_told_add(struct dt_told *told, const struct dt_space *space, const struc
     forget(told, space, &trial->point);
     if (told->count == told->room) {
         int room = 2 * told->room + 64;
-        struct dt_answer *rows = realloc(told->rows, (size_t)room * sizeof *rows);
+        struct dt_told_answer *rows = realloc(told->rows, (size_t)room * sizeof *rows);
         if (rows == NULL)
             return;
         told->rows = rows;
         told->room = room;
     }
-    const struct dt_answer row = {.point = trial->point, .value = dt_told_value(trial)};
+    const struct dt_told_answer row = {.point = trial->point, .value = dt_told_value(trial)};
     int at = told->count++;
     for (; at > 0 && told->rows[at - 1].value > row.value; at--)
         told->rows[at] = told->rows[at - 1];

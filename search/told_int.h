@@ -5,13 +5,13 @@
 
 #include "search/trial.h"
 
-struct dt_answer {
+struct dt_told_answer {
     struct dt_point point;
     double value; /* INFINITY: it failed */
 };
 
 struct dt_told {
-    struct dt_answer *rows; /* best first; of equals the earlier told; failures last */
+    struct dt_told_answer *rows; /* best first; of equals the earlier told; failures last */
     int count, room;
 };
 

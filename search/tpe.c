@@ -18,7 +18,7 @@ struct axis {
 };
 
 struct density {
-    const struct dt_answer *rows;
+    const struct dt_told_answer *rows;
     int n;
     double uniform; /* the uniform term's value */
     struct axis axes[DT_AXES_MAX];
@@ -106,7 +106,8 @@ static double term(const struct axis *axis, int from, int to)
     return axis->bell[from < to ? to - from : from - to] / sum;
 }
 
-static void fit(struct tpe *search, struct density *density, const struct dt_answer *rows, int n)
+static void fit(struct tpe *search, struct density *density, const struct dt_told_answer *rows,
+                int n)
 {
     int axes = 0;
     for (int i = 0; i < dt_space_axes(search->space); i++)

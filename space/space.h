@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* space - every plan worth trying: named axes of values, constants, and rules
  *
- * Points are generic: the built-in DiT (space/dit.h), a worker's own parameters and a user's JSON file are all a
+ * Points are generic: the built-in DiT (space/dit/dit.h), a worker's own parameters and a user's JSON file are all a
  * struct dt_space, and whoever searches or stores never knows the difference.
  *
  *     dt_space_new(&space);

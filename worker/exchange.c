@@ -72,7 +72,7 @@ static dt_status read_sizes(const json_t *request, struct probe *probe)
     return DT_OK;
 }
 
-static dt_status read_request(const struct dt_session *session, const json_t *request,
+static dt_status read_request(const struct dt_worker_session *session, const json_t *request,
                               struct probe *probe)
 {
     const char *kind;
@@ -90,7 +90,7 @@ static dt_status read_request(const struct dt_session *session, const json_t *re
     return read_sizes(request, probe);
 }
 
-static dt_status allocate(const struct dt_session *session, struct probe *probe)
+static dt_status allocate(const struct dt_worker_session *session, struct probe *probe)
 {
     int64_t most = 1;
     assert(probe->sizes > 0 && probe->n > 0);
@@ -107,7 +107,7 @@ static dt_status allocate(const struct dt_session *session, struct probe *probe)
 }
 
 /* As a plan numbers its ranks (model/plan.h): the members of a group are `stride` apart. */
-static dt_status form_group(const struct dt_session *session, struct probe *probe)
+static dt_status form_group(const struct dt_worker_session *session, struct probe *probe)
 {
     int stride = (int)probe->stride, group = (int)probe->group, rank = session->seat.rank;
     assert(stride > 0 && group > 1);
@@ -159,7 +159,7 @@ static void compare(struct probe *probe, int64_t bytes)
     }
 }
 
-static dt_status time_size(struct dt_session *session, struct probe *probe, size_t at)
+static dt_status time_size(struct dt_worker_session *session, struct probe *probe, size_t at)
 {
     int64_t bytes = probe->bytes[at];
     const struct dt_compute *compute = session->compute;
@@ -207,7 +207,7 @@ static json_t *reply(const struct probe *probe, const json_t *parts)
     return json_pack("{s:s,s:o}", "op", "exchanged", "ns", rows);
 }
 
-static dt_status time_all(struct dt_session *session, struct probe *probe)
+static dt_status time_all(struct dt_worker_session *session, struct probe *probe)
 {
     DT_TRY(form_group(session, probe));
     for (size_t i = 0; i < probe->sizes; i++)
@@ -218,7 +218,8 @@ static dt_status time_all(struct dt_session *session, struct probe *probe)
     return DT_OK;
 }
 
-dt_status dt_request_exchange(struct dt_session *session, const json_t *request, json_t **answer)
+dt_status dt_request_exchange(struct dt_worker_session *session, const json_t *request,
+                              json_t **answer)
 {
     struct probe probe = {.wrong = -1};
     json_t *parts = NULL;

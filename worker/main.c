@@ -32,7 +32,7 @@ static void start_again_passive(const struct dt_seat *seat, char **argv)
         execv("/proc/self/exe", argv);
 }
 
-static dt_status next_request(struct dt_session *session, json_t **request)
+static dt_status next_request(struct dt_worker_session *session, json_t **request)
 {
     if (session->seat.rank != 0)
         return dt_links_hear(&session->links, request);
@@ -47,7 +47,7 @@ static dt_status next_request(struct dt_session *session, json_t **request)
     }
 }
 
-static dt_status serve(struct dt_session *session)
+static dt_status serve(struct dt_worker_session *session)
 {
     while (!session->over) {
         json_t *request = NULL;
@@ -70,7 +70,7 @@ static void end_with_launcher(const struct dt_seat *seat)
         _exit(1);
 }
 
-static dt_status work(struct dt_session *session, int *argc, char ***argv)
+static dt_status work(struct dt_worker_session *session, int *argc, char ***argv)
 {
     int out;
     DT_TRY(dt_seat_find(&session->seat));
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
                 DT_VERSION);
         return 2;
     }
-    struct dt_session *session = calloc(1, sizeof *session);
+    struct dt_worker_session *session = calloc(1, sizeof *session);
     if (session == NULL)
         return 1;
     (void)dt_environment_dropped(); /* links in what has run before main */

@@ -12,7 +12,8 @@
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 
 /* The best of several, each read and written once. */
-static dt_status best_copy(struct dt_session *session, char *memory, int64_t bytes, double *rate)
+static dt_status best_copy(struct dt_worker_session *session, char *memory, int64_t bytes,
+                           double *rate)
 {
     const struct dt_compute *compute = session->compute;
     const struct dt_copy op = {.to = memory + bytes,
@@ -36,7 +37,7 @@ static dt_status best_copy(struct dt_session *session, char *memory, int64_t byt
 }
 
 /* Of memory that is free; 0 where there is too little of it for a rate. */
-static dt_status copy_rate(struct dt_session *session, double *rate)
+static dt_status copy_rate(struct dt_worker_session *session, double *rate)
 {
     const struct dt_compute *compute = session->compute;
     int64_t there = 0, total = 0, bytes = compute->host ? HOST_BYTES : MOST_BYTES;
@@ -52,7 +53,7 @@ static dt_status copy_rate(struct dt_session *session, double *rate)
     return status;
 }
 
-static json_t *measure(struct dt_session *session, dt_status *status)
+static json_t *measure(struct dt_worker_session *session, dt_status *status)
 {
     double flop_rate = 0, byte_rate = 0;
     if (*status == DT_OK)
@@ -62,7 +63,7 @@ static json_t *measure(struct dt_session *session, dt_status *status)
     return *status == DT_OK ? json_pack("[f,f]", flop_rate, byte_rate) : NULL;
 }
 
-dt_status dt_request_peak(struct dt_session *session, const json_t *request, json_t **answer)
+dt_status dt_request_peak(struct dt_worker_session *session, const json_t *request, json_t **answer)
 {
     (void)request;
     json_t *parts = NULL, *part;

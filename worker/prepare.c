@@ -10,7 +10,7 @@
 
 #define WHAT "the request prepare"
 
-static struct dt_resident *free_place(struct dt_session *session)
+static struct dt_loaded *free_place(struct dt_worker_session *session)
 {
     for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
         if (session->residents[i].handle == 0)
@@ -18,7 +18,8 @@ static struct dt_resident *free_place(struct dt_session *session)
     return NULL;
 }
 
-static dt_status read_plan(struct dt_session *session, const json_t *request, struct dt_plan *plan)
+static dt_status read_plan(struct dt_worker_session *session, const json_t *request,
+                           struct dt_plan *plan)
 {
     json_t *object;
     DT_TRY(dt_json_object(request, WHAT, "plan", &object));
@@ -33,7 +34,7 @@ static dt_status read_plan(struct dt_session *session, const json_t *request, st
 }
 
 /* Ranks of this host that share the memory of this rank's device. */
-static int sharers(const struct dt_session *session)
+static int sharers(const struct dt_worker_session *session)
 {
     int ranks = session->seat.host_size, devices = session->compute->count();
     if (session->compute->host || devices < 1)
@@ -42,7 +43,7 @@ static int sharers(const struct dt_session *session)
 }
 
 /* Nothing is allocated before every rank of the host can have what it needs. */
-static dt_status check_memory(struct dt_session *session, const struct dt_plan *plan)
+static dt_status check_memory(struct dt_worker_session *session, const struct dt_plan *plan)
 {
     int64_t need = dt_workload_activation_bytes(&session->workload, plan);
     if (session->weights == NULL)
@@ -61,14 +62,15 @@ static dt_status check_memory(struct dt_session *session, const struct dt_plan *
     return DT_OK;
 }
 
-static dt_status load_weights(struct dt_session *session)
+static dt_status load_weights(struct dt_worker_session *session)
 {
     return session->weights != NULL
                ? DT_OK
                : dt_weights_new(&session->workload, session->device, &session->weights);
 }
 
-static dt_status first_step(struct dt_session *session, struct dt_pass *pass, int64_t *cold_ns)
+static dt_status first_step(struct dt_worker_session *session, struct dt_pass *pass,
+                            int64_t *cold_ns)
 {
     DT_TRY(dt_session_align(session));
     int64_t start = dt_clock_ns();
@@ -99,8 +101,8 @@ static json_t *describe(const double norm[], const double projections[], int ima
 }
 
 /* *verify stays NULL when the request does not ask, and on other ranks than 0. */
-static dt_status verify_output(struct dt_session *session, const json_t *request,
-                               const struct dt_resident *resident, json_t **verify)
+static dt_status verify_output(struct dt_worker_session *session, const json_t *request,
+                               const struct dt_loaded *resident, json_t **verify)
 {
     json_t *asked = json_object_get(request, "verify");
     int64_t count, seed;
@@ -122,7 +124,7 @@ static dt_status verify_output(struct dt_session *session, const json_t *request
     return status;
 }
 
-static int64_t resident_bytes(const struct dt_session *session)
+static int64_t resident_bytes(const struct dt_worker_session *session)
 {
     int64_t sum = dt_workload_weight_bytes(&session->workload);
     for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
@@ -131,7 +133,7 @@ static int64_t resident_bytes(const struct dt_session *session)
     return sum;
 }
 
-static json_t *reply(const struct dt_resident *resident, const json_t *parts, json_t *verify)
+static json_t *reply(const struct dt_loaded *resident, const json_t *parts, json_t *verify)
 {
     static const char *const counted[] = {"before_bytes", "taken_bytes", "free_bytes",
                                           "total_bytes"};
@@ -154,8 +156,8 @@ static json_t *reply(const struct dt_resident *resident, const json_t *parts, js
 }
 
 /* taken_bytes: what the device has less than before the weights, by its own count: also what libraries took for themselves. */
-static json_t *describe_rank(const struct dt_session *session, const struct dt_resident *resident,
-                             int64_t cold_ns)
+static json_t *describe_rank(const struct dt_worker_session *session,
+                             const struct dt_loaded *resident, int64_t cold_ns)
 {
     int64_t peak = dt_workload_weight_bytes(&session->workload) + dt_pass_bytes(resident->pass);
     int64_t there = 0, total = 0;
@@ -171,8 +173,8 @@ static json_t *describe_rank(const struct dt_session *session, const struct dt_r
     return part;
 }
 
-static dt_status first_steps(struct dt_session *session, const json_t *request,
-                             struct dt_resident *resident, json_t **answer)
+static dt_status first_steps(struct dt_worker_session *session, const json_t *request,
+                             struct dt_loaded *resident, json_t **answer)
 {
     int64_t cold_ns = 0;
     json_t *verify = NULL, *parts = NULL, *mine = NULL;
@@ -190,7 +192,8 @@ static dt_status first_steps(struct dt_session *session, const json_t *request,
     return status;
 }
 
-dt_status dt_request_prepare(struct dt_session *session, const json_t *request, json_t **answer)
+dt_status dt_request_prepare(struct dt_worker_session *session, const json_t *request,
+                             json_t **answer)
 {
     struct dt_plan plan = {0};
     dt_status status = read_plan(session, request, &plan);
@@ -202,7 +205,7 @@ dt_status dt_request_prepare(struct dt_session *session, const json_t *request, 
         status = load_weights(session);
     DT_TRY(dt_links_agree(&session->links, status, NULL, NULL));
     DT_TRY(dt_session_beat(session));
-    struct dt_resident *resident = free_place(session);
+    struct dt_loaded *resident = free_place(session);
     struct dt_pass *pass = NULL;
     status = dt_pass_new(&session->workload, &plan, session->weights, session->world, &pass);
     status = dt_session_settle(session, status, NULL, NULL);
@@ -210,12 +213,12 @@ dt_status dt_request_prepare(struct dt_session *session, const json_t *request, 
         dt_pass_free(pass);
         return status;
     }
-    *resident = (struct dt_resident){.handle = ++session->handles, .plan = plan, .pass = pass};
+    *resident = (struct dt_loaded){.handle = ++session->handles, .plan = plan, .pass = pass};
     dt_pass_reset(pass);
     status = first_steps(session, request, resident, answer);
     if (status < 0) {
         dt_pass_free(pass);
-        *resident = (struct dt_resident){0};
+        *resident = (struct dt_loaded){0};
     }
     return status;
 }

@@ -8,20 +8,21 @@
 
 #define TOKEN DT_SESSION_TOKEN
 
-static dt_status release(struct dt_session *session, const json_t *request, json_t **answer)
+static dt_status release(struct dt_worker_session *session, const json_t *request, json_t **answer)
 {
-    struct dt_resident *resident = NULL;
+    struct dt_loaded *resident = NULL;
     DT_TRY(dt_session_find(session, request, &resident));
     dt_pass_free(resident->pass);
     if (session->seat.rank == 0)
         *answer = json_pack("{s:s,s:i}", "op", "released", "handle", resident->handle);
-    *resident = (struct dt_resident){0};
+    *resident = (struct dt_loaded){0};
     return DT_OK;
 }
 
-static dt_status write_output(struct dt_session *session, const json_t *request, json_t **answer)
+static dt_status write_output(struct dt_worker_session *session, const json_t *request,
+                              json_t **answer)
 {
-    struct dt_resident *resident = NULL;
+    struct dt_loaded *resident = NULL;
     const char *path;
     DT_TRY(dt_session_find(session, request, &resident));
     DT_TRY(dt_json_string(request, "the request write", "path", &path));
@@ -31,7 +32,7 @@ static dt_status write_output(struct dt_session *session, const json_t *request,
     return DT_OK;
 }
 
-static dt_status quit(struct dt_session *session, const json_t *request, json_t **answer)
+static dt_status quit(struct dt_worker_session *session, const json_t *request, json_t **answer)
 {
     (void)request, (void)answer;
     session->over = true;
@@ -40,7 +41,7 @@ static dt_status quit(struct dt_session *session, const json_t *request, json_t 
 
 static const struct request {
     const char *name;
-    dt_status (*execute)(struct dt_session *session, const json_t *request, json_t **answer);
+    dt_status (*execute)(struct dt_worker_session *session, const json_t *request, json_t **answer);
 } table[] = {
     {"prepare", dt_request_prepare},
     {"run", dt_request_run},
@@ -62,7 +63,7 @@ static dt_status unknown(const char *name)
     return status;
 }
 
-static dt_status execute(struct dt_session *session, const json_t *request, json_t **answer)
+static dt_status execute(struct dt_worker_session *session, const json_t *request, json_t **answer)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (strcmp(table[i].name, dt_wire_op(request)) == 0)
@@ -70,7 +71,7 @@ static dt_status execute(struct dt_session *session, const json_t *request, json
     return unknown(dt_wire_op(request));
 }
 
-dt_status dt_session_refuse(struct dt_session *session, dt_status why)
+dt_status dt_session_refuse(struct dt_worker_session *session, dt_status why)
 {
     const char *kind = "error";
     if (why == DT_ENOMEM)
@@ -83,7 +84,7 @@ dt_status dt_session_refuse(struct dt_session *session, dt_status why)
     return status;
 }
 
-dt_status dt_session_serve(struct dt_session *session, const json_t *request)
+dt_status dt_session_serve(struct dt_worker_session *session, const json_t *request)
 {
     json_t *answer = NULL;
     dt_watch_start(session->seat.rank == 0 ? &session->wire : &session->links.wires[0]);
@@ -100,7 +101,7 @@ dt_status dt_session_serve(struct dt_session *session, const json_t *request)
     return session->broken ? dt_fail(DT_EDEAD, "a rank was lost within an exchange") : DT_OK;
 }
 
-dt_status dt_session_beat(struct dt_session *session)
+dt_status dt_session_beat(struct dt_worker_session *session)
 {
     if (session->seat.rank != 0 || dt_clock_ns() - session->wire.last_write_ns < DT_NS_PER_SECOND)
         return DT_OK;
@@ -112,8 +113,8 @@ dt_status dt_session_beat(struct dt_session *session)
     return status;
 }
 
-dt_status dt_session_find(struct dt_session *session, const json_t *request,
-                          struct dt_resident **resident)
+dt_status dt_session_find(struct dt_worker_session *session, const json_t *request,
+                          struct dt_loaded **resident)
 {
     int64_t handle;
     DT_TRY(dt_json_int(request, "the request", "handle", 1, INT32_MAX, &handle));
@@ -125,7 +126,7 @@ dt_status dt_session_find(struct dt_session *session, const json_t *request,
     return dt_fail(DT_EPROTO, "no plan of handle %lld is resident", (long long)handle);
 }
 
-dt_status dt_session_align(struct dt_session *session)
+dt_status dt_session_align(struct dt_worker_session *session)
 {
     struct dt_comm *world = session->world;
     struct dt_request request = {.bytes = 0};
@@ -140,7 +141,7 @@ dt_status dt_session_align(struct dt_session *session)
 }
 
 /* After which a group is of no use: an exchange or a device is lost; on the processor alone nothing is. */
-static bool is_lost(const struct dt_session *session, dt_status status)
+static bool is_lost(const struct dt_worker_session *session, dt_status status)
 {
     bool lost = status == DT_ETIMEOUT || status == DT_ELIB;
     if (session->links.size == 1)
@@ -149,7 +150,7 @@ static bool is_lost(const struct dt_session *session, dt_status status)
 }
 
 /* The others may be waiting on their devices for what this rank will never send. */
-static void tell_others(struct dt_session *session)
+static void tell_others(struct dt_worker_session *session)
 {
     struct dt_comm *host = session->host;
     dt_status ignored = DT_OK;
@@ -161,7 +162,7 @@ static void tell_others(struct dt_session *session)
         (void)dt_fail(ignored, "%s", sentence); /* what went wrong first is what is told */
 }
 
-dt_status dt_session_settle(struct dt_session *session, dt_status status, json_t *mine,
+dt_status dt_session_settle(struct dt_worker_session *session, dt_status status, json_t *mine,
                             json_t **parts)
 {
     if (is_lost(session, status))

@@ -21,8 +21,8 @@ struct times {
 };
 
 /* The device's clock is read outside of what is timed. */
-static dt_status step(struct dt_session *session, struct dt_pass *pass, struct dt_phases *phases,
-                      int64_t *ns)
+static dt_status step(struct dt_worker_session *session, struct dt_pass *pass,
+                      struct dt_phases *phases, int64_t *ns)
 {
     const struct dt_compute *compute = session->compute;
     DT_TRY(dt_session_align(session));
@@ -36,7 +36,7 @@ static dt_status step(struct dt_session *session, struct dt_pass *pass, struct d
     return dt_session_beat(session);
 }
 
-static dt_status read_clock(struct dt_session *session, double *hz)
+static dt_status read_clock(struct dt_worker_session *session, double *hz)
 {
     const struct dt_compute *compute = session->compute;
     if (compute->clock == NULL)
@@ -46,7 +46,7 @@ static dt_status read_clock(struct dt_session *session, double *hz)
 }
 
 /* To look into a step costs a GPU time, so it is done to one more that does not count. */
-static dt_status steps(struct dt_session *session, struct dt_pass *pass, struct times *times)
+static dt_status steps(struct dt_worker_session *session, struct dt_pass *pass, struct times *times)
 {
     bool host = session->compute->host;
     for (int i = 0; i < times->n; i++) {
@@ -81,7 +81,8 @@ static json_t *list_clock(const struct times *times)
     return array;
 }
 
-static json_t *describe(struct dt_session *session, const struct dt_plan *plan, struct times *times)
+static json_t *describe(struct dt_worker_session *session, const struct dt_plan *plan,
+                        struct times *times)
 {
     bool host = session->compute->host;
     json_t *telemetry = dt_telemetry_stop(&times->telemetry);
@@ -155,8 +156,8 @@ static json_t *reply(int handle, int n, const json_t *parts)
                      turn(parts, "clock", n), "telemetry", telemetry, "phases", phases);
 }
 
-static dt_status read_request(struct dt_session *session, const json_t *request,
-                              struct dt_resident **resident, int64_t *n)
+static dt_status read_request(struct dt_worker_session *session, const json_t *request,
+                              struct dt_loaded **resident, int64_t *n)
 {
     const char *mode;
     DT_TRY(dt_session_find(session, request, resident));
@@ -167,9 +168,9 @@ static dt_status read_request(struct dt_session *session, const json_t *request,
     return DT_OK;
 }
 
-dt_status dt_request_run(struct dt_session *session, const json_t *request, json_t **answer)
+dt_status dt_request_run(struct dt_worker_session *session, const json_t *request, json_t **answer)
 {
-    struct dt_resident *resident;
+    struct dt_loaded *resident;
     int64_t n;
     json_t *parts = NULL, *mine = NULL;
     DT_TRY(read_request(session, request, &resident, &n));

@@ -18,13 +18,13 @@
 #define DT_SESSION_TOKEN     8
 
 /* A plan made resident. */
-struct dt_resident {
+struct dt_loaded {
     int handle; /* 0: a free place */
     struct dt_plan plan;
     struct dt_pass *pass;
 };
 
-struct dt_session {
+struct dt_worker_session {
     struct dt_seat seat;
     struct dt_wire wire; /* to the controller; rank 0 only */
     struct dt_links links;
@@ -37,7 +37,7 @@ struct dt_session {
     void *tokens; /* of the device, [2, ranks] of 8 bytes: what ranks exchange to start together */
     struct dt_workload workload;
     struct dt_weights *weights; /* from the first prepare on */
-    struct dt_resident residents[DT_SESSION_RESIDENTS];
+    struct dt_loaded residents[DT_SESSION_RESIDENTS];
     int handles; /* given so far */
     bool over;   /* the controller said quit */
     bool broken; /* a rank is lost within an exchange: no more requests */
@@ -46,38 +46,42 @@ struct dt_session {
 
 /* The group's start: answers hello on rank 0, connects the ranks, says ready. DT_DONE: quit or the end of
  * the input came first. */
-dt_status dt_session_start(struct dt_session *session, int *argc, char ***argv) DT_MUST_CHECK;
-void dt_session_fini(struct dt_session *session);
+dt_status dt_session_start(struct dt_worker_session *session, int *argc,
+                           char ***argv) DT_MUST_CHECK;
+void dt_session_fini(struct dt_worker_session *session);
 
 /* Executes one request and answers it. Errors are those of the wire or of a broken group. */
-dt_status dt_session_serve(struct dt_session *session, const json_t *request) DT_MUST_CHECK;
+dt_status dt_session_serve(struct dt_worker_session *session, const json_t *request) DT_MUST_CHECK;
 
 /* {"op":"failed",...} with the sentence of the last dt_fail. */
-dt_status dt_session_refuse(struct dt_session *session, dt_status why) DT_MUST_CHECK;
+dt_status dt_session_refuse(struct dt_worker_session *session, dt_status why) DT_MUST_CHECK;
 
 /* To be called between steps: a heartbeat when the controller heard nothing for a second. DT_EDEAD when it is gone. */
-dt_status dt_session_beat(struct dt_session *session) DT_MUST_CHECK;
+dt_status dt_session_beat(struct dt_worker_session *session) DT_MUST_CHECK;
 
 /* The resident of a request's "handle". */
-dt_status dt_session_find(struct dt_session *session, const json_t *request,
-                          struct dt_resident **resident) DT_MUST_CHECK;
+dt_status dt_session_find(struct dt_worker_session *session, const json_t *request,
+                          struct dt_loaded **resident) DT_MUST_CHECK;
 
 /* The ranks start a step together: two barriers, since the first lets ranks go as far apart as they came. What is queued on
  * devices after it starts together, too: two small exchanges are queued before. */
-dt_status dt_session_align(struct dt_session *session) DT_MUST_CHECK;
+dt_status dt_session_align(struct dt_worker_session *session) DT_MUST_CHECK;
 
 /* dt_links_agree after work that exchanges data: a rank that failed in there has left the others' exchanges open, so
  * the group is broken. */
-dt_status dt_session_settle(struct dt_session *session, dt_status status, json_t *mine,
+dt_status dt_session_settle(struct dt_worker_session *session, dt_status status, json_t *mine,
                             json_t **parts) DT_MUST_CHECK;
 
 /* A new array of the ranks' `key`. */
 json_t *dt_session_column(const json_t *parts, const char *key);
 
 /* The requests: *answer is a new reference on rank 0, and left alone elsewhere. */
-dt_status dt_request_prepare(struct dt_session *session, const json_t *request, json_t **answer);
-dt_status dt_request_run(struct dt_session *session, const json_t *request, json_t **answer);
-dt_status dt_request_peak(struct dt_session *session, const json_t *request, json_t **answer);
-dt_status dt_request_exchange(struct dt_session *session, const json_t *request, json_t **answer);
+dt_status dt_request_prepare(struct dt_worker_session *session, const json_t *request,
+                             json_t **answer);
+dt_status dt_request_run(struct dt_worker_session *session, const json_t *request, json_t **answer);
+dt_status dt_request_peak(struct dt_worker_session *session, const json_t *request,
+                          json_t **answer);
+dt_status dt_request_exchange(struct dt_worker_session *session, const json_t *request,
+                              json_t **answer);
 
 #endif

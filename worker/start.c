@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Whether this process, started alone, starts the other ranks of its group itself. */
-static bool starts_ranks(const struct dt_session *session)
+static bool starts_ranks(const struct dt_worker_session *session)
 {
 #ifdef DT_HAVE_MPI
     return session->seat.size == 1 && !session->compute->host;
@@ -21,7 +21,7 @@ static bool starts_ranks(const struct dt_session *session)
 }
 
 /* Weighs a hello without acting on it; the workload goes to session->workload. */
-static dt_status read_hello(struct dt_session *session, const json_t *hello)
+static dt_status read_hello(struct dt_worker_session *session, const json_t *hello)
 {
     int64_t protocol, ranks = session->seat.size;
     DT_TRY(dt_json_int(hello, "hello", "protocol", DT_PROTOCOL_VERSION, 1000000, &protocol));
@@ -36,7 +36,7 @@ static dt_status read_hello(struct dt_session *session, const json_t *hello)
                                  &session->workload);
 }
 
-static dt_status answer_hello(struct dt_session *session)
+static dt_status answer_hello(struct dt_worker_session *session)
 {
     json_t *answer = json_pack(
         "{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "op", "hello", "protocol", DT_PROTOCOL_VERSION, "name",
@@ -48,7 +48,7 @@ static dt_status answer_hello(struct dt_session *session)
 }
 
 /* Reads until an acceptable hello; refuses what comes before it. */
-static dt_status await_hello(struct dt_session *session, json_t **hello)
+static dt_status await_hello(struct dt_worker_session *session, json_t **hello)
 {
     for (;;) {
         json_t *message = NULL;
@@ -77,7 +77,7 @@ static dt_status await_hello(struct dt_session *session, json_t **hello)
 }
 
 /* fd: the memory that ranks of our own share, or -1. */
-static dt_status connect_host(struct dt_session *session, int fd, int *argc, char ***argv)
+static dt_status connect_host(struct dt_worker_session *session, int fd, int *argc, char ***argv)
 {
     const struct dt_seat *seat = &session->seat;
     if (seat->size == 1)
@@ -94,7 +94,7 @@ static dt_status connect_host(struct dt_session *session, int fd, int *argc, cha
 }
 
 /* Ranks of a host take its devices in turn. */
-static dt_status open_device(struct dt_session *session)
+static dt_status open_device(struct dt_worker_session *session)
 {
     int count = session->compute->count();
     int index = count > 0 ? session->seat.host_rank % count : 0;
@@ -102,7 +102,7 @@ static dt_status open_device(struct dt_session *session)
 }
 
 /* Collective. What the ranks compute on decides how they exchange. */
-static dt_status connect_devices(struct dt_session *session)
+static dt_status connect_devices(struct dt_worker_session *session)
 {
     const char *fault = getenv("DITTUNE_FAULT");
     struct dt_comm *world = NULL;
@@ -139,7 +139,7 @@ static json_t *versions(const struct dt_compute *compute)
 }
 
 /* This rank's entry of ready. */
-static json_t *entry(const struct dt_session *session)
+static json_t *entry(const struct dt_worker_session *session)
 {
     const struct dt_seat *seat = &session->seat;
     int64_t free_bytes = 0, total = 0;
@@ -157,7 +157,7 @@ static json_t *entry(const struct dt_session *session)
         "memory_bytes", (json_int_t)total, "versions", versions(session->compute));
 }
 
-static dt_status say_ready(struct dt_session *session, json_t *parts)
+static dt_status say_ready(struct dt_worker_session *session, json_t *parts)
 {
     json_t *ready = json_pack("{s:s,s:O,s:s}", "op", "ready", "ranks", parts, "comm",
                               session->world->ops->name);
@@ -167,7 +167,7 @@ static dt_status say_ready(struct dt_session *session, json_t *parts)
 }
 
 /* Rank 0 passes the hello on; from here on a failure of one is known to all. */
-static dt_status gather_ranks(struct dt_session *session, json_t *hello)
+static dt_status gather_ranks(struct dt_worker_session *session, json_t *hello)
 {
     json_t *heard = NULL, *parts = NULL;
     bool first = session->seat.rank == 0;
@@ -189,7 +189,7 @@ static dt_status gather_ranks(struct dt_session *session, json_t *hello)
 }
 
 /* How many ranks the hello asks for, this one included. */
-static dt_status start_ranks(struct dt_session *session, const json_t *hello, int *fd)
+static dt_status start_ranks(struct dt_worker_session *session, const json_t *hello, int *fd)
 {
     int64_t ranks = 1;
     if (dt_json_has(hello, "ranks"))
@@ -202,7 +202,7 @@ static dt_status start_ranks(struct dt_session *session, const json_t *hello, in
 
 /* Whoever starts the ranks must know how many. Under a launcher MPI starts while the controller writes its hello; a failure
  * of it is the answer to that. */
-dt_status dt_session_start(struct dt_session *session, int *argc, char ***argv)
+dt_status dt_session_start(struct dt_worker_session *session, int *argc, char ***argv)
 {
     json_t *hello = NULL;
     bool first = session->seat.rank == 0;
@@ -229,7 +229,7 @@ dt_status dt_session_start(struct dt_session *session, int *argc, char ***argv)
     return status;
 }
 
-void dt_session_fini(struct dt_session *session)
+void dt_session_fini(struct dt_worker_session *session)
 {
     for (int i = 0; i < DT_SESSION_RESIDENTS; i++)
         dt_pass_free(session->residents[i].pass);

@@ -124,7 +124,7 @@ int32_t dittune_answer_value(const struct dittune_answer *answer, const char *na
 int32_t dittune_answer_json(const struct dittune_answer *answer, const char *field, char **text,
                             char *message, size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     if (answer == NULL || text == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "answer or text is NULL", to);
     json_t *whole = dt_answer_json(dt_api_answer(answer));

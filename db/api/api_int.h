@@ -9,23 +9,23 @@
 #include "db/lookup/lookup.h"
 
 /* Where a sentence goes. */
-struct dt_message {
+struct dt_api_message {
     char *text;
     size_t room;
 };
 
 /* The code that the caller gets for status. The sentence of an error is copied to where it goes, as much as fits, never a
  * part of a character. */
-int32_t dt_api_done(dt_status status, struct dt_message to);
+int32_t dt_api_done(dt_status status, struct dt_api_message to);
 
 /* The same for a sentence of the library itself. */
-int32_t dt_api_refuse(int32_t code, const char *sentence, struct dt_message to);
+int32_t dt_api_refuse(int32_t code, const char *sentence, struct dt_api_message to);
 
 /* Before the first object of Jansson: it draws the seed of its tables once a process, whichever thread comes first. */
 void dt_api_begin(void);
 
 /* Compact text of value, for the caller to free. */
-int32_t dt_api_text(const json_t *value, char **text, struct dt_message to);
+int32_t dt_api_text(const json_t *value, char **text, struct dt_api_message to);
 
 /* $variable/rest, else $HOME/otherwise/rest, appended; a relative $variable is ignored, as the XDG rules want. */
 dt_status dt_api_path(const char *variable, const char *otherwise, const char *rest,

@@ -56,7 +56,7 @@ static dt_status open_default(struct dittune_db *db)
 
 int32_t dittune_db_open(const char *directory, struct dittune_db **db, char *message, size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     if (db == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "there is nowhere to put the store: db is NULL", to);
     dt_api_begin();
@@ -74,7 +74,7 @@ int32_t dittune_db_open(const char *directory, struct dittune_db **db, char *mes
 int32_t dittune_db_parse(const char *text, size_t size, struct dittune_db **db, char *message,
                          size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     if (db == NULL || (text == NULL && size > 0))
         return dt_api_refuse(DITTUNE_USAGE, "text or db is NULL", to);
     dt_api_begin();
@@ -121,7 +121,7 @@ int32_t dittune_db_is_outdated(const struct dittune_db *db)
 int32_t dittune_lookup(const struct dittune_db *db, const struct dittune_query *query,
                        struct dittune_answer **answer, char *message, size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     struct dt_answer *made = NULL;
     if (db == NULL || query == NULL || answer == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "db, query or answer is NULL", to);

@@ -11,7 +11,7 @@ struct dittune_export {
 
 int32_t dittune_engines(char **text, char *message, size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     json_t *list = NULL;
     if (text == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "text is NULL", to);
@@ -69,7 +69,7 @@ int32_t dittune_export_new(const struct dittune_answer *answer, const char *engi
                            const char *form, struct dittune_export **made, char *message,
                            size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     if (answer == NULL || engine == NULL || form == NULL || made == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "answer, engine, form or made is NULL", to);
     struct dittune_export *new = calloc(1, sizeof *new);

@@ -49,7 +49,7 @@ void dittune_text_free(char *text)
     free(text);
 }
 
-int32_t dt_api_refuse(int32_t code, const char *sentence, struct dt_message to)
+int32_t dt_api_refuse(int32_t code, const char *sentence, struct dt_api_message to)
 {
     if (to.text == NULL || to.room == 0)
         return code;
@@ -64,7 +64,7 @@ int32_t dt_api_refuse(int32_t code, const char *sentence, struct dt_message to)
     return code;
 }
 
-int32_t dt_api_done(dt_status status, struct dt_message to)
+int32_t dt_api_done(dt_status status, struct dt_api_message to)
 {
     if (status >= 0)
         return DITTUNE_OK;
@@ -80,7 +80,7 @@ void dt_api_begin(void)
     json_object_seed(0);
 }
 
-int32_t dt_api_text(const json_t *value, char **text, struct dt_message to)
+int32_t dt_api_text(const json_t *value, char **text, struct dt_api_message to)
 {
     struct dt_text written = {0};
     dt_status status = dt_json_text(value, &written);

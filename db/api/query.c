@@ -21,7 +21,7 @@ static dt_status open_machine(const char *path, struct dt_machine **machine)
 int32_t dittune_machine_open(const char *path, struct dittune_machine **machine, char *message,
                              size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     struct dt_machine *made = NULL;
     if (machine == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "machine is NULL", to);
@@ -35,7 +35,7 @@ int32_t dittune_machine_open(const char *path, struct dittune_machine **machine,
 int32_t dittune_machine_parse(const char *text, size_t size, struct dittune_machine **machine,
                               char *message, size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     struct dt_machine *made = NULL;
     if (machine == NULL || text == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "text or machine is NULL", to);
@@ -54,7 +54,7 @@ void dittune_machine_free(struct dittune_machine *machine)
 int32_t dittune_query_new(const struct dittune_machine *machine, struct dittune_query **query,
                           char *message, size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     struct dt_query *made = NULL;
     if (machine == NULL || query == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "machine or query is NULL", to);
@@ -86,7 +86,7 @@ static dt_status set_engine(struct dt_query *query, const char *value)
 int32_t dittune_query_set(struct dittune_query *query, const char *name, const char *value,
                           char *message, size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     if (query == NULL || name == NULL || value == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "query, name or value is NULL", to);
     if (strcmp(name, "engine") == 0)
@@ -96,7 +96,7 @@ int32_t dittune_query_set(struct dittune_query *query, const char *name, const c
 
 int32_t dittune_query_seal(struct dittune_query *query, char *message, size_t room)
 {
-    const struct dt_message to = {message, room};
+    const struct dt_api_message to = {message, room};
     if (query == NULL)
         return dt_api_refuse(DITTUNE_USAGE, "query is NULL", to);
     return dt_api_done(dt_query_seal((struct dt_query *)query), to);

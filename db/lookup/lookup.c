@@ -4,7 +4,7 @@
 #include "db/lookup/answer_int.h"
 
 #include "db/snapshot.h"
-#include "space/dit.h"
+#include "space/dit/dit.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

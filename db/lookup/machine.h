@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/status.h"
 
-#include "space/dit.h"
+#include "space/dit/dit.h"
 
 #include <stdbool.h>
 #include <stddef.h>

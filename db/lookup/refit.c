@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Another count of devices. A plan that did not use all it was offered is not spread over more: the session looked at plans that do,
  * and did not choose one. One that did has one degree scaled: the first, in the order in which the default rule spends devices
- * (space/dit.h), or the last when there are fewer, with which all rules hold. A foreign worker's degrees are not known by name:
+ * (space/dit/dit.h), or the last when there are fewer, with which all rules hold. A foreign worker's degrees are not known by name:
  * its ranks alone are tried, then with each number beside them. */
 #include "db/lookup/lookup_int.h"
 

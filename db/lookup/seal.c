@@ -4,7 +4,7 @@
 #include "db/canonical_int.h"
 #include "db/lookup/query_int.h"
 #include "db/snapshot.h"
-#include "space/dit.h"
+#include "space/dit/dit.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -46,7 +46,7 @@ struct bayes {
     struct dt_hint hint;
     struct dt_memory memory;
     struct dt_vote vote; /* on whether it works */
-    struct dt_cost cost;
+    struct dt_trial_cost cost;
     int explored;   /* turns of the prior, and of the others, in the design */
     int told;       /* candidates that are no longer outstanding */
     bool *answered; /* [room] */

@@ -9,13 +9,13 @@
 
 enum { SETUP, RATE, SWITCHING, TERMS };
 
-void dt_cost_init(struct dt_cost *cost, const struct dt_space *space, double budget)
+void dt_cost_init(struct dt_trial_cost *cost, const struct dt_space *space, double budget)
 {
-    *cost = (struct dt_cost){.space = space, .budget = budget, .least = INFINITY};
+    *cost = (struct dt_trial_cost){.space = space, .budget = budget, .least = INFINITY};
 }
 
 /* Does a trial of the point start its workers anew? */
-static bool switches(const struct dt_cost *cost, const struct dt_point *point)
+static bool switches(const struct dt_trial_cost *cost, const struct dt_point *point)
 {
     for (int i = 0; i < dt_space_axes(cost->space) && cost->told; i++) {
         enum dt_role role = dt_space_axis(cost->space, i)->role;
@@ -27,7 +27,7 @@ static bool switches(const struct dt_cost *cost, const struct dt_point *point)
 }
 
 /* Ridge regression; a coefficient that came out below zero is left out and the others are fitted again. */
-static void fit(struct dt_cost *cost)
+static void fit(struct dt_trial_cost *cost)
 {
     bool out[TERMS] = {false};
     for (int round = 0; round < TERMS; round++) {
@@ -57,7 +57,7 @@ static void fit(struct dt_cost *cost)
     }
 }
 
-void dt_cost_add(struct dt_cost *cost, const struct dt_trial *trial)
+void dt_cost_add(struct dt_trial_cost *cost, const struct dt_trial *trial)
 {
     if (!(trial->cost > 0))
         return;
@@ -77,7 +77,7 @@ void dt_cost_add(struct dt_cost *cost, const struct dt_trial *trial)
     cost->told = true;
 }
 
-double dt_cost_seconds(const struct dt_cost *cost, const struct dt_point *point, double value)
+double dt_cost_seconds(const struct dt_trial_cost *cost, const struct dt_point *point, double value)
 {
     if (cost->n == 0)
         return 1;
@@ -86,7 +86,7 @@ double dt_cost_seconds(const struct dt_cost *cost, const struct dt_point *point,
     return fmax(seconds, cost->least / 2);
 }
 
-double dt_cost_exponent(const struct dt_cost *cost)
+double dt_cost_exponent(const struct dt_trial_cost *cost)
 {
     return cost->budget > 0 && cost->n > 0 ? fmax(0, 1 - cost->spent / cost->budget) : 0;
 }

@@ -13,7 +13,7 @@
 
 #include "search/search.h"
 
-struct dt_cost {
+struct dt_trial_cost {
     const struct dt_space *space;
     double budget, spent; /* seconds; budget 0: cost does not count */
     int n;
@@ -24,15 +24,16 @@ struct dt_cost {
     struct dt_point before; /* it */
 };
 
-void dt_cost_init(struct dt_cost *cost, const struct dt_space *space, double budget);
+void dt_cost_init(struct dt_trial_cost *cost, const struct dt_space *space, double budget);
 
 /* A trial, of which value may be NAN: then it counts as time spent only. */
-void dt_cost_add(struct dt_cost *cost, const struct dt_trial *trial);
+void dt_cost_add(struct dt_trial_cost *cost, const struct dt_trial *trial);
 
 /* Expected seconds of a trial of the point whose value is expected so; at least half of the cheapest so far. */
-double dt_cost_seconds(const struct dt_cost *cost, const struct dt_point *point, double value);
+double dt_cost_seconds(const struct dt_trial_cost *cost, const struct dt_point *point,
+                       double value);
 
 /* The exponent of the cost; 0: it does not count. */
-double dt_cost_exponent(const struct dt_cost *cost);
+double dt_cost_exponent(const struct dt_trial_cost *cost);
 
 #endif

@@ -16,7 +16,7 @@
 
 #include "base/rng.h"
 #include "base/status.h"
-#include "search/bayes/kernel.h"
+#include "search/bayes/points/kernel.h"
 
 #include <stdint.h>
 
@@ -29,7 +29,7 @@ struct dt_hyper {
 struct dt_process_priors {
     struct dt_hyper length, signal, noise;
     struct dt_hyper share;  /* of share / (1 - share) */
-    double constant, slope; /* prior variances of b0 and b1 (search/bayes/kernel.h) */
+    double constant, slope; /* prior variances of b0 and b1 (search/bayes/points/kernel.h) */
     int starts;             /* of a fit, beside the fit before */
     int points;             /* that a fit looks at, at most */
 };

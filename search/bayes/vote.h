@@ -8,7 +8,7 @@
 #define DT_SEARCH_BAYES_VOTE_H
 
 #include "base/status.h"
-#include "search/bayes/kernel.h"
+#include "search/bayes/points/kernel.h"
 
 struct dt_vote {
     const struct dt_cloud *cloud;

@@ -21,7 +21,7 @@ struct dt_nodes {
 void dt_nodes_fini(struct dt_nodes *nodes);
 
 /* Finds the node of given numbers, or adds it. */
-struct dt_merge {
+struct dt_layer_merge {
     struct dt_nodes *nodes;
     bool packed; /* the numbers fit one word together */
     bool direct; /* which is small enough for an index */
@@ -33,11 +33,11 @@ struct dt_merge {
     uint64_t size;   /* of the table; a power of two unless direct */
 };
 /* pairs: how many look-ups to expect. */
-dt_status dt_merge_init(struct dt_merge *merge, const struct dt_terms *terms,
+dt_status dt_merge_init(struct dt_layer_merge *merge, const struct dt_terms *terms,
                         struct dt_nodes *nodes, int64_t pairs) DT_MUST_CHECK;
-void dt_merge_fini(struct dt_merge *merge);
+void dt_merge_fini(struct dt_layer_merge *merge);
 /* The nodes of columns[slot][0..n-1]. */
-dt_status dt_merge_find(struct dt_merge *merge, const int64_t *const columns[], int n,
+dt_status dt_merge_find(struct dt_layer_merge *merge, const int64_t *const columns[], int n,
                         uint32_t found[]) DT_MUST_CHECK;
 
 /* Terms over a block. sources[term]: the block's column of a term that need not be computed. */
@@ -74,13 +74,13 @@ struct dt_task {
 };
 
 /* Values of the axis by a term of it that must equal number `slot` of the node; slot -1: there is no such rule. */
-struct dt_match {
+struct dt_layer_match {
     int64_t key;
     uint16_t pick;
 };
 struct dt_join {
     int slot, n;
-    struct dt_match *matches; /* ascending */
+    struct dt_layer_match *matches; /* ascending */
 };
 /* Of the block's elements, whose values are picks[]. */
 dt_status dt_join_init(struct dt_join *join, const struct dt_task *task, struct dt_block *block,

@@ -7,7 +7,7 @@
 
 static int by_key(const void *a, const void *b)
 {
-    const struct dt_match *x = a, *y = b;
+    const struct dt_layer_match *x = a, *y = b;
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
     return (x->pick > y->pick) - (x->pick < y->pick);
@@ -53,7 +53,7 @@ dt_status dt_join_init(struct dt_join *join, const struct dt_task *task, struct 
         return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
     const int64_t *keys = dt_block_values(block, term);
     for (int i = 0; i < block->n; i++)
-        join->matches[i] = (struct dt_match){.key = keys[i], .pick = picks[i]};
+        join->matches[i] = (struct dt_layer_match){.key = keys[i], .pick = picks[i]};
     qsort(join->matches, (size_t)join->n, sizeof *join->matches, by_key);
     return DT_OK;
 }

@@ -12,7 +12,7 @@ struct run {
     struct dt_task *task;
     struct dt_layer *layer;
     struct dt_block block;
-    struct dt_merge merge;
+    struct dt_layer_merge merge;
     struct dt_join join;
     int room;
     int64_t *bound[DT_SLOTS_MAX]; /* the numbers of each element's node */

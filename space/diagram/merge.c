@@ -21,7 +21,7 @@ void dt_nodes_fini(struct dt_nodes *nodes)
 }
 
 /* true: the product of the ranges is in *size. */
-static bool pack(struct dt_merge *merge, const struct dt_terms *terms, uint64_t *size)
+static bool pack(struct dt_layer_merge *merge, const struct dt_terms *terms, uint64_t *size)
 {
     *size = 1;
     for (int i = 0; i < merge->nodes->slots; i++) {
@@ -35,11 +35,11 @@ static bool pack(struct dt_merge *merge, const struct dt_terms *terms, uint64_t 
     return true;
 }
 
-dt_status dt_merge_init(struct dt_merge *merge, const struct dt_terms *terms,
+dt_status dt_merge_init(struct dt_layer_merge *merge, const struct dt_terms *terms,
                         struct dt_nodes *nodes, int64_t pairs)
 {
     uint64_t size = 0;
-    *merge = (struct dt_merge){.nodes = nodes};
+    *merge = (struct dt_layer_merge){.nodes = nodes};
     merge->packed = pack(merge, terms, &size);
     merge->direct = merge->packed && size <= 4 * (uint64_t)pairs + FIRST && size <= 1 << 24;
     merge->size = merge->direct ? size : FIRST;
@@ -47,7 +47,7 @@ dt_status dt_merge_init(struct dt_merge *merge, const struct dt_terms *terms,
     return merge->table != NULL ? DT_OK : no_memory();
 }
 
-void dt_merge_fini(struct dt_merge *merge)
+void dt_merge_fini(struct dt_layer_merge *merge)
 {
     free(merge->words);
     free(merge->table);
@@ -63,7 +63,7 @@ static uint64_t mix(uint64_t word)
     return word ^ word >> 32;
 }
 
-static uint64_t word_of(const struct dt_merge *merge, const int64_t *const columns[], int i)
+static uint64_t word_of(const struct dt_layer_merge *merge, const int64_t *const columns[], int i)
 {
     uint64_t word = 0;
     for (int k = 0; k < merge->nodes->slots; k++) {
@@ -76,7 +76,7 @@ static uint64_t word_of(const struct dt_merge *merge, const int64_t *const colum
 }
 
 /* A word is the numbers themselves when they are packed, and a hash of them otherwise. */
-static bool same(const struct dt_merge *merge, uint32_t node, uint64_t word,
+static bool same(const struct dt_layer_merge *merge, uint32_t node, uint64_t word,
                  const int64_t *const columns[], int i)
 {
     if (merge->words[node] != word)
@@ -87,7 +87,7 @@ static bool same(const struct dt_merge *merge, uint32_t node, uint64_t word,
     return true;
 }
 
-static dt_status widen(struct dt_merge *merge)
+static dt_status widen(struct dt_layer_merge *merge)
 {
     uint32_t room = merge->room > 0 ? 2 * merge->room : 256;
     if ((uint64_t)room * sizeof(int64_t) * (uint64_t)(merge->nodes->slots + 1) > BYTES_MAX)
@@ -106,7 +106,7 @@ static dt_status widen(struct dt_merge *merge)
     return DT_OK;
 }
 
-static bool rehash(struct dt_merge *merge)
+static bool rehash(struct dt_layer_merge *merge)
 {
     uint64_t size = 4 * merge->size;
     uint32_t *table = calloc(size, sizeof *table);
@@ -124,7 +124,8 @@ static bool rehash(struct dt_merge *merge)
     return true;
 }
 
-static dt_status add(struct dt_merge *merge, uint64_t word, const int64_t *const columns[], int i)
+static dt_status add(struct dt_layer_merge *merge, uint64_t word, const int64_t *const columns[],
+                     int i)
 {
     if (merge->nodes->count == merge->room)
         DT_TRY(widen(merge));
@@ -135,7 +136,7 @@ static dt_status add(struct dt_merge *merge, uint64_t word, const int64_t *const
     return DT_OK;
 }
 
-dt_status dt_merge_find(struct dt_merge *merge, const int64_t *const columns[], int n,
+dt_status dt_merge_find(struct dt_layer_merge *merge, const int64_t *const columns[], int n,
                         uint32_t found[])
 {
     for (int i = 0; i < n; i++) {

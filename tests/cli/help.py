@@ -11,7 +11,7 @@ from dittune_test import SOURCE, Dittune
 COLUMNS, SHORT = 80, 40
 
 t = Dittune()
-commands = re.findall(r'DT_COMMAND\(\w+, "([\w-]+)"', (SOURCE / "tuner/commands.def").read_text(encoding="utf-8"))
+commands = re.findall(r'DT_COMMAND\(\w+, "([\w-]+)"', (SOURCE / "tuner/cli/commands.def").read_text(encoding="utf-8"))
 
 
 def widest(text):

@@ -83,7 +83,7 @@ static int64_t of(const json_t *plan, const char *name)
     return json_integer_value(json_object_get(plan, name));
 }
 
-/* model/plan.def and space/dit_rules.def in other words, for dit-s/2 (6 heads, patch 2) on 4 cores. */
+/* model/plan.def and space/dit/dit_rules.def in other words, for dit-s/2 (6 heads, patch 2) on 4 cores. */
 static bool is_legal(const json_t *plan, const struct asked *asked)
 {
     int64_t ranks = of(plan, "ranks"), dp = of(plan, "dp"), cfg = of(plan, "cfg");

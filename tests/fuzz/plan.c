@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan's text as a person types it, in the space of DiT-S/2 on eight cores: parsed, placed, explained. */
-#include "space/dit.h"
+#include "space/dit/dit.h"
 #include "tests/fuzz/mutant.h"
 
 #include <stdio.h>

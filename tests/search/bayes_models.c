@@ -161,7 +161,7 @@ static void costs_are_found(void **state)
     static const int64_t values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     (void)state;
     struct dt_space *space = NULL;
-    struct dt_cost cost;
+    struct dt_trial_cost cost;
     struct dt_rng rng = dt_rng_at(5, "cost");
     assert_int_equal(dt_space_new(&space), DT_OK);
     const struct dt_axis ranks = {

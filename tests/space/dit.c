@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "space/dit.h"
+#include "space/dit/dit.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "model/layout.h"
-#include "space/dit.h"
+#include "space/dit/dit.h"
 
 #include <stdio.h>
 #include <string.h>

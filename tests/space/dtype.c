@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "space/dit.h"
+#include "space/dit/dit.h"
 
 #include <string.h>
 

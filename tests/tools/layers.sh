@@ -6,7 +6,7 @@ source=$2
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
-"$source/tools/check-layers.sh" "$source"
+"$source/tools/check-layers.py" "$source"
 
 failed=0
 plant() # file, include line, word expected in the complaint
@@ -15,7 +15,7 @@ plant() # file, include line, word expected in the complaint
     mkdir -p "$copy/base" "$copy/$(dirname "$1")"
     echo '#include "base/status.h"' >"$copy/base/good.c"
     printf '/* planted */\n%s\n' "$2" >"$copy/$1"
-    if "$source/tools/check-layers.sh" "$copy" >"$copy/out" 2>&1; then
+    if "$source/tools/check-layers.py" "$copy" >"$copy/out" 2>&1; then
         echo "not seen: $2 in $1"
         failed=1
     elif ! grep -q "^$1:2: .*$3" "$copy/out"; then
@@ -29,7 +29,7 @@ accept() # file, include line
     rm -rf "${copy:?}"/*
     mkdir -p "$copy/$(dirname "$1")"
     echo "$2" >"$copy/$1"
-    "$source/tools/check-layers.sh" "$copy" >"$copy/out" 2>&1 || {
+    "$source/tools/check-layers.py" "$copy" >"$copy/out" 2>&1 || {
         echo "refused: $2 in $1:"
         cat "$copy/out"
         failed=1
@@ -44,30 +44,74 @@ plant kernels/cpu/x.c '#include "space/space.h"' 'kernels may not include space'
 plant worker/x.c '#include "db/store.h"' 'worker may not include db'
 plant db/x.c '#include "stats/stats.h"' 'db may not include stats'
 plant search/x.c '#include "db/store.h"' 'search may not include db'
-plant tuner/commands/x.c '#include "kernels/forward.h"' 'tuner may not include kernels'
-plant tuner/x.c '#include "worker/session.h"' 'tuner may not include worker'
-plant tuner/x.c '#include "space/space_int.h"' 'private to space'
+plant tuner/cli/commands/x.c '#include "kernels/forward.h"' 'tuner/cli may not include kernels'
+plant tuner/cli/x.c '#include "worker/session.h"' 'tuner/cli may not include worker'
+plant tuner/runner/x.c '#include "tuner/machine/machine.h"' 'tuner/runner may not include tuner/machine'
+plant tuner/machine/doctor/x.c '#include "tuner/measure/job.h"' 'tuner/machine may not include tuner/measure'
+plant tuner/measure/x.c '#include "search/search.h"' 'tuner/measure may not include search'
+plant tuner/session/x.c '#include "tuner/cli/print.h"' 'private to tuner/cli'
+plant tuner/check/x.c '#include "tuner/session/finals.h"' 'private to tuner/session'
+plant tuner/session/x.c '#include "space/space_int.h"' 'private to space'
+plant bench/x.c '#include "tuner/session/finals.h"' 'private to tuner/session'
+plant tuner/x.c '#include "tuner/cli/print.h"' 'private to tuner/cli'
 plant tests/db/x.c '#include "space/space_int.h"' 'private to space'
 plant examples/x.c '#include "space/space_int.h"' 'private to space'
 plant space/x.c '#include "space.h"' 'from the root'
 plant space/x.c '#include "spaces/space.h"' 'no module'
 plant space/x.c '#include "tests/space/x.h"' 'no module'
 plant worker/x.c '#include <mpi.h>' 'only in kernels/'
-plant tuner/x.c '#include <cblas.h>' 'only in kernels/'
-plant model/x.c '#include <gsl/gsl_rng.h>' 'only in stats/ search/ tuner/'
+plant tuner/cli/x.c '#include <cblas.h>' 'only in kernels/'
+plant model/x.c '#include <gsl/gsl_rng.h>' 'only in stats/ search/ tuner/measure/'
 plant db/x.c '#include <jansson.h>' 'only in base/json.h'
 plant base/clock.c '#include <hwloc.h>' 'only in base/host.c'
 plant search/x.c '#include <omp.h>' 'only in kernels/ worker/'
-plant tuner/x.c '#include <cuda_runtime.h>' 'only in kernels/'
+plant tuner/measure/x.c '#include <cuda_runtime.h>' 'only in kernels/'
 plant worker/x.c '#include <nccl.h>' 'only in kernels/'
 
 plant kernels/cuda/x.cuh '#include "space/space.h"' 'kernels may not include space'
-plant tuner/x.cu '#include <cuda_runtime.h>' 'only in kernels/'
+plant tuner/cli/x.cu '#include <cuda_runtime.h>' 'only in kernels/'
 
-accept tuner/x.c '#include "worker/wire.h"'
+accept tuner/runner/x.c '#include "worker/wire.h"'
+accept tuner/measure/x.c '#include "search/racing.h"'
+accept tuner/check/x.c '#include "tuner/session/session.h"'
+accept tests/tuner/session/x.c '#include "tuner/session/finals.h"'
 accept tests/space/x.c '#include "space/space_int.h"'
 accept tests/stats/x.c '#include <gsl/gsl_cdf.h>'
 accept tests/tuner/x.c '#include "tests/tuner/x.h"'
+accept space/json/x.c '#include "space/space_int.h"'
 accept search/x.c '#include "stats/stats.h"'
 accept space/x.c '#include <stdio.h> /* not "tuner/tuner.h" */'
+
+# A circle of three folders, and a second struct of one name: neither is seen in a file alone.
+folders() # folder it includes a header of...
+{
+    rm -rf "${copy:?}"/*
+    local from=$1 to
+    for to in "${@:2}"; do
+        mkdir -p "$copy/space/$from"
+        echo "#include \"space/$to/x.h\"" >"$copy/space/$from/$to.c"
+        from=$to
+    done
+}
+expect() # words of the complaint; none: it passes
+{
+    local status=0
+    "$source/tools/check-layers.py" "$copy" >"$copy/out" 2>&1 || status=$?
+    if [ $# -gt 0 ] && { [ $status -eq 0 ] || ! grep -q "$1" "$copy/out"; } || { [ $# -eq 0 ] && [ $status -ne 0 ]; }; then
+        echo "not as expected: ${1-passes}"
+        cat "$copy/out"
+        failed=1
+    fi
+}
+folders a b c
+expect
+folders a b c a
+expect 'a circle of folders: space/a -> space/b -> space/c -> space/a'
+rm -rf "${copy:?}"/*
+mkdir -p "$copy/base" "$copy/tuner/cli"
+printf 'struct dt_x;\nstruct dt_x {\n    int a;\n};\n' >"$copy/base/a.h"
+printf 'static struct dt_x {\n    int b;\n} x;\n' >"$copy/tuner/cli/b.c"
+expect '^tuner/cli/b.c:1: a second struct dt_x: the first is in base/a.h'
+rm "$copy/tuner/cli/b.c"
+expect
 exit $failed

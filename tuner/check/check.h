@@ -3,14 +3,14 @@
  *
  * Entries are taken least recently checked first; each is measured again beside its rivals, now, in fresh processes, and
  * judged (judge.h). What came of it is one JSON record an entry, the `check` record of the journal, and everything that is
- * printed is made from those records.
+ * printed is made from those records (tuner/cli/report/check.h).
  */
 #ifndef DT_TUNER_CHECK_CHECK_H
 #define DT_TUNER_CHECK_CHECK_H
 
 #include "db/journal.h"
 #include "tuner/check/judge.h"
-#include "tuner/compare/compare.h"
+#include "tuner/measure/compare/compare.h"
 
 /* An entry of the store that is to be checked. */
 struct dt_check_item {
@@ -83,9 +83,6 @@ void dt_check_close(struct dt_check_entry *entry);
 /* The command line that tunes this entry again, starting from what is stored; nothing where its network or worker is none of
  * the presets and was not named, or where its image is not square: then that line would be of something else. */
 void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out);
-/* That line of a record, or why there is none. */
-const char *dt_check_again(const json_t *record);
-
 /* Sets soft, info and changed. */
 dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns) DT_MUST_CHECK;
 
@@ -105,16 +102,6 @@ dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, c
 
 /* Figures of one plan as they are stored; a new reference. */
 json_t *dt_check_figures(const struct dt_entrant *entrant, const struct dt_target *target);
-
-/* What is printed, from the records alone. */
-struct dt_check_run;
-void dt_check_text(const struct dt_check_run *run, struct dt_text *out);
-void dt_check_junit(const struct dt_check_run *run, struct dt_text *out);
-void dt_check_github(const struct dt_check_run *run, struct dt_text *out); /* annotations */
-
-/* Whether a record makes the run fail (exit code 4), or leaves something open (5). */
-bool dt_check_fails(const struct dt_check_run *run, const json_t *record);
-bool dt_check_open_question(const json_t *record);
 
 /* The whole run: records in the order in which they were made. */
 struct dt_check_run {

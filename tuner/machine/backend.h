@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
-#include "space/dit.h"
+#include "space/dit/dit.h"
 
 enum dt_backend_kind { DT_BACKEND_AUTO, DT_BACKEND_CPU, DT_BACKEND_CUDA };
 

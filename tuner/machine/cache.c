@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "tuner/machine/backend.h"
 #include "tuner/machine/machine.h"
-#include "tuner/process/launch.h"
+#include "tuner/runner/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 #include "tuner/machine/devices.h"
 
 #include "base/clock.h"
-#include "tuner/process/group.h"
-#include "tuner/process/supervisor.h"
+#include "tuner/runner/group.h"
+#include "tuner/runner/supervisor.h"
 
 #include <errno.h>
 #include <poll.h>

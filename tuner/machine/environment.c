@@ -3,7 +3,7 @@
  * for the programs it starts) says nothing of speed. */
 #include "base/environment.h"
 #include "tuner/machine/machine.h"
-#include "tuner/process/group.h"
+#include "tuner/runner/group.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "tuner/process/group.h"
+#include "tuner/runner/group.h"
 
 #include <errno.h>
 #include <fcntl.h>

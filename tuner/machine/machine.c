@@ -5,7 +5,7 @@
 #include "base/host.h"
 #include "model/workload.h"
 #include "tuner/machine/backend.h"
-#include "tuner/process/group.h"
+#include "tuner/runner/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "tuner/session/belief.h"
 
 #include "model/cost.h"
-#include "space/dit.h"
+#include "space/dit/dit.h"
 #include "tuner/session/history.h"
 
 #include <stdio.h>

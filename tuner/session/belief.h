@@ -11,7 +11,7 @@
 #include "model/workload.h"
 #include "search/landscape/transfer.h"
 #include "search/search.h"
-#include "tuner/trial/target.h"
+#include "tuner/measure/target.h"
 
 struct dt_belief {
     const struct dt_target *target;

@@ -4,7 +4,7 @@
 #include "tuner/session/finals.h"
 
 #include "base/clock.h"
-#include "tuner/entry/entry.h"
+#include "tuner/session/entry.h"
 #include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 

@@ -8,7 +8,7 @@
 #ifndef DT_TUNER_SESSION_HISTORY_H
 #define DT_TUNER_SESSION_HISTORY_H
 
-#include "tuner/raw/raw.h"
+#include "tuner/measure/raw/raw.h"
 #include "tuner/session/session.h"
 
 /* Each does nothing for a session without a journal. */

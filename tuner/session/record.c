@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "db/store.h"
-#include "tuner/entry/entry.h"
+#include "tuner/session/entry.h"
 #include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "tuner/measure/processes.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
-#include "tuner/trial/processes.h"
 
 #include <stdlib.h>
 #include <string.h>

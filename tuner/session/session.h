@@ -12,7 +12,7 @@
 
 #include "db/journal.h"
 #include "search/search.h"
-#include "tuner/compare/compare.h"
+#include "tuner/measure/compare/compare.h"
 #include "tuner/session/belief.h"
 
 #define DT_KNOWN 4 /* most plans taken from the store */

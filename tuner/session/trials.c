@@ -2,10 +2,10 @@
 #include "tuner/session/trials.h"
 
 #include "base/clock.h"
+#include "tuner/measure/measure.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
 #include "tuner/session/verdict.h"
-#include "tuner/trial/measure.h"
 
 #include <math.h>
 #include <stdio.h>

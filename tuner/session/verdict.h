@@ -6,7 +6,7 @@
 #ifndef DT_TUNER_SESSION_VERDICT_H
 #define DT_TUNER_SESSION_VERDICT_H
 
-#include "tuner/compare/noise.h"
+#include "tuner/measure/compare/noise.h"
 #include "tuner/session/session.h"
 
 #define DT_CANDIDATES 3 /* of a shoot-out */

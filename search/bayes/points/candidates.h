@@ -8,8 +8,8 @@
 #define DT_SEARCH_BAYES_POINTS_CANDIDATES_H
 
 #include "base/rng.h"
-#include "search/bayes/kernel.h"
 #include "search/bayes/points/encoding.h"
+#include "search/bayes/points/kernel.h"
 
 struct dt_candidates {
     const struct dt_space *space;

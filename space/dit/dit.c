@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/* Axes are the rows of model/plan.def that the device has; rules the rows of dit_rules.def, with the constants and derived
+ * names they speak of. */
+#include "space/dit/dit_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES_MAX = DT_DIT_VALUES, CORES_MAX = 65536, BATCH_MAX = 65536 };
+
+static const struct {
+    enum dt_on on;
+    const char *expr, *sentence;
+} rules[] = {
+#define DT_RULE(on, expr, sentence) {on, expr, sentence},
+#define DT_PRUNE(expr)              {DT_ON_BOTH, expr, NULL},
+#include "space/dit/dit_rules.def"
+#undef DT_RULE
+#undef DT_PRUNE
+};
+
+static int tile_limit(const int tiles[], int n, int tokens)
+{
+    for (int i = 0; i < n; i++)
+        if (tiles[i] >= tokens)
+            return tiles[i];
+    return tiles[n - 1];
+}
+
+static struct dt_plan plan_of(const struct dt_dit *dit, const int64_t values[])
+{
+    struct dt_plan plan;
+    for (int i = 0; i < dt_param_count; i++)
+        dt_plan_set(&plan, i,
+                    dit->axis[i] >= 0 ? (int)values[dit->axis[i]] : dt_params[i].fallback);
+    return plan;
+}
+
+/* Only a plan that keeps the structural rules has a layout. On GPUs tiles have no part in it, and may not be decided yet. */
+static bool has_layout(const struct dt_dit *dit, const int64_t values[])
+{
+    static const int counts[] = {AT_ranks,   AT_dp,    AT_cfg,    AT_ulysses, AT_ring,
+                                 AT_threads, AT_batch, AT_chunks, AT_tile_q,  AT_tile_kv};
+    int n = sizeof counts / sizeof counts[0] - (dit->on == DT_ON_GPU ? 2 : 0);
+    for (int i = 0; i < n; i++) {
+        int axis = dit->axis[counts[i]];
+        if (axis >= 0 && (values[axis] < 1 || values[axis] > BATCH_MAX))
+            return false;
+    }
+    struct dt_plan plan = plan_of(dit, values);
+    const struct dt_workload *workload = &dit->workload;
+    int64_t sequence = (int64_t)plan.ulysses * plan.ring;
+    if (plan.cfg > dt_workload_passes(workload) || sequence > dt_workload_tokens(workload))
+        return false;
+    return plan.dp * plan.cfg * sequence == plan.ranks && plan.batch % plan.dp == 0 &&
+           workload->network.heads % plan.ulysses == 0 &&
+           workload->network.heads / plan.ulysses % plan.chunks == 0;
+}
+
+/* 0 for a plan without a layout, as other rules speak of it then. */
+static int64_t rank_bytes(const void *context, const int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    if (!has_layout(dit, values))
+        return 0;
+    struct dt_plan plan = plan_of(dit, values);
+    if (dit->on == DT_ON_GPU)
+        plan.stages = dit->tile.stages;
+    return dt_workload_rank_bytes(&dit->workload, &plan);
+}
+
+static struct dt_attn_tile tile_of(const struct dt_dit *dit, const int64_t values[])
+{
+    struct dt_plan plan = plan_of(dit, values);
+    return (struct dt_attn_tile){plan.tile_q, plan.tile_kv, plan.stages, plan.warps};
+}
+
+static int64_t tile_built(const void *context, const int64_t values[])
+{
+    struct dt_attn_tile tile = tile_of(context, values);
+    for (int i = 0; i < DT_ATTN_TILES; i++)
+        if (memcmp(&dt_attn_tiles[i], &tile, sizeof tile) == 0)
+            return 1;
+    return 0;
+}
+
+static int64_t tile_default(const void *context, const int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    struct dt_attn_tile tile = tile_of(dit, values);
+    return memcmp(&dit->tile, &tile, sizeof tile) == 0;
+}
+
+static int64_t tile_bytes(const void *context, const int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    struct dt_attn_tile tile = tile_of(dit, values);
+    return dt_attn_tile_bytes(&tile, dt_network_head(&dit->workload.network));
+}
+
+static void free_dit(void *context)
+{
+    struct dt_dit *dit = context;
+    free(dit->batches);
+    free(dit);
+}
+
+static dt_status check_limits(const struct dt_workload *workload, const struct dt_limits *limits)
+{
+    if (limits->devices < 1 || limits->devices > DEVICES_MAX)
+        return dt_fail(DT_EUSAGE, "%d devices, expected 1 to %d", limits->devices, DEVICES_MAX);
+    if (limits->gpus != NULL && (limits->gpus->count < 1 || limits->gpus->count > DEVICES_MAX))
+        return dt_fail(DT_EUSAGE, "%d GPUs, expected 1 to %d", limits->gpus->count, DEVICES_MAX);
+    if (limits->gpus == NULL && workload->dtype == DT_TF32)
+        return dt_fail(DT_EUSAGE,
+                       "tf32 is computed by GPUs only: use --dtype float32 or --dtype bfloat16");
+    if (limits->gpus == NULL && (limits->cores < 1 || limits->cores > CORES_MAX))
+        return dt_fail(DT_EUSAGE, "%d cores, expected 1 to %d", limits->cores, CORES_MAX);
+    if (workload->input_batch > BATCH_MAX)
+        return dt_fail(DT_EUSAGE, "the input's batch is %d, at most %d is allowed",
+                       workload->input_batch, BATCH_MAX);
+    if (workload->input_batch == 0 && (limits->batch_count < 1 || limits->batch_count > 1024))
+        return dt_fail(DT_EUSAGE, "%d batch sizes, expected 1 to 1024", limits->batch_count);
+    for (int i = 0; workload->input_batch == 0 && i < limits->batch_count; i++)
+        if (limits->batches[i] < 1 || limits->batches[i] > BATCH_MAX)
+            return dt_fail(DT_EUSAGE, "batch=%d, expected 1 to %d", limits->batches[i], BATCH_MAX);
+    return DT_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* FlashAttention-2's choice on an A100: 128 x 128 for heads of 64 channels, 128 x 64 for larger ones, 4 warps
+ * (flash_fwd_launch_template.h); of the rows there are, the one with its query rows and keys and the fewest warps. */
+static struct dt_attn_tile default_tile(const struct dt_network *network)
+{
+    int keys = dt_network_head(network) <= 64 ? 128 : 64;
+    struct dt_attn_tile best = dt_attn_tiles[0];
+    for (int i = 0; i < DT_ATTN_TILES; i++) {
+        const struct dt_attn_tile *tile = &dt_attn_tiles[i];
+        bool better = best.tile_q != 128 || best.tile_kv != keys;
+        if (tile->tile_q == 128 && tile->tile_kv == keys && (better || tile->warps < best.warps))
+            best = *tile;
+    }
+    return best;
+}
+
+/* Which parameters are axes, in order. */
+static void set_axes(struct dt_dit *dit)
+{
+    int n = 0;
+    for (int i = 0; i < dt_param_count; i++)
+        dit->axis[i] = (dt_params[i].on & dit->on) != 0 ? n++ : -1;
+}
+
+/* An input file has the batch it has. */
+static dt_status new_dit(const struct dt_workload *workload, const struct dt_limits *limits,
+                         struct dt_dit **out)
+{
+    DT_TRY(check_limits(workload, limits));
+    int n = workload->input_batch > 0 ? 1 : limits->batch_count;
+    struct dt_dit *dit = calloc(1, sizeof *dit);
+    int64_t *batches = calloc((size_t)n, sizeof *batches);
+    if (dit == NULL || batches == NULL) {
+        free(dit);
+        free(batches);
+        return dt_fail(DT_ENOMEM, "out of memory while building a space of plans");
+    }
+    for (int i = 0; i < n; i++)
+        batches[i] = workload->input_batch > 0 ? workload->input_batch : limits->batches[i];
+    qsort(batches, (size_t)n, sizeof *batches, ascending);
+    int tokens = dt_workload_tokens(workload);
+    *dit = (struct dt_dit){.workload = *workload,
+                           .on = limits->gpus != NULL ? DT_ON_GPU : DT_ON_CPU,
+                           .cores = limits->gpus != NULL ? limits->gpus->count : limits->cores,
+                           .devices = limits->devices,
+                           .batches = batches,
+                           .batch_count = n,
+                           .tile_q_limit = tile_limit(dt_tiles_q, DT_TILES_Q, tokens),
+                           .tile_kv_limit = tile_limit(dt_tiles_kv, DT_TILES_KV, tokens),
+                           .tile = default_tile(&workload->network)};
+    if (limits->gpus != NULL)
+        dit->gpus = *limits->gpus;
+    set_axes(dit);
+    *out = dit;
+    return DT_OK;
+}
+
+/* The default: the row's, or the largest value below it that is worth having. */
+static int fallback_index(const struct dt_dit *dit, int param, const struct dt_dit_set *set)
+{
+    bool gpu = dit->on == DT_ON_GPU;
+    int64_t wanted = dt_params[param].fallback;
+    if (param == AT_tile_q)
+        wanted = gpu ? dit->tile.tile_q : wanted > dit->tile_q_limit ? dit->tile_q_limit : wanted;
+    if (param == AT_tile_kv)
+        wanted = gpu                           ? dit->tile.tile_kv
+                 : wanted > dit->tile_kv_limit ? dit->tile_kv_limit
+                                               : wanted;
+    if (param == AT_stages)
+        wanted = dit->tile.stages;
+    if (param == AT_warps)
+        wanted = dit->tile.warps;
+    int at = 0;
+    while (at + 1 < set->count && set->values[at + 1] <= wanted)
+        at++;
+    return at;
+}
+
+/* NCCL reads these when a process starts; 0 leaves them alone. */
+static const struct variable {
+    int param, unit;
+    const char *names; /* with commas between them */
+} variables[] = {
+    {AT_nccl_p2p_channels, 1, "NCCL_MIN_P2P_NCHANNELS,NCCL_MAX_P2P_NCHANNELS"},
+    {AT_nccl_p2p_chunk_kib, 1024, "NCCL_P2P_NVL_CHUNKSIZE"},
+};
+
+static dt_status add_axis(struct dt_space *space, const struct dt_dit *dit, int param,
+                          struct dt_dit_set *set)
+{
+    dt_dit_values(dit, param, set);
+    struct dt_axis axis = {.name = dt_params[param].name,
+                           .doc = dt_params[param].doc,
+                           .role = dt_params[param].role,
+                           .count = set->count,
+                           .values = set->values,
+                           .labels = dt_params[param].labels,
+                           .fallback = fallback_index(dit, param, set)};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        if (variables[i].param == param) {
+            axis.variable = variables[i].names;
+            axis.unit = variables[i].unit;
+        }
+    return dt_space_add_axis(space, &axis);
+}
+
+static dt_status add_axes(struct dt_space *space, const struct dt_dit *dit)
+{
+    struct dt_dit_set *set = calloc(1, sizeof *set);
+    dt_status status = DT_OK;
+    if (set == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while building a space of plans");
+    for (int i = 0; status == DT_OK && i < dt_param_count; i++)
+        if (dit->axis[i] >= 0)
+            status = add_axis(space, dit, i, set);
+    free(set);
+    return status;
+}
+
+struct constant {
+    const char *name;
+    int64_t value;
+};
+
+static dt_status add_constants(struct dt_space *space, const struct constant list[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        DT_TRY(dt_space_add_constant(space, list[i].name, list[i].value));
+    return DT_OK;
+}
+
+static dt_status add_cpu_names(struct dt_space *space, const struct dt_dit *dit,
+                               const struct dt_limits *limits)
+{
+    static const char *const uses[] = {"ranks", "dp",     "cfg",     "ulysses", "ring", "threads",
+                                       "batch", "tile_q", "tile_kv", "chunks",  NULL};
+    const struct constant constants[] = {
+        {"cores", dit->cores},
+        {"oversubscribe", limits->oversubscribe},
+        {"memory_bytes", limits->memory_bytes},
+        {"max_bytes", limits->max_bytes},
+        {"tile_q_limit", dit->tile_q_limit},
+        {"tile_kv_limit", dit->tile_kv_limit},
+        {"no_dtype", limits->no_dtype},
+    };
+    DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));
+    return dt_space_add_derived(space, "rank_bytes", uses, rank_bytes, dit);
+}
+
+static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
+                               const struct dt_limits *limits)
+{
+    static const char *const uses[] = {"ranks", "dp",     "cfg",      "ulysses", "ring",
+                                       "batch", "chunks", "exchange", NULL};
+    static const char *const tile[] = {"tile_q", "tile_kv", "stages", "warps", NULL};
+    const struct dt_gpus *gpus = &dit->gpus;
+    int head = dt_network_head(&dit->workload.network);
+    const struct constant constants[] = {
+        {"gpus", gpus->count},
+        {"oversubscribe", limits->oversubscribe},
+        {"memory_bytes", gpus->memory_bytes},
+        {"context_bytes", DT_GPU_CONTEXT_BYTES + DT_GPU_WORKSPACE_BYTES},
+        {"nccl_bytes", DT_GPU_NCCL_BYTES},
+        {"max_bytes", limits->max_bytes},
+        {"shared_bytes", gpus->shared_bytes},
+        {"nccl", gpus->nccl},
+        {"cudnn", gpus->cudnn},
+        {"capture", gpus->capture},
+        {"no_dtype", limits->no_dtype},
+        {"narrow", dit->workload.dtype == DT_BFLOAT16},
+        {"own_head", dt_dit_own_head(head)},
+        {"cudnn_head", head % 8 == 0 && head <= 128},
+    };
+    DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));
+    DT_TRY(dt_space_add_derived(space, "tile_built", tile, tile_built, dit));
+    DT_TRY(dt_space_add_derived(space, "tile_default", tile, tile_default, dit));
+    DT_TRY(dt_space_add_derived(space, "tile_bytes", tile, tile_bytes, dit));
+    return dt_space_add_derived(space, "rank_bytes", uses, rank_bytes, dit);
+}
+
+static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
+                           const struct dt_limits *limits)
+{
+    const struct constant constants[] = {
+        {"heads", dit->workload.network.heads},
+        {"tokens", dt_workload_tokens(&dit->workload)},
+        {"guidance", dit->workload.guidance},
+    };
+    DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));
+    return dit->on == DT_ON_GPU ? add_gpu_names(space, dit, limits)
+                                : add_cpu_names(space, dit, limits);
+}
+
+static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
+                      const struct dt_limits *limits, dt_status (*finish)(struct dt_space *space))
+{
+    DT_TRY(add_axes(space, dit));
+    DT_TRY(add_names(space, dit, limits));
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if ((rules[i].on & dit->on) == 0)
+            continue;
+        if (rules[i].sentence != NULL)
+            DT_TRY(dt_space_add_rule(space, rules[i].expr, rules[i].sentence));
+        else
+            DT_TRY(dt_space_add_prune(space, rules[i].expr));
+    }
+    dt_space_set_complete(space, dt_dit_complete, dit);
+    return finish(space);
+}
+
+static dt_status make(const struct dt_workload *workload, const struct dt_limits *limits,
+                      dt_status (*finish)(struct dt_space *space), struct dt_space **space)
+{
+    struct dt_dit *dit = NULL;
+    struct dt_space *made = NULL;
+    DT_TRY(new_dit(workload, limits, &dit));
+    dt_status status = dt_space_new(&made);
+    if (status != DT_OK) {
+        free_dit(dit);
+        return status;
+    }
+    dt_space_own(made, dit, free_dit);
+    status = fill(made, dit, limits, finish);
+    if (status != DT_OK) {
+        dt_space_free(made);
+        return status;
+    }
+    *space = made;
+    return DT_OK;
+}
+
+dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits,
+                       struct dt_space **space)
+{
+    return make(workload, limits, dt_space_seal, space);
+}
+
+dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limits *limits,
+                       struct dt_space **space)
+{
+    return make(workload, limits, dt_space_compile, space);
+}
+
+struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point)
+{
+    struct dt_plan plan;
+    int axis = 0;
+    enum dt_on on = dt_space_find(space, "threads") >= 0 ? DT_ON_CPU : DT_ON_GPU;
+    for (int i = 0; i < dt_param_count; i++)
+        dt_plan_set(&plan, i,
+                    (dt_params[i].on & on) != 0 ? (int)dt_point_value(space, point, axis++)
+                                                : dt_params[i].fallback);
+    return plan;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* dit - the space of the built-in DiT: rows of model/plan.def, rules of space/dit/dit_rules.def
+ *
+ * The careful user's default for what is not named: cfg first, then ulysses up to the head limit, then ring, then dp;
+ * all cores of a rank's share as threads. With `ranks` unnamed it is the product of the named degrees, or else all
+ * devices that are cores.
+ *
+ * On GPUs a rank has one to itself, and attention its tiles by FlashAttention-2's choice for the head dimension.
+ */
+#ifndef DT_SPACE_DIT_DIT_H
+#define DT_SPACE_DIT_DIT_H
+
+#include "model/workload.h"
+#include "space/space.h"
+
+/* What a plan's rules ask of the GPUs of a machine, of which it uses the first so many. */
+struct dt_gpus {
+    int count;
+    int64_t memory_bytes; /* of the smallest */
+    int64_t shared_bytes; /* a block of threads may have */
+    int nccl;             /* NCCL_VERSION_CODE, as 22809; 0: none */
+    bool cudnn;
+    bool capture;  /* exchanges can be part of a CUDA graph */
+    bool bfloat16; /* capability 8.0 or more: tensor cores multiply bfloat16 and tf32 */
+};
+
+/* What is tuned, and looked up, when nobody says what. gpus NULL: cores. On a GPU the largest published DiT at its largest size
+ * (Peebles & Xie 2023, DiT-XL/2 at 512 px: 0.7 billion parameters) where its float32 reference, 4 GiB, fits beside CUDA and
+ * NCCL; size is in pixels, 0 the model's own. */
+struct dt_dit_usual {
+    const char *model;
+    int size;
+};
+struct dt_dit_usual dt_dit_usual(const struct dt_gpus *gpus);
+
+/* And in which data type: bfloat16 on GPUs that have attention for the network's heads in it. */
+enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct dt_gpus *gpus);
+
+/* What a GPU's memory holds beside a plan's own: the back end's workspace (kernels/cuda), and allowances for the CUDA context with
+ * the libraries' code, and for NCCL's buffers (about 1.6 GB for a communicator and its first collective is reported in
+ * github.com/NVIDIA/nccl/issues/864). What was really free is measured before each trial. */
+#define DT_GPU_CONTEXT_BYTES (INT64_C(1) << 30)
+#define DT_GPU_NCCL_BYTES    (INT64_C(2) << 30)
+
+struct dt_limits {
+    const struct dt_gpus
+        *gpus;          /* NULL: plans of the CPU; else cores and memory_bytes are not looked at */
+    int cores;          /* physical cores of the machine */
+    int devices;        /* most ranks; may exceed cores (oversubscribed) */
+    bool oversubscribe; /* false: ranks <= cores, or GPUs, is a rule */
+    bool no_dtype;      /* the machine does not run the workload's data type */
+    int64_t memory_bytes; /* of the machine, for all ranks together */
+    int64_t max_bytes;    /* of one rank; 0: no limit */
+    const int *batches;   /* feasible values of batch */
+    int batch_count;
+};
+
+/* Sealed. *space keeps copies. */
+dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits,
+                       struct dt_space **space) DT_MUST_CHECK;
+
+/* The same, compiled only (dt_space_compile): to test plans one by one. */
+dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limits *limits,
+                       struct dt_space **space) DT_MUST_CHECK;
+
+/* The plan of a point of such a space. */
+struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point);
+
+/* The plan a careful user picks with `devices` ranks at most, and the 1-rank baseline; both with the smallest batch.
+ * DT_EINFEASIBLE when there is none: the space is empty, or one rank cannot hold the network (where it is compiled only: or the
+ * plan by rule fits no count of ranks). */
+dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point) DT_MUST_CHECK;
+dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point) DT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* What a careful user picks for what is not named, and the two plans every session measures. */
+#include "space/dit/dit_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct dt_dit_usual dt_dit_usual(const struct dt_gpus *gpus)
+{
+    int64_t beside = DT_GPU_CONTEXT_BYTES + DT_GPU_WORKSPACE_BYTES + DT_GPU_NCCL_BYTES;
+    if (gpus != NULL && gpus->memory_bytes - beside >= INT64_C(4) << 30)
+        return (struct dt_dit_usual){"dit-xl/2", 512};
+    return (struct dt_dit_usual){"dit-s/2", 0};
+}
+
+bool dt_dit_own_head(int head)
+{
+    for (int i = 0; i < DT_ATTN_HEADS; i++)
+        if (dt_attn_heads[i] == head)
+            return true;
+    return false;
+}
+
+enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct dt_gpus *gpus)
+{
+    bool has = gpus != NULL && gpus->bfloat16 &&
+               (gpus->cudnn || dt_dit_own_head(dt_network_head(network)));
+    return has ? DT_BFLOAT16 : DT_FLOAT32;
+}
+
+static bool is_degree(int axis)
+{
+    return axis == AT_dp || axis == AT_cfg || axis == AT_ulysses || axis == AT_ring;
+}
+
+/* Product of the named degrees, at least 1 and small enough to multiply on; 0 when it is not. */
+static int64_t named_product(const bool named[], const int64_t values[])
+{
+    int64_t product = 1;
+    for (int i = AT_dp; i <= AT_ring; i++) {
+        if (!is_degree(i) || !named[i])
+            continue;
+        if (values[i] < 1 || __builtin_mul_overflow(product, values[i], &product))
+            return 0;
+    }
+    return product;
+}
+
+/* The largest divisor of n that also divides `of` (0: any) and is at most `most`. */
+static int64_t divisor(int64_t n, int64_t of, int64_t most)
+{
+    for (int64_t d = n < most ? n : most; d > 1; d--)
+        if (n % d == 0 && of % d == 0)
+            return d;
+    return 1;
+}
+
+static void complete_degrees(const struct dt_dit *dit, const bool named[], int64_t remaining,
+                             int64_t values[])
+{
+    int64_t tokens = dt_workload_tokens(&dit->workload);
+    for (int i = AT_dp; i <= AT_ring; i++)
+        if (is_degree(i) && !named[i])
+            values[i] = 1;
+    if (!named[AT_cfg] && dit->workload.guidance && remaining % 2 == 0) {
+        values[AT_cfg] = 2;
+        remaining /= 2;
+    }
+    if (!named[AT_ulysses]) {
+        values[AT_ulysses] = divisor(remaining, dit->workload.network.heads, tokens);
+        remaining /= values[AT_ulysses];
+    }
+    if (!named[AT_ring] && values[AT_ulysses] >= 1) {
+        values[AT_ring] = divisor(remaining, 0, tokens / values[AT_ulysses]);
+        remaining /= values[AT_ring];
+    }
+    if (!named[AT_dp])
+        values[AT_dp] = remaining;
+}
+
+/* The smallest batch that data parallelism can share out, or the smallest there is. */
+static int64_t smallest_batch(const struct dt_dit *dit, int64_t dp)
+{
+    for (int i = 0; i < dit->batch_count; i++)
+        if (dp >= 1 && dit->batches[i] % dp == 0)
+            return dit->batches[i];
+    return dit->batches[0];
+}
+
+static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t values[])
+{
+    bool any = named[AT_dp] || named[AT_cfg] || named[AT_ulysses] || named[AT_ring];
+    int64_t product = named_product(named, values);
+    int64_t most = dit->devices < dit->cores ? dit->devices : dit->cores;
+    if (!named[AT_ranks])
+        values[AT_ranks] = any && product > 0 ? product : most;
+    int64_t ranks = values[AT_ranks];
+    int64_t remaining = product > 0 && ranks >= 1 && ranks % product == 0 ? ranks / product : 1;
+    complete_degrees(dit, named, remaining, values);
+    if (!named[AT_threads])
+        values[AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
+    if (!named[AT_batch])
+        values[AT_batch] = smallest_batch(dit, values[AT_dp]);
+}
+
+/* Of the rows that have what is named, the one with the most of the default. */
+static void complete_tile(const struct dt_dit *dit, const bool named[], int64_t values[])
+{
+    static const int params[] = {AT_tile_q, AT_tile_kv, AT_stages, AT_warps};
+    const int wanted[] = {dit->tile.tile_q, dit->tile.tile_kv, dit->tile.stages, dit->tile.warps};
+    int best[4], score = -1;
+    memcpy(best, wanted, sizeof best);
+    for (int i = 0; i < DT_ATTN_TILES; i++) {
+        const struct dt_attn_tile *tile = &dt_attn_tiles[i];
+        const int row[] = {tile->tile_q, tile->tile_kv, tile->stages, tile->warps};
+        int same = 0;
+        for (int k = 0; k < 4; k++)
+            same += named[params[k]] ? (values[params[k]] == row[k] ? 0 : -4) : row[k] == wanted[k];
+        if (same > score) {
+            score = same;
+            memcpy(best, row, sizeof best);
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        if (!named[params[k]])
+            values[params[k]] = best[k];
+}
+
+void dt_dit_complete(const void *context, const struct dt_space *space, const bool named[],
+                     int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    bool given[AT_COUNT] = {false};
+    int64_t full[AT_COUNT] = {0};
+    (void)space;
+    for (int i = 0; i < AT_COUNT; i++)
+        if (dit->axis[i] >= 0) {
+            given[i] = named[dit->axis[i]];
+            full[i] = values[dit->axis[i]];
+        }
+    complete_ranks(dit, given, full);
+    if (!given[AT_overlap] && given[AT_chunks] && full[AT_chunks] > 1)
+        full[AT_overlap] = 1;
+    if (!given[AT_exchange] && given[AT_v_first] && full[AT_v_first] == 1)
+        full[AT_exchange] = DT_PLAN_DIRECT;
+    if (dit->on == DT_ON_GPU)
+        complete_tile(dit, given, full);
+    for (int i = 0; i < AT_COUNT; i++)
+        if (dit->axis[i] >= 0)
+            values[dit->axis[i]] = full[i];
+}
+
+static dt_status locate_text(const struct dt_space *space, const char *text, struct dt_point *point)
+{
+    int64_t values[DT_AXES_MAX];
+    DT_TRY(dt_space_parse(space, text, values));
+    return dt_space_locate(space, values, point);
+}
+
+/* Where memory is so short that the plan by rule does not fit, the first one that does: that of the fewest ranks. */
+static dt_status first_plan(const struct dt_space *space, dt_status status, struct dt_point *point)
+{
+    if (status != DT_EINFEASIBLE || dt_space_count(space) <= 0)
+        return status;
+    dt_space_at(space, 0, point);
+    return DT_OK;
+}
+
+/* Cores, or GPUs. */
+static int64_t devices_of(const struct dt_space *space)
+{
+    int64_t count = 1;
+    if (!dt_space_constant(space, "gpus", &count))
+        (void)dt_space_constant(space, "cores", &count);
+    return count;
+}
+
+dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point)
+{
+    const struct dt_axis *ranks = dt_space_axis(space, AT_ranks);
+    int64_t cores = devices_of(space);
+    dt_status status = DT_OK;
+    for (int i = ranks->count - 1; i >= 0; i--) {
+        char text[32];
+        if (ranks->values[i] > cores)
+            continue;
+        snprintf(text, sizeof text, "ranks=%lld", (long long)ranks->values[i]);
+        status = locate_text(space, text, point);
+        if (status != DT_EINFEASIBLE)
+            return status;
+    }
+    return first_plan(space, status, point);
+}
+
+dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
+{
+    char text[64];
+    int64_t cores;
+    if (dt_space_constant(space, "cores", &cores))
+        snprintf(text, sizeof text, "ranks=1 threads=%lld", (long long)cores);
+    else
+        snprintf(text, sizeof text, "ranks=1");
+    struct dt_point found;
+    dt_status status = first_plan(space, locate_text(space, text, &found), &found);
+    if (status == DT_OK && dt_point_value(space, &found, AT_ranks) != 1)
+        return dt_fail(DT_EINFEASIBLE, "no plan of one rank is feasible");
+    if (status == DT_OK)
+        *point = found;
+    return status;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* One axis a row of model/plan.def: each needs a function here that says which values are worth trying. Values no
+ * rule could ever accept are left out, the rest is for the rules to decide. */
+#include "space/dit/dit_int.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Keeps the values ascending and once each. */
+static void add(struct dt_dit_set *set, int64_t value)
+{
+    int at = set->count;
+    while (at > 0 && set->values[at - 1] > value)
+        at--;
+    if ((at > 0 && set->values[at - 1] == value) || set->count == DT_DIT_VALUES)
+        return;
+    memmove(&set->values[at + 1], &set->values[at],
+            (size_t)(set->count - at) * sizeof set->values[0]);
+    set->values[at] = value;
+    set->count++;
+}
+
+static void add_upto(struct dt_dit_set *set, int64_t most)
+{
+    for (int64_t i = 1; i <= most; i++)
+        add(set, i);
+}
+
+static void add_divisors(struct dt_dit_set *set, int64_t n, int64_t most)
+{
+    for (int64_t i = 1; i <= n && i <= most; i++)
+        if (n % i == 0)
+            add(set, i);
+}
+
+/* A member of the rows of attn_tiles.def. */
+static void add_tiles(struct dt_dit_set *set, size_t offset)
+{
+    for (int i = 0; i < DT_ATTN_TILES; i++) {
+        int value;
+        memcpy(&value, (const char *)&dt_attn_tiles[i] + offset, sizeof value);
+        add(set, value);
+    }
+}
+
+static void add_list(struct dt_dit_set *set, const int list[], int n)
+{
+    for (int i = 0; i < n; i++)
+        add(set, list[i]);
+}
+
+static void values_ranks(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    add_upto(set, dit->devices);
+}
+
+static void values_dp(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    add_upto(set, dit->devices);
+}
+
+static void values_cfg(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    add_upto(set, dt_workload_passes(&dit->workload));
+}
+
+static void values_ulysses(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    add_divisors(set, dit->workload.network.heads, dit->devices);
+}
+
+static void values_ring(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    add_upto(set, dit->devices);
+}
+
+static void values_threads(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    for (int ranks = 1; ranks <= dit->cores; ranks++)
+        add(set, dit->cores / ranks);
+    add_divisors(set, dit->cores, dit->cores);
+}
+
+static void values_batch(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    for (int i = 0; i < dit->batch_count; i++)
+        add(set, dit->batches[i]);
+}
+
+static void values_tile_q(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    if (dit->on == DT_ON_GPU)
+        add_tiles(set, offsetof(struct dt_attn_tile, tile_q));
+    else
+        add_list(set, dt_tiles_q, DT_TILES_Q);
+}
+
+static void values_tile_kv(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    if (dit->on == DT_ON_GPU)
+        add_tiles(set, offsetof(struct dt_attn_tile, tile_kv));
+    else
+        add_list(set, dt_tiles_kv, DT_TILES_KV);
+}
+
+static void values_chunks(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    add_divisors(set, dit->workload.network.heads, DT_DIT_VALUES);
+}
+
+static void values_stages(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    (void)dit;
+    add_tiles(set, offsetof(struct dt_attn_tile, stages));
+}
+
+static void values_warps(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    (void)dit;
+    add_tiles(set, offsetof(struct dt_attn_tile, warps));
+}
+
+static void values_switch(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    (void)dit;
+    add(set, 0);
+    add(set, 1);
+}
+
+static void values_gemm(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    (void)dit;
+    for (int i = 0; i < 8; i++)
+        add(set, i);
+}
+
+/* NCCL makes the next power of two of other counts. */
+static void values_comm_ctas(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    static const int counts[] = {0, 1, 2, 4, 8, 16, 32};
+    (void)dit;
+    add_list(set, counts, sizeof counts / sizeof counts[0]);
+}
+
+static void values_nccl_p2p_channels(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    static const int counts[] = {0, 2, 4, 8, 16, 32};
+    (void)dit;
+    add_list(set, counts, sizeof counts / sizeof counts[0]);
+}
+
+/* Around its default, 512 KiB (src/init.cc of NCCL 2.28.9). */
+static void values_nccl_p2p_chunk_kib(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    static const int sizes[] = {0, 128, 256, 1024, 2048};
+    (void)dit;
+    add_list(set, sizes, sizeof sizes / sizeof sizes[0]);
+}
+
+#define values_overlap   values_switch
+#define values_attention values_switch
+#define values_graph     values_switch
+#define values_exchange  values_switch
+#define values_v_first   values_switch
+#define values_windows   values_switch
+
+void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set)
+{
+    static void (*const sets[])(const struct dt_dit *dit, struct dt_dit_set *set) = {
+#define DT_PARAM(name, role, on, fallback, labels, doc) values_##name,
+#include "model/plan.def"
+#undef DT_PARAM
+    };
+    set->count = 0;
+    sets[param](dit, set);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Verification by scripted workers: the worst image counts, wherever it stands; what is not finite is wrong; another shape
+ * is not compared. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/tuner/script.h"
+#include "tuner/measure/rig.h"
+
+#include <math.h>
+
+#define PREPARE(tile, handle, verify)                                                              \
+    "> {\"op\":\"prepare\",\"plan\":{\"tile\":" tile                                               \
+    "}}\n< {\"op\":\"prepared\",\"handle\":" handle                                                \
+    ",\"peak_bytes\":[7],\"resident_bytes\":7,\"cold_ns\":[9],\"verify\":" verify "}\n"
+/* three images of norm 2, two projections each */
+#define REFERENCE                                                                                  \
+    PREPARE("1", "1", "{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0],[0,4]]}")                   \
+    "> {\"op\":\"release\",\"handle\":1}\n< {\"op\":\"released\",\"handle\":1}\n"
+
+static char path[256];
+
+static struct dt_resident verify(const char *answer)
+{
+    char text[4096];
+    struct dt_point point;
+    struct dt_rig rig;
+    struct dt_resident resident;
+    snprintf(text, sizeof text, SCRIPT_START REFERENCE "%s", answer);
+    struct dt_target *target = script_target(path, text);
+    assert_int_equal(dt_target_plan(target, "tile=2", &point), DT_OK);
+    dt_rig_init(&rig, target, 1);
+    assert_int_equal(dt_rig_prepare(&rig, &point, replay_deadline(), &resident), DT_OK);
+    dt_rig_fini(&rig, DT_NS_PER_SECOND / 10);
+    dt_target_free(target);
+    return resident;
+}
+
+/* Off by (0.02, 0) in one image: sqrt(0.0004 / 2) / 2 = 0.00707. */
+static void test_the_worst_image_counts(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        PREPARE("2", "2", "{\"norm\":[2,2,2],\"projections\":[[1.02,-1],[3,0],[0,4]]}"),
+        PREPARE("2", "2", "{\"norm\":[2,2,2],\"projections\":[[1,-1],[3.02,0],[0,4]]}"),
+        PREPARE("2", "2", "{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0],[0.02,4]]}")};
+    for (int i = 0; i < 3; i++) {
+        struct dt_resident resident = verify(wrong[i]);
+        assert_int_equal(resident.outcome, DT_TRIAL_WRONG);
+        assert_true(fabs(resident.verified_error - 0.02 / sqrt(8)) < 1e-9);
+    }
+}
+
+static void test_rounding_is_accepted(void **state)
+{
+    (void)state;
+    struct dt_resident resident = verify(
+        PREPARE("2", "2", "{\"norm\":[2,2,2],\"projections\":[[1.00002,-1],[3,0],[0,4.00002]]}"));
+    assert_int_equal(resident.outcome, DT_TRIAL_OK);
+    assert_true(fabs(resident.verified_error - 0.00002 / sqrt(8)) < 1e-9);
+}
+
+static void test_what_is_not_finite_is_wrong(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        verify(PREPARE("2", "2", "{\"norm\":[2,2,2],\"projections\":[[1,-1],[3,0],[0,null]]}"))
+            .outcome,
+        DT_TRIAL_WRONG);
+    assert_int_equal(
+        verify(PREPARE("2", "2", "{\"norm\":[2,null,2],\"projections\":[[1,-1],[3,0],[0,4]]}"))
+            .outcome,
+        DT_TRIAL_WRONG);
+}
+
+static void test_another_shape_is_not_compared(void **state)
+{
+    (void)state;
+    struct dt_resident resident =
+        verify(PREPARE("2", "2", "{\"norm\":[2],\"projections\":[[5,5]]}"));
+    assert_int_equal(resident.outcome, DT_TRIAL_OK);
+    assert_true(isnan(resident.verified_error));
+}
+
+/* What a plan that is released took of the memory of its device is freed, if nobody asked for it. */
+static void test_nothing_is_kept_of_what_is_released(void **state)
+{
+    (void)state;
+    static const char text[] = SCRIPT_START REFERENCE
+        "> {\"op\":\"prepare\",\"plan\":{\"tile\":2}}\n"
+        "< {\"op\":\"prepared\",\"handle\":2,\"peak_bytes\":[7],\"cold_ns\":[9],"
+        "\"taken_bytes\":[5]}\n"
+        "> {\"op\":\"release\",\"handle\":2}\n"
+        "< {\"op\":\"released\",\"handle\":2}\n";
+    struct dt_point point;
+    struct dt_rig rig;
+    struct dt_resident resident;
+    struct dt_target *target = script_target(path, text);
+    assert_int_equal(dt_target_plan(target, "tile=2", &point), DT_OK);
+    dt_rig_init(&rig, target, 1);
+    assert_int_equal(dt_rig_prepare(&rig, &point, replay_deadline(), &resident), DT_OK);
+    json_t *memory = json_incref(resident.memory);
+    assert_non_null(memory);
+    dt_rig_release(&rig, &resident);
+    assert_int_equal(memory->refcount, 1);
+    json_decref(memory);
+    dt_rig_fini(&rig, DT_NS_PER_SECOND / 10);
+    dt_target_free(target);
+}
+
+int main(void)
+{
+    const char *script = getenv("DITTUNE_REPLAY");
+    if (script != NULL)
+        _exit(replay(script)); /* no leak check of what was never meant to end */
+    signal(SIGPIPE, SIG_IGN);
+    snprintf(path, sizeof path, "%s/tests/test_measure_rig.script", DT_BINARY_DIR);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_worst_image_counts),
+        cmocka_unit_test(test_rounding_is_accepted),
+        cmocka_unit_test(test_what_is_not_finite_is_wrong),
+        cmocka_unit_test(test_another_shape_is_not_compared),
+        cmocka_unit_test(test_nothing_is_kept_of_what_is_released),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* A group against a worker that repeats a script: good answers become plain values, each bad one an outcome with its
+ * cause, and nothing of the worker is left. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "tests/tuner/replay.h"
+#include "tuner/runner/group.h"
+
+#define GREETING                                                                                   \
+    "> {\"op\":\"hello\",\"protocol\":1,\"ranks\":1}\n"                                            \
+    "< {\"op\":\"hello\",\"protocol\":1,\"name\":\"script\"}\n"                                    \
+    "< {\"op\":\"heartbeat\"}\n"                                                                   \
+    "< {\"op\":\"ready\",\"ranks\":[{\"rank\":0,\"pid\":1,\"host\":\"here\"},"                     \
+    "{\"rank\":1,\"pid\":2,\"host\":\"here\"}],\"comm\":\"self\"}\n"
+
+#define PREPARED                                                                                   \
+    "> "                                                                                           \
+    "{\"op\":\"prepare\",\"plan\":{\"tile\":8},\"seed\":5,\"verify\":{\"projections\":2,\"seed\":" \
+    "5}}\n"                                                                                        \
+    "< {\"op\":\"prepared\",\"handle\":3,\"peak_bytes\":[100,70],\"resident_bytes\":170,"          \
+    "\"cold_ns\":[900,1100],\"verify\":{\"norm\":[2.5,1.5],"                                       \
+    "\"projections\":[[0.5,-1.0],[2.0,null]]}}\n"
+
+static char path[256];
+
+static struct dt_group *start(const char *text)
+{
+    struct dt_group *group = NULL;
+    struct dt_failure failure;
+    struct dt_launch launch = {.program = replay_text(path, text), .ranks = 1};
+    assert_int_equal(dt_group_start(&launch, NULL, replay_deadline(), &group, &failure), DT_OK);
+    return group;
+}
+
+static dt_status prepare_until(struct dt_group *group, int64_t deadline_ns,
+                               struct dt_prepared *prepared, struct dt_failure *failure)
+{
+    struct dt_verify verify = {.projections = 2, .seed = 5};
+    json_t *plan = json_pack("{s:i}", "tile", 8);
+    dt_status status = dt_group_prepare(group, plan, &verify, deadline_ns, prepared, failure);
+    json_decref(plan);
+    return status;
+}
+
+static dt_status prepare(struct dt_group *group, struct dt_prepared *prepared,
+                         struct dt_failure *failure)
+{
+    return prepare_until(group, replay_deadline(), prepared, failure);
+}
+
+static void test_answers_become_values(void **state)
+{
+    (void)state;
+    struct dt_prepared prepared = {0};
+    struct dt_failure failure;
+    struct dt_run run = {0};
+    struct dt_group *group = start(
+        GREETING PREPARED
+        "> {\"op\":\"run\",\"handle\":3,\"n\":2,\"mode\":\"measure\"}\n"
+        "< {\"op\":\"samples\",\"handle\":3,\"ns\":[[10,20],[40,30]],\"phases\":{\"steps\":2}}\n"
+        "> {\"op\":\"release\",\"handle\":3}\n"
+        "< {\"op\":\"released\",\"handle\":3}\n");
+    assert_int_equal(dt_group_ranks(group), 2);
+    assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
+    assert_int_equal(prepared.handle, 3);
+    assert_int_equal(prepared.ranks, 2);
+    assert_int_equal(prepared.cold_ns, 1100); /* of the slowest rank */
+    assert_int_equal(prepared.peak_bytes, 100);
+    assert_int_equal(prepared.resident_bytes, 170);
+    assert_int_equal(prepared.images, 2);
+    assert_true(prepared.projection[1] == -1.0 && prepared.norm[1] == 1.5);
+    assert_true(prepared.projection[3] != prepared.projection[3]); /* null is NAN */
+    assert_int_equal(
+        dt_group_run(group, &(struct dt_steps){3, 2, "measure"}, replay_deadline(), &run, &failure),
+        DT_OK);
+    assert_int_equal(run.steps, 2);
+    assert_int_equal(run.ranks, 2);
+    assert_int_equal(run.ns[1], 20);
+    assert_int_equal(run.ns[2], 40);
+    assert_non_null(run.phases);
+    assert_int_equal(dt_group_release(group, 3, replay_deadline(), &failure), DT_OK);
+    dt_run_fini(&run);
+    dt_prepared_fini(&prepared);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+}
+
+static void test_failed_leaves_the_group_alive(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind;
+        enum dt_outcome outcome;
+    } rows[] = {{"memory", DT_TRIAL_MEMORY},
+                {"infeasible", DT_TRIAL_INFEASIBLE},
+                {"error", DT_TRIAL_FAILED},
+                {"sulking", DT_TRIAL_FAILED}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[2048];
+        struct dt_prepared prepared = {0};
+        struct dt_failure failure;
+        snprintf(text, sizeof text,
+                 GREETING
+                 "> {\"op\":\"prepare\"}\n< "
+                 "{\"op\":\"failed\",\"kind\":\"%s\",\"say\":\"no\\u0007 room\"}\n" PREPARED,
+                 rows[i].kind);
+        struct dt_group *group = start(text);
+        assert_int_equal(prepare(group, &prepared, &failure), DT_FAILED);
+        assert_int_equal(failure.outcome, rows[i].outcome);
+        assert_string_equal(failure.cause, "no? room"); /* what a terminal would obey is gone */
+        assert_true(dt_group_alive(group));
+        assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
+        dt_prepared_fini(&prepared);
+        dt_group_stop(group, DT_NS_PER_SECOND);
+    }
+}
+
+static const struct misdeed {
+    const char *script; /* after the request to prepare */
+    enum dt_outcome outcome;
+    const char *cause; /* part of it */
+} misdeeds[] = {
+    {"! exit 3\n", DT_TRIAL_CRASHED, "exited with 3"},
+    {"! exit 0\n", DT_TRIAL_CRASHED, "exited with 0"},
+    {"! kill 11\n", DT_TRIAL_CRASHED, "killed by signal 11 (SIGSEGV)"},
+    {"! hang\n", DT_TRIAL_HUNG, "no answer before the deadline while preparing"},
+    {"! raw \xc3\x28\x80 garbage\n! exit 0\n", DT_TRIAL_PROTOCOL, "middle of a line"},
+    {"! say \xc3\x28\x80\x1b[2J garbage\n! hang\n", DT_TRIAL_PROTOCOL, "'(??[2J garbage'"},
+    {"! raw {\"op\":\"prep\n! exit 0\n", DT_TRIAL_PROTOCOL, "middle of a line"},
+    {"! raw {\"op\":\"prep\n! hang\n", DT_TRIAL_HUNG, "no answer"},
+    {"< {\"op\":\"samples\"}\n", DT_TRIAL_PROTOCOL, "said 'samples', expected 'prepared'"},
+    {"< {\"op\":\"prepared\"}\n", DT_TRIAL_PROTOCOL, "handle"},
+    {"< {\"op\":\"prepared\",\"handle\":1,\"peak_bytes\":[1,1],\"cold_ns\":[1]}\n",
+     DT_TRIAL_PROTOCOL, "cold_ns"},
+    {"< {\"op\":\"prepared\",\"handle\":1,\"peak_bytes\":[1,1],\"cold_ns\":[1,0]}\n",
+     DT_TRIAL_PROTOCOL, "cold_ns"},
+    {"< {\"op\":\"prepared\",\"handle\":1,\"peak_bytes\":[1,-1],\"cold_ns\":[1,1]}\n",
+     DT_TRIAL_PROTOCOL, "peak_bytes"},
+    {"< {\"op\":\"prepared\",\"handle\":-1,\"peak_bytes\":[1,1],\"cold_ns\":[1,1]}\n",
+     DT_TRIAL_PROTOCOL, "handle"},
+    {"< {\"op\":\"prepared\",\"handle\":1,\"peak_bytes\":[1,1],\"cold_ns\":[1,1],"
+     "\"verify\":{\"norm\":[1,1],\"projections\":[[1,2],[1]]}}\n",
+     DT_TRIAL_PROTOCOL, "verify"},
+};
+
+static void test_misdeeds_cost_the_group(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof misdeeds / sizeof misdeeds[0]; i++) {
+        char text[2048];
+        struct dt_prepared prepared = {.handle = 77};
+        struct dt_failure failure;
+        snprintf(text, sizeof text, GREETING "> {\"op\":\"prepare\"}\n%s", misdeeds[i].script);
+        struct dt_group *group = start(text);
+        int64_t deadline = misdeeds[i].outcome == DT_TRIAL_HUNG
+                               ? dt_clock_ns() + DT_NS_PER_SECOND / 2
+                               : replay_deadline();
+        assert_int_equal(prepare_until(group, deadline, &prepared, &failure), DT_FAILED);
+        if (failure.outcome != misdeeds[i].outcome ||
+            strstr(failure.cause, misdeeds[i].cause) == NULL)
+            fail_msg("script %zu: outcome '%s' because '%s'", i, dt_outcome_text(failure.outcome),
+                     failure.cause);
+        assert_int_equal(prepared.handle, 77); /* outputs are set on success only */
+        assert_false(dt_group_alive(group));
+        assert_int_equal(prepare(group, &prepared, &failure), DT_FAILED);
+        dt_group_stop(group, DT_NS_PER_SECOND);
+    }
+}
+
+static void test_samples_are_checked(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "[[1,1]]", "[[1,1],[1]]", "[[1,1],[1,0]]",      "[[1,1],[1,\"2\"]]", "[[1,1],[1,2.5]]",
+        "[]",      "{}",          "[[1,1],[1,1],[1,1]]"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[4096];
+        struct dt_prepared prepared = {0};
+        struct dt_failure failure;
+        struct dt_run run = {0};
+        snprintf(text, sizeof text,
+                 GREETING PREPARED "> {\"op\":\"run\"}\n< {\"op\":\"samples\",\"ns\":%s}\n",
+                 bad[i]);
+        struct dt_group *group = start(text);
+        assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
+        assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, "measure"}, replay_deadline(),
+                                      &run, &failure),
+                         DT_FAILED);
+        assert_int_equal(failure.outcome, DT_TRIAL_PROTOCOL);
+        assert_null(run.ns);
+        dt_prepared_fini(&prepared);
+        dt_group_stop(group, DT_NS_PER_SECOND);
+    }
+}
+
+static void test_greetings_are_checked(void **state)
+{
+    (void)state;
+    static const struct misdeed rows[] = {
+        {"! exit 0\n", DT_TRIAL_CRASHED, "exited with 0"},
+        {"> {\"op\":\"hello\"}\n< {\"op\":\"hello\",\"protocol\":2}\n", DT_TRIAL_PROTOCOL,
+         "version"},
+        {"> {\"op\":\"hello\"}\n< {\"op\":\"hello\",\"protocol\":1}\n"
+         "< {\"op\":\"ready\",\"ranks\":[]}\n",
+         DT_TRIAL_PROTOCOL, "no ranks"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dt_group *group = NULL;
+        struct dt_failure failure;
+        struct dt_launch launch = {.program = replay_text(path, rows[i].script), .ranks = 1};
+        assert_int_equal(dt_group_start(&launch, NULL, replay_deadline(), &group, &failure),
+                         DT_FAILED);
+        assert_int_equal(failure.outcome, rows[i].outcome);
+        assert_non_null(strstr(failure.cause, rows[i].cause));
+        assert_null(group);
+    }
+}
+
+static void test_what_is_no_program_is_the_users_mistake(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"./nowhere", "/etc", "no-such-program-in-path",
+                                        "/etc/passwd"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct dt_group *group = NULL;
+        struct dt_failure failure;
+        struct dt_launch launch = {.program = names[i], .ranks = 1};
+        assert_int_equal(dt_group_start(&launch, NULL, replay_deadline(), &group, &failure),
+                         DT_EUSAGE);
+        assert_non_null(strstr(dt_message(), names[i]));
+    }
+}
+
+static void test_quit_and_end_of_file(void **state)
+{
+    (void)state;
+    for (int say_quit = 0; say_quit < 2; say_quit++) {
+        char how[160];
+        struct dt_group *group = start(GREETING);
+        assert_true(dt_group_end(group, say_quit, 600 * DT_NS_PER_SECOND, how, sizeof how));
+        assert_string_equal(how, say_quit ? "exited with 0" : "exited with 95");
+        assert_false(dt_group_alive(group));
+        dt_group_stop(group, 0);
+    }
+}
+
+static void test_interrupted(void **state)
+{
+    (void)state;
+    struct dt_prepared prepared = {0};
+    struct dt_failure failure;
+    struct dt_group *group = start(GREETING "! hang\n");
+    dt_group_interrupted = SIGINT;
+    assert_int_equal(prepare(group, &prepared, &failure), DT_EINTR);
+    dt_group_interrupted = 0;
+    dt_group_stop(group, DT_NS_PER_SECOND / 5);
+}
+
+int main(void)
+{
+    const char *script = getenv("DITTUNE_REPLAY");
+    if (script != NULL)
+        _exit(replay(script)); /* no leak check of what was never meant to end */
+    signal(SIGPIPE, SIG_IGN);
+    snprintf(path, sizeof path, "%s/tests/test_runner_group.script", DT_BINARY_DIR);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers_become_values),
+        cmocka_unit_test(test_failed_leaves_the_group_alive),
+        cmocka_unit_test(test_misdeeds_cost_the_group),
+        cmocka_unit_test(test_samples_are_checked),
+        cmocka_unit_test(test_greetings_are_checked),
+        cmocka_unit_test(test_what_is_no_program_is_the_users_mistake),
+        cmocka_unit_test(test_quit_and_end_of_file),
+        cmocka_unit_test(test_interrupted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Fails on an #include that breaks the layers: an arrow that points up, a header that another module keeps to itself, a
+foreign library outside its doors; on a circle between folders; and on two structs of one name.
+
+    tools/check-layers.py [ROOT]
+
+To add a module or a foreign library, add a row to one of the tables below. docs/tour.md draws the layers. Standard library
+only.
+"""
+import collections
+import os
+import pathlib
+import re
+import sys
+
+# module: the modules whose headers it may include beside its own. A row may name one header.
+ARROWS = {
+    "base": "",
+    "stats": "base",
+    "model": "base",
+    "space": "base model",
+    "kernels": "base model",
+    "worker": "base model kernels",
+    "db": "base model space",
+    "search": "base model space stats",
+    "tuner/runner": "base worker/wire.h search/trial.h",
+    "tuner/machine": "base model space tuner/runner",
+    "tuner/measure": "base model space stats db/lookup/key.h search/racing.h tuner/runner tuner/machine",
+    "tuner/session": "base model space stats search db tuner/runner tuner/machine tuner/measure",
+    "tuner/check": "base model space stats search db tuner/runner tuner/machine tuner/measure tuner/session",
+    "tuner/cli": "base model space stats search db worker/wire.h tuner/runner tuner/machine tuner/measure tuner/session tuner/check",
+}
+
+# module: its public headers, from its folder; all others are its own. Modules without a row keep `*_int.h` to themselves.
+PUBLIC = {
+    "tuner/runner": "group.h launch.h said.h supervisor.h",
+    "tuner/machine": "backend.h lock.h machine.h doctor/doctor.h",
+    "tuner/measure": "fits.h job.h measure.h processes.h raw/raw.h result.h rig.h roofline.h target.h "
+                     "compare/compare.h compare/judge.h compare/levels.h compare/noise.h",
+    "tuner/session": "explore.h front.h history.h known.h record.h revive.h session.h verdict.h",
+    "tuner/check": "check.h history/timeline.h",
+    "tuner/cli": "",
+}
+
+# header (a prefix of the path in < >): the folders or files that may include it.
+DOORS = {
+    "mpi.h": "kernels/",
+    "cblas": "kernels/ bench/kernels/ tests/fake_cuda/",
+    "openblas": "kernels/",
+    "lapacke": "kernels/",
+    "dnnl": "kernels/ bench/kernels/",
+    "oneapi": "kernels/",
+    "cuda": "kernels/ tests/kernel_emulator/ tests/fake_cuda/ tests/cuda/ tests/cudnn/ tools/cuda/",
+    "cublas": "kernels/ tests/fake_cuda/ tests/cuda/",
+    "cudnn": "kernels/",
+    "nccl": "kernels/ tests/fake_cuda/ tests/cuda/",
+    "nv": "kernels/",
+    "omp.h": "kernels/ worker/",
+    "gsl/": "stats/ search/ tuner/measure/ tuner/cli/main.c bench/search_speed/",
+    "jansson.h": "base/json.h tests/scenario/ tests/truth/honest.c",
+    "zlib.h": "search/landscape/source.c",
+    "hwloc": "base/host.c",
+}
+
+GENERATED = {"presets.inc": "model", "engines.inc": "db"}  # included by name alone, in that module
+OPAQUE = {"dt_linear"}  # one for each compute back end, which alone sees the inside
+SUFFIXES = (".c", ".h", ".def", ".cu", ".cuh", ".inc")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]')
+STRUCT = re.compile(r"^(?:static )?(?:const )?struct (dt_\w+) \{")
+
+complaints = []
+
+
+def complain(path, number, why):
+    complaints.append(f"{path}:{number}: {why}")
+
+
+def module_of(path):
+    """The longest name of a module that the path lies in; None: it lies in none."""
+    parts = path.split("/")
+    return next((name for k in (2, 1) if (name := "/".join(parts[:k])) in ARROWS and len(parts) > k), None)
+
+
+def tested_by(path):
+    """tests/base/x.c tests base, tests/tuner/check/x.c tests tuner/check; tests/tuner/x.h helps with all rooms."""
+    return path.removeprefix("tests/") if path.startswith("tests/") else ""
+
+
+def is_private(header, module):
+    if header.endswith("_int.h"):
+        return True
+    return module in PUBLIC and header.removeprefix(module + "/") not in PUBLIC[module].split()
+
+
+def check_quoted(path, number, header):
+    module, tested = module_of(path), tested_by(path)
+    if "/" not in header:
+        if GENERATED.get(header) != module:
+            complain(path, number, f'{header}: an include is written from the root, as in "base/status.h"')
+        return
+    to = module_of(header)
+    if to is None:
+        if header.split("/")[0] not in ("tests", "bench") or module is not None:
+            complain(path, number, f"{header}: no module of that name")
+    elif to == module or to.startswith(tested.split("/")[0] + "/") or tested.startswith(to + "/"):
+        return
+    elif is_private(header, to):
+        complain(path, number, f"{header}: a header private to {to}")
+    elif module is not None and to not in ARROWS[module].split() and header not in ARROWS[module].split():
+        complain(path, number, f"{header}: {module} may not include {to}")
+
+
+def check_foreign(path, number, header):
+    """A test may use what the module it tests may use."""
+    for name, places in DOORS.items():
+        if header.startswith(name) and not any(path.startswith((place, "tests/" + place)) for place in places.split()):
+            complain(path, number, f"{header}: only in {places}")
+
+
+def check_circles(arrows):
+    """arrows: {folder: {folder it includes: where}}. Names the first circle found from each folder."""
+    def back(folder, start, seen):
+        for to in arrows[folder]:
+            if to == start:
+                return [folder]
+            if to not in seen:
+                seen.add(to)
+                found = back(to, start, seen)
+                if found:
+                    return [folder, *found]
+        return None
+
+    for folder in sorted(arrows):
+        circle = back(folder, folder, set())
+        if circle and folder == min(circle):
+            path, number = arrows[folder][circle[1] if len(circle) > 1 else folder]
+            complain(path, number, f"a circle of folders: {' -> '.join([*circle, folder])}")
+
+
+def check_structs(structs):
+    for name, places in structs.items():
+        if len(places) > 1 and name not in OPAQUE:
+            path, number = places[1]
+            complain(path, number, f"a second struct {name}: the first is in {places[0][0]}")
+
+
+def read(paths):
+    arrows = collections.defaultdict(dict)
+    structs = collections.defaultdict(list)
+    for path in paths:
+        for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").splitlines(), 1):
+            include, struct = INCLUDE.match(line), STRUCT.match(line)
+            if struct and module_of(path):
+                structs[struct[1]].append((path, number))
+            if include and include[1] == "<":
+                check_foreign(path, number, include[2])
+            elif include:
+                check_quoted(path, number, include[2])
+                here, there = os.path.dirname(path), os.path.dirname(include[2])
+                if there and here != there and module_of(path) and module_of(include[2]):
+                    arrows[here].setdefault(there, (path, number))
+    check_circles(collections.defaultdict(dict, arrows))
+    check_structs(structs)
+
+
+def sources():
+    for folder, folders, names in os.walk("."):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "build")))
+        for name in sorted(names):
+            if name.endswith(SUFFIXES):
+                yield os.path.relpath(os.path.join(folder, name), ".")
+
+
+os.chdir(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1])
+files = sorted(sources())
+if not files:
+    sys.exit(f"check-layers: no sources under {os.getcwd()}")
+read(files)
+for line in complaints:
+    print(line)
+if complaints:
+    sys.exit("check-layers: the includes above are not in the layers")
+print(f"check-layers: {len(files)} files keep the layers")

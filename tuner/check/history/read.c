@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/check/history/timeline.h"
+
+#include "db/journal.h"
+#include "db/snapshot.h"
+#include "db/store.h"
+#include "tuner/check/check.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    const struct dt_moment_filter *filter;
+    struct dt_timelines *lines;
+    char run[64];
+    bool failed; /* out of memory */
+};
+
+static double seconds_of(const json_t *object, const char *name)
+{
+    json_int_t ns = json_integer_value(json_object_get(object, name));
+    return ns > 0 ? (double)ns * 1e-9 : NAN;
+}
+
+static double above_zero(const json_t *value)
+{
+    double number = json_number_value(value);
+    return isfinite(number) && number > 0 ? number : NAN;
+}
+
+static void set_gain(const json_t *gain, struct dt_moment *moment)
+{
+    const json_t *interval = json_object_get(gain, "interval");
+    moment->gain = above_zero(json_object_get(gain, "ratio"));
+    moment->low = above_zero(json_array_get(interval, 0));
+    moment->high = above_zero(json_array_get(interval, 1));
+}
+
+static void set_verdict(struct dt_moment *moment)
+{
+    const char *verdict = json_string_value(json_object_get(moment->record, "verdict"));
+    moment->verdict = verdict != NULL ? verdict : "";
+}
+
+/* record is borrowed. */
+static struct dt_moment of_check(json_t *record)
+{
+    struct dt_moment moment = {.record = json_incref(record), .kind = DT_MOMENT_CHECK};
+    moment.tuned = seconds_of(record, "tuned_ns");
+    moment.fallback = seconds_of(record, "default_ns");
+    moment.soft = json_object_get(record, "soft");
+    moment.plan = json_object_get(record, "plan");
+    set_gain(json_object_get(record, "gain_now"), &moment);
+    set_verdict(&moment);
+    return moment;
+}
+
+/* A later check's stamp is on it, and the versions may be the check's. */
+static bool stamped(const json_t *record)
+{
+    const json_t *info = json_object_get(json_object_get(record, "fingerprint"), "info");
+    return json_object_get(info, "checked_ns") != NULL;
+}
+
+static struct dt_moment of_entry(json_t *record)
+{
+    struct dt_moment moment = {.record = json_incref(record)};
+    moment.tuned = seconds_of(json_object_get(record, "figures"), "median_ns");
+    moment.fallback = seconds_of(json_object_get(record, "default"), "median_ns");
+    moment.provisional = json_is_true(json_object_get(record, "provisional"));
+    moment.soft =
+        stamped(record) ? NULL : json_object_get(json_object_get(record, "fingerprint"), "soft");
+    moment.plan = json_object_get(record, "plan");
+    set_gain(json_object_get(record, "gain"), &moment);
+    set_verdict(&moment);
+    return moment;
+}
+
+/* NULL when the record names no entry, when the filter holds it back, or memory is short. */
+static struct dt_entry_timeline *line_of(struct reader *reader, json_t *key, json_t *hard)
+{
+    struct dt_timelines *lines = reader->lines;
+    struct dt_entry_timeline line = {.count = 0};
+    if (!json_is_object(key) || !json_is_object(hard) || dt_store_id(key, hard, &line.id) < 0)
+        return NULL;
+    for (int i = 0; i < lines->count; i++)
+        if (lines->lines[i].id == line.id && json_equal(lines->lines[i].key, key) &&
+            json_equal(lines->lines[i].hard, hard))
+            return &lines->lines[i];
+    dt_check_title(key, line.title, sizeof line.title);
+    if (!dt_check_passes(reader->filter->text, line.title, key))
+        return NULL;
+    if (lines->count == lines->room) {
+        int room = 2 * lines->room + 8;
+        struct dt_entry_timeline *more = realloc(lines->lines, (size_t)room * sizeof *more);
+        reader->failed = reader->failed || more == NULL;
+        if (more == NULL)
+            return NULL;
+        lines->lines = more;
+        lines->room = room;
+    }
+    line.key = json_incref(key);
+    line.hard = json_incref(hard);
+    lines->lines[lines->count] = line;
+    return &lines->lines[lines->count++];
+}
+
+/* Takes the moment's record. */
+static void add(struct reader *reader, struct dt_entry_timeline *line, struct dt_moment *moment)
+{
+    if (line != NULL && line->count == line->room) {
+        int room = 2 * line->room + 16;
+        struct dt_moment *more = realloc(line->moments, (size_t)room * sizeof *more);
+        reader->failed = reader->failed || more == NULL;
+        line->room = more != NULL ? room : line->room;
+        line->moments = more != NULL ? more : line->moments;
+    }
+    if (line == NULL || line->count == line->room || moment->t_wall_ns < reader->filter->since_ns)
+        json_decref(moment->record);
+    else
+        line->moments[line->count++] = *moment;
+}
+
+/* An entry is of the journal that it names: where a store was merged or imported, another holds a copy. */
+static void set_origin(struct dt_moment *moment)
+{
+    const json_t *info = json_object_get(json_object_get(moment->record, "fingerprint"), "info");
+    const char *journal = json_string_value(json_object_get(moment->record, "journal"));
+    if (journal == NULL || strcmp(journal, moment->run) == 0)
+        return;
+    snprintf(moment->run, sizeof moment->run, "%s", journal);
+    moment->t_wall_ns = json_integer_value(json_object_get(info, "t_wall_ns"));
+}
+
+static void visit(const json_t *borrowed, void *context)
+{
+    struct reader *reader = context;
+    json_t *record = (json_t *)borrowed, *key = json_object_get(record, "key");
+    const char *kind = json_string_value(json_object_get(record, "kind"));
+    bool check = kind != NULL && strcmp(kind, "check") == 0;
+    if (!check && (kind == NULL || strcmp(kind, "best") != 0))
+        return;
+    json_t *hard = check ? json_object_get(record, "hard")
+                         : json_object_get(json_object_get(record, "fingerprint"), "hard");
+    struct dt_moment moment = check ? of_check(record) : of_entry(record);
+    moment.t_wall_ns = json_integer_value(json_object_get(record, "t_wall_ns"));
+    snprintf(moment.run, sizeof moment.run, "%s", reader->run);
+    if (!check)
+        set_origin(&moment);
+    add(reader, line_of(reader, key, hard), &moment);
+}
+
+static bool has_run(const struct dt_entry_timeline *line, const char *run)
+{
+    for (int i = 0; i < line->count; i++)
+        if (strcmp(line->moments[i].run, run) == 0)
+            return true;
+    return false;
+}
+
+/* An entry whose journal is gone, or came from another store. One that a check put there names the check's. */
+static void visit_entry(const json_t *borrowed, void *context)
+{
+    struct reader *reader = context;
+    json_t *entry = (json_t *)borrowed, *fingerprint = json_object_get(entry, "fingerprint");
+    const char *journal = json_string_value(json_object_get(entry, "journal"));
+    struct dt_entry_timeline *line =
+        line_of(reader, json_object_get(entry, "key"), json_object_get(fingerprint, "hard"));
+    struct dt_moment moment = of_entry(entry);
+    moment.t_wall_ns =
+        json_integer_value(json_object_get(json_object_get(fingerprint, "info"), "t_wall_ns"));
+    if (line != NULL && line->stored == NULL)
+        line->stored = json_incref(json_object_get(entry, "plan"));
+    snprintf(moment.run, sizeof moment.run, "%s", journal != NULL ? journal : "");
+    if (line != NULL && has_run(line, moment.run))
+        line = NULL;
+    add(reader, line, &moment);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct dt_moment *one = a, *other = b;
+    if (one->t_wall_ns != other->t_wall_ns)
+        return one->t_wall_ns < other->t_wall_ns ? -1 : 1;
+    return strcmp(one->run, other->run);
+}
+
+/* Of two copies of a result the one that no check stamped is kept, else the first. */
+static bool copy_of(const struct dt_entry_timeline *line, int i, int k)
+{
+    bool mine = stamped(line->moments[i].record), its = stamped(line->moments[k].record);
+    return mine != its ? mine : k < i;
+}
+
+/* What a check stored is of its journal, too: a plan that it confirmed is no second moment, another one is an update. */
+static bool told_before(struct dt_entry_timeline *line, int i)
+{
+    struct dt_moment *moment = &line->moments[i];
+    for (int k = 0; k < line->count && moment->kind != DT_MOMENT_CHECK; k++) {
+        const struct dt_moment *other = &line->moments[k];
+        if (k == i || moment->run[0] == '\0' || strcmp(other->run, moment->run) != 0)
+            continue;
+        if (other->kind == DT_MOMENT_CHECK ? json_equal(other->plan, moment->plan)
+                                           : copy_of(line, i, k))
+            return true;
+        if (other->kind == DT_MOMENT_CHECK)
+            moment->kind = DT_MOMENT_UPDATE;
+    }
+    return false;
+}
+
+static void drop_copies(struct dt_entry_timeline *line)
+{
+    int kept = 0;
+    for (int i = 0; i < line->count; i++)
+        if (told_before(line, i)) {
+            json_decref(line->moments[i].record);
+            line->moments[i] = (struct dt_moment){.run = ""};
+        }
+    for (int i = 0; i < line->count; i++)
+        if (line->moments[i].record != NULL)
+            line->moments[kept++] = line->moments[i];
+    line->count = kept;
+}
+
+static int by_title(const void *a, const void *b)
+{
+    const struct dt_entry_timeline *one = a, *other = b;
+    int order = strcmp(one->title, other->title);
+    return order != 0 ? order : one->id < other->id ? -1 : one->id > other->id;
+}
+
+static void sort(struct dt_timelines *lines)
+{
+    int kept = 0;
+    for (int i = 0; i < lines->count; i++) {
+        struct dt_entry_timeline *line = &lines->lines[i];
+        if (line->count > 0) {
+            qsort(line->moments, (size_t)line->count, sizeof *line->moments, by_time);
+            drop_copies(line);
+            lines->lines[kept++] = *line;
+            continue;
+        }
+        free(line->moments);
+        json_decref(line->key);
+        json_decref(line->hard);
+        json_decref(line->stored);
+    }
+    lines->count = kept;
+    if (kept > 0)
+        qsort(lines->lines, (size_t)kept, sizeof *lines->lines, by_title);
+}
+
+static void read_journal(struct reader *reader, const char *path, const char *name, size_t size)
+{
+    int bad = 0;
+    snprintf(reader->run, sizeof reader->run, "%.*s", (int)size, name);
+    dt_status status = dt_journal_read(path, visit, reader, &bad);
+    reader->lines->journals += status == DT_OK;
+    reader->lines->damaged += bad;
+    reader->lines->spoiled += status < 0 || bad > 0;
+    if (status < 0)
+        dt_text_add(&reader->lines->unread, "%s\n", dt_message());
+    reader->failed = reader->failed || status == DT_ENOMEM;
+}
+
+static dt_status read_journals(struct reader *reader, const char *directory)
+{
+    struct dt_text path = {0};
+    dt_text_add(&path, "%s/runs", directory);
+    DIR *folder = opendir(dt_text_at(&path));
+    if (folder == NULL && errno != ENOENT) {
+        dt_status status =
+            dt_fail(DT_EIO, "cannot read %s: %s", dt_text_at(&path), strerror(errno));
+        dt_text_fini(&path);
+        return status;
+    }
+    for (const struct dirent *file; folder != NULL && (file = readdir(folder)) != NULL;) {
+        size_t size = strlen(file->d_name);
+        if (size < 7 || strcmp(file->d_name + size - 6, ".jsonl") != 0)
+            continue;
+        dt_text_clear(&path);
+        dt_text_add(&path, "%s/runs/%s", directory, file->d_name);
+        read_journal(reader, dt_text_at(&path), file->d_name, size - 6);
+    }
+    if (folder != NULL)
+        closedir(folder);
+    dt_text_fini(&path);
+    return DT_OK;
+}
+
+dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter *filter,
+                            struct dt_timelines *lines)
+{
+    struct dt_timelines made = {.count = 0};
+    struct reader reader = {.filter = filter, .lines = &made};
+    dt_status status = read_journals(&reader, directory);
+    if (status == DT_OK)
+        made.store_status = dt_store_each(directory, visit_entry, &reader);
+    if (made.store_status < 0)
+        dt_text_add(&made.store_cause, "%s", dt_message());
+    if (status == DT_OK && reader.failed)
+        status = dt_fail(DT_ENOMEM, "out of memory for the history of %s", directory);
+    sort(&made);
+    if (status < 0) {
+        dt_timelines_fini(&made);
+        return status;
+    }
+    *lines = made;
+    return DT_OK;
+}
+
+void dt_timelines_fini(struct dt_timelines *lines)
+{
+    for (int i = 0; i < lines->count; i++) {
+        struct dt_entry_timeline *line = &lines->lines[i];
+        for (int k = 0; k < line->count; k++)
+            json_decref(line->moments[k].record);
+        for (int k = 0; k < DT_SERIES_COUNT; k++)
+            free(line->courses[k].at);
+        json_decref(line->key);
+        json_decref(line->hard);
+        json_decref(line->stored);
+        free(line->moments);
+    }
+    free(lines->lines);
+    dt_text_fini(&lines->unread);
+    dt_text_fini(&lines->store_cause);
+    *lines = (struct dt_timelines){.count = 0};
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* The numbers of a recorded measurement, computed again from its raw samples by the functions that judged it live. */
+#include "base/figures.h"
+#include "db/journal.h"
+#include "tuner/cli/print.h"
+#include "tuner/cli/report/report.h"
+#include "tuner/session/history.h"
+#include "tuner/session/record.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct analysis {
+    const struct dt_options *options;
+    struct dt_replay replay;  /* once a session's record was read */
+    struct dt_replay_run run; /* or a run's */
+    json_t *plans;            /* of the run, what is to be printed of each */
+    struct dt_text plan;      /* the same of the last one for people */
+    bool session, is_run;
+    struct dt_text trials, comparisons; /* what was found out, JSON or words */
+    int trial_count, comparison_count;
+    struct dt_clocks clocks; /* the first trial's, as in a session */
+};
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Appends the object, to be freed here, to a list that is text already. */
+static dt_status add_json(json_t *object, struct dt_text *list)
+{
+    if (list->size > 0)
+        dt_text_add(list, ",");
+    dt_status status = dt_json_text(object, list);
+    json_decref(object);
+    return status;
+}
+
+static void trial_text(const struct dt_result *result, int number_of_it, struct dt_text *out)
+{
+    const struct dt_summary *summary = &result->summary;
+    dt_text_add(out, "trial %d: ", number_of_it);
+    dt_figure_time(summary->median, out);
+    if (isfinite(summary->interval.low))
+        dt_text_add(out, ", %.1f %% interval [%.6g, %.6g] ms", 100 * summary->level,
+                    summary->interval.low * 1e3, summary->interval.high * 1e3);
+    else
+        dt_text_add(out, ", too few samples for an interval");
+    dt_text_add(out, ", %d samples after %d warm-up steps; skew of %d ranks ", result->n,
+                result->start, result->ranks);
+    dt_figure_time(result->skew_seconds, out);
+    dt_text_add(out, "\n");
+    dt_report_warnings(result, out);
+}
+
+static dt_status analyze_trial(const json_t *record, const char *what, struct analysis *analysis)
+{
+    struct dt_result result = {.clocks = &analysis->clocks};
+    dt_status status = dt_raw_read_samples(record, what, &result);
+    if (status == DT_OK)
+        status = dt_raw_finish_trial(record, what, &result);
+    if (status == DT_OK)
+        status = dt_clocks_learn(&analysis->clocks, &result);
+    analysis->trial_count++;
+    if (status == DT_OK && analysis->options->json)
+        status = add_json(dt_result_samples_json(&result), &analysis->trials);
+    else if (status == DT_OK)
+        trial_text(&result, analysis->trial_count, &analysis->trials);
+    dt_result_fini(&result);
+    return status;
+}
+
+/* A recorded comparison: room for its entrants. */
+struct rounds {
+    int n, looks;
+    int recorded, rounds; /* those in the file, and those until it was decided */
+    struct dt_sets sets;  /* of fresh processes; count 0: rounds of one start */
+    double threshold;     /* NAN: no gate */
+    const char **roles;
+    double (*values)[DT_ROUNDS_MOST];
+    struct dt_judged *judged;
+};
+
+static dt_status make_room(struct rounds *rounds)
+{
+    size_t n = (size_t)rounds->n;
+    rounds->roles = calloc(n, sizeof *rounds->roles);
+    rounds->values = calloc(n, sizeof *rounds->values);
+    rounds->judged = calloc(n, sizeof *rounds->judged);
+    bool made = rounds->roles != NULL && rounds->values != NULL && rounds->judged != NULL;
+    return made ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+static void free_rounds(struct rounds *rounds)
+{
+    free(rounds->roles);
+    free(rounds->values);
+    free(rounds->judged);
+}
+
+static dt_status read_entrant(const json_t *entrant, const char *what, int i, struct rounds *rounds)
+{
+    struct dt_judged *judged = &rounds->judged[i];
+    const char *outcome = "ok";
+    int count = 0;
+    DT_TRY(dt_json_string(entrant, what, "role", &rounds->roles[i]));
+    if (dt_json_has(entrant, "decisive"))
+        DT_TRY(dt_json_bool(entrant, what, "decisive", &judged->decisive));
+    if (dt_json_has(entrant, "outcome"))
+        DT_TRY(dt_json_string(entrant, what, "outcome", &outcome));
+    DT_TRY(dt_raw_read_visits(entrant, what, rounds->values[i], &count));
+    judged->out = strcmp(outcome, "ok") != 0;
+    judged->twin = strcmp(rounds->roles[i], "twin") == 0;
+    judged->values = rounds->values[i];
+    rounds->recorded = count > rounds->recorded ? count : rounds->recorded;
+    return DT_OK;
+}
+
+static dt_status read_rounds(const json_t *record, const char *what, struct rounds *rounds)
+{
+    json_t *entrants;
+    int64_t looks = DT_LOOKS;
+    DT_TRY(dt_json_array(record, what, "entrants", &entrants));
+    rounds->n = (int)json_array_size(entrants);
+    if (rounds->n < 2)
+        return dt_fail(DT_EUSAGE, "%s: a comparison needs two 'entrants', here are %d", what,
+                       rounds->n);
+    if (dt_json_has(record, "looks"))
+        DT_TRY(dt_json_int(record, what, "looks", 1, DT_LOOKS, &looks));
+    if (dt_json_has(record, "threshold"))
+        DT_TRY(dt_json_real(record, what, "threshold", &rounds->threshold));
+    rounds->looks = (int)looks;
+    DT_TRY(dt_raw_read_sets(record, what, &rounds->sets));
+    DT_TRY(make_room(rounds));
+    for (int i = 0; i < rounds->n; i++)
+        DT_TRY(read_entrant(json_array_get(entrants, (size_t)i), what, i, rounds));
+    return DT_OK;
+}
+
+/* The gate asks by itself, whatever the comparison stopped at: all pairs of entrant i are there for it. */
+static enum dt_gate gate_of(const struct rounds *rounds, int i, struct dt_ratio *ratio)
+{
+    double logs[DT_ROUNDS_MOST];
+    int pairs = 0;
+    for (int k = 0; k < rounds->recorded; k++)
+        if (isfinite(rounds->values[0][k]) && isfinite(rounds->values[i][k]))
+            logs[pairs++] = log(rounds->values[i][k] / rounds->values[0][k]);
+    return dt_stats_gate(logs, pairs, rounds->threshold, ratio);
+}
+
+/* As a session decides: faster within the noise of entrant 0's twin is a tie. */
+static const char *verdict_of(const struct rounds *rounds, int i)
+{
+    const struct dt_ratio *ratio = &rounds->judged[i].ratio;
+    double margin = NAN;
+    for (int k = 1; k < rounds->n; k++)
+        if (rounds->judged[k].twin)
+            margin = dt_judge_margin(&rounds->judged[k].ratio);
+    return dt_judge_faster(ratio) && !dt_judge_beats(ratio, margin) ? "tie" : dt_judge_text(ratio);
+}
+
+static json_t *entrant_json(const struct rounds *rounds, int i)
+{
+    const struct dt_ratio *ratio = &rounds->judged[i].ratio;
+    json_t *object = json_pack("{s:s, s:o, s:[o,o], s:i, s:i, s:s}", "role", rounds->roles[i],
+                               "ratio", number(ratio->ratio), "interval",
+                               number(ratio->interval.low), number(ratio->interval.high), "pairs",
+                               ratio->pairs, "sets", ratio->sets, "verdict", verdict_of(rounds, i));
+    if (isnan(rounds->threshold))
+        return object;
+    struct dt_ratio gated;
+    enum dt_gate gate = gate_of(rounds, i, &gated);
+    json_object_set_new(object, "gate", json_string(dt_gate_text(gate)));
+    json_object_set_new(object, "gate_pairs", json_integer(gated.pairs));
+    return object;
+}
+
+static double level_of(const struct rounds *rounds)
+{
+    return rounds->sets.count > 0 ? dt_stats_set_level(rounds->sets.count)
+                                  : dt_judge_level(rounds->rounds);
+}
+
+static json_t *rounds_json(const struct rounds *rounds)
+{
+    json_t *entrants = json_array();
+    for (int i = 0; i < rounds->n; i++)
+        json_array_append_new(entrants, entrant_json(rounds, i));
+    return json_pack("{s:i, s:f, s:o}", "rounds", rounds->rounds, "interval_level",
+                     level_of(rounds), "entrants", entrants);
+}
+
+static void rounds_text(const struct rounds *rounds, int number_of_it, struct dt_text *out)
+{
+    dt_text_add(out, "comparison %d: %d rounds, %.1f %% intervals of the time against %s\n",
+                number_of_it, rounds->rounds, 100 * level_of(rounds), rounds->roles[0]);
+    for (int i = 1; i < rounds->n; i++) {
+        const struct dt_ratio *ratio = &rounds->judged[i].ratio;
+        struct dt_ratio gated;
+        dt_text_add(out, "  %s: ", rounds->roles[i]);
+        if (isfinite(ratio->interval.high))
+            dt_text_add(out, "%.4f [%.4f, %.4f], %d pairs: ", ratio->ratio, ratio->interval.low,
+                        ratio->interval.high, ratio->pairs);
+        dt_text_add(out, "%s", verdict_of(rounds, i));
+        if (isfinite(rounds->threshold))
+            dt_text_add(out, "; gate at %.3g %%: %s", 100 * rounds->threshold,
+                        dt_gate_text(gate_of(rounds, i, &gated)));
+        dt_text_add(out, "\n");
+    }
+}
+
+static dt_status judge(struct rounds *rounds, struct analysis *analysis)
+{
+    if (rounds->sets.count > 0) {
+        rounds->sets.count = dt_judge_sets(rounds->judged, rounds->n, &rounds->sets);
+        rounds->rounds = dt_sets_rounds(&rounds->sets);
+    } else
+        rounds->rounds =
+            dt_judge_rounds(rounds->judged, rounds->n, rounds->recorded, rounds->looks);
+    if (analysis->options->json)
+        return add_json(rounds_json(rounds), &analysis->comparisons);
+    rounds_text(rounds, analysis->comparison_count, &analysis->comparisons);
+    return DT_OK;
+}
+
+static dt_status analyze_comparison(const json_t *record, const char *what,
+                                    struct analysis *analysis)
+{
+    struct rounds rounds = {.threshold = NAN};
+    dt_status status = read_rounds(record, what, &rounds);
+    analysis->comparison_count++;
+    if (status == DT_OK && rounds.roles != NULL)
+        status = judge(&rounds, analysis);
+    free_rounds(&rounds);
+    return status;
+}
+
+static dt_status analyze_record(const json_t *record, int line, void *context)
+{
+    struct analysis *analysis = context;
+    const char *kind;
+    char what[4096 + 32];
+    snprintf(what, sizeof what, "%s: line %d", analysis->options->rest[0], line);
+    DT_TRY(dt_json_string(record, what, "kind", &kind));
+    bool first = analysis->trial_count + analysis->comparison_count == 0;
+    bool session = strcmp(kind, "session") == 0, is_run = strcmp(kind, "run") == 0;
+    if ((session && (analysis->is_run || !first)) || (is_run && (analysis->session || !first)))
+        return dt_fail(DT_EUSAGE, "%s: the %s begins after records of others", what, kind);
+    analysis->session = analysis->session || session;
+    analysis->is_run = analysis->is_run || is_run;
+    if (analysis->session)
+        return dt_replay_record(&analysis->replay, record, what);
+    if (analysis->is_run)
+        return dt_replay_run_record(&analysis->run, record, what);
+    if (strcmp(kind, "trial") == 0)
+        return analyze_trial(record, what, analysis);
+    if (strcmp(kind, "comparison") == 0)
+        return analyze_comparison(record, what, analysis);
+    return DT_OK;
+}
+
+static dt_status print(struct analysis *analysis)
+{
+    struct dt_text text = {0};
+    bool json = analysis->options->json;
+    DT_TRY(dt_text_status(&analysis->trials));
+    DT_TRY(dt_text_status(&analysis->comparisons));
+    if (analysis->trial_count + analysis->comparison_count == 0)
+        return dt_fail(DT_EUSAGE, "%s holds no record of a trial or a comparison",
+                       analysis->options->rest[0]);
+    dt_text_add(&text, json ? "{\"trials\":[" : "");
+    dt_text_add_bytes(&text, dt_text_at(&analysis->trials), analysis->trials.size);
+    dt_text_add(&text, json ? "],\"comparisons\":[" : "");
+    dt_text_add_bytes(&text, dt_text_at(&analysis->comparisons), analysis->comparisons.size);
+    dt_text_add(&text, json ? "]}\n" : "");
+    return json ? dt_print_exact(&text) : dt_print_text(&text);
+}
+
+static dt_status print_session(struct analysis *analysis)
+{
+    const struct dt_session *session = &analysis->replay.session;
+    struct dt_text text = {0};
+    dt_replay_end(&analysis->replay);
+    if (!analysis->replay.ended)
+        dt_print_note("warning: %s has no end: its session was cut short",
+                      analysis->options->rest[0]);
+    if (analysis->options->json)
+        return dt_print_json(dt_record_session(session));
+    dt_report_session(session, NULL, &text);
+    return dt_print_text(&text);
+}
+
+static void add_plan(void *context, const struct dt_result *result, const struct dt_result *one,
+                     const struct dt_target *target)
+{
+    struct analysis *analysis = context;
+    json_array_append_new(analysis->plans, dt_record_run(result, one, target));
+    dt_text_clear(&analysis->plan);
+    dt_report_run(result, one, target, &analysis->plan);
+}
+
+static void add_left_out(void *context, const struct dt_sweep *sweep, int value, const char *reason)
+{
+    struct analysis *analysis = context;
+    json_array_append_new(analysis->plans, dt_record_left_out(sweep, value, reason));
+}
+
+static dt_status print_run(struct analysis *analysis)
+{
+    struct dt_replay_run *run = &analysis->run;
+    DT_TRY(dt_replay_run_end(run));
+    return dt_print_run(&run->sweep, analysis->plans, &analysis->plan, analysis->options->json);
+}
+
+dt_status dt_command_analyze(const struct dt_options *options)
+{
+    struct analysis analysis = {
+        .options = options,
+        .plans = json_array(),
+        .run = {.context = &analysis, .measured = add_plan, .left_out = add_left_out}};
+    dt_status status = dt_journal_scan(options->rest[0], analyze_record, &analysis);
+    if (status == DT_OK)
+        status = analysis.session  ? print_session(&analysis)
+                 : analysis.is_run ? print_run(&analysis)
+                                   : print(&analysis);
+    dt_replay_run_fini(&analysis.run);
+    json_decref(analysis.plans);
+    dt_text_fini(&analysis.plan);
+    dt_replay_fini(&analysis.replay);
+    dt_clocks_fini(&analysis.clocks);
+    dt_text_fini(&analysis.trials);
+    dt_text_fini(&analysis.comparisons);
+    return status;
+}

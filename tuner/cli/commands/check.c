@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Of several bad things the worst decides the exit code: a plan that lost (4), an interruption (130, 143), what could not be
+ * told (5). */
+#include "tuner/cli/report/check.h"
+
+#include "base/clock.h"
+#include "db/store.h"
+#include "tuner/cli/alone.h"
+#include "tuner/cli/options_job.h"
+#include "tuner/cli/print.h"
+#include "tuner/runner/group.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *run_json(const struct dt_check_run *run)
+{
+    json_t *counts = json_object();
+    for (int i = 0; i <= DT_CHECK_UNSUPPORTED; i++)
+        json_object_set_new(counts, dt_check_verdict_text((enum dt_check_verdict)i),
+                            json_integer(run->counts[i]));
+    return json_pack("{s:O, s:o, s:i, s:f, s:f, s:i, s:s?, s:b}", "entries", run->records, "counts",
+                     counts, "comparisons", run->comparisons, "run_alpha", DT_CHECK_RUN_ALPHA,
+                     "threshold", run->opts->threshold, "gains_lost", run->lost_gain, "journal",
+                     run->journal != NULL ? dt_journal_id(run->journal) : NULL, "interrupted",
+                     run->interrupted);
+}
+
+/* Before minutes of measuring, and kept open: a pipe is opened once. */
+static dt_status open_junit(const char *path, FILE **file)
+{
+    *file = path != NULL ? fopen(path, "we") : NULL;
+    if (path != NULL && *file == NULL)
+        return dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(errno));
+    return DT_OK;
+}
+
+static dt_status write_junit(const struct dt_check_run *run, const char *path, FILE *file)
+{
+    struct dt_text text = {0};
+    dt_check_junit(run, &text);
+    dt_status status = dt_text_status(&text);
+    bool written = fwrite(dt_text_at(&text), 1, text.size, file) == text.size;
+    if (fflush(file) != 0 || !written)
+        status = dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(errno));
+    dt_text_fini(&text);
+    return status;
+}
+
+/* Annotations go where the report is not when that is JSON: the runner reads both. */
+static dt_status print(const struct dt_options *options, const struct dt_check_run *run)
+{
+    struct dt_text text = {0}, annotations = {0};
+    if (options->github)
+        dt_check_github(run, &annotations);
+    if (options->json) {
+        fputs(dt_text_at(&annotations), stderr);
+        dt_text_fini(&annotations);
+        return dt_print_json(run_json(run));
+    }
+    dt_check_text(run, &text);
+    dt_text_add(&text, "%s", dt_text_at(&annotations));
+    dt_text_fini(&annotations);
+    return dt_print_text(&text);
+}
+
+/* "; the first: dit-s/2, 256 x 256 px: too noisy to judge": all that a console shows when the report goes to a file. */
+static void add_first(const json_t *record, struct dt_text *out)
+{
+    const char *title = json_string_value(json_object_get(record, "title"));
+    const char *reason = json_string_value(json_object_get(record, "reason"));
+    if (record == NULL)
+        return;
+    dt_text_add(out, "; the first: %s: %s", title != NULL ? title : "?",
+                reason != NULL ? reason : json_string_value(json_object_get(record, "verdict")));
+}
+
+static dt_status fail(dt_status status, int n, int count, const char *what, const json_t *first)
+{
+    struct dt_text why = {0};
+    add_first(first, &why);
+    dt_fail(status, "%d of %d stored plans %s%s", n, count, what, dt_text_at(&why));
+    dt_text_fini(&why);
+    return status;
+}
+
+static dt_status judged(const struct dt_check_run *run)
+{
+    int failing = 0, open = 0;
+    size_t i;
+    json_t *record, *first_failing = NULL, *first_open = NULL;
+    json_array_foreach(run->records, i, record)
+    {
+        bool fails = dt_check_fails(run, record), asks = dt_check_open_question(record);
+        first_failing = fails && failing == 0 ? record : first_failing;
+        first_open = asks && open == 0 ? record : first_open;
+        failing += fails;
+        open += asks;
+    }
+    int count = (int)json_array_size(run->records);
+    if (failing > 0)
+        return fail(DT_EWINNER, failing, count, "no longer do what they should", first_failing);
+    if (run->interrupted)
+        return dt_fail(DT_EINTR, "interrupted");
+    if (count == 0)
+        return dt_fail(DT_EINCONCLUSIVE, "nothing to check: %s has no entry of this machine%s",
+                       run->opts->directory,
+                       run->opts->filter != NULL ? " that the filter lets pass" : "");
+    if (open > 0)
+        return fail(DT_EINCONCLUSIVE, open, count, "could not be judged", first_open);
+    return DT_OK;
+}
+
+static void show_progress(const char *title, int at, int count)
+{
+    fprintf(stderr, "dittune: check %d of %d: %s\n", at + 1, count, title);
+}
+
+static dt_status read_options(const struct dt_options *options, struct dt_check_opts *opts)
+{
+    bool silent = options->quiet || options->json;
+    *opts = (struct dt_check_opts){
+        .model = dt_option_is_default("model", options->model) ? NULL : options->model,
+        .db = options->db,
+        .directory = options->db != NULL ? options->db : dt_store_default(),
+        .filter = options->filter,
+        .against = options->against,
+        .threshold = options->threshold,
+        .max_gain_loss = options->max_gain_loss,
+        .budget_ns = options->budget_ns,
+        .ties_fail = strcmp(options->require, "wins") == 0,
+        .update = options->update,
+        .progress = silent ? NULL : show_progress};
+    if (!opts->ties_fail && strcmp(options->require, "not-worse") != 0)
+        return dt_fail(DT_EUSAGE, "--require '%s' is neither wins nor not-worse", options->require);
+    if (!(options->threshold > 0))
+        return dt_fail(DT_EUSAGE, "--threshold must be above 0%%");
+    return dt_options_job(options, NULL, &opts->job);
+}
+
+dt_status dt_command_check(const struct dt_options *options)
+{
+    struct dt_check_opts opts;
+    struct dt_check_run run = {.opts = &opts};
+    FILE *junit;
+    DT_TRY(read_options(options, &opts));
+    DT_TRY(dt_alone(options));
+    DT_TRY(open_junit(options->junit, &junit));
+    dt_status status = dt_check_run(&run), reported = DT_OK;
+    char why[1024];
+    snprintf(why, sizeof why, "%s", dt_message());
+    if (json_array_size(run.records) > 0 || status == DT_OK) {
+        reported = print(options, &run);
+        if (reported == DT_OK && junit != NULL)
+            reported = write_junit(&run, options->junit, junit);
+    }
+    if (status < 0)
+        status = dt_fail(status, "%s", why);
+    else
+        status = reported < 0 ? reported : judged(&run);
+    if (junit != NULL)
+        fclose(junit);
+    dt_check_run_fini(&run);
+    return status;
+}

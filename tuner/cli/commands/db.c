@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "db/store.h"
+#include "tuner/cli/database/verbs.h"
+#include "tuner/cli/print.h"
+#include "tuner/cli/signals.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static dt_status find(const char *word, const struct dt_verb **verb)
+{
+    const char *names[16] = {NULL};
+    struct dt_text all = {0};
+    for (int i = 0; i < dt_verb_count; i++) {
+        names[i] = dt_verbs[i].name;
+        dt_text_add(&all, "%s%s", i > 0 ? ", " : "", dt_verbs[i].name);
+        if (strcmp(word, dt_verbs[i].name) == 0)
+            *verb = &dt_verbs[i];
+    }
+    const char *near = dt_json_nearest(word, names);
+    dt_status status = DT_OK;
+    if (*verb == NULL && near != NULL)
+        status = dt_fail(DT_EUSAGE, "'dittune db %s' is unknown, did you mean '%s'?", word, near);
+    else if (*verb == NULL)
+        status =
+            dt_fail(DT_EUSAGE, "'dittune db %s' is unknown: there are %s", word, dt_text_at(&all));
+    dt_text_fini(&all);
+    return status;
+}
+
+/* A verb ends where it is: no session waits to be ended well, and a commit that is cut off leaves the old file or the
+ * new one (tests/db/faults). */
+static void leave(int number)
+{
+    _exit(128 + number);
+}
+
+static void leave_on_signals(void)
+{
+    dt_signals_catch(leave);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was told before stays told */
+}
+
+dt_status dt_command_db(const struct dt_options *options)
+{
+    const char *directory = options->db != NULL ? options->db : dt_store_default();
+    const struct dt_verb *verb = NULL;
+    struct dt_text warnings = {0};
+    int count = options->rest_count - 1;
+    DT_TRY(find(options->rest[0], &verb));
+    if (count < verb->least)
+        return dt_fail(DT_EUSAGE, "'dittune db %s' needs %s", verb->name, verb->arguments);
+    if (count > verb->most)
+        return dt_fail(DT_EUSAGE, "'dittune db %s' does not take the word '%s'", verb->name,
+                       options->rest[1 + verb->most]);
+    if (options->filter != NULL && !verb->chooses)
+        return dt_fail(DT_EUSAGE,
+                       "--filter goes with 'dittune db show' and 'dittune db rm', not "
+                       "with 'dittune db %s'",
+                       verb->name);
+    if (dt_store_warnings(directory, &warnings) == DT_OK && warnings.size > 0)
+        dt_print_note("warning: %s", dt_text_at(&warnings));
+    dt_text_fini(&warnings);
+    leave_on_signals();
+    return verb->run(options, directory, options->rest + 1, count);
+}

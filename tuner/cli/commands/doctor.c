@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/machine/doctor/doctor.h"
+#include "base/clock.h"
+#include "tuner/cli/print.h"
+
+/* A driver that has to wake GPUs up may take a while. */
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
+
+/* A file has the facts as they are, or as --json prints them. */
+static dt_status read_facts(const struct dt_options *options, json_t **facts)
+{
+    json_t *file = NULL;
+    if (options->facts == NULL)
+        return dt_doctor_facts(NULL, dt_clock_machine_ns() + PATIENCE_NS, facts);
+    DT_TRY(dt_json_read(options->facts, "the facts", &file));
+    json_t *inner = json_object_get(file, "facts");
+    *facts = json_incref(inner != NULL ? inner : file);
+    json_decref(file);
+    return DT_OK;
+}
+
+static dt_status print(const struct dt_options *options, json_t *facts, json_t *findings)
+{
+    struct dt_text text = {0};
+    if (options->json)
+        return dt_print_json(json_pack(
+            "{s:s, s:{s:i, s:i}, s:O, s:o, s:O}", "format", "dittune-doctor", "version", "major", 1,
+            "minor", 0, "findings", findings, "rules", dt_doctor_names(), "facts", facts));
+    dt_doctor_report(facts, findings, &text);
+    return dt_print_text(&text);
+}
+
+dt_status dt_command_doctor(const struct dt_options *options)
+{
+    json_t *facts = NULL, *findings = NULL;
+    DT_TRY(read_facts(options, &facts));
+    dt_status status = dt_doctor_judge(facts, &findings);
+    if (status == DT_OK)
+        status = print(options, facts, findings);
+    enum dt_severity worst = dt_doctor_worst(findings);
+    json_decref(facts);
+    json_decref(findings);
+    DT_TRY(status);
+    if (worst == DT_ERROR)
+        return dt_fail(DT_FAILED, "plans cannot run on the GPUs as this machine is");
+    if (worst == DT_BUSY)
+        return dt_fail(DT_EDIRTY, "a GPU is used by others: times would not hold");
+    return DT_OK;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/engines/engines.h"
+#include "db/snapshot.h"
+#include "db/store.h"
+#include "tuner/cli/export.h"
+#include "tuner/cli/lookup/ask.h"
+#include "tuner/cli/lookup/show.h"
+#include "tuner/cli/print.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the options leave open is as the answer has it. */
+static dt_status constants_of(const struct dt_options *options, const struct dt_answer *answer,
+                              json_t **constants)
+{
+    struct dt_options own = *options;
+    const char *model = json_string_value(json_object_get(answer->key, "model"));
+    const char *dtype = json_string_value(json_object_get(answer->key, "dtype"));
+    json_int_t height = json_integer_value(json_object_get(answer->key, "height"));
+    if (dt_option_is_default("model", options->model) && model != NULL) {
+        own.model = model;
+        own.sizes.count = 1;
+        own.sizes.values[0] = height > 0 && height < INT_MAX / 8 ? 8 * (int)height : INT_MAX;
+    }
+    if (dtype != NULL)
+        own.dtype = dtype;
+    return dt_export_constants(&own, constants);
+}
+
+static dt_status print_export(const struct dt_options *options, const struct dt_answer *answer)
+{
+    json_t *constants = NULL;
+    const json_t *fingerprint = json_object_get(answer->entry, "fingerprint");
+    if (options->worker == NULL)
+        DT_TRY(constants_of(options, answer, &constants));
+    else
+        constants =
+            json_incref(json_object_get(json_object_get(answer->entry, "space"), "constants"));
+    const struct dt_exported what = {.plan = answer->plan,
+                                     .key = answer->key,
+                                     .hard = json_object_get(fingerprint, "hard"),
+                                     .constants = constants,
+                                     .answer = dt_answer_json(answer)};
+    dt_status status = dt_export_print(options, &what);
+    json_decref(constants);
+    json_decref(what.answer);
+    return status;
+}
+
+static bool wants_json(const struct dt_options *options)
+{
+    return options->json || (options->format != NULL && strcmp(options->format, "json") == 0);
+}
+
+static dt_status print(const struct dt_options *options, const struct dt_answer *answer)
+{
+    struct dt_text text = {0}, warning = {0};
+    dt_show_warning(answer, &warning);
+    if (warning.size > 0)
+        dt_print_note("%s", dt_text_at(&warning));
+    dt_text_fini(&warning);
+    if (answer->plan != NULL && dt_export_asked(options))
+        return print_export(options, answer);
+    if (wants_json(options))
+        return dt_print_json(dt_answer_json(answer));
+    if (answer->plan != NULL)
+        dt_show_answer(answer, &text);
+    return dt_print_text(&text);
+}
+
+/* What --require asks for: decided is an exact answer whose session came to a verdict. */
+struct required {
+    enum dt_tier tier;
+    bool decided;
+};
+
+static dt_status read_required(const char *text, struct required *required)
+{
+    required->decided = strcmp(text, "decided") == 0;
+    return dt_tier_find("--require", required->decided ? "exact" : text, &required->tier);
+}
+
+static bool enough(const struct dt_answer *answer, const struct required *required)
+{
+    return answer->tier >= required->tier && !(required->decided && answer->provisional);
+}
+
+/* Only JSON is printed: who reads it sees the tier, who reads a plan alone does not. */
+static dt_status refuse(const struct dt_options *options, const struct dt_query *query,
+                        const struct dt_answer *answer)
+{
+    const char *rule = answer->plan != NULL ? ", or take the default rule's plan with --require "
+                                              "heuristic"
+                                            : "";
+    const char *tier = dt_tier_text(answer->tier);
+    bool there = options->machine != NULL;
+    if (wants_json(options))
+        DT_TRY(dt_print_json(dt_answer_json(answer)));
+    if (answer->tier == DT_TIER_EXACT)
+        return dt_fail(DT_EWEAK,
+                       "the plan stored for %s is provisional, not decided: %s; --require exact "
+                       "takes it",
+                       dt_query_title(query), answer->why_provisional);
+    if (answer->tier > DT_TIER_HEURISTIC)
+        return dt_fail(DT_EWEAK,
+                       "the plan stored for %s is of tier %s, not %s: %s; --require %s "
+                       "takes it",
+                       dt_query_title(query), tier, options->tier, answer->reason, tier);
+    if (answer->refused != NULL)
+        return dt_fail(DT_EWEAK, "no plan stored for %s can be used here: %s; run dittune again%s",
+                       dt_query_title(query), answer->refused, rule);
+    int64_t devices = json_integer_value(json_object_get(answer->key, "devices"));
+    return dt_fail(
+        DT_EWEAK,
+        "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: run dittune "
+        "%s%s",
+        options->db != NULL ? options->db : dt_store_default(), dt_query_title(query),
+        options->objective, (long long)devices, devices == 1 ? "" : "s",
+        there ? "the machine of --machine" : "this machine", there ? "there" : "first", rule);
+}
+
+static dt_status look(const struct dt_options *options, const struct dt_query *query,
+                      const struct required *required)
+{
+    const char *directory = options->db != NULL ? options->db : dt_store_default();
+    struct dt_snapshot *snapshot = NULL;
+    struct dt_answer *answer = NULL;
+    DT_TRY(dt_snapshot_open(directory, &snapshot));
+    if (dt_snapshot_fallback(snapshot) != NULL)
+        dt_print_note("warning: %s: best.json.1 was read instead, what was stored after it is "
+                      "missing; 'dittune db rebuild --salvage' brings back what is whole",
+                      dt_snapshot_fallback(snapshot));
+    dt_status status = dt_lookup(snapshot, query, &answer);
+    if (status == DT_OK)
+        status = enough(answer, required) ? print(options, answer) : refuse(options, query, answer);
+    dt_answer_free(answer);
+    dt_snapshot_close(snapshot);
+    return status;
+}
+
+dt_status dt_command_lookup(const struct dt_options *options)
+{
+    struct dt_query *query = NULL;
+    struct required required;
+    enum dt_form form;
+    if (options->format != NULL)
+        DT_TRY(dt_form_parse(options->format, &form));
+    DT_TRY(read_required(options->tier, &required));
+    if (options->engines)
+        return dt_export_engines(options);
+    if (options->plan != NULL)
+        return dt_export_own(options);
+    if (options->sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "'dittune lookup' takes one --size, not %d",
+                       options->sizes.count);
+    DT_TRY(dt_ask(options, &query));
+    dt_status status = look(options, query, &required);
+    dt_query_free(query);
+    return status;
+}

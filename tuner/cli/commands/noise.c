@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* One plan compared with itself, as the final comparison of a session compares two: sets of fresh processes, mirrored
+ * random rounds, but all 16 sets, so that the answer is as sharp as a session's can be. */
+#include "tuner/measure/compare/noise.h"
+#include "base/clock.h"
+#include "base/figures.h"
+#include "tuner/cli/alone.h"
+#include "tuner/cli/options_job.h"
+#include "tuner/cli/print.h"
+#include "tuner/cli/progress.h"
+#include "tuner/measure/compare/levels.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define STOP_SECONDS 0.6 /* to stop the group */
+
+static json_t *share(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *levels_json(const struct dt_entrant copies[2], const struct dt_sets *sets)
+{
+    struct dt_levels levels = dt_levels(copies, sets);
+    return json_pack("{s:i, s:o, s:o, s:o}", "sets", levels.sets, "visit", share(levels.visit),
+                     "residency", share(levels.residency), "start", share(levels.start));
+}
+
+static void add_levels(const struct dt_entrant copies[2], const struct dt_sets *sets,
+                       struct dt_text *out)
+{
+    struct dt_levels levels = dt_levels(copies, sets);
+    dt_text_add(
+        out,
+        "spread      %.2g %% from visit to visit, %.2g %% from residency to residency, %.2g "
+        "%% from start to start\n",
+        100 * levels.visit, 100 * levels.residency, 100 * levels.start);
+}
+
+static json_t *noise_json(const struct dt_entrant copies[2], const struct dt_noise *noise,
+                          const struct dt_target *target, const struct dt_sets *sets)
+{
+    json_t *object = dt_noise_json(noise);
+    json_t *list = json_array();
+    for (int i = 0; i < 2; i++)
+        json_array_append_new(list, dt_result_json(&copies[i].result, target));
+    json_object_set_new(object, "title", json_string(target->title));
+    json_object_set_new(object, "plan", dt_point_json(target->space, &copies[0].point));
+    json_object_set_new(object, "rounds", json_integer(dt_sets_rounds(sets)));
+    json_object_set_new(object, "levels", levels_json(copies, sets));
+    json_object_set_new(object, "interval_level", json_real(copies[0].result.summary.level));
+    json_object_set_new(object, "cv", json_real(noise->cv));
+    json_object_set_new(object, "noisy", json_boolean(noise->noisy));
+    json_object_set_new(object, "differs", json_boolean(noise->differs));
+    json_object_set_new(object, "copies", list);
+    return object;
+}
+
+static void add_copy(const char *name, const struct dt_entrant *copy, struct dt_text *out)
+{
+    const struct dt_summary *summary = &copy->result.summary;
+    const struct dt_series *series = &summary->series;
+    dt_text_add(out, "copy %s      ", name);
+    dt_figure_estimate(summary->median, summary->interval.low, summary->interval.high, out);
+    dt_text_add(out, ", %d visits%s%s%s%s\n", copy->result.n, series->drifting ? ", drifting" : "",
+                series->stepped ? ", stepped" : "", series->bimodal ? ", two modes" : "",
+                series->autocorrelated ? ", neighbours depend on each other" : "");
+}
+
+static void add_text(const struct dt_entrant copies[2], const struct dt_noise *noise,
+                     const struct dt_target *target, const struct dt_sets *sets,
+                     struct dt_text *out)
+{
+    dt_text_add(out, "%s\nplan        ", target->title);
+    dt_point_text(target->space, &copies[0].point, out);
+    dt_text_add(out, "\n");
+    add_copy("A", &copies[0], out);
+    add_copy("B", &copies[1], out);
+    dt_text_add(out,
+                "B against A %.4f times as long, %.1f %% interval [%.4f, %.4f], %d interleaved "
+                "pairs of %d sets\n",
+                noise->ratio, 100 * copies[0].result.summary.level, noise->interval.low,
+                noise->interval.high, noise->pairs, noise->sets);
+    add_levels(copies, sets, out);
+    dt_text_add(out,
+                "The smallest difference this machine can resolve now is %.2g %%: a plan that is "
+                "faster or slower by less cannot be told from the same plan run twice.\n",
+                100 * noise->margin);
+    struct dt_text note = {0};
+    dt_noise_note(noise, &note);
+    if (note.size > 0)
+        dt_text_add(out, "warning: %s\n", dt_text_at(&note));
+    dt_text_fini(&note);
+}
+
+/* A plan that hung until the budget's end may only have had too little of it. */
+static dt_status judge(const struct dt_entrant copies[2], int sets, bool late)
+{
+    for (int i = 0; i < 2; i++)
+        if (copies[i].out && !(late && copies[i].result.outcome == DT_TRIAL_HUNG))
+            return dt_result_status(&copies[i].result);
+    if (sets < DT_SETS_LEAST)
+        return dt_fail(
+            DT_EPROVISIONAL,
+            "the budget ended after %d sets of fresh processes, and fewer than %d decide "
+            "nothing: give it more, as in --budget 2m",
+            sets, DT_SETS_LEAST);
+    return DT_OK;
+}
+
+static dt_status compare(const struct dt_options *options, const struct dt_target *target,
+                         int64_t deadline_ns, struct dt_entrant copies[2])
+{
+    struct dt_rig rig;
+    struct dt_progress progress;
+    struct dt_sets sets = {0};
+    dt_progress_init(&progress, target, options->quiet || options->json, deadline_ns);
+    progress.comparison = "noise";
+    dt_rig_init(&rig, target, (uint64_t)options->seed);
+    rig.end_ns = deadline_ns;
+    struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
+                             .sets = DT_SETS_MOST,
+                             .every_set = true,
+                             .seed = (uint64_t)options->seed + 1,
+                             .progress = dt_progress_set,
+                             .context = &progress};
+    dt_status status = dt_compare_run(&rig, copies, 2, &how, &sets);
+    dt_progress_end(&progress);
+    dt_rig_fini(&rig, DT_NS_PER_SECOND);
+    if (status == DT_OK)
+        status = judge(copies, sets.count, dt_clock_ns() >= how.deadline_ns);
+    if (status < 0)
+        return status;
+    struct dt_noise noise = dt_noise_of(&copies[0], &copies[1]);
+    if (options->json)
+        return dt_print_json(noise_json(copies, &noise, target, &sets));
+    struct dt_text text = {0};
+    add_text(copies, &noise, target, &sets, &text);
+    return dt_print_text(&text);
+}
+
+dt_status dt_command_noise(const struct dt_options *options)
+{
+    struct dt_job job;
+    struct dt_target *target = NULL;
+    struct dt_entrant copies[2] = {{.role = "default"}, {.role = "twin"}};
+    if (options->sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "'dittune noise' takes one --size, not %d", options->sizes.count);
+    DT_TRY(dt_options_job(options, options->plan, &job));
+    DT_TRY(dt_alone(options));
+    int64_t deadline_ns = dt_clock_ns() + options->budget_ns;
+    DT_TRY(dt_target_new(&job, &target));
+    dt_print_cores(&target->backend, options->quiet);
+    dt_status status = dt_target_devices_free(target);
+    if (status == DT_OK)
+        status = dt_target_check(target);
+    struct dt_point point = target->fallback;
+    if (status == DT_OK && options->plan != NULL)
+        status = dt_target_plan(target, options->plan, &point);
+    copies[0].point = copies[1].point = point;
+    if (status == DT_OK && dt_target_oversubscribed(target, &point))
+        fprintf(stderr,
+                "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
+                dt_target_ranks(target, &point), target->cores, target->unit);
+    if (status == DT_OK)
+        status = compare(options, target, deadline_ns, copies);
+    dt_entrant_fini(&copies[0]);
+    dt_entrant_fini(&copies[1]);
+    dt_target_free(target);
+    return status;
+}

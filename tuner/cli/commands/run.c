@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* One plan, measured like a trial, with its phases and the 1-rank plan beside it (which also is the reference its
+ * output is compared with). A sweep does it for each batch or rank count. */
+#include "base/clock.h"
+#include "base/figures.h"
+#include "tuner/cli/alone.h"
+#include "tuner/cli/options_job.h"
+#include "tuner/cli/print.h"
+#include "tuner/cli/progress.h"
+#include "tuner/cli/report/report.h"
+#include "tuner/measure/processes.h"
+#include "tuner/session/history.h"
+#include "tuner/session/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RUN_SECONDS  1800
+#define WARM_SECONDS 1
+
+struct run {
+    const struct dt_options *options;
+    struct dt_job job;
+    struct dt_journal *raw; /* NULL: none is asked for */
+    const struct dt_target *target;
+    struct dt_progress progress;
+    const char *role;    /* of what is measured: "plan" or "baseline" */
+    int value;           /* of the sweep's step; 0: there is no sweep */
+    int made;            /* processes that have measured the plan */
+    int measured;        /* steps of the sweep, or the plan */
+    int failed;          /* steps of the sweep whose plan failed, which is more than not to fit */
+    json_t *list;        /* what is to be printed of each plan */
+    struct dt_text text; /* of the plan, unless a sweep's list says it all */
+};
+
+/* "measuring", "batch=2, process 3 of 5" */
+static void show_next(struct run *run, const struct dt_point *point)
+{
+    int all = (int)run->options->processes;
+    char step[32] = "", process[48] = "";
+    if (run->value > 0)
+        snprintf(step, sizeof step, "%s=%d, ", run->options->sweep.ranks ? "ranks" : "batch",
+                 run->value);
+    if (all > 1)
+        snprintf(process, sizeof process, "process %d of %d", run->made + 1, all);
+    char what[96];
+    snprintf(what, sizeof what, "%s%s:", step, all > 1 ? process : run->role);
+    dt_progress_now(&run->progress, point, what);
+}
+
+/* What one of several processes, or one step of a sweep, came to. */
+static void show_made(struct run *run, const struct dt_result *result)
+{
+    int all = (int)run->options->processes;
+    struct dt_text line = {0};
+    run->made++;
+    if (strcmp(run->role, "plan") != 0 || result->n == 0 || (all == 1 && run->value == 0))
+        return;
+    if (run->value > 0)
+        dt_text_add(&line, "%s=%d, ", run->options->sweep.ranks ? "ranks" : "batch", run->value);
+    dt_text_add(&line, "process %d of %d: ", run->made, all);
+    dt_figure_estimate(result->summary.median, result->summary.interval.low,
+                       result->summary.interval.high, &line);
+    dt_progress_note(&run->progress, "%s", dt_text_at(&line));
+    dt_text_fini(&line);
+}
+
+static dt_status keep(void *context, const struct dt_result *result)
+{
+    struct run *run = context;
+    show_made(run, result);
+    if (run->made < run->options->processes)
+        show_next(run, &result->point);
+    return dt_history_measurement(run->raw, run->target, run->role, result);
+}
+
+/* The 1-rank plan at the plan's batch, when that is another plan and feasible. */
+static bool find_base(const struct dt_target *target, const struct dt_point *point,
+                      struct dt_point *base)
+{
+    int batch = dt_space_role(target->space, DT_ROLE_BATCH);
+    *base = target->baseline;
+    if (batch >= 0)
+        base->index[batch] = point->index[batch];
+    return !dt_point_equal(target->space, base, point) && dt_space_feasible(target->space, base);
+}
+
+static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct dt_point *point,
+                              struct dt_result *result, struct dt_result *one)
+{
+    const struct dt_options *options = run->options;
+    struct dt_measure how = {.deadline_ns = dt_clock_ns() + RUN_SECONDS * DT_NS_PER_SECOND,
+                             .warm_seconds = WARM_SECONDS,
+                             .half_width = 0.005,
+                             .peak = true,
+                             .exchanges = true,
+                             .keep = keep,
+                             .context = run,
+                             .output = options->output};
+    struct dt_point base;
+    run->role = "plan";
+    run->made = 0;
+    show_next(run, point);
+    DT_TRY(dt_measure_processes(rig, point, &how, (int)options->processes, result));
+    if (result->outcome != DT_TRIAL_OK || !find_base(rig->target, point, &base))
+        return DT_OK;
+    how.half_width = 0.05;
+    how.peak = how.exchanges = false;
+    how.output = NULL;
+    run->role = "baseline";
+    dt_progress_now(&run->progress, &base, "the 1-rank plan:");
+    dt_rig_fresh(rig, DT_NS_PER_SECOND);
+    return dt_measure_plan(rig, &base, &how, one);
+}
+
+/* The plan's text with the value of a sweep's step (0: there is none). */
+static void name_plan(const struct dt_options *options, int value, struct dt_text *out)
+{
+    dt_text_add(out, "%s", options->plan != NULL ? options->plan : "");
+    if (value > 0)
+        dt_text_add(out, " %s=%d", options->sweep.ranks ? "ranks" : "batch", value);
+}
+
+/* What was measured, also when a signal ended it. */
+static void add_result(struct run *run, const struct dt_result *result, const struct dt_result *one,
+                       bool interrupted)
+{
+    json_t *record = dt_record_run(result, one, run->target);
+    dt_report_run(result, one, run->target, &run->text);
+    if (interrupted) {
+        json_object_set_new(record, "interrupted", json_true());
+        dt_text_add(&run->text, "warning: interrupted: these are the %d samples until then\n",
+                    result->n);
+    }
+    json_array_append_new(run->list, record);
+    run->measured++;
+}
+
+static dt_status run_plan(struct run *run, const struct dt_point *point)
+{
+    const struct dt_target *target = run->target;
+    struct dt_result result = {0}, one = {0};
+    struct dt_rig rig;
+    dt_rig_init(&rig, target, (uint64_t)run->options->seed);
+    if (dt_target_oversubscribed(target, point))
+        fprintf(stderr,
+                "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
+                dt_target_ranks(target, point), target->cores, target->unit);
+    dt_progress_init(&run->progress, target, run->options->quiet, 0);
+    dt_status status = measure_both(run, &rig, point, &result, &one);
+    dt_progress_end(&run->progress);
+    bool interrupted = status == DT_EINTR;
+    if (status == DT_OK) {
+        status = dt_result_status(&result);
+        run->failed += status == DT_FAILED;
+        if (result.outcome == DT_TRIAL_INFEASIBLE && run->value > 0)
+            status = dt_fail(DT_EINFEASIBLE, "%s", result.cause); /* of this step alone */
+    }
+    if ((status == DT_OK || interrupted) && result.n > 0 && result.outcome == DT_TRIAL_OK)
+        add_result(run, &result, &one, interrupted && one.n == 0);
+    dt_rig_fini(&rig, 10 * DT_NS_PER_SECOND);
+    dt_result_fini(&result);
+    dt_result_fini(&one);
+    return interrupted ? dt_fail(DT_EINTR, "interrupted") : status;
+}
+
+/* Measures the plan, or with a value (not 0) the plan at that step of the sweep. */
+static dt_status run_one(struct run *run, int value)
+{
+    const struct dt_options *options = run->options;
+    struct dt_text plan = {0};
+    name_plan(options, value, &plan);
+    run->job.plan = dt_text_at(&plan);
+    if (value > 0 && !options->sweep.ranks)
+        run->job.batches = (struct dt_ints){.count = 1, .values = {value}};
+    struct dt_target *target = NULL;
+    struct dt_point point;
+    dt_status status = dt_target_new(&run->job, &target);
+    if (status == DT_OK)
+        status = dt_target_check(target);
+    if (status == DT_OK)
+        status = dt_target_plan(target, dt_text_at(&plan), &point);
+    run->target = target;
+    run->value = value;
+    if (status == DT_OK && json_array_size(run->list) == 0)
+        dt_print_cores(&target->backend, options->quiet);
+    if (status == DT_OK)
+        status = dt_target_devices_free(target);
+    if (status == DT_OK)
+        status = dt_history_run(run->raw, target, &options->sweep, value);
+    if (status == DT_OK)
+        status = run_plan(run, &point);
+    dt_text_fini(&plan);
+    dt_target_free(target);
+    return status;
+}
+
+/* A step whose plan does not fit, or fails, is left out and told; the first error counts where nothing was measured. */
+static dt_status sweep_all(struct run *run, const struct dt_ints *values)
+{
+    dt_status first = DT_OK;
+    char why[1024] = "";
+    for (int i = 0; i < values->count; i++) {
+        dt_status status = run_one(run, values->values[i]);
+        if (status == DT_OK)
+            continue;
+        if (status != DT_EINFEASIBLE && status != DT_FAILED)
+            return status;
+        if (first == DT_OK)
+            snprintf(why, sizeof why, "%s", dt_message());
+        first = first == DT_OK ? status : first;
+        json_array_append_new(
+            run->list, dt_record_left_out(&run->options->sweep, values->values[i], dt_message()));
+        DT_TRY(
+            dt_history_left_out(run->raw, &run->options->sweep, values->values[i], dt_message()));
+    }
+    if (run->measured == 0)
+        return dt_fail(first, "%s", why);
+    return run->failed > 0 ? dt_fail(DT_FAILED, "the plans of %d of %d steps of the sweep failed",
+                                     run->failed, values->count)
+                           : DT_OK;
+}
+
+static dt_status run_all(const struct dt_options *options, const struct dt_job *job)
+{
+    const struct dt_ints *values = &options->sweep.values;
+    struct run run = {.options = options, .job = *job, .list = json_array()};
+    dt_status status = DT_OK, printed = DT_OK;
+    char why[1024];
+    if (options->raw != NULL)
+        status = dt_journal_create(options->raw, &run.raw);
+    if (status == DT_OK)
+        status = values->count > 0 ? sweep_all(&run, values) : run_one(&run, 0);
+    snprintf(why, sizeof why, "%s", dt_message());
+    if (run.measured > 0)
+        printed = dt_print_run(&options->sweep, run.list, &run.text, options->json);
+    dt_journal_close(run.raw);
+    dt_text_fini(&run.text);
+    json_decref(run.list);
+    return status < 0 ? dt_fail(status, "%s", why) : printed;
+}
+
+/* Before minutes of measuring: can the file of that option be written where it shall go? */
+static dt_status check_writable(const struct dt_options *options, const char *option,
+                                const char *path)
+{
+    struct stat info, other;
+    const char *const sources[] = {options->input, options->weights};
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t size = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    if (size >= sizeof folder)
+        return dt_fail(DT_EIO, "cannot write %.200s...: the path is too long", path);
+    memcpy(folder, path, size);
+    folder[size] = '\0';
+    if (access(size > 0 ? folder : ".", W_OK | X_OK) != 0)
+        return dt_fail(DT_EIO, "cannot write %s: %s", path, strerror(errno));
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return dt_fail(DT_EIO, "cannot write %s: it is not a regular file", path);
+    for (int i = 0; i < 2; i++)
+        if (sources[i] != NULL && stat(path, &info) == 0 && stat(sources[i], &other) == 0 &&
+            info.st_ino == other.st_ino && info.st_dev == other.st_dev)
+            return dt_fail(DT_EUSAGE, "--%s %s is the file that is read from", option, path);
+    return DT_OK;
+}
+
+dt_status dt_command_run(const struct dt_options *options)
+{
+    struct dt_job job;
+    if (options->sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "'dittune run' takes one --size, not %d", options->sizes.count);
+    if (options->processes < 1 || options->processes > DT_PROCESSES_MOST)
+        return dt_fail(DT_EUSAGE, "--processes %lld is not a count of 1 to %d",
+                       (long long)options->processes, DT_PROCESSES_MOST);
+    if (options->output != NULL && options->input == NULL)
+        return dt_fail(
+            DT_EUSAGE,
+            "--output needs --input: the output of one forward pass of that file is written");
+    if (options->output != NULL)
+        DT_TRY(check_writable(options, "output", options->output));
+    if (options->raw != NULL)
+        DT_TRY(check_writable(options, "raw", options->raw));
+    DT_TRY(dt_options_job(options, options->plan, &job));
+    DT_TRY(dt_alone(options));
+    return run_all(options, &job);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/cli/options_job.h"
+#include "tuner/cli/print.h"
+#include "tuner/measure/target.h"
+
+#include <string.h>
+
+enum { LIST_MOST = 4000000 };
+
+static json_t *parameters_json(const struct dt_space *space)
+{
+    json_t *list = json_array();
+    for (int a = 0; a < dt_space_axes(space); a++) {
+        const struct dt_axis *axis = dt_space_axis(space, a);
+        json_t *values = json_array();
+        for (int i = 0; i < axis->count; i++)
+            json_array_append_new(values, axis->labels != NULL ? json_string(axis->labels[i])
+                                                               : json_integer(axis->values[i]));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:o, s:s?}", "name", axis->name,
+                                              "role", dt_role_text(axis->role), "size", axis->count,
+                                              "values", values, "doc", axis->doc));
+    }
+    return list;
+}
+
+static json_t *rules_json(const struct dt_space *space)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < dt_space_rules(space); i++) {
+        struct dt_rule_info rule = dt_space_rule(space, i);
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o}", "if", rule.expr, "say", rule.sentence, "removes",
+                            rule.removes >= 0 ? json_integer(rule.removes) : json_null()));
+    }
+    return list;
+}
+
+/* Plans are written as they come: there may be millions. */
+static dt_status print_plans(const struct dt_space *space, bool json)
+{
+    struct dt_text text = {0};
+    dt_status status = DT_OK;
+    for (int64_t k = 0; status == DT_OK && k < dt_space_count(space); k++) {
+        struct dt_point point;
+        dt_space_at(space, k, &point);
+        if (json) {
+            json_t *plan = dt_point_json(space, &point);
+            dt_text_add(&text, k > 0 ? ", " : "");
+            status = dt_json_text(plan, &text);
+            json_decref(plan);
+        } else {
+            dt_point_text(space, &point, &text);
+            dt_text_add(&text, "\n");
+        }
+        if (text.size > 1 << 16)
+            status = json ? dt_print_exact(&text) : dt_print_text(&text);
+    }
+    dt_status printed = json ? dt_print_exact(&text) : dt_print_text(&text);
+    return status < 0 ? status : printed;
+}
+
+static void add_values(const struct dt_axis *axis, struct dt_text *out)
+{
+    for (int i = 0; i < axis->count; i++)
+        if (axis->labels != NULL)
+            dt_text_add(out, " %s", axis->labels[i]);
+        else
+            dt_text_add(out, " %lld", (long long)axis->values[i]);
+}
+
+static void describe(const char *title, const struct dt_space *space, struct dt_text *out)
+{
+    dt_text_add(out, "%s\n", title);
+    if (dt_space_count(space) >= 0)
+        dt_text_add(out, "%lld feasible plans among %.0f\n\nparameters:\n",
+                    (long long)dt_space_count(space), dt_space_cartesian(space));
+    else
+        dt_text_add(out,
+                    "about %.2g feasible plans among %.3g: too many to count, they can only be "
+                    "drawn\n\nparameters:\n",
+                    dt_space_estimate(space), dt_space_cartesian(space));
+    for (int a = 0; a < dt_space_axes(space); a++) {
+        const struct dt_axis *axis = dt_space_axis(space, a);
+        dt_text_add(out, "  %-10s %3d:", axis->name, axis->count);
+        add_values(axis, out);
+        dt_text_add(out, "\n");
+    }
+    dt_text_add(out, "\nrules (plans each removes alone):\n");
+    for (int i = 0; i < dt_space_rules(space); i++) {
+        struct dt_rule_info rule = dt_space_rule(space, i);
+        if (rule.removes >= 0)
+            dt_text_add(out, "  %9lld", (long long)rule.removes);
+        else
+            dt_text_add(out, "  %9s", "?");
+        dt_text_add(out, "  %s%s%s\n", rule.expr, strcmp(rule.expr, rule.sentence) != 0 ? ": " : "",
+                    strcmp(rule.expr, rule.sentence) != 0 ? rule.sentence : "");
+    }
+}
+
+static json_t *space_json(const char *title, const struct dt_space *space)
+{
+    double cartesian = dt_space_cartesian(space);
+    int64_t count = dt_space_count(space);
+    return json_pack("{s:s, s:o, s:o, s:f, s:b, s:I, s:o, s:o}", "title", title, "cartesian",
+                     cartesian < 9e15 ? json_integer((json_int_t)cartesian) : json_real(cartesian),
+                     "feasible", count >= 0 ? json_integer(count) : json_null(), "estimate",
+                     dt_space_estimate(space), "listed", (int)dt_space_listed(space), "bytes",
+                     (json_int_t)dt_space_bytes(space), "parameters", parameters_json(space),
+                     "rules", rules_json(space));
+}
+
+/* {..., "plans": [...]}: the object without its last brace, then the plans. */
+static dt_status print_both(json_t *object, const struct dt_space *space)
+{
+    struct dt_text text = {0};
+    dt_status status = dt_json_text(object, &text);
+    json_decref(object);
+    if (status == DT_OK) {
+        text.bytes[--text.size] = '\0';
+        dt_text_add(&text, ", \"plans\": [");
+    }
+    dt_status printed = dt_print_exact(&text);
+    DT_TRY(status);
+    DT_TRY(printed);
+    DT_TRY(print_plans(space, true));
+    dt_text_add(&text, "]}\n");
+    return dt_print_exact(&text);
+}
+
+static dt_status print(const struct dt_options *options, const char *title,
+                       const struct dt_space *space)
+{
+    struct dt_text text = {0};
+    if (options->list && (!dt_space_listed(space) || dt_space_count(space) > LIST_MOST))
+        return dt_fail(DT_EUSAGE, "about %.2g plans are too many to list, at most %d are",
+                       dt_space_estimate(space), LIST_MOST);
+    if (!options->json && options->list)
+        return print_plans(space, false);
+    if (!options->json) {
+        describe(title, space, &text);
+        return dt_print_text(&text);
+    }
+    json_t *object = space_json(title, space);
+    return options->list && object != NULL ? print_both(object, space) : dt_print_json(object);
+}
+
+static dt_status print_file(const struct dt_options *options)
+{
+    struct dt_space *space = NULL;
+    DT_TRY(dt_space_read(options->space, &space));
+    dt_status status = print(options, options->space, space);
+    if (status == DT_OK && dt_space_count(space) == 0)
+        status = dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f", dt_space_cartesian(space));
+    dt_space_free(space);
+    return status;
+}
+
+dt_status dt_command_space(const struct dt_options *options)
+{
+    struct dt_job job;
+    struct dt_target *target = NULL;
+    if (options->space != NULL)
+        return print_file(options);
+    if (options->sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "'dittune space' takes one --size, not %d", options->sizes.count);
+    DT_TRY(dt_options_job(options, NULL, &job));
+    DT_TRY(dt_target_new(&job, &target));
+    struct dt_text title = {0};
+    dt_text_add(&title, "%s, at most %d device%s", target->title, target->devices,
+                target->devices == 1 ? "" : "s");
+    dt_status status =
+        print(options, options->json ? target->title : dt_text_at(&title), target->space);
+    dt_text_fini(&title);
+    if (status == DT_OK)
+        status = dt_target_check(target);
+    dt_target_free(target);
+    return status;
+}

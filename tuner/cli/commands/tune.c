@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "db/store.h"
+#include "tuner/cli/alone.h"
+#include "tuner/cli/lookup/ask.h"
+#include "tuner/cli/options_job.h"
+#include "tuner/cli/print.h"
+#include "tuner/cli/progress.h"
+#include "tuner/cli/report/report.h"
+#include "tuner/session/known.h"
+#include "tuner/session/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static dt_status report(const struct dt_options *options, const struct dt_session *session,
+                        json_t *list)
+{
+    struct dt_text text = {0}, lookup = {0};
+    if (options->json) {
+        json_array_append_new(list, dt_record_session(session));
+        return DT_OK;
+    }
+    dt_ask_line(options, session->target, &lookup);
+    dt_report_session(session, dt_text_at(&lookup), &text);
+    dt_text_fini(&lookup);
+    return dt_print_text(&text);
+}
+
+/* Ctrl-C and a budget that ended keep what is known: the session is stored and shown whatever ended it. */
+static dt_status tune_target(const struct dt_options *options, const struct dt_job *job,
+                             const struct dt_target *target, int64_t deadline_ns, json_t *list)
+{
+    const char *directory = options->db != NULL ? options->db : dt_store_default();
+    struct dt_session session = {.job = job,
+                                 .target = target,
+                                 .directory = directory,
+                                 .began_ns = dt_clock_ns(),
+                                 .deadline_ns = deadline_ns,
+                                 .best = -1};
+    snprintf(session.search, sizeof session.search, "%s", options->search);
+    dt_status status = dt_target_check(target);
+    if (status == DT_OK && options->against != NULL) {
+        session.has_against = true;
+        status = dt_target_plan(target, options->against, &session.against);
+    }
+    if (status == DT_OK)
+        status = dt_belief_init(&session.belief, target, options->prior);
+    if (status == DT_OK)
+        status = dt_record_begin(&session, directory);
+    if (status < 0) {
+        dt_belief_fini(&session.belief);
+        return status;
+    }
+    dt_known_read(&session, directory);
+    struct dt_progress progress;
+    const struct dt_watch watch = dt_progress_watch(&progress);
+    dt_progress_init(&progress, target, options->quiet, deadline_ns);
+    progress.began_ns = session.began_ns;
+    session.watch = &watch;
+    status = dt_session_run(&session);
+    dt_progress_end(&progress);
+    char ended[1024];
+    snprintf(ended, sizeof ended, "%s", dt_message());
+    dt_status stored = dt_record_end(&session, directory);
+    if (stored < 0)
+        status = stored;
+    else if (status < 0)
+        status = dt_fail(status, "%s", ended);
+    dt_status printed = report(options, &session, list);
+    if (status == DT_EPROVISIONAL && !options->json && dt_session_best(&session) != NULL)
+        status = dt_fail(status, "%s", ""); /* the report says it */
+    if (status == DT_EINTR)
+        status = dt_fail(status, "interrupted%s",
+                         dt_session_best(&session) != NULL ? "; what was known is stored"
+                                                           : " before a plan was measured");
+    dt_journal_close(session.journal);
+    dt_session_fini(&session);
+    return status < 0 ? status : printed;
+}
+
+static dt_status introduce(const struct dt_options *options, const struct dt_target *target)
+{
+    struct dt_text text = {0};
+    if (options->json || options->quiet)
+        return DT_OK;
+    dt_text_add(&text, "dittune %s tunes %s%s (", DT_VERSION,
+                target->foreign ? "" : "the built-in network ", target->title);
+    dt_target_plans(target, &text);
+    dt_text_add(&text, ") on ");
+    dt_target_units(target, target->cores, &text);
+    dt_text_add(&text, target->foreign ? "\n" : "; another: --model NAME|FILE.json --size PX\n");
+    if (options->devices > target->cores && !options->oversubscribe && !target->foreign) {
+        dt_text_add(&text, "plans of more than %d ranks are left out: there are ", target->cores);
+        dt_target_units(target, target->cores, &text);
+        dt_text_add(&text, " (--oversubscribe takes them in)\n");
+    }
+    if (target->limited)
+        dt_text_add(&text, "plans of more than %d rank%s are left out (--devices N allows more)\n",
+                    target->devices, target->devices == 1 ? "" : "s");
+    dt_status status = dt_print_text(&text);
+    fflush(stdout);
+    return status;
+}
+
+/* Says why no GPU is used, once; DT_EDIRTY when others are on them. */
+static dt_status ready(const struct dt_options *options, const struct dt_target *target)
+{
+    if (target->backend.why[0] != '\0' && !options->quiet)
+        dt_print_note("plans run on cores, as no GPU can be used: %s", target->backend.why);
+    return dt_target_devices_free(target);
+}
+
+static dt_status check_job(const struct dt_job *job)
+{
+    if (job->objective->one_batch && job->batches.count > 1)
+        return dt_fail(
+            DT_EUSAGE,
+            "--objective %s compares plans of one batch, but --batch names %d; give one, or use "
+            "--objective throughput",
+            job->objective->name, job->batches.count);
+    return DT_OK;
+}
+
+static void warn_of_store(const struct dt_options *options)
+{
+    struct dt_text warnings = {0};
+    if (dt_store_warnings(options->db != NULL ? options->db : dt_store_default(), &warnings) ==
+            DT_OK &&
+        warnings.size > 0)
+        dt_print_note("warning: %s", dt_text_at(&warnings));
+    dt_text_fini(&warnings);
+}
+
+dt_status dt_command_tune(const struct dt_options *options)
+{
+    int sizes = options->sizes.count > 0 ? options->sizes.count : 1;
+    struct dt_job job;
+    DT_TRY(dt_options_job(options, NULL, &job));
+    DT_TRY(check_job(&job));
+    DT_TRY(dt_search_check(options->search));
+    DT_TRY(dt_alone(options));
+    int64_t end = dt_clock_ns() + options->budget_ns;
+    warn_of_store(options);
+    json_t *list = json_array();
+    char why[1024] = "";
+    dt_status worst = DT_OK;
+    for (int i = 0; i < sizes && worst != DT_EINTR; i++) {
+        job.size = options->sizes.count > 0 ? options->sizes.values[i] : 0;
+        struct dt_target *target = NULL;
+        int64_t now = dt_clock_ns(), share = (end - now) / (sizes - i);
+        dt_status status = dt_target_new(&job, &target);
+        if (status == DT_OK)
+            status = ready(options, target);
+        if (status == DT_OK)
+            status = introduce(options, target);
+        if (status == DT_OK)
+            status = tune_target(options, &job, target, now + share, list);
+        dt_target_free(target);
+        if (status < 0 && (worst == DT_OK || status == DT_EINTR)) {
+            worst = status;
+            snprintf(why, sizeof why, "%s", dt_message());
+        }
+        if (status < 0 && sizes > 1 && status != DT_EINTR && dt_message()[0] != '\0')
+            dt_print_note("--size %d: %s", job.size, dt_message());
+    }
+    dt_status printed = DT_OK;
+    if (options->json && sizes == 1 && json_array_size(list) == 1)
+        printed = dt_print_json(json_incref(json_array_get(list, 0)));
+    else if (options->json && json_array_size(list) > 0)
+        printed = dt_print_json(json_pack("{s:O}", "results", list));
+    json_decref(list);
+    return worst < 0 ? dt_fail(worst, "%s", why) : printed;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* The conformance test for authors of workers (docs/protocol.md): a row is a promise of the protocol and the function
+ * that asks the program to keep it. The checks run in order in one group; after a broken promise that leaves no group the
+ * rest is skipped. */
+#include "base/clock.h"
+#include "tuner/cli/alone.h"
+#include "tuner/cli/options_job.h"
+#include "tuner/cli/print.h"
+#include "tuner/measure/rig.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_NS  (120 * DT_NS_PER_SECOND)
+#define START_NS     (30 * DT_NS_PER_SECOND)
+#define PLANS_MOST   16
+#define RANKS_MOST   1024
+#define PARKED_NS    (2 * DT_NS_PER_SECOND)
+#define PARKED_SHARE 0.01
+#define SEED         7
+#define PROJECTIONS  16
+
+struct test {
+    struct dt_target *target;
+    struct dt_group *group;
+    struct dt_failure failure;
+    bool starts;                      /* it kept its first promise */
+    struct dt_prepared first, second; /* the default plan, made resident twice */
+    bool skipped;                     /* the check has nothing to look at */
+    char why[320];                    /* of the check that failed, or what was found */
+};
+
+static bool no(struct test *test, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool no(struct test *test, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(test->why, sizeof test->why, format, list);
+    va_end(list);
+    return false;
+}
+
+/* The promise is about something that the worker does not have. */
+static bool skip(struct test *test, const char *why)
+{
+    test->skipped = true;
+    snprintf(test->why, sizeof test->why, "%s", why);
+    return true;
+}
+
+static const char unverified[] =
+    "there is no verify, which is optional: its plans are labelled unverified";
+
+static int64_t deadline(void)
+{
+    return dt_clock_ns() + PATIENCE_NS;
+}
+
+static bool prepare(struct test *test, uint64_t seed, struct dt_prepared *prepared)
+{
+    json_t *plan = dt_point_json(test->target->space, &test->target->baseline);
+    struct dt_verify verify = {.projections = PROJECTIONS, .seed = seed};
+    dt_status status =
+        dt_group_prepare(test->group, plan, &verify, deadline(), prepared, &test->failure);
+    json_decref(plan);
+    return status == DT_OK || no(test, "%s", dt_message());
+}
+
+static bool start(struct test *test)
+{
+    struct dt_launch launch = {.program = test->target->program, .ranks = 1};
+    dt_status status = dt_group_start(&launch, test->target->workload, dt_clock_ns() + START_NS,
+                                      &test->group, &test->failure);
+    return status == DT_OK || no(test, "%s", dt_message());
+}
+
+static bool check_start(struct test *test)
+{
+    if (!start(test))
+        return false;
+    const json_t *entry, *ranks = json_object_get(dt_group_ready(test->group), "ranks");
+    size_t i;
+    json_array_foreach(ranks, i, entry)
+    {
+        if (!json_is_integer(json_object_get(entry, "pid")) ||
+            !json_is_string(json_object_get(entry, "host")))
+            return no(test, "entry %zu of ready's ranks lacks pid or host", i);
+    }
+    return true;
+}
+
+static bool check_prepare(struct test *test)
+{
+    return prepare(test, SEED, &test->first);
+}
+
+/* The same plan, inputs and seed: the same projections up to rounding. */
+static bool check_repeat(struct test *test)
+{
+    const struct dt_prepared *a = &test->first, *b = &test->second;
+    if (!prepare(test, SEED, &test->second))
+        return false;
+    if (a->handle == b->handle)
+        return no(test, "two resident plans have the same handle %d", a->handle);
+    if (a->images != b->images || a->projections != b->projections)
+        return no(test, "the second time verify has another shape");
+    for (int i = 0; i < a->images * a->projections; i++) {
+        double allowed = 1e-5 * a->norm[i / a->projections];
+        if (!(fabs(a->projection[i] - b->projection[i]) <= allowed))
+            return no(test, "projection %d was %.9g, then %.9g", i, a->projection[i],
+                      b->projection[i]);
+    }
+    if (a->images * a->projections == 0)
+        snprintf(test->why, sizeof test->why, "only the handles: there is no output to compare");
+    return true;
+}
+
+static bool check_verify(struct test *test)
+{
+    struct dt_prepared other = {.norm = NULL};
+    int n = test->first.images * test->first.projections, changed = 0;
+    if (n == 0)
+        return skip(test, unverified);
+    if (test->first.projections != PROJECTIONS)
+        return no(test, "%d projections, asked for %d", test->first.projections, PROJECTIONS);
+    if (!prepare(test, SEED + 1, &other))
+        return false;
+    for (int i = 0; i < n; i++)
+        changed += other.projection[i] != test->first.projection[i];
+    dt_status status = dt_group_release(test->group, other.handle, deadline(), &test->failure);
+    dt_prepared_fini(&other);
+    if (status != DT_OK)
+        return no(test, "%s", dt_message());
+    return changed > n / 2 || no(test, "another seed gave the same projections");
+}
+
+static bool run_steps(struct test *test, int handle, int n, const char *mode)
+{
+    struct dt_run run = {.ns = NULL};
+    dt_status status = dt_group_run(test->group, &(struct dt_steps){handle, n, mode}, deadline(),
+                                    &run, &test->failure);
+    bool same = status != DT_OK || run.ranks == test->first.ranks;
+    dt_run_fini(&run);
+    if (!same)
+        return no(test, "ns has another number of ranks than cold_ns");
+    return status == DT_OK || no(test, "%s", dt_message());
+}
+
+static bool check_run(struct test *test)
+{
+    return run_steps(test, test->first.handle, 2, "warmup") &&
+           run_steps(test, test->first.handle, 3, "measure");
+}
+
+static bool check_interleave(struct test *test)
+{
+    for (int i = 0; i < 4; i++)
+        if (!run_steps(test, i % 3 == 0 ? test->first.handle : test->second.handle, 1, "measure"))
+            return false;
+    return true;
+}
+
+/* A request that must be answered by 'failed', and the group goes on. */
+static bool refuses(struct test *test, json_t *request, const char *what)
+{
+    json_t *answer = NULL;
+    dt_status status =
+        dt_group_call(test->group, request, "failed", deadline(), &answer, &test->failure);
+    json_decref(request);
+    json_decref(answer);
+    if (status == DT_FAILED && dt_group_alive(test->group))
+        return true;
+    return no(test, "%s: %s", what,
+              dt_group_alive(test->group) ? "it was accepted" : test->failure.cause);
+}
+
+static bool check_refuse_unknown(struct test *test)
+{
+    return refuses(test, json_pack("{s:s}", "op", "conformance"), "an unknown request");
+}
+
+static bool check_refuse_value(struct test *test)
+{
+    json_t *plan = dt_point_json(test->target->space, &test->target->baseline);
+    json_object_set_new(plan, dt_space_axis(test->target->space, 0)->name, json_integer(-1));
+    return refuses(test,
+                   json_pack("{s:s, s:o, s:i, s:{s:i, s:i}}", "op", "prepare", "plan", plan, "seed",
+                             SEED, "verify", "projections", PROJECTIONS, "seed", SEED),
+                   "a plan with the value -1");
+}
+
+static bool check_release(struct test *test)
+{
+    if (dt_group_release(test->group, test->second.handle, deadline(), &test->failure) != DT_OK)
+        return no(test, "%s", dt_message());
+    return refuses(test,
+                   json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", test->second.handle,
+                             "n", 1, "mode", "measure"),
+                   "a run of a released handle");
+}
+
+/* Processor time of a process, all threads; 0 when it is gone. */
+static int64_t process_ns(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec now = {0};
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &now) != 0)
+        return 0;
+    return now.tv_sec * DT_NS_PER_SECOND + now.tv_nsec;
+}
+
+static int64_t cpu_ns(const struct dt_group *group)
+{
+    int64_t sum = 0;
+    const json_t *entry, *ranks = json_object_get(dt_group_ready(group), "ranks");
+    size_t i;
+    json_array_foreach(ranks, i, entry)
+    {
+        sum += process_ns((pid_t)json_integer_value(json_object_get(entry, "pid")));
+    }
+    return sum;
+}
+
+static bool check_parked(struct test *test)
+{
+    dt_clock_sleep_ns(DT_NS_PER_SECOND /
+                      2); /* spinning after a parallel region may last this long */
+    int64_t before = cpu_ns(test->group), began = dt_clock_machine_ns();
+    dt_clock_sleep_ns(PARKED_NS);
+    double share = (double)(cpu_ns(test->group) - before) / (double)(dt_clock_machine_ns() - began);
+    snprintf(test->why, sizeof test->why, "%.2f %% of a core", 100 * share);
+    return share < PARKED_SHARE;
+}
+
+static bool check_quit(struct test *test)
+{
+    char how[160];
+    bool ended = dt_group_end(test->group, true, 5 * DT_NS_PER_SECOND, how, sizeof how);
+    dt_group_stop(test->group, 0);
+    test->group = NULL;
+    if (!ended)
+        return no(test, "it still ran 5 s after quit");
+    return strcmp(how, "exited with 0") == 0 || no(test, "after quit it was %s", how);
+}
+
+static bool check_end_of_file(struct test *test)
+{
+    char how[160];
+    dt_group_stop(test->group, 0);
+    test->group = NULL;
+    if (!start(test))
+        return false;
+    bool ended = dt_group_end(test->group, false, 5 * DT_NS_PER_SECOND, how, sizeof how);
+    dt_group_stop(test->group, 0);
+    test->group = NULL;
+    return ended || no(test, "it still ran 5 s after the end of its standard input");
+}
+
+/* Sixteen plans, spread over the list, give the 1-rank plan's output. Projections of `first` stay known after its group. */
+static bool check_agree(struct test *test)
+{
+    struct dt_rig rig;
+    const struct dt_target *target = test->target;
+    int64_t count = dt_space_count(target->space);
+    int n = count >= 0 && count < PLANS_MOST ? (int)count : PLANS_MOST;
+    if (test->first.images == 0)
+        return skip(test, unverified);
+    struct dt_rng rng = dt_rng_at(SEED, "plans");
+    dt_rig_init(&rig, target, SEED);
+    bool fine = true;
+    for (int i = 0; i < n && fine; i++) {
+        struct dt_resident resident;
+        struct dt_point point;
+        if (dt_space_listed(target->space))
+            dt_space_at(target->space, n > 1 ? i * ((count - 1) / (n - 1)) : 0, &point);
+        else
+            dt_space_draw(target->space, &rng, &point);
+        dt_status status = dt_rig_prepare(&rig, &point, deadline(), &resident);
+        fine = status == DT_OK && resident.outcome == DT_TRIAL_OK;
+        if (!fine) {
+            struct dt_text text = {0};
+            dt_point_short(target->space, &point, &text);
+            no(test, "%s: %s", dt_text_at(&text), status == DT_OK ? resident.cause : dt_message());
+            dt_text_fini(&text);
+        }
+        dt_rig_release(&rig, &resident);
+    }
+    dt_rig_fini(&rig, DT_NS_PER_SECOND);
+    return fine;
+}
+
+static const struct check {
+    const char *name, *promise;
+    bool (*run)(struct test *test);
+    bool alone; /* needs no group of its own; otherwise it is skipped when there is none */
+} checks[] = {
+    {"start", "answers hello, then ready with one entry a rank", check_start, true},
+    {"prepare", "makes its 1-rank plan resident", check_prepare, false},
+    {"repeat", "gives the same output the second time, under another handle", check_repeat, false},
+    {"verify", "sums up its output by as many seeded projections as asked for", check_verify,
+     false},
+    {"run", "warms up and measures: one time a step and rank", check_run, false},
+    {"interleave", "runs two resident plans in turn", check_interleave, false},
+    {"unknown", "refuses a request it does not know, and lives on", check_refuse_unknown, false},
+    {"illegal", "refuses a value that it did not announce, and lives on", check_refuse_value,
+     false},
+    {"release", "releases a plan, and refuses to run it afterwards", check_release, false},
+    {"parked", "uses under 1 % of a core between requests", check_parked, false},
+    {"quit", "exits with 0 when told to quit", check_quit, false},
+    {"eof", "exits when its standard input ends", check_end_of_file, true},
+    {"agree", "other plans give the output of the 1-rank plan", check_agree, true},
+};
+enum { CHECKS = sizeof checks / sizeof checks[0] };
+
+/* One row of the list; counts what failed. */
+static void report(const struct check *check, const struct test *test, const char *result,
+                   bool json, json_t *list)
+{
+    if (json) {
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:s}", "check", check->name, "promise",
+                                        check->promise, "result", result, "note", test->why));
+        return;
+    }
+    printf("%-8s %-10s %s%s%s\n", result, check->name, check->promise,
+           test->why[0] != '\0' ? ": " : "", test->why);
+    fflush(stdout);
+}
+
+/* A worker that announces no parameters runs the built-in network. */
+static dt_status find_target(const struct dt_options *options, struct dt_target **target)
+{
+    struct dt_job job;
+    DT_TRY(dt_options_job(options, NULL, &job));
+    job.worker = options->rest[0];
+    job.devices = RANKS_MOST;
+    dt_status status = dt_target_new(&job, target);
+    if (status != DT_FAILED && status != DT_EUSAGE)
+        return status;
+    char message[512];
+    snprintf(message, sizeof message, "%s", dt_message());
+    job.worker = NULL;
+    job.devices = 0;
+    if (access(options->rest[0], X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
+        snprintf((*target)->program, sizeof(*target)->program, "%s", options->rest[0]);
+        return DT_OK;
+    }
+    return dt_fail(status, "%s", message);
+}
+
+struct counts {
+    int failed, skipped;
+};
+
+static void check_one(struct test *test, const struct check *check, bool first, bool json,
+                      json_t *list, struct counts *counts)
+{
+    bool possible = (check->alone || dt_group_alive(test->group)) && (first || test->starts);
+    test->why[0] = '\0';
+    test->skipped = !possible;
+    bool kept = possible && check->run(test);
+    test->starts = test->starts || kept;
+    counts->skipped += test->skipped;
+    counts->failed += !kept && !test->skipped;
+    report(check, test, test->skipped ? "skipped" : kept ? "ok" : "FAILED", json, list);
+}
+
+/* What a worker does not have is skipped and breaks nothing. */
+static dt_status judge(const char *program, const struct counts *counts)
+{
+    if (dt_group_interrupted != 0)
+        return dt_fail(DT_EINTR, "interrupted");
+    if (counts->failed == 0)
+        return DT_OK;
+    return dt_fail(DT_FAILED, "%s breaks %d of %d promises of the protocol; %d could not be tested",
+                   program, counts->failed, (int)CHECKS, counts->skipped);
+}
+
+dt_status dt_command_worker_test(const struct dt_options *options)
+{
+    struct test test = {.target = NULL};
+    struct counts counts = {0, 0};
+    json_t *list = json_array();
+    dt_status status = dt_alone(options);
+    if (status == DT_OK)
+        status = find_target(options, &test.target);
+    for (int i = 0; i < CHECKS && status == DT_OK && dt_group_interrupted == 0; i++)
+        check_one(&test, &checks[i], i == 0, options->json, list, &counts);
+    if (status == DT_OK && options->json)
+        status = dt_print_json(json_pack("{s:s, s:b, s:O}", "program", options->rest[0], "conforms",
+                                         counts.failed == 0, "checks", list));
+    json_decref(list);
+    dt_group_stop(test.group, DT_NS_PER_SECOND);
+    dt_prepared_fini(&test.first);
+    dt_prepared_fini(&test.second);
+    dt_target_free(test.target);
+    return status == DT_OK ? judge(options->rest[0], &counts) : status;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* One column is one row of a table. What a store says is printed escaped: it may be anybody's. */
+#include "tuner/cli/database/verbs.h"
+
+#include "base/clock.h"
+#include "db/snapshot.h"
+#include "tuner/cli/print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const json_t *key_of(const json_t *entry, const char *name)
+{
+    return json_object_get(json_object_get(entry, "key"), name);
+}
+
+static void show_id(const json_t *entry, struct dt_text *out)
+{
+    const char *id = json_string_value(json_object_get(entry, "id"));
+    dt_text_add(out, "%.8s", id != NULL ? id : "-");
+}
+
+static void show_work(const json_t *entry, struct dt_text *out)
+{
+    const json_t *model = key_of(entry, "model");
+    dt_print_value(model != NULL ? model : key_of(entry, "worker"), out);
+}
+
+static void show_latent(const json_t *entry, struct dt_text *out)
+{
+    if (key_of(entry, "height") == NULL && key_of(entry, "width") == NULL) {
+        dt_text_add(out, "-");
+        return;
+    }
+    dt_print_value(key_of(entry, "height"), out);
+    dt_text_add(out, "x");
+    dt_print_value(key_of(entry, "width"), out);
+}
+
+static void show_batch(const json_t *entry, struct dt_text *out)
+{
+    const json_t *batch = key_of(entry, "batch"), *value;
+    size_t i;
+    if (!json_is_array(batch)) {
+        dt_print_value(batch, out);
+        return;
+    }
+    json_array_foreach(batch, i, value)
+    {
+        dt_text_add(out, i > 0 ? "," : "");
+        dt_print_value(value, out);
+    }
+}
+
+static void show_ranks(const json_t *entry, struct dt_text *out)
+{
+    dt_print_value(key_of(entry, "devices"), out);
+}
+
+static void show_dtype(const json_t *entry, struct dt_text *out)
+{
+    dt_print_value(key_of(entry, "dtype"), out);
+}
+
+static void show_objective(const json_t *entry, struct dt_text *out)
+{
+    dt_print_value(key_of(entry, "objective"), out);
+}
+
+static void show_verdict(const json_t *entry, struct dt_text *out)
+{
+    bool provisional = json_is_true(json_object_get(entry, "provisional"));
+    if (provisional)
+        dt_text_add(out, "provisional");
+    else
+        dt_print_value(json_object_get(entry, "verdict"), out);
+}
+
+static void show_gain(const json_t *entry, struct dt_text *out)
+{
+    const json_t *ratio = json_object_get(json_object_get(entry, "gain"), "ratio");
+    double value = json_number_value(ratio);
+    if (json_is_number(ratio))
+        dt_text_add(out, value < 1e4 ? "%.3fx" : "%.3gx", value);
+    else
+        dt_text_add(out, "-");
+}
+
+static void show_age(const json_t *entry, struct dt_text *out)
+{
+    const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
+    const json_t *then = json_object_get(info, "checked_ns");
+    if (!json_is_integer(then))
+        then = json_object_get(info, "t_wall_ns");
+    double days = (double)(dt_clock_wall_ns() - json_integer_value(then)) / 86400e9;
+    if (json_is_integer(then) && days < 0)
+        dt_text_add(out, "in the future");
+    else if (json_is_integer(then))
+        dt_text_add(out, "%.*f d", days < 10 ? 1 : 0, days);
+    else
+        dt_text_add(out, "-");
+}
+
+static void show_device(const json_t *entry, struct dt_text *out)
+{
+    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    dt_print_value(json_object_get(hard, "device"), out);
+}
+
+static void show_plan(const json_t *entry, struct dt_text *out)
+{
+    const char *name, *space = "";
+    json_t *value;
+    json_object_foreach(json_object_get(entry, "plan"), name, value)
+    {
+        dt_text_add(out, "%s", space);
+        dt_text_show(name, out);
+        dt_text_add(out, "=");
+        dt_print_value(value, out);
+        space = " ";
+    }
+}
+
+static const struct column {
+    const char *title;
+    void (*show)(const json_t *entry, struct dt_text *out);
+} columns[] = {
+    {"ID", show_id},
+    {"WORK", show_work},
+    {"LATENT", show_latent},
+    {"BATCH", show_batch},
+    {"RANKS", show_ranks},
+    {"DTYPE", show_dtype},
+    {"OBJECTIVE", show_objective},
+    {"VERDICT", show_verdict},
+    {"GAIN", show_gain},
+    {"AGE", show_age},
+    {"DEVICE", show_device},
+    {"PLAN", show_plan},
+};
+#define COLUMNS  (int)(sizeof columns / sizeof columns[0])
+#define CELL_MAX 40
+
+/* A cell that leaves room for the others; the last one may be of any length. */
+static void fill(int column, const json_t *entry, struct dt_text *cell)
+{
+    dt_text_clear(cell);
+    columns[column].show(entry, cell);
+    if (column == COLUMNS - 1 || cell->size <= CELL_MAX)
+        return;
+    cell->size = CELL_MAX - 3;
+    while (((unsigned char)cell->bytes[cell->size] & 0xc0) == 0x80) /* not amid a character */
+        cell->size--;
+    dt_text_add(cell, "...");
+}
+
+static void widen(const json_t *entry, size_t width[])
+{
+    struct dt_text cell = {0};
+    for (int i = 0; i < COLUMNS; i++) {
+        fill(i, entry, &cell);
+        width[i] = cell.size > width[i] ? cell.size : width[i];
+    }
+    dt_text_fini(&cell);
+}
+
+static void add_cell(const char *cell, size_t size, size_t width, bool last, struct dt_text *out)
+{
+    dt_text_add_bytes(out, cell, size);
+    if (last)
+        dt_text_add(out, "\n");
+    else
+        dt_text_add(out, "%*s", (int)(width - size + 2), "");
+}
+
+static void add_row(const json_t *entry, const size_t width[], struct dt_text *out)
+{
+    struct dt_text cell = {0};
+    for (int i = 0; i < COLUMNS; i++) {
+        fill(i, entry, &cell);
+        add_cell(dt_text_at(&cell), cell.size, width[i], i == COLUMNS - 1, out);
+    }
+    dt_text_fini(&cell);
+}
+
+static dt_status print_table(const json_t *entries)
+{
+    size_t width[COLUMNS], i;
+    const json_t *entry;
+    struct dt_text out = {0};
+    for (int k = 0; k < COLUMNS; k++)
+        width[k] = strlen(columns[k].title);
+    json_array_foreach(entries, i, entry) widen(entry, width);
+    for (int k = 0; k < COLUMNS; k++)
+        add_cell(columns[k].title, strlen(columns[k].title), width[k], k == COLUMNS - 1, &out);
+    json_array_foreach(entries, i, entry) add_row(entry, width, &out);
+    return dt_print_text(&out);
+}
+
+/* *left_out counts the lines that are no entries; each is told. */
+static dt_status collect(const struct dt_snapshot *snapshot, const struct dt_choice *choice,
+                         json_t *entries, int *left_out)
+{
+    for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
+        const json_t *entry = NULL;
+        if (!dt_choice_of_id(choice, dt_snapshot_id(snapshot, (long)i)))
+            continue;
+        dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
+        if (status == DT_ECORRUPT) {
+            dt_print_note("warning: %s: the entry %016llx is left out ('dittune db rebuild "
+                          "--salvage' makes best.json without it)",
+                          dt_message(), (unsigned long long)dt_snapshot_id(snapshot, (long)i));
+            ++*left_out;
+            continue;
+        }
+        DT_TRY(status);
+        if (!dt_choice_of_entry(choice, entry))
+            continue;
+        if (json_array_append(entries, (json_t *)entry) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    return DT_OK;
+}
+
+static dt_status nothing_stored(const char *directory)
+{
+    struct dt_text text = {0};
+    dt_text_add(&text, "no plans are stored in %s yet\n", directory);
+    return dt_print_text(&text);
+}
+
+dt_status dt_verb_show(const struct dt_options *options, const char *directory,
+                       const char *const *words, int count)
+{
+    const struct dt_choice choice = {words, count, options->filter};
+    struct dt_snapshot *snapshot = NULL;
+    DT_TRY(dt_snapshot_open(directory, &snapshot));
+    json_t *entries = json_array();
+    int left_out = 0;
+    dt_status status = entries != NULL ? collect(snapshot, &choice, entries, &left_out)
+                                       : dt_fail(DT_ENOMEM, "out of memory");
+    const char *fallback = dt_snapshot_fallback(snapshot);
+    if (fallback != NULL)
+        dt_print_note("warning: %s: best.json.1 is shown", fallback);
+    bool chosen = count > 0 || options->filter != NULL;
+    if (status == DT_OK && json_array_size(entries) == 0 && chosen && left_out == 0)
+        status = dt_choice_none(&choice);
+    else if (status == DT_OK && options->json)
+        status = dt_print_json(json_pack("{s:s, s:O}", "db", directory, "entries", entries));
+    else if (status == DT_OK && json_array_size(entries) == 0 && left_out == 0)
+        status = nothing_stored(directory);
+    else if (status == DT_OK && json_array_size(entries) > 0)
+        status = print_table(entries);
+    if (status == DT_OK && left_out > 0)
+        status = dt_fail(DT_ECORRUPT, "%d of the entries of %s %s none", left_out, directory,
+                         left_out == 1 ? "is" : "are");
+    json_decref(entries);
+    dt_snapshot_close(snapshot);
+    return status;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/cli/database/verbs.h"
+
+#include "db/upkeep/upkeep.h"
+#include "tuner/cli/print.h"
+#include "tuner/session/revive.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What is told: lines as they come, warnings on standard error, or a list for one JSON object. */
+struct report {
+    json_t *list;
+    struct dt_upkeep upkeep;
+};
+
+static void warn(enum dt_tell kind, const char *sentence, void *context)
+{
+    (void)kind;
+    (void)context;
+    dt_print_note("warning: %s", sentence);
+}
+
+static void tell(enum dt_tell kind, const char *sentence, void *context)
+{
+    static const char *const words[] = {[DT_TELL_DONE] = "ok",
+                                        [DT_TELL_NOTE] = "note",
+                                        [DT_TELL_BROKEN] = "broken",
+                                        [DT_TELL_WARNING] = "warning"};
+    struct report *report = context;
+    struct dt_text line = {0};
+    if (kind == DT_TELL_WARNING)
+        warn(kind, sentence, NULL);
+    if (report->list != NULL) {
+        json_array_append_new(report->list,
+                              json_pack("{s:s, s:s}", "kind", words[kind], "text", sentence));
+        return;
+    }
+    if (kind == DT_TELL_WARNING)
+        return;
+    dt_text_show(sentence, &line);
+    printf("%-7s %s\n", words[kind], dt_text_at(&line));
+    dt_text_fini(&line);
+}
+
+static void begin(struct report *report, const struct dt_options *options)
+{
+    *report = (struct report){.list = options->json ? json_array() : NULL};
+    report->upkeep.tell = tell;
+    report->upkeep.context = report;
+}
+
+/* The report is printed also when the verb failed; its status stands. */
+static dt_status end(struct report *report, dt_status status)
+{
+    const struct dt_upkeep *upkeep = &report->upkeep;
+    if (report->list == NULL)
+        return status;
+    json_t *object =
+        json_pack("{s:o, s:i, s:i, s:i, s:I}", "told", report->list, "done", upkeep->done, "notes",
+                  upkeep->notes, "broken", upkeep->broken, "bytes", (json_int_t)upkeep->bytes);
+    if (status < 0 && json_object_set_new(object, "error", json_string(dt_message())) != 0)
+        json_object_set_new(object, "error", json_null());
+    dt_status printed = dt_print_json(object);
+    return status < 0 ? status : printed;
+}
+
+static dt_status verify(const struct dt_options *options, const char *directory,
+                        const char *const *words, int count)
+{
+    struct report report;
+    (void)words;
+    (void)count;
+    begin(&report, options);
+    return end(&report, dt_upkeep_verify(directory, &report.upkeep));
+}
+
+/* A new store has none yet, but a folder whose name was mistyped is not one to merge nothing from. */
+static dt_status merge_one(const char *directory, const char *other, struct dt_upkeep *upkeep)
+{
+    json_t *entries = NULL;
+    struct stat info;
+    if (stat(other, &info) != 0)
+        return dt_fail(DT_EIO, "cannot open the directory '%s': %s", other, strerror(errno));
+    DT_TRY(dt_upkeep_entries(other, upkeep, &entries));
+    if (json_array_size(entries) == 0)
+        dt_upkeep_say(upkeep, DT_TELL_NOTE, "%s holds no entries", other);
+    dt_status status = dt_upkeep_take(directory, entries, other, upkeep);
+    json_decref(entries);
+    return status;
+}
+
+/* The rest was carried on: what was left out is said, and in the exit code. */
+static dt_status check_whole(const struct dt_upkeep *upkeep, dt_status status)
+{
+    if (status != DT_OK || upkeep->broken == 0)
+        return status;
+    return dt_fail(DT_ECORRUPT, "%d line%s no entr%s, all others were carried over", upkeep->broken,
+                   upkeep->broken == 1 ? " is" : "s are", upkeep->broken == 1 ? "y" : "ies");
+}
+
+/* Each store is one edit of its own: what was said to be taken is taken, whatever becomes of the next. */
+static dt_status merge(const struct dt_options *options, const char *directory,
+                       const char *const *words, int count)
+{
+    struct report report;
+    dt_status status = DT_OK;
+    begin(&report, options);
+    for (int i = 0; i < count && status == DT_OK; i++)
+        status = merge_one(directory, words[i], &report.upkeep);
+    return end(&report, check_whole(&report.upkeep, status));
+}
+
+/* A signal that ends the verb waits for it: half a file would only be in the way of the next try. */
+static dt_status write_whole(const char *path, const struct dt_text *text)
+{
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    dt_status status = dt_upkeep_write(path, text);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+static dt_status export_all(const struct dt_options *options, const char *directory,
+                            const char *const *words, int count)
+{
+    json_t *entries = NULL;
+    struct dt_text text = {0};
+    struct dt_upkeep upkeep = {.tell = warn}; /* standard output is the file's */
+    (void)options;
+    DT_TRY(dt_upkeep_entries(directory, &upkeep, &entries));
+    dt_status status = dt_upkeep_export(entries, &text);
+    json_decref(entries);
+    if (status == DT_OK && count == 0)
+        return check_whole(&upkeep, dt_print_exact(&text));
+    if (status == DT_OK)
+        status = write_whole(words[0], &text);
+    dt_text_fini(&text);
+    return check_whole(&upkeep, status);
+}
+
+static dt_status import(const struct dt_options *options, const char *directory,
+                        const char *const *words, int count)
+{
+    struct report report;
+    json_t *entries = NULL;
+    (void)count;
+    begin(&report, options);
+    dt_status status = dt_upkeep_read(words[0], &report.upkeep, &entries);
+    if (status == DT_OK)
+        status = dt_upkeep_take(directory, entries, words[0], &report.upkeep);
+    json_decref(entries);
+    return end(&report, check_whole(&report.upkeep, status));
+}
+
+static dt_status rebuild(const struct dt_options *options, const char *directory,
+                         const char *const *words, int count)
+{
+    struct report report;
+    (void)words;
+    (void)count;
+    begin(&report, options);
+    report.upkeep.revive = dt_revive;
+    return end(&report, dt_upkeep_rebuild(directory, options->salvage, &report.upkeep));
+}
+
+static dt_status gc(const struct dt_options *options, const char *directory,
+                    const char *const *words, int count)
+{
+    struct report report;
+    (void)words;
+    (void)count;
+    if (options->keep_days > 36500)
+        return dt_fail(DT_EUSAGE, "--keep %lld is more than 36500 days",
+                       (long long)options->keep_days);
+    begin(&report, options);
+    dt_status status = dt_upkeep_gc(directory, options->keep_days, options->yes, &report.upkeep);
+    if (status == DT_OK && report.upkeep.done == 0)
+        dt_upkeep_say(&report.upkeep, DT_TELL_NOTE, "nothing to remove in %s", directory);
+    else if (status == DT_OK && !options->yes)
+        dt_upkeep_say(&report.upkeep, DT_TELL_NOTE,
+                      "%d files, %lld bytes: nothing was removed yet, --yes removes them",
+                      report.upkeep.done, (long long)report.upkeep.bytes);
+    return end(&report, status);
+}
+
+static dt_status rm(const struct dt_options *options, const char *directory,
+                    const char *const *words, int count)
+{
+    const struct dt_choice choice = {words, count, options->filter};
+    struct report report;
+    uint64_t *ids = NULL;
+    size_t n = 0;
+    if (count == 0 && options->filter == NULL)
+        return dt_fail(DT_EUSAGE, "'dittune db rm' needs the beginning of an entry's id, or "
+                                  "--filter TEXT: 'dittune db show' lists them");
+    DT_TRY(dt_choice_ids(&choice, directory, &ids, &n));
+    begin(&report, options);
+    dt_status status = dt_upkeep_remove(directory, ids, n, options->yes, &report.upkeep);
+    free(ids);
+    if (status == DT_OK && !options->yes)
+        dt_upkeep_say(&report.upkeep, DT_TELL_NOTE, "nothing was removed yet, --yes removes %s",
+                      report.upkeep.done == 1 ? "it" : "them");
+    return end(&report, status);
+}
+
+static dt_status migrate(const struct dt_options *options, const char *directory,
+                         const char *const *words, int count)
+{
+    struct report report;
+    (void)words;
+    (void)count;
+    begin(&report, options);
+    return end(&report, dt_upkeep_migrate(directory, &report.upkeep));
+}
+
+const struct dt_verb dt_verbs[] = {
+    {"show", "[ID..]", 0, 63, true, "the entries, or those whose id begins so", dt_verb_show},
+    {"rm", "[ID..]", 0, 63, true, "remove entries; their journals stay", rm},
+    {"verify", "", 0, 0, false, "read everything, name what is broken", verify},
+    {"merge", "DIR..", 1, 63, false, "take the entries of other stores", merge},
+    {"export", "[FILE]", 0, 1, false, "all entries as portable JSON", export_all},
+    {"import", "FILE", 1, 1, false, "take the entries of such a file", import},
+    {"rebuild", "", 0, 0, false, "make best.json anew from the journals", rebuild},
+    {"gc", "", 0, 0, false, "remove old journals that no entry came from", gc},
+    {"migrate", "", 0, 0, false, "bring best.json to this version of the format", migrate},
+};
+const int dt_verb_count = sizeof dt_verbs / sizeof dt_verbs[0];

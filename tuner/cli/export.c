@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/cli/export.h"
+
+#include "db/engines/engines.h"
+#include "model/network.h"
+#include "tuner/cli/print.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool dt_export_asked(const struct dt_options *options)
+{
+    return options->engine != NULL ||
+           (options->format != NULL &&
+            (strcmp(options->format, "argv") == 0 || strcmp(options->format, "env") == 0));
+}
+
+static void add_value(const json_t *value, struct dt_text *out)
+{
+    if (json_is_string(value))
+        dt_text_add(out, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        dt_text_add(out, "%lld", (long long)json_integer_value(value));
+    else if (dt_json_text(value, out) != DT_OK)
+        out->failed = true;
+}
+
+/* "tile q" as DITTUNE_PLAN_TILE_Q: a name that sh takes. */
+static void add_name(const char *name, struct dt_text *out)
+{
+    dt_text_add(out, "DITTUNE_PLAN_");
+    for (const char *at = name; *at != '\0'; at++) {
+        unsigned char byte = (unsigned char)*at;
+        dt_text_add(out, "%c", byte < 0x80 && isalnum(byte) ? toupper(byte) : '_');
+    }
+}
+
+/* Without an engine: the plan itself, as "name=value" words or variables. */
+static dt_status print_plain(enum dt_form form, const json_t *plan)
+{
+    struct dt_text out = {0}, word = {0};
+    const char *name;
+    json_t *value;
+    int words = 0;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        dt_text_clear(&word);
+        if (form == DT_FORM_ARGV) {
+            dt_text_add(&word, "%s=", name);
+            dt_text_add(&out, "%s", words++ > 0 ? " " : "");
+        } else {
+            add_name(name, &out);
+            dt_text_add(&out, "=");
+        }
+        add_value(value, &word);
+        dt_quote(dt_text_at(&word), &out);
+        dt_text_add(&out, "%s", form == DT_FORM_ENV ? "\n" : "");
+    }
+    dt_text_add(&out, "%s", form == DT_FORM_ARGV ? "\n" : "");
+    dt_status status = dt_text_status(&word);
+    dt_text_fini(&word);
+    if (status == DT_OK)
+        return dt_print_exact(&out);
+    dt_text_fini(&out);
+    return status;
+}
+
+/* To standard error, where a shell does not read it. */
+static void tell_line(const char *text)
+{
+    dt_print_note("%s", text);
+}
+
+/* "--ulysses-degree" is the keyword ulysses_degree. */
+static bool is_option(const char *word, const char *keyword)
+{
+    if (strncmp(word, "--", 2) != 0 || strlen(word + 2) != strlen(keyword))
+        return false;
+    for (word += 2; *word != '\0'; word++, keyword++)
+        if (*word != *keyword && (*word != '-' || *keyword != '_'))
+            return false;
+    return true;
+}
+
+/* An engine that also takes its keywords as options holds the plan in its command. */
+static bool any_option(const json_t *keywords, const json_t *argv)
+{
+    const char *name;
+    json_t *value, *word;
+    size_t i;
+    json_object_foreach((json_t *)keywords, name, value)
+    {
+        json_array_foreach(argv, i, word)
+        {
+            if (is_option(json_string_value(word), name))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A command of an engine that is configured by keywords does not hold the plan: who runs it as it is gets another one. */
+static void tell_keywords(const struct dt_export *export)
+{
+    const json_t *keywords = json_object_get(export->json, "kwargs");
+    struct dt_text text = {0};
+    dt_text_add(&text, "warning: not in the command: the keywords ");
+    if (json_object_size(keywords) > 0 &&
+        !any_option(keywords, json_object_get(export->json, "argv")) &&
+        dt_json_text(keywords, &text) == DT_OK) {
+        dt_text_add(&text, ", which your program must set (--format json has them, too)");
+        tell_line(dt_text_at(&text));
+    }
+    dt_text_fini(&text);
+}
+
+static void tell(const struct dt_export *export, enum dt_form form)
+{
+    json_t *row = NULL;
+    size_t i;
+    struct dt_text text = {0};
+    if (form == DT_FORM_ARGV)
+        tell_keywords(export);
+    json_array_foreach(export->unexpressed, i, row)
+    {
+        dt_text_add(&text, "%s%s=", i > 0 ? ", " : "not told to the engine: ",
+                    json_string_value(json_object_get(row, "name")));
+        add_value(json_object_get(row, "value"), &text);
+    }
+    if (text.size > 0)
+        tell_line(dt_text_at(&text));
+    json_array_foreach(export->notes, i, row) tell_line(json_string_value(row));
+    dt_text_fini(&text);
+}
+
+static dt_status print_engine(enum dt_form form, const struct dt_options *options,
+                              const struct dt_exported *what)
+{
+    struct dt_export export;
+    const struct dt_export_request request = {.engine = options->engine,
+                                              .form = form,
+                                              .plan = what->plan,
+                                              .key = what->key,
+                                              .hard = what->hard,
+                                              .constants = what->constants,
+                                              .program = options->program,
+                                              .checkpoint = options->checkpoint};
+    DT_TRY(dt_export(&request, &export));
+    dt_status status;
+    if (form == DT_FORM_JSON) {
+        if (what->answer != NULL)
+            json_object_set(export.json, "answer", what->answer);
+        status = dt_print_json(json_incref(export.json));
+    } else {
+        status = dt_print_exact(&export.text);
+    }
+    if (form == DT_FORM_ARGV || form == DT_FORM_ENV)
+        tell(&export, form);
+    dt_export_fini(&export);
+    return status;
+}
+
+dt_status dt_export_print(const struct dt_options *options, const struct dt_exported *what)
+{
+    enum dt_form form = options->json ? DT_FORM_JSON : DT_FORM_TABLE;
+    if (options->format != NULL)
+        DT_TRY(dt_form_parse(options->format, &form));
+    return options->engine != NULL ? print_engine(form, options, what)
+                                   : print_plain(form, what->plan);
+}
+
+/* "ranks=2 overlap=on": whole numbers are numbers, anything else is text. */
+static dt_status read_own(const char *text, json_t **plan)
+{
+    json_t *read = json_object();
+    char *copy = strdup(text), *rest = copy;
+    dt_status status = read != NULL && copy != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    for (char *word; status == DT_OK && (word = strtok_r(rest, " \t\n", &rest)) != NULL;) {
+        char *equals = strchr(word, '=');
+        if (equals == NULL || equals == word || equals[1] == '\0') {
+            status = dt_fail(DT_EUSAGE, "--plan: '%s' is not of the form name=value", word);
+            break;
+        }
+        *equals = '\0';
+        char *end;
+        errno = 0;
+        long long number = strtoll(equals + 1, &end, 10);
+        json_t *value = *end == '\0' && errno == 0 ? json_integer(number) : json_string(equals + 1);
+        if (json_object_get(read, word) != NULL)
+            status = dt_fail(DT_EUSAGE, "--plan names '%s' twice", word);
+        if (json_object_set_new(read, word, value) != 0 && status == DT_OK)
+            status = dt_fail(DT_EUSAGE, "--plan: '%s' is not UTF-8", word);
+    }
+    free(copy);
+    if (status == DT_OK)
+        *plan = read;
+    else
+        json_decref(read);
+    return status;
+}
+
+dt_status dt_export_constants(const struct dt_options *options, json_t **constants)
+{
+    struct dt_network network;
+    DT_TRY(dt_network_load(options->model, &network));
+    int pixels = options->sizes.count > 0 ? options->sizes.values[0] : 8 * network.latent_size;
+    if (pixels % (8 * network.patch) != 0 || pixels > 16384)
+        return dt_fail(DT_EUSAGE, "--size %d is not a multiple of %d up to 16384", pixels,
+                       8 * network.patch);
+    int latent = pixels / 8, side = latent / network.patch;
+    *constants =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "heads", network.heads,
+                  "depth", network.depth, "hidden", network.hidden, "tokens", side * side,
+                  "latent_height", latent, "latent_width", latent, "height", pixels, "width",
+                  pixels, "guidance", 1, "bfloat16", strcmp(options->dtype, "bfloat16") == 0);
+    return *constants != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+dt_status dt_export_own(const struct dt_options *options)
+{
+    json_t *plan = NULL, *constants = NULL;
+    if (options->engine == NULL && options->format == NULL)
+        return dt_fail(DT_EUSAGE, "--plan with lookup is a plan to export: say --engine or "
+                                  "--format argv or env");
+    dt_status status = read_own(options->plan, &plan);
+    if (status == DT_OK)
+        status = dt_export_constants(options, &constants);
+    if (status == DT_OK)
+        status =
+            dt_export_print(options, &(struct dt_exported){.plan = plan, .constants = constants});
+    json_decref(plan);
+    json_decref(constants);
+    return status;
+}
+
+static void add_engine(const json_t *engine, struct dt_text *out)
+{
+    const char *name;
+    json_t *row;
+    struct dt_text full = {0};
+    int listed = 0;
+    dt_text_add(&full, "%s:%s", json_string_value(json_object_get(engine, "engine")),
+                json_string_value(json_object_get(engine, "version")));
+    dt_text_add(out, "%-26s %s\n%-26s cannot be told ", dt_text_at(&full),
+                json_string_value(json_object_get(engine, "doc")), "");
+    json_object_foreach(json_object_get(engine, "cannot"), name, row)
+        dt_text_add(out, "%s%s", listed++ > 0 ? ", " : "", name);
+    dt_text_add(out, "\n");
+    out->failed = out->failed || full.failed;
+    dt_text_fini(&full);
+}
+
+dt_status dt_export_engines(const struct dt_options *options)
+{
+    json_t *list = NULL, *engine = NULL;
+    struct dt_text text = {0};
+    size_t i;
+    DT_TRY(dt_engines(&list));
+    if (options->json)
+        return dt_print_json(json_pack("{s:o}", "engines", list));
+    json_array_foreach(list, i, engine) add_engine(engine, &text);
+    json_decref(list);
+    return dt_print_text(&text);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* export - plans on standard output in other programs' words: an engine's flags, a shell's variables
+ *
+ * For `dittune lookup`. What the reader must know beside the plan goes to standard error, so that
+ * `cmd=$(dittune lookup --engine xdit --format argv) && eval "$cmd"` runs the command and a person still reads it.
+ */
+#ifndef DT_TUNER_CLI_EXPORT_H
+#define DT_TUNER_CLI_EXPORT_H
+
+#include "base/json.h"
+#include "tuner/cli/options.h"
+
+/* --engine, or a --format that is not an answer's own: dt_export_print is to print the plan. */
+bool dt_export_asked(const struct dt_options *options);
+
+/* Of an entry or of the user. key, hard and constants may be NULL; answer goes into the JSON form, NULL: none. */
+struct dt_exported {
+    const json_t *plan, *key, *hard, *constants;
+    json_t *answer;
+};
+/* DT_EINFEASIBLE when the engine's rules refuse the plan; DT_EUSAGE for an unknown engine or form. */
+dt_status dt_export_print(const struct dt_options *options,
+                          const struct dt_exported *what) DT_MUST_CHECK;
+
+/* --plan: a plan of the user's own, for the workload of the options; nothing is looked up. */
+dt_status dt_export_own(const struct dt_options *options) DT_MUST_CHECK;
+
+/* --engines */
+dt_status dt_export_engines(const struct dt_options *options) DT_MUST_CHECK;
+
+/* The shape of --model as names for an engine's rules, {"heads": ...}: presets need none, files do. New reference. */
+dt_status dt_export_constants(const struct dt_options *options, json_t **constants) DT_MUST_CHECK;
+
+#endif

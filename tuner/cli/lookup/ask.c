@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/cli/lookup/ask.h"
+
+#include "base/clock.h"
+#include "db/engines/engines.h"
+#include "tuner/cli/options_job.h"
+#include "tuner/machine/backend.h"
+#include "tuner/machine/machine.h"
+#include "tuner/measure/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PATIENCE_NS (20 * DT_NS_PER_SECOND)
+
+/* Those that are not given are left to the query's own defaults. */
+static dt_status set_number(struct dt_query *query, const char *name, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return value > 0 ? dt_query_set(query, name, text) : DT_OK;
+}
+
+static dt_status set_text(struct dt_query *query, const char *name, const char *value)
+{
+    return value != NULL ? dt_query_set(query, name, value) : DT_OK;
+}
+
+static dt_status set_batches(struct dt_query *query, const struct dt_ints *batches)
+{
+    struct dt_text text = {0};
+    for (int i = 0; i < batches->count; i++)
+        dt_text_add(&text, "%s%d", i > 0 ? "," : "", batches->values[i]);
+    dt_status status = dt_text_status(&text);
+    if (status == DT_OK)
+        status = dt_query_set(query, "batch", dt_text_at(&text));
+    dt_text_fini(&text);
+    return status;
+}
+
+/* --engine xdit-runner:0.7.0 asks for plans of xdit; whose words they are printed in is the exporter's matter. */
+static dt_status set_engine(struct dt_query *query, const char *engine)
+{
+    json_t *family = NULL;
+    if (engine == NULL)
+        return DT_OK;
+    DT_TRY(dt_engine_family(engine, &family));
+    dt_status status = dt_query_set(query, "engine", json_string_value(family));
+    json_decref(family);
+    return status;
+}
+
+static dt_status set_shared(const struct dt_options *options, struct dt_query *query)
+{
+    DT_TRY(set_number(query, "devices", options->devices));
+    DT_TRY(set_text(query, "objective", options->objective));
+    DT_TRY(set_number(query, "max_bytes", options->max_bytes));
+    DT_TRY(set_number(query, "max_latency_ns", options->max_latency_ns));
+    DT_TRY(set_engine(query, options->engine));
+    return set_text(query, "mode", options->mode);
+}
+
+static dt_status set_builtin(const struct dt_options *options, struct dt_query *query)
+{
+    if (!dt_option_is_default("model", options->model))
+        DT_TRY(set_text(query, "model", options->model));
+    if (options->sizes.count > 0)
+        DT_TRY(set_number(query, "size", options->sizes.values[0]));
+    if (!dt_option_is_default("dtype", options->dtype))
+        DT_TRY(set_text(query, "dtype", options->dtype));
+    if (options->oversubscribe)
+        DT_TRY(dt_query_set(query, "oversubscribe", "1"));
+    return options->batches.count > 0 ? set_batches(query, &options->batches) : DT_OK;
+}
+
+/* What a foreign worker calls itself, and its rules. */
+static dt_status set_foreign(const struct dt_target *target, struct dt_query *query)
+{
+    struct dt_text space = {0};
+    DT_TRY(set_text(query, "worker", json_string_value(json_object_get(target->key, "worker"))));
+    DT_TRY(
+        set_text(query, "workload", json_string_value(json_object_get(target->key, "workload"))));
+    DT_TRY(set_text(query, "engine", target->engine));
+    DT_TRY(set_text(query, "mode", target->mode));
+    dt_status status = dt_json_text(target->announced, &space);
+    if (status == DT_OK)
+        status = dt_query_set(query, "space", dt_text_at(&space));
+    dt_text_fini(&space);
+    return status;
+}
+
+static dt_status find_machine(const struct dt_options *options, const struct dt_target *target,
+                              struct dt_machine **machine)
+{
+    json_t *description = NULL;
+    if (options->machine != NULL)
+        return dt_machine_load(options->machine, machine);
+    if (target != NULL) {
+        const struct dt_machine_worker worker = {.foreign = true};
+        description = dt_machine_describe(target->hello, target->ready, &worker);
+    } else {
+        enum dt_backend_kind kind;
+        DT_TRY(dt_options_backend(options, &kind));
+        DT_TRY(dt_machine_here(NULL, kind, false, dt_clock_ns() + PATIENCE_NS, &description));
+    }
+    dt_status status = dt_machine_from_json(description, "this machine's description", machine);
+    json_decref(description);
+    return status;
+}
+
+static dt_status ask(const struct dt_options *options, const struct dt_target *target,
+                     struct dt_query *query)
+{
+    DT_TRY(target != NULL ? set_foreign(target, query) : set_builtin(options, query));
+    DT_TRY(set_shared(options, query));
+    return dt_query_seal(query);
+}
+
+dt_status dt_ask(const struct dt_options *options, struct dt_query **query)
+{
+    struct dt_target *target = NULL;
+    struct dt_machine *machine = NULL;
+    struct dt_query *made = NULL;
+    dt_status status = DT_OK;
+    struct dt_job job;
+    if (options->worker != NULL) {
+        DT_TRY(dt_options_job(options, NULL, &job));
+        DT_TRY(dt_target_new(&job, &target));
+    }
+    status = find_machine(options, target, &machine);
+    if (status == DT_OK)
+        status = dt_query_new(machine, &made);
+    if (status == DT_OK)
+        status = ask(options, target, made);
+    dt_machine_free(machine);
+    dt_target_free(target);
+    if (status != DT_OK) {
+        dt_query_free(made);
+        return status;
+    }
+    *query = made;
+    return DT_OK;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* ask - the command line as a query of the store (db/lookup/lookup.h) */
+#ifndef DT_TUNER_CLI_LOOKUP_ASK_H
+#define DT_TUNER_CLI_LOOKUP_ASK_H
+
+#include "db/lookup/lookup.h"
+#include "tuner/cli/options.h"
+
+/* Sealed. The machine is --machine's, else the cached description, else the worker's own words: only then, or with --worker, is
+ * one started. */
+dt_status dt_ask(const struct dt_options *options, struct dt_query **query) DT_MUST_CHECK;
+
+/* Appends the command line that asks for what a session of these options stored of the target, quoted for sh. */
+struct dt_target;
+void dt_ask_line(const struct dt_options *options, const struct dt_target *target,
+                 struct dt_text *out);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything that the key says is named, also where it is today's default: the line is right on another day, too. */
+#include "db/engines/engines.h"
+#include "tuner/cli/lookup/ask.h"
+#include "tuner/measure/target.h"
+
+#define PIXELS_OF_A_LATENT_PIXEL 8
+
+static const char *text_of(const json_t *key, const char *name)
+{
+    const char *text = json_string_value(json_object_get(key, name));
+    return text != NULL ? text : "";
+}
+
+static long long number_of(const json_t *key, const char *name)
+{
+    return json_integer_value(json_object_get(key, name));
+}
+
+static void add_network(const struct dt_options *options, const json_t *key, struct dt_text *out)
+{
+    bool named = !dt_option_is_default("model", options->model);
+    dt_text_add(out, " --model ");
+    dt_quote(named ? options->model : text_of(key, "model"), out);
+    dt_text_add(out, " --size %lld --dtype %s", PIXELS_OF_A_LATENT_PIXEL * number_of(key, "height"),
+                text_of(key, "dtype"));
+    if (!dt_option_is_default("backend", options->backend))
+        dt_text_add(out, " --backend %s", options->backend);
+    if (options->oversubscribe)
+        dt_text_add(out, " --oversubscribe");
+}
+
+void dt_ask_line(const struct dt_options *options, const struct dt_target *target,
+                 struct dt_text *out)
+{
+    const json_t *key = target->key;
+    dt_text_add(out, "dittune lookup");
+    if (target->foreign) {
+        dt_text_add(out, " --worker ");
+        dt_quote(options->worker, out);
+    } else {
+        add_network(options, key, out);
+    }
+    dt_text_add(out, " --devices %lld", number_of(key, "devices"));
+    for (int i = 0; i < options->batches.count && !target->foreign; i++)
+        dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->batches.values[i]);
+    dt_text_add(out, " --objective %s", text_of(key, "objective"));
+    if (options->max_bytes > 0)
+        dt_text_add(out, " --max-bytes %lldB", (long long)options->max_bytes);
+    if (options->max_latency_ns > 0)
+        dt_text_add(out, " --max-latency %.15gms", (double)options->max_latency_ns * 1e-6);
+    if (options->db != NULL) {
+        dt_text_add(out, " --db ");
+        dt_quote(options->db, out);
+    }
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/cli/lookup/show.h"
+
+#include "db/engines/engines.h"
+#include "tuner/cli/print.h"
+
+static void add_plan(const json_t *plan, struct dt_text *out)
+{
+    const char *name, *before = "";
+    json_t *value;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        dt_text_add(out, "%s%s=", before, name);
+        if (json_is_string(value)) /* whoever prints it escapes it */
+            dt_text_add(out, "%s", json_string_value(value));
+        else
+            dt_print_value(value, out);
+        before = " ";
+    }
+}
+
+/* A store is a file that others may have written: none of its bytes moves a terminal's cursor. */
+static void add_row(const char *name, const char *text, struct dt_text *out)
+{
+    dt_text_add(out, "  %-9s ", name);
+    dt_text_show(text, out);
+    dt_text_add(out, "\n");
+}
+
+static void add_age(int64_t ns, struct dt_text *out)
+{
+    static const struct {
+        const char *name;
+        int64_t seconds;
+    } units[] = {{"day", 86400}, {"hour", 3600}, {"minute", 60}, {"second", 1}};
+    int64_t seconds = ns / 1000000000;
+    int unit = 0;
+    while (unit < 3 && seconds < units[unit].seconds)
+        unit++;
+    int64_t count = seconds / units[unit].seconds;
+    dt_text_add(out, "  %-9s %lld %s%s\n", "age", (long long)count, units[unit].name,
+                count == 1 ? "" : "s");
+}
+
+static const char *where(const struct dt_answer *answer)
+{
+    return answer->tier == DT_TIER_EXACT ? "" : ", where it was measured";
+}
+
+static void add_milliseconds(double ns, struct dt_text *out)
+{
+    if (ns >= 1e9)
+        dt_text_add(out, "%.4g s", ns * 1e-9);
+    else
+        dt_text_add(out, "%.4g ms", ns * 1e-6);
+}
+
+static void add_time(const struct dt_answer *answer, struct dt_text *out)
+{
+    const json_t *median = json_object_get(answer->figures, "median_ns");
+    if (!json_is_integer(median) || json_integer_value(median) <= 0)
+        return;
+    dt_text_add(out, "  %-9s ", "time");
+    add_milliseconds((double)json_integer_value(median), out);
+    dt_text_add(out, " a step%s\n", where(answer));
+}
+
+static void add_verdict(const struct dt_answer *answer, struct dt_text *out)
+{
+    struct dt_text text = {0};
+    dt_text_add(&text, "%s%s%s", answer->verdict, answer->why_provisional != NULL ? ": " : "",
+                answer->why_provisional != NULL ? answer->why_provisional : "");
+    add_row("verdict", dt_text_at(&text), out);
+    dt_text_fini(&text);
+}
+
+static void add_noise(const struct dt_answer *answer, struct dt_text *out)
+{
+    double margin = json_number_value(json_object_get(answer->noise, "margin"));
+    if (margin > 0)
+        dt_text_add(out, "  %-9s %.2g %%: differences below that count as ties%s\n", "noise",
+                    100 * margin, where(answer));
+}
+
+static void add_gain(const struct dt_answer *answer, struct dt_text *out)
+{
+    if (answer->is_default) {
+        dt_text_add(out, "  %-9s none: it is the default plan, nothing beat it%s\n", "gain",
+                    where(answer));
+        return;
+    }
+    dt_text_add(out, "  %-9s %.3g times the default plan's speed (%.3g to %.3g, %d pair%s)%s\n",
+                "gain", answer->gain, answer->gain_low, answer->gain_high, answer->pairs,
+                answer->pairs == 1 ? "" : "s", where(answer));
+}
+
+static void add_hint(const json_t *hint, struct dt_text *out)
+{
+    struct dt_text text = {0};
+    add_plan(json_object_get(hint, "plan"), &text);
+    dt_text_add(&text, ", %s", json_string_value(json_object_get(hint, "reason")));
+    add_row("hint", dt_text_at(&text), out);
+    dt_text_fini(&text);
+}
+
+void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
+{
+    struct dt_text plan = {0};
+    add_plan(answer->plan, &plan);
+    dt_text_show(dt_text_at(&plan), out);
+    dt_text_add(out, "\n");
+    dt_text_fini(&plan);
+    add_row("tier", dt_tier_text(answer->tier), out);
+    if (answer->distance > 0)
+        dt_text_add(out, "  %-9s %.3g\n", "distance", answer->distance);
+    add_row("reason", answer->reason, out);
+    if (answer->evidence != NULL)
+        add_row("evidence", answer->evidence, out);
+    if (answer->verdict != NULL)
+        add_verdict(answer, out);
+    add_time(answer, out);
+    if (answer->gain > 0)
+        add_gain(answer, out);
+    add_noise(answer, out);
+    if (answer->age_ns >= 0)
+        add_age(answer->age_ns, out);
+    for (size_t i = 0; i < json_array_size(answer->stale_reasons); i++)
+        add_row(i == 0 ? "stale" : "", json_string_value(json_array_get(answer->stale_reasons, i)),
+                out);
+    if (answer->hint != NULL)
+        add_hint(answer->hint, out);
+}
+
+void dt_show_warning(const struct dt_answer *answer, struct dt_text *out)
+{
+    struct dt_text text = {0};
+    if (answer->tier != DT_TIER_EXACT)
+        dt_text_add(&text, "this plan is of tier %s: %s", dt_tier_text(answer->tier),
+                    answer->reason);
+    else if (answer->why_provisional != NULL)
+        dt_text_add(&text, "this plan is provisional: %s", answer->why_provisional);
+    if (answer->stale)
+        dt_text_add(&text, "%sstale", text.size > 0 ? "; " : "this plan is ");
+    for (size_t i = 0; i < json_array_size(answer->stale_reasons); i++)
+        dt_text_add(&text, "%s%s", i == 0 ? ": " : ", ",
+                    json_string_value(json_array_get(answer->stale_reasons, i)));
+    dt_text_show(dt_text_at(&text), out);
+    dt_text_fini(&text);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* dittune - the controller. Only this file chooses the exit code. */
+#include "base/clock.h"
+#include "tuner/cli/options.h"
+#include "tuner/cli/signals.h"
+#include "tuner/runner/group.h"
+
+#include <fcntl.h>
+#include <gsl/gsl_errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The first signal ends the session in good order. Another one more than a second later ends the program at once
+ * (supervisors see the end of their pipe and clean up); sooner, it is the echo of the first, as from timeout(1). */
+static void on_signal(int number)
+{
+    static volatile int64_t first_ns;
+    int64_t now = dt_clock_machine_ns();
+    if (dt_group_interrupted != 0 && now - first_ns > DT_NS_PER_SECOND)
+        _exit(128 + number);
+    if (dt_group_interrupted == 0)
+        first_ns = now;
+    dt_group_interrupted = dt_group_interrupted == 0 ? number : dt_group_interrupted;
+}
+
+/* A reader that is gone and a limit on the size of files (ulimit -f) become errors of the call that writes. */
+static void catch_signals(void)
+{
+    dt_signals_catch(on_signal);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+/* Opens standard descriptors that are closed, so that no pipe or file gets their numbers. Their use fails, as before. */
+static void fill_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            _exit(74);
+}
+
+/* command: NULL for the short help. */
+static dt_status print_help(const struct dt_command *command, FILE *out)
+{
+    struct dt_text text = {0};
+    dt_options_help(command, false, &text);
+    dt_status status = dt_text_status(&text);
+    fputs(dt_text_at(&text), out);
+    dt_text_fini(&text);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct dt_options options;
+    const struct dt_command *command = NULL;
+    fill_descriptors();
+    gsl_set_error_handler_off();
+    catch_signals();
+    if (argc == 2 && strcmp(argv[1], "--version") == 0)
+        return printf("dittune %s\n", DT_VERSION) > 0 ? 0 : 74;
+    if (argc < 2)
+        return dt_status_exit(print_help(NULL, stderr) < 0 ? DT_ENOMEM : DT_EUSAGE);
+    bool none_named = argv[1][0] == '-';
+    dt_status status = dt_options_parse(argc, argv, &options, &command);
+    if (status >= 0)
+        status =
+            options.help ? print_help(none_named ? NULL : command, stdout) : command->run(&options);
+    if (status == DT_EINTR)
+        status = dt_signals_status(dt_group_interrupted);
+    if (status < 0 && dt_message()[0] != '\0')
+        fprintf(stderr, "dittune: %s\n", dt_message());
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "dittune: cannot write to standard output\n");
+        return 74;
+    }
+    return status < 0 ? dt_status_exit(status) : 0;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* A row says how an option's text becomes a field: the parser function writes at an offset of struct dt_options. */
+#include "tuner/cli/options_int.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct dt_command dt_commands[] = {
+#define DT_COMMAND(name, word, arguments, least, most, doc)                                        \
+    {word, arguments, doc, least, most, dt_command_##name},
+#include "tuner/cli/commands.def"
+#undef DT_COMMAND
+};
+const int dt_command_count = sizeof dt_commands / sizeof dt_commands[0];
+
+static dt_status parse_switch(const char *option, const char *text, void *field)
+{
+    (void)option;
+    (void)text;
+    *(bool *)field = true;
+    return DT_OK;
+}
+
+static dt_status parse_text(const char *option, const char *text, void *field)
+{
+    if (text[0] == '\0')
+        return dt_fail(DT_EUSAGE, "--%s is empty", option);
+    *(const char **)field = text;
+    return DT_OK;
+}
+
+/* A whole number at *text; moves *text behind it. */
+static bool take_number(const char **text, int64_t *value)
+{
+    char *end;
+    if (**text < '0' || **text > '9')
+        return false;
+    errno = 0;
+    *value = strtoll(*text, &end, 10);
+    *text = end;
+    return errno == 0;
+}
+
+static dt_status parse_count(const char *option, const char *text, void *field)
+{
+    const char *at = text;
+    int64_t value;
+    if (!take_number(&at, &value) || *at != '\0')
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a whole number", option, text);
+    *(int64_t *)field = value;
+    return DT_OK;
+}
+
+/* "N" or "1..N" */
+static dt_status parse_devices(const char *option, const char *text, void *field)
+{
+    const char *at = text;
+    int64_t first, last;
+    if (!take_number(&at, &first))
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a count such as 4 or 1..4", option, text);
+    last = first;
+    if (strncmp(at, "..", 2) == 0) {
+        at += 2;
+        if (!take_number(&at, &last) || first != 1)
+            return dt_fail(DT_EUSAGE, "--%s '%s' is not a range such as 1..4 (it starts at 1)",
+                           option, text);
+    }
+    if (*at != '\0' || last < 1 || last > 1024)
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a count of 1 to 1024, such as 4 or 1..4",
+                       option, text);
+    *(int64_t *)field = last;
+    return DT_OK;
+}
+
+static dt_status parse_ints(const char *option, const char *text, void *field)
+{
+    struct dt_ints list = {0};
+    const char *at = text;
+    do {
+        int64_t value;
+        if (!take_number(&at, &value) || value < 1 || value > 1 << 20 ||
+            (*at != ',' && *at != '\0'))
+            return dt_fail(DT_EUSAGE, "--%s '%s' is not a list of whole numbers such as 1,2,4",
+                           option, text);
+        if (list.count == DT_LIST_MAX)
+            return dt_fail(DT_EUSAGE, "--%s has more than %d values", option, DT_LIST_MAX);
+        for (int i = 0; i < list.count; i++)
+            if (list.values[i] == (int)value)
+                return dt_fail(DT_EUSAGE, "--%s names %d twice", option, (int)value);
+        list.values[list.count++] = (int)value;
+    } while (*at++ == ',');
+    *(struct dt_ints *)field = list;
+    return DT_OK;
+}
+
+/* "batch=1,2,4" or "ranks=1,2,4" */
+static dt_status parse_sweep(const char *option, const char *text, void *field)
+{
+    struct dt_sweep sweep = {.ranks = strncmp(text, "ranks=", 6) == 0};
+    if (!sweep.ranks && strncmp(text, "batch=", 6) != 0)
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not of the form batch=1,2,4 or ranks=1,2,4", option,
+                       text);
+    DT_TRY(parse_ints(option, text + 6, &sweep.values));
+    *(struct dt_sweep *)field = sweep;
+    return DT_OK;
+}
+
+struct unit {
+    const char *name;
+    double factor;
+};
+
+static dt_status parse_unit(const char *option, const char *text, const struct unit units[],
+                            const char *want, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    if (end == text || errno != 0 || !(value > 0) ||
+        !((text[0] >= '0' && text[0] <= '9') || text[0] == '.'))
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not %s", option, text, want);
+    for (int i = 0; units[i].name != NULL; i++)
+        if (strcmp(units[i].name, end) == 0 && value * units[i].factor < 9e18) {
+            *out = (int64_t)(value * units[i].factor + 0.5);
+            return DT_OK;
+        }
+    for (int i = 0; units[i].name != NULL; i++)
+        if (strcmp(units[i].name, end) == 0)
+            return dt_fail(DT_EUSAGE, "--%s '%s' is too large", option, text);
+    if (*end == '\0')
+        return dt_fail(DT_EUSAGE, "--%s '%s' has no unit: write %s", option, text, want);
+    return dt_fail(DT_EUSAGE, "--%s '%s' has the unknown unit '%s': write %s", option, text, end,
+                   want);
+}
+
+static dt_status parse_duration(const char *option, const char *text, void *field)
+{
+    static const struct unit units[] = {{"us", 1e3}, {"ms", 1e6},   {"s", 1e9},
+                                        {"m", 60e9}, {"h", 3600e9}, {NULL, 0}};
+    return parse_unit(option, text, units, "a time such as 500ms, 90s, 2m or 1.5h", field);
+}
+
+static dt_status parse_bytes(const char *option, const char *text, void *field)
+{
+    static const struct unit units[] = {
+        {"B", 1},    {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.},
+        {"KB", 1e3}, {"MB", 1e6},    {"GB", 1e9},       {NULL, 0}};
+    return parse_unit(option, text, units, "a size such as 800MiB or 16GB", field);
+}
+
+/* "3%" */
+static dt_status parse_percent(const char *option, const char *text, void *field)
+{
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    bool number = text[0] == '.' || (text[0] >= '0' && text[0] <= '9');
+    if (!number || end == text || errno != 0 || strcmp(end, "%") != 0 || !(value < 100))
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a percentage below 100%%, such as 3%%", option,
+                       text);
+    *(double *)field = value / 100;
+    return DT_OK;
+}
+
+#define AT(field) offsetof(struct dt_options, field)
+
+const struct dt_option_row dt_option_rows[] = {
+    {"budget", "TIME", "tune noise check", "10m", parse_duration, AT(budget_ns),
+     "time for all of it: 90s, 2m, 1.5h"},
+    {"model", "NAME|FILE", "tune run noise space explain lookup check", "dit-s/2", parse_text,
+     AT(model),
+     "a preset, or a JSON file that describes a DiT (default on GPUs: dit-xl/2 at 512 px)"},
+    {"size", "PX[,PX]", "tune", NULL, parse_ints, AT(sizes),
+     "image size in pixels; several share the budget (default: the model's own)"},
+    {"size", "PX", "run noise space explain lookup", NULL, parse_ints, AT(sizes),
+     "image size in pixels (default: the model's own)"},
+    {"devices", "N", "tune run noise space explain lookup", NULL, parse_devices, AT(devices),
+     "use at most N devices (default: the cores, or all GPUs)"},
+    {"backend", "NAME", "tune run noise space explain lookup machine", "auto", parse_text,
+     AT(backend), "what plans run on: cpu, cuda, or auto (GPUs where there are any)"},
+    {"shared-devices", NULL, "tune run noise", NULL, parse_switch, AT(shared_devices),
+     "measure on GPUs that others use, too: the result says so"},
+    {"batch", "N[,N]", "tune run noise space explain lookup", NULL, parse_ints, AT(batches),
+     "images of a step (default: 1)"},
+    {"dtype", "NAME", "tune run noise space explain lookup", "float32", parse_text, AT(dtype),
+     "data type: float32, bfloat16 (weights and what flows between layers; the default on GPUs) or "
+     "tf32 (GPUs)"},
+    {"objective", "NAME", "tune lookup", "latency", parse_text, AT(objective),
+     "latency (seconds a step), throughput (images/s) or cost (device-seconds an image)"},
+    {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes, AT(max_bytes),
+     "most memory of a rank: 2GiB"},
+    {"max-latency", "TIME", "tune lookup", NULL, parse_duration, AT(max_latency_ns),
+     "longest step of a plan: 80ms"},
+    {"against", "'PLAN'", "tune check", NULL, parse_text, AT(against),
+     "today's production plan: measured and compared too"},
+    {"search", "NAME[:KNOB=X,..]", "tune simulate", "auto", parse_text, AT(search),
+     "which plan to try next: a name and settings from the list of searches"},
+    {"plan", "'PLAN'", "run noise lookup", NULL, parse_text, AT(plan),
+     "'ranks=2 ulysses=2'; what is not named takes its default"},
+    {"sweep", "WHAT=N,N", "run", NULL, parse_sweep, AT(sweep),
+     "measure the plan at each batch=1,2,4, or ranks=1,2,4, and fit a line"},
+    {"processes", "N", "run", "1", parse_count, AT(processes),
+     "measure in N fresh processes, 5 for a headline: the interval is over them"},
+    {"weights", "FILE", "run", NULL, parse_text, AT(weights),
+     "safetensors file of the network's weights"},
+    {"input", "FILE", "run space explain", NULL, parse_text, AT(input),
+     "safetensors file with x, t and y"},
+    {"output", "FILE", "run", NULL, parse_text, AT(output),
+     "safetensors file to write the output to"},
+    {"raw", "FILE", "run", NULL, parse_text, AT(raw),
+     "keep every sample in a file, from which analyze computes all figures again"},
+    {"worker", "PROGRAM", "tune run noise space explain lookup machine check", NULL, parse_text,
+     AT(worker), "a program that speaks the worker protocol, instead of the built-in network"},
+    {"space", "FILE", "space", NULL, parse_text, AT(space),
+     "a space as JSON: parameters, rules, constants"},
+    {"landscape", "FILE", "simulate", NULL, parse_text, AT(landscape),
+     "recorded table: a session's journal, a Kernel Tuner cache or a T4 file, plain or gzipped"},
+    {"evals", "N", "simulate", "150", parse_count, AT(evals), "evaluations of a repeat"},
+    {"spend", "TIME", "simulate", NULL, parse_duration, AT(spend_ns),
+     "recorded time after which a repeat ends, too: 90s, 2m, 1.5h"},
+    {"repeats", "N", "simulate", "20", parse_count, AT(repeats),
+     "how often, with the seeds from --seed on"},
+    {"prior", "FILE|cost|none", "tune simulate", NULL, parse_text, AT(prior),
+     "warm start: FILE, another machine's journal or table; tune also takes cost, an analytical "
+     "model "
+     "(its default for the built-in network), or none"},
+    {"replay-noise", NULL, "simulate", NULL, parse_switch, AT(replay_noise),
+     "answer with a draw of the recorded repetitions instead of their mean"},
+    {"racing", NULL, "simulate", NULL, parse_switch, AT(racing),
+     "race the recorded repetitions of --evals plans in --repeats orders instead of a search"},
+    {"jobs", "N", "simulate", "1", parse_count, AT(jobs), "processes that share the repeats"},
+    {"oversubscribe", NULL, "tune noise space lookup", NULL, parse_switch, AT(oversubscribe),
+     "allow more ranks than cores"},
+    {"filter", "TEXT", "check history", NULL, parse_text, AT(filter),
+     "only entries whose title or key has this in it"},
+    {"filter", "TEXT", "db", NULL, parse_text, AT(filter),
+     "show, rm: only entries whose title or key has this in it"},
+    {"threshold", "SHARE", "check", "3%", parse_percent, AT(threshold),
+     "slower by less is not a loss"},
+    {"max-gain-loss", "SHARE", "check", NULL, parse_percent, AT(max_gain_loss),
+     "fail when a gain over the default is smaller by more than this than it was: 10%"},
+    {"require", "WHAT", "check", "not-worse", parse_text, AT(require),
+     "wins, or not-worse: a plan that only ties is good enough"},
+    {"update", NULL, "check", NULL, parse_switch, AT(update),
+     "store the better plan where the stored one lost"},
+    {"junit", "FILE", "check", NULL, parse_text, AT(junit), "write a JUnit report, too"},
+    {"github", NULL, "check", NULL, parse_switch, AT(github),
+     "print annotations for GitHub Actions, too"},
+    {"list", NULL, "space", NULL, parse_switch, AT(list), "every plan, one a line"},
+    {"renew", NULL, "machine", NULL, parse_switch, AT(renew),
+     "ask the worker again, whatever the cache says"},
+    {"facts", "FILE", "doctor", NULL, parse_text, AT(facts),
+     "judge the machine that `dittune doctor --json` looked at"},
+    {"engine", "NAME[:VERSION]", "lookup", NULL, parse_text, AT(engine),
+     "the plan in the words of this engine (--engines lists them)"},
+    {"mode", "NAME", "lookup", NULL, parse_text, AT(mode),
+     "how that engine runs it: eager, compiled, ... (default: eager)"},
+    {"machine", "FILE", "lookup", NULL, parse_text, AT(machine),
+     "look up for the machine that `dittune machine --json` described"},
+    {"require", "TIER", "lookup", "proxy", parse_text, AT(tier),
+     "minimum confidence: decided, exact, near, scaled, proxy (all measured on such hardware), "
+     "heuristic or none; weaker answers exit with 10"},
+    {"format", "FORM", "lookup", NULL, parse_text, AT(format),
+     "table, json, env (NAME=VALUE lines) or argv (one command), quoted for sh"},
+    {"format", "FORM", "history", NULL, parse_text, AT(format),
+     "table, json, csv or openmetrics (default: table)"},
+    {"since", "DATE|TIME", "history", NULL, parse_text, AT(since),
+     "only what came after: 2026-11-02, or 12h, 30d, 8w ago"},
+    {"program", "FILE", "lookup", NULL, parse_text, AT(program),
+     "your own program, for engines that start one"},
+    {"checkpoint", "NAME|DIR", "lookup", NULL, parse_text, AT(checkpoint),
+     "the model as the engine calls it"},
+    {"engines", NULL, "lookup", NULL, parse_switch, AT(engines),
+     "the engines and versions that are known, and what each cannot be told"},
+    {"db", "DIR", "tune lookup check history db", NULL, parse_text, AT(db),
+     "where plans are stored (default: $DITTUNE_DB or the user's data folder)"},
+    {"salvage", NULL, "db", NULL, parse_switch, AT(salvage),
+     "rebuild: also from whole lines of broken files"},
+    {"keep", "DAYS", "db", "30", parse_count, AT(keep_days),
+     "gc: younger files are kept, whatever they are"},
+    {"yes", NULL, "db", NULL, parse_switch, AT(yes), "gc, rm: remove them, not only list them"},
+    {"seed", "N", "tune run noise simulate", "1", parse_count, AT(seed),
+     "of weights, inputs and search"},
+    {"quiet", NULL, "tune run noise check", NULL, parse_switch, AT(quiet),
+     "no progress on standard error"},
+    {"no-wait", NULL, "tune run noise check worker-test", NULL, parse_switch, AT(no_wait),
+     "end with code 12 instead of waiting while another dittune measures on this machine"},
+    {"json", NULL,
+     "tune run noise analyze space simulate explain lookup machine doctor check "
+     "history db worker-test",
+     NULL, parse_switch, AT(json), "one JSON object on standard output (docs/json.md)"},
+    {"markdown", NULL, "help", NULL, parse_switch, AT(markdown),
+     "the help of every command as docs/cli.md"},
+    {"help", NULL, NULL, NULL, parse_switch, AT(help), "this help"},
+};
+const int dt_option_row_count = sizeof dt_option_rows / sizeof dt_option_rows[0];
+
+bool dt_option_is_default(const char *option, const char *text)
+{
+    for (int i = 0; i < dt_option_row_count; i++)
+        if (strcmp(dt_option_rows[i].name, option) == 0)
+            return text == NULL || text == dt_option_rows[i].fallback;
+    return false;
+}

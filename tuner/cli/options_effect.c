@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Which options have no effect beside another one: a row for each, so that nobody believes he measured what he asked for. */
+#include "tuner/cli/options_int.h"
+
+#include <string.h>
+
+#define TARGETS "tune run noise space explain lookup"
+
+static const char decides[] = "the worker decides by itself what it runs";
+static const char shown[] = "the space is the file's";
+static const char raced[] = "a race has no search";
+
+static const struct effect {
+    const char *commands, *beside, *option, *why;
+} effects[] = {
+    {TARGETS, "worker", "model", decides},
+    {TARGETS, "worker", "size", decides},
+    {TARGETS, "worker", "batch", decides},
+    {TARGETS, "worker", "dtype", decides},
+    {TARGETS, "worker", "weights", decides},
+    {TARGETS, "worker", "input", decides},
+    {TARGETS, "worker", "output", decides},
+    {TARGETS " machine", "worker", "backend", decides},
+    {TARGETS, "worker", "shared-devices", "whose GPUs it runs on is the worker's matter"},
+    {"space", "space", "worker", shown},
+    {"space", "space", "input", shown},
+    {"space", "space", "model", shown},
+    {"space", "space", "size", shown},
+    {"space", "space", "devices", shown},
+    {"space", "space", "backend", shown},
+    {"space", "space", "batch", shown},
+    {"space", "space", "dtype", shown},
+    {"space", "space", "max-bytes", shown},
+    {"space", "space", "oversubscribe", shown},
+    {"run", "input", "batch", "the batch is the file's"},
+    {"run", "input", "sweep", "the batch is the file's"},
+    {"simulate", "racing", "search", raced},
+    {"simulate", "racing", "prior", raced},
+    {"simulate", "racing", "spend", raced},
+    {"simulate", "racing", "replay-noise", raced},
+};
+
+bool dt_option_given(const struct dt_options *options, const char *option)
+{
+    for (int i = 0; i < options->given_count; i++)
+        if (strcmp(options->given[i], option) == 0)
+            return true;
+    return false;
+}
+
+dt_status dt_options_effect(const struct dt_command *command, const struct dt_options *options)
+{
+    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
+        const struct effect *row = &effects[i];
+        if (dt_has_word(row->commands, command->name) && dt_option_given(options, row->beside) &&
+            dt_option_given(options, row->option))
+            return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s", row->option,
+                           row->beside, row->why);
+    }
+    if (dt_option_given(options, "sweep") && !options->sweep.ranks &&
+        dt_option_given(options, "batch"))
+        return dt_fail(DT_EUSAGE, "--batch has no effect beside --sweep batch=..: the sweep names "
+                                  "the batches");
+    return DT_OK;
+}

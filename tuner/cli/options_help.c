@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Help and docs/cli.md from the rows that the parser reads. */
+#include "base/columns.h"
+#include "search/search.h"
+#include "tuner/cli/options_int.h"
+
+#include <string.h>
+
+#define DOC_AT     27 /* column of an option's meaning */
+#define COMMAND_AT 15 /* of a command's */
+#define SEARCH_AT  15
+#define WIDE       10000 /* a row of a Markdown table is one line */
+
+/* Two columns of help: a name, and what it means from column `at` on. */
+static void add_entry(const char *name, int at, const char *doc, struct dt_text *out)
+{
+    struct dt_text line = {0};
+    int width = at - 3;
+    if ((int)strlen(name) > width)
+        dt_text_add(&line, "  %s\n%*s%s\n", name, at, "", doc);
+    else
+        dt_text_add(&line, "  %-*s %s\n", width, name, doc);
+    dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, at, out);
+    dt_text_fini(&line);
+}
+
+/* A table cell: '|' would end it. */
+static void add_cell(struct dt_text *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        dt_text_add(out, *text == '|' ? "\\%c" : "%c", *text);
+}
+
+static void describe_row(const struct dt_option_row *row, bool markdown, struct dt_text *out)
+{
+    struct dt_text name = {0};
+    dt_text_add(&name, "--%s%s%s", row->name, row->hint != NULL ? " " : "",
+                row->hint != NULL ? row->hint : "");
+    if (markdown) {
+        dt_text_add(out, "| `");
+        add_cell(out, dt_text_at(&name));
+        dt_text_add(out, "` | %s | %s |\n", row->fallback != NULL ? row->fallback : "", row->doc);
+    } else {
+        struct dt_text doc = {0};
+        dt_text_add(&doc, "%s", row->doc);
+        if (row->fallback != NULL)
+            dt_text_add(&doc, " [%s]", row->fallback);
+        add_entry(dt_text_at(&name), DOC_AT, dt_text_at(&doc), out);
+        dt_text_fini(&doc);
+    }
+    dt_text_fini(&name);
+}
+
+static void add_title(const struct dt_command *command, const char *space, struct dt_text *out)
+{
+    struct dt_text line = {0};
+    dt_text_add(&line, "dittune %s%s%s: %s\n\n", command->name, space, command->arguments,
+                command->doc);
+    dt_columns_wrap(dt_text_at(&line), DT_COLUMNS_USUAL, 4, out);
+    dt_text_fini(&line);
+}
+
+static void describe(const struct dt_command *command, bool markdown, struct dt_text *out)
+{
+    const char *space = command->arguments[0] != '\0' ? " " : "";
+    if (markdown)
+        dt_text_add(out,
+                    "## dittune %s%s%s\n\n%s\n\n| option | default | meaning |\n|---|---|---|\n",
+                    command->name, space, command->arguments, command->doc);
+    else
+        add_title(command, space, out);
+    for (int k = 0; k < dt_option_row_count; k++)
+        if (dt_option_taken(command, &dt_option_rows[k]))
+            describe_row(&dt_option_rows[k], markdown, out);
+    dt_text_add(out, "\n");
+}
+
+static void describe_exits(bool markdown, struct dt_text *out)
+{
+    int seen[64], n = 0;
+    dt_text_add(out,
+                markdown ? "## Exit codes\n\n| code | meaning |\n|---|---|\n" : "Exit codes:\n");
+    for (dt_status code = 0; code > -256; code--) {
+        int exit_code = dt_status_exit(code);
+        bool again = strcmp(dt_status_text(code), "unknown status") == 0 || n == 64;
+        for (int i = 0; i < n && !again; i++)
+            again = seen[i] == exit_code;
+        if (again)
+            continue;
+        seen[n++] = exit_code;
+        dt_text_add(out, markdown ? "| %d | %s |\n" : "  %-4d %s\n", exit_code,
+                    dt_status_text(code));
+    }
+}
+
+static void describe_search(const struct dt_strategy *search, bool markdown, struct dt_text *out)
+{
+    const struct dt_knob *knob = search->knobs;
+    if (markdown)
+        dt_text_add(out, "| `%s` | %s | ", search->name, search->doc);
+    else
+        add_entry(search->name, SEARCH_AT, search->doc, out);
+    for (; knob != NULL && knob->name != NULL; knob++) {
+        struct dt_text line = {0};
+        dt_text_add(&line, markdown ? "`%s` %s: %g (%g to %g)<br>" : "    %s: %s: %g (%g to %g)\n",
+                    knob->name, knob->doc, knob->fallback, knob->low, knob->high);
+        dt_columns_wrap(dt_text_at(&line), markdown ? WIDE : DT_COLUMNS_USUAL, 8, out);
+        dt_text_fini(&line);
+    }
+    if (markdown)
+        dt_text_add(out, " | %s |\n", search->paper);
+}
+
+static void describe_searches(bool markdown, struct dt_text *out)
+{
+    dt_text_add(out, markdown ? "## Searches\n\nAs in `--search name` or `--search "
+                                "name:setting=value,setting=value`.\n\n"
+                                "| name | what it does | settings | after |\n|---|---|---|---|\n"
+                              : "Searches (--search name:setting=value,..), and the default, "
+                                "least and\nmost of each setting:\n");
+    for (int i = 0; dt_strategies[i] != NULL; i++)
+        describe_search(dt_strategies[i], markdown, out);
+}
+
+const char *const dt_help_topics[] = {"search", "exit-codes", NULL};
+
+bool dt_options_topic(const char *topic, struct dt_text *out)
+{
+    if (strcmp(topic, dt_help_topics[0]) == 0)
+        describe_searches(false, out);
+    else if (strcmp(topic, dt_help_topics[1]) == 0)
+        describe_exits(false, out);
+    else
+        return false;
+    return true;
+}
+
+static void describe_all(struct dt_text *out)
+{
+    dt_text_add(out, "# The command line\n\nMade by `dittune help --markdown`. `dittune` alone "
+                     "prints a short help on standard error\nand ends with code 2; an option "
+                     "without a command is one of `tune`: `dittune --budget 2h`.\n\n");
+    for (int i = 0; i < dt_command_count; i++)
+        describe(&dt_commands[i], true, out);
+    describe_searches(true, out);
+    dt_text_add(out, "\n");
+    describe_exits(true, out);
+}
+
+/* The short help. */
+static void describe_commands(struct dt_text *out)
+{
+    dt_text_add(out, "dittune finds the fastest parallel plan of a Diffusion Transformer on this"
+                     "\nmachine, by measuring, and remembers it.\n\n"
+                     "  dittune --budget 2m      tune the built-in network for two minutes\n"
+                     "  dittune lookup           print the plan that was stored\n\nCommands:\n");
+    for (int i = 0; i < dt_command_count; i++)
+        add_entry(dt_commands[i].name, COMMAND_AT, dt_commands[i].doc, out);
+    dt_text_add(out, "\n'dittune help COMMAND' lists its options, 'dittune help search' the "
+                     "settings of\n--search, 'dittune help exit-codes' the exit codes. An option "
+                     "without a command\nis one of tune.\n");
+}
+
+void dt_options_help(const struct dt_command *command, bool markdown, struct dt_text *out)
+{
+    if (command != NULL)
+        describe(command, markdown, out);
+    else if (markdown)
+        describe_all(out);
+    else
+        describe_commands(out);
+}

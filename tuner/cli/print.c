@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/cli/print.h"
+
+#include "tuner/machine/backend.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+dt_status dt_print_text(struct dt_text *text)
+{
+    dt_text_clean_lines(text);
+    return dt_print_exact(text);
+}
+
+dt_status dt_print_exact(struct dt_text *text)
+{
+    dt_status status = dt_text_status(text);
+    if (status == DT_OK && fputs(dt_text_at(text), stdout) < 0)
+        status = dt_fail(DT_EIO, "cannot write to standard output");
+    dt_text_fini(text);
+    return status;
+}
+
+dt_status dt_print_json(json_t *object)
+{
+    struct dt_text text = {0};
+    dt_status status = dt_json_text(object, &text);
+    json_decref(object);
+    dt_text_add(&text, "\n");
+    dt_status printed = dt_print_exact(&text);
+    return status < 0 ? status : printed;
+}
+
+void dt_print_note(const char *format, ...)
+{
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    dt_text_mend(line); /* it may have been cut amid a character */
+    dt_text_clean(line);
+    fprintf(stderr, "dittune: %s\n", line);
+}
+
+void dt_print_value(const json_t *value, struct dt_text *out)
+{
+    if (json_is_string(value))
+        dt_text_show(json_string_value(value), out);
+    else if (json_is_integer(value))
+        dt_text_add(out, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        dt_text_add(out, "%g", json_real_value(value));
+    else if (json_is_boolean(value))
+        dt_text_add(out, "%s", json_is_true(value) ? "true" : "false");
+    else
+        dt_text_add(out, "-");
+}
+
+void dt_print_cores(const struct dt_backend *backend, bool quiet)
+{
+    if (backend->expected && backend->why[0] != '\0' && !quiet)
+        dt_print_note("plans run on cores, as no GPU can be used: %s", backend->why);
+}

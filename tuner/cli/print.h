@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* print - standard output of the commands: text, or one JSON object */
+#ifndef DT_TUNER_CLI_PRINT_H
+#define DT_TUNER_CLI_PRINT_H
+
+#include "base/json.h"
+#include "tuner/cli/options.h"
+
+struct dt_backend;
+
+/* One line; steals the reference. DT_ENOMEM when object is NULL. */
+dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
+
+/* Text for people, cleaned for a terminal (base/text.h); frees it. */
+dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
+/* Text for programs, as it is; frees it. */
+dt_status dt_print_exact(struct dt_text *text) DT_MUST_CHECK;
+
+/* "dittune: " and one line for people on standard error, cleaned for a terminal. */
+void dt_print_note(const char *format, ...) DT_FORMAT(1, 2);
+
+/* A value of JSON that is no object and no array, escaped; "-" for null and for all else. */
+void dt_print_value(const json_t *value, struct dt_text *out);
+
+/* On standard error, where plans run on cores though something here speaks for a GPU: why. Nothing elsewhere. */
+void dt_print_cores(const struct dt_backend *backend, bool quiet);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* progress - one live line on a terminal, one line a trial elsewhere; on standard error
+ *
+ * The live line is drawn when something happens and, while a worker is waited for, once a second. It is cut to the width of
+ * the terminal, so that it never takes two. All else is written only between runs.
+ */
+#ifndef DT_TUNER_CLI_PROGRESS_H
+#define DT_TUNER_CLI_PROGRESS_H
+
+#include "tuner/session/session.h"
+
+struct dt_progress {
+    bool quiet, live;              /* live: standard error is a terminal that understands \r */
+    int64_t began_ns, deadline_ns; /* deadline 0: there is none to show */
+    int done, failed;
+    bool drawn;             /* there is a line on the screen */
+    int64_t drawn_ns;       /* when */
+    char what[200];         /* is running, as it was drawn last */
+    const char *comparison; /* "shoot-out", "final comparison" */
+    const struct dt_target *target;
+    const struct dt_result *best, *fallback; /* may be NULL */
+};
+
+void dt_progress_init(struct dt_progress *progress, const struct dt_target *target, bool quiet,
+                      int64_t deadline_ns);
+void dt_progress_now(struct dt_progress *progress, const struct dt_point *point,
+                     const char *stage); /* what is running */
+void dt_progress_trial(struct dt_progress *progress,
+                       const struct dt_result *result);  /* what ended */
+void dt_progress_set(void *progress, int set, int sets); /* of the comparison, that was made */
+void dt_progress_note(struct dt_progress *progress, const char *format, ...)
+    DT_FORMAT(2, 3);                                /* a line of its own */
+void dt_progress_end(struct dt_progress *progress); /* clears the line */
+
+/* Shows a session (struct dt_session.watch). Borrows progress. */
+struct dt_watch dt_progress_watch(struct dt_progress *progress);
+
+#endif

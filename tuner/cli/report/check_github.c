@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Workflow commands of GitHub Actions: "::error title=T::message", in which % and line ends, and in T also : and , are written
+ * as %XX (actions/toolkit, packages/core/src/command.ts). */
+#include "tuner/cli/report/check.h"
+
+#include <string.h>
+
+static void escape(const char *text, bool property, struct dt_text *out)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        bool line = *at == '%' || *at == '\r' || *at == '\n';
+        if (line || (property && (*at == ':' || *at == ',')))
+            dt_text_add(out, "%%%02X", *at);
+        else if (*at >= 0x20 && *at != 0x7f)
+            dt_text_add_bytes(out, at, 1);
+        else
+            dt_text_add(out, "?");
+    }
+}
+
+static const char *string_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+void dt_check_github(const struct dt_check_run *run, struct dt_text *out)
+{
+    size_t i;
+    json_t *record;
+    json_array_foreach(run->records, i, record)
+    {
+        bool fails = dt_check_fails(run, record);
+        const char *reason = string_of(record, "reason");
+        struct dt_text message = {0};
+        if (!fails && !dt_check_open_question(record))
+            continue;
+        dt_text_add(&message, "%s: %s%s%s%s\nto tune again: %s", string_of(record, "verdict"),
+                    string_of(record, "title"), reason[0] != '\0' ? ": " : "", reason,
+                    json_is_true(json_object_get(record, "gain_lost"))
+                        ? ": it lost too much of its gain over the default"
+                        : "",
+                    dt_check_again(record));
+        dt_text_add(out, "::%s title=", fails ? "error" : "warning");
+        escape("dittune check", true, out);
+        dt_text_add(out, "::");
+        escape(dt_text_at(&message), false, out);
+        dt_text_add(out, "\n");
+        dt_text_fini(&message);
+    }
+}

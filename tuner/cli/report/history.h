@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* history - the formats of `dittune history` (docs/history.md) */
+#ifndef DT_TUNER_CLI_REPORT_HISTORY_H
+#define DT_TUNER_CLI_REPORT_HISTORY_H
+
+#include "tuner/check/history/timeline.h"
+
+void dt_timelines_text(const struct dt_timelines *lines, struct dt_text *out);
+void dt_timelines_csv(const struct dt_timelines *lines, struct dt_text *out);
+void dt_timelines_openmetrics(const struct dt_timelines *lines, struct dt_text *out);
+
+#endif

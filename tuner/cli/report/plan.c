@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* What is said of one plan. */
+#include "base/figures.h"
+#include "tuner/cli/report/report.h"
+#include "tuner/measure/roofline.h"
+
+#include <math.h>
+
+#define COLD_MARGIN 0.95 /* below this share two times differ enough for a sentence */
+
+static double block_median(const struct dt_result *result)
+{
+    json_t *blocks = result != NULL ? json_object_get(result->phases, "blocks") : NULL;
+    double median = NAN;
+    int64_t most = 0;
+    for (size_t i = 0; i < json_array_size(blocks); i++) {
+        json_t *block = json_array_get(blocks, i);
+        int64_t count = json_integer_value(json_object_get(block, "count"));
+        if (count > most) {
+            most = count;
+            median = (double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9;
+        }
+    }
+    return median;
+}
+
+bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
+                    const struct dt_target *target, struct dt_text *out)
+{
+    double blocks = block_median(plan), before = block_median(one);
+    if (plan == NULL || one == NULL || dt_point_equal(target->space, &plan->point, &one->point))
+        return false;
+    if (!(blocks < COLD_MARGIN * before) || !(COLD_MARGIN * plan->cold_seconds > one->cold_seconds))
+        return false;
+    dt_text_add(out, "Cold against warm: the blocks got faster (");
+    dt_figure_time(before, out);
+    dt_text_add(out, " -> ");
+    dt_figure_time(blocks, out);
+    dt_text_add(out, " each) while the cold run got slower (");
+    dt_figure_time(one->cold_seconds, out);
+    dt_text_add(out, " -> ");
+    dt_figure_time(plan->cold_seconds, out);
+    dt_text_add(out, "): the first step pays once for connections, buffers and first use of every "
+                     "shape, and more ranks "
+                     "pay more of it; a timing without warm-up would call this plan slower.\n");
+    return true;
+}
+
+static void add_phases(const struct dt_result *result, const struct dt_target *target,
+                       struct dt_text *out)
+{
+    json_t *roofline = dt_roofline(result, target),
+           *blocks = json_object_get(result->phases, "blocks");
+    int64_t steps = json_integer_value(json_object_get(result->phases, "steps"));
+    if (roofline == NULL || steps <= 0) {
+        json_decref(roofline);
+        return;
+    }
+    dt_roofline_text(roofline, out);
+    json_decref(roofline);
+    for (size_t i = 0; i < json_array_size(blocks); i++) {
+        json_t *block = json_array_get(blocks, i);
+        dt_text_add(out, "  %-10s %lld a step, ", json_string_value(json_object_get(block, "name")),
+                    (long long)(json_integer_value(json_object_get(block, "count")) / steps));
+        dt_figure_time((double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9, out);
+        dt_text_add(out, " each\n");
+    }
+}
+
+void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
+{
+    const struct dt_series *series = &result->summary.series;
+    if (!result->steady)
+        dt_text_add(out, "warning: no steady state was reached in %d steps\n", result->steps);
+    if (series->drifting || series->stepped)
+        dt_text_add(out, "warning: the samples %s: the machine was not quiet\n",
+                    series->drifting ? "drift" : "step");
+    if (series->bimodal)
+        dt_text_add(out, "warning: the samples have two modes\n");
+    if (result->summary.unreliable)
+        dt_text_add(
+            out,
+            "warning: neighbouring samples depend on each other: the interval is too narrow\n");
+    if (result->throttled_steps > 0)
+        dt_text_add(out, "warning: %d samples were taken below 95 %% of the session's clock: %s\n",
+                    result->throttled_steps,
+                    result->all_throttled ? "there were no others" : "they are left out");
+    dt_heard_warnings(result, out);
+    if (series->outliers_severe > 0)
+        dt_text_add(out, "note: %d severe outliers among %d samples (kept)\n",
+                    series->outliers_severe, result->n);
+}
+
+/* Which intervals hold for the next process, too. */
+static void add_processes(const struct dt_result *result, struct dt_text *out)
+{
+    if (result->process_seconds == NULL) {
+        dt_text_add(out, " of one process\n");
+        return;
+    }
+    struct dt_unit unit = dt_figure_time_unit(result->summary.median);
+    dt_text_add(out, "\nprocesses   %d fresh ones, the interval is over them: medians",
+                result->processes.n);
+    for (int i = 0; i < result->processes.n; i++) {
+        dt_text_add(out, " ");
+        dt_figure_add(result->process_seconds[i] / unit.size, out);
+    }
+    dt_text_add(out, " %s\n", unit.name);
+}
+
+void dt_report_result(const struct dt_result *result, const struct dt_target *target,
+                      struct dt_text *out)
+{
+    const struct dt_summary *summary = &result->summary;
+    dt_text_add(out, "plan        ");
+    dt_point_text(target->space, &result->point, out);
+    dt_text_add(out, "%s\n",
+                dt_target_oversubscribed(target, &result->point) ? "  (oversubscribed)" : "");
+    if (dt_target_hardware(target) != NULL)
+        dt_text_add(out, "hardware    %s\n", dt_target_hardware(target));
+    dt_text_add(out, "cold step   ");
+    dt_figure_time(result->cold_seconds, out);
+    dt_text_add(out, "\nwarm step   ");
+    dt_figure_estimate(summary->median, summary->interval.low, summary->interval.high, out);
+    dt_text_add(out, " (%.1f %% interval), %d samples after %d warm-up steps", 100 * summary->level,
+                result->n, result->start);
+    add_processes(result, out);
+    dt_text_add(out, "ranks       ");
+    for (int r = 0; r < result->ranks; r++) {
+        dt_text_add(out, r > 0 ? ", " : "");
+        dt_figure_time(result->rank_seconds[r], out);
+        dt_text_add(out, " (last %d)", result->last[r]);
+    }
+    dt_text_add(out, "; skew ");
+    dt_figure_time(result->skew_seconds, out);
+    dt_text_add(out, "\nmemory      ");
+    dt_figure_bytes(result->peak_bytes, out);
+    dt_text_add(out, " on the largest rank\nspeed       ");
+    dt_figure_add(result->batch / summary->median, out);
+    dt_text_add(out, " image-steps/s");
+    if (target->image_flops > 0)
+        dt_text_add(out, ", %.4g GFLOP/s",
+                    target->image_flops * result->batch / summary->median * 1e-9);
+    if (target->image_flops > 0 && result->flop_peak > 0)
+        dt_text_add(out, ", %.0f %% of the GEMM peak",
+                    100 * target->image_flops * result->batch / summary->median /
+                        result->flop_peak);
+    if (isfinite(result->verified_error))
+        dt_text_add(out, "\nverified    differs from the 1-rank plan by %.2g\n",
+                    result->verified_error);
+    else
+        dt_text_add(out, "\nverified    no: the worker gave nothing to compare\n");
+    dt_heard_text(result, out);
+    add_phases(result, target, out);
+    dt_report_warnings(result, out);
+}

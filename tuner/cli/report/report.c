@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/cli/report/report.h"
+
+#include "base/columns.h"
+#include "tuner/cli/report/table.h"
+#include "tuner/session/explore.h"
+#include "tuner/session/verdict.h"
+
+#include <math.h>
+#include <string.h>
+
+/* An entrant whose ratio is speed against the default; NULL otherwise. */
+static const struct dt_entrant *judged(const struct dt_session *session,
+                                       const struct dt_entrant *entrant)
+{
+    return dt_session_against_default(session) ? entrant : NULL;
+}
+
+/* The plan that was chosen to challenge the default, when it did not become the best. */
+static const struct dt_entrant *candidate_of(const struct dt_session *session)
+{
+    for (int i = 0; i < session->entrant_count; i++)
+        if (i != session->best && strcmp(session->entrants[i].role, "candidate") == 0 &&
+            session->entrants[i].ratio.pairs > 0)
+            return &session->entrants[i];
+    return NULL;
+}
+
+/* The fastest trial, when nothing was compared and the default is kept. */
+static const struct dt_result *not_compared(const struct dt_session *session)
+{
+    const struct dt_result *best = dt_session_best(session), *leader = dt_session_leader(session);
+    bool other = best != NULL && leader != NULL &&
+                 !dt_point_equal(session->target->space, &best->point, &leader->point);
+    return session->best < 0 && other ? leader : NULL;
+}
+
+static struct dt_table_row known_row(const struct dt_session *session, const char *role)
+{
+    return (struct dt_table_row){role, dt_session_role(session, role),
+                                 judged(session, dt_session_entrant(session, role))};
+}
+
+static void add_table(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_entrant *candidate = candidate_of(session),
+                            *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
+    const struct dt_table_row rows[] = {
+        {"best", dt_session_best(session), judged(session, best)},
+        known_row(session, "default"),
+        known_row(session, "baseline"),
+        known_row(session, "against"),
+        {"candidate", candidate != NULL ? &candidate->result : NULL, judged(session, candidate)},
+        {"fastest", not_compared(session), NULL},
+    };
+    dt_table_text(rows, sizeof rows / sizeof rows[0], session->target, out);
+}
+
+/* "28 pairs of 7 sets of fresh processes" */
+static void add_pairs(const struct dt_ratio *ratio, struct dt_text *out)
+{
+    dt_text_add(out, "%d pairs of ", ratio->pairs);
+    if (ratio->sets > 0)
+        dt_text_add(out, "%d sets of fresh processes", ratio->sets);
+    else
+        dt_text_add(out, "one start of the processes");
+}
+
+static void add_tie(const struct dt_session *session, const struct dt_entrant *candidate,
+                    struct dt_text *out)
+{
+    struct dt_noise noise = dt_session_noise(session);
+    dt_text_add(out,
+                "How sure: a tie. The best candidate ran %.3f to %.3f times as fast as the default "
+                "in ",
+                1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low);
+    add_pairs(&candidate->ratio, out);
+    dt_text_add(out, ", ");
+    if (dt_entrant_faster(candidate))
+        dt_text_add(out, "within the noise floor of %.2g %%: the default stays.",
+                    100 * noise.margin);
+    else
+        dt_text_add(out, "which includes 1: the default stays.");
+}
+
+/* What the rounds say of themselves. */
+static void add_noise(const struct dt_session *session, struct dt_text *out)
+{
+    struct dt_noise noise = dt_session_noise(session);
+    struct dt_text note = {0};
+    if (noise.pairs > 0)
+        dt_text_add(out, "Noise floor: %.2g %%. Differences below that count as ties.\n",
+                    100 * noise.margin);
+    dt_session_noise_note(session, &note);
+    if (note.size > 0)
+        dt_text_add(out, noise.pairs > 0 ? "warning: %s\n" : "Noise floor: not known, as %s.\n",
+                    dt_text_at(&note));
+    dt_text_fini(&note);
+}
+
+/* How many sets would decide, if the ratio seen is the true one. */
+static void add_inconclusive(const struct dt_session *session, const struct dt_entrant *candidate,
+                             struct dt_text *out)
+{
+    dt_text_add(out,
+                "How sure: not yet. The final comparison got %d of the %d sets of fresh processes "
+                "that it needs at least, so the default plan is kept as provisional.",
+                candidate != NULL ? candidate->ratio.sets : session->sets.count, DT_SETS_LEAST);
+    if (candidate == NULL || candidate->ratio.sets < 2)
+        return;
+    const struct dt_ratio *ratio = &candidate->ratio;
+    int needed = dt_stats_sets_needed(log(ratio->ratio), ratio->spread);
+    dt_text_add(out, " The best candidate ran %.3f times as fast as the default in them",
+                1 / ratio->ratio);
+    if (needed > 0)
+        dt_text_add(out, "; if that is its true speed, about %d sets decide.", needed);
+    else
+        dt_text_add(out, ", a difference that %d sets would not show.", DT_SETS_MOST);
+}
+
+/* Why nothing was decided. */
+static void add_provisional(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *known = dt_session_role(session, "default"),
+                           *fastest = not_compared(session);
+    bool default_runs = known == NULL || known->n > 0;
+    dt_text_add(out, "How sure: not yet. ");
+    if (dt_session_best(session) == NULL) {
+        dt_text_add(out, "No plan was measured.");
+        return;
+    }
+    if (session->entrant_count > 0 && session->entrants[0].out)
+        dt_text_add(out, "The default plan failed in the final comparison (%s)",
+                    dt_outcome_text(session->entrants[0].result.outcome));
+    else if (session->entrant_count > 0)
+        dt_text_add(out, "The final comparison got %d of the %d sets of fresh processes it needs",
+                    session->sets.count, DT_SETS_LEAST);
+    else
+        dt_text_add(out, "There was no time for a final comparison");
+    dt_text_add(out, ", so the %s plan is kept as provisional.",
+                default_runs ? "default" : "fastest measured");
+    if (fastest != NULL)
+        dt_text_add(out, " The fastest trial was not compared with it.");
+}
+
+/* The default plan is no choice, and the fastest of the others was taken without a rival. */
+static void add_unopposed(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *known = dt_session_role(session, "default");
+    bool failed = known != NULL && known->outcome != DT_TRIAL_OK;
+    dt_text_add(out, "How sure: the default plan %s",
+                failed ? "failed" : "breaks --max-latency or was not measured");
+    if (failed)
+        dt_text_add(out, " (%s)", dt_outcome_text(known->outcome));
+    dt_text_add(out,
+                ", so there was nothing to compare with; the fastest other plan is stored, and "
+                "its time is optimistic: the same samples chose it.");
+}
+
+/* No other plan was faster. */
+static void add_default(const struct dt_entrant *candidate, int tried, struct dt_text *out)
+{
+    if (candidate == NULL)
+        dt_text_add(out, "How sure: of the %d plans tried only the default was fit to be used.",
+                    tried);
+    else if (!isfinite(candidate->ratio.interval.high))
+        dt_text_add(out,
+                    "How sure: the best of the other plans tried failed in the final comparison "
+                    "(%s): the default stays.",
+                    dt_outcome_text(candidate->result.outcome));
+    else
+        dt_text_add(out,
+                    "How sure: the best of the other plans tried ran %.3f to %.3f times as fast as "
+                    "the default in %d pairs: the default stays.",
+                    1 / candidate->ratio.interval.high, 1 / candidate->ratio.interval.low,
+                    candidate->ratio.pairs);
+}
+
+static void add_sureness(const struct dt_session *session, int tried, struct dt_text *out)
+{
+    const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
+    const struct dt_entrant *candidate = candidate_of(session);
+    enum dt_verdict verdict = session->verdict;
+    if ((verdict == DT_VERDICT_FASTER && best == NULL) ||
+        (verdict == DT_VERDICT_TIE && candidate == NULL))
+        verdict = DT_VERDICT_NONE; /* cannot be */
+    switch (verdict) {
+    case DT_VERDICT_FASTER:
+        dt_text_add(out, "How sure: ");
+        add_pairs(&best->ratio, out);
+        dt_text_add(out, " say the best plan is %.3f to %.3f times as fast as the default%s.",
+                    1 / best->ratio.interval.high, 1 / best->ratio.interval.low,
+                    best->ratio.sets > 0 ? ", also in the next start" : "");
+        break;
+    case DT_VERDICT_TIE:
+        add_tie(session, candidate, out);
+        break;
+    case DT_VERDICT_DEFAULT:
+        add_default(candidate, tried, out);
+        break;
+    case DT_VERDICT_UNOPPOSED:
+        add_unopposed(session, out);
+        break;
+    case DT_VERDICT_INCONCLUSIVE:
+        add_inconclusive(session, candidate, out);
+        break;
+    default:
+        add_provisional(session, out);
+        break;
+    }
+    dt_text_add(out, "\n");
+}
+
+static void add_throttled(const struct dt_session *session, struct dt_text *out)
+{
+    int n = 0, all = 0;
+    for (int i = 0; i < session->count; i++) {
+        n += session->trials[i].throttled_steps > 0;
+        all += session->trials[i].all_throttled;
+    }
+    for (int i = 0; i < session->entrant_count; i++)
+        n += session->entrants[i].result.throttled_steps > 0;
+    if (n > 0)
+        dt_text_add(out,
+                    "warning: throttled: in %d trials or plans of the final comparison samples "
+                    "were taken below 95 %% of the session's clock (in %d trials all of them)\n",
+                    n, all);
+}
+
+static void add_ties(const struct dt_session *session, struct dt_text *out)
+{
+    for (int i = 0; i < session->tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
+        dt_text_add(out, "Not told apart from the best in the shoot-out: ");
+        dt_point_short(session->target->space, &session->ties[i], out);
+        dt_text_add(out, "\n");
+    }
+}
+
+/* Which search it was, why, and why it stopped. */
+static void add_search(const struct dt_session *session, struct dt_text *out)
+{
+    if (session->search[0] != '\0')
+        dt_text_add(out, "Search: %s (%s)", session->search, session->why);
+    if (session->search[0] != '\0' && session->belief.name[0] != '\0')
+        dt_text_add(out, "; prior: %s", session->belief.name);
+    if (session->note[0] != '\0')
+        dt_text_add(out, session->stopped ? "\nStopped early: %.*s." : "; at its end: %.*s",
+                    (int)dt_explore_clause(session->note), session->note);
+    dt_text_add(out, "\n\n");
+}
+
+/* Plans whose last attempt was not interrupted; *failed: how many of them did. */
+static int count_tried(const struct dt_session *session, int *failed)
+{
+    int tried = 0;
+    *failed = 0;
+    for (int i = 0; i < session->count; i++) {
+        enum dt_outcome outcome = session->trials[i].outcome;
+        bool counts = dt_session_counts(session, i) && outcome != DT_TRIAL_INTERRUPTED;
+        tried += counts;
+        *failed += counts && outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW;
+    }
+    return tried;
+}
+
+static void add_counts(const struct dt_session *session, struct dt_text *out)
+{
+    int failed, tried = count_tried(session, &failed);
+    const char *hardware = dt_target_hardware(session->target);
+    dt_text_add(out, "\n%s; objective: %s%s%s\n%d of ", session->target->title,
+                session->target->objective->doc, hardware != NULL ? "; on " : "",
+                hardware != NULL ? hardware : "", tried);
+    dt_target_plans(session->target, out);
+    dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->elapsed_seconds);
+}
+
+/* All but the look-up, whose command is one line to be pasted. */
+static void add_report(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(session);
+    int failed, tried = count_tried(session, &failed);
+    add_counts(session, out);
+    add_search(session, out);
+    add_table(session, out);
+    dt_text_add(out, "\n");
+    add_sureness(session, tried, out);
+    add_ties(session, out);
+    add_noise(session, out);
+    add_throttled(session, out);
+    for (int i = 0; i < session->rig.reference_count; i++)
+        if (session->rig.references[i].failed)
+            dt_text_add(
+                out, "warning: outputs at batch %d were not verified: the reference failed: %s\n",
+                session->rig.references[i].batch, session->rig.references[i].cause);
+    if (best != NULL)
+        dt_report_cold(best, dt_session_role(session, "baseline"), session->target, out);
+}
+
+void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out)
+{
+    struct dt_text text = {0};
+    add_report(session, &text);
+    dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 0, out);
+    dt_text_fini(&text);
+    if (dt_session_best(session) == NULL || lookup == NULL || session->limit_broken)
+        return;
+    if (session->kept_stored)
+        dt_text_add(out,
+                    "Not stored: an earlier session decided this with a final comparison.\n"
+                    "Look that up: %s\n",
+                    lookup);
+    else if (session->stored)
+        dt_text_add(out, "Stored. Look it up: %s\n", lookup);
+}

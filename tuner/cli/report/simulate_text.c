@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/cli/report/simulate.h"
+
+static double real(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static const char *word(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+/* " [low, high]" times scale, or nothing where there is none. */
+static void add_interval(const json_t *object, const char *key, double scale, struct dt_text *out)
+{
+    const json_t *interval = json_object_get(object, key);
+    const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
+    if (json_is_number(low) && json_is_number(high))
+        dt_text_add(out, " [%.4g, %.4g]", scale * json_number_value(low),
+                    scale * json_number_value(high));
+}
+
+static void add_head(const json_t *object, struct dt_text *out)
+{
+    dt_text_add(out, "%s%s%s: %lld plans, %lld of them failed, best %.6g %s\n",
+                word(object, "title"), word(object, "device")[0] != '\0' ? " on " : "",
+                word(object, "device"), (long long)real(object, "feasible"),
+                (long long)real(object, "failed"), real(object, "optimum"), word(object, "unit"));
+    dt_text_add(out, "%s, %d evaluations, %d repeats", word(object, "search"),
+                (int)real(object, "evals"), (int)real(object, "repeats"));
+    if (word(object, "prior")[0] != '\0')
+        dt_text_add(out, ", with %s as prior", word(object, "prior"));
+    const json_t *seconds = json_object_get(object, "seconds");
+    dt_text_add(out, "; they took %.4g s where they were recorded\n\n", real(seconds, "mean"));
+}
+
+void dt_report_simulation_text(const json_t *object, struct dt_text *out)
+{
+    const json_t *score = json_object_get(object, "score_p");
+    const json_t *times = json_object_get(object, "ask_tell_ms"), *row;
+    const char *key;
+    add_head(object, out);
+    dt_text_add(out, "score P            %.3f", real(score, "mean"));
+    add_interval(score, "interval", 1, out);
+    dt_text_add(out, "   (0: random search, 1: the optimum at once)\n");
+    json_object_foreach((json_t *)json_object_get(object, "gap"), key, row)
+    {
+        dt_text_add(out, "best / optimum     %.4f", real(row, "mean"));
+        add_interval(row, "interval", 1, out);
+        dt_text_add(out, " after %s\n", key);
+    }
+    json_object_foreach((json_t *)json_object_get(object, "within"), key, row)
+    {
+        dt_text_add(out, "within %2s %%        %.0f %% of the repeats", key,
+                    100 * real(row, "share"));
+        if (json_is_number(json_object_get(row, "median_evals")))
+            dt_text_add(out, ", half of them by evaluation %.4g", real(row, "median_evals"));
+        dt_text_add(out, "\n");
+    }
+    dt_text_add(out, "ask + tell         %.3g ms median, %.3g ms at most, of processor time\n",
+                real(times, "median"), real(times, "max"));
+    if (real(times, "refits") > 0)
+        dt_text_add(out, "refits             %.0f, %.3g ms median, %.3g ms at most\n",
+                    real(times, "refits"), real(times, "refit_median"), real(times, "refit_max"));
+}

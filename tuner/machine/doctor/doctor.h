@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor - what keeps plans from running on this machine's GPUs, or makes them slower than they could be (docs/doctor.md)
+ *
+ * Facts are gathered once, as JSON: what `dittune-worker-cuda --devices` says, and what the system says of itself. Rules look at
+ * nothing else, so the facts of another machine are judged as well:
+ *
+ *     dt_doctor_facts(&facts);                       -- or a file's
+ *     dt_doctor_judge(facts, &findings);
+ *
+ * To add a rule: a row in a table of rules_*.c, and a case in tests/doctor/faults.py that plants it.
+ */
+#ifndef DT_TUNER_MACHINE_DOCTOR_DOCTOR_H
+#define DT_TUNER_MACHINE_DOCTOR_DOCTOR_H
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* note: good to know. warning: plans run, but slower, or their times are worth less. busy: others use the device. error: plans
+ * cannot run on the GPUs. */
+enum dt_severity { DT_NOTE, DT_WARNING, DT_BUSY, DT_ERROR };
+
+/* The parts of the facts; devices, when there are none, is an empty object. Borrowed. */
+struct dt_doctor_view {
+    const json_t *worker;  /* {"program", "missing", "cause"} */
+    const json_t *devices; /* docs/protocol.md */
+    const json_t *host;    /* facts.c */
+    int64_t count;         /* of devices */
+};
+
+struct dt_doctor_rule {
+    const char *name;
+    enum dt_severity severity;
+    bool each; /* asked of each device */
+    /* True when the fault is there; then `what` is the sentence. device: NULL for rules about the machine. */
+    bool (*found)(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what);
+    const char *mend; /* how to mend it, one sentence */
+};
+
+struct dt_doctor_rules {
+    const struct dt_doctor_rule *rows;
+    int count;
+};
+extern const struct dt_doctor_rules dt_doctor_software, dt_doctor_device, dt_doctor_links,
+    dt_doctor_host;
+
+/* A variable the libraries read (or people think they do). */
+struct dt_doctor_variable {
+    const char *rule, *name;
+    const char *values; /* " 1 TRUE " any of these; NULL: whatever it is */
+    enum dt_severity severity;
+    bool (*matters)(const struct dt_doctor_view *view); /* NULL: always */
+    const char *what, *mend;
+};
+extern const struct dt_doctor_variable dt_doctor_variables[];
+extern const int dt_doctor_variable_count;
+
+/* Fields that may be missing, null or of another type: then fallback, "" or false. */
+int64_t dt_doctor_int(const json_t *object, const char *key, int64_t fallback);
+const char *dt_doctor_text(const json_t *object, const char *key);
+bool dt_doctor_is(const json_t *object, const char *key, bool value);
+/* A variable of the environment of the worker; NULL when it is not set. */
+const char *dt_doctor_environment(const struct dt_doctor_view *view, const char *name);
+bool dt_doctor_has_infiniband(const struct dt_doctor_view *view); /* with a port that is up */
+
+/* {"worker":{..}, "devices":{..} or null, "host":{..}}: of this machine, new reference. deadline_ns is for the worker. */
+dt_status dt_doctor_facts(const char *program, int64_t deadline_ns, json_t **facts) DT_MUST_CHECK;
+
+/* The rule "loaded" alone: more processes want to run than there are cores; then *what says so. */
+bool dt_doctor_loaded(struct dt_text *what);
+
+/* [{"rule", "severity", "device", "what", "mend"}], the worst first, new reference. */
+dt_status dt_doctor_judge(const json_t *facts, json_t **findings) DT_MUST_CHECK;
+json_t *dt_doctor_names(void);                            /* of all rules, new reference */
+enum dt_severity dt_doctor_worst(const json_t *findings); /* DT_NOTE when there are none */
+
+/* For people: the machine in a line or two, then a finding a paragraph. */
+void dt_doctor_report(const json_t *facts, const json_t *findings, struct dt_text *out);
+
+#endif

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/measure/compare/compare.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "tuner/measure/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VISIT_SECONDS 0.02
+#define LEAST_ROUNDS  2 /* of a set: an order and its mirror */
+#define USUAL_ROUNDS  4 /* of a set, at least, where there is time */
+
+/* A comparison while it is made. */
+struct course {
+    struct dt_rig *rig;
+    struct dt_entrant *entrants;
+    int n;
+    const struct dt_compare *how;
+    struct dt_sets *sets;
+    int rounds;       /* of each set; 0: not chosen yet */
+    int64_t setup_ns; /* of a set until its first round, the longest so far */
+    int64_t round_ns; /* the longest so far */
+    int64_t set_ns;   /* the longest set so far, its end included */
+    bool alone;       /* the plans do not fit beside each other: one is resident at a time */
+    bool ended;       /* the time is up */
+};
+
+bool dt_compare_may_pass(enum dt_outcome outcome)
+{
+    return dt_outcome_may_pass(outcome) || outcome == DT_TRIAL_MEMORY;
+}
+
+/* It failed in this set; whether it is tried again in the next one depends on how often it did, and on why. When it is out, the
+ * others may fit beside each other. */
+static void fail(struct course *course, struct dt_entrant *entrant)
+{
+    int most = entrant == course->entrants ? DT_ATTEMPTS_FIRST : DT_ATTEMPTS;
+    entrant->failures++;
+    entrant->out = !dt_compare_may_pass(entrant->result.outcome) || entrant->failures >= most;
+    if (entrant->out) {
+        entrant->out_set = course->sets->count;
+        course->alone = false;
+    }
+}
+
+/* It does not fit while others are resident: from now on there is one at a time. A twin that does not is no loss. */
+static bool crowded_out(struct course *course, struct dt_entrant *entrant)
+{
+    bool others = false;
+    for (int i = 0; i < course->n; i++)
+        others = others ||
+                 (course->entrants[i].resident.group != NULL && i != entrant - course->entrants);
+    if (!others || entrant->result.outcome != DT_TRIAL_MEMORY || dt_entrant_twin(entrant))
+        return false;
+    entrant->result.outcome = DT_TRIAL_OK;
+    return course->alone = true;
+}
+
+/* Visited in this set: it is resident, or can be made so again. */
+static bool takes_part(const struct dt_entrant *entrant)
+{
+    return !entrant->out && !entrant->decided && entrant->result.outcome == DT_TRIAL_OK;
+}
+
+/* A plan that failed when the time was up is not at fault. */
+static bool late(struct course *course, struct dt_entrant *entrant)
+{
+    if (dt_clock_ns() < course->how->deadline_ns)
+        return false;
+    entrant->result.outcome = DT_TRIAL_OK;
+    course->ended = true;
+    return true;
+}
+
+static dt_status warm_up(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
+{
+    struct dt_result warm;
+    dt_result_init(&warm, rig->target, &entrant->point);
+    warm.cold_seconds = entrant->result.cold_seconds;
+    dt_status status = dt_rig_run(rig, &entrant->resident, 2, "warmup",
+                                  dt_measure_deadline(&warm, 2, deadline_ns), &warm);
+    if (warm.outcome != DT_TRIAL_OK) {
+        entrant->result.outcome = warm.outcome;
+        memcpy(entrant->result.cause, warm.cause, sizeof warm.cause);
+        dt_rig_release(rig, &entrant->resident);
+    }
+    dt_result_fini(&warm);
+    return status;
+}
+
+/* Whether it is resident then is the result's outcome. */
+static dt_status make_resident(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
+{
+    rig->apart = entrant->apart;
+    dt_status status = dt_rig_prepare(rig, &entrant->point, deadline_ns, &entrant->resident);
+    rig->apart = false;
+    if (status < 0)
+        return status;
+    dt_rig_describe(&entrant->resident, &entrant->result);
+    if (entrant->resident.outcome == DT_TRIAL_OK)
+        return warm_up(rig, entrant, deadline_ns);
+    dt_rig_release(rig, &entrant->resident);
+    return DT_OK;
+}
+
+static int steps_of_visit(const struct dt_entrant *entrant)
+{
+    const struct dt_result *result = &entrant->result;
+    double step =
+        result->steps > 0 ? dt_visit_seconds(result, result->steps - 1, 1) : result->cold_seconds;
+    double n = step > 0 ? VISIT_SECONDS / step : 1;
+    return n < 1 ? 1 : n > DT_VISIT_STEPS ? DT_VISIT_STEPS : (int)ceil(n);
+}
+
+/* One untimed step, then the timed ones. A group that died under another entrant is replaced first. */
+static dt_status visit(struct dt_rig *rig, struct dt_entrant *entrant, int round,
+                       int64_t deadline_ns)
+{
+    struct dt_result *result = &entrant->result;
+    if (!dt_group_alive(entrant->resident.group))
+        DT_TRY(make_resident(rig, entrant, deadline_ns));
+    if (result->outcome != DT_TRIAL_OK)
+        return DT_OK;
+    int steps = steps_of_visit(entrant);
+    struct dt_result lead;
+    dt_result_init(&lead, rig->target, &entrant->point);
+    lead.cold_seconds = result->cold_seconds;
+    dt_status status = dt_rig_run(rig, &entrant->resident, 1, "warmup",
+                                  dt_measure_deadline(&lead, 1, deadline_ns), &lead);
+    if (status == DT_OK && lead.outcome == DT_TRIAL_OK) {
+        status = dt_rig_run(rig, &entrant->resident, steps, "measure",
+                            dt_measure_deadline(result, steps, deadline_ns), result);
+    } else if (status == DT_OK) {
+        result->outcome = lead.outcome;
+        memcpy(result->cause, lead.cause, sizeof lead.cause);
+    }
+    if (status == DT_OK && result->outcome == DT_TRIAL_OK)
+        entrant->visits[round] = dt_visit_seconds(result, result->steps - steps, steps);
+    dt_result_fini(&lead);
+    return status;
+}
+
+void dt_compare_order(int order[], int n, int round, uint64_t seed)
+{
+    struct dt_rng rng = {
+        .seed = seed, .stream = dt_rng_stream("compare"), .index = (uint64_t)(round / 2) * 64};
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)dt_rng_below(&rng, (uint64_t)i + 1), keep = order[i];
+        order[i] = order[j];
+        order[j] = keep;
+    }
+    for (int i = 0; round % 2 == 1 && i < n / 2; i++) {
+        int keep = order[i];
+        order[i] = order[n - 1 - i];
+        order[n - 1 - i] = keep;
+    }
+}
+
+/* Round k of the set that is being made; `base` rounds were made before it. */
+static dt_status one_round(struct course *course, int base, int k)
+{
+    int order[DT_ENTRANTS] = {0};
+    int64_t deadline_ns = course->how->deadline_ns + DT_NS_PER_SECOND;
+    dt_compare_order(order, course->n, course->sets->count * DT_SET_ROUNDS + k, course->how->seed);
+    for (int i = 0; i < course->n; i++) {
+        struct dt_entrant *entrant = &course->entrants[order[i]];
+        if (!takes_part(entrant))
+            continue;
+        DT_TRY(visit(course->rig, entrant, base + k, deadline_ns));
+        if (entrant->result.outcome == DT_TRIAL_OK)
+            continue;
+        if (late(course, entrant) || crowded_out(course, entrant))
+            return DT_OK;
+        fail(course, entrant);
+        if (order[i] == 0)
+            return DT_OK;
+    }
+    return DT_OK;
+}
+
+/* As many rounds as take the time of making the plans resident, but not so many that the sets that decide do not fit. */
+static int choose_rounds(const struct course *course, int64_t began_ns)
+{
+    double setup = (double)course->setup_ns, round = (double)course->round_ns;
+    double left = (double)(course->how->deadline_ns - began_ns);
+    int rounds = 2 * (int)fmin(ceil(setup / fmax(round, 1) / 2), DT_SET_ROUNDS / 2.0);
+    rounds = rounds > USUAL_ROUNDS ? rounds : USUAL_ROUNDS;
+    while (rounds > LEAST_ROUNDS && 1.1 * DT_SETS_LEAST * (setup + rounds * round) > left)
+        rounds -= 2;
+    return rounds;
+}
+
+/* Rounds of the set; *made: how many, an incomplete one included. */
+static dt_status make_rounds(struct course *course, int base, int64_t began_ns, int *made)
+{
+    const struct dt_entrant *first = &course->entrants[0];
+    int most = course->rounds > 0 ? course->rounds : DT_SET_ROUNDS;
+    for (*made = 0; *made < most && takes_part(first) && !course->ended && !course->alone;) {
+        int64_t start = dt_clock_ns();
+        if (start + course->round_ns + course->round_ns / 4 > course->how->deadline_ns) {
+            course->ended = true;
+            break;
+        }
+        DT_TRY(one_round(course, base, (*made)++));
+        int64_t took = dt_clock_ns() - start;
+        course->round_ns = took > course->round_ns ? took : course->round_ns;
+        if (course->rounds == 0 && *made == LEAST_ROUNDS)
+            most = course->rounds = choose_rounds(course, began_ns);
+    }
+    return DT_OK;
+}
+
+/* A twin that hangs must not use up the time of the plans: it gets what all before it took, and a second. */
+static int64_t deadline_of(const struct course *course, const struct dt_entrant *entrant,
+                           int64_t began_ns)
+{
+    int64_t now = dt_clock_ns(), until = now + (now - began_ns) + DT_NS_PER_SECOND;
+    bool short_one = dt_entrant_twin(entrant) && until < course->how->deadline_ns;
+    return short_one ? until : course->how->deadline_ns;
+}
+
+/* In which a set makes the plans resident: a random order, of which the next set has the mirror. */
+static void preparing_order(const struct course *course, int order[DT_ENTRANTS])
+{
+    dt_compare_order(order, course->n, course->sets->count, course->how->seed + 1);
+}
+
+/* Makes every plan resident in fresh processes, in an order of the set's own; twins last, so that they take no memory that
+ * a plan needs. */
+static dt_status make_all_resident(struct course *course)
+{
+    int order[DT_ENTRANTS] = {0};
+    int64_t began = dt_clock_ns();
+    preparing_order(course, order);
+    for (int k = 0; k < 2 * course->n; k++) {
+        struct dt_entrant *entrant = &course->entrants[order[k % course->n]];
+        if (dt_entrant_twin(entrant) != (k >= course->n) || !takes_part(entrant))
+            continue;
+        DT_TRY(make_resident(course->rig, entrant, deadline_of(course, entrant, began)));
+        if (entrant->result.outcome == DT_TRIAL_OK)
+            continue;
+        if (late(course, entrant))
+            return DT_OK;
+        if (crowded_out(course, entrant))
+            return DT_OK;
+        fail(course, entrant); /* the others are tried all the same: who can run is news */
+    }
+    int64_t took = dt_clock_ns() - began;
+    course->setup_ns = took > course->setup_ns ? took : course->setup_ns;
+    return DT_OK;
+}
+
+static void release_all(struct course *course)
+{
+    for (int i = 0; i < course->n; i++)
+        dt_rig_release(course->rig, &course->entrants[i].resident);
+    course->rig->pinned = false;
+}
+
+/* A fresh start, in which all that are not out have another attempt. */
+static void begin_set(struct course *course)
+{
+    dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
+    course->rig->pinned = !course->alone;
+    for (int i = 0; i < course->n; i++)
+        if (!course->entrants[i].out)
+            course->entrants[i].result.outcome = DT_TRIAL_OK;
+}
+
+/* All visits of an entrant in this set while nothing else is resident. */
+static dt_status visit_alone(struct course *course, struct dt_entrant *entrant, int base,
+                             int rounds)
+{
+    int64_t deadline_ns = course->how->deadline_ns;
+    dt_status status = make_resident(course->rig, entrant, deadline_ns);
+    for (int k = 0; status == DT_OK && k < rounds && takes_part(entrant); k++) {
+        course->ended = dt_clock_ns() >= deadline_ns;
+        if (course->ended)
+            break;
+        status = visit(course->rig, entrant, base + k, deadline_ns + DT_NS_PER_SECOND);
+    }
+    dt_rig_release(course->rig, &entrant->resident);
+    if (status == DT_OK && entrant->result.outcome != DT_TRIAL_OK && !late(course, entrant))
+        fail(course, entrant);
+    return status;
+}
+
+static bool any_visit(const struct course *course, int base, int rounds)
+{
+    for (int i = 0; i < course->n; i++)
+        for (int k = base; k < base + rounds; k++)
+            if (isfinite(course->entrants[i].visits[k]))
+                return true;
+    return false;
+}
+
+/* One plan after the other, in an order of the set's own, of which the next set has the mirror: drift cancels between sets
+ * only. *made: its rounds, when there was any visit. */
+static dt_status one_by_one(struct course *course, int base, int *made)
+{
+    const struct dt_entrant *first = &course->entrants[0];
+    int order[DT_ENTRANTS] = {0}, rounds = course->rounds > 0 ? course->rounds : USUAL_ROUNDS;
+    int64_t began = dt_clock_ns();
+    preparing_order(course, order);
+    for (int k = 0; k < course->n && !course->ended; k++) {
+        struct dt_entrant *entrant = &course->entrants[order[k]];
+        if (takes_part(entrant) && first->result.outcome == DT_TRIAL_OK)
+            DT_TRY(visit_alone(course, entrant, base, rounds));
+    }
+    *made = any_visit(course, base, rounds) ? rounds : 0;
+    int64_t now = dt_clock_ns(), missing = DT_SETS_LEAST - course->sets->count;
+    if (missing * (now - began) > course->how->deadline_ns - now)
+        course->rounds = LEAST_ROUNDS;
+    return DT_OK;
+}
+
+static dt_status side_by_side(struct course *course, int base, int64_t began_ns, int *made)
+{
+    dt_status status = make_all_resident(course);
+    if (status == DT_OK && !course->alone && !course->ended && takes_part(&course->entrants[0]))
+        status = make_rounds(course, base, began_ns, made);
+    release_all(course);
+    return status;
+}
+
+/* Where the plans turn out not to fit beside each other before the first round, the set is made one by one; what failed of
+ * itself has its next attempt in the next set. */
+static dt_status one_set(struct course *course)
+{
+    int64_t began = dt_clock_ns();
+    int base = dt_sets_rounds(course->sets), made = 0;
+    dt_status status = DT_OK;
+    begin_set(course);
+    if (!course->alone)
+        status = side_by_side(course, base, began, &made);
+    if (status == DT_OK && course->alone && made == 0) {
+        dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
+        status = one_by_one(course, base, &made);
+    }
+    course->sets->rounds[course->sets->count] = made;
+    course->sets->count += made > 0;
+    int64_t took = dt_clock_ns() - began;
+    course->set_ns = took > course->set_ns ? took : course->set_ns;
+    return status;
+}
+
+/* A twin must not cost the comparison its verdict: it is left out when the sets that decide do not fit with it. */
+static void spare_twin(struct course *course)
+{
+    int missing = DT_SETS_LEAST - course->sets->count;
+    int64_t left = course->how->deadline_ns - dt_clock_ns();
+    if (missing <= 0 || course->sets->count == 0 || course->how->every_set ||
+        missing * (course->set_ns + course->set_ns / 10) <= left)
+        return;
+    for (int i = 0; i < course->n; i++) {
+        struct dt_entrant *entrant = &course->entrants[i];
+        if (!dt_entrant_twin(entrant) || entrant->out)
+            continue;
+        entrant->out = true;
+        entrant->out_set = course->sets->count;
+        entrant->result.outcome = DT_TRIAL_INTERRUPTED;
+    }
+}
+
+/* True: no further set is worth its time. */
+static bool after_set(const struct course *course)
+{
+    const struct dt_compare *how = course->how;
+    bool decided =
+        dt_entrants_judge(course->rig->target, course->entrants, course->n, course->sets, false);
+    if (how->decide != NULL)
+        decided = how->decide(how->judge, course->entrants, course->n, course->sets);
+    return decided && !how->every_set;
+}
+
+/* The first set is begun in any case, a later one only when its least rounds fit. */
+static bool fits(const struct course *course)
+{
+    int64_t least =
+        course->alone ? course->set_ns : course->setup_ns + LEAST_ROUNDS * course->round_ns;
+    return course->sets->count == 0 ||
+           dt_clock_ns() + least + least / 10 <= course->how->deadline_ns;
+}
+
+/* Sets until decided, the most, or the time is up. */
+static dt_status sets_until(struct course *course)
+{
+    const struct dt_compare *how = course->how;
+    while (course->sets->count < how->sets && !course->entrants[0].out && !course->ended &&
+           fits(course)) {
+        int before = course->sets->count;
+        spare_twin(course);
+        DT_TRY(one_set(course));
+        if (course->sets->count == before)
+            continue;
+        if (how->progress != NULL)
+            how->progress(how->context, course->sets->count, how->sets);
+        if (after_set(course))
+            return DT_OK;
+    }
+    return DT_OK;
+}
+
+static void enter(const struct dt_rig *rig, struct dt_entrant *entrant)
+{
+    dt_result_init(&entrant->result, rig->target, &entrant->point);
+    entrant->result.clocks = (struct dt_clocks *)&rig->clocks;
+    entrant->resident = (struct dt_resident){0};
+    entrant->ratio = (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}, .spread = NAN};
+    entrant->out = entrant->decided = false;
+    entrant->failures = 0;
+    entrant->out_set = -1;
+    for (int k = 0; k < DT_ROUNDS_MOST; k++)
+        entrant->visits[k] = NAN;
+}
+
+/* An entrant that failed in the last set is out, unless it ran in enough others. */
+static void leave(const struct course *course, struct dt_entrant *entrant)
+{
+    if (entrant->out || entrant->result.outcome == DT_TRIAL_OK)
+        return;
+    entrant->out = entrant->ratio.sets < DT_SETS_LEAST;
+    if (entrant->out)
+        entrant->out_set = course->sets->count;
+    else
+        entrant->result.outcome = DT_TRIAL_OK;
+}
+
+dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
+                         const struct dt_compare *how, struct dt_sets *sets)
+{
+    int64_t entered = dt_clock_ns();
+    struct course course = {.rig = rig, .entrants = entrants, .n = n, .how = how, .sets = sets};
+    *sets = (struct dt_sets){0};
+    for (int i = 0; i < n; i++)
+        enter(rig, &entrants[i]);
+    dt_status status = sets_until(&course);
+    dt_entrants_judge(rig->target, entrants, n, sets, true);
+    for (int i = 0; i < n; i++) {
+        leave(&course, &entrants[i]);
+        dt_status finished = dt_entrant_finish(&entrants[i], sets);
+        status = status < 0 ? status : finished;
+    }
+    rig->compared_ns += dt_clock_ns() - entered;
+    return status;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* compare - several plans side by side, in turn, in several sets of fresh processes (docs/measuring.md)
+ *
+ * What stays constant while a plan is resident is different in the next start, so plans are made resident anew for each
+ * set, in another order, and the spread between sets is part of every interval (tuner/measure/compare/judge.h). Within a set the plans
+ * are visited in rounds, A B C, C B A, ...: drift hits all alike, because every round visits every plan, and the order of
+ * two rounds is a random one and its mirror. Where plans do not fit beside each other a set visits one after the other; drift
+ * then cancels between sets only. A visit is one untimed step, to undo what the plan before left in the caches,
+ * and then enough timed steps for 20 ms.
+ */
+#ifndef DT_TUNER_MEASURE_COMPARE_COMPARE_H
+#define DT_TUNER_MEASURE_COMPARE_COMPARE_H
+
+#include "tuner/measure/compare/entrant.h"
+#include "tuner/measure/rig.h"
+
+#define DT_ATTEMPTS       2 /* of an entrant that fails in a way that may pass */
+#define DT_ATTEMPTS_FIRST 3 /* of entrant 0, without which there is no comparison */
+
+struct dt_compare {
+    int64_t deadline_ns;
+    int sets;       /* most sets: 1..DT_SETS_MOST */
+    bool every_set; /* as many as there is time for, whatever the looks say */
+    uint64_t seed;
+    void (*progress)(void *context, int set, int sets);
+    void *context;
+    /* (optional) Decides instead of tuner/measure/compare/judge.h, after each set; may mark entrants as decided. */
+    bool (*decide)(void *judge, struct dt_entrant entrants[], int n, const struct dt_sets *sets);
+    void *judge;
+};
+
+/* Entrant 0 is the one others are compared with. *sets: those that were made; of fewer than DT_SETS_LEAST nothing is decided.
+ * An entrant that crashes, hangs, breaks the protocol or has no memory is tried again in the next set, DT_ATTEMPTS times in all
+ * (entrant 0: three times); then, and after any other failure, it is out (result.outcome says why). Plans that do not fit
+ * beside each other are made resident one at a time from then on. DT_EINTR. */
+dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
+                         const struct dt_compare *how, struct dt_sets *sets) DT_MUST_CHECK;
+
+/* An entrant that failed so may run in another set: as dt_outcome_may_pass, and memory may be another program's the next time. */
+bool dt_compare_may_pass(enum dt_outcome outcome);
+
+/* The order of n entrants in a round: a random one in even rounds, its mirror in the next. */
+void dt_compare_order(int order[], int n, int round, uint64_t seed);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* entrant - one plan of a comparison: its visits, and what they say beside those of entrant 0
+ *
+ * Nothing here runs a plan or reads a clock: the live comparison (tuner/measure/compare/compare.h) and a comparison that was read back
+ * from its record are judged by the same functions.
+ */
+#ifndef DT_TUNER_MEASURE_COMPARE_ENTRANT_H
+#define DT_TUNER_MEASURE_COMPARE_ENTRANT_H
+
+#include "tuner/measure/compare/judge.h"
+#include "tuner/measure/rig.h"
+
+#define DT_ENTRANTS    8
+#define DT_VISIT_STEPS 8 /* most timed steps of a visit */
+
+struct dt_entrant {
+    const char *role; /* "default", "baseline", "against", "candidate", "twin" */
+    struct dt_point point;
+    bool apart;              /* it gets processes of its own, which no other entrant shares */
+    struct dt_result result; /* all timed steps; its samples are the visits */
+    struct dt_resident resident;
+    double visits[DT_ROUNDS_MOST]; /* seconds of each round's visit; NAN where there was none */
+    struct dt_ratio ratio;         /* against entrant 0: below 1 is faster by the objective */
+    int failures;                  /* sets in which it failed in a way that may pass */
+    bool out;                      /* failed for good */
+    int out_set;                   /* the set in which it did; -1: none */
+    bool decisive;                 /* the comparison goes on until this one is decided */
+    bool decided;                  /* its verdict is final: skipped in later sets */
+};
+
+void dt_entrant_fini(struct dt_entrant *entrant);
+
+/* The interval says faster (or slower) than entrant 0. */
+bool dt_entrant_faster(const struct dt_entrant *entrant);
+bool dt_entrant_slower(const struct dt_entrant *entrant);
+
+/* Entrant 0's plan once more, to know the noise (docs/measuring.md). */
+bool dt_entrant_twin(const struct dt_entrant *entrant);
+
+/* What a visit counts for: the median of its steps, slowest rank each. */
+double dt_visit_seconds(const struct dt_result *result, int from, int steps);
+
+/* Sets the ratios after a set, the last of all when `last`; true when this is a look and all decisive entrants are decided. */
+bool dt_entrants_judge(const struct dt_target *target, struct dt_entrant entrants[], int n,
+                       const struct dt_sets *sets, bool last);
+
+/* The statistics of its result: samples are the visits, the interval is over the sets. */
+dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *sets) DT_MUST_CHECK;
+
+/* What a live comparison computed at its end, again: from results without statistics, visits, out and out_set. *sets: those
+ * that were made; where it stops when that is earlier. */
+dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant entrants[], int n,
+                              struct dt_sets *sets) DT_MUST_CHECK;
+/* The same of rounds of one start, as older versions compared. */
+dt_status dt_entrants_rejudge_rounds(const struct dt_target *target, struct dt_entrant entrants[],
+                                     int n, int looks, int *rounds) DT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Drift hits all entrants of a round alike, so a round's ratio is free of it. Several sets of fresh processes give the
+ * mean of their median log ratios with Student's t (stats/paired/sets.c); rounds of one start the median of all log ratios with
+ * the interval of the sign test (stats/paired/ratio.c). Both are looked at several times, with alphas that add up. */
+#include "tuner/measure/compare/judge.h"
+
+#include <math.h>
+
+#define DECIDED_HALF_WIDTH                                                                         \
+    0.005             /* of the ratio: both sides of a tie are then within half a per cent */
+#define LEAST_PAIRS 2 /* of a set that counts: an order and its mirror */
+
+int dt_sets_rounds(const struct dt_sets *sets)
+{
+    int rounds = 0;
+    for (int s = 0; s < sets->count; s++)
+        rounds += sets->rounds[s];
+    return rounds;
+}
+
+/* There are enough starts to say something of the next one, or nothing but this start is spoken of. */
+static bool says(const struct dt_ratio *ratio)
+{
+    return ratio->pairs > 0 && (ratio->sets == 0 || ratio->sets >= DT_SETS_LEAST);
+}
+
+bool dt_judge_faster(const struct dt_ratio *ratio)
+{
+    return says(ratio) && ratio->interval.high < 1;
+}
+
+bool dt_judge_slower(const struct dt_ratio *ratio)
+{
+    return says(ratio) && ratio->interval.low > 1;
+}
+
+bool dt_judge_narrow(const struct dt_ratio *ratio)
+{
+    return says(ratio) && ratio->interval.high - ratio->interval.low <= 2 * DECIDED_HALF_WIDTH;
+}
+
+const char *dt_judge_text(const struct dt_ratio *ratio)
+{
+    return dt_judge_faster(ratio)   ? "faster"
+           : dt_judge_slower(ratio) ? "slower"
+           : dt_judge_narrow(ratio) ? "tie"
+                                    : "undecided";
+}
+
+static const struct dt_ratio unknown = {.ratio = NAN, .interval = {NAN, NAN}, .spread = NAN};
+
+struct dt_ratio dt_judge_ratio(const double a[], const double b[], const struct dt_sets *sets,
+                               double level)
+{
+    double logs[DT_ROUNDS_MOST];
+    int pairs[DT_SETS_MOST] = {0}, at = 0, first = 0;
+    for (int s = 0; s < sets->count; first += sets->rounds[s++]) {
+        for (int k = first; k < first + sets->rounds[s] && k < DT_ROUNDS_MOST; k++)
+            if (isfinite(a[k]) && isfinite(b[k]))
+                logs[at + pairs[s]++] = log(b[k] / a[k]);
+        if (pairs[s] < LEAST_PAIRS)
+            pairs[s] = 0;
+        at += pairs[s];
+    }
+    struct dt_ratio ratio = at > 0 ? dt_stats_set_ratio(logs, pairs, sets->count, level) : unknown;
+    if (ratio.sets < DT_SETS_LEAST)
+        ratio.interval = unknown.interval;
+    return ratio;
+}
+
+double dt_judge_margin(const struct dt_ratio *twin)
+{
+    return says(twin) ? fmax(1 - twin->interval.low, twin->interval.high - 1) : NAN;
+}
+
+bool dt_judge_beats(const struct dt_ratio *ratio, double margin)
+{
+    return dt_judge_faster(ratio) && !(1 - ratio->ratio <= margin);
+}
+
+static double margin_of(const struct dt_judged judged[], int n)
+{
+    double margin = NAN;
+    for (int i = 1; i < n; i++)
+        if (judged[i].twin)
+            margin = dt_judge_margin(&judged[i].ratio);
+    return margin;
+}
+
+/* Better by less than the margin is not decided: with more rounds the margin shrinks. */
+static bool decided(const struct dt_judged judged[], int n)
+{
+    double margin = margin_of(judged, n);
+    for (int i = 1; i < n; i++) {
+        const struct dt_ratio *ratio = &judged[i].ratio;
+        if (!judged[i].decisive || judged[i].out)
+            continue;
+        if (dt_judge_faster(ratio) ? !dt_judge_beats(ratio, margin)
+                                   : !dt_judge_slower(ratio) && !dt_judge_narrow(ratio))
+            return false;
+    }
+    return true;
+}
+
+static void judge_sets(struct dt_judged judged[], int n, const struct dt_sets *sets)
+{
+    for (int i = 0; i < n; i++)
+        judged[i].ratio = dt_judge_ratio(judged[0].values, judged[i].values, sets,
+                                         dt_stats_set_level(sets->count));
+}
+
+static bool set_look(const struct dt_sets *sets)
+{
+    int look = dt_stats_set_look(sets->count);
+    return look >= 0 && sets->count == dt_set_looks[look];
+}
+
+bool dt_judge_set_look(struct dt_judged judged[], int n, const struct dt_sets *sets)
+{
+    if (!set_look(sets))
+        return false;
+    judge_sets(judged, n, sets);
+    return decided(judged, n);
+}
+
+void dt_judge_set_end(struct dt_judged judged[], int n, const struct dt_sets *sets)
+{
+    if (!set_look(sets))
+        judge_sets(judged, n, sets);
+}
+
+int dt_judge_sets(struct dt_judged judged[], int n, const struct dt_sets *sets)
+{
+    struct dt_sets made = {0};
+    for (int i = 0; i < n; i++)
+        judged[i].ratio = unknown;
+    while (made.count < sets->count) {
+        made.rounds[made.count] = sets->rounds[made.count];
+        made.count++;
+        if (dt_judge_set_look(judged, n, &made))
+            return made.count;
+    }
+    dt_judge_set_end(judged, n, &made);
+    return made.count;
+}
+
+double dt_judge_level(int rounds)
+{
+    int look = dt_stats_look(rounds);
+    if (look >= 0 && rounds > dt_look_samples[look] && look + 1 < DT_LOOKS)
+        look++;
+    return look >= 0 ? 1 - dt_look_alpha[look] : 0.95;
+}
+
+/* Sets every ratio from the first `rounds` values of one start. */
+static void judge_rounds(struct dt_judged judged[], int n, int rounds)
+{
+    for (int i = 0; i < n; i++) {
+        double logs[DT_ROUNDS_MOST];
+        int pairs = 0;
+        for (int k = 0; k < rounds && k < DT_ROUNDS_MOST; k++) {
+            double a = judged[0].values[k], b = judged[i].values[k];
+            if (isfinite(a) && isfinite(b))
+                logs[pairs++] = log(b / a);
+        }
+        judged[i].ratio = unknown;
+        if (pairs >= dt_look_samples[0] && !judged[i].out && !judged[0].out)
+            judged[i].ratio = dt_stats_ratio(logs, pairs, dt_judge_level(rounds));
+    }
+}
+
+int dt_judge_rounds(struct dt_judged judged[], int n, int rounds, int looks)
+{
+    int most = dt_look_samples[looks - 1], made = 0;
+    for (int i = 0; i < n; i++)
+        judged[i].ratio = unknown;
+    for (int look = 0; look < looks && rounds >= dt_look_samples[look]; look++) {
+        made = dt_look_samples[look];
+        judge_rounds(judged, n, made);
+        if (decided(judged, n))
+            return made;
+    }
+    if (rounds > made && made < most) {
+        made = rounds < most ? rounds : most;
+        if (made > dt_look_samples[0])
+            judge_rounds(judged, n, made);
+    }
+    return made;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/measure/fits.h"
+
+#include "stats/fit.h"
+#include "stats/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* What every fit has; `name` is that of the points' x. fitted: not only too few points. */
+static json_t *common(const char *name, const double x[], const double seconds[],
+                      const struct dt_line *line)
+{
+    json_t *points = json_array();
+    for (int i = 0; i < line->n; i++)
+        json_array_append_new(
+            points, json_pack("{s:I, s:f, s:o}", name, (json_int_t)x[i], "seconds", seconds[i],
+                              "residual", number(line->why == NULL ? line->residual[i] : NAN)));
+    return json_pack("{s:o, s:o, s:s?}", "points", points, "degrees_of_freedom",
+                     line->why == NULL ? json_integer(line->n - 2) : json_null(), "reason",
+                     line->why);
+}
+
+static void set(json_t *fit, const struct dt_line *line, const char *name, double value)
+{
+    json_object_set_new(fit, name, line->why == NULL ? number(value) : json_null());
+}
+
+json_t *dt_fits_ranks(const double ranks[], const double seconds[], int n)
+{
+    struct dt_amdahl fit = dt_stats_amdahl(ranks, seconds, n);
+    json_t *object = common("ranks", ranks, seconds, &fit.line);
+    set(object, &fit.line, "serial_fraction", fit.serial);
+    set(object, &fit.line, "serial_error", fit.serial_error);
+    set(object, &fit.line, "one_rank_seconds", fit.seconds);
+    json_object_set_new(object, "bounded", json_boolean(fit.bounded != 0));
+    return object;
+}
+
+json_t *dt_fits_batch(const double batches[], const double seconds[], int n)
+{
+    struct dt_line line = dt_stats_line(batches, seconds, n);
+    json_t *object = common("batch", batches, seconds, &line);
+    set(object, &line, "seconds", line.a);
+    set(object, &line, "seconds_error", line.a_error);
+    set(object, &line, "seconds_per_image", line.b);
+    set(object, &line, "seconds_per_image_error", line.b_error);
+    return object;
+}
+
+/* Sizes and medians of an exchange's times; 0 when there are none. */
+static int read_times(const json_t *exchange, double bytes[], double seconds[])
+{
+    const json_t *row, *ns = json_object_get(exchange, "ns");
+    size_t i, k;
+    json_array_foreach((json_t *)ns, i, row)
+    {
+        double times[DT_FIT_MOST];
+        const json_t *value;
+        if (i >= DT_FIT_MOST)
+            break;
+        json_array_foreach((json_t *)row, k, value)
+        {
+            if (k < DT_FIT_MOST)
+                times[k] = json_number_value(value) * 1e-9;
+        }
+        k = json_array_size(row);
+        seconds[i] = dt_stats_median(times, k < DT_FIT_MOST ? (int)k : DT_FIT_MOST);
+        bytes[i] = json_number_value(json_array_get(json_object_get(exchange, "bytes"), i));
+    }
+    return (int)(json_array_size(ns) < DT_FIT_MOST ? json_array_size(ns) : DT_FIT_MOST);
+}
+
+/* Bandwidths of a point: bytes over time, and what the links carried of it (nccl-tests, doc/PERFORMANCE.md): a rank keeps
+ * one block of an all-to-all to itself. */
+static void add_bandwidths(const json_t *exchange, json_t *points)
+{
+    double n = json_number_value(json_object_get(exchange, "ranks"));
+    const char *kind = json_string_value(json_object_get(exchange, "kind"));
+    double factor = strcmp(kind, "alltoall") == 0 ? (n - 1) / n : 1;
+    json_t *point;
+    size_t i;
+    json_array_foreach(points, i, point)
+    {
+        double rate = json_number_value(json_object_get(point, "bytes")) /
+                      json_number_value(json_object_get(point, "seconds"));
+        json_object_set_new(point, "algbw", number(rate));
+        json_object_set_new(point, "busbw", number(rate * factor));
+    }
+}
+
+static json_t *fit_exchange(const json_t *exchange)
+{
+    double bytes[DT_FIT_MOST] = {0}, seconds[DT_FIT_MOST] = {0};
+    int n = read_times(exchange, bytes, seconds);
+    struct dt_alpha_beta fit = dt_stats_alpha_beta(bytes, seconds, n);
+    json_t *object = common("bytes", bytes, seconds, &fit.line);
+    json_t *why = json_object_get(exchange, "reason");
+    add_bandwidths(exchange, json_object_get(object, "points"));
+    json_object_set(object, "kind", json_object_get(exchange, "kind"));
+    json_object_set(object, "ranks", json_object_get(exchange, "ranks"));
+    json_object_set(object, "stride", json_object_get(exchange, "stride"));
+    set(object, &fit.line, "alpha_seconds", fit.seconds);
+    set(object, &fit.line, "alpha_error", fit.seconds_error);
+    set(object, &fit.line, "bytes_per_second", fit.bytes_per_second);
+    set(object, &fit.line, "bytes_per_second_error", fit.bytes_per_second_error);
+    if (why != NULL)
+        json_object_set(object, "reason", why);
+    return object;
+}
+
+json_t *dt_fits_exchanges(const json_t *exchanges)
+{
+    json_t *list = json_array();
+    const json_t *exchange;
+    size_t i;
+    json_array_foreach((json_t *)exchanges, i, exchange)
+    {
+        json_array_append_new(list, fit_exchange(exchange));
+    }
+    return list;
+}
+
+static double at(const json_t *fit, const char *name)
+{
+    return json_number_value(json_object_get(fit, name));
+}
+
+/* "; fit over 8 sizes, worst residual 12 %" */
+static void add_points(const json_t *fit, const char *words, struct dt_text *out)
+{
+    const json_t *point, *points = json_object_get(fit, "points");
+    double worst = 0;
+    size_t i;
+    json_array_foreach((json_t *)points, i, point)
+    {
+        worst = fmax(worst, fabs(at(point, "residual")));
+    }
+    dt_text_add(out, "; fit over %zu %s, worst residual %.2g %%\n", json_array_size(points), words,
+                100 * worst);
+}
+
+/* The reason why there is no fit; false: there is one. */
+static bool add_reason(const json_t *fit, struct dt_text *out)
+{
+    const char *reason = json_string_value(json_object_get(fit, "reason"));
+    if (reason != NULL)
+        dt_text_add(out, "no fit: %s\n", reason);
+    return reason != NULL;
+}
+
+void dt_fits_text(const json_t *fits, struct dt_text *out)
+{
+    const json_t *fit, *ranks = json_object_get(fits, "ranks"),
+                       *batch = json_object_get(fits, "batch");
+    size_t i;
+    json_array_foreach(json_object_get(fits, "exchanges"), i, fit)
+    {
+        bool shift = strcmp(json_string_value(json_object_get(fit, "kind")), "shift") == 0;
+        dt_text_add(out, "%-12sof %.0f ranks: ", shift ? "P2P" : "all-to-all", at(fit, "ranks"));
+        if (add_reason(fit, out))
+            continue;
+        dt_text_add(out, "latency %.3g us (+- %.2g), bandwidth %.3g GB/s (+- %.2g)",
+                    at(fit, "alpha_seconds") * 1e6, at(fit, "alpha_error") * 1e6,
+                    at(fit, "bytes_per_second") * 1e-9, at(fit, "bytes_per_second_error") * 1e-9);
+        add_points(fit, "sizes", out);
+    }
+    if (ranks != NULL)
+        dt_text_add(out, "scaling     ");
+    if (ranks != NULL && !add_reason(ranks, out)) {
+        dt_text_add(out, "%.4g ms x (s + (1 - s) / ranks), serial part s = %.3g (+- %.2g)",
+                    at(ranks, "one_rank_seconds") * 1e3, at(ranks, "serial_fraction"),
+                    at(ranks, "serial_error"));
+        add_points(ranks, "rank counts", out);
+    }
+    if (batch != NULL)
+        dt_text_add(out, "batch       ");
+    if (batch != NULL && !add_reason(batch, out)) {
+        dt_text_add(out, "%.4g ms (+- %.2g) + %.4g ms (+- %.2g) an image",
+                    at(batch, "seconds") * 1e3, at(batch, "seconds_error") * 1e3,
+                    at(batch, "seconds_per_image") * 1e3,
+                    at(batch, "seconds_per_image_error") * 1e3);
+        add_points(batch, "batches", out);
+    }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* fits - lines through what was measured, as JSON and as a line of text each (docs/measuring.md, docs/json.md)
+ *
+ * Every fit comes with standard errors, the residual of each point, and its degrees of freedom; where the points say
+ * nothing its numbers are null and "reason" says why. New references.
+ */
+#ifndef DT_TUNER_MEASURE_FITS_H
+#define DT_TUNER_MEASURE_FITS_H
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+
+/* Of dt_result's exchanges (NULL: none): latency and bandwidth of each. */
+json_t *dt_fits_exchanges(const json_t *exchanges);
+
+/* Amdahl's law through the times of one workload at several rank counts. */
+json_t *dt_fits_ranks(const double ranks[], const double seconds[], int n);
+
+/* A step's time against its batch. */
+json_t *dt_fits_batch(const double batches[], const double seconds[], int n);
+
+/* What an object {"exchanges":[..], "ranks":{..}, "batch":{..}} says; each may be missing. */
+void dt_fits_text(const json_t *fits, struct dt_text *out);
+
+#endif

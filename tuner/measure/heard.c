@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/measure/heard.h"
+
+#include "tuner/measure/result.h"
+#include "tuner/runner/said.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define APART_SHARE   0.02
+#define APART_SECONDS 50e-6
+#define FULL_SHARE    0.95
+
+void dt_heard_fini(struct dt_heard *heard)
+{
+    free(heard->ns);
+    json_decref(heard->telemetry);
+    json_decref(heard->reasons);
+    json_decref(heard->memory);
+    *heard = (struct dt_heard){0};
+}
+
+static dt_status add_ns(struct dt_heard *heard, const struct dt_run *run, size_t old)
+{
+    size_t more = (size_t)run->steps * (size_t)run->ranks;
+    long long *ns = realloc(heard->ns, (old + more) * sizeof *ns);
+    if (ns == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (heard->ns == NULL)
+        memset(ns, 0, old * sizeof *ns);
+    if (run->device_ns != NULL)
+        memcpy(ns + old, run->device_ns, more * sizeof *ns);
+    else
+        memset(ns + old, 0, more * sizeof *ns);
+    heard->ns = ns;
+    return DT_OK;
+}
+
+static void add_names(json_t *to, const json_t *names)
+{
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        json_t *name = json_array_get(names, i);
+        bool there = false;
+        for (size_t k = 0; k < json_array_size(to); k++)
+            there = there || json_equal(json_array_get(to, k), name);
+        if (!there)
+            json_array_append(to, name);
+    }
+}
+
+static json_int_t at(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* A mean is weighted by the looks it was taken over. */
+static void join_rank(json_t *rank, const json_t *more)
+{
+    json_int_t looks = at(rank, "looks"), others = at(more, "looks");
+    const char *key;
+    json_t *range;
+    json_object_foreach((json_t *)more, key, range)
+    {
+        json_t *mine = json_object_get(rank, key);
+        if (json_is_object(range) && mine == NULL) {
+            json_object_set_new(rank, key, json_deep_copy(range));
+        } else if (json_is_object(range)) {
+            json_int_t least = at(range, "least"), most = at(range, "most");
+            double share = looks + others > 0 ? (double)others / (double)(looks + others) : 0;
+            double mean =
+                (double)at(mine, "mean") * (1 - share) + (double)at(range, "mean") * share;
+            if (least < at(mine, "least"))
+                json_object_set_new(mine, "least", json_integer(least));
+            if (most > at(mine, "most"))
+                json_object_set_new(mine, "most", json_integer(most));
+            if (looks + others > 0)
+                json_object_set_new(mine, "mean", json_integer(llround(mean)));
+        }
+    }
+    add_names(json_object_get(rank, "reasons"), json_object_get(more, "reasons"));
+    json_object_set_new(rank, "looks", json_integer(looks + others));
+}
+
+static void add_telemetry(struct dt_heard *heard, const json_t *telemetry, int request)
+{
+    json_t *names = json_array();
+    if (heard->reasons == NULL)
+        heard->reasons = json_array();
+    while (json_array_size(heard->reasons) < (size_t)request)
+        json_array_append_new(heard->reasons, json_array());
+    for (size_t r = 0; r < json_array_size(telemetry); r++)
+        add_names(names, json_object_get(json_array_get(telemetry, r), "reasons"));
+    json_array_append_new(heard->reasons, names);
+    if (heard->telemetry == NULL) {
+        heard->telemetry = json_deep_copy(telemetry);
+        return;
+    }
+    for (size_t r = 0; r < json_array_size(telemetry); r++)
+        join_rank(json_array_get(heard->telemetry, r), json_array_get(telemetry, r));
+}
+
+dt_status dt_heard_add(struct dt_heard *heard, const struct dt_run *run, size_t old, int request)
+{
+    if (run->device_ns != NULL || heard->ns != NULL)
+        DT_TRY(add_ns(heard, run, old));
+    if (run->telemetry != NULL && request >= 0)
+        add_telemetry(heard, run->telemetry, request);
+    return DT_OK;
+}
+
+/* The rank that was last in a step. */
+static int last_of(const struct dt_result *result, int step)
+{
+    const long long *row = result->ns + (size_t)step * (size_t)result->ranks;
+    int last = 0;
+    for (int r = 1; r < result->ranks; r++)
+        last = row[r] > row[last] ? r : last;
+    return last;
+}
+
+static bool counts(const struct dt_result *result, int step)
+{
+    bool spoilt = result->throttled != NULL && result->throttled[step] && !result->all_throttled;
+    const long long *row = result->heard.ns + (size_t)step * (size_t)result->ranks;
+    for (int r = 0; r < result->ranks; r++)
+        if (row[r] <= 0)
+            return false;
+    return !spoilt;
+}
+
+struct dt_two_clocks dt_heard_clocks(const struct dt_result *result)
+{
+    struct dt_two_clocks clocks = {.device_seconds = NAN, .apart_seconds = NAN};
+    size_t ranks = (size_t)result->ranks;
+    double *device = calloc(2 * (size_t)result->steps + 1, sizeof *device);
+    if (device == NULL || result->heard.ns == NULL) {
+        free(device);
+        return clocks;
+    }
+    double *apart = device + result->steps;
+    for (int i = result->start; i < result->steps; i++) {
+        const long long *row = result->heard.ns + (size_t)i * ranks;
+        long long most = 0;
+        if (!counts(result, i))
+            continue;
+        for (size_t r = 0; r < ranks; r++)
+            most = row[r] > most ? row[r] : most;
+        int last = last_of(result, i);
+        device[clocks.steps] = (double)most * 1e-9;
+        apart[clocks.steps++] =
+            (double)(result->ns[(size_t)i * ranks + (size_t)last] - row[last]) * 1e-9;
+    }
+    clocks.device_seconds = dt_stats_median(device, clocks.steps);
+    clocks.apart_seconds = dt_stats_median(apart, clocks.steps);
+    double off = fabs(clocks.apart_seconds);
+    clocks.disagree = off > APART_SECONDS || off > APART_SHARE * clocks.device_seconds;
+    free(device);
+    return clocks;
+}
+
+static double bytes_of(const json_t *memory, const char *key, size_t rank)
+{
+    const json_t *value = json_array_get(json_object_get(memory, key), rank);
+    return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
+}
+
+struct dt_heard_memory dt_heard_memory(const struct dt_result *result)
+{
+    const json_t *memory = result->heard.memory;
+    const json_t *resident = json_object_get(memory, "resident_bytes");
+    double predicted = json_is_integer(resident) ? (double)json_integer_value(resident)
+                                                 : (double)result->peak_bytes;
+    struct dt_heard_memory heard = {NAN, NAN, false};
+    for (size_t r = 0; r < (size_t)result->ranks; r++) {
+        double total = bytes_of(memory, "total_bytes", r);
+        heard.used =
+            fmax(heard.used, total > 0 ? 1 - bytes_of(memory, "free_bytes", r) / total : NAN);
+        heard.taken =
+            fmax(heard.taken, predicted > 0 ? bytes_of(memory, "taken_bytes", r) / predicted : NAN);
+    }
+    heard.full = heard.used > FULL_SHARE;
+    return heard;
+}
+
+/* An idle device's clock is low for no fault. */
+static void add_causes(json_t *to, const json_t *names)
+{
+    add_names(to, names);
+    for (size_t i = json_array_size(to); i-- > 0;)
+        if (strcmp(json_string_value(json_array_get(to, i)), "gpu_idle") == 0)
+            json_array_remove(to, i);
+}
+
+json_t *dt_heard_reasons(const struct dt_result *result)
+{
+    json_t *names = json_array();
+    int step = result->least;
+    for (int k = 0; k < result->request_count && result->throttled_steps > 0; k++) {
+        bool throttled = result->throttled == NULL; /* of several processes: they have been told */
+        for (int i = 0; i < result->requests[k] && !throttled && step + i < result->steps; i++)
+            throttled = result->throttled[step + i];
+        step += result->requests[k];
+        if (throttled)
+            add_causes(names, json_array_get(result->heard.reasons, (size_t)k));
+    }
+    return names;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Warm-up: two more steps after the two of verification, always, and as long as was asked for; then the steady part of
+ * the measured series is found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless
+ * one is reported. A level start that outlasts the first look cannot be seen in it: that is what the long warm-up is for. */
+#include "tuner/measure/measure.h"
+
+#include "base/clock.h"
+#include "search/racing.h"
+#include "tuner/measure/exchange.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WARMUP_STEPS 2
+#define WARMUP_MOST  256 /* steps, however short */
+#define WARMUP_CHUNK 16  /* of a request: the clock is looked at in between */
+#define MOST_STEPS   96  /* of all: 64 steady ones and a long warm-up */
+
+int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns)
+{
+    double cold = isfinite(result->cold_seconds) ? result->cold_seconds : 60.0;
+    int64_t most = dt_clock_ns() + (int64_t)(fmin(5.0 + 10.0 * cold * steps, 1e6) * 1e9);
+    return most < deadline_ns ? most : deadline_ns;
+}
+
+static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, const char *mode,
+                       const struct dt_measure *how, struct dt_result *result)
+{
+    return dt_rig_run(rig, resident, n, mode, dt_measure_deadline(result, n, how->deadline_ns),
+                      result);
+}
+
+/* Samples to ask for so that the trial's time limit is not overrun; at least one. */
+static int affordable(const struct dt_result *result, const struct dt_measure *how, int wanted)
+{
+    double last = result->steps > 0 ? dt_result_seconds(result, 1) : result->cold_seconds;
+    double left = (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 * 0.9;
+    if (!(last > 0) || left >= last * wanted)
+        return wanted;
+    int n = (int)(left / last);
+    return n < 1 ? 1 : n;
+}
+
+static bool past(const struct dt_measure *how)
+{
+    return dt_clock_ns() >= how->deadline_ns;
+}
+
+/* Until the steps, or the clock with all that is between steps, have taken the time. */
+static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
+                         const struct dt_measure *how, struct dt_result *result)
+{
+    int n = WARMUP_STEPS;
+    int64_t end = dt_clock_ns() + (int64_t)(how->warm_seconds * 1e9);
+    while (n > 0) {
+        DT_TRY(steps(rig, resident, n, "warmup", how, result));
+        if (result->outcome != DT_TRIAL_OK || past(how) || dt_clock_ns() >= end)
+            return DT_OK;
+        double missing = (how->warm_seconds - dt_result_seconds(result, result->steps)) /
+                         dt_result_seconds(result, 1);
+        int room = WARMUP_MOST - result->steps;
+        room = room < WARMUP_CHUNK ? room : WARMUP_CHUNK;
+        n = missing < room ? (int)ceil(missing) : room;
+        n = n > 0 ? affordable(result, how, n) : 0;
+    }
+    return DT_OK;
+}
+
+/* Objective values of a result's samples. */
+static int values_of(const struct dt_target *target, const struct dt_result *result, double out[])
+{
+    int n = result->n < MOST_STEPS ? result->n : MOST_STEPS;
+    for (int i = 0; i < n; i++)
+        out[i] = target->objective->value(result->seconds[i], result->batch, result->devices);
+    return n;
+}
+
+/* Against the rival; what is said of samples that will be had again is not said yet. */
+static enum dt_race_next race(const struct dt_target *target, const struct dt_result *result,
+                              const struct dt_result *rival)
+{
+    double ours[1 + MOST_STEPS] = {result->cold_seconds}, best[MOST_STEPS];
+    int until;
+    if (rival == NULL || result->waits)
+        return DT_RACE_MORE;
+    struct dt_race race = {
+        .best = best, .best_count = values_of(target, rival, best), .most = MOST_STEPS};
+    return dt_race_look(&race, ours, 1 + values_of(target, result, ours + 1), &until);
+}
+
+static bool narrow(const struct dt_result *result, const struct dt_measure *how)
+{
+    const struct dt_summary *summary = &result->summary;
+    double width = (summary->interval.high - summary->interval.low) / 2;
+    return width <= how->half_width * summary->median && result->steady;
+}
+
+static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
+                       const struct dt_measure *how, struct dt_result *result)
+{
+    int least = result->steps;
+    while (dt_result_next(result)) {
+        bool first = result->request_count == 0 && how->rival != NULL;
+        int n = affordable(result, how,
+                           first ? DT_RACE_WARM
+                                 : dt_look_samples[result->look] - dt_result_counted(result));
+        DT_TRY(steps(rig, resident, n, "measure", how, result));
+        if (result->outcome != DT_TRIAL_OK)
+            return DT_OK;
+        DT_TRY(dt_result_look(result));
+        enum dt_race_next next = race(rig->target, result, how->rival);
+        if (next == DT_RACE_DROP) {
+            result->outcome = DT_TRIAL_SLOW;
+            snprintf(result->cause, sizeof result->cause, "dropped after %d samples", result->n);
+            return DT_OK;
+        }
+        if (past(how) || result->steps - least >= MOST_STEPS)
+            return DT_OK;
+        if (dt_result_counted(result) < dt_look_samples[result->look])
+            continue;
+        if (next == DT_RACE_SLOWER || narrow(result, how) ||
+            (how->rest_ns > 0 && dt_clock_ns() >= how->rest_ns))
+            return DT_OK;
+    }
+    return DT_OK;
+}
+
+/* One request beside the measurement; *answer may be NULL when the worker fails it (which
+ * fails the trial only if it was to write the output). */
+static dt_status ask(struct dt_resident *resident, json_t *request, const char *want,
+                     const struct dt_measure *how, struct dt_result *result, json_t **answer)
+{
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    dt_status status =
+        dt_group_call(resident->group, request, want, how->deadline_ns, answer, &failure);
+    json_decref(request);
+    if (status != DT_FAILED)
+        return status;
+    if (strcmp(want, "written") == 0) {
+        result->outcome = failure.outcome;
+        memcpy(result->cause, failure.cause, sizeof result->cause);
+    }
+    if (!dt_group_alive(resident->group))
+        resident->group = NULL;
+    return DT_OK;
+}
+
+static dt_status measure_peak(struct dt_resident *resident, const struct dt_measure *how,
+                              struct dt_result *result)
+{
+    json_t *answer = NULL;
+    DT_TRY(ask(resident, json_pack("{s:s}", "op", "peak"), "peak", how, result, &answer));
+    result->flop_peak = json_number_value(json_object_get(answer, "flop_rate"));
+    result->copy_peak = json_number_value(json_object_get(answer, "copy_bytes_per_second"));
+    json_decref(answer);
+    return DT_OK;
+}
+
+static dt_status write_output(struct dt_resident *resident, const struct dt_measure *how,
+                              struct dt_result *result)
+{
+    json_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:i, s:s}", "op", "write", "handle", resident->handle,
+                                "path", how->output);
+    DT_TRY(ask(resident, request, "written", how, result, &answer));
+    json_decref(answer);
+    return DT_OK;
+}
+
+static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *resident,
+                                  const struct dt_measure *how, struct dt_result *result)
+{
+    DT_TRY(warm_up(rig, resident, how, result));
+    if (result->outcome == DT_TRIAL_OK)
+        DT_TRY(looks(rig, resident, how, result));
+    if (how->output != NULL && result->outcome == DT_TRIAL_OK)
+        DT_TRY(write_output(resident, how, result));
+    if (how->exchanges && resident->group != NULL)
+        DT_TRY(dt_exchange_measure(rig->target, resident, how->deadline_ns, result));
+    if (how->peak && resident->group != NULL)
+        DT_TRY(measure_peak(resident, how, result));
+    return DT_OK;
+}
+
+dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
+                          const struct dt_measure *how, struct dt_result *result)
+{
+    struct dt_resident resident;
+    int64_t began = dt_clock_ns(), reference_ns = rig->setup_ns - rig->start_ns;
+    dt_result_init(result, rig->target, point);
+    result->clocks = &rig->clocks;
+    dt_status status = dt_rig_prepare(rig, point, how->deadline_ns, &resident);
+    if (status == DT_OK) {
+        dt_rig_describe(&resident, result);
+        if (resident.outcome == DT_TRIAL_OK)
+            status = measure_resident(rig, &resident, how, result);
+        if (status == DT_OK)
+            status = dt_clocks_learn(&rig->clocks, result);
+        dt_rig_release(rig, &resident);
+    }
+    result->cost_seconds = (double)(dt_clock_ns() - began) * 1e-9;
+    result->apart_seconds = (double)(rig->setup_ns - rig->start_ns - reference_ns) * 1e-9;
+    return status == DT_OK && how->keep != NULL ? how->keep(how->context, result) : status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* objective - what "better" means: one row each in objective.c; smaller values are better inside the program */
+#ifndef DT_TUNER_MEASURE_OBJECTIVE_H
+#define DT_TUNER_MEASURE_OBJECTIVE_H
+
+#include "base/status.h"
+
+struct dt_objective {
+    const char *name, *unit, *doc;
+    /* Smaller is better. step: seconds of one denoising step; devices: held by the plan. */
+    double (*value)(double step, int batch, int devices);
+    /* The figure people read. steps: denoising steps of an image. */
+    double (*shown)(double step, int batch, int devices, int steps);
+    int one_batch; /* 1: only plans of equal batch compare */
+};
+
+/* DT_EUSAGE for an unknown name: lists the known ones. */
+dt_status dt_objective_find(const char *name, const struct dt_objective **objective) DT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/measure/processes.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEVEL 0.95
+
+static bool same_shape(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    for (int i = 1; i < n; i++)
+        if (parts[i].ranks != parts[0].ranks) {
+            whole->outcome = DT_TRIAL_PROTOCOL;
+            snprintf(whole->cause, sizeof whole->cause,
+                     "process %d answered with %d ranks, the first with %d", i + 1, parts[i].ranks,
+                     parts[0].ranks);
+            return false;
+        }
+    return true;
+}
+
+/* What is known of a plan apart from its samples. */
+static void describe(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    double cold[DT_PROCESSES_MOST];
+    whole->verified_error = parts[0].verified_error;
+    whole->steady = true;
+    for (int i = 0; i < n; i++) {
+        const struct dt_result *part = &parts[i];
+        cold[i] = part->cold_seconds;
+        if (part->peak_bytes > whole->peak_bytes)
+            whole->peak_bytes = part->peak_bytes;
+        if (!(part->verified_error <= whole->verified_error))
+            whole->verified_error = part->verified_error;
+        whole->flop_peak = fmax(whole->flop_peak, part->flop_peak);
+        whole->copy_peak = fmax(whole->copy_peak, part->copy_peak);
+        whole->cost_seconds += part->cost_seconds;
+        whole->steady = whole->steady && part->steady;
+        whole->start += part->start;
+        whole->n += part->n;
+        whole->throttled_steps += part->throttled_steps;
+        whole->all_throttled = whole->all_throttled || part->all_throttled;
+    }
+    whole->cold_seconds = dt_stats_median(cold, n);
+    whole->exchanges = json_incref(parts[n - 1].exchanges);
+    whole->heard.memory = json_incref(parts[n - 1].heard.memory);
+}
+
+static dt_status add_steps(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    for (int i = 0; i < n; i++) {
+        const struct dt_result *part = &parts[i];
+        struct dt_run run = {.steps = part->steps,
+                             .ranks = part->ranks,
+                             .ns = part->ns,
+                             .clock = part->clock,
+                             .device_ns = part->heard.ns,
+                             .telemetry = part->heard.telemetry,
+                             .phases = part->phases};
+        DT_TRY(dt_result_add(whole, &run, true));
+    }
+    return DT_OK;
+}
+
+/* The steady steps of all processes in a row, and the median of each. */
+static dt_status add_samples(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    size_t ranks = (size_t)whole->ranks, at = 0;
+    dt_status status = DT_OK;
+    long long *ns = calloc((size_t)whole->n * ranks + 1, sizeof *ns);
+    whole->process_seconds = calloc((size_t)n, sizeof *whole->process_seconds);
+    if (ns == NULL || whole->process_seconds == NULL) {
+        free(ns);
+        return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    for (int i = 0; i < n; i++) {
+        struct dt_kept kept = {0};
+        if (status == DT_OK)
+            status = dt_throttle_keep(&parts[i], parts[i].start, &kept);
+        if (status == DT_OK)
+            memcpy(ns + at, kept.ns, (size_t)kept.n * ranks * sizeof *ns);
+        at += (size_t)kept.n * ranks;
+        dt_kept_fini(&kept);
+        whole->process_seconds[i] = parts[i].summary.median;
+    }
+    if (status == DT_OK)
+        status = dt_result_sum(whole, ns);
+    free(ns);
+    return status;
+}
+
+/* The series is that of the samples over their process's median: a process differs from the next as a whole, which is
+ * neither a drift nor a step of the machine. */
+static dt_status sum_up(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    double *flat = calloc((size_t)whole->n + 1, sizeof *flat);
+    if (flat == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0, at = 0; i < n; i++)
+        for (int k = 0; k < parts[i].n; k++, at++)
+            flat[at] = whole->seconds[at] / parts[i].summary.median;
+    whole->processes = dt_stats_processes(whole->process_seconds, n, LEVEL);
+    whole->summary = dt_stats_summary(whole->seconds, whole->n, LEVEL);
+    whole->summary.series = dt_stats_series(flat, whole->n);
+    whole->summary.unreliable =
+        false; /* that is said of neighbouring samples; processes are independent */
+    whole->summary.median = whole->processes.median;
+    whole->summary.interval = whole->processes.interval;
+    free(flat);
+    return DT_OK;
+}
+
+dt_status dt_processes_join(const struct dt_result parts[], int n, struct dt_result *whole)
+{
+    if (n < 1 || n > DT_PROCESSES_MOST)
+        return dt_fail(DT_EUSAGE, "%d processes, expected 1 to %d", n, DT_PROCESSES_MOST);
+    if (!same_shape(parts, n, whole))
+        return DT_OK;
+    DT_TRY(add_steps(parts, n, whole));
+    describe(parts, n, whole);
+    DT_TRY(add_samples(parts, n, whole));
+    return sum_up(parts, n, whole);
+}
+
+/* Makes parts until n are there or one failed; *made: how many there are, the last of them the failed one. */
+static dt_status make(struct dt_rig *rig, const struct dt_point *point,
+                      const struct dt_measure *how, int n, struct dt_result parts[], int *made)
+{
+    for (*made = 0; *made < n;) {
+        struct dt_measure each = *how;
+        bool last = *made + 1 == n;
+        each.peak = how->peak && last;
+        each.exchanges = how->exchanges && last;
+        each.output = last ? how->output : NULL;
+        if (*made > 0)
+            dt_rig_fresh(rig, DT_NS_PER_SECOND);
+        struct dt_result *part = &parts[(*made)++];
+        DT_TRY(dt_measure_plan(rig, point, &each, part));
+        if (part->outcome != DT_TRIAL_OK)
+            return DT_OK;
+    }
+    return DT_OK;
+}
+
+/* Of those that a signal left: all that are whole, else the part of the first. */
+static int whole_parts(const struct dt_result parts[], int made)
+{
+    return made > 1 ? made - 1 : made == 1 && parts[0].n > 0 && parts[0].outcome == DT_TRIAL_OK;
+}
+
+dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
+                               const struct dt_measure *how, int n, struct dt_result *result)
+{
+    int made = 0;
+    dt_result_init(result, rig->target, point);
+    struct dt_result *parts = calloc((size_t)n, sizeof *parts);
+    if (parts == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = make(rig, point, how, n, parts, &made), joined = DT_OK;
+    bool failed = status == DT_OK && parts[made - 1].outcome != DT_TRIAL_OK;
+    int whole = status == DT_EINTR ? whole_parts(parts, made) : status == DT_OK ? made : 0;
+    int one = failed ? made - 1 : 0;
+    if (whole == 1 || failed) {
+        *result = parts[one];
+        parts[one] = (struct dt_result){0};
+    } else if (whole > 1) {
+        joined = dt_processes_join(parts, whole, result);
+    }
+    for (int i = 0; i < made; i++)
+        dt_result_fini(&parts[i]);
+    free(parts);
+    return joined < 0 ? joined : status;
+}

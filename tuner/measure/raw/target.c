@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/measure/raw/raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CORES_MOST 65536
+#define STEPS_MOST 1000000
+
+json_t *dt_raw_target(const struct dt_target *target)
+{
+    return json_pack("{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "title",
+                     target->title, "unit", target->unit, "objective", target->objective->name,
+                     "foreign", target->foreign, "cores", target->cores, "sampler_steps",
+                     target->sampler_steps, "image_flops", target->image_flops,
+                     "image_attention_flops", target->image_attention_flops, "image_rest_bytes",
+                     target->image_rest_bytes, "plans", (json_int_t)target->plans, "parameters",
+                     dt_space_axes_json(target->space), "default",
+                     dt_point_json(target->space, &target->fallback), "baseline",
+                     dt_point_json(target->space, &target->baseline));
+}
+
+static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
+                             int *out)
+{
+    int64_t value;
+    DT_TRY(dt_json_int(record, what, key, 1, most, &value));
+    *out = (int)value;
+    return DT_OK;
+}
+
+/* Those that older records lack are 0. */
+static dt_status read_amounts(const json_t *record, const char *what, struct dt_target *target)
+{
+    DT_TRY(dt_json_real(record, what, "image_flops", &target->image_flops));
+    if (dt_json_has(record, "image_attention_flops"))
+        DT_TRY(dt_json_real(record, what, "image_attention_flops", &target->image_attention_flops));
+    if (dt_json_has(record, "image_rest_bytes"))
+        DT_TRY(dt_json_real(record, what, "image_rest_bytes", &target->image_rest_bytes));
+    return DT_OK;
+}
+
+static dt_status fill(const json_t *record, const char *what, struct dt_target *target)
+{
+    const char *title, *objective;
+    json_t *fallback, *baseline;
+    DT_TRY(dt_json_string(record, what, "title", &title));
+    DT_TRY(dt_json_string(record, what, "objective", &objective));
+    DT_TRY(dt_json_bool(record, what, "foreign", &target->foreign));
+    DT_TRY(read_number(record, what, "cores", CORES_MOST, &target->cores));
+    DT_TRY(read_number(record, what, "sampler_steps", STEPS_MOST, &target->sampler_steps));
+    DT_TRY(read_amounts(record, what, target));
+    DT_TRY(dt_json_int(record, what, "plans", -1, INT64_MAX, &target->plans));
+    DT_TRY(dt_json_object(record, what, "default", &fallback));
+    DT_TRY(dt_json_object(record, what, "baseline", &baseline));
+    const char *unit = json_string_value(json_object_get(record, "unit")); /* older ones lack it */
+    target->unit = unit != NULL && strcmp(unit, "GPU") == 0 ? "GPU" : "core";
+    DT_TRY(dt_objective_find(objective, &target->objective));
+    DT_TRY(dt_space_axes_from_json(record, what, &target->space));
+    DT_TRY(dt_point_read(target->space, fallback, &target->fallback));
+    DT_TRY(dt_point_read(target->space, baseline, &target->baseline));
+    snprintf(target->title, sizeof target->title, "%s", title);
+    return DT_OK;
+}
+
+dt_status dt_raw_read_target(const json_t *record, const char *what, struct dt_target **out)
+{
+    struct dt_target *target = calloc(1, sizeof *target);
+    if (target == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = fill(record, what, target);
+    if (status < 0) {
+        dt_target_free(target);
+        return status;
+    }
+    *out = target;
+    return DT_OK;
+}
+
+json_t *dt_raw_points(const struct dt_space *space, const struct dt_point points[], int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, dt_point_json(space, &points[i]));
+    return list;
+}
+
+int dt_raw_read_points(const json_t *list, const struct dt_space *space, struct dt_point points[],
+                       int room)
+{
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(list) && n < room; i++)
+        n += dt_point_read(space, json_array_get(list, i), &points[n]) == DT_OK;
+    return n;
+}

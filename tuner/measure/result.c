@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/measure/result.h"
+
+#include "tuner/measure/roofline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AGAIN_MOST   3 /* requests of a trial for samples instead of throttled ones */
+#define DETECT_LEAST 8 /* measured steps from which a steady part is looked for */
+
+void dt_result_init(struct dt_result *result, const struct dt_target *target,
+                    const struct dt_point *point)
+{
+    *result = (struct dt_result){.point = *point,
+                                 .outcome = DT_TRIAL_OK,
+                                 .ranks = dt_target_ranks(target, point),
+                                 .batch = dt_target_batch(target, point),
+                                 .devices = dt_target_devices(target, point),
+                                 .cold_seconds = NAN,
+                                 .verified_error = NAN,
+                                 .summary = {.median = NAN, .interval = {NAN, NAN}}};
+}
+
+void dt_result_fini(struct dt_result *result)
+{
+    free(result->ns);
+    free(result->seconds);
+    free(result->rank_seconds);
+    free(result->last);
+    free(result->requests);
+    free(result->clock);
+    free(result->throttled);
+    free(result->process_seconds);
+    json_decref(result->exchanges);
+    json_decref(result->phases);
+    dt_heard_fini(&result->heard);
+    result->exchanges = NULL;
+    result->ns = NULL;
+    result->requests = NULL;
+    result->clock = NULL;
+    result->throttled = NULL;
+    result->seconds = result->rank_seconds = result->process_seconds = NULL;
+    result->last = NULL;
+    result->phases = NULL;
+}
+
+/* to[key] += from[key], which a worker may have made as large as it likes. */
+static void add_integer(json_t *to, const json_t *from, const char *key)
+{
+    json_t *value = json_object_get(to, key);
+    json_int_t more = json_integer_value(json_object_get(from, key)), sum;
+    if (!json_is_integer(value))
+        return;
+    if (__builtin_add_overflow(json_integer_value(value), more, &sum))
+        sum = more > 0 ? INT64_MAX : INT64_MIN;
+    json_integer_set(value, sum);
+}
+
+/* Rows of the same name, as both were said by one worker. */
+static void add_rows(json_t *to, const json_t *from, const char *key)
+{
+    for (size_t i = 0; i < json_array_size(json_object_get(to, key)); i++) {
+        json_t *row = json_array_get(json_object_get(to, key), i);
+        const json_t *more = json_array_get(json_object_get(from, key), i);
+        add_integer(row, more, "ns");
+        add_integer(row, more, "bytes");
+        add_integer(row, more, "in_flight_ns");
+        add_integer(row, more, "count");
+    }
+}
+
+/* Sums over all measured requests; a median of blocks stays that of the longest one. */
+static dt_status add_phases(struct dt_result *result, const struct dt_run *run)
+{
+    bool longest = run->steps > result->phase_steps;
+    json_t *sum = json_deep_copy(longest || result->phases == NULL ? run->phases : result->phases);
+    const json_t *other = longest || result->phases == NULL ? result->phases : run->phases;
+    if (sum == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (other != NULL) {
+        add_integer(sum, other, "steps");
+        add_integer(sum, other, "step_ns");
+        add_integer(sum, other, "host_ns");
+        add_rows(sum, other, "exchanges");
+        add_rows(sum, other, "kinds");
+        add_rows(sum, other, "blocks");
+    }
+    json_decref(result->phases);
+    result->phases = sum;
+    result->phase_steps = longest ? run->steps : result->phase_steps;
+    return DT_OK;
+}
+
+static dt_status add_request(struct dt_result *result, int steps)
+{
+    int *requests =
+        realloc(result->requests, (size_t)(result->request_count + 1) * sizeof *requests);
+    if (requests == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    result->requests = requests;
+    result->least = result->request_count == 0 ? result->steps : result->least;
+    requests[result->request_count++] = steps;
+    return DT_OK;
+}
+
+/* old, more: values before and of this run; NAN where either has no clocks. */
+static dt_status add_clock(struct dt_result *result, const struct dt_run *run, size_t old,
+                           size_t more)
+{
+    double *clock = realloc(result->clock, (old + more) * sizeof *clock);
+    if (clock == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (size_t i = 0; i < old && result->clock == NULL; i++)
+        clock[i] = NAN;
+    for (size_t i = 0; i < more; i++)
+        clock[old + i] = run->clock != NULL ? run->clock[i] : NAN;
+    result->clock = clock;
+    return DT_OK;
+}
+
+dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool measured)
+{
+    size_t old = (size_t)result->steps * (size_t)run->ranks;
+    size_t more = (size_t)run->steps * (size_t)run->ranks;
+    long long *ns = realloc(result->ns, (old + more) * sizeof *ns);
+    if (ns == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    memcpy(ns + old, run->ns, more * sizeof *ns);
+    result->ns = ns;
+    DT_TRY(dt_heard_add(&result->heard, run, old, measured ? result->request_count : -1));
+    if (run->clock != NULL || result->clock != NULL)
+        DT_TRY(add_clock(result, run, old, more));
+    if (measured)
+        DT_TRY(add_request(result, run->steps));
+    result->steps += run->steps;
+    result->ranks = run->ranks;
+    if (run->phases != NULL && measured)
+        return add_phases(result, run);
+    return DT_OK;
+}
+
+static dt_status make_room(struct dt_result *result)
+{
+    size_t steps = (size_t)result->steps + 1, ranks = (size_t)result->ranks + 1;
+    free(result->seconds);
+    free(result->rank_seconds);
+    free(result->last);
+    result->seconds = calloc(steps, sizeof *result->seconds);
+    result->rank_seconds = calloc(ranks, sizeof *result->rank_seconds);
+    result->last = calloc(ranks, sizeof *result->last);
+    if (result->seconds == NULL || result->rank_seconds == NULL || result->last == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    return DT_OK;
+}
+
+dt_status dt_result_sum(struct dt_result *result, const long long *ns)
+{
+    size_t ranks = (size_t)result->ranks;
+    DT_TRY(make_room(result));
+    double *column = calloc((size_t)result->n + 1, sizeof *column);
+    if (column == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    result->skew_seconds =
+        dt_stats_over_ranks(ns, result->n, result->ranks, result->seconds, result->last);
+    for (size_t r = 0; r < ranks; r++) {
+        for (int i = 0; i < result->n; i++)
+            column[i] = (double)ns[(size_t)i * ranks + r] * 1e-9;
+        result->rank_seconds[r] = dt_stats_median(column, result->n);
+    }
+    free(column);
+    return DT_OK;
+}
+
+dt_status dt_result_finish(struct dt_result *result, double level, bool detect, int least)
+{
+    int from = least < result->steps ? least : result->steps, start = 0;
+    struct dt_kept kept;
+    DT_TRY(make_room(result));
+    DT_TRY(dt_throttle_mark(result, from));
+    DT_TRY(dt_throttle_keep(result, from, &kept));
+    dt_stats_over_ranks(kept.ns, kept.n, result->ranks, result->seconds, NULL);
+    result->steady = !detect || dt_stats_steady(result->seconds, kept.n, &start);
+    start = result->steady ? start : 0;
+    result->start = start < kept.n ? kept.index[start] : from;
+    result->n = kept.n - start;
+    dt_status status = dt_result_sum(result, kept.ns + (size_t)start * (size_t)result->ranks);
+    dt_kept_fini(&kept);
+    if (status == DT_OK)
+        result->summary = dt_stats_summary(result->seconds, result->n, level);
+    return status;
+}
+
+bool dt_result_detects(const struct dt_result *result)
+{
+    return result->steps - result->least >= DETECT_LEAST;
+}
+
+/* Samples that no throttling spoilt. */
+static int usable(const struct dt_result *result)
+{
+    return result->all_throttled ? 0 : result->n;
+}
+
+int dt_result_counted(const struct dt_result *result)
+{
+    return result->waits ? usable(result) : result->n + result->forgiven;
+}
+
+/* Throttled samples that keep the trial from its look are asked for again, a few times; then it goes on without them. */
+dt_status dt_result_look(struct dt_result *result)
+{
+    int need = dt_look_samples[result->look];
+    DT_TRY(dt_result_finish(result, 1 - dt_look_alpha[result->look], dt_result_detects(result),
+                            result->least));
+    int n = usable(result), spoilt = result->throttled_steps;
+    bool lacking = spoilt > 0 && (n == 0 || (n < need && n + spoilt >= need));
+    result->waits = lacking && result->again < AGAIN_MOST;
+    result->again += result->waits;
+    result->forgiven = lacking && result->n < need ? need - result->n : 0;
+    return DT_OK;
+}
+
+bool dt_result_next(struct dt_result *result)
+{
+    while (dt_result_counted(result) >= dt_look_samples[result->look]) {
+        if (result->look + 1 == DT_LOOKS)
+            return false;
+        result->look++;
+    }
+    return true;
+}
+
+double dt_result_seconds(const struct dt_result *result, int n)
+{
+    double sum = 0;
+    for (int i = result->steps - n; i < result->steps; i++) {
+        const long long *row = result->ns + (size_t)i * (size_t)result->ranks;
+        long long most = 0;
+        for (int r = 0; r < result->ranks; r++)
+            most = row[r] > most ? row[r] : most;
+        sum += (double)most * 1e-9;
+    }
+    return sum;
+}
+
+dt_status dt_result_status(const struct dt_result *result)
+{
+    switch (result->outcome) {
+    case DT_TRIAL_OK:
+        return DT_OK;
+    case DT_TRIAL_INFEASIBLE:
+        return dt_fail(DT_EUSAGE, "%s", result->cause);
+    case DT_TRIAL_MEMORY:
+        return dt_fail(DT_EINFEASIBLE, "%s", result->cause);
+    default:
+        return dt_fail(DT_FAILED, "the plan failed (%s): %s", dt_outcome_text(result->outcome),
+                       result->cause);
+    }
+}
+
+struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target)
+{
+    struct dt_trial trial = {.point = result->point,
+                             .outcome = result->outcome,
+                             .value = NAN,
+                             .low = NAN,
+                             .high = NAN,
+                             .seconds = result->summary.median,
+                             .peak_bytes = result->peak_bytes,
+                             .cost = result->cost_seconds};
+    memcpy(trial.cause, result->cause, sizeof trial.cause);
+    if (result->outcome == DT_TRIAL_OK || result->outcome == DT_TRIAL_SLOW) {
+        const struct dt_objective *objective = target->objective;
+        trial.value = objective->value(result->summary.median, result->batch, result->devices);
+        trial.low = objective->value(result->summary.interval.low, result->batch, result->devices);
+        trial.high =
+            objective->value(result->summary.interval.high, result->batch, result->devices);
+        double variance = dt_stats_log_variance(&result->summary);
+        trial.variance = isfinite(variance) ? variance : 0;
+    }
+    return trial;
+}
+
+/* JSON has no NAN: null stands for "there is none". */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *numbers(const double x[], int n)
+{
+    json_t *array = json_array();
+    for (int i = 0; x != NULL && i < n; i++)
+        json_array_append_new(array, number(x[i]));
+    return array;
+}
+
+static json_t *series_json(const struct dt_result *result)
+{
+    const struct dt_series *series = &result->summary.series;
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:o}", "autocorrelated",
+                     series->autocorrelated, "drifting", series->drifting, "stepped",
+                     series->stepped, "bimodal", series->bimodal, "throttled",
+                     result->throttled_steps > 0, "interval_unreliable", result->summary.unreliable,
+                     "outliers_mild", series->outliers_mild, "outliers_severe",
+                     series->outliers_severe, "lag1", number(series->lag1));
+}
+
+/* One process, unless more were asked for: what holds for its samples need not hold for the next. */
+static json_t *processes_json(const struct dt_result *result)
+{
+    bool several = result->process_seconds != NULL;
+    const double *medians = several ? result->process_seconds : &result->summary.median;
+    int n = several ? result->processes.n : result->n > 0;
+    struct dt_interval interval =
+        several ? result->processes.interval : (struct dt_interval){NAN, NAN};
+    return json_pack("{s:i, s:o, s:o, s:[o,o]}", "count", several ? n : 1, "medians_seconds",
+                     numbers(medians, n), "median_seconds", number(result->summary.median),
+                     "interval_seconds", number(interval.low), number(interval.high));
+}
+
+static void add_rates(const struct dt_result *result, const struct dt_target *target,
+                      json_t *object)
+{
+    double step = result->summary.median, flops = target->image_flops * result->batch;
+    bool known = target->image_flops > 0 && isfinite(step);
+    json_object_set_new(object, "samples_per_second", number(result->batch / step));
+    json_object_set_new(object, "flops", flops > 0 ? json_integer((json_int_t)flops) : json_null());
+    json_object_set_new(object, "flop_rate", known ? json_real(flops / step) : json_null());
+    json_object_set_new(object, "peak_flop_rate",
+                        result->flop_peak > 0 ? json_real(result->flop_peak) : json_null());
+    json_object_set_new(object, "peak_fraction",
+                        known && result->flop_peak > 0 ? json_real(flops / step / result->flop_peak)
+                                                       : json_null());
+}
+
+json_t *dt_result_samples_json(const struct dt_result *result)
+{
+    const struct dt_summary *summary = &result->summary;
+    json_t *last = json_array();
+    for (int r = 0; result->last != NULL && r < result->ranks; r++)
+        json_array_append_new(last, json_integer(result->last[r]));
+    return json_pack(
+        "{s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:i, s:i, s:b, s:o, s:o}", "median_seconds",
+        number(summary->median), "interval_seconds", number(summary->interval.low),
+        number(summary->interval.high), "interval_level", summary->level, "samples_seconds",
+        numbers(result->seconds, result->n), "rank_seconds",
+        numbers(result->rank_seconds, result->n > 0 ? result->ranks : 0), "skew_seconds",
+        number(result->skew_seconds), "last_counts", last, "warmup_steps", result->start,
+        "throttled_steps", result->throttled_steps, "steady", result->steady, "series",
+        series_json(result), "processes", processes_json(result));
+}
+
+json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
+{
+    const struct dt_summary *summary = &result->summary;
+    double steps = target->sampler_steps;
+    json_t *samples = dt_result_samples_json(result);
+    json_t *object = json_pack(
+        "{s:o, s:s, s:s?, s:o, s:I, s:o, s:i, s:i, s:b}", "plan",
+        dt_point_json(target->space, &result->point), "outcome", dt_outcome_text(result->outcome),
+        "cause", result->cause[0] != '\0' ? result->cause : NULL, "cold_seconds",
+        number(result->cold_seconds), "peak_bytes", (json_int_t)result->peak_bytes,
+        "verified_error", number(result->verified_error), "ranks", result->ranks, "batch",
+        result->batch, "oversubscribed", dt_target_oversubscribed(target, &result->point));
+    json_object_update(object, samples);
+    json_decref(samples);
+    add_rates(result, target, object);
+    json_object_set_new(object, "images_per_second",
+                        number(result->batch / (summary->median * steps)));
+    json_object_set_new(object, "device_seconds_per_image",
+                        number(summary->median * steps * result->devices / result->batch));
+    json_t *device = dt_heard_json(result), *roofline = dt_roofline(result, target);
+    if (device != NULL)
+        json_object_set_new(object, "device", device);
+    if (result->phases != NULL)
+        json_object_set(object, "phases", result->phases);
+    if (roofline != NULL)
+        json_object_set_new(object, "roofline", roofline);
+    return object;
+}
+
+static json_t *nanoseconds(double seconds)
+{
+    return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
+}
+
+json_t *dt_result_figures(const struct dt_result *result, const struct dt_target *target)
+{
+    if (result == NULL || result->n == 0)
+        return json_null();
+    return json_pack("{s:o, s:o, s:[o,o], s:o, s:I, s:i, s:i}", "plan",
+                     dt_point_json(target->space, &result->point), "median_ns",
+                     nanoseconds(result->summary.median), "interval_ns",
+                     nanoseconds(result->summary.interval.low),
+                     nanoseconds(result->summary.interval.high), "cold_ns",
+                     nanoseconds(result->cold_seconds), "peak_bytes",
+                     (json_int_t)result->peak_bytes, "samples", result->n, "batch", result->batch);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/measure/rig_int.h"
+
+#include "base/clock.h"
+#include "base/figures.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define START_SECONDS   60
+#define RELEASE_SECONDS 5
+#define LEAST_GRACE_NS  (DT_NS_PER_SECOND / 20)
+#define PROJECTIONS     16
+#define RERUNS          3 /* of steps that a pause fell into */
+
+void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
+{
+    *rig = (struct dt_rig){.target = target, .verify = {.projections = PROJECTIONS, .seed = seed}};
+}
+
+static void close_slot(struct dt_rig_slot *slot, int64_t grace_ns)
+{
+    dt_group_stop(slot->group, grace_ns);
+    dt_text_fini(&slot->environment);
+    *slot = (struct dt_rig_slot){0};
+}
+
+void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns)
+{
+    int64_t end = dt_clock_ns() + grace_ns;
+    for (int i = 0; i < DT_RIG_GROUPS; i++)
+        if (rig->slots[i].group != NULL) {
+            int64_t left = end - dt_clock_ns();
+            close_slot(&rig->slots[i], left > LEAST_GRACE_NS ? left : LEAST_GRACE_NS);
+        }
+}
+
+void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
+{
+    dt_rig_fresh(rig, grace_ns);
+    dt_clocks_fini(&rig->clocks);
+    for (int i = 0; i < rig->reference_count; i++)
+        dt_prepared_fini(&rig->references[i].prepared); /* count and causes stay, for the report */
+}
+
+/* Lines of an axis that sets several variables, or none of them. */
+static void list_variables(const struct dt_axis *axis, int64_t value, struct dt_text *out)
+{
+    for (const char *name = axis->variable; value != 0 && *name != '\0';) {
+        size_t size = strcspn(name, ",");
+        dt_text_add(out, "%.*s=%lld\n", (int)size, name, (long long)(value * axis->unit));
+        name += size + (name[size] == ',');
+    }
+}
+
+/* The environment-only parameters of a point, one "NAME=value" a line. */
+static void list_environment(const struct dt_space *space, const struct dt_point *point,
+                             struct dt_text *out)
+{
+    for (int a = 0; a < dt_space_axes(space); a++) {
+        const struct dt_axis *axis = dt_space_axis(space, a);
+        if (axis->role != DT_ROLE_ENVIRONMENT)
+            continue;
+        const char *name = axis->variable != NULL ? axis->variable : axis->name;
+        if (axis->unit > 0 && axis->variable != NULL)
+            list_variables(axis, axis->values[point->index[a]], out);
+        else if (axis->labels != NULL)
+            dt_text_add(out, "%s=%s\n", name, axis->labels[point->index[a]]);
+        else
+            dt_text_add(out, "%s=%lld\n", name, (long long)axis->values[point->index[a]]);
+    }
+}
+
+bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
+                       const struct dt_point *b)
+{
+    struct dt_text one = {0}, other = {0};
+    list_environment(target->space, a, &one);
+    list_environment(target->space, b, &other);
+    bool same = dt_target_ranks(target, a) == dt_target_ranks(target, b) &&
+                strcmp(dt_text_at(&one), dt_text_at(&other)) == 0;
+    dt_text_fini(&one);
+    dt_text_fini(&other);
+    return same;
+}
+
+static struct dt_rig_slot *find_slot(struct dt_rig *rig, int ranks, const char *environment)
+{
+    for (int i = 0; i < DT_RIG_GROUPS; i++) {
+        struct dt_rig_slot *slot = &rig->slots[i];
+        if (dt_group_alive(slot->group) && slot->ranks == ranks && slot->apart == rig->apart &&
+            strcmp(dt_text_at(&slot->environment), environment) == 0)
+            return slot;
+    }
+    return NULL;
+}
+
+/* A dead group goes, but not while plans are pinned: a resident may still point at it. NULL: no room while pinned. */
+static struct dt_rig_slot *free_slot(struct dt_rig *rig)
+{
+    for (int i = 0; i < DT_RIG_GROUPS && !rig->pinned; i++)
+        if (rig->slots[i].group != NULL && !dt_group_alive(rig->slots[i].group))
+            close_slot(&rig->slots[i], 0);
+    for (int i = 0; i < DT_RIG_GROUPS; i++)
+        if (rig->slots[i].group == NULL)
+            return &rig->slots[i];
+    if (rig->pinned)
+        return NULL;
+    struct dt_rig_slot *victim = &rig->slots[rig->started % DT_RIG_GROUPS];
+    close_slot(victim, DT_NS_PER_SECOND);
+    return victim;
+}
+
+/* Cuts "A=1\nB=2\n" (kept in *text) into a NULL-ended list. */
+static void split_lines(char *text, const char *lines[], int room)
+{
+    int n = 0;
+    for (char *line = text; line != NULL && *line != '\0' && n < room - 1;) {
+        char *end = strchr(line, '\n');
+        if (end != NULL)
+            *end++ = '\0';
+        lines[n++] = line;
+        line = end;
+    }
+    lines[n] = NULL;
+}
+
+static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, const json_t *workload,
+                             int64_t deadline_ns, struct dt_failure *failure)
+{
+    const char *lines[DT_AXES_MAX + 1];
+    char *copy = strdup(dt_text_at(&slot->environment));
+    if (copy == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    split_lines(copy, lines, DT_AXES_MAX + 1);
+    int64_t began = dt_clock_ns(), most = began + START_SECONDS * DT_NS_PER_SECOND;
+    struct dt_launch launch = {.program = rig->target->program,
+                               .ranks = rig->target->by_mpirun ? slot->ranks : 1,
+                               .own_ranks = rig->target->backend.cuda ? slot->ranks : 0,
+                               .oversubscribed = slot->ranks > rig->target->cores,
+                               .environment = lines};
+    dt_status status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
+                                      &slot->group, failure);
+    rig->started++;
+    rig->start_ns += dt_clock_ns() - began;
+    rig->setup_ns += dt_clock_ns() - began;
+    free(copy);
+    return status;
+}
+
+/* The group of the point's class, started when there is none alive. */
+static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                           struct dt_group **group, struct dt_failure *failure)
+{
+    struct dt_text environment = {0};
+    list_environment(rig->target->space, point, &environment);
+    int ranks = dt_target_ranks(rig->target, point);
+    struct dt_rig_slot *slot = find_slot(rig, ranks, dt_text_at(&environment));
+    if (slot != NULL) {
+        dt_text_fini(&environment);
+        *group = slot->group;
+        return DT_OK;
+    }
+    slot = free_slot(rig);
+    if (slot == NULL) {
+        dt_text_fini(&environment);
+        *failure = (struct dt_failure){DT_TRIAL_FAILED, "too many groups ended"};
+        return dt_fail(DT_FAILED, "%s", failure->cause);
+    }
+    slot->ranks = ranks;
+    slot->apart = rig->apart;
+    slot->environment = environment;
+    dt_status status = start_group(rig, slot, rig->target->workload, deadline_ns, failure);
+    if (status != DT_OK) {
+        slot->group = NULL;
+        close_slot(slot, 0);
+        return status;
+    }
+    *group = slot->group;
+    return DT_OK;
+}
+
+static int64_t prepare_deadline(const struct dt_rig *rig, int64_t deadline_ns)
+{
+    int64_t most = dt_clock_ns() + 15 * DT_NS_PER_SECOND + 20 * rig->longest_prepare_ns;
+    if (rig->longest_prepare_ns == 0)
+        most += 585 * DT_NS_PER_SECOND; /* nothing known of this workload yet */
+    return most < deadline_ns ? most : deadline_ns;
+}
+
+/* A first step in which all was stopped did not take that long. */
+static void take_pause_out(const struct dt_group *group, struct dt_prepared *prepared)
+{
+    int64_t paused_ns = dt_group_paused_ns(group);
+    if (prepared->cold_ns > paused_ns)
+        prepared->cold_ns -= paused_ns;
+}
+
+/* Prepares without verification. A plan that does not fit beside the parked groups gets a second try alone. */
+dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                             struct dt_group **group, struct dt_prepared *prepared,
+                             struct dt_failure *failure)
+{
+    json_t *plan = dt_point_json(rig->target->space, point);
+    dt_status status = DT_OK;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        int64_t began = dt_clock_ns();
+        status = get_group(rig, point, deadline_ns, group, failure);
+        int64_t started = dt_clock_ns();
+        if (status == DT_OK)
+            status = dt_group_prepare(*group, plan, &rig->verify,
+                                      prepare_deadline(rig, deadline_ns), prepared, failure);
+        int64_t took = dt_clock_ns() - began;
+        rig->prepare_ns += status == DT_OK ? dt_clock_ns() - started : 0;
+        rig->prepared += status == DT_OK;
+        if (status == DT_OK)
+            take_pause_out(*group, prepared);
+        if (status == DT_OK && took > rig->longest_prepare_ns)
+            rig->longest_prepare_ns = took;
+        bool others = false;
+        for (int i = 0; i < DT_RIG_GROUPS; i++)
+            others = others || (rig->slots[i].group != NULL && rig->slots[i].group != *group);
+        if (status != DT_FAILED || failure->outcome != DT_TRIAL_MEMORY || !others || rig->pinned)
+            break;
+        dt_rig_fresh(rig, DT_NS_PER_SECOND);
+        *group = NULL;
+    }
+    json_decref(plan);
+    return status;
+}
+
+/* A group of another workload, for one plan: its output's projections are all that stays of it. */
+dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
+                               const json_t *workload, int64_t deadline_ns,
+                               struct dt_prepared *prepared, struct dt_failure *failure)
+{
+    struct dt_rig_slot slot = {.ranks = dt_target_ranks(rig->target, point)};
+    json_t *plan = dt_point_json(rig->target->space, point);
+    dt_status status = start_group(rig, &slot, workload, deadline_ns, failure);
+    if (status == DT_OK) {
+        status = dt_group_prepare(slot.group, plan, &rig->verify,
+                                  prepare_deadline(rig, deadline_ns), prepared, failure);
+        close_slot(&slot, DT_NS_PER_SECOND);
+    }
+    json_decref(plan);
+    return status;
+}
+
+/* The limit is the user's: a worker that knows nothing of it may well run such a plan. */
+static void judge_memory(const struct dt_rig *rig, struct dt_resident *resident)
+{
+    int64_t most = rig->target->max_bytes;
+    if (most <= 0 || resident->peak_bytes <= most || resident->outcome != DT_TRIAL_OK)
+        return;
+    struct dt_text cause = {0};
+    dt_text_add(&cause, "a rank takes ");
+    dt_figure_bytes(resident->peak_bytes, &cause);
+    dt_text_add(&cause, " (%lld bytes), more than --max-bytes ", (long long)resident->peak_bytes);
+    dt_figure_bytes(most, &cause);
+    dt_text_add(&cause, " (%lld)", (long long)most);
+    resident->outcome = DT_TRIAL_MEMORY;
+    snprintf(resident->cause, sizeof resident->cause, "%s", dt_text_at(&cause));
+    dt_text_fini(&cause);
+}
+
+dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                         struct dt_resident *resident)
+{
+    const struct dt_reference *reference = NULL;
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    struct dt_prepared prepared = {0};
+    *resident = (struct dt_resident){.verified_error = NAN};
+    int64_t began = dt_clock_ns(), setup_ns = rig->setup_ns;
+    if (!dt_verify_skips(rig, point))
+        DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
+    rig->setup_ns = setup_ns + dt_clock_ns() - began;
+    dt_status status =
+        dt_rig_prepare_raw(rig, point, deadline_ns, &resident->group, &prepared, &failure);
+    if (status == DT_FAILED) {
+        resident->group = NULL;
+        resident->outcome = failure.outcome;
+        memcpy(resident->cause, failure.cause, sizeof resident->cause);
+        return DT_OK;
+    }
+    DT_TRY(status);
+    resident->handle = prepared.handle;
+    resident->images = prepared.images;
+    resident->cold_ns = prepared.cold_ns;
+    resident->peak_bytes = prepared.peak_bytes;
+    resident->memory = json_incref(prepared.memory);
+    dt_verify_judge(rig, &prepared, reference, resident);
+    judge_memory(rig, resident);
+    dt_prepared_fini(&prepared);
+    return DT_OK;
+}
+
+/* Steps in which all was stopped are run again: their times are not the plan's. */
+static dt_status run_steps(struct dt_group *group, const struct dt_steps *steps,
+                           int64_t deadline_ns, struct dt_run *run, struct dt_failure *failure)
+{
+    for (int again = 0;; again++) {
+        dt_status status = dt_group_run(group, steps, deadline_ns, run, failure);
+        if (status != DT_OK || dt_group_paused_ns(group) == 0 || again == RERUNS)
+            return status;
+        dt_run_fini(run);
+    }
+}
+
+dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, const char *mode,
+                     int64_t deadline_ns, struct dt_result *result)
+{
+    struct dt_failure failure;
+    struct dt_run run = {0};
+    (void)rig;
+    dt_status status = run_steps(resident->group, &(struct dt_steps){resident->handle, n, mode},
+                                 deadline_ns, &run, &failure);
+    if (status == DT_FAILED) {
+        result->outcome = resident->outcome = failure.outcome;
+        memcpy(result->cause, failure.cause, sizeof result->cause);
+        memcpy(resident->cause, failure.cause, sizeof resident->cause);
+        resident->group = dt_group_alive(resident->group) ? resident->group : NULL;
+        return DT_OK;
+    }
+    DT_TRY(status);
+    if (result->steps > 0 && run.ranks != result->ranks) {
+        result->outcome = resident->outcome = DT_TRIAL_PROTOCOL;
+        snprintf(result->cause, sizeof result->cause,
+                 "the worker answered with %d ranks, before with %d", run.ranks, result->ranks);
+        memcpy(resident->cause, result->cause, sizeof resident->cause);
+        dt_run_fini(&run);
+        return DT_OK;
+    }
+    status = dt_result_add(result, &run, strcmp(mode, "measure") == 0);
+    dt_run_fini(&run);
+    return status;
+}
+
+void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
+{
+    json_decref(result->heard.memory);
+    result->heard.memory = resident->memory;
+    resident->memory = NULL;
+    result->outcome = resident->outcome;
+    memcpy(result->cause, resident->cause, sizeof result->cause);
+    result->peak_bytes = resident->peak_bytes;
+    result->verified_error = resident->verified_error;
+    result->cold_seconds = resident->cold_ns > 0 ? (double)resident->cold_ns * 1e-9 : NAN;
+}
+
+/* A worker that does not release in time is killed; at the end of the session there is little time. */
+void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
+{
+    struct dt_failure failure;
+    int64_t now = dt_clock_ns(), until = now + RELEASE_SECONDS * DT_NS_PER_SECOND;
+    if (rig->end_ns > 0 && until > rig->end_ns)
+        until = rig->end_ns > now + LEAST_GRACE_NS ? rig->end_ns : now + LEAST_GRACE_NS;
+    if (resident->group != NULL && dt_group_alive(resident->group) &&
+        dt_group_release(resident->group, resident->handle, until, &failure) < 0)
+        resident->handle = -1; /* the group is dead or silent; it is replaced when next needed */
+    resident->group = NULL;
+    json_decref(resident->memory); /* it was not described */
+    resident->memory = NULL;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* rig - the worker groups of a session and the reference every output is compared with
+ *
+ * A group serves all plans of its class (rank count and environment-only parameters) and is kept, asleep, for the next
+ * one. A plan is made resident, verified against the 1-rank plan of the same batch, and then belongs to the caller:
+ *
+ *     dt_rig_prepare(rig, &point, deadline, &resident);     -- resident.outcome says what became of it
+ *     dt_rig_run(rig, &resident, 8, "measure", deadline, &result);
+ *     dt_rig_release(rig, &resident);
+ *
+ * A failure of the worker is data (resident->outcome and cause); an error return is the controller's own or DT_EINTR.
+ */
+#ifndef DT_TUNER_MEASURE_RIG_H
+#define DT_TUNER_MEASURE_RIG_H
+
+#include "tuner/measure/result.h"
+
+#define DT_RIG_GROUPS     8
+#define DT_RIG_REFERENCES 16
+
+struct dt_rig_slot {
+    struct dt_group *group; /* NULL: free */
+    int ranks;
+    bool apart;
+    struct dt_text environment; /* "NAME=value" lines; part of the class */
+};
+
+struct dt_reference {
+    int batch;
+    bool failed;
+    char cause[200];
+    struct dt_prepared prepared; /* norms and projections */
+};
+
+struct dt_rig {
+    const struct dt_target *target;
+    struct dt_rig_slot slots[DT_RIG_GROUPS];
+    struct dt_reference references[DT_RIG_REFERENCES];
+    int reference_count;
+    struct dt_verify verify;
+    struct dt_clocks clocks; /* the reference that throttled samples are told by */
+    int64_t longest_prepare_ns;
+    int64_t end_ns;      /* of the session: releases do not wait beyond it; 0: no end */
+    int64_t compared_ns; /* spent in comparisons so far */
+    int64_t start_ns;    /* spent in starting groups so far */
+    int64_t setup_ns;    /* the same and the references: what no trial costs again */
+    int started;         /* groups started so far */
+    int64_t prepare_ns;  /* spent in preparing plans in groups that ran, so far */
+    int prepared;        /* plans prepared so far */
+    bool pinned;         /* groups must not be stopped to make room: several plans are resident */
+    bool apart; /* plans are prepared in groups that plans prepared without it do not share */
+};
+
+struct dt_resident {
+    struct dt_group *group; /* NULL when it is not resident */
+    int handle;
+    int images;
+    int64_t cold_ns, peak_bytes;
+    json_t *memory;        /* as in dt_prepared, owned until it is described */
+    double verified_error; /* NAN: not verified */
+    enum dt_outcome outcome;
+    char cause[256];
+};
+
+void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed);
+
+/* Stops every group (at most grace_ns for all) and forgets nothing else: what is prepared next runs in fresh processes. */
+void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns);
+void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns);
+
+/* Both plans are served by one group: they have the same rank count and environment. */
+bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
+                       const struct dt_point *b);
+
+dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                         struct dt_resident *resident) DT_MUST_CHECK;
+
+/* n steps; the samples are added to *result, whose outcome and cause are set when the worker fails. */
+dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, const char *mode,
+                     int64_t deadline_ns, struct dt_result *result) DT_MUST_CHECK;
+
+/* Fills the result's memory, cold time, error and outcome from the resident, once. */
+void dt_rig_describe(struct dt_resident *resident, struct dt_result *result);
+
+void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident);
+
+#endif

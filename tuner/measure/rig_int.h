@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* rig_int - preparing a plan (rig.c) and weighing its output (verify.c), as the two know each other */
+#ifndef DT_TUNER_MEASURE_RIG_INT_H
+#define DT_TUNER_MEASURE_RIG_INT_H
+
+#include "tuner/measure/rig.h"
+
+/* Prepares without verification; DT_FAILED with *failure when the worker fails. */
+dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                             struct dt_group **group, struct dt_prepared *prepared,
+                             struct dt_failure *failure) DT_MUST_CHECK;
+
+/* The same in a group of its own that runs another workload and is stopped again. */
+dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
+                               const json_t *workload, int64_t deadline_ns,
+                               struct dt_prepared *prepared,
+                               struct dt_failure *failure) DT_MUST_CHECK;
+
+/* A plan that changes the result beyond rounding has nothing to be compared with. */
+bool dt_verify_skips(const struct dt_rig *rig, const struct dt_point *point);
+
+/* The reference of the point's batch, made when there is none; failed, with its cause, when it cannot be had: plans are
+ * then not verified, which the report says. */
+dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                              const struct dt_reference **reference) DT_MUST_CHECK;
+
+/* Sets the resident's error, and its outcome when that is too large. */
+void dt_verify_judge(const struct dt_rig *rig, const struct dt_prepared *prepared,
+                     const struct dt_reference *reference, struct dt_resident *resident);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/measure/target_int.h"
+
+#include "db/lookup/key.h"
+#include "model/input.h"
+#include "space/dit/dit.h"
+#include "tuner/machine/machine.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIXELS_OF_A_LATENT_PIXEL 8
+
+int dt_target_named(const char *plan, const char *name)
+{
+    size_t size = strlen(name);
+    for (const char *at = plan; at != NULL && (at = strstr(at, name)) != NULL; at += size) {
+        bool starts = at == plan || at[-1] == ' ' || at[-1] == ',';
+        if (starts && at[size] == '=') {
+            long value = strtol(at + size + 1, NULL, 10);
+            return value > 0 && value < 1 << 20 ? (int)value : 0;
+        }
+    }
+    return 0;
+}
+
+/* Ranks a plan's text asks for: its ranks, or the product of its degrees. */
+static int ranks_in(const char *plan)
+{
+    static const char *const degrees[] = {"dp", "cfg", "ulysses", "ring"};
+    int named = dt_target_named(plan, "ranks");
+    int64_t product = 1;
+    for (int i = 0; i < 4; i++) {
+        int degree = dt_target_named(plan, degrees[i]);
+        product *= degree > 0 ? degree : 1;
+        if (product > 1024)
+            product = 1024;
+    }
+    return named > product ? named : (int)product;
+}
+
+static dt_status set_size(const struct dt_job *job, int size, struct dt_workload *workload)
+{
+    const struct dt_network *network = &workload->network;
+    int step = PIXELS_OF_A_LATENT_PIXEL * network->patch;
+    if (size > 0 && (size % step != 0 || size > 16384))
+        return dt_fail(
+            DT_EUSAGE,
+            "--size %d is not a multiple of %d (8 x the patch of %s) up to 16384; near it: %d",
+            size, step, network->name,
+            size > 16384  ? 16384 / step * step
+            : size < step ? step
+                          : (size + step / 2) / step * step);
+    workload->height = workload->width =
+        size > 0 ? size / PIXELS_OF_A_LATENT_PIXEL : network->latent_size;
+    if (job->input == NULL)
+        return DT_OK;
+    int height, width;
+    DT_TRY(dt_input_inspect(job->input, network, &workload->input_batch, &height, &width));
+    if (size > 0 && (height != workload->height || width != workload->width))
+        return dt_fail(
+            DT_EUSAGE,
+            "the input file %s: x is %d x %d, but --size %d asks for %d x %d latent pixels",
+            job->input, height, width, size, workload->height, workload->width);
+    workload->height = height;
+    workload->width = width;
+    workload->guidance = false;
+    return DT_OK;
+}
+
+static dt_status copy_path(const char *path, char out[], size_t room)
+{
+    char *full = path != NULL ? realpath(path, NULL) : NULL;
+    int size = snprintf(out, room, "%s", full != NULL ? full : path != NULL ? path : "");
+    free(full);
+    return size >= 0 && (size_t)size < room ? DT_OK
+                                            : dt_fail(DT_EUSAGE, "the path %s is too long", path);
+}
+
+static dt_status make_workload(const struct dt_job *job, const struct dt_target_choice *choice,
+                               struct dt_workload *workload)
+{
+    *workload = (struct dt_workload){.network = choice->network,
+                                     .dtype = choice->dtype,
+                                     .guidance = true,
+                                     .seed = (uint64_t)job->seed,
+                                     .sampler_steps = 50};
+    if (job->weights != NULL)
+        DT_TRY(dt_weights_inspect(job->weights, &workload->network));
+    DT_TRY(copy_path(job->weights, workload->weights, sizeof workload->weights));
+    DT_TRY(copy_path(job->input, workload->input, sizeof workload->input));
+    DT_TRY(set_size(job, choice->size, workload));
+    return job->weights != NULL ? dt_weights_inspect_positions(job->weights, workload) : DT_OK;
+}
+
+/* Batches the space may hold: the input's, the command line's, or those the plan and the sweep name. */
+static void list_batches(const struct dt_job *job, struct dt_ints *batches)
+{
+    int more = dt_target_named(job->plan, "batch");
+    *batches = job->batches;
+    bool have = more == 0;
+    for (int i = 0; i < batches->count; i++)
+        have = have || batches->values[i] == more;
+    if (!have && batches->count < DT_LIST_MAX)
+        batches->values[batches->count++] = more;
+    if (batches->count == 0)
+        batches->values[batches->count++] = 1;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
+/* sorted: the batches of the space */
+static dt_status make_key(const struct dt_job *job, const struct dt_workload *workload,
+                          const struct dt_ints *sorted, struct dt_target *target)
+{
+    const struct dt_key key = {.workload = workload,
+                               .batches = sorted->values,
+                               .batch_count = sorted->count,
+                               .devices = target->devices,
+                               .max_bytes = job->max_bytes,
+                               .max_latency_ns = job->max_latency_ns};
+    return dt_key_json(&key, &target->key);
+}
+
+static dt_status make_builtin(const struct dt_job *job, struct dt_target *target)
+{
+    struct dt_workload workload;
+    struct dt_ints batches;
+    struct dt_target_choice choice;
+    DT_TRY(dt_target_choose(job, target, &choice));
+    DT_TRY(make_workload(job, &choice, &workload));
+    list_batches(job, &batches);
+    qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], compare_ints);
+    int wanted = ranks_in(job->plan);
+    if (job->devices == 0 && wanted > target->devices)
+        target->devices = wanted < 64 ? wanted : 64;
+    struct dt_limits limits = {.oversubscribe = job->oversubscribe || job->plan != NULL,
+                               .max_bytes = job->max_bytes,
+                               .batches = batches.values,
+                               .batch_count = batches.count};
+    dt_target_limits(target, workload.dtype, &limits);
+    DT_TRY(dt_dit_space(&workload, &limits, &target->space));
+    target->workload = dt_workload_to_json(&workload);
+    target->tolerance = dt_dtype_tolerance(workload.dtype);
+    snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(workload.dtype));
+    if (workload.dtype != DT_FLOAT32) {
+        target->reference = dt_workload_to_json(&workload);
+        json_object_set_new(target->reference, "dtype", json_string(dt_dtype_text(DT_FLOAT32)));
+    }
+    target->has_files = job->weights != NULL || job->input != NULL;
+    target->sampler_steps = workload.sampler_steps;
+    target->image_flops = dt_workload_flops(&workload, 1);
+    target->image_attention_flops = dt_workload_attention_flops(&workload, 1);
+    target->image_rest_bytes = dt_workload_rest_bytes(&workload, 1);
+    snprintf(target->engine, sizeof target->engine, "dittune");
+    snprintf(target->mode, sizeof target->mode, "eager");
+    snprintf(target->title, sizeof target->title, "%s, %d x %d px (%d tokens), %s, %s",
+             workload.network.name, workload.width * PIXELS_OF_A_LATENT_PIXEL,
+             workload.height * PIXELS_OF_A_LATENT_PIXEL, dt_workload_tokens(&workload),
+             workload.guidance ? "guided" : "not guided", dt_dtype_text(workload.dtype));
+    DT_TRY(make_key(job, &workload, &batches, target));
+    if (dt_space_count(target->space) == 0)
+        return DT_OK;
+    DT_TRY(dt_dit_default(target->space, &target->fallback));
+    if (dt_dit_baseline(target->space, &target->baseline) < 0)
+        target->baseline = target->fallback;
+    return DT_OK;
+}
+
+static void make_hard(struct dt_target *target)
+{
+    target->hard = dt_machine_hard(&target->backend);
+    json_object_set_new(target->hard, "dtype", json_string(target->dtype));
+    json_object_set_new(target->hard, "engine", json_string(target->engine));
+    json_object_set_new(target->hard, "mode", json_string(target->mode));
+    if (target->objective != NULL)
+        json_object_set_new(target->key, "objective", json_string(target->objective->name));
+}
+
+dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
+{
+    struct dt_target *target = calloc(1, sizeof *target);
+    if (target == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    target->max_bytes = job->max_bytes;
+    target->tolerance = dt_dtype_tolerance(DT_FLOAT32);
+    snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(DT_FLOAT32));
+    target->objective = job->objective;
+    dt_status status = dt_target_place(job, target);
+    if (status == DT_OK)
+        status = job->worker != NULL ? dt_target_foreign(job, target) : make_builtin(job, target);
+    if (status < 0) {
+        dt_target_free(target);
+        return status;
+    }
+    target->plans = dt_space_count(target->space);
+    make_hard(target);
+    *out = target;
+    return DT_OK;
+}
+
+void dt_target_free(struct dt_target *target)
+{
+    if (target == NULL)
+        return;
+    dt_space_free(target->space);
+    dt_backend_fini(&target->backend);
+    json_decref(target->workload);
+    json_decref(target->reference);
+    json_decref(target->key);
+    json_decref(target->hard);
+    json_decref(target->hello);
+    json_decref(target->ready);
+    json_decref(target->announced);
+    free(target);
+}
+
+static int role_value(const struct dt_target *target, const struct dt_point *point,
+                      enum dt_role role)
+{
+    int axis = dt_space_role(target->space, role);
+    if (axis < 0 || dt_space_axis(target->space, axis)->labels != NULL)
+        return 1;
+    int64_t value = dt_point_value(target->space, point, axis);
+    return value > 0 && value < INT_MAX ? (int)value : 1;
+}
+
+int dt_target_ranks(const struct dt_target *target, const struct dt_point *point)
+{
+    return role_value(target, point, DT_ROLE_RANKS);
+}
+
+int dt_target_batch(const struct dt_target *target, const struct dt_point *point)
+{
+    return role_value(target, point, DT_ROLE_BATCH);
+}
+
+int dt_target_devices(const struct dt_target *target, const struct dt_point *point)
+{
+    int ranks = dt_target_ranks(target, point);
+    int axis = target->foreign ? -1 : dt_space_find(target->space, "threads");
+    int threads = axis < 0 ? 1 : (int)dt_point_value(target->space, point, axis);
+    return ranks * threads < target->cores || target->foreign ? ranks * threads : target->cores;
+}
+
+bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point)
+{
+    return dt_target_ranks(target, point) > target->cores;
+}
+
+void dt_target_plans(const struct dt_target *target, struct dt_text *out)
+{
+    if (target->plans >= 0)
+        dt_text_add(out, "%lld plans", (long long)target->plans);
+    else
+        dt_text_add(out, "more plans than can be counted");
+}
+
+dt_status dt_target_plan(const struct dt_target *target, const char *text, struct dt_point *point)
+{
+    int64_t values[DT_AXES_MAX];
+    DT_TRY(dt_space_parse(target->space, text, values));
+    return dt_space_locate(target->space, values, point);
+}
+
+/* Without a feasible plan the default plan's first violated rule says most about why. */
+dt_status dt_target_check(const struct dt_target *target)
+{
+    int64_t values[DT_AXES_MAX];
+    struct dt_point point;
+    char why[600] = "";
+    if (dt_space_count(target->space) != 0)
+        return DT_OK;
+    if (dt_space_parse(target->space, "", values) == DT_OK &&
+        dt_space_locate(target->space, values, &point) < 0)
+        snprintf(why, sizeof why, "; the default plan: %s", dt_message());
+    return dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f%s",
+                   dt_space_cartesian(target->space), why);
+}

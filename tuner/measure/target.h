@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* target - what is tuned: the built-in DiT at one size, or a foreign worker; from here on nobody knows which
+ *
+ * A target has a space, the plans everyone is compared with, the program that runs a plan, and the identity under which
+ * results are stored.
+ */
+#ifndef DT_TUNER_MEASURE_TARGET_H
+#define DT_TUNER_MEASURE_TARGET_H
+
+#include "space/space.h"
+#include "tuner/machine/backend.h"
+#include "tuner/measure/job.h"
+
+#include <stdbool.h>
+
+struct dt_target {
+    struct dt_space *space;
+    json_t *workload;                   /* for the worker's hello; NULL for foreign workers */
+    json_t *reference;                  /* the same in float32, which others are verified against */
+    int64_t plans;                      /* of the space; -1: too many to count */
+    struct dt_point fallback, baseline; /* the default plan and the 1-rank plan */
+    char program[4096];                 /* of the worker */
+    char title[256];                    /* "DiT-S/2, 256 x 256 px, guided, float32" */
+    char engine[64];                    /* "dittune", or what a foreign worker calls itself */
+    char mode[32];                      /* "eager" */
+    char dtype[16];                     /* "float32" */
+    bool foreign;
+    bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
+    struct dt_backend backend; /* what plans run on */
+    const char *unit;          /* what a rank takes at least: "core" or "GPU" */
+    int cores, devices;        /* cores, or GPUs, there are; most ranks of a plan */
+    bool limited;      /* a foreign worker's plans of more ranks than devices are left out */
+    int64_t max_bytes; /* most that a rank of a plan may take; 0: no limit */
+    bool has_files;    /* weights or input come from files */
+    const struct dt_objective *objective;
+    double tolerance;                               /* of verification */
+    int sampler_steps;                              /* denoising steps of an image */
+    double image_flops;                             /* of one image's step; 0 unknown */
+    double image_attention_flops, image_rest_bytes; /* the attention's of them; model/workload.h */
+    json_t *key, *hard;                             /* for the store */
+    json_t *hello, *ready; /* what a foreign worker said when it was started; NULL for ours */
+    json_t *announced;     /* of that, its "parameters", "constants" and "rules" */
+};
+
+/* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here:
+ * fallback and baseline are then unset (dt_space_count is 0). The target keeps nothing of the job but its objective. */
+dt_status dt_target_new(const struct dt_job *job, struct dt_target **target) DT_MUST_CHECK;
+void dt_target_free(struct dt_target *target);
+
+/* Values of the roles at a point; 1 when there is no such parameter. */
+int dt_target_ranks(const struct dt_target *target, const struct dt_point *point);
+int dt_target_batch(const struct dt_target *target, const struct dt_point *point);
+/* Devices a plan holds while it runs: ranks, times threads of a CPU rank. */
+int dt_target_devices(const struct dt_target *target, const struct dt_point *point);
+bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point);
+
+/* Before anything is measured: DT_EDIRTY with a sentence when others use the GPUs, unless that was allowed. */
+dt_status dt_target_devices_free(const struct dt_target *target) DT_MUST_CHECK;
+
+/* What the GPUs are called by their maker ("Simulated GPU" where they are none); NULL on cores. Borrowed. */
+const char *dt_target_hardware(const struct dt_target *target);
+
+/* "8 GPUs" */
+void dt_target_units(const struct dt_target *target, int n, struct dt_text *out);
+
+/* "84 plans", or that they are too many to count. */
+void dt_target_plans(const struct dt_target *target, struct dt_text *out);
+
+/* A plan's text: the point; DT_EUSAGE or DT_EINFEASIBLE with the sentence of the space. */
+dt_status dt_target_plan(const struct dt_target *target, const char *text,
+                         struct dt_point *point) DT_MUST_CHECK;
+
+/* DT_EINFEASIBLE with a sentence when no plan is feasible: which rule removes most. */
+dt_status dt_target_check(const struct dt_target *target) DT_MUST_CHECK;
+
+#endif

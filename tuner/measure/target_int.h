@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* target_int - the two kinds of target: the built-in network (target.c), on cores or GPUs (target_device.c), and a worker's
+ * own (target_foreign.c) */
+#ifndef DT_TUNER_MEASURE_TARGET_INT_H
+#define DT_TUNER_MEASURE_TARGET_INT_H
+
+#include "space/dit/dit.h"
+#include "tuner/measure/target.h"
+
+/* What is tuned. */
+struct dt_target_choice {
+    struct dt_network network;
+    enum dt_dtype dtype;
+    int size; /* pixels; 0: the network's */
+};
+
+/* Chooses what plans run on: backend, cores, devices, program and how ranks are started. */
+dt_status dt_target_place(const struct dt_job *job, struct dt_target *target) DT_MUST_CHECK;
+
+/* By the job, and by the device what it leaves open. */
+dt_status dt_target_choose(const struct dt_job *job, const struct dt_target *target,
+                           struct dt_target_choice *choice) DT_MUST_CHECK;
+
+/* Fills what the device says of plans; the rest is the caller's. */
+void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype,
+                      struct dt_limits *limits);
+
+/* Starts the worker once and reads its hello. */
+dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target) DT_MUST_CHECK;
+
+/* The number behind "name=" in a plan's text; 0 when it is not named, or plan is NULL. */
+int dt_target_named(const char *plan, const char *name);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* A reference of this session, not the device's nominal clock: the question is whether samples can be compared with those of
+ * the other plans, and a machine that always runs at 80 % gives samples that can. */
+#include "tuner/measure/throttle.h"
+
+#include "tuner/measure/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_SHARE 0.95 /* of the reference */
+
+void dt_clocks_fini(struct dt_clocks *clocks)
+{
+    free(clocks->rate);
+    *clocks = (struct dt_clocks){0};
+}
+
+/* Median clock of a rank over the steps from `from` on; NAN where the worker told none. column: room for the steps. */
+static double median_clock(const struct dt_result *result, int rank, int from, double column[])
+{
+    int n = 0;
+    for (int i = from; i < result->steps; i++) {
+        double clock = result->clock[(size_t)i * (size_t)result->ranks + (size_t)rank];
+        if (isfinite(clock))
+            column[n++] = clock;
+    }
+    return dt_stats_median(column, n);
+}
+
+/* References of all ranks of the result: known ones, and its own medians for the others. */
+static dt_status references(const struct dt_clocks *known, const struct dt_result *result, int from,
+                            double **out)
+{
+    double *rate = calloc((size_t)result->ranks + (size_t)result->steps, sizeof *rate);
+    if (rate == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    for (int r = 0; r < result->ranks; r++)
+        rate[r] = known != NULL && r < known->ranks && isfinite(known->rate[r])
+                      ? known->rate[r]
+                      : median_clock(result, r, from, rate + result->ranks);
+    *out = rate;
+    return DT_OK;
+}
+
+dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *trial)
+{
+    double *rate = NULL;
+    if (trial->clock == NULL || trial->steps <= trial->least)
+        return DT_OK;
+    DT_TRY(references(clocks, trial, trial->least, &rate));
+    int most = clocks->ranks > trial->ranks ? clocks->ranks : trial->ranks;
+    double *longer = realloc(clocks->rate, (size_t)most * sizeof *longer);
+    if (longer == NULL) {
+        free(rate);
+        return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    memcpy(longer, rate, (size_t)trial->ranks * sizeof *rate);
+    clocks->rate = longer;
+    clocks->ranks = most;
+    free(rate);
+    return DT_OK;
+}
+
+dt_status dt_throttle_mark(struct dt_result *result, int least)
+{
+    double *rate = NULL;
+    free(result->throttled);
+    result->throttled = NULL;
+    result->throttled_steps = 0;
+    result->all_throttled = false;
+    if (result->clock == NULL || least >= result->steps)
+        return DT_OK;
+    DT_TRY(references(result->clocks, result, least, &rate));
+    result->throttled = calloc((size_t)result->steps, sizeof *result->throttled);
+    for (int i = least; result->throttled != NULL && i < result->steps; i++) {
+        const double *clock = result->clock + (size_t)i * (size_t)result->ranks;
+        for (int r = 0; r < result->ranks; r++)
+            result->throttled[i] = result->throttled[i] || clock[r] < LEAST_SHARE * rate[r];
+        result->throttled_steps += result->throttled[i];
+    }
+    result->all_throttled = result->throttled_steps == result->steps - least;
+    free(rate);
+    return result->throttled != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+void dt_kept_fini(struct dt_kept *kept)
+{
+    free(kept->ns);
+    free(kept->index);
+    *kept = (struct dt_kept){0};
+}
+
+dt_status dt_throttle_keep(const struct dt_result *result, int from, struct dt_kept *out)
+{
+    size_t ranks = (size_t)result->ranks, most = (size_t)(result->steps - from);
+    struct dt_kept kept = {.ns = calloc(most * ranks + 1, sizeof *kept.ns),
+                           .index = calloc(most + 1, sizeof *kept.index)};
+    if (kept.ns == NULL || kept.index == NULL) {
+        dt_kept_fini(&kept);
+        return dt_fail(DT_ENOMEM, "out of memory");
+    }
+    for (int i = from; i < result->steps; i++) {
+        if (result->throttled != NULL && result->throttled[i] && !result->all_throttled)
+            continue;
+        memcpy(kept.ns + (size_t)kept.n * ranks, result->ns + (size_t)i * ranks,
+               ranks * sizeof *kept.ns);
+        kept.index[kept.n++] = i;
+    }
+    *out = kept;
+    return DT_OK;
+}

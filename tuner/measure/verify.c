@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Is a plan's output right? It is compared with that of one float32 rank by a few random projections of each image
+ * (docs/measuring.md), so neither the controller nor the workers keep outputs. */
+#include "tuner/measure/rig_int.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The baseline at the point's batch. */
+static struct dt_point reference_point(const struct dt_rig *rig, const struct dt_point *point)
+{
+    struct dt_point one = rig->target->baseline;
+    int batch = dt_space_role(rig->target->space, DT_ROLE_BATCH);
+    if (batch >= 0)
+        one.index[batch] = point->index[batch];
+    return one;
+}
+
+/* Other data types are compared with float32, in a group of its own; its weights go with it. */
+static dt_status make_reference(struct dt_rig *rig, const struct dt_point *one, int64_t deadline_ns,
+                                struct dt_group **group, struct dt_reference *reference,
+                                struct dt_failure *failure)
+{
+    const json_t *apart = rig->target->reference;
+    *group = NULL;
+    if (apart != NULL)
+        return dt_rig_prepare_apart(rig, one, apart, deadline_ns, &reference->prepared, failure);
+    return dt_rig_prepare_raw(rig, one, deadline_ns, group, &reference->prepared, failure);
+}
+
+dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                              const struct dt_reference **out)
+{
+    int batch = dt_target_batch(rig->target, point);
+    for (int i = 0; i < rig->reference_count; i++)
+        if (rig->references[i].batch == batch) {
+            *out = &rig->references[i];
+            return DT_OK;
+        }
+    struct dt_reference *reference = &rig->references[rig->reference_count % DT_RIG_REFERENCES];
+    if (rig->reference_count >= DT_RIG_REFERENCES)
+        dt_prepared_fini(&reference->prepared);
+    *reference = (struct dt_reference){.batch = batch};
+    struct dt_point one = reference_point(rig, point);
+    struct dt_group *group = NULL;
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    dt_status status = make_reference(rig, &one, deadline_ns, &group, reference, &failure);
+    if (status == DT_FAILED && dt_outcome_may_pass(failure.outcome) &&
+        dt_clock_ns() < deadline_ns) /* once more: all depends on it */
+        status = make_reference(rig, &one, deadline_ns, &group, reference, &failure);
+    if (status != DT_OK && status != DT_FAILED)
+        return status;
+    if (rig->reference_count < DT_RIG_REFERENCES)
+        rig->reference_count++;
+    if (status == DT_FAILED) {
+        reference->failed = true;
+        snprintf(reference->cause, sizeof reference->cause, "%.190s", failure.cause);
+    } else if (dt_group_alive(group)) {
+        status = dt_group_release(group, reference->prepared.handle, deadline_ns, &failure);
+        if (status < 0 && status != DT_FAILED)
+            return status;
+    }
+    *out = reference;
+    return DT_OK;
+}
+
+/* Estimate of ||a - b|| / ||b|| of the worst image (docs/protocol.md); INFINITY when something is not finite. */
+static double relative_error(const struct dt_prepared *a, const struct dt_prepared *b)
+{
+    double worst = 0;
+    for (int i = 0; i < a->images; i++) {
+        double sum = 0;
+        for (int k = 0; k < a->projections; k++) {
+            double d =
+                a->projection[i * a->projections + k] - b->projection[i * a->projections + k];
+            sum += d * d;
+        }
+        double error = sqrt(sum / a->projections) / b->norm[i];
+        if (!isfinite(error) || !isfinite(a->norm[i]))
+            return INFINITY;
+        worst = error > worst ? error : worst;
+    }
+    return worst;
+}
+
+bool dt_verify_skips(const struct dt_rig *rig, const struct dt_point *point)
+{
+    for (int a = 0; a < dt_space_axes(rig->target->space); a++)
+        if (dt_space_axis(rig->target->space, a)->role == DT_ROLE_LOSSY &&
+            point->index[a] != rig->target->baseline.index[a])
+            return true;
+    return false;
+}
+
+static bool all_finite(const struct dt_prepared *prepared)
+{
+    for (int i = 0; i < prepared->images; i++)
+        if (!isfinite(prepared->norm[i]))
+            return false;
+    for (int i = 0; i < prepared->images * prepared->projections; i++)
+        if (!isfinite(prepared->projection[i]))
+            return false;
+    return true;
+}
+
+void dt_verify_judge(const struct dt_rig *rig, const struct dt_prepared *prepared,
+                     const struct dt_reference *reference, struct dt_resident *resident)
+{
+    if (prepared->images == 0)
+        return;
+    if (!all_finite(prepared)) {
+        resident->outcome = DT_TRIAL_WRONG;
+        snprintf(resident->cause, sizeof resident->cause, "the output is not finite");
+        return;
+    }
+    if (reference == NULL || reference->failed || reference->prepared.images != prepared->images ||
+        reference->prepared.projections != prepared->projections)
+        return;
+    resident->verified_error = relative_error(prepared, &reference->prepared);
+    if (resident->verified_error <= rig->target->tolerance)
+        return;
+    resident->outcome = DT_TRIAL_WRONG;
+    snprintf(resident->cause, sizeof resident->cause,
+             "the output differs from the 1-rank plan's by %.2g, allowed %.2g",
+             resident->verified_error, rig->target->tolerance);
+}

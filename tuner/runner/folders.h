@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* folders - the temporary folders of worker groups, which outlive their session when all its processes are killed at once
+ *
+ * The name says whose it is: dittune-PID-START-PLACE-XXXXXX, the controller's pid, when that process started, and a number
+ * for boot and pid namespace, so that a folder of another host or container is never taken for one of a dead session.
+ */
+#ifndef DT_TUNER_RUNNER_FOLDERS_H
+#define DT_TUNER_RUNNER_FOLDERS_H
+
+#include "base/status.h"
+
+#define DT_FOLDER_ROOM 256
+
+/* A new folder in parent. DT_EIO names parent and cause; DT_EUSAGE when the path of parent is too long. */
+dt_status dt_folder_make(const char *parent, char folder[DT_FOLDER_ROOM]) DT_MUST_CHECK;
+
+/* With all that is in it; "" is fine. Follows no link. */
+void dt_folder_remove(const char *folder);
+
+/* Removes the folders of this user's dead sessions from parent. Follows no link. */
+void dt_folders_sweep(const char *parent);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* group - one running worker (all its ranks), spoken to over the protocol, killed whole when it must be
+ *
+ *     dt_group_start(&launch, workload, deadline, &group, &failure);
+ *     dt_group_prepare(group, plan, &verify, deadline, &prepared, &failure);
+ *     dt_group_run(group, &(struct dt_steps){prepared.handle, 8, "measure"}, deadline, &run, &failure);
+ *     dt_group_stop(group, grace);
+ *
+ * Between the controller and the program stands a supervisor (tuner/runner/supervisor.h): it dies when the controller does, and
+ * kills every descendant of the program by pid. What goes wrong in a group is data: the calls return DT_FAILED and say in
+ * *failure which outcome the trial has and why; dt_group_alive tells whether the group can go on. Only the controller's own
+ * troubles (no memory, no pipe) are other errors.
+ */
+#ifndef DT_TUNER_RUNNER_GROUP_H
+#define DT_TUNER_RUNNER_GROUP_H
+
+#include "base/json.h"
+#include "search/trial.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dt_group;
+
+struct dt_launch {
+    const char *program;          /* path; a name without '/' is looked up in PATH */
+    const char *const *arguments; /* NULL-ended, after the program; may be NULL */
+    int ranks;                    /* processes mpirun starts; 1 is fork and exec, without MPI */
+    int own_ranks;       /* a worker that starts its ranks itself is told so many; 0: ranks */
+    bool oversubscribed; /* more ranks than cores: waits yield */
+    const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */
+};
+
+struct dt_failure {
+    enum dt_outcome outcome;
+    char cause
+        [256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
+};
+
+/* Starts the program, says hello, waits for hello and ready. deadline_ns is dt_clock_ns time. DT_EUSAGE when the program
+ * does not exist or mpirun is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank").
+ * workload: borrowed JSON or NULL. */
+dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
+                         int64_t deadline_ns, struct dt_group **group,
+                         struct dt_failure *failure) DT_MUST_CHECK;
+const json_t *dt_group_hello(const struct dt_group *group); /* borrowed */
+const json_t *dt_group_ready(const struct dt_group *group);
+int dt_group_ranks(const struct dt_group *group); /* entries of ready */
+bool dt_group_alive(const struct dt_group *group);
+
+/* How long all was stopped while the last request was answered; 0: it was not. Times in the answer may hold it. */
+int64_t dt_group_paused_ns(const struct dt_group *group);
+
+/* A worker's words as a file and a terminal can take them: what is not printable ASCII becomes '?'. */
+void dt_group_clean(char text[]);
+
+struct dt_verify {
+    int projections;
+    uint64_t seed;
+};
+
+struct dt_prepared {
+    int handle;
+    int ranks;
+    int64_t peak_bytes;     /* of the largest rank */
+    int64_t resident_bytes; /* of the largest rank, all handles */
+    int64_t cold_ns;        /* first step, maximum over ranks */
+    json_t *memory; /* of the devices, as dt_said_memory; owned, NULL when it was not told */
+    int images, projections; /* 0 when the worker does not verify */
+    double *norm;            /* [images], owned */
+    double *projection;      /* [images * projections], owned; NAN where the worker said null */
+};
+/* plan: {name: value}, borrowed. */
+dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
+                           const struct dt_verify *verify, int64_t deadline_ns,
+                           struct dt_prepared *prepared, struct dt_failure *failure) DT_MUST_CHECK;
+void dt_prepared_fini(struct dt_prepared *prepared);
+
+struct dt_run {
+    int steps, ranks;
+    long long *ns; /* [steps * ranks], owned */
+    double *
+        clock; /* [steps * ranks] in the worker's own unit, owned; NULL when the worker gives none */
+    json_t *phases;       /* owned; NULL when the worker gives none */
+    long long *device_ns; /* [steps * ranks] by the devices' own clocks, owned; NULL: none */
+    json_t *telemetry;    /* [rank] as dt_said_telemetry, owned; NULL: none */
+};
+struct dt_steps {
+    int handle, count;
+    const char *mode; /* "warmup" or "measure" */
+};
+/* While the steps run this process only sleeps in poll. */
+dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
+                       struct dt_run *run, struct dt_failure *failure) DT_MUST_CHECK;
+void dt_run_fini(struct dt_run *run);
+
+dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_ns,
+                           struct dt_failure *failure) DT_MUST_CHECK;
+
+/* Any other request; answer_op is the "op" expected ("failed" becomes a failure). *answer is a new reference. */
+dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op,
+                        int64_t deadline_ns, json_t **answer,
+                        struct dt_failure *failure) DT_MUST_CHECK;
+
+/* Says quit, or closes the worker's standard input, and waits for its end: how it ended ("exited with 0", "killed by
+ * signal 9 (SIGKILL)"). False when it still runs at the end of the patience. Only dt_group_stop may follow. */
+bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, char how[],
+                  size_t room);
+
+/* quit, then TERM, then KILL: at most grace_ns in all; every rank is gone and the session directories removed when it returns.
+ * NULL is fine. */
+void dt_group_stop(struct dt_group *group, int64_t grace_ns);
+
+/* Set by the signal handler of the program (0, SIGINT, SIGTERM): the calls above then return DT_EINTR soon. */
+extern volatile int dt_group_interrupted;
+
+/* Called about once a second while the calls above wait, and before they do, when run is set: for a clock that is drawn. It
+ * must be quick, as steps may be measured meanwhile. */
+struct dt_group_tick {
+    void (*run)(void *context);
+    void *context;
+};
+extern struct dt_group_tick dt_group_tick;
+
+#endif

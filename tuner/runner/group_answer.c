@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers read into plain values; every shape is checked, and what is off is the worker's breach of the protocol. */
+#include "tuner/runner/group_int.h"
+#include "tuner/runner/said.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define IMAGES_MOST      65536
+#define PROJECTIONS_MOST 4096
+
+void dt_prepared_fini(struct dt_prepared *prepared)
+{
+    free(prepared->norm);
+    free(prepared->projection);
+    json_decref(prepared->memory);
+    prepared->norm = prepared->projection = NULL;
+    prepared->memory = NULL;
+}
+
+void dt_run_fini(struct dt_run *run)
+{
+    free(run->ns);
+    free(run->clock);
+    free(run->device_ns);
+    json_decref(run->phases);
+    json_decref(run->telemetry);
+    run->telemetry = NULL;
+    run->device_ns = NULL;
+    run->ns = NULL;
+    run->clock = NULL;
+    run->phases = NULL;
+}
+
+static dt_status breach(struct dt_failure *failure, const char *what)
+{
+    *failure = (struct dt_failure){.outcome = DT_TRIAL_PROTOCOL};
+    snprintf(failure->cause, sizeof failure->cause, "the answer's %s", what);
+    return dt_fail(DT_FAILED, "%s", failure->cause);
+}
+
+/* The largest of an array of integers >= least; false when it is none. */
+static bool largest(const json_t *array, size_t n, json_int_t least, int64_t *out)
+{
+    int64_t most = 0;
+    if (json_array_size(array) != n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        json_t *value = json_array_get(array, i);
+        if (!json_is_integer(value) || json_integer_value(value) < least)
+            return false;
+        most = json_integer_value(value) > most ? json_integer_value(value) : most;
+    }
+    *out = most;
+    return true;
+}
+
+/* A number, or null for one that is not finite. */
+static bool number(const json_t *value, double *out)
+{
+    *out = json_is_number(value) ? json_number_value(value) : NAN;
+    return json_is_number(value) || json_is_null(value);
+}
+
+static dt_status read_verify(const json_t *verify, struct dt_prepared *prepared,
+                             struct dt_failure *failure)
+{
+    json_t *norm = json_object_get(verify, "norm"), *rows = json_object_get(verify, "projections");
+    size_t images = json_array_size(norm), count = json_array_size(json_array_get(rows, 0));
+    if (images < 1 || images > IMAGES_MOST || json_array_size(rows) != images || count < 1 ||
+        count > PROJECTIONS_MOST)
+        return breach(failure, "verify has not one norm and one row of projections an image");
+    prepared->norm = calloc(images, sizeof *prepared->norm);
+    prepared->projection = calloc(images * count, sizeof *prepared->projection);
+    if (prepared->norm == NULL || prepared->projection == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    prepared->images = (int)images;
+    prepared->projections = (int)count;
+    for (size_t i = 0; i < images; i++) {
+        json_t *row = json_array_get(rows, i);
+        if (json_array_size(row) != count || !number(json_array_get(norm, i), &prepared->norm[i]))
+            return breach(failure,
+                          "verify has rows of different length, or a norm that is no number");
+        for (size_t k = 0; k < count; k++)
+            if (!number(json_array_get(row, k), &prepared->projection[i * count + k]))
+                return breach(failure, "verify has a projection that is no number");
+    }
+    return DT_OK;
+}
+
+static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepared *prepared,
+                               struct dt_failure *failure)
+{
+    json_t *peak = json_object_get(answer, "peak_bytes"),
+           *cold = json_object_get(answer, "cold_ns");
+    json_t *handle = json_object_get(answer, "handle"),
+           *resident = json_object_get(answer, "resident_bytes");
+    prepared->ranks = (int)json_array_size(cold);
+    if (!json_is_integer(handle) || json_integer_value(handle) < 0 ||
+        json_integer_value(handle) > 1 << 30)
+        return breach(failure, "handle is no small integer");
+    prepared->handle = (int)json_integer_value(handle);
+    if (prepared->ranks < 1 || (ranks > 1 && prepared->ranks != ranks))
+        return breach(failure, "cold_ns has not one number a rank");
+    if (!largest(cold, (size_t)prepared->ranks, 1, &prepared->cold_ns))
+        return breach(failure, "cold_ns holds something that is not a positive integer");
+    if (!largest(peak, (size_t)prepared->ranks, 0, &prepared->peak_bytes))
+        return breach(failure, "peak_bytes has not one integer a rank");
+    if (resident != NULL && (!json_is_integer(resident) || json_integer_value(resident) < 0))
+        return breach(failure, "resident_bytes is not an integer");
+    prepared->resident_bytes = json_integer_value(resident);
+    if (!dt_said_memory(answer, (size_t)prepared->ranks, &prepared->memory))
+        return breach(failure, "lists of a device's bytes have not one integer a rank");
+    json_t *verify = json_object_get(answer, "verify");
+    return json_is_object(verify) ? read_verify(verify, prepared, failure) : DT_OK;
+}
+
+dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
+                           const struct dt_verify *verify, int64_t deadline_ns,
+                           struct dt_prepared *out, struct dt_failure *failure)
+{
+    struct dt_prepared prepared = {.handle = -1};
+    json_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:O, s:I, s:{s:i, s:I}}", "op", "prepare", "plan", plan,
+                                "seed", (json_int_t)verify->seed, "verify", "projections",
+                                verify->projections, "seed", (json_int_t)verify->seed);
+    dt_status status = dt_group_call(group, request, "prepared", deadline_ns, &answer, failure);
+    json_decref(request);
+    DT_TRY(status);
+    status = read_prepared(answer, dt_group_ranks(group), &prepared, failure);
+    json_decref(answer);
+    if (status < 0) {
+        dt_prepared_fini(&prepared);
+        return status == DT_FAILED ? dt_group_condemn(group, failure) : status;
+    }
+    *out = prepared;
+    return DT_OK;
+}
+
+static dt_status read_clock(const json_t *rows, struct dt_run *run, struct dt_failure *failure)
+{
+    size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
+    run->clock = calloc(steps * ranks, sizeof *run->clock);
+    if (run->clock == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    if (json_array_size(rows) != steps)
+        return breach(failure, "clock has not one row a step");
+    for (size_t i = 0; i < steps * ranks; i++) {
+        json_t *row = json_array_get(rows, i / ranks), *value = json_array_get(row, i % ranks);
+        run->clock[i] = json_number_value(value);
+        if (json_array_size(row) != ranks || !(run->clock[i] > 0))
+            return breach(failure, "clock has a row without one positive number a rank");
+    }
+    return DT_OK;
+}
+
+/* What the devices told beside; null is as good as nothing. */
+static dt_status read_told(const json_t *answer, struct dt_run *run, struct dt_failure *failure)
+{
+    size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
+    const json_t *ns = json_object_get(answer, "device_ns"),
+                 *telemetry = json_object_get(answer, "telemetry");
+    if (ns != NULL && !json_is_null(ns) && !dt_said_ns(ns, steps, ranks, &run->device_ns))
+        return breach(failure, "device_ns has not one time a rank in one row a step");
+    if (telemetry != NULL && !json_is_null(telemetry) &&
+        !dt_said_telemetry(telemetry, ranks, &run->telemetry))
+        return breach(failure, "telemetry is not one object of known fields a rank");
+    return DT_OK;
+}
+
+static dt_status read_samples(const json_t *answer, int steps, struct dt_run *run,
+                              struct dt_failure *failure)
+{
+    json_t *rows = json_object_get(answer, "ns");
+    size_t ranks = json_array_size(json_array_get(rows, 0));
+    if (json_array_size(rows) != (size_t)steps || ranks < 1 || ranks > 65536)
+        return breach(failure, "ns has not one row a step");
+    run->ns = calloc((size_t)steps * ranks, sizeof *run->ns);
+    if (run->ns == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    run->steps = steps;
+    run->ranks = (int)ranks;
+    for (size_t i = 0; i < (size_t)steps; i++) {
+        int64_t most;
+        if (!largest(json_array_get(rows, i), ranks, 1, &most))
+            return breach(failure, "ns has a row without one positive integer a rank");
+        for (size_t r = 0; r < ranks; r++)
+            run->ns[i * ranks + r] = json_integer_value(json_array_get(json_array_get(rows, i), r));
+    }
+    json_t *clock = json_object_get(answer, "clock");
+    if (clock != NULL && !json_is_null(clock))
+        DT_TRY(read_clock(clock, run, failure));
+    DT_TRY(read_told(answer, run, failure));
+    json_t *phases = json_object_get(answer, "phases");
+    if (json_is_object(phases))
+        run->phases = json_incref(phases);
+    return DT_OK;
+}
+
+dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
+                       struct dt_run *out, struct dt_failure *failure)
+{
+    struct dt_run run = {.steps = 0};
+    json_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", steps->handle, "n",
+                                steps->count, "mode", steps->mode);
+    dt_status status = dt_group_call(group, request, "samples", deadline_ns, &answer, failure);
+    json_decref(request);
+    DT_TRY(status);
+    status = read_samples(answer, steps->count, &run, failure);
+    json_decref(answer);
+    if (status < 0) {
+        dt_run_fini(&run);
+        return status == DT_FAILED ? dt_group_condemn(group, failure) : status;
+    }
+    *out = run;
+    return DT_OK;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* How groups end: killed for what they did, found dead, or told to quit; and what they said last. */
+#include "base/clock.h"
+#include "tuner/runner/group_int.h"
+#include "tuner/runner/pause.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DEATH_NS                                                                                   \
+    (2 * DT_NS_PER_SECOND) /* how long the end of a program may follow the end of its output */
+
+void dt_group_clean(char text[])
+{
+    for (char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
+            *c = '?';
+}
+
+/* Reads what is there of standard error and keeps its end. False at its end. */
+bool dt_group_drain(struct dt_group *group)
+{
+    char block[65536];
+    ssize_t got = read(group->process.messages, block, sizeof block);
+    if (got <= 0)
+        return got < 0 && (errno == EINTR || errno == EAGAIN);
+    size_t size = (size_t)got < DT_GROUP_KEPT ? (size_t)got : DT_GROUP_KEPT;
+    size_t stay = group->kept + size <= DT_GROUP_KEPT ? group->kept : DT_GROUP_KEPT - size;
+    memmove(group->messages, group->messages + group->kept - stay, stay);
+    memcpy(group->messages + stay, block + (size_t)got - size, size);
+    group->kept = stay + size;
+    group->messages[group->kept] = '\0';
+    return true;
+}
+
+/* The last line of standard error that says something, printable. */
+static void last_words(const struct dt_group *group, char out[], size_t room)
+{
+    size_t end = group->kept;
+    while (end > 0 && !isgraph((unsigned char)group->messages[end - 1]))
+        end--;
+    size_t begin = end;
+    while (begin > 0 && group->messages[begin - 1] != '\n')
+        begin--;
+    size_t n = 0;
+    for (size_t i = begin; i < end && n + 1 < room; i++)
+        out[n++] = isprint((unsigned char)group->messages[i]) ? group->messages[i] : '?';
+    out[n] = '\0';
+}
+
+/* Kills the group and says why. */
+dt_status dt_group_break(struct dt_group *group, struct dt_failure *failure,
+                         enum dt_outcome outcome, const char *why)
+{
+    *failure = (struct dt_failure){.outcome = outcome};
+    snprintf(failure->cause, sizeof failure->cause, "%s while %s", why, group->phase);
+    dt_group_clean(failure->cause);
+    if (group->alive)
+        dt_supervisor_stop(&group->process, outcome == DT_TRIAL_CRASHED ? 0 : DT_NS_PER_SECOND / 5);
+    group->alive = false;
+    return dt_fail(DT_FAILED, "%s", failure->cause);
+}
+
+dt_status dt_group_condemn(struct dt_group *group, struct dt_failure *failure)
+{
+    char why[200];
+    snprintf(why, sizeof why, "%.190s", failure->cause);
+    return dt_group_break(group, failure, failure->outcome, why);
+}
+
+static void describe_end(int wait_status, char out[], size_t room)
+{
+    if (WIFSIGNALED(wait_status)) {
+        const char *name = sigabbrev_np(WTERMSIG(wait_status));
+        snprintf(out, room, "killed by signal %d (SIG%s)", WTERMSIG(wait_status),
+                 name != NULL ? name : "?");
+    } else {
+        snprintf(out, room, "exited with %d", WEXITSTATUS(wait_status));
+    }
+}
+
+/* The last line that the worker wrote for people. */
+static void add_words(struct dt_group *group, bool open, char why[], size_t room)
+{
+    char words[80];
+    while (open &&
+           (poll(&(struct pollfd){.fd = group->process.messages, .events = POLLIN}, 1, 0) == 1))
+        open = dt_group_drain(group);
+    last_words(group, words, sizeof words);
+    size_t size = strlen(why);
+    if (words[0] != '\0')
+        snprintf(why + size, room - size, " (it said: %s)", words);
+}
+
+/* The worker's output ended: did the program end, and how? */
+dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure)
+{
+    char why[160] = "closed its output";
+    int wait_status;
+    int64_t until = dt_clock_machine_ns() + DEATH_NS;
+    bool open = true, ended = false;
+    while (!ended && dt_clock_machine_ns() < until) {
+        struct pollfd poller = {.fd = group->process.messages, .events = POLLIN};
+        if (open && poll(&poller, 1, 5) == 1)
+            open = dt_group_drain(group);
+        else if (!open)
+            dt_clock_sleep_ns(2000000);
+        ended = dt_supervisor_ended(&group->process, &wait_status);
+    }
+    if (ended)
+        describe_end(wait_status, why, sizeof why);
+    add_words(group, open, why, sizeof why);
+    return dt_group_break(group, failure, DT_TRIAL_CRASHED, why);
+}
+
+dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure)
+{
+    char why[160] = "no answer before the deadline";
+    add_words(group, true, why, sizeof why);
+    return dt_group_break(group, failure, DT_TRIAL_HUNG, why);
+}
+
+/* Waits for the program's end, reading on what it says, so that it is not stuck in a full pipe. */
+static bool await_end(struct dt_group *group, int64_t until, int *wait_status)
+{
+    char block[65536];
+    struct dt_pause pause = dt_pause_begin();
+    for (; pause.looked_ns - pause.paused_ns < until; dt_pause_look(&pause)) {
+        struct pollfd pollers[3] = {{.fd = group->process.status, .events = POLLIN},
+                                    {.fd = group->process.messages, .events = POLLIN},
+                                    {.fd = group->process.from, .events = POLLIN}};
+        if (dt_supervisor_ended(&group->process, wait_status))
+            return true;
+        poll(pollers, 3, 20);
+        bool said = pollers[1].revents != 0 && dt_group_drain(group);
+        if (pollers[2].revents != 0)
+            said = read(group->process.from, block, sizeof block) > 0 || said;
+        if (!said && pollers[0].revents == 0)
+            dt_clock_sleep_ns(1000000);
+    }
+    return false;
+}
+
+bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, char how[],
+                  size_t room)
+{
+    int wait_status = 0;
+    json_t *quit = json_pack("{s:s}", "op", "quit");
+    dt_status said = say_quit ? dt_wire_write(&group->wire, quit) : DT_OK;
+    json_decref(quit);
+    if (!say_quit) {
+        close(group->process.to);
+        group->process.to = -1;
+    }
+    (void)said; /* a worker that is gone has ended */
+    if (!await_end(group, dt_clock_machine_ns() + patience_ns, &wait_status))
+        return false;
+    describe_end(wait_status, how, room);
+    dt_supervisor_stop(&group->process, 0);
+    group->alive = false;
+    return true;
+}
+
+void dt_group_stop(struct dt_group *group, int64_t grace_ns)
+{
+    if (group == NULL)
+        return;
+    if (group->alive) {
+        json_t *quit = json_pack("{s:s}", "op", "quit");
+        int64_t until = dt_clock_machine_ns() + grace_ns - grace_ns / 4;
+        int wait_status;
+        bool ended = grace_ns > 0 && group->process.to >= 0 &&
+                     dt_wire_write(&group->wire, quit) == DT_OK &&
+                     await_end(group, until, &wait_status);
+        json_decref(quit);
+        dt_supervisor_stop(&group->process, ended ? 0 : grace_ns / 4);
+    }
+    if (group->transcript != NULL)
+        fclose(group->transcript);
+    dt_wire_fini(&group->wire);
+    json_decref(group->hello);
+    json_decref(group->ready);
+    free(group);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* group_int - shared by the files of the group only: the dialogue (group.c), its answers as plain values
+ * (group_answer.c), and how it ends (group_end.c) */
+#ifndef DT_TUNER_RUNNER_GROUP_INT_H
+#define DT_TUNER_RUNNER_GROUP_INT_H
+
+#include "tuner/runner/group.h"
+#include "tuner/runner/supervisor.h"
+#include "worker/wire.h"
+
+#include <stdio.h>
+
+#define DT_GROUP_KEPT 4096
+
+struct dt_group {
+    struct dt_supervised process;
+    struct dt_wire wire;
+    json_t *hello, *ready;
+    const char *phase; /* "preparing": what the failure sentence says */
+    char messages[DT_GROUP_KEPT + 1];
+    size_t kept;
+    bool alive;
+    int64_t paused_ns; /* of the last request */
+    FILE *transcript;  /* $DITTUNE_TRANSCRIPT: every message, with its direction; NULL: none */
+};
+
+/* Reads what is there of standard error and keeps its end. False at its end. */
+bool dt_group_drain(struct dt_group *group);
+
+/* Kills the group and says why. DT_FAILED. */
+dt_status dt_group_break(struct dt_group *group, struct dt_failure *failure,
+                         enum dt_outcome outcome, const char *why);
+
+/* Kills a group that broke the protocol; *failure says how already. DT_FAILED. */
+dt_status dt_group_condemn(struct dt_group *group, struct dt_failure *failure);
+
+/* The worker's output ended: finds out whether and how the program ended. DT_FAILED. */
+dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure);
+/* It did not answer in time: what it wrote for people last may say why. */
+dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure) DT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* Open MPI 4.1: --bind-to none because the worker binds itself (mpirun -np 1 would bind one core); its session files go to a
+ * folder of ours, so that a killed group leaves nothing in /tmp and /dev/shm. */
+#include "tuner/runner/launch.h"
+
+#include "base/environment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WORDS_MOST 256
+
+extern char **environ;
+
+static bool is_program(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+bool dt_launch_find(const char *name, char path[], size_t room)
+{
+    const char *folders = getenv("PATH");
+    if (strchr(name, '/') != NULL) {
+        snprintf(path, room, "%s", name);
+        return is_program(path);
+    }
+    while (folders != NULL && *folders != '\0') {
+        size_t size = strcspn(folders, ":");
+        snprintf(path, room, "%.*s/%s", (int)size, folders, name);
+        if (is_program(path))
+            return true;
+        folders += size + (folders[size] == ':');
+    }
+    return false;
+}
+
+/* One for temporary files, one for the memory that ranks share. */
+static dt_status make_folders(const struct dt_launch *launch, struct dt_start *start)
+{
+    static bool swept;
+    const char *chosen = getenv("TMPDIR");
+    const char *parents[DT_SUPERVISOR_FOLDERS] = {
+        chosen != NULL && chosen[0] == '/' ? chosen : "/tmp", "/dev/shm"};
+    for (int i = 0; i < DT_SUPERVISOR_FOLDERS && !swept; i++)
+        dt_folders_sweep(parents[i]);
+    swept = true;
+    DT_TRY(dt_folder_make(parents[0], start->folders[0]));
+    if (launch->ranks > 1 && access(parents[1], W_OK) == 0 &&
+        dt_folder_make(parents[1], start->folders[1]) < 0)
+        start->folders[1][0] = '\0'; /* the first will do */
+    return DT_OK;
+}
+
+void dt_launch_drop(struct dt_start *start)
+{
+    for (int i = 0; i < DT_SUPERVISOR_FOLDERS; i++)
+        dt_folder_remove(start->folders[i]);
+}
+
+struct words {
+    char *at[WORDS_MOST];
+    int n;
+    bool failed;
+};
+
+static void add(struct words *words, const char *word)
+{
+    char *copy = words->n < WORDS_MOST - 1 ? strdup(word) : NULL;
+    words->failed = words->failed || copy == NULL;
+    if (copy != NULL)
+        words->at[words->n++] = copy;
+}
+
+static void add_mca(struct words *words, const char *name, const char *value)
+{
+    add(words, "--mca");
+    add(words, name);
+    add(words, value);
+}
+
+static void add_mpirun(struct words *words, const struct dt_launch *launch,
+                       const struct dt_start *start)
+{
+    char count[16];
+    snprintf(count, sizeof count, "%d", launch->ranks);
+    add(words, "mpirun");
+    add(words, "-np");
+    add(words, count);
+    add(words, "--bind-to");
+    add(words, "none");
+    add(words, "--oversubscribe");
+    add_mca(words, "mpi_yield_when_idle", launch->oversubscribed ? "1" : "0");
+    add_mca(words, "orte_tmpdir_base", start->folders[0]);
+    if (start->folders[1][0] != '\0')
+        add_mca(words, "btl_vader_backing_directory", start->folders[1]);
+}
+
+/* The words as an array of their own; NULL when memory ran out. */
+static char **take(struct words *words)
+{
+    char **list = words->failed ? NULL : calloc((size_t)words->n + 1, sizeof *list);
+    for (int i = 0; i < words->n; i++)
+        if (list != NULL)
+            list[i] = words->at[i];
+        else
+            free(words->at[i]);
+    return list;
+}
+
+/* "NAME=value" names the same variable. */
+static bool same_name(const char *a, const char *b)
+{
+    size_t size = strcspn(a, "=");
+    return strncmp(a, b, size + 1) == 0;
+}
+
+static bool any_names(char *const list[], const char *entry)
+{
+    for (int i = 0; list != NULL && list[i] != NULL; i++)
+        if (same_name(list[i], entry))
+            return true;
+    return false;
+}
+
+static int length(char *const list[])
+{
+    int n = 0;
+    while (list != NULL && list[n] != NULL)
+        n++;
+    return n;
+}
+
+/* Each list goes before the ones before it. What we took out for ourselves is handed on: the worker may be the user's. */
+static char **make_environment(const struct dt_launch *launch, const struct dt_start *start)
+{
+    char folder[300], hwloc[] = "HWLOC_HIDE_ERRORS=2", root[] = "OMPI_ALLOW_RUN_AS_ROOT=1",
+                      confirm[] = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
+    snprintf(folder, sizeof folder, "TMPDIR=%s", start->folders[0]);
+    char *const ours[] = {folder, hwloc, root, confirm, NULL};
+    char *const *lists[] = {environ, dt_environment_dropped(), ours,
+                            (char *const *)launch->environment};
+    int room = 1, n = 0;
+    bool failed = false;
+    for (int i = 0; i < 4; i++)
+        room += length(lists[i]);
+    char **list = calloc((size_t)room, sizeof *list);
+    for (int i = 0; list != NULL && i < 4; i++)
+        for (int k = 0; k < length(lists[i]); k++) {
+            bool replaced = false;
+            for (int later = i + 1; later < 4; later++)
+                replaced = replaced || any_names(lists[later], lists[i][k]);
+            list[n] = replaced ? NULL : strdup(lists[i][k]);
+            failed = failed || (!replaced && list[n] == NULL);
+            n += list[n] != NULL;
+        }
+    if (!failed)
+        return list;
+    while (n > 0)
+        free(list[--n]);
+    free(list);
+    return NULL;
+}
+
+static dt_status fill(const struct dt_launch *launch, const char *program, struct dt_start *start)
+{
+    struct words words = {.n = 0};
+    if (launch->ranks > 1)
+        add_mpirun(&words, launch, start);
+    add(&words, program);
+    for (int i = 0; launch->arguments != NULL && launch->arguments[i] != NULL; i++)
+        add(&words, launch->arguments[i]);
+    start->argv = take(&words);
+    start->envp = make_environment(launch, start);
+    if (start->argv == NULL || start->envp == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while starting %s", program);
+    return DT_OK;
+}
+
+/* A command line instead of a program is a usual mistake, and so is a script that nobody may run. */
+static dt_status not_a_program(const char *name)
+{
+    const char *blank = strchr(name, ' ');
+    struct stat info;
+    if (stat(name, &info) == 0 && S_ISREG(info.st_mode))
+        return dt_fail(DT_EUSAGE,
+                       "the worker %s is not a program that can be run: chmod +x makes "
+                       "it one, and its first line must name its interpreter (#!)",
+                       name);
+    if (blank != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "the worker '%s' is not a program that can be run: it takes no arguments; "
+                       "make%s executable (chmod +x), or name a script that calls it",
+                       name, blank);
+    return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run", name);
+}
+
+dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
+{
+    char program[4096];
+    *start = (struct dt_start){.argv = NULL};
+    if (!dt_launch_find(launch->program, program, sizeof program))
+        return not_a_program(launch->program);
+    snprintf(start->path, sizeof start->path, "%s", program);
+    if (launch->ranks > 1 && !dt_launch_find("mpirun", start->path, sizeof start->path))
+        return dt_fail(DT_EUSAGE,
+                       "mpirun not found: install openmpi-bin, or ask for plans of one rank");
+    DT_TRY(make_folders(launch, start));
+    dt_status status = fill(launch, program, start);
+    if (status < 0) {
+        dt_launch_drop(start);
+        dt_launch_fini(start);
+    }
+    return status;
+}
+
+void dt_launch_fini(struct dt_start *start)
+{
+    for (int i = 0; start->argv != NULL && start->argv[i] != NULL; i++)
+        free(start->argv[i]);
+    for (int i = 0; start->envp != NULL && start->envp[i] != NULL; i++)
+        free(start->envp[i]);
+    free(start->argv);
+    free(start->envp);
+    start->argv = start->envp = NULL;
+}

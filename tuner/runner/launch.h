@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* launch - the command line and environment that start a worker: by itself, or under mpirun */
+#ifndef DT_TUNER_RUNNER_LAUNCH_H
+#define DT_TUNER_RUNNER_LAUNCH_H
+
+#include "tuner/runner/group.h"
+#include "tuner/runner/supervisor.h"
+
+struct dt_start {
+    char path[4096];     /* of the program to execute */
+    char **argv, **envp; /* NULL-ended, owned */
+    /* made for this group; the supervisor removes them */
+    char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
+};
+
+/* Finds the programs, makes the folders, and the first time removes those of dead sessions. DT_EUSAGE when the program or mpirun is missing. */
+dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start) DT_MUST_CHECK;
+void dt_launch_fini(struct dt_start *start); /* frees memory; folders stay */
+void dt_launch_drop(struct dt_start *start); /* removes the folders of a group that did not start */
+
+/* The program a name means: a path, or a name looked up in PATH; false when it is none that can be run. */
+bool dt_launch_find(const char *name, char path[], size_t room);
+
+#endif

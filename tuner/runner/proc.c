@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/runner/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEEPEST 64
+
+struct walk {
+    void (*visit)(pid_t pid, void *context);
+    void *context;
+};
+
+/* "123 (name) S 1 ..": the name may hold anything, parentheses too. The start is the 22nd field. */
+static bool parse(char *text, struct dt_proc *proc)
+{
+    char *open = strchr(text, '('), *close = strrchr(text, ')');
+    if (open == NULL || close == NULL || close < open ||
+        sscanf(close + 1,
+               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+               &proc->state, &proc->start) != 2)
+        return false;
+    *close = '\0';
+    snprintf(proc->name, sizeof proc->name, "%.16s", open + 1);
+    for (char *c = proc->name; *c != '\0'; c++)
+        *c = isprint((unsigned char)*c) ? *c : '?';
+    return true;
+}
+
+bool dt_proc_read(pid_t pid, struct dt_proc *proc)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    size_t size = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    text[size] = '\0';
+    proc->pid = pid;
+    return parse(text, proc);
+}
+
+static void walk_below(pid_t pid, const struct walk *walk, int depth);
+
+/* The children of one thread, listed in a file. */
+static void walk_children(const char *path, const struct walk *walk, int depth)
+{
+    FILE *file = fopen(path, "re");
+    int child;
+    while (file != NULL && fscanf(file, "%d", &child) == 1) {
+        walk_below(child, walk, depth + 1);
+        walk->visit(child, walk->context);
+    }
+    if (file != NULL)
+        fclose(file);
+}
+
+static void walk_below(pid_t pid, const struct walk *walk, int depth)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = depth < DEEPEST ? opendir(path) : NULL;
+    struct dirent *entry;
+    while (threads != NULL && (entry = readdir(threads)) != NULL) {
+        char children[64 + sizeof entry->d_name];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(children, sizeof children, "%.20s/%.20s/children", path, entry->d_name);
+        walk_children(children, walk, depth);
+    }
+    if (threads != NULL)
+        closedir(threads);
+}
+
+void dt_proc_below(pid_t pid, void (*visit)(pid_t pid, void *context), void *context)
+{
+    walk_below(pid, &(struct walk){visit, context}, 0);
+}

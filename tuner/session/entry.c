@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Plans go in by names and values. Figures of the same plan may come from three places; the later one is the better: a
+ * trial's are those of a plan that was chosen for them (docs/measuring.md). */
+#include "tuner/session/entry.h"
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "model/network.h"
+#include "tuner/machine/machine.h"
+#include "tuner/session/front.h"
+#include "tuner/session/record.h"
+#include "tuner/session/verdict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORKER_NS (20 * DT_NS_PER_SECOND)
+
+static json_t *nanoseconds(double seconds)
+{
+    return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
+}
+
+void dt_entry_machine(struct dt_session *session)
+{
+    const struct dt_target *target = session->target;
+    struct dt_machine_worker worker = {target->program, target->foreign, &target->backend};
+    if (target->ready != NULL) {
+        session->machine = dt_machine_describe(target->hello, target->ready, &worker);
+        dt_machine_keep(&worker, session->machine);
+        return;
+    }
+    int64_t now = dt_clock_ns(), share = (session->deadline_ns - now) / 4;
+    int64_t deadline_ns = now + (share < WORKER_NS ? share : WORKER_NS);
+    if (dt_machine_read(&worker, false, deadline_ns, &session->machine) < 0)
+        session->machine = dt_machine_describe(NULL, NULL, &worker);
+}
+
+json_t *dt_entry_fingerprint(const struct dt_session *session)
+{
+    json_t *soft = json_object_get(session->machine, "soft");
+    return json_pack("{s:O, s:O?, s:{s:s, s:s, s:I}}", "hard", session->target->hard, "soft", soft,
+                     "info", "host", dt_host_name(), "boot_id", dt_host_boot(), "t_wall_ns",
+                     (json_int_t)dt_clock_wall_ns());
+}
+
+static struct dt_shot shot(const struct dt_session *session, const struct dt_result *result,
+                           const char *from)
+{
+    return (struct dt_shot){.point = result->point,
+                            .from = from,
+                            .value = dt_session_value(session, result),
+                            .seconds = result->summary.median,
+                            .interval = result->summary.interval,
+                            .peak_bytes = result->peak_bytes,
+                            .batch = result->batch};
+}
+
+void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant entrants[], int n)
+{
+    session->shot_count = 0;
+    for (int i = 0; i < n && session->shot_count < DT_SHOTS; i++)
+        if (!entrants[i].out && !dt_entrant_twin(&entrants[i]) &&
+            dt_session_eligible(session, &entrants[i].result))
+            session->shots[session->shot_count++] = shot(session, &entrants[i].result, "shoot-out");
+}
+
+struct list {
+    const struct dt_session *session;
+    struct dt_shot *shots; /* each plan once */
+    int count;
+};
+
+static void take(struct list *list, const struct dt_shot *one)
+{
+    for (int i = 0; i < list->count; i++)
+        if (dt_point_equal(list->session->target->space, &list->shots[i].point, &one->point))
+            return;
+    if (isfinite(one->value))
+        list->shots[list->count++] = *one;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct dt_shot *p = a, *q = b;
+    return (p->value > q->value) - (p->value < q->value);
+}
+
+/* Every plan that keeps the limits, the session's best first, the others by the objective. */
+static void list_plans(struct list *list)
+{
+    const struct dt_session *session = list->session;
+    struct dt_shot one =
+        shot(session, dt_session_best(session), session->best >= 0 ? "final comparison" : "trial");
+    take(list, &one);
+    for (int i = 0; i < session->entrant_count; i++) {
+        const struct dt_entrant *entrant = &session->entrants[i];
+        one = shot(session, &entrant->result, "final comparison");
+        if (!entrant->out && !dt_entrant_twin(entrant) &&
+            dt_session_eligible(session, &entrant->result))
+            take(list, &one);
+    }
+    for (int i = 0; i < session->shot_count; i++)
+        take(list, &session->shots[i]);
+    for (int i = 0; i < session->count; i++) {
+        one = shot(session, &session->trials[i], "trial");
+        if (dt_session_eligible(session, &session->trials[i]))
+            take(list, &one);
+    }
+    if (list->count > 1)
+        qsort(list->shots + 1, (size_t)list->count - 1, sizeof list->shots[0], by_value);
+}
+
+static json_t *shot_json(const struct dt_shot *one, const struct dt_space *space)
+{
+    return json_pack("{s:o, s:o, s:[o,o], s:I, s:i, s:s}", "plan",
+                     dt_point_json(space, &one->point), "median_ns", nanoseconds(one->seconds),
+                     "interval_ns", nanoseconds(one->interval.low), nanoseconds(one->interval.high),
+                     "peak_bytes", (json_int_t)one->peak_bytes, "batch", one->batch, "from",
+                     one->from);
+}
+
+static json_t *top_json(const struct dt_session *session)
+{
+    int room = 1 + session->entrant_count + session->shot_count + session->count;
+    struct list list = {.session = session, .shots = calloc((size_t)room, sizeof *list.shots)};
+    json_t *array = json_array();
+    if (list.shots != NULL)
+        list_plans(&list);
+    for (int i = 0; i < list.count && i < DT_ENTRY_TOP; i++)
+        json_array_append_new(array, shot_json(&list.shots[i], session->target->space));
+    free(list.shots);
+    return array;
+}
+
+/* Times of the trials, which alone were all measured alike. */
+static json_t *front_json(const struct dt_session *session)
+{
+    struct dt_front_point *points = calloc((size_t)session->count + 1, sizeof *points);
+    json_t *array = json_array();
+    int n = 0;
+    for (int i = 0; points != NULL && i < session->count; i++)
+        if (dt_session_eligible(session, &session->trials[i]))
+            points[n++] = (struct dt_front_point){dt_session_value(session, &session->trials[i]),
+                                                  session->trials[i].peak_bytes, i};
+    n = points != NULL ? dt_front(points, n) : 0;
+    for (int k = 0; k < n && k < DT_ENTRY_FRONT; k++) {
+        const struct dt_result *trial = &session->trials[points[k].index];
+        json_array_append_new(array, json_pack("{s:o, s:o, s:I, s:i}", "plan",
+                                               dt_point_json(session->target->space, &trial->point),
+                                               "median_ns", nanoseconds(trial->summary.median),
+                                               "peak_bytes", (json_int_t)trial->peak_bytes, "batch",
+                                               trial->batch));
+    }
+    free(points);
+    return array;
+}
+
+/* Presets are known by their names. */
+static bool is_preset(const json_t *network)
+{
+    const char *const *names = dt_network_presets();
+    const char *name = json_string_value(json_object_get(network, "name"));
+    struct dt_network preset;
+    bool same = false;
+    for (int i = 0; names[i] != NULL && name != NULL && !same; i++) {
+        if (strcmp(names[i], name) != 0 || dt_network_load(name, &preset) != DT_OK)
+            continue;
+        json_t *known = dt_network_to_json(&preset);
+        same = json_equal(known, network);
+        json_decref(known);
+    }
+    return same;
+}
+
+/* A space that is too long stays out: the key has its hash. */
+void dt_entry_add_work(const struct dt_target *target, json_t *object)
+{
+    json_t *network = json_object_get(target->workload, "network");
+    if (network != NULL && !is_preset(network))
+        json_object_set(object, "network", network);
+    if (target->announced != NULL &&
+        json_dumpb(target->announced, NULL, 0, JSON_COMPACT) <= DT_ENTRY_SPACE)
+        json_object_set(object, "space", target->announced);
+}
+
+json_t *dt_entry(const struct dt_session *session)
+{
+    const struct dt_target *target = session->target;
+    const struct dt_result *best = dt_session_best(session);
+    if (best == NULL || session->limit_broken)
+        return NULL;
+    const struct dt_entrant *entrant = session->best >= 0 && dt_session_against_default(session)
+                                           ? &session->entrants[session->best]
+                                           : NULL;
+    struct dt_noise noise = dt_session_noise(session);
+    json_t *entry = json_pack(
+        "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "key", target->key,
+        "fingerprint", dt_entry_fingerprint(session), "plan",
+        dt_point_json(target->space, &best->point), "verdict", dt_verdict_text(session->verdict),
+        "provisional", dt_session_provisional(session), "figures", dt_result_figures(best, target),
+        "default", dt_result_figures(dt_session_role(session, "default"), target), "baseline",
+        dt_result_figures(dt_session_role(session, "baseline"), target), "gain",
+        dt_record_gain(entrant), "noise", dt_noise_json(&noise), "top", top_json(session), "pareto",
+        front_json(session), "journal", session->id);
+    dt_entry_add_work(target, entry);
+    return entry;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* entry - what the store keeps of a session (docs/database.md) */
+#ifndef DT_TUNER_SESSION_ENTRY_H
+#define DT_TUNER_SESSION_ENTRY_H
+
+#include "tuner/session/session.h"
+
+#define DT_ENTRY_TOP   3     /* best plans */
+#define DT_ENTRY_FRONT 32    /* most plans of the front; the fastest stay */
+#define DT_ENTRY_SPACE 65536 /* bytes of a foreign worker's space */
+
+/* Describes the machine into session->machine, starting the worker when nobody knows what it is made of. A worker that does not
+ * start is no error here: the session will say so, and its fingerprint lacks the worker's versions. */
+void dt_entry_machine(struct dt_session *session);
+
+/* {"hard","soft","info"}, new reference. */
+json_t *dt_entry_fingerprint(const struct dt_session *session);
+
+/* Adds what a reader needs who has neither worker nor model file: "space" of a foreign worker, "network" from a file. */
+void dt_entry_add_work(const struct dt_target *target, json_t *object);
+
+/* The entry, new reference, or NULL when there is nothing to store. */
+json_t *dt_entry(const struct dt_session *session);
+
+/* Keeps the figures of a shoot-out's plans, whose samples go when it ends. */
+void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant entrants[], int n);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* front - the plans no other beats in both time and memory (Pareto) */
+#ifndef DT_TUNER_SESSION_FRONT_H
+#define DT_TUNER_SESSION_FRONT_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+/* Smaller is better in both. What has no finite value is on no front. */
+struct dt_front_point {
+    double value;
+    int64_t bytes;
+    int index; /* of the caller's */
+};
+
+/* Sorts the points and moves those of the front to their beginning, fastest first; of equals the one with the smallest
+ * index. Returns how many. */
+int dt_front(struct dt_front_point points[], int n);
+
+#endif
