@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures the source as a place to work in: functions, comments, structs, includes between folders, circles, and how many
+files each recipe of docs/adding.md touches. Prints Markdown; judges nothing (tools/check-layers.py does).
+
+    tools/house.py [ROOT]
+
+A function is what stands between a brace at the start of a line and the next one, with its signature. A field is a
+declarator in the body of a struct, of a struct inside it, too. Standard library only.
+"""
+import collections
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+PRODUCT = ("base", "stats", "model", "space", "search", "db", "kernels", "worker",
+           "tuner/runner", "tuner/machine", "tuner/measure", "tuner/session", "tuner/check", "tuner/cli")
+SOURCES, HEADERS = (".c", ".cu"), (".h", ".cuh", ".def")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]*/[^"]*)"', re.M)
+STRUCT = re.compile(r"^(?:static )?(?:const )?struct (\w+) \{\n(.*?)^\}", re.S | re.M)
+
+
+def tracked(root):
+    done = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=True)
+    return [path for path in done.stdout.split("\n") if path and (root / path).is_file()]
+
+
+def within(path, folder):
+    return path.startswith(folder + "/")
+
+
+def functions(text):
+    """Lines of each function. A signature begins after an empty line, a brace, a comment or a line of the preprocessor."""
+    found, signature, begin = [], 0, None
+    for i, line in enumerate(text.split("\n")):
+        if line == "{":
+            begin = signature
+        elif line == "}" and begin is not None:
+            found.append(i - begin + 1)
+            begin = None
+        if line == "" or line.startswith(("#", "}", "/*", " *", "//")):
+            signature = i + 1
+    return found
+
+
+def words_of_comments(text):
+    comments = sum(len(comment.split()) for comment in COMMENT.findall(text))
+    return comments, len(text.split())
+
+
+def fields(body):
+    """Declarators of a struct's body, those of structs inside it, too: `int a, b;` is two, a pointer to a function one."""
+    bare = COMMENT.sub("", body)
+    while re.search(r"\([^()]*\)", bare):
+        bare = re.sub(r"\(\s*\*\s*(\w+)\s*(?:\[[^\]]*\])?\)", r" \1", bare)
+        bare = re.sub(r"\([^()*][^()]*\)|\(\)", "", bare)
+    statements = [statement.strip() for statement in re.split(r"[;{}]", bare)]
+    return sum(statement.count(",") + 1 for statement in statements if len(statement.split()) > 1
+               and not re.fullmatch(r"(const )?(struct|union|enum)( \w+)?", statement))
+
+
+def table(head, rows):
+    print("| " + " | ".join(head) + " |")
+    print("|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    print()
+
+
+def p90(values):
+    return sorted(values)[min(len(values) - 1, int(0.9 * len(values)))]
+
+
+def show_folders(files, texts):
+    rows, everything = [], []
+    shares = collections.Counter()
+    for folder in PRODUCT:
+        mine = [path for path in files if within(path, folder)]
+        sources = [path for path in mine if path.endswith(SOURCES)]
+        headers = [path for path in mine if path.endswith(HEADERS)]
+        sizes = [size for path in sources for size in functions(texts[path])]
+        everything += sizes
+        words = []
+        for kind, group in (("headers", headers), ("sources", sources)):
+            comments, total = map(sum, zip(*(words_of_comments(texts[path]) for path in group), (0, 0)))
+            shares[kind] += comments
+            shares[kind, "all"] += total
+            words.append(f"{100 * comments / max(total, 1):.0f}")
+        rows.append((folder, len(mine), sum(texts[path].count("\n") for path in sources + headers), f"{len(sources)} / {len(headers)}",
+                     f"{len(sizes)}, {statistics.median(sizes):.0f}, {p90(sizes)}, {max(sizes)}", " / ".join(words)))
+    total = sum(texts[path].count("\n") for path in texts)
+    rows.append(("**all**", len(files), total, "", f"{len(everything)}, {statistics.median(everything):.0f}, {p90(everything)}, {max(everything)}",
+                 " / ".join(f"{100 * shares[kind] / shares[kind, 'all']:.0f}" for kind in ("headers", "sources"))))
+    table(("folder", "files", "lines of C", "sources / headers", "functions: n, median, p90, longest", "% words of comment: headers / sources"), rows)
+
+
+def show_includes(texts):
+    counts = collections.defaultdict(collections.Counter)
+    for path, text in texts.items():
+        here = next(folder for folder in PRODUCT if within(path, folder))
+        for header in INCLUDE.findall(text):
+            there = next((folder for folder in PRODUCT if within(header, folder)), None)
+            if there:
+                counts[here][there] += 1
+    rows = [(folder, *(counts[folder][other] or "" for other in PRODUCT)) for folder in PRODUCT]
+    print("Includes between modules (rows include columns):\n")
+    table(("", *(folder.removeprefix("tuner/") for folder in PRODUCT)), rows)
+
+
+def circles(texts):
+    """Groups of folders that include each other (Tarjan 1972)."""
+    arrows = collections.defaultdict(set)
+    for path, text in texts.items():
+        for header in INCLUDE.findall(text):
+            if os.path.dirname(path) != os.path.dirname(header) and any(within(header, folder) for folder in PRODUCT):
+                arrows[os.path.dirname(path)].add(os.path.dirname(header))
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(folder):
+        index[folder] = low[folder] = len(index)
+        stack.append(folder)
+        for to in sorted(arrows[folder]):
+            if to not in index:
+                visit(to)
+            if to in stack:
+                low[folder] = min(low[folder], low[to])
+        if low[folder] == index[folder]:
+            group = [stack.pop()]
+            while group[-1] != folder:
+                group.append(stack.pop())
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for folder in sorted(arrows):
+        if folder not in index:
+            visit(folder)
+    return found
+
+
+def show_structs(texts):
+    found = [(fields(body), name, path) for path, text in texts.items() for name, body in STRUCT.findall(text)]
+    names = collections.defaultdict(set)
+    for path, text in texts.items():
+        for name, _ in STRUCT.findall(text):
+            if name.startswith("dt_"):
+                names[name].add(path)
+    print("The largest structs (fields), the longest files, the most included headers:\n")
+    longest = sorted(((text.count("\n"), path) for path, text in texts.items()), reverse=True)[:12]
+    included = collections.Counter(header for text in texts.values() for header in INCLUDE.findall(text)).most_common(12)
+    rows = [(f"{n} {name} ({path})", f"{lines} {long}", f"{times} {header}")
+            for (n, name, path), (lines, long), (header, times) in zip(sorted(found, reverse=True)[:12], longest, included)]
+    table(("struct", "lines", "included"), rows)
+    twice = sorted(name for name, paths in names.items() if len(paths) > 1)
+    print(f"Structs of one name in two files: {', '.join(twice) or 'none'}.\n")
+
+
+def show_recipes(root):
+    """Each heading of docs/adding.md and the files that its recipe touches."""
+    rows, title, touched = [], None, []
+    for line in [*(root / "docs" / "adding.md").read_text(encoding="utf-8").split("\n"), "## "]:
+        if line.startswith("## "):
+            if title and touched:
+                tests = sum(path.startswith("tests/") for path in touched)
+                rows.append((title, len(touched) - tests, tests, ", ".join(touched)))
+            title, touched = line[3:], []
+        elif line.startswith("+++ "):
+            touched.append(line[4:].removeprefix("b/"))
+    print("Files touched by the recipes of docs/adding.md:\n")
+    table(("to add", "files", "tests", "which"), rows)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1])
+    files = [path for path in tracked(root) if any(within(path, folder) for folder in PRODUCT)]
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in files if path.endswith(SOURCES + HEADERS)}
+    show_folders(files, texts)
+    show_includes(texts)
+    groups = circles(texts)
+    print(f"Circles between folders: {len(groups)}{''.join(': ' + ' '.join(group) for group in groups)}\n")
+    show_structs(texts)
+    show_recipes(root)
+
+
+main()
