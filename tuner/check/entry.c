@@ -184,7 +184,8 @@ static dt_status make_target(struct dt_check_entry *entry)
     return DT_OK;
 }
 
-static void enter(struct dt_check_entry *entry, const char *role, const struct dt_point *point)
+static void enter(struct dt_check_entry *entry, enum dt_entrant_role role,
+                  const struct dt_point *point)
 {
     for (int i = 0; i < entry->count; i++)
         if (dt_point_equal(entry->target->space, &entry->entrants[i].point, point))
@@ -211,7 +212,7 @@ static void enter_runners_up(struct dt_check_entry *entry)
         const json_t *plan = json_object_get(row, "plan");
         if (plan != NULL && entry->count < before + RUNNERS_UP &&
             dt_point_from_json(entry->target->space, plan, &point) == DT_OK)
-            enter(entry, "runner-up", &point);
+            enter(entry, DT_ENTRANT_RUNNER_UP, &point);
     }
 }
 
@@ -237,20 +238,20 @@ static dt_status enter_plans(struct dt_check_entry *entry)
     if (of_entry(status))
         return leave(entry, DT_CHECK_UNSUPPORTED, dt_message());
     DT_TRY(status);
-    enter(entry, "tuned", &point);
-    enter(entry, "default", &target->fallback);
-    enter(entry, "baseline", &target->baseline);
+    enter(entry, DT_ENTRANT_TUNED, &point);
+    enter(entry, DT_ENTRANT_DEFAULT, &target->fallback);
+    enter(entry, DT_ENTRANT_BASELINE, &target->baseline);
     if (entry->opts->against != NULL) {
         status = dt_target_plan(target, entry->opts->against, &point);
         if (of_entry(status))
             leave_against(entry);
         else
-            enter(entry, "against", &point);
+            enter(entry, DT_ENTRANT_AGAINST, &point);
     }
     enter_runners_up(entry);
     bool apart = scattered(entry);
-    entry->entrants[entry->count++] =
-        (struct dt_entrant){.role = "twin", .point = entry->entrants[0].point, .apart = apart};
+    entry->entrants[entry->count++] = (struct dt_entrant){
+        .role = DT_ENTRANT_TWIN, .point = entry->entrants[0].point, .apart = apart};
     entry->twin = true;
     return DT_OK;
 }

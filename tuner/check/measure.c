@@ -21,10 +21,10 @@ static int rivals_of(const struct dt_check_entry *entry)
 /* The plan that the verdict rests on: the default, or where that is the tuned plan, failed or is aside, the baseline. */
 static int first_of(const struct dt_check_entry *entry)
 {
-    static const char *const roles[] = {"default", "baseline"};
+    static const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < rivals_of(entry); i++)
-            if (strcmp(entry->entrants[i + 1].role, roles[k]) == 0 && !entry->judge.rivals[i].out)
+            if (entry->entrants[i + 1].role == roles[k] && !entry->judge.rivals[i].out)
                 return i;
     return -1;
 }
@@ -175,8 +175,8 @@ static void name_winner(struct dt_check_entry *entry)
     snprintf(entry->reason, sizeof entry->reason,
              "the %s plan is better: it ran %.3f times as fast as the tuned one [%.3f, %.3f], %d "
              "pairs in %d sets",
-             entry->entrants[worst + 1].role, ratio->ratio, ratio->interval.low,
-             ratio->interval.high, ratio->pairs, ratio->sets);
+             dt_entrant_role_text(entry->entrants[worst + 1].role), ratio->ratio,
+             ratio->interval.low, ratio->interval.high, ratio->pairs, ratio->sets);
 }
 
 static bool noisy(const struct dt_check_judge *judge, double *cv)

@@ -56,9 +56,10 @@ static json_t *rival_json(const struct dt_check_entry *entry, int i)
                          : rival->out             ? "it takes longer than the entry allows"
                          : entry->entrants[0].out ? "it ran, the tuned plan did not"
                                                   : NULL;
-    return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "role", entrant->role,
-                     "plan", dt_point_json(entry->target->space, &entrant->point), "verdict",
-                     verdict, "reason", text_or_null(reason), "ratio", number(rival->ratio.ratio),
+    return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "role",
+                     dt_entrant_role_text(entrant->role), "plan",
+                     dt_point_json(entry->target->space, &entrant->point), "verdict", verdict,
+                     "reason", text_or_null(reason), "ratio", number(rival->ratio.ratio),
                      "interval", interval_json(&rival->ratio), "pairs", rival->ratio.pairs,
                      "median_ns", nanoseconds(median_of(entrant)), "cv", number(rival->cv),
                      "visits_ns", visits(entrant, &entry->sets));
@@ -67,9 +68,10 @@ static json_t *rival_json(const struct dt_check_entry *entry, int i)
 /* A plan of --against that this entry has no place for. */
 static json_t *against_json(const struct dt_check_entry *entry)
 {
-    return json_pack("{s:s, s:n, s:s, s:s, s:n, s:n, s:i, s:n}", "role", "against", "plan",
-                     "verdict", dt_check_verdict_text(DT_CHECK_UNSUPPORTED), "reason",
-                     entry->against, "ratio", "interval", "pairs", 0, "median_ns");
+    return json_pack("{s:s, s:n, s:s, s:s, s:n, s:n, s:i, s:n}", "role",
+                     dt_entrant_role_text(DT_ENTRANT_AGAINST), "plan", "verdict",
+                     dt_check_verdict_text(DT_CHECK_UNSUPPORTED), "reason", entry->against, "ratio",
+                     "interval", "pairs", 0, "median_ns");
 }
 
 static json_t *rivals_json(const struct dt_check_entry *entry)
@@ -82,10 +84,10 @@ static json_t *rivals_json(const struct dt_check_entry *entry)
     return list;
 }
 
-static int rival_of_role(const struct dt_check_entry *entry, const char *role)
+static int rival_of_role(const struct dt_check_entry *entry, enum dt_entrant_role role)
 {
     for (int i = 0; i < entry->judge.count; i++)
-        if (strcmp(entry->entrants[i + 1].role, role) == 0)
+        if (entry->entrants[i + 1].role == role)
             return i;
     return -1;
 }
@@ -93,7 +95,7 @@ static int rival_of_role(const struct dt_check_entry *entry, const char *role)
 /* The default over the tuned plan: above 1 is a gain. */
 static json_t *gain_now(const struct dt_check_entry *entry)
 {
-    int i = rival_of_role(entry, "default");
+    int i = rival_of_role(entry, DT_ENTRANT_DEFAULT);
     const struct dt_ratio *ratio = i >= 0 ? &entry->judge.rivals[i].ratio : NULL;
     if (ratio == NULL || !isfinite(ratio->interval.high))
         return json_null();
@@ -104,7 +106,7 @@ static json_t *gain_now(const struct dt_check_entry *entry)
 
 static double default_now(const struct dt_check_entry *entry)
 {
-    int i = rival_of_role(entry, "default");
+    int i = rival_of_role(entry, DT_ENTRANT_DEFAULT);
     if (i >= 0)
         return median_of(&entry->entrants[i + 1]);
     bool same = entry->count > 0 && dt_point_equal(entry->target->space, &entry->entrants[0].point,
@@ -156,13 +158,14 @@ json_t *dt_check_successors(const struct dt_check_entry *again)
         const struct dt_entrant *entrant = &again->entrants[i];
         const struct dt_ratio *ratio = &entrant->ratio;
         const char *cause = entrant->out ? entrant->result.cause : NULL;
-        json_array_append_new(
-            list,
-            json_pack("{s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "role", entrant->role, "plan",
-                      dt_point_json(again->target->space, &entrant->point), "reason",
-                      text_or_null(cause), "ratio", number(ratio->ratio), "interval",
-                      interval_json(ratio), "pairs", ratio->pairs, "median_ns",
-                      nanoseconds(median_of(entrant)), "visits_ns", visits(entrant, &again->sets)));
+        json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "role",
+                                              dt_entrant_role_text(entrant->role), "plan",
+                                              dt_point_json(again->target->space, &entrant->point),
+                                              "reason", text_or_null(cause), "ratio",
+                                              number(ratio->ratio), "interval",
+                                              interval_json(ratio), "pairs", ratio->pairs,
+                                              "median_ns", nanoseconds(median_of(entrant)),
+                                              "visits_ns", visits(entrant, &again->sets)));
     }
     return list;
 }

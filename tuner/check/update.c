@@ -61,11 +61,12 @@ static json_t *gain_of(const struct dt_ratio *ratio)
                      "sets", ratio->sets);
 }
 
-static json_t *role_figures(const struct dt_check_entry *entry, const char *role, int winner)
+static json_t *role_figures(const struct dt_check_entry *entry, enum dt_entrant_role role,
+                            int winner)
 {
     const struct dt_target *target = entry->target;
     const struct dt_point *point =
-        strcmp(role, "default") == 0 ? &target->fallback : &target->baseline;
+        role == DT_ENTRANT_DEFAULT ? &target->fallback : &target->baseline;
     if (dt_point_equal(target->space, &entry->entrants[winner].point, point))
         return dt_check_figures(&entry->entrants[winner], target);
     for (int i = 0; i < entry->count; i++)
@@ -80,7 +81,7 @@ static json_t *top_of(const struct dt_check_entry *entry, int winner)
     json_t *top = json_array();
     json_array_append_new(top, dt_check_figures(&entry->entrants[winner], entry->target));
     for (int i = 0; i < entry->count - entry->twin && json_array_size(top) < 3; i++)
-        if (i != winner && !entry->entrants[i].out && strcmp(entry->entrants[i].role, "tuned") != 0)
+        if (i != winner && !entry->entrants[i].out && entry->entrants[i].role != DT_ENTRANT_TUNED)
             json_array_append_new(top, dt_check_figures(&entry->entrants[i], entry->target));
     return top;
 }
@@ -137,8 +138,8 @@ static json_t *replaced(const struct dt_check_entry *entry, int winner, const ch
     json_object_set_new(copy, "verdict", json_string(verdict));
     json_object_set_new(copy, "provisional", json_false());
     json_object_set_new(copy, "figures", dt_check_figures(won, target));
-    json_object_set_new(copy, "default", role_figures(entry, "default", winner));
-    json_object_set_new(copy, "baseline", role_figures(entry, "baseline", winner));
+    json_object_set_new(copy, "default", role_figures(entry, DT_ENTRANT_DEFAULT, winner));
+    json_object_set_new(copy, "baseline", role_figures(entry, DT_ENTRANT_BASELINE, winner));
     json_object_set_new(copy, "gain", gain_of(&ratio));
     json_object_set_new(copy, "top", top_of(entry, winner));
     json_object_set_new(copy, "pareto", front_of(entry));

@@ -200,10 +200,10 @@ json_t *dt_entry(const struct dt_session *session)
         "fingerprint", dt_entry_fingerprint(session), "plan",
         dt_point_json(target->space, &best->point), "verdict", dt_verdict_text(session->verdict),
         "provisional", dt_session_provisional(session), "figures", dt_result_figures(best, target),
-        "default", dt_result_figures(dt_session_role(session, "default"), target), "baseline",
-        dt_result_figures(dt_session_role(session, "baseline"), target), "gain",
-        dt_record_gain(entrant), "noise", dt_noise_json(&noise), "top", top_json(session), "pareto",
-        front_json(session), "journal", session->id);
+        "default", dt_result_figures(dt_session_role(session, DT_ENTRANT_DEFAULT), target),
+        "baseline", dt_result_figures(dt_session_role(session, DT_ENTRANT_BASELINE), target),
+        "gain", dt_record_gain(entrant), "noise", dt_noise_json(&noise), "top", top_json(session),
+        "pareto", front_json(session), "journal", session->id);
     dt_entry_add_work(target, entry);
     return entry;
 }

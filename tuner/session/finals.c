@@ -46,15 +46,15 @@ static double comparison_seconds(const struct dt_session *session, int sets, int
 
 static double default_seconds(const struct dt_session *session)
 {
-    const struct dt_result *known = dt_session_role(session, "default");
+    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
     return known != NULL && known->n > 0 ? known->summary.median : 0;
 }
 
 double dt_finals_seconds(const struct dt_session *session, int more)
 {
-    const struct dt_result *known[] = {dt_session_role(session, "default"),
-                                       dt_session_role(session, "baseline"),
-                                       dt_session_role(session, "against")};
+    const struct dt_result *known[] = {dt_session_role(session, DT_ENTRANT_DEFAULT),
+                                       dt_session_role(session, DT_ENTRANT_BASELINE),
+                                       dt_session_role(session, DT_ENTRANT_AGAINST)};
     double steps = more * steps_seconds(default_seconds(session));
     int plans = more;
     for (int i = 0; i < 3; i++)
@@ -113,9 +113,9 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
     struct dt_compared shootout = {.name = "shoot-out", .entrants = entrants, .count = n + 1};
     const struct dt_point *anchor =
         may_run(session, &session->target->fallback) ? &session->target->fallback : &top[0]->point;
-    entrants[0] = (struct dt_entrant){.role = "default", .point = *anchor};
+    entrants[0] = (struct dt_entrant){.role = DT_ENTRANT_DEFAULT, .point = *anchor};
     for (int i = 0; i < n; i++)
-        entrants[i + 1] = (struct dt_entrant){.role = "candidate", .point = top[i]->point};
+        entrants[i + 1] = (struct dt_entrant){.role = DT_ENTRANT_CANDIDATE, .point = top[i]->point};
     dt_status status = shoot(session, &shootout);
     int chosen = status == DT_OK ? dt_verdict_choose(session, entrants, shootout.count) : -1;
     if (chosen > 0)
@@ -127,8 +127,8 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
     return status;
 }
 
-static void enter(struct dt_session *session, const char *role, const struct dt_point *point,
-                  bool decisive)
+static void enter(struct dt_session *session, enum dt_entrant_role role,
+                  const struct dt_point *point, bool decisive)
 {
     for (int i = 0; i < session->entrant_count; i++)
         if (dt_point_equal(session->target->space, &session->entrants[i].point, point))
@@ -140,7 +140,7 @@ static void enter(struct dt_session *session, const char *role, const struct dt_
 static const struct dt_entrant *candidate_of(const struct dt_session *session)
 {
     for (int i = 0; i < session->entrant_count; i++)
-        if (strcmp(session->entrants[i].role, "candidate") == 0)
+        if (session->entrants[i].role == DT_ENTRANT_CANDIDATE)
             return &session->entrants[i];
     return NULL;
 }
@@ -157,7 +157,7 @@ static void enter_twin(struct dt_session *session, bool challenged)
     const struct dt_point *fallback = &session->target->fallback;
     const struct dt_entrant *candidate = candidate_of(session);
     session->entrants[session->entrant_count++] = (struct dt_entrant){
-        .role = "twin",
+        .role = DT_ENTRANT_TWIN,
         .point = *fallback,
         .apart =
             candidate != NULL && !dt_rig_same_group(session->target, fallback, &candidate->point)};
@@ -193,13 +193,13 @@ dt_status dt_finals_run(struct dt_session *session)
     bool challenged = false;
     DT_TRY(shootout(session, &challenger, &challenged));
     if (may_run(session, &session->target->fallback))
-        enter(session, "default", &session->target->fallback, false);
+        enter(session, DT_ENTRANT_DEFAULT, &session->target->fallback, false);
     if (challenged)
-        enter(session, "candidate", &challenger, true);
+        enter(session, DT_ENTRANT_CANDIDATE, &challenger, true);
     if (may_run(session, &session->target->baseline))
-        enter(session, "baseline", &session->target->baseline, false);
+        enter(session, DT_ENTRANT_BASELINE, &session->target->baseline, false);
     if (session->has_against && may_run(session, &session->against))
-        enter(session, "against", &session->against, false);
+        enter(session, DT_ENTRANT_AGAINST, &session->against, false);
     enter_twin(session, challenged);
     struct dt_compare how = {.deadline_ns = session->deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
                              .sets = DT_SETS_MOST,

@@ -105,12 +105,12 @@ dt_status dt_history_left_out(struct dt_journal *journal, const struct dt_sweep 
 }
 
 dt_status dt_history_measurement(struct dt_journal *journal, const struct dt_target *target,
-                                 const char *role, const struct dt_result *result)
+                                 enum dt_entrant_role role, const struct dt_result *result)
 {
     if (journal == NULL)
         return DT_OK;
     json_t *record = dt_raw_result(result, target);
     json_object_set_new(record, "looks", json_true());
-    json_object_set_new(record, "role", json_string(role));
+    json_object_set_new(record, "role", json_string(dt_entrant_role_text(role)));
     return add(journal, "trial", record);
 }

@@ -23,22 +23,22 @@ dt_status dt_history_comparison(const struct dt_session *session,
 dt_status dt_history_end(const struct dt_session *session) DT_MUST_CHECK;
 
 /* `run`, whose journal may be NULL: the plan of a sweep's step (value 0: there is no sweep), and what is measured of it, as
- * often as there are processes, in the role "plan" or "baseline". */
+ * often as there are processes, as DT_ENTRANT_PLAN or DT_ENTRANT_BASELINE. */
 dt_status dt_history_run(struct dt_journal *journal, const struct dt_target *target,
                          const struct dt_sweep *sweep, int value) DT_MUST_CHECK;
 /* The step was not measured, or failed. */
 dt_status dt_history_left_out(struct dt_journal *journal, const struct dt_sweep *sweep, int value,
                               const char *reason) DT_MUST_CHECK;
 dt_status dt_history_measurement(struct dt_journal *journal, const struct dt_target *target,
-                                 const char *role, const struct dt_result *result) DT_MUST_CHECK;
+                                 enum dt_entrant_role role,
+                                 const struct dt_result *result) DT_MUST_CHECK;
 
 /* A session read back; all zero before its first record. */
 struct dt_replay {
     struct dt_session session; /* of the job and the target below */
     struct dt_job job;         /* of it, max_latency_ns */
     struct dt_target *target;
-    json_t *kept; /* records that names belong to */
-    bool ended;   /* its end was read: it was not cut short */
+    bool ended; /* its end was read: it was not cut short */
 };
 
 /* The next record of the journal, "session" first; other kinds are passed over. Errors name `what`. */

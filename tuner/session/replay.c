@@ -15,7 +15,6 @@ static dt_status read_session(struct dt_replay *replay, const json_t *record, co
     DT_TRY(dt_json_string(record, what, "run", &run));
     DT_TRY(dt_json_int(record, what, "max_latency_ns", 0, INT64_MAX, &replay->job.max_latency_ns));
     DT_TRY(dt_raw_read_target(record, what, &replay->target));
-    replay->kept = json_array();
     session->best = -1;
     session->job = &replay->job;
     session->target = replay->target;
@@ -61,7 +60,6 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
         free_entrants(&compared);
         return status;
     }
-    json_array_append(replay->kept, (json_t *)record); /* the roles' names */
     for (int i = 0; i < session->entrant_count; i++)
         dt_entrant_fini(&session->entrants[i]);
     memcpy(session->entrants, entrants, (size_t)compared.count * sizeof entrants[0]);
@@ -150,7 +148,5 @@ void dt_replay_fini(struct dt_replay *replay)
     dt_session_fini(&replay->session);
     dt_clocks_fini(&replay->session.rig.clocks);
     dt_target_free(replay->target);
-    json_decref(replay->kept);
     replay->target = NULL;
-    replay->kept = NULL;
 }

@@ -94,9 +94,11 @@ static dt_status read_run(struct dt_replay_run *run, const json_t *record, const
 
 static dt_status read_measurement(struct dt_replay_run *run, const json_t *record, const char *what)
 {
-    const char *role;
-    DT_TRY(dt_json_string(record, what, "role", &role));
-    bool plan = strcmp(role, "plan") == 0;
+    const char *text;
+    enum dt_entrant_role role;
+    DT_TRY(dt_json_string(record, what, "role", &text));
+    DT_TRY(dt_entrant_role_find(what, text, &role));
+    bool plan = role == DT_ENTRANT_PLAN;
     if (run->target == NULL || (plan ? run->count == DT_PROCESSES_MOST : run->one.steps > 0))
         return dt_fail(DT_EUSAGE, "%s: one measurement too many", what);
     struct dt_result *result = plan ? &run->parts[run->count++] : &run->one;

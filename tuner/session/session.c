@@ -138,11 +138,11 @@ void dt_session_fini(struct dt_session *session)
     session->count = session->entrant_count = 0;
 }
 
-static const struct dt_point *point_of(const struct dt_session *session, const char *role)
+static const struct dt_point *point_of(const struct dt_session *session, enum dt_entrant_role role)
 {
-    if (strcmp(role, "default") == 0)
+    if (role == DT_ENTRANT_DEFAULT)
         return &session->target->fallback;
-    if (strcmp(role, "baseline") == 0)
+    if (role == DT_ENTRANT_BASELINE)
         return &session->target->baseline;
     return session->has_against ? &session->against : NULL;
 }
@@ -160,7 +160,8 @@ bool dt_session_against_default(const struct dt_session *session)
                           &session->target->fallback);
 }
 
-const struct dt_entrant *dt_session_entrant(const struct dt_session *session, const char *role)
+const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
+                                            enum dt_entrant_role role)
 {
     const struct dt_point *point = point_of(session, role);
     for (int i = 0; i < session->entrant_count && point != NULL && dt_session_compared(session);
@@ -170,7 +171,7 @@ const struct dt_entrant *dt_session_entrant(const struct dt_session *session, co
     return NULL;
 }
 
-const struct dt_result *dt_session_role(const struct dt_session *session, const char *role)
+const struct dt_result *dt_session_role(const struct dt_session *session, enum dt_entrant_role role)
 {
     const struct dt_entrant *entrant = dt_session_entrant(session, role);
     const struct dt_point *point = point_of(session, role);
@@ -183,6 +184,6 @@ const struct dt_result *dt_session_best(const struct dt_session *session)
 {
     if (session->best >= 0)
         return &session->entrants[session->best].result;
-    const struct dt_result *fallback = dt_session_role(session, "default");
+    const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
     return fallback != NULL && fallback->n > 0 ? fallback : dt_session_leader(session);
 }

@@ -111,11 +111,13 @@ bool dt_session_counts(const struct dt_session *session, int i);
 
 /* Results to publish: from the final comparison, or, without one, from the trials; NULL when there is none. */
 const struct dt_result *dt_session_best(const struct dt_session *session);
-const struct dt_result *dt_session_role(const struct dt_session *session, const char *role);
+const struct dt_result *dt_session_role(const struct dt_session *session,
+                                        enum dt_entrant_role role);
 /* The final comparison has figures: two sets, or in journals without sets eight rounds. */
 bool dt_session_compared(const struct dt_session *session);
 /* The comparison was with the default plan: what its ratios say is speed against the default. */
 bool dt_session_against_default(const struct dt_session *session);
-const struct dt_entrant *dt_session_entrant(const struct dt_session *session, const char *role);
+const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
+                                            enum dt_entrant_role role);
 
 #endif

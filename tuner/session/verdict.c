@@ -193,7 +193,7 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
  * had another cause decides nothing, nor does a default that there was no time for. */
 static void decide_without_default(struct dt_session *session)
 {
-    const struct dt_result *fallback = dt_session_role(session, "default");
+    const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
     if (fallback == NULL ||
         (fallback->outcome != DT_TRIAL_OK && !dt_verdict_cannot_run(session, fallback)))
         return;

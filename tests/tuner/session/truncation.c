@@ -100,9 +100,10 @@ static double visit(const struct world *world, const struct dt_entry *entry, str
 }
 
 static struct dt_entrant entrant(const struct world *world, const struct dt_point *point,
-                                 const char *role, struct dt_rng *rng)
+                                 enum dt_entrant_role role, struct dt_rng *rng)
 {
-    struct dt_entrant made = {.role = role, .point = *point, .decisive = role[0] == 'c'};
+    struct dt_entrant made = {
+        .role = role, .point = *point, .decisive = role == DT_ENTRANT_CANDIDATE};
     const struct dt_entry *entry = entry_of(world, point);
     made.result.point = *point;
     made.out_set = -1;
@@ -125,10 +126,10 @@ static void finish(struct dt_session *session, const struct world *world)
         session->sets.rounds[s] = DT_SET_ROUNDS;
     if (entry_of(world, &session->target->fallback)->outcome == DT_TRIAL_OK)
         session->entrants[session->entrant_count++] =
-            entrant(world, &session->target->fallback, "default", &rng);
+            entrant(world, &session->target->fallback, DT_ENTRANT_DEFAULT, &rng);
     if (dt_verdict_candidates(session, top) > 0)
         session->entrants[session->entrant_count++] =
-            entrant(world, &top[0]->point, "candidate", &rng);
+            entrant(world, &top[0]->point, DT_ENTRANT_CANDIDATE, &rng);
     assert_int_equal(dt_entrants_rejudge(session->target, session->entrants, session->entrant_count,
                                          &session->sets),
                      DT_OK);

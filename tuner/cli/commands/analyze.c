@@ -113,7 +113,7 @@ static dt_status read_entrant(const json_t *entrant, const char *what, int i, st
         DT_TRY(dt_json_string(entrant, what, "outcome", &outcome));
     DT_TRY(dt_raw_read_visits(entrant, what, rounds->values[i], &count));
     judged->out = strcmp(outcome, "ok") != 0;
-    judged->twin = strcmp(rounds->roles[i], "twin") == 0;
+    judged->twin = strcmp(rounds->roles[i], dt_entrant_role_text(DT_ENTRANT_TWIN)) == 0;
     judged->values = rounds->values[i];
     rounds->recorded = count > rounds->recorded ? count : rounds->recorded;
     return DT_OK;

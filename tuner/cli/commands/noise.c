@@ -144,7 +144,7 @@ dt_status dt_command_noise(const struct dt_options *options)
 {
     struct dt_job job;
     struct dt_target *target = NULL;
-    struct dt_entrant copies[2] = {{.role = "default"}, {.role = "twin"}};
+    struct dt_entrant copies[2] = {{.role = DT_ENTRANT_DEFAULT}, {.role = DT_ENTRANT_TWIN}};
     if (options->sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune noise' takes one --size, not %d", options->sizes.count);
     DT_TRY(dt_options_job(options, options->plan, &job));

@@ -27,10 +27,10 @@ struct run {
     struct dt_journal *raw; /* NULL: none is asked for */
     const struct dt_target *target;
     struct dt_progress progress;
-    const char *role;    /* of what is measured: "plan" or "baseline" */
-    int value;           /* of the sweep's step; 0: there is no sweep */
-    int made;            /* processes that have measured the plan */
-    int measured;        /* steps of the sweep, or the plan */
+    enum dt_entrant_role role; /* of what is measured: the plan or the baseline */
+    int value;                 /* of the sweep's step; 0: there is no sweep */
+    int made;                  /* processes that have measured the plan */
+    int measured;              /* steps of the sweep, or the plan */
     int failed;          /* steps of the sweep whose plan failed, which is more than not to fit */
     json_t *list;        /* what is to be printed of each plan */
     struct dt_text text; /* of the plan, unless a sweep's list says it all */
@@ -47,7 +47,7 @@ static void show_next(struct run *run, const struct dt_point *point)
     if (all > 1)
         snprintf(process, sizeof process, "process %d of %d", run->made + 1, all);
     char what[96];
-    snprintf(what, sizeof what, "%s%s:", step, all > 1 ? process : run->role);
+    snprintf(what, sizeof what, "%s%s:", step, all > 1 ? process : dt_entrant_role_text(run->role));
     dt_progress_now(&run->progress, point, what);
 }
 
@@ -57,7 +57,7 @@ static void show_made(struct run *run, const struct dt_result *result)
     int all = (int)run->options->processes;
     struct dt_text line = {0};
     run->made++;
-    if (strcmp(run->role, "plan") != 0 || result->n == 0 || (all == 1 && run->value == 0))
+    if (run->role != DT_ENTRANT_PLAN || result->n == 0 || (all == 1 && run->value == 0))
         return;
     if (run->value > 0)
         dt_text_add(&line, "%s=%d, ", run->options->sweep.ranks ? "ranks" : "batch", run->value);
@@ -101,7 +101,7 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
                              .context = run,
                              .output = options->output};
     struct dt_point base;
-    run->role = "plan";
+    run->role = DT_ENTRANT_PLAN;
     run->made = 0;
     show_next(run, point);
     DT_TRY(dt_measure_processes(rig, point, &how, (int)options->processes, result));
@@ -110,7 +110,7 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
     how.half_width = 0.05;
     how.peak = how.exchanges = false;
     how.output = NULL;
-    run->role = "baseline";
+    run->role = DT_ENTRANT_BASELINE;
     dt_progress_now(&run->progress, &base, "the 1-rank plan:");
     dt_rig_fresh(rig, DT_NS_PER_SECOND);
     return dt_measure_plan(rig, &base, &how, one);

@@ -20,7 +20,7 @@ static const struct dt_entrant *judged(const struct dt_session *session,
 static const struct dt_entrant *candidate_of(const struct dt_session *session)
 {
     for (int i = 0; i < session->entrant_count; i++)
-        if (i != session->best && strcmp(session->entrants[i].role, "candidate") == 0 &&
+        if (i != session->best && session->entrants[i].role == DT_ENTRANT_CANDIDATE &&
             session->entrants[i].ratio.pairs > 0)
             return &session->entrants[i];
     return NULL;
@@ -35,9 +35,9 @@ static const struct dt_result *not_compared(const struct dt_session *session)
     return session->best < 0 && other ? leader : NULL;
 }
 
-static struct dt_table_row known_row(const struct dt_session *session, const char *role)
+static struct dt_table_row known_row(const struct dt_session *session, enum dt_entrant_role role)
 {
-    return (struct dt_table_row){role, dt_session_role(session, role),
+    return (struct dt_table_row){dt_entrant_role_text(role), dt_session_role(session, role),
                                  judged(session, dt_session_entrant(session, role))};
 }
 
@@ -47,9 +47,9 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
                             *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
     const struct dt_table_row rows[] = {
         {"best", dt_session_best(session), judged(session, best)},
-        known_row(session, "default"),
-        known_row(session, "baseline"),
-        known_row(session, "against"),
+        known_row(session, DT_ENTRANT_DEFAULT),
+        known_row(session, DT_ENTRANT_BASELINE),
+        known_row(session, DT_ENTRANT_AGAINST),
         {"candidate", candidate != NULL ? &candidate->result : NULL, judged(session, candidate)},
         {"fastest", not_compared(session), NULL},
     };
@@ -121,7 +121,7 @@ static void add_inconclusive(const struct dt_session *session, const struct dt_e
 /* Why nothing was decided. */
 static void add_provisional(const struct dt_session *session, struct dt_text *out)
 {
-    const struct dt_result *known = dt_session_role(session, "default"),
+    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT),
                            *fastest = not_compared(session);
     bool default_runs = known == NULL || known->n > 0;
     dt_text_add(out, "How sure: not yet. ");
@@ -146,7 +146,7 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
 /* The default plan is no choice, and the fastest of the others was taken without a rival. */
 static void add_unopposed(const struct dt_session *session, struct dt_text *out)
 {
-    const struct dt_result *known = dt_session_role(session, "default");
+    const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
     bool failed = known != NULL && known->outcome != DT_TRIAL_OK;
     dt_text_add(out, "How sure: the default plan %s",
                 failed ? "failed" : "breaks --max-latency or was not measured");
@@ -293,7 +293,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
                 out, "warning: outputs at batch %d were not verified: the reference failed: %s\n",
                 session->rig.references[i].batch, session->rig.references[i].cause);
     if (best != NULL)
-        dt_report_cold(best, dt_session_role(session, "baseline"), session->target, out);
+        dt_report_cold(best, dt_session_role(session, DT_ENTRANT_BASELINE), session->target, out);
 }
 
 void dt_report_session(const struct dt_session *session, const char *lookup, struct dt_text *out)

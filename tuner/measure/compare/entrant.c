@@ -22,7 +22,7 @@ bool dt_entrant_slower(const struct dt_entrant *entrant)
 
 bool dt_entrant_twin(const struct dt_entrant *entrant)
 {
-    return strcmp(entrant->role, "twin") == 0;
+    return entrant->role == DT_ENTRANT_TWIN;
 }
 
 double dt_visit_seconds(const struct dt_result *result, int from, int steps)

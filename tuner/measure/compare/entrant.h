@@ -8,13 +8,14 @@
 #define DT_TUNER_MEASURE_COMPARE_ENTRANT_H
 
 #include "tuner/measure/compare/judge.h"
+#include "tuner/measure/compare/role.h"
 #include "tuner/measure/rig.h"
 
 #define DT_ENTRANTS    8
 #define DT_VISIT_STEPS 8 /* most timed steps of a visit */
 
 struct dt_entrant {
-    const char *role; /* "default", "baseline", "against", "candidate", "twin" */
+    enum dt_entrant_role role;
     struct dt_point point;
     bool apart;              /* it gets processes of its own, which no other entrant shares */
     struct dt_result result; /* all timed steps; its samples are the visits */

@@ -125,10 +125,11 @@ static json_t *missed(const struct dt_entrant *entrant, int rounds)
 static json_t *entrant_json(const struct dt_entrant *entrant, int rounds,
                             const struct dt_target *target)
 {
-    json_t *object = json_pack("{s:s, s:b, s:i, s:o, s:o}", "role", entrant->role, "decisive",
-                               entrant->decisive, "failures", entrant->failures, "out_set",
-                               entrant->out_set >= 0 ? json_integer(entrant->out_set) : json_null(),
-                               "missed", missed(entrant, rounds));
+    json_t *object =
+        json_pack("{s:s, s:b, s:i, s:o, s:o}", "role", dt_entrant_role_text(entrant->role),
+                  "decisive", entrant->decisive, "failures", entrant->failures, "out_set",
+                  entrant->out_set >= 0 ? json_integer(entrant->out_set) : json_null(), "missed",
+                  missed(entrant, rounds));
     json_t *result = dt_raw_result(&entrant->result, target);
     json_object_update(object, result);
     json_decref(result);
@@ -150,9 +151,11 @@ json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_ta
 static dt_status read_entrant(const json_t *record, const char *what,
                               const struct dt_target *target, struct dt_entrant *entrant)
 {
+    const char *role;
     int rounds;
     int64_t out_set = -1, failures = 0;
-    DT_TRY(dt_json_string(record, what, "role", &entrant->role));
+    DT_TRY(dt_json_string(record, what, "role", &role));
+    DT_TRY(dt_entrant_role_find(what, role, &entrant->role));
     DT_TRY(dt_json_bool(record, what, "decisive", &entrant->decisive));
     DT_TRY(dt_raw_read_result(record, what, target, &entrant->result));
     if (json_is_integer(json_object_get(record, "out_set")))
