@@ -125,7 +125,7 @@ static void prepare(struct dt_group *group, int64_t deadline_ns)
 
 static void run(struct dt_group *group, int64_t deadline_ns)
 {
-    struct dt_steps steps = {.handle = 1, .count = 2, .mode = "measure"};
+    struct dt_steps steps = {.handle = 1, .count = 2, .mode = DT_MODE_MEASURE};
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     struct dt_run got = {.ns = NULL};
     dt_status status = dt_group_run(group, &steps, deadline_ns, &got, &failure);

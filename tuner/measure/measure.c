@@ -24,7 +24,7 @@ int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t d
     return most < deadline_ns ? most : deadline_ns;
 }
 
-static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, const char *mode,
+static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, enum dt_mode mode,
                        const struct dt_measure *how, struct dt_result *result)
 {
     return dt_rig_run(rig, resident, n, mode, dt_measure_deadline(result, n, how->deadline_ns),
@@ -54,7 +54,7 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
     int n = WARMUP_STEPS;
     int64_t end = dt_clock_ns() + (int64_t)(how->warm_seconds * 1e9);
     while (n > 0) {
-        DT_TRY(steps(rig, resident, n, "warmup", how, result));
+        DT_TRY(steps(rig, resident, n, DT_MODE_WARMUP, how, result));
         if (result->outcome != DT_TRIAL_OK || past(how) || dt_clock_ns() >= end)
             return DT_OK;
         double missing = (how->warm_seconds - dt_result_seconds(result, result->steps)) /
@@ -105,7 +105,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
         int n = affordable(result, how,
                            first ? DT_RACE_WARM
                                  : dt_look_samples[result->look] - dt_result_counted(result));
-        DT_TRY(steps(rig, resident, n, "measure", how, result));
+        DT_TRY(steps(rig, resident, n, DT_MODE_MEASURE, how, result));
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
         DT_TRY(dt_result_look(result));

@@ -308,7 +308,7 @@ static dt_status run_steps(struct dt_group *group, const struct dt_steps *steps,
     }
 }
 
-dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, const char *mode,
+dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, enum dt_mode mode,
                      int64_t deadline_ns, struct dt_result *result)
 {
     struct dt_failure failure;
@@ -332,7 +332,7 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, co
         dt_run_fini(&run);
         return DT_OK;
     }
-    status = dt_result_add(result, &run, strcmp(mode, "measure") == 0);
+    status = dt_result_add(result, &run, mode == DT_MODE_MEASURE);
     dt_run_fini(&run);
     return status;
 }

@@ -5,7 +5,7 @@
  * one. A plan is made resident, verified against the 1-rank plan of the same batch, and then belongs to the caller:
  *
  *     dt_rig_prepare(rig, &point, deadline, &resident);     -- resident.outcome says what became of it
- *     dt_rig_run(rig, &resident, 8, "measure", deadline, &result);
+ *     dt_rig_run(rig, &resident, 8, DT_MODE_MEASURE, deadline, &result);
  *     dt_rig_release(rig, &resident);
  *
  * A failure of the worker is data (resident->outcome and cause); an error return is the controller's own or DT_EINTR.
@@ -76,7 +76,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
                          struct dt_resident *resident) DT_MUST_CHECK;
 
 /* n steps; the samples are added to *result, whose outcome and cause are set when the worker fails. */
-dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, const char *mode,
+dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, enum dt_mode mode,
                      int64_t deadline_ns, struct dt_result *result) DT_MUST_CHECK;
 
 /* Fills the result's memory, cold time, error and outcome from the resident, once. */

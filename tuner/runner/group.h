@@ -3,7 +3,7 @@
  *
  *     dt_group_start(&launch, workload, deadline, &group, &failure);
  *     dt_group_prepare(group, plan, &verify, deadline, &prepared, &failure);
- *     dt_group_run(group, &(struct dt_steps){prepared.handle, 8, "measure"}, deadline, &run, &failure);
+ *     dt_group_run(group, &(struct dt_steps){prepared.handle, 8, DT_MODE_MEASURE}, deadline, &run, &failure);
  *     dt_group_stop(group, grace);
  *
  * Between the controller and the program stands a supervisor (tuner/runner/supervisor.h): it dies when the controller does, and
@@ -85,9 +85,11 @@ struct dt_run {
     long long *device_ns; /* [steps * ranks] by the devices' own clocks, owned; NULL: none */
     json_t *telemetry;    /* [rank] as dt_said_telemetry, owned; NULL: none */
 };
+enum dt_mode { DT_MODE_WARMUP, DT_MODE_MEASURE };
+const char *dt_mode_text(enum dt_mode mode); /* as the protocol names it */
 struct dt_steps {
     int handle, count;
-    const char *mode; /* "warmup" or "measure" */
+    enum dt_mode mode;
 };
 /* While the steps run this process only sleeps in poll. */
 dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,

@@ -198,13 +198,18 @@ static dt_status read_samples(const json_t *answer, int steps, struct dt_run *ru
     return DT_OK;
 }
 
+const char *dt_mode_text(enum dt_mode mode)
+{
+    return mode == DT_MODE_WARMUP ? "warmup" : "measure";
+}
+
 dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
                        struct dt_run *out, struct dt_failure *failure)
 {
     struct dt_run run = {.steps = 0};
     json_t *answer = NULL;
     json_t *request = json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", steps->handle, "n",
-                                steps->count, "mode", steps->mode);
+                                steps->count, "mode", dt_mode_text(steps->mode));
     dt_status status = dt_group_call(group, request, "samples", deadline_ns, &answer, failure);
     json_decref(request);
     DT_TRY(status);

@@ -202,7 +202,8 @@ static void test_steps_of_a_pause_are_run_again(void **state)
     dt_result_init(&result, target, &point);
     arm(pause_once);
     assert_int_equal(
-        dt_rig_run(&rig, &resident, 1, "measure", dt_clock_ns() + 40 * SECOND, &result), DT_OK);
+        dt_rig_run(&rig, &resident, 1, DT_MODE_MEASURE, dt_clock_ns() + 40 * SECOND, &result),
+        DT_OK);
     at_look = NULL;
     assert_int_equal(result.outcome, DT_TRIAL_OK);
     assert_int_equal(result.steps, 1);

@@ -75,9 +75,9 @@ static void test_answers_become_values(void **state)
     assert_int_equal(prepared.images, 2);
     assert_true(prepared.projection[1] == -1.0 && prepared.norm[1] == 1.5);
     assert_true(prepared.projection[3] != prepared.projection[3]); /* null is NAN */
-    assert_int_equal(
-        dt_group_run(group, &(struct dt_steps){3, 2, "measure"}, replay_deadline(), &run, &failure),
-        DT_OK);
+    assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, DT_MODE_MEASURE},
+                                  replay_deadline(), &run, &failure),
+                     DT_OK);
     assert_int_equal(run.steps, 2);
     assert_int_equal(run.ranks, 2);
     assert_int_equal(run.ns[1], 20);
@@ -187,8 +187,8 @@ static void test_samples_are_checked(void **state)
                  bad[i]);
         struct dt_group *group = start(text);
         assert_int_equal(prepare(group, &prepared, &failure), DT_OK);
-        assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, "measure"}, replay_deadline(),
-                                      &run, &failure),
+        assert_int_equal(dt_group_run(group, &(struct dt_steps){3, 2, DT_MODE_MEASURE},
+                                      replay_deadline(), &run, &failure),
                          DT_FAILED);
         assert_int_equal(failure.outcome, DT_TRIAL_PROTOCOL);
         assert_null(run.ns);

@@ -139,7 +139,7 @@ static bool check_verify(struct test *test)
     return changed > n / 2 || no(test, "another seed gave the same projections");
 }
 
-static bool run_steps(struct test *test, int handle, int n, const char *mode)
+static bool run_steps(struct test *test, int handle, int n, enum dt_mode mode)
 {
     struct dt_run run = {.ns = NULL};
     dt_status status = dt_group_run(test->group, &(struct dt_steps){handle, n, mode}, deadline(),
@@ -153,14 +153,15 @@ static bool run_steps(struct test *test, int handle, int n, const char *mode)
 
 static bool check_run(struct test *test)
 {
-    return run_steps(test, test->first.handle, 2, "warmup") &&
-           run_steps(test, test->first.handle, 3, "measure");
+    return run_steps(test, test->first.handle, 2, DT_MODE_WARMUP) &&
+           run_steps(test, test->first.handle, 3, DT_MODE_MEASURE);
 }
 
 static bool check_interleave(struct test *test)
 {
     for (int i = 0; i < 4; i++)
-        if (!run_steps(test, i % 3 == 0 ? test->first.handle : test->second.handle, 1, "measure"))
+        if (!run_steps(test, i % 3 == 0 ? test->first.handle : test->second.handle, 1,
+                       DT_MODE_MEASURE))
             return false;
     return true;
 }

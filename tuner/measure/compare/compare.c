@@ -80,7 +80,7 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_entrant *entrant, int64_t
     struct dt_result warm;
     dt_result_init(&warm, rig->target, &entrant->point);
     warm.cold_seconds = entrant->result.cold_seconds;
-    dt_status status = dt_rig_run(rig, &entrant->resident, 2, "warmup",
+    dt_status status = dt_rig_run(rig, &entrant->resident, 2, DT_MODE_WARMUP,
                                   dt_measure_deadline(&warm, 2, deadline_ns), &warm);
     if (warm.outcome != DT_TRIAL_OK) {
         entrant->result.outcome = warm.outcome;
@@ -128,10 +128,10 @@ static dt_status visit(struct dt_rig *rig, struct dt_entrant *entrant, int round
     struct dt_result lead;
     dt_result_init(&lead, rig->target, &entrant->point);
     lead.cold_seconds = result->cold_seconds;
-    dt_status status = dt_rig_run(rig, &entrant->resident, 1, "warmup",
+    dt_status status = dt_rig_run(rig, &entrant->resident, 1, DT_MODE_WARMUP,
                                   dt_measure_deadline(&lead, 1, deadline_ns), &lead);
     if (status == DT_OK && lead.outcome == DT_TRIAL_OK) {
-        status = dt_rig_run(rig, &entrant->resident, steps, "measure",
+        status = dt_rig_run(rig, &entrant->resident, steps, DT_MODE_MEASURE,
                             dt_measure_deadline(result, steps, deadline_ns), result);
     } else if (status == DT_OK) {
         result->outcome = lead.outcome;
