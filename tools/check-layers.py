@@ -34,7 +34,7 @@ ARROWS = {
 
 # module: its public headers, from its folder; all others are its own. Modules without a row keep `*_int.h` to themselves.
 PUBLIC = {
-    "tuner/runner": "group.h launch.h said.h supervisor.h",
+    "tuner/runner": "group.h launch.h device_answer.h supervisor.h",
     "tuner/machine": "backend.h lock.h machine.h doctor/doctor.h",
     "tuner/measure": "fits.h job.h measure.h processes.h raw/raw.h result.h rig.h roofline.h target.h "
                      "compare/compare.h compare/judge.h compare/levels.h compare/noise.h",

@@ -200,6 +200,6 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
         dt_rig_release(rig, &resident);
     }
     result->cost_seconds = (double)(dt_clock_ns() - began) * 1e-9;
-    result->apart_seconds = (double)(rig->setup_ns - rig->start_ns - reference_ns) * 1e-9;
+    result->reference_seconds = (double)(rig->setup_ns - rig->start_ns - reference_ns) * 1e-9;
     return status == DT_OK && how->keep != NULL ? how->keep(how->context, result) : status;
 }

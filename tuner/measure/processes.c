@@ -47,7 +47,7 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
     }
     whole->cold_seconds = dt_stats_median(cold, n);
     whole->exchanges = json_incref(parts[n - 1].exchanges);
-    whole->heard.memory = json_incref(parts[n - 1].heard.memory);
+    whole->device.memory = json_incref(parts[n - 1].device.memory);
 }
 
 static dt_status add_steps(const struct dt_result parts[], int n, struct dt_result *whole)
@@ -58,8 +58,8 @@ static dt_status add_steps(const struct dt_result parts[], int n, struct dt_resu
                              .ranks = part->ranks,
                              .ns = part->ns,
                              .clock = part->clock,
-                             .device_ns = part->heard.ns,
-                             .telemetry = part->heard.telemetry,
+                             .device_ns = part->device.ns,
+                             .telemetry = part->device.telemetry,
                              .phases = part->phases};
         DT_TRY(dt_result_add(whole, &run, true));
     }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AGAIN_MOST   3 /* requests of a trial for samples instead of throttled ones */
+#define RETRIES_MOST 3 /* requests of a trial for samples instead of throttled ones */
 #define DETECT_LEAST 8 /* measured steps from which a steady part is looked for */
 
 void dt_result_init(struct dt_result *result, const struct dt_target *target,
@@ -36,7 +36,7 @@ void dt_result_fini(struct dt_result *result)
     free(result->process_seconds);
     json_decref(result->exchanges);
     json_decref(result->phases);
-    dt_heard_fini(&result->heard);
+    dt_device_report_fini(&result->device);
     result->exchanges = NULL;
     result->ns = NULL;
     result->requests = NULL;
@@ -130,7 +130,7 @@ dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool
         return dt_fail(DT_ENOMEM, "out of memory");
     memcpy(ns + old, run->ns, more * sizeof *ns);
     result->ns = ns;
-    DT_TRY(dt_heard_add(&result->heard, run, old, measured ? result->request_count : -1));
+    DT_TRY(dt_device_report_add(&result->device, run, old, measured ? result->request_count : -1));
     if (run->clock != NULL || result->clock != NULL)
         DT_TRY(add_clock(result, run, old, more));
     if (measured)
@@ -206,7 +206,7 @@ static int usable(const struct dt_result *result)
 
 int dt_result_counted(const struct dt_result *result)
 {
-    return result->waits ? usable(result) : result->n + result->forgiven;
+    return result->waits ? usable(result) : result->n + result->unreplaced;
 }
 
 /* Throttled samples that keep the trial from its look are asked for again, a few times; then it goes on without them. */
@@ -217,9 +217,9 @@ dt_status dt_result_look(struct dt_result *result)
                             result->least));
     int n = usable(result), spoilt = result->throttled_steps;
     bool lacking = spoilt > 0 && (n == 0 || (n < need && n + spoilt >= need));
-    result->waits = lacking && result->again < AGAIN_MOST;
-    result->again += result->waits;
-    result->forgiven = lacking && result->n < need ? need - result->n : 0;
+    result->waits = lacking && result->retries < RETRIES_MOST;
+    result->retries += result->waits;
+    result->unreplaced = lacking && result->n < need ? need - result->n : 0;
     return DT_OK;
 }
 
@@ -373,7 +373,7 @@ json_t *dt_result_json(const struct dt_result *result, const struct dt_target *t
                         number(result->batch / (summary->median * steps)));
     json_object_set_new(object, "device_seconds_per_image",
                         number(summary->median * steps * result->devices / result->batch));
-    json_t *device = dt_heard_json(result), *roofline = dt_roofline(result, target);
+    json_t *device = dt_device_report_json(result), *roofline = dt_roofline(result, target);
     if (device != NULL)
         json_object_set_new(object, "device", device);
     if (result->phases != NULL)

@@ -8,7 +8,7 @@
 #define DT_TUNER_MEASURE_RESULT_H
 
 #include "stats/stats.h"
-#include "tuner/measure/heard.h"
+#include "tuner/measure/device_report.h"
 #include "tuner/measure/target.h"
 #include "tuner/measure/throttle.h"
 #include "tuner/runner/group.h"
@@ -23,14 +23,14 @@ struct dt_result {
     double verified_error; /* relative, worst image; NAN when not verified */
     double cost_seconds;   /* wall time the trial took */
     double
-        apart_seconds; /* of that, for the reference of its batch, which no other trial makes; not recorded */
+        reference_seconds; /* part of cost_seconds spent on the reference of its batch; not recorded */
     double flop_peak;      /* GEMM rate measured beside it; 0 when it was not */
     double copy_peak;      /* bytes a second read and written by a large copy, beside it; 0 */
-    struct dt_heard heard; /* by the devices it ran on */
-    int steps;             /* of ns, warm-up included */
-    long long *ns;         /* [steps * ranks], owned */
-    int least;             /* steps before the first measured request: warm-up in any case */
-    int *requests;         /* [request_count] steps of each measured request, owned */
+    struct dt_device_report device; /* by the devices it ran on */
+    int steps;                      /* of ns, warm-up included */
+    long long *ns;                  /* [steps * ranks], owned */
+    int least;     /* steps before the first measured request: warm-up in any case */
+    int *requests; /* [request_count] steps of each measured request, owned */
     int request_count;
     double *
         clock; /* [steps * ranks] in the worker's own unit, NAN where it told none; NULL: never; owned */
@@ -39,11 +39,11 @@ struct dt_result {
     bool *throttled;     /* [steps], owned; NULL: no clocks */
     int throttled_steps; /* of the measured ones: not among the samples, unless all are throttled */
     bool all_throttled;
-    int again,
-        forgiven; /* requests made for throttled samples; samples of this look not had back */
-    bool waits;   /* for samples instead of throttled ones */
-    int look;     /* of a trial: the look its samples are on the way to, 0..DT_LOOKS-1 */
-    int start;    /* first steady step */
+    int retries;    /* requests made to replace throttled samples */
+    int unreplaced; /* throttled samples of this look that were not replaced */
+    bool waits;     /* for samples instead of throttled ones */
+    int look;       /* of a trial: the look its samples are on the way to, 0..DT_LOOKS-1 */
+    int start;      /* first steady step */
     bool steady;
     int n;           /* steady samples */
     double *seconds; /* [n] slowest rank of each steady step, owned */

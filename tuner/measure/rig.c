@@ -339,8 +339,8 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
 
 void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
 {
-    json_decref(result->heard.memory);
-    result->heard.memory = resident->memory;
+    json_decref(result->device.memory);
+    result->device.memory = resident->memory;
     resident->memory = NULL;
     result->outcome = resident->outcome;
     memcpy(result->cause, resident->cause, sizeof result->cause);

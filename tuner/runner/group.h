@@ -65,7 +65,8 @@ struct dt_prepared {
     int64_t peak_bytes;     /* of the largest rank */
     int64_t resident_bytes; /* of the largest rank, all handles */
     int64_t cold_ns;        /* first step, maximum over ranks */
-    json_t *memory; /* of the devices, as dt_said_memory; owned, NULL when it was not told */
+    json_t
+        *memory; /* of the devices, as dt_device_answer_memory; owned, NULL when it was not told */
     int images, projections; /* 0 when the worker does not verify */
     double *norm;            /* [images], owned */
     double *projection;      /* [images * projections], owned; NAN where the worker said null */
@@ -83,7 +84,7 @@ struct dt_run {
         clock; /* [steps * ranks] in the worker's own unit, owned; NULL when the worker gives none */
     json_t *phases;       /* owned; NULL when the worker gives none */
     long long *device_ns; /* [steps * ranks] by the devices' own clocks, owned; NULL: none */
-    json_t *telemetry;    /* [rank] as dt_said_telemetry, owned; NULL: none */
+    json_t *telemetry;    /* [rank] as dt_device_answer_telemetry, owned; NULL: none */
 };
 enum dt_mode { DT_MODE_WARMUP, DT_MODE_MEASURE };
 const char *dt_mode_text(enum dt_mode mode); /* as the protocol names it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers read into plain values; every shape is checked, and what is off is the worker's breach of the protocol. */
+#include "tuner/runner/device_answer.h"
 #include "tuner/runner/group_int.h"
-#include "tuner/runner/said.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -110,7 +110,7 @@ static dt_status read_prepared(const json_t *answer, int ranks, struct dt_prepar
     if (resident != NULL && (!json_is_integer(resident) || json_integer_value(resident) < 0))
         return breach(failure, "resident_bytes is not an integer");
     prepared->resident_bytes = json_integer_value(resident);
-    if (!dt_said_memory(answer, (size_t)prepared->ranks, &prepared->memory))
+    if (!dt_device_answer_memory(answer, (size_t)prepared->ranks, &prepared->memory))
         return breach(failure, "lists of a device's bytes have not one integer a rank");
     json_t *verify = json_object_get(answer, "verify");
     return json_is_object(verify) ? read_verify(verify, prepared, failure) : DT_OK;
@@ -161,10 +161,10 @@ static dt_status read_told(const json_t *answer, struct dt_run *run, struct dt_f
     size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
     const json_t *ns = json_object_get(answer, "device_ns"),
                  *telemetry = json_object_get(answer, "telemetry");
-    if (ns != NULL && !json_is_null(ns) && !dt_said_ns(ns, steps, ranks, &run->device_ns))
+    if (ns != NULL && !json_is_null(ns) && !dt_device_answer_ns(ns, steps, ranks, &run->device_ns))
         return breach(failure, "device_ns has not one time a rank in one row a step");
     if (telemetry != NULL && !json_is_null(telemetry) &&
-        !dt_said_telemetry(telemetry, ranks, &run->telemetry))
+        !dt_device_answer_telemetry(telemetry, ranks, &run->telemetry))
         return breach(failure, "telemetry is not one object of known fields a rank");
     return DT_OK;
 }

@@ -92,7 +92,7 @@ static struct room room_for_trials(const struct dt_session *session)
 static struct dt_trial told(const struct dt_session *session, const struct dt_result *result)
 {
     struct dt_trial trial = dt_result_trial(result, session->target);
-    trial.cost -= result->apart_seconds;
+    trial.cost -= result->reference_seconds;
     if (trial.outcome == DT_TRIAL_OK && !dt_session_eligible(session, result)) {
         trial.outcome = DT_TRIAL_INFEASIBLE;
         trial.value = trial.low = trial.high = NAN;

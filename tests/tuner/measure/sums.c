@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tuner/measure/result.h"
-#include "tuner/runner/said.h"
+#include "tuner/runner/device_answer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static json_t *telemetry(const char *looks, const char *value)
              "[{\"looks\":%s,\"power_mw\":{\"least\":%s,\"mean\":%s,\"most\":%s}}]", looks, value,
              value, value);
     json_t *said = parsed(text);
-    if (!dt_said_telemetry(said, 1, &kept))
+    if (!dt_device_answer_telemetry(said, 1, &kept))
         kept = NULL;
     json_decref(said);
     return kept;
@@ -77,7 +77,7 @@ static void means_stay_between_least_and_most(void **state)
         add(&result, NULL, one);
         json_decref(one);
     }
-    const json_t *rank = json_array_get(result.heard.telemetry, 0);
+    const json_t *rank = json_array_get(result.device.telemetry, 0);
     const json_t *power = json_object_get(rank, "power_mw");
     assert_true(json_integer_value(json_object_get(rank, "looks")) == 1099511627780);
     assert_true(json_integer_value(json_object_get(power, "least")) == -9007199254740992);

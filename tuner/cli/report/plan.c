@@ -85,7 +85,7 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
         dt_text_add(out, "warning: %d samples were taken below 95 %% of the session's clock: %s\n",
                     result->throttled_steps,
                     result->all_throttled ? "there were no others" : "they are left out");
-    dt_heard_warnings(result, out);
+    dt_device_report_warnings(result, out);
     if (series->outliers_severe > 0)
         dt_text_add(out, "note: %d severe outliers among %d samples (kept)\n",
                     series->outliers_severe, result->n);
@@ -150,7 +150,7 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
                     result->verified_error);
     else
         dt_text_add(out, "\nverified    no: the worker gave nothing to compare\n");
-    dt_heard_text(result, out);
+    dt_device_report_text(result, out);
     add_phases(result, target, out);
     dt_report_warnings(result, out);
 }

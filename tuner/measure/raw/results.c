@@ -50,7 +50,7 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
     if (result->exchanges != NULL)
         json_object_set(object, "exchanges", result->exchanges);
     dt_raw_add_clock(result, object);
-    dt_heard_record(result, object);
+    dt_device_report_record(result, object);
     return object;
 }
 
@@ -109,7 +109,7 @@ dt_status dt_raw_read_result(const json_t *record, const char *what, const struc
     DT_TRY(read_facts(record, what, result));
     DT_TRY(read_exchanges(record, what, result));
     DT_TRY(dt_raw_read_samples(record, what, result));
-    return dt_heard_read(record, what, result);
+    return dt_device_report_read(record, what, result);
 }
 
 /* Rounds in which the entrant was not visited. */

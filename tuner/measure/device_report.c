@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/measure/heard.h"
+#include "tuner/measure/device_report.h"
 
 #include "tuner/measure/result.h"
-#include "tuner/runner/said.h"
+#include "tuner/runner/device_answer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,28 +12,28 @@
 #define APART_SECONDS 50e-6
 #define FULL_SHARE    0.95
 
-void dt_heard_fini(struct dt_heard *heard)
+void dt_device_report_fini(struct dt_device_report *report)
 {
-    free(heard->ns);
-    json_decref(heard->telemetry);
-    json_decref(heard->reasons);
-    json_decref(heard->memory);
-    *heard = (struct dt_heard){0};
+    free(report->ns);
+    json_decref(report->telemetry);
+    json_decref(report->reasons);
+    json_decref(report->memory);
+    *report = (struct dt_device_report){0};
 }
 
-static dt_status add_ns(struct dt_heard *heard, const struct dt_run *run, size_t old)
+static dt_status add_ns(struct dt_device_report *report, const struct dt_run *run, size_t old)
 {
     size_t more = (size_t)run->steps * (size_t)run->ranks;
-    long long *ns = realloc(heard->ns, (old + more) * sizeof *ns);
+    long long *ns = realloc(report->ns, (old + more) * sizeof *ns);
     if (ns == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    if (heard->ns == NULL)
+    if (report->ns == NULL)
         memset(ns, 0, old * sizeof *ns);
     if (run->device_ns != NULL)
         memcpy(ns + old, run->device_ns, more * sizeof *ns);
     else
         memset(ns + old, 0, more * sizeof *ns);
-    heard->ns = ns;
+    report->ns = ns;
     return DT_OK;
 }
 
@@ -82,30 +82,31 @@ static void join_rank(json_t *rank, const json_t *more)
     json_object_set_new(rank, "looks", json_integer(looks + others));
 }
 
-static void add_telemetry(struct dt_heard *heard, const json_t *telemetry, int request)
+static void add_telemetry(struct dt_device_report *report, const json_t *telemetry, int request)
 {
     json_t *names = json_array();
-    if (heard->reasons == NULL)
-        heard->reasons = json_array();
-    while (json_array_size(heard->reasons) < (size_t)request)
-        json_array_append_new(heard->reasons, json_array());
+    if (report->reasons == NULL)
+        report->reasons = json_array();
+    while (json_array_size(report->reasons) < (size_t)request)
+        json_array_append_new(report->reasons, json_array());
     for (size_t r = 0; r < json_array_size(telemetry); r++)
         add_names(names, json_object_get(json_array_get(telemetry, r), "reasons"));
-    json_array_append_new(heard->reasons, names);
-    if (heard->telemetry == NULL) {
-        heard->telemetry = json_deep_copy(telemetry);
+    json_array_append_new(report->reasons, names);
+    if (report->telemetry == NULL) {
+        report->telemetry = json_deep_copy(telemetry);
         return;
     }
     for (size_t r = 0; r < json_array_size(telemetry); r++)
-        join_rank(json_array_get(heard->telemetry, r), json_array_get(telemetry, r));
+        join_rank(json_array_get(report->telemetry, r), json_array_get(telemetry, r));
 }
 
-dt_status dt_heard_add(struct dt_heard *heard, const struct dt_run *run, size_t old, int request)
+dt_status dt_device_report_add(struct dt_device_report *report, const struct dt_run *run,
+                               size_t old, int request)
 {
-    if (run->device_ns != NULL || heard->ns != NULL)
-        DT_TRY(add_ns(heard, run, old));
+    if (run->device_ns != NULL || report->ns != NULL)
+        DT_TRY(add_ns(report, run, old));
     if (run->telemetry != NULL && request >= 0)
-        add_telemetry(heard, run->telemetry, request);
+        add_telemetry(report, run->telemetry, request);
     return DT_OK;
 }
 
@@ -122,25 +123,25 @@ static int last_of(const struct dt_result *result, int step)
 static bool counts(const struct dt_result *result, int step)
 {
     bool spoilt = result->throttled != NULL && result->throttled[step] && !result->all_throttled;
-    const long long *row = result->heard.ns + (size_t)step * (size_t)result->ranks;
+    const long long *row = result->device.ns + (size_t)step * (size_t)result->ranks;
     for (int r = 0; r < result->ranks; r++)
         if (row[r] <= 0)
             return false;
     return !spoilt;
 }
 
-struct dt_two_clocks dt_heard_clocks(const struct dt_result *result)
+struct dt_two_clocks dt_device_clocks(const struct dt_result *result)
 {
-    struct dt_two_clocks clocks = {.device_seconds = NAN, .apart_seconds = NAN};
+    struct dt_two_clocks clocks = {.device_seconds = NAN, .excess_seconds = NAN};
     size_t ranks = (size_t)result->ranks;
     double *device = calloc(2 * (size_t)result->steps + 1, sizeof *device);
-    if (device == NULL || result->heard.ns == NULL) {
+    if (device == NULL || result->device.ns == NULL) {
         free(device);
         return clocks;
     }
     double *apart = device + result->steps;
     for (int i = result->start; i < result->steps; i++) {
-        const long long *row = result->heard.ns + (size_t)i * ranks;
+        const long long *row = result->device.ns + (size_t)i * ranks;
         long long most = 0;
         if (!counts(result, i))
             continue;
@@ -152,8 +153,8 @@ struct dt_two_clocks dt_heard_clocks(const struct dt_result *result)
             (double)(result->ns[(size_t)i * ranks + (size_t)last] - row[last]) * 1e-9;
     }
     clocks.device_seconds = dt_stats_median(device, clocks.steps);
-    clocks.apart_seconds = dt_stats_median(apart, clocks.steps);
-    double off = fabs(clocks.apart_seconds);
+    clocks.excess_seconds = dt_stats_median(apart, clocks.steps);
+    double off = fabs(clocks.excess_seconds);
     clocks.disagree = off > APART_SECONDS || off > APART_SHARE * clocks.device_seconds;
     free(device);
     return clocks;
@@ -165,22 +166,22 @@ static double bytes_of(const json_t *memory, const char *key, size_t rank)
     return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
 }
 
-struct dt_heard_memory dt_heard_memory(const struct dt_result *result)
+struct dt_device_memory dt_device_memory(const struct dt_result *result)
 {
-    const json_t *memory = result->heard.memory;
+    const json_t *memory = result->device.memory;
     const json_t *resident = json_object_get(memory, "resident_bytes");
     double predicted = json_is_integer(resident) ? (double)json_integer_value(resident)
                                                  : (double)result->peak_bytes;
-    struct dt_heard_memory heard = {NAN, NAN, false};
+    struct dt_device_memory report = {NAN, NAN, false};
     for (size_t r = 0; r < (size_t)result->ranks; r++) {
         double total = bytes_of(memory, "total_bytes", r);
-        heard.used =
-            fmax(heard.used, total > 0 ? 1 - bytes_of(memory, "free_bytes", r) / total : NAN);
-        heard.taken =
-            fmax(heard.taken, predicted > 0 ? bytes_of(memory, "taken_bytes", r) / predicted : NAN);
+        report.used =
+            fmax(report.used, total > 0 ? 1 - bytes_of(memory, "free_bytes", r) / total : NAN);
+        report.taken = fmax(report.taken,
+                            predicted > 0 ? bytes_of(memory, "taken_bytes", r) / predicted : NAN);
     }
-    heard.full = heard.used > FULL_SHARE;
-    return heard;
+    report.full = report.used > FULL_SHARE;
+    return report;
 }
 
 /* An idle device's clock is low for no fault. */
@@ -192,7 +193,7 @@ static void add_causes(json_t *to, const json_t *names)
             json_array_remove(to, i);
 }
 
-json_t *dt_heard_reasons(const struct dt_result *result)
+json_t *dt_device_report_reasons(const struct dt_result *result)
 {
     json_t *names = json_array();
     int step = result->least;
@@ -202,7 +203,7 @@ json_t *dt_heard_reasons(const struct dt_result *result)
             throttled = result->throttled[step + i];
         step += result->requests[k];
         if (throttled)
-            add_causes(names, json_array_get(result->heard.reasons, (size_t)k));
+            add_causes(names, json_array_get(result->device.reasons, (size_t)k));
     }
     return names;
 }

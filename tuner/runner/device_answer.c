@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/runner/said.h"
+#include "tuner/runner/device_answer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #define MOST_VALUE  (INT64_C(1) << 53) /* of telemetry, either way: whole in a double */
 #define MOST_LOOKS  (INT64_C(1) << 40)
 
-bool dt_said_ns(const json_t *rows, size_t steps, size_t ranks, long long **ns)
+bool dt_device_answer_ns(const json_t *rows, size_t steps, size_t ranks, long long **ns)
 {
     if (json_array_size(rows) != steps)
         return false;
@@ -56,17 +56,17 @@ static bool are_reasons(const json_t *reasons)
     return json_is_array(reasons);
 }
 
-static bool take_rank(const json_t *said, json_t *rank)
+static bool take_rank(const json_t *answer, json_t *rank)
 {
     static const char *const ranges[] = {"sm_mhz", "memory_mhz", "power_mw", "temperature_c",
                                          "utilization"};
-    json_t *looks = json_object_get(said, "looks"), *reasons = json_object_get(said, "reasons");
+    json_t *looks = json_object_get(answer, "looks"), *reasons = json_object_get(answer, "reasons");
     if (!json_is_integer(looks) || json_integer_value(looks) < 0 ||
         json_integer_value(looks) > MOST_LOOKS || (reasons != NULL && !are_reasons(reasons)))
         return false;
     json_object_set(rank, "looks", looks);
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        json_t *range = json_object_get(said, ranges[i]);
+        json_t *range = json_object_get(answer, ranges[i]);
         if (range != NULL && !is_range(range))
             return false;
         if (range != NULL)
@@ -79,7 +79,7 @@ static bool take_rank(const json_t *said, json_t *rank)
     return true;
 }
 
-bool dt_said_telemetry(const json_t *list, size_t ranks, json_t **telemetry)
+bool dt_device_answer_telemetry(const json_t *list, size_t ranks, json_t **telemetry)
 {
     json_t *made = json_array();
     bool right = json_array_size(list) == ranks;
@@ -103,7 +103,7 @@ static bool are_integers(const json_t *list, size_t ranks)
     return json_array_size(list) == ranks;
 }
 
-bool dt_said_memory(const json_t *answer, size_t ranks, json_t **memory)
+bool dt_device_answer_memory(const json_t *answer, size_t ranks, json_t **memory)
 {
     static const char *const lists[] = {"before_bytes", "taken_bytes", "free_bytes", "total_bytes"};
     json_t *resident = json_object_get(answer, "resident_bytes"), *made = NULL;

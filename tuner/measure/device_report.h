@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* device_report - timings, telemetry and memory that the devices of a plan reported (docs/measuring.md)
+ *
+ * All of it is optional: a worker on cores reports nothing. Kept as the worker sent it; what is printed is computed from that.
+ */
+#ifndef DT_TUNER_MEASURE_DEVICE_REPORT_H
+#define DT_TUNER_MEASURE_DEVICE_REPORT_H
+
+#include "base/json.h"
+#include "base/text.h"
+#include "tuner/runner/group.h"
+
+struct dt_result;
+
+struct dt_device_report {
+    long long
+        *ns; /* [steps * ranks] by the device's clock, 0 where it gave none; NULL: never; owned */
+    json_t *telemetry; /* [rank], over the measured requests; owned, NULL: none */
+    json_t *reasons;   /* of each measured request, names of all ranks; owned, NULL: none */
+    json_t *memory;    /* as dt_device_answer_memory; owned, NULL: none */
+};
+void dt_device_report_fini(struct dt_device_report *report);
+
+/* Adds the report of a run; `old` values are there already; request: its number among the measured ones, -1: it is none. */
+dt_status dt_device_report_add(struct dt_device_report *report, const struct dt_run *run,
+                               size_t old, int request) DT_MUST_CHECK;
+
+/* The steps whose clocks disagree. */
+struct dt_two_clocks {
+    int steps;             /* that both clocks timed, of the steady ones */
+    double device_seconds; /* median step by the devices' clocks, slowest rank */
+    double
+        excess_seconds; /* median of the host's time beyond the device's, of the rank that was last */
+    bool disagree;      /* by more than 2 % of the step or 50 us */
+};
+struct dt_two_clocks dt_device_clocks(const struct dt_result *result);
+
+/* Shares of a device's memory, of the rank that has the largest; NAN where it is not known. */
+struct dt_device_memory {
+    double used;  /* of all there is, while the plan was resident, whoever took it */
+    double taken; /* what the worker took, over what was predicted */
+    bool full;    /* used is above 0.95 */
+};
+struct dt_device_memory dt_device_memory(const struct dt_result *result);
+
+/* Names of the reasons why clocks were lower in the requests that had throttled samples; new reference, maybe empty. */
+json_t *dt_device_report_reasons(const struct dt_result *result);
+
+/* The object "device" of docs/json.md, new reference; NULL when nothing was reported. */
+json_t *dt_device_report_json(const struct dt_result *result);
+
+/* Into a record and back from it, after its steps. Errors name `what`. */
+void dt_device_report_record(const struct dt_result *result, json_t *record);
+dt_status dt_device_report_read(const json_t *record, const char *what,
+                                struct dt_result *result) DT_MUST_CHECK;
+
+/* A line about the devices; and a warning for each thing that a reader must know. */
+void dt_device_report_text(const struct dt_result *result, struct dt_text *out);
+void dt_device_report_warnings(const struct dt_result *result, struct dt_text *out);
+
+#endif
