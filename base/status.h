@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* status - how a function says that it could not
+/* status - status codes and the per-thread error message
  *
  * The function that knows the cause writes one sentence and returns the code; callers above pass the code on:
  *

@@ -253,7 +253,7 @@ static dt_status by_rule(const struct dt_query *query, json_t **plan)
     return *plan != NULL ? DT_OK : no_memory();
 }
 
-/* What other hardware was best off with, if it is feasible here; matches of tier none stand last, the nearest first. */
+/* The best plan of other hardware, as a hint if it is feasible here; matches of tier none stand last, the nearest first. */
 static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_query *query,
                          const struct list *list, json_t **hint)
 {

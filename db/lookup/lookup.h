@@ -94,7 +94,7 @@ struct dt_answer {
     const json_t *noise;   /* {"margin", ...}: differences below it count as ties */
     const json_t *key;     /* what was asked for */
     const json_t *
-        hint; /* {"plan","device","reason"}: what other hardware was best off with, for heuristic and none */
+        hint; /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or none */
 };
 
 /* "Nothing was found" is an answer: tier none. The answer lives no longer than snapshot and query. DT_ENOMEM; DT_EUSAGE: the query is not

@@ -19,7 +19,7 @@ dt_status dt_cuda_record(struct dt_device *device)
     return DT_OK;
 }
 
-/* What failed while nothing ran has done no harm. */
+/* Capture errors are recoverable: nothing was executed. */
 static dt_status told(struct dt_cuda *cuda)
 {
     dt_status status = dt_cuda_ready(cuda);

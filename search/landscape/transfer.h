@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* transfer - what a recorded table says of the plans of another space: parameters agree by name, values by what they were
- * in the files */
+/* transfer - maps the plans of a recorded table to those of another space, by parameter names and the values in the files */
 #ifndef DT_SEARCH_LANDSCAPE_TRANSFER_H
 #define DT_SEARCH_LANDSCAPE_TRANSFER_H
 

@@ -24,7 +24,7 @@ struct dt_gpus {
     bool bfloat16; /* capability 8.0 or more: tensor cores multiply bfloat16 and tf32 */
 };
 
-/* What is tuned, and looked up, when nobody says what. gpus NULL: cores. On a GPU the largest published DiT at its largest size
+/* Default network and size of commands. gpus NULL: cores. On a GPU the largest published DiT at its largest size
  * (Peebles & Xie 2023, DiT-XL/2 at 512 px: 0.7 billion parameters) where its float32 reference, 4 GiB, fits beside CUDA and
  * NCCL; size is in pixels, 0 the model's own. */
 struct dt_dit_usual {

@@ -101,7 +101,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
 {
     int least = result->steps;
     while (dt_result_next(result)) {
-        bool first = result->request_count == 0 && how->rival != NULL;
+        bool first = result->request_count == 0 && how->incumbent != NULL;
         int n = affordable(result, how,
                            first ? DT_RACE_WARM
                                  : dt_look_samples[result->look] - dt_result_counted(result));
@@ -109,7 +109,7 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
         if (result->outcome != DT_TRIAL_OK)
             return DT_OK;
         DT_TRY(dt_result_look(result));
-        enum dt_race_next next = race(rig->target, result, how->rival);
+        enum dt_race_next next = race(rig->target, result, how->incumbent);
         if (next == DT_RACE_DROP) {
             result->outcome = DT_TRIAL_SLOW;
             snprintf(result->cause, sizeof result->cause, "dropped after %d samples", result->n);

@@ -8,12 +8,11 @@
 struct dt_measure {
     int64_t deadline_ns; /* the trial ends here whatever it does */
     int64_t rest_ns; /* with 8 samples no further look begins after this time; 0: no such time */
+    double warm_seconds; /* least time of all warm-up steps together; two are made at least */
     double
-        warm_seconds; /* steps of warm-up: two at least, and until they took this long together */
-    double
-        half_width; /* stop when the interval of the median is this narrow, as a share of the median: 0.01 */
-    const struct dt_result *
-        rival; /* it is not worth more samples than it takes to say that it is slower; NULL: it is */
+        half_width; /* stop when the median's interval is this narrow, as a share of the median */
+    /* Best plan so far: sampling stops once this one is shown to be slower; NULL: never. */
+    const struct dt_result *incumbent;
     bool peak;      /* also measure the GEMM peak */
     bool exchanges; /* also time the plan's exchanges by themselves */
     dt_status (*keep)(void *context, const struct dt_result *result); /* each that was measured */

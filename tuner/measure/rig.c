@@ -97,7 +97,8 @@ static struct dt_rig_slot *find_slot(struct dt_rig *rig, int ranks, const char *
     return NULL;
 }
 
-/* A dead group goes, but not while plans are pinned: a resident may still point at it. NULL: no room while pinned. */
+/* Frees the slots of dead groups unless plans are pinned: a resident plan may still point at its group. NULL: every slot is
+ * taken, and plans are pinned. */
 static struct dt_rig_slot *free_slot(struct dt_rig *rig)
 {
     for (int i = 0; i < DT_RIG_GROUPS && !rig->pinned; i++)

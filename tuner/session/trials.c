@@ -75,7 +75,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     struct dt_measure how = {.deadline_ns = trial_deadline(session, share),
                              .rest_ns = dt_clock_ns() + (int64_t)(rest * (double)all),
                              .half_width = HALF_WIDTH,
-                             .rival = racing ? dt_session_leader(session) : NULL};
+                             .incumbent = racing ? dt_session_leader(session) : NULL};
     if (session->count == 0) /* the machine's own slow start is nobody's fault */
         how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
     struct dt_result result;

@@ -69,7 +69,7 @@ static struct dt_result race(int us, const int requests[])
     dt_rig_init(&rig, target, 1);
     assert_int_equal(dt_measure_plan(&rig, &one, &how, &rival), DT_OK);
     assert_int_equal(rival.n, 8);
-    how.rival = &rival;
+    how.incumbent = &rival;
     how.half_width = 0;
     assert_int_equal(dt_measure_plan(&rig, &two, &how, &result), DT_OK);
     dt_rig_fini(&rig, DT_NS_PER_SECOND / 10);

@@ -69,7 +69,8 @@ static struct dt_result measure(const char *plan, const struct dt_result *rival)
 {
     struct dt_result result;
     struct dt_point point;
-    struct dt_measure how = {.deadline_ns = replay_deadline(), .half_width = 0.9, .rival = rival};
+    struct dt_measure how = {
+        .deadline_ns = replay_deadline(), .half_width = 0.9, .incumbent = rival};
     assert_int_equal(dt_target_plan(target, plan, &point), DT_OK);
     assert_int_equal(dt_measure_plan(&rig, &point, &how, &result), DT_OK);
     return result;

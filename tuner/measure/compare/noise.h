@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* noise - what a comparison of a plan with itself says: the smallest difference the machine can resolve now
  *
- * The same plan is made resident twice and compared like two plans. Whatever the ratio of the two copies may still be
- * by its interval, another plan's ratio may be for no better reason (docs/measuring.md).
+ * The same plan is made resident twice and compared like two plans. The interval of their ratio is the noise floor: smaller
+ * differences between plans are not evidence (docs/measuring.md).
  */
 #ifndef DT_TUNER_MEASURE_COMPARE_NOISE_H
 #define DT_TUNER_MEASURE_COMPARE_NOISE_H
