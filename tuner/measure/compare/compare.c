@@ -3,15 +3,12 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "tuner/measure/measure.h"
+#include "tuner/measure/compare/visit.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define VISIT_SECONDS 0.02
-#define LEAST_ROUNDS  2 /* of a set: an order and its mirror */
-#define USUAL_ROUNDS  4 /* of a set, at least, where there is time */
+#define LEAST_ROUNDS 2 /* of a set: an order and its mirror */
+#define USUAL_ROUNDS 4 /* of a set, at least, where there is time */
 
 /* A comparison while it is made. */
 struct course {
@@ -75,74 +72,6 @@ static bool late(struct course *course, struct dt_entrant *entrant)
     return true;
 }
 
-static dt_status warm_up(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
-{
-    struct dt_result warm;
-    dt_result_init(&warm, rig->target, &entrant->point);
-    warm.cold_seconds = entrant->result.cold_seconds;
-    dt_status status = dt_rig_run(rig, &entrant->resident, 2, DT_MODE_WARMUP,
-                                  dt_measure_deadline(&warm, 2, deadline_ns), &warm);
-    if (warm.outcome != DT_TRIAL_OK) {
-        entrant->result.outcome = warm.outcome;
-        memcpy(entrant->result.cause, warm.cause, sizeof warm.cause);
-        dt_rig_release(rig, &entrant->resident);
-    }
-    dt_result_fini(&warm);
-    return status;
-}
-
-/* Whether it is resident then is the result's outcome. */
-static dt_status make_resident(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
-{
-    rig->apart = entrant->apart;
-    dt_status status = dt_rig_prepare(rig, &entrant->point, deadline_ns, &entrant->resident);
-    rig->apart = false;
-    if (status < 0)
-        return status;
-    dt_rig_describe(&entrant->resident, &entrant->result);
-    if (entrant->resident.outcome == DT_TRIAL_OK)
-        return warm_up(rig, entrant, deadline_ns);
-    dt_rig_release(rig, &entrant->resident);
-    return DT_OK;
-}
-
-static int steps_of_visit(const struct dt_entrant *entrant)
-{
-    const struct dt_result *result = &entrant->result;
-    double step =
-        result->steps > 0 ? dt_visit_seconds(result, result->steps - 1, 1) : result->cold_seconds;
-    double n = step > 0 ? VISIT_SECONDS / step : 1;
-    return n < 1 ? 1 : n > DT_VISIT_STEPS ? DT_VISIT_STEPS : (int)ceil(n);
-}
-
-/* One untimed step, then the timed ones. A group that died under another entrant is replaced first. */
-static dt_status visit(struct dt_rig *rig, struct dt_entrant *entrant, int round,
-                       int64_t deadline_ns)
-{
-    struct dt_result *result = &entrant->result;
-    if (!dt_group_alive(entrant->resident.group))
-        DT_TRY(make_resident(rig, entrant, deadline_ns));
-    if (result->outcome != DT_TRIAL_OK)
-        return DT_OK;
-    int steps = steps_of_visit(entrant);
-    struct dt_result lead;
-    dt_result_init(&lead, rig->target, &entrant->point);
-    lead.cold_seconds = result->cold_seconds;
-    dt_status status = dt_rig_run(rig, &entrant->resident, 1, DT_MODE_WARMUP,
-                                  dt_measure_deadline(&lead, 1, deadline_ns), &lead);
-    if (status == DT_OK && lead.outcome == DT_TRIAL_OK) {
-        status = dt_rig_run(rig, &entrant->resident, steps, DT_MODE_MEASURE,
-                            dt_measure_deadline(result, steps, deadline_ns), result);
-    } else if (status == DT_OK) {
-        result->outcome = lead.outcome;
-        memcpy(result->cause, lead.cause, sizeof lead.cause);
-    }
-    if (status == DT_OK && result->outcome == DT_TRIAL_OK)
-        entrant->visits[round] = dt_visit_seconds(result, result->steps - steps, steps);
-    dt_result_fini(&lead);
-    return status;
-}
-
 void dt_compare_order(int order[], int n, int round, uint64_t seed)
 {
     struct dt_rng rng = {
@@ -171,7 +100,7 @@ static dt_status one_round(struct course *course, int base, int k)
         struct dt_entrant *entrant = &course->entrants[order[i]];
         if (!takes_part(entrant))
             continue;
-        DT_TRY(visit(course->rig, entrant, base + k, deadline_ns));
+        DT_TRY(dt_visit_make(course->rig, entrant, base + k, deadline_ns));
         if (entrant->result.outcome == DT_TRIAL_OK)
             continue;
         if (late(course, entrant) || crowded_out(course, entrant))
@@ -241,7 +170,7 @@ static dt_status make_all_resident(struct course *course)
         struct dt_entrant *entrant = &course->entrants[order[k % course->n]];
         if (dt_entrant_twin(entrant) != (k >= course->n) || !takes_part(entrant))
             continue;
-        DT_TRY(make_resident(course->rig, entrant, deadline_of(course, entrant, began)));
+        DT_TRY(dt_visit_prepare(course->rig, entrant, deadline_of(course, entrant, began)));
         if (entrant->result.outcome == DT_TRIAL_OK)
             continue;
         if (late(course, entrant))
@@ -277,12 +206,12 @@ static dt_status visit_alone(struct course *course, struct dt_entrant *entrant, 
                              int rounds)
 {
     int64_t deadline_ns = course->how->deadline_ns;
-    dt_status status = make_resident(course->rig, entrant, deadline_ns);
+    dt_status status = dt_visit_prepare(course->rig, entrant, deadline_ns);
     for (int k = 0; status == DT_OK && k < rounds && takes_part(entrant); k++) {
         course->ended = dt_clock_ns() >= deadline_ns;
         if (course->ended)
             break;
-        status = visit(course->rig, entrant, base + k, deadline_ns + DT_NS_PER_SECOND);
+        status = dt_visit_make(course->rig, entrant, base + k, deadline_ns + DT_NS_PER_SECOND);
     }
     dt_rig_release(course->rig, &entrant->resident);
     if (status == DT_OK && entrant->result.outcome != DT_TRIAL_OK && !late(course, entrant))
