@@ -13,6 +13,9 @@
 
 #include <stdbool.h>
 
+/* Image pixels along a side of one latent pixel: the factor of the autoencoder. */
+#define DT_LATENT_PIXELS 8
+
 struct dt_network {
     char name[64];
     char family[16];  /* "dit" */
@@ -21,7 +24,7 @@ struct dt_network {
     int depth;        /* blocks */
     int patch;        /* pixels of the latent along one side of a token */
     int in_channels;  /* of the latent */
-    int latent_size;  /* latent pixels along a side; a multiple of patch; 8 image pixels each */
+    int latent_size;  /* latent pixels along a side; a multiple of patch */
     int classes;      /* class labels; the embedding table has one more row, for "no class" */
     double mlp_ratio; /* MLP width over hidden */
     bool learn_sigma; /* the network puts out 2 * in_channels */

@@ -14,8 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define PIXELS_OF_A_LATENT_PIXEL 8
-#define RUNNERS_UP               2
+#define RUNNERS_UP 2
 
 static const json_t *key_of(const struct dt_check_entry *entry)
 {
@@ -62,9 +61,8 @@ static bool preset(const char *name)
 /* No --size is as large as what stands for a height that no image has. */
 static int pixels(json_int_t height)
 {
-    return height > 0 && height <= INT_MAX / PIXELS_OF_A_LATENT_PIXEL
-               ? (int)height * PIXELS_OF_A_LATENT_PIXEL
-               : INT_MAX;
+    return height > 0 && height <= INT_MAX / DT_LATENT_PIXELS ? (int)height * DT_LATENT_PIXELS
+                                                              : INT_MAX;
 }
 
 /* The network that the entry keeps, when it is that of its key; false: the entry is older, or its network a preset. */

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define PIXELS_OF_A_LATENT_PIXEL 8
-
 struct selection {
     const char *filter;
     struct dt_check_list *list;
@@ -42,9 +40,8 @@ void dt_check_title(const json_t *key, char title[], size_t room)
         dt_text_add(&text, "%s: %s", string_of(key, "worker"), string_of(key, "workload"));
     else
         dt_text_add(&text, "%s, %.0f x %.0f px, %s", string_of(key, "model"),
-                    (double)integer_of(key, "width") * PIXELS_OF_A_LATENT_PIXEL,
-                    (double)integer_of(key, "height") * PIXELS_OF_A_LATENT_PIXEL,
-                    string_of(key, "dtype"));
+                    (double)integer_of(key, "width") * DT_LATENT_PIXELS,
+                    (double)integer_of(key, "height") * DT_LATENT_PIXELS, string_of(key, "dtype"));
     for (size_t i = 0; i < json_array_size(batches); i++)
         dt_text_add(&text, "%s%lld", i == 0 ? ", batch " : ",",
                     (long long)json_integer_value(json_array_get(batches, i)));

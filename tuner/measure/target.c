@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIXELS_OF_A_LATENT_PIXEL 8
-
 int dt_target_named(const char *plan, const char *name)
 {
     size_t size = strlen(name);
@@ -44,7 +42,7 @@ static int ranks_in(const char *plan)
 static dt_status set_size(const struct dt_job *job, int size, struct dt_workload *workload)
 {
     const struct dt_network *network = &workload->network;
-    int step = PIXELS_OF_A_LATENT_PIXEL * network->patch;
+    int step = DT_LATENT_PIXELS * network->patch;
     if (size > 0 && (size % step != 0 || size > 16384))
         return dt_fail(
             DT_EUSAGE,
@@ -53,8 +51,7 @@ static dt_status set_size(const struct dt_job *job, int size, struct dt_workload
             size > 16384  ? 16384 / step * step
             : size < step ? step
                           : (size + step / 2) / step * step);
-    workload->height = workload->width =
-        size > 0 ? size / PIXELS_OF_A_LATENT_PIXEL : network->latent_size;
+    workload->height = workload->width = size > 0 ? size / DT_LATENT_PIXELS : network->latent_size;
     if (job->input == NULL)
         return DT_OK;
     int height, width;
@@ -160,8 +157,8 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
     snprintf(target->engine, sizeof target->engine, "dittune");
     snprintf(target->mode, sizeof target->mode, "eager");
     snprintf(target->title, sizeof target->title, "%s, %d x %d px (%d tokens), %s, %s",
-             workload.network.name, workload.width * PIXELS_OF_A_LATENT_PIXEL,
-             workload.height * PIXELS_OF_A_LATENT_PIXEL, dt_workload_tokens(&workload),
+             workload.network.name, workload.width * DT_LATENT_PIXELS,
+             workload.height * DT_LATENT_PIXELS, dt_workload_tokens(&workload),
              workload.guidance ? "guided" : "not guided", dt_dtype_text(workload.dtype));
     DT_TRY(make_key(job, &workload, &batches, target));
     if (dt_space_count(target->space) == 0)

@@ -4,8 +4,6 @@
 #include "tuner/cli/lookup/ask.h"
 #include "tuner/measure/target.h"
 
-#define PIXELS_OF_A_LATENT_PIXEL 8
-
 static const char *text_of(const json_t *key, const char *name)
 {
     const char *text = json_string_value(json_object_get(key, name));
@@ -22,7 +20,7 @@ static void add_network(const struct dt_options *options, const json_t *key, str
     bool named = !dt_option_is_default("model", options->model);
     dt_text_add(out, " --model ");
     dt_quote(named ? options->model : text_of(key, "model"), out);
-    dt_text_add(out, " --size %lld --dtype %s", PIXELS_OF_A_LATENT_PIXEL * number_of(key, "height"),
+    dt_text_add(out, " --size %lld --dtype %s", DT_LATENT_PIXELS * number_of(key, "height"),
                 text_of(key, "dtype"));
     if (!dt_option_is_default("backend", options->backend))
         dt_text_add(out, " --backend %s", options->backend);
