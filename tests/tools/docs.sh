@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The documentation is wrapped, and the check sees a paragraph that is not; --fix wraps it and changes no word.
+set -euo pipefail
+source=$2
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+"$source/tools/check-docs.py" "$source"
+
+words() { seq -f 'word%g' -s ' ' "$1"; }
+page() # what it says: wrapped or not
+{
+    local status=0
+    "$source/tools/check-docs.py" "$copy" >"$copy/out" 2>&1 || status=$?
+    [ $status -eq "$1" ] || { echo "$2: exit code $status"; cat "$copy/page.md" "$copy/out"; exit 1; }
+}
+printf '# Title\n\n%s\n' "$(words 30)" >"$copy/page.md"
+page 1 "a long line"
+"$source/tools/check-docs.py" --fix "$copy" >/dev/null
+page 0 "wrapped by --fix"
+[ "$(tr '\n' ' ' <"$copy/page.md" | tr -s ' ')" = "# Title $(words 30) " ] || { echo "--fix changed words"; exit 1; }
+printf '%s\n%s\n' "$(words 3)" "$(words 3)" >"$copy/page.md"
+page 1 "a line that has room for the next"
+printf -- '- %s\n  %s\n- one more\n' "$(words 14)" "$(words 14 | cut -c1-60)" >"$copy/page.md"
+page 1 "an item"
+"$source/tools/check-docs.py" --fix "$copy" >/dev/null
+page 0 "an item, wrapped"
+grep -q '^  word' "$copy/page.md" || { echo "an item goes on below its first word"; exit 1; }
+{ echo '```'; words 30; echo '```'; echo "| $(words 30) |"; echo; echo "    $(words 30)"; echo; echo "https://example.org/$(words 30 | tr ' ' /)"; } >"$copy/page.md"
+page 0 "code, tables and long words stay"

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Fails on documentation whose paragraphs are not wrapped at 100 columns. Tables, code, headings and words longer than a
+line stay as they are.
+
+    tools/check-docs.py [--fix] [ROOT]
+
+Standard library only.
+"""
+import pathlib
+import re
+import sys
+
+WIDTH = 100
+GENERATED = ("docs/benchmarks.md", "docs/cli.md", "docs/cuda_kernels.md")  # wrapped by what writes them, if at all
+ITEM = re.compile(r"^(\s*)([-*+]|\d+\.)(\s+)(?=\S)")
+FIXED = re.compile(r"^\s*(\||#|>|<|```|\[[^]]+\]:|---)")  # tables, headings, quotes, HTML, links, rules
+MARKER = re.compile(r"^([-*+#>|=]|\d+[.)]$)")  # would begin something else at the start of a line
+
+
+def tokens(text):
+    """Words; code in backticks, with its blanks, is part of one."""
+    return re.findall(r"(?:`[^`]*`|[^\s`])+", text)
+
+
+def wrapped(text, first, rest):
+    """Lines of at most WIDTH columns, the first behind `first`, the others behind `rest`."""
+    lines, line = [], first
+    for word in tokens(text):
+        fits = line in (first, rest) or len(line) + 1 + len(word) <= WIDTH
+        if fits or MARKER.match(word):
+            line += ("" if line in (first, rest) else " ") + word
+        else:
+            lines.append(line)
+            line = rest + word
+    return [*lines, line]
+
+
+def laid_out(text):
+    out, paragraph, first, rest, fenced = [], [], "", "", False
+
+    def flush():
+        nonlocal paragraph
+        if paragraph:
+            out.extend(wrapped(" ".join(paragraph), first, rest))
+        paragraph = []
+
+    for line in text.split("\n"):
+        item = ITEM.match(line)
+        if line.lstrip().startswith("```"):
+            flush()
+            fenced = not fenced
+            out.append(line)
+        elif fenced or not line.strip() or FIXED.match(line) or (line.startswith("    ") and not paragraph):
+            flush()
+            out.append(line)
+        elif item:
+            flush()
+            first = item[0]
+            rest = " " * len(first)
+            paragraph = [line[len(first):].strip()]
+        else:
+            if not paragraph:
+                first = rest = line[:len(line) - len(line.lstrip())]
+            paragraph.append(line.strip())
+    flush()
+    return "\n".join(out)
+
+
+def main():
+    words = [word for word in sys.argv[1:] if word != "--fix"]
+    root = pathlib.Path(words[0] if words else pathlib.Path(__file__).resolve().parents[1])
+    pages = sorted(page for page in root.rglob("*.md") if not any(
+        part.startswith((".", "build")) for part in page.relative_to(root).parts))
+    bad = 0
+    for page in pages:
+        name, text = str(page.relative_to(root)), page.read_text(encoding="utf-8")
+        if name in GENERATED or text == laid_out(text):
+            continue
+        if "--fix" in sys.argv:
+            page.write_text(laid_out(text), encoding="utf-8")
+        else:
+            number = next(i for i, (a, b) in enumerate(zip(text.split("\n"), [*laid_out(text).split("\n"), ""]), 1) if a != b)
+            print(f"{name}:{number}: not wrapped at {WIDTH} columns")
+            bad += 1
+    if bad:
+        sys.exit("check-docs: lay these out with 'tools/check-docs.py --fix'")
+    print(f"check-docs: {len(pages)} pages are wrapped at {WIDTH} columns")
+
+
+main()
