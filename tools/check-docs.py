@@ -14,13 +14,13 @@ import sys
 WIDTH = 100
 GENERATED = ("docs/benchmarks.md", "docs/cli.md", "docs/cuda_kernels.md")  # wrapped by what writes them, if at all
 ITEM = re.compile(r"^(\s*)([-*+]|\d+\.)(\s+)(?=\S)")
-FIXED = re.compile(r"^\s*(\||#|>|<|```|\[[^]]+\]:|---)")  # tables, headings, quotes, HTML, links, rules
-MARKER = re.compile(r"^([-*+#>|=]|\d+[.)]$)")  # would begin something else at the start of a line
+FIXED = re.compile(r"^\s*(\||#|>|<|```|\[[^]]+\]:|---|===)")  # tables, headings, quotes, HTML, links, rules
+MARKER = re.compile(r"([|#><]|```|---|===|\[[^]]+\]:).*|[-*+=]|\d+[.)]")  # would begin something else at the start of a line
 
 
 def tokens(text):
     """Words; code in backticks, with its blanks, is part of one."""
-    return re.findall(r"(?:`[^`]*`|[^\s`])+", text)
+    return re.findall(r"(?:`[^`]*`|\S)+", text)
 
 
 def wrapped(text, first, rest):
@@ -28,7 +28,7 @@ def wrapped(text, first, rest):
     lines, line = [], first
     for word in tokens(text):
         fits = line in (first, rest) or len(line) + 1 + len(word) <= WIDTH
-        if fits or MARKER.match(word):
+        if fits or MARKER.fullmatch(word):
             line += ("" if line in (first, rest) else " ") + word
         else:
             lines.append(line)
@@ -71,7 +71,7 @@ def main():
     words = [word for word in sys.argv[1:] if word != "--fix"]
     root = pathlib.Path(words[0] if words else pathlib.Path(__file__).resolve().parents[1])
     pages = sorted(page for page in root.rglob("*.md") if not any(
-        part.startswith((".", "build")) for part in page.relative_to(root).parts))
+        part.startswith(".") for part in page.relative_to(root).parts) and not page.relative_to(root).parts[0].startswith("build"))
     bad = 0
     for page in pages:
         name, text = str(page.relative_to(root)), page.read_text(encoding="utf-8")

@@ -83,7 +83,7 @@ def module_of(path):
 
 
 def tested_by(path):
-    """tests/base/x.c tests base, tests/tuner/check/x.c tests tuner/check; tests/tuner/x.h helps with all rooms."""
+    """tests/base/x.c tests base; a test of a room may see the inside of all rooms, as it stands on them."""
     return path.removeprefix("tests/") if path.startswith("tests/") else ""
 
 
@@ -95,8 +95,8 @@ def is_private(header, module):
 
 def check_quoted(path, number, header):
     module, tested = module_of(path), tested_by(path)
-    if "/" not in header:
-        if GENERATED.get(header) != module:
+    if "/" not in header or ".." in header.split("/"):
+        if header not in GENERATED or GENERATED[header] != module:
             complain(path, number, f'{header}: an include is written from the root, as in "base/status.h"')
         return
     to = module_of(header)
@@ -113,6 +113,8 @@ def check_quoted(path, number, header):
 
 def check_foreign(path, number, header):
     """A test may use what the module it tests may use."""
+    if module_of(header):
+        complain(path, number, f"{header}: ours are included in quotes")
     for name, places in DOORS.items():
         if header.startswith(name) and not any(path.startswith((place, "tests/" + place)) for place in places.split()):
             complain(path, number, f"{header}: only in {places}")
@@ -145,10 +147,18 @@ def check_structs(structs):
             complain(path, number, f"a second struct {name}: the first is in {places[0][0]}")
 
 
+def check_place(path):
+    """A source of the product lies in a module."""
+    tops = {name.split("/")[0] for name in ARROWS}
+    if "/" in path and path.split("/")[0] in tops and module_of(path) is None:
+        complain(path, 1, "it lies in no module: add a row to tools/check-layers.py, or move it")
+
+
 def read(paths):
     arrows = collections.defaultdict(dict)
     structs = collections.defaultdict(list)
     for path in paths:
+        check_place(path)
         for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").splitlines(), 1):
             include, struct = INCLUDE.match(line), STRUCT.match(line)
             if struct and module_of(path):
@@ -166,7 +176,7 @@ def read(paths):
 
 def sources():
     for folder, folders, names in os.walk("."):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "build")))
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "build") if folder == "." else "."))
         for name in sorted(names):
             if name.endswith(SUFFIXES):
                 yield os.path.relpath(os.path.join(folder, name), ".")

@@ -241,7 +241,7 @@ static void note(const void *state, struct dt_text *out)
                     bayes->refits.seconds);
         between = ", ";
     }
-    if (bayes->models > 1)
+    if (dt_bayes_models(bayes) > 1)
         dt_text_add(out, "%sthe prior weighs %.2f", between, bayes->weight);
 }
 

@@ -84,7 +84,7 @@ dt_status dt_bayes_refit(struct bayes *bayes) DT_MUST_CHECK;
 /* The candidates first .. last - 1 have changed. */
 dt_status dt_bayes_columns(struct bayes *bayes, int first, int last) DT_MUST_CHECK;
 
-/* Models that have answers to go by: 2 with the warm one, whose mean has neither unit nor scale before. */
+/* Models whose means may be used: 2 with the warm one, which has neither unit nor scale before it was fitted to answers. */
 int dt_bayes_models(const struct bayes *bayes);
 
 /* Both models have a mean of the candidate. */

@@ -63,7 +63,7 @@ static bool knows(const struct bayes *bayes, int model, int candidate)
 
 int dt_bayes_models(const struct bayes *bayes)
 {
-    return bayes->models > 1 && bayes->model[WARM].n > 0 ? 2 : 1;
+    return bayes->models > 1 && bayes->model[WARM].fitted > 0 ? 2 : 1;
 }
 
 bool dt_bayes_warm(const struct bayes *bayes, int candidate)
@@ -94,7 +94,7 @@ dt_status dt_bayes_believe(struct bayes *bayes)
     for (; bayes->believed < bayes->asked_count; bayes->believed++) {
         int k = bayes->asked[bayes->believed];
         for (int m = 0; m < bayes->models; m++)
-            if (knows(bayes, m, k)) {
+            if (knows(bayes, m, k) && m < dt_bayes_models(bayes)) {
                 DT_TRY(
                     dt_process_add(&bayes->model[m], k, dt_process_mean(&bayes->model[m], k), 0));
                 bayes->fantasies[m]++;

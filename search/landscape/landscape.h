@@ -48,8 +48,8 @@ struct dt_landscape {
 
 struct dt_reader; /* search/landscape/table.h */
 
-/* more: readers that are asked first, NULL-ended; NULL: none. Limits: 256 MiB of text, 16 million JSON values, a million plans. DT_EIO, DT_EUSAGE: unknown or broken content, or no
- * plan in it was ever measured. */
+/* more: readers that are asked first, NULL-ended; NULL: none. Limits: 256 MiB of text, 16 million JSON values, a million
+ * plans. DT_EIO, DT_EUSAGE: unknown or broken content, or no plan in it was ever measured. */
 dt_status dt_landscape_open(const char *path, const struct dt_reader *const more[],
                             struct dt_landscape **landscape) DT_MUST_CHECK;
 void dt_landscape_free(struct dt_landscape *landscape);

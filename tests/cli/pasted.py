@@ -130,6 +130,8 @@ def of_a_network():
     tune_again("named: its own", *soon, "--model", "its own.json",
                wanted=["dittune", "--model", "its own.json", "--size", "64", "--devices", "1"])
     tune_again("a worker is none", *soon, "--worker", WORKER)
+    tune_again("named beside a worker: its own", *soon, "--worker", WORKER, "--model", "its own.json",
+               wanted=["dittune", "--model", "its own.json"])
 
 
 def of_a_worker():

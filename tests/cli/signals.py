@@ -50,6 +50,7 @@ def before_a_plan():
     session.send_signal(signal.SIGINT)
     code, said = session.wait(), t.read("err")
     t.check("interrupted before a plan was measured", code == 130 and "interrupted before a plan was measured" in said, (code, said))
+    t.check("no search is shown that never began", "Search" not in t.read("out"), t.read("out"))
 
 
 def nohup():

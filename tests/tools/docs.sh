@@ -27,5 +27,12 @@ page 1 "an item"
 "$source/tools/check-docs.py" --fix "$copy" >/dev/null
 page 0 "an item, wrapped"
 grep -q '^  word' "$copy/page.md" || { echo "an item goes on below its first word"; exit 1; }
+# What may stand at the end of a line but not begin one, and what may begin one.
+printf '%s\n' "$(words 15) <file> $(words 14) - $(words 14) 7. $(words 13) lone\`tick **bold words** -5 [x]: $(words 20)" >"$copy/page.md"
+tr -d ' \n' <"$copy/page.md" >"$copy/before"
+"$source/tools/check-docs.py" --fix "$copy" >/dev/null
+page 0 "wrapped by --fix, and once more the same"
+tr -d ' \n' <"$copy/page.md" | cmp - "$copy/before" || { echo "--fix changed characters"; exit 1; }
+! grep -qE '^(<|- |7\.|\[x\]:)' "$copy/page.md" || { echo "a line begins something else"; cat "$copy/page.md"; exit 1; }
 { echo '```'; words 30; echo '```'; echo "| $(words 30) |"; echo; echo "    $(words 30)"; echo; echo "https://example.org/$(words 30 | tr ' ' /)"; } >"$copy/page.md"
 page 0 "code, tables and long words stay"

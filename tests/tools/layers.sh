@@ -54,6 +54,10 @@ plant tuner/check/x.c '#include "tuner/session/finals.h"' 'private to tuner/sess
 plant tuner/session/x.c '#include "space/space_int.h"' 'private to space'
 plant bench/x.c '#include "tuner/session/finals.h"' 'private to tuner/session'
 plant tuner/x.c '#include "tuner/cli/print.h"' 'private to tuner/cli'
+plant space/builder/x.c '#include "search/search.h"' 'space may not include search'
+plant base/x.c '#include <kernels/forward.h>' 'ours are included in quotes'
+plant base/x.c '#include "base/../kernels/forward.h"' 'from the root'
+plant bench/x.c '#include "helper.h"' 'from the root'
 plant tests/db/x.c '#include "space/space_int.h"' 'private to space'
 plant examples/x.c '#include "space/space_int.h"' 'private to space'
 plant space/x.c '#include "space.h"' 'from the root'
@@ -107,6 +111,9 @@ folders a b c
 expect
 folders a b c a
 expect 'a circle of folders: space/a -> space/b -> space/c -> space/a'
+mkdir -p "$copy/tuner/attic"
+echo 'int x;' >"$copy/tuner/attic/x.c"
+expect '^tuner/attic/x.c:1: it lies in no module'
 rm -rf "${copy:?}"/*
 mkdir -p "$copy/base" "$copy/tuner/cli"
 printf 'struct dt_x;\nstruct dt_x {\n    int a;\n};\n' >"$copy/base/a.h"

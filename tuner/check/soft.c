@@ -28,7 +28,7 @@ static void differences(const json_t *then, const json_t *now, const char *insid
     }
 }
 
-/* As a session finds it (tuner/entry). A worker that does not start leaves its versions out, and its plans unchecked. */
+/* As a session finds it (tuner/session/entry.h). A worker that does not start leaves its versions out, and its plans unchecked. */
 static json_t *describe(const struct dt_target *target, int64_t deadline_ns)
 {
     struct dt_machine_worker worker = {target->program, target->foreign, &target->backend};

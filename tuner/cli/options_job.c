@@ -32,8 +32,7 @@ dt_status dt_options_job(const struct dt_options *options, const char *plan, str
                          .budget_ns = options->budget_ns};
     DT_TRY(dt_objective_find(options->objective, &job.objective));
     DT_TRY(dt_options_backend(options, &job.backend));
-    if (job.worker == NULL)
-        DT_TRY(set_network(options, &job));
+    DT_TRY(set_network(options, &job));
     *out = job;
     return DT_OK;
 }

@@ -24,7 +24,7 @@ struct dt_backend {
     json_t *devices;     /* what the worker said of its GPUs, owned; NULL on cores */
     struct dt_gpus gpus; /* what rules ask of them */
     int compute;         /* the lowest capability, as 90 for 9.0 */
-    bool shared;         /* --shared-devices: others on the GPUs are no error */
+    bool shared;         /* others on the GPUs are no error */
 };
 
 /* foreign: the worker is not ours, and its plans run where it likes: cores. DT_EUNSUP: DT_BACKEND_CUDA, and no GPU can be used;

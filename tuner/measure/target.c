@@ -92,7 +92,7 @@ static dt_status make_workload(const struct dt_job *job, const struct dt_target_
     return job->weights != NULL ? dt_weights_inspect_positions(job->weights, workload) : DT_OK;
 }
 
-/* Batches the space may hold: the input's, the command line's, or those the plan and the sweep name. */
+/* Batches the space may hold: those of the job, and the one that its plan names. */
 static void list_batches(const struct dt_job *job, struct dt_ints *batches)
 {
     int more = dt_target_named(job->plan, "batch");

@@ -155,6 +155,7 @@ static dt_status open_search(struct dt_session *session, struct dt_search **sear
                                   .evaluations = (int64_t)fmax(1, room.left / room.trial),
                                   .seconds = fmax(room.left, 1e-3),
                                   .capacity_bytes = session->job->max_bytes};
+    snprintf(session->search, sizeof session->search, "%s", session->strategy);
     DT_TRY(dt_search_new(session->search, &opts, search));
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);

@@ -98,13 +98,14 @@ static dt_status run(struct dt_session *session)
 
 void dt_session_note(const struct dt_session *session, const char *format, ...)
 {
-    char sentence[600];
+    char sentence[2048];
     va_list args;
     if (session->watch == NULL)
         return;
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    dt_text_mend(sentence); /* it may have been cut amid a character */
     session->watch->note(session->watch->context, sentence);
 }
 

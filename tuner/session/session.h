@@ -39,7 +39,7 @@ enum dt_verdict {
 };
 const char *dt_verdict_text(enum dt_verdict verdict);
 
-/* What a session says while it runs, to whoever shows it. */
+/* Called while a session runs, until dt_session_run returns: what to show of it. */
 struct dt_session;
 struct dt_watch {
     void *context;                                               /* given to each */
@@ -55,6 +55,7 @@ struct dt_session {
     const struct dt_job *job;
     const struct dt_target *target;
     const struct dt_watch *watch; /* NULL: nobody looks */
+    const char *strategy;         /* of the search, as it was asked for; borrowed */
     struct dt_rig rig;
     const char *directory;      /* of the store; NULL: nothing is stored before the end */
     struct dt_journal *journal; /* NULL: none */
@@ -64,11 +65,12 @@ struct dt_session {
     bool has_against;
     struct dt_result *trials; /* owned */
     int count, room;
-    int first_cost_ms;               /* of the first trial that ran; 0: none did */
-    int64_t paused_ns;               /* the part of dt_clock_skipped_ns that was reported */
-    char search[160], why[240];      /* the strategy as it was asked for, and why it was chosen */
-    char note[240];                  /* what it said when it ended; "": nothing */
-    bool stopped;                    /* it ended before the time for trials did */
+    int first_cost_ms; /* of the first trial that ran; 0: none did */
+    int64_t paused_ns; /* the part of dt_clock_skipped_ns that was reported */
+    char search[160],
+        why[240];   /* the strategy, and why it was chosen; "" before the search began */
+    char note[240]; /* what it said when it ended; "": nothing */
+    bool stopped;   /* it ended before the time for trials did */
     struct dt_point known[DT_KNOWN]; /* what other sessions found best */
     int known_count;
     struct dt_belief belief;
@@ -92,7 +94,7 @@ struct dt_session {
     double elapsed_seconds;
 };
 
-/* Runs it. The session is initialised with job, target, watch, search, journal and deadline_ns. DT_OK (also with failures of
+/* Runs it. The session is initialised with job, target, watch, strategy, journal and deadline_ns. DT_OK (also with failures of
  * plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan keeps the limits), DT_EINTR; *session tells what is known. */
 dt_status dt_session_run(struct dt_session *session) DT_MUST_CHECK;
 

@@ -62,7 +62,7 @@ static void hold(const char *scenario, int seconds)
     int64_t now = dt_clock_ns();
     session = (struct dt_session){.job = &job,
                                   .target = target,
-                                  .search = "exhaustive",
+                                  .strategy = "exhaustive",
                                   .began_ns = now,
                                   .deadline_ns = now + seconds * DT_NS_PER_SECOND,
                                   .best = -1};

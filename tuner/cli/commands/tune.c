@@ -34,11 +34,11 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_session session = {.job = job,
                                  .target = target,
+                                 .strategy = options->search,
                                  .directory = directory,
                                  .began_ns = dt_clock_ns(),
                                  .deadline_ns = deadline_ns,
                                  .best = -1};
-    snprintf(session.search, sizeof session.search, "%s", options->search);
     dt_status status = dt_target_check(target);
     if (status == DT_OK && options->against != NULL) {
         session.has_against = true;

@@ -36,13 +36,14 @@ const char *dt_check_again(const json_t *record)
     const char *retune = json_string_value(json_object_get(record, "retune"));
     if (retune != NULL)
         return retune;
-    if (json_object_get(key, "worker") != NULL)
-        return "name its own worker with --worker PROGRAM";
     enum dt_dtype dtype;
     const struct dt_objective *objective;
-    if (dt_dtype_find("dtype", string_of(key, "dtype"), &dtype) < 0 ||
-        dt_objective_find(string_of(key, "objective"), &objective) < 0)
+    bool foreign = json_object_get(key, "worker") != NULL;
+    if (dt_objective_find(string_of(key, "objective"), &objective) < 0 ||
+        (!foreign && dt_dtype_find("dtype", string_of(key, "dtype"), &dtype) < 0))
         return "its data type or objective is unknown to this version";
+    if (foreign)
+        return "name its own worker with --worker PROGRAM";
     if (!json_equal(json_object_get(key, "height"), json_object_get(key, "width")))
         return "its image is not square, and --size names squares";
     return "name its own network with --model FILE";

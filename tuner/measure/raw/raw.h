@@ -41,7 +41,8 @@ struct dt_compared {
 dt_status dt_raw_read_sets(const json_t *record, const char *what,
                            struct dt_sets *sets) DT_MUST_CHECK;
 json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_target *target);
-/* entrants: room for DT_ENTRANTS; to be freed by the caller, also after an error. The name belongs to the record. Everything is judged again. */
+/* entrants: room for DT_ENTRANTS; to be freed by the caller, also after an error. The name belongs to the record. Everything
+ * is judged again. */
 dt_status dt_raw_read_comparison(const json_t *record, const char *what,
                                  const struct dt_target *target,
                                  struct dt_compared *compared) DT_MUST_CHECK;
