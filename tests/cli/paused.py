@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# ctest:
+# ctest: early
 """Controller, supervisors and workers are stopped together for seconds, as `scancel -s STOP`, docker pause and cgroup freezers do, in
 the middle of a request: nothing counts as hung, no samples are spoilt, and what is stored is right. It needs the wall clock, but hardly
 a processor: it sleeps, and sessions end when they have decided, long before their budgets."""
