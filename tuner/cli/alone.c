@@ -16,7 +16,7 @@ dt_status dt_alone(const struct dt_options *options)
     struct dt_text what = {0};
     bool waited = false;
     DT_TRY(dt_lock_measuring(!options->no_wait, note, &waited));
-    if (!waited && !options->quiet && dt_doctor_loaded(&what))
+    if (!waited && !options->print.quiet && dt_doctor_loaded(&what))
         dt_print_note("warning: %s", dt_text_at(&what));
     dt_text_fini(&what);
     return DT_OK;

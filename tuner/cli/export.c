@@ -13,9 +13,9 @@
 
 bool dt_export_asked(const struct dt_options *options)
 {
-    return options->engine != NULL ||
-           (options->format != NULL &&
-            (strcmp(options->format, "argv") == 0 || strcmp(options->format, "env") == 0));
+    return options->lookup.engine != NULL ||
+           (options->print.format != NULL && (strcmp(options->print.format, "argv") == 0 ||
+                                              strcmp(options->print.format, "env") == 0));
 }
 
 static void add_value(const json_t *value, struct dt_text *out)
@@ -140,14 +140,14 @@ static dt_status print_engine(enum dt_form form, const struct dt_options *option
                               const struct dt_exported *what)
 {
     struct dt_export export;
-    const struct dt_export_request request = {.engine = options->engine,
+    const struct dt_export_request request = {.engine = options->lookup.engine,
                                               .form = form,
                                               .plan = what->plan,
                                               .key = what->key,
                                               .hard = what->hard,
                                               .constants = what->constants,
-                                              .program = options->program,
-                                              .checkpoint = options->checkpoint};
+                                              .program = options->lookup.program,
+                                              .checkpoint = options->lookup.checkpoint};
     DT_TRY(dt_export(&request, &export));
     dt_status status;
     if (form == DT_FORM_JSON) {
@@ -165,11 +165,11 @@ static dt_status print_engine(enum dt_form form, const struct dt_options *option
 
 dt_status dt_export_print(const struct dt_options *options, const struct dt_exported *what)
 {
-    enum dt_form form = options->json ? DT_FORM_JSON : DT_FORM_TABLE;
-    if (options->format != NULL)
-        DT_TRY(dt_form_parse(options->format, &form));
-    return options->engine != NULL ? print_engine(form, options, what)
-                                   : print_plain(form, what->plan);
+    enum dt_form form = options->print.json ? DT_FORM_JSON : DT_FORM_TABLE;
+    if (options->print.format != NULL)
+        DT_TRY(dt_form_parse(options->print.format, &form));
+    return options->lookup.engine != NULL ? print_engine(form, options, what)
+                                          : print_plain(form, what->plan);
 }
 
 /* "ranks=2 overlap=on": whole numbers are numbers, anything else is text. */
@@ -205,8 +205,9 @@ static dt_status read_own(const char *text, json_t **plan)
 dt_status dt_export_constants(const struct dt_options *options, json_t **constants)
 {
     struct dt_network network;
-    DT_TRY(dt_network_load(options->model, &network));
-    int pixels = options->sizes.count > 0 ? options->sizes.values[0] : 8 * network.latent_size;
+    DT_TRY(dt_network_load(options->job.model, &network));
+    int pixels =
+        options->job.sizes.count > 0 ? options->job.sizes.values[0] : 8 * network.latent_size;
     if (pixels % (8 * network.patch) != 0 || pixels > 16384)
         return dt_fail(DT_EUSAGE, "--size %d is not a multiple of %d up to 16384", pixels,
                        8 * network.patch);
@@ -215,17 +216,17 @@ dt_status dt_export_constants(const struct dt_options *options, json_t **constan
         json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "heads", network.heads,
                   "depth", network.depth, "hidden", network.hidden, "tokens", side * side,
                   "latent_height", latent, "latent_width", latent, "height", pixels, "width",
-                  pixels, "guidance", 1, "bfloat16", strcmp(options->dtype, "bfloat16") == 0);
+                  pixels, "guidance", 1, "bfloat16", strcmp(options->job.dtype, "bfloat16") == 0);
     return *constants != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
 dt_status dt_export_own(const struct dt_options *options)
 {
     json_t *plan = NULL, *constants = NULL;
-    if (options->engine == NULL && options->format == NULL)
+    if (options->lookup.engine == NULL && options->print.format == NULL)
         return dt_fail(DT_EUSAGE, "--plan with lookup is a plan to export: say --engine or "
                                   "--format argv or env");
-    dt_status status = read_own(options->plan, &plan);
+    dt_status status = read_own(options->job.plan, &plan);
     if (status == DT_OK)
         status = dt_export_constants(options, &constants);
     if (status == DT_OK)
@@ -259,7 +260,7 @@ dt_status dt_export_engines(const struct dt_options *options)
     struct dt_text text = {0};
     size_t i;
     DT_TRY(dt_engines(&list));
-    if (options->json)
+    if (options->print.json)
         return dt_print_json(json_pack("{s:o}", "engines", list));
     json_array_foreach(list, i, engine) add_engine(engine, &text);
     json_decref(list);

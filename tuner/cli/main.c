@@ -68,8 +68,8 @@ int main(int argc, char **argv)
     bool none_named = argv[1][0] == '-';
     dt_status status = dt_options_parse(argc, argv, &options, &command);
     if (status >= 0)
-        status =
-            options.help ? print_help(none_named ? NULL : command, stdout) : command->run(&options);
+        status = options.print.help ? print_help(none_named ? NULL : command, stdout)
+                                    : command->run(&options);
     if (status == DT_EINTR)
         status = dt_signals_status(dt_group_interrupted);
     if (status < 0 && dt_message()[0] != '\0')

@@ -16,36 +16,88 @@
 
 #define DT_GIVEN_MOST 96
 
-struct dt_options {
-    const char *model, *dtype, *objective, *search, *against, *plan, *worker, *db;
-    const char *weights, *input, *output,
-        *raw; /* NULL: not given; so for every text but those with a default */
+/* Texts are NULL when they were not given, but those with a default in options.c; numbers are then 0. */
+
+/* What is tuned, measured or looked up, and within which limits: options_job.h makes a struct dt_job of it. */
+struct dt_job_options {
+    const char *model, *dtype, *objective, *worker, *weights, *input;
+    const char *plan;
+    const char *backend; /* auto, cpu or cuda */
     struct dt_ints sizes, batches;
+    int64_t devices; /* most ranks; 0: the cores */
+    int64_t budget_ns, max_bytes, max_latency_ns, seed;
+    bool shared_devices, oversubscribe;
+};
+
+/* tune, simulate */
+struct dt_search_options {
+    const char *name, *prior;
+};
+
+/* run */
+struct dt_run_options {
     struct dt_sweep sweep;
-    int64_t devices;                                    /* most ranks; 0: the cores */
-    int64_t budget_ns, max_bytes, max_latency_ns, seed; /* limits: 0 is none */
-    int64_t processes;                                  /* fresh ones a plan is measured in */
-    const char *landscape, *prior;                      /* tables, of simulate */
-    const char *space;                                  /* a file, of space */
-    const char *engine, *format, *program, *checkpoint; /* of lookup: a plan in an engine's flags */
-    bool engines;
-    const char *filter, *require, *junit; /* of check */
-    const char *since;                    /* of history */
-    double threshold, max_gain_loss;      /* shares: 0.03 */
+    int64_t processes; /* fresh ones a plan is measured in */
+    const char *output, *raw;
+};
+
+struct dt_simulate_options {
+    const char *landscape; /* the recorded table */
     int64_t evals, repeats, jobs, spend_ns;
-    const char *mode, *machine, *tier; /* of lookup */
-    const char *backend;               /* auto, cpu or cuda */
-    bool shared_devices;
     bool replay_noise, racing;
-    int64_t keep_days; /* of db gc */
-    bool salvage, yes; /* of db rebuild, of db gc */
-    const char *facts; /* of doctor */
-    bool no_wait;
-    bool oversubscribe, json, list, quiet, renew, help, markdown, update, github;
-    const char *given[DT_GIVEN_MOST]; /* names of the options on the command line, once each */
+};
+
+struct dt_lookup_options {
+    const char *mode, *machine, *tier;
+    const char *engine, *program, *checkpoint; /* a plan in an engine's flags */
+    bool engines;
+};
+
+struct dt_check_options {
+    const char *require, *junit;
+    double threshold, max_gain_loss; /* shares: 0.03 */
+    bool update, github;
+};
+
+/* db */
+struct dt_upkeep_options {
+    int64_t keep_days; /* gc */
+    bool salvage;      /* rebuild */
+    bool yes;          /* gc, rm */
+};
+
+/* How results and progress are printed. */
+struct dt_print_options {
+    const char *format;
+    bool json, list, quiet, markdown, help;
+};
+
+/* The command line as it was typed. */
+struct dt_words {
+    const char *given[DT_GIVEN_MOST]; /* names of its options, once each */
     int given_count;
     const char *const *rest; /* the words that are not options, rest_count of them */
     int rest_count;
+};
+
+struct dt_options {
+    struct dt_job_options job;
+    struct dt_search_options search;
+    struct dt_run_options run;
+    struct dt_simulate_options simulate;
+    struct dt_lookup_options lookup;
+    struct dt_check_options check;
+    struct dt_upkeep_options upkeep;
+    struct dt_print_options print;
+    struct dt_words words;
+    const char *db;      /* the store's directory */
+    const char *against; /* tune, check: a plan */
+    const char *filter;  /* check, history, db */
+    const char *since;   /* history */
+    const char *space;   /* space: a file */
+    const char *facts;   /* doctor: a file */
+    bool renew;          /* machine */
+    bool no_wait;
 };
 
 struct dt_command {

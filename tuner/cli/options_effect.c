@@ -42,8 +42,8 @@ static const struct effect {
 
 bool dt_option_given(const struct dt_options *options, const char *option)
 {
-    for (int i = 0; i < options->given_count; i++)
-        if (strcmp(options->given[i], option) == 0)
+    for (int i = 0; i < options->words.given_count; i++)
+        if (strcmp(options->words.given[i], option) == 0)
             return true;
     return false;
 }
@@ -57,7 +57,7 @@ dt_status dt_options_effect(const struct dt_command *command, const struct dt_op
             return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s", row->option,
                            row->beside, row->why);
     }
-    if (dt_option_given(options, "sweep") && !options->sweep.ranks &&
+    if (dt_option_given(options, "sweep") && !options->run.sweep.ranks &&
         dt_option_given(options, "batch"))
         return dt_fail(DT_EUSAGE, "--batch has no effect beside --sweep batch=..: the sweep names "
                                   "the batches");

@@ -57,8 +57,8 @@ static dt_status unknown_option(const struct dt_command *command, const char *na
 
 static void remember(struct dt_options *options, const char *name)
 {
-    if (options->given_count < DT_GIVEN_MOST && !dt_option_given(options, name))
-        options->given[options->given_count++] = name;
+    if (options->words.given_count < DT_GIVEN_MOST && !dt_option_given(options, name))
+        options->words.given[options->words.given_count++] = name;
 }
 
 dt_status dt_command_find(const char *word, bool topics, const struct dt_command **command)
@@ -98,7 +98,7 @@ static dt_status parse_option(int argc, char **argv, int *i, const struct dt_com
     const char *word = argv[*i] + 2, *equals = strchr(word, '=');
     size_t size = equals != NULL ? (size_t)(equals - word) : strlen(word);
     if (strcmp(argv[*i], "-h") == 0) {
-        options->help = true;
+        options->print.help = true;
         return DT_OK;
     }
     if (argv[*i][1] != '-' || size == 0 || size >= sizeof name)
@@ -137,9 +137,9 @@ static dt_status choose_command(int argc, char **argv, int *at, const struct dt_
 /* Commands that only read a store: a path that is not there is a slip of the keyboard, not an empty store. */
 static dt_status check_store(const struct dt_command *command, const struct dt_options *options)
 {
-    bool db = strcmp(command->name, "db") == 0 && options->rest_count > 0;
+    bool db = strcmp(command->name, "db") == 0 && options->words.rest_count > 0;
     bool reads = strcmp(command->name, "history") == 0 ||
-                 (db && dt_has_word("show verify gc export rm", options->rest[0]));
+                 (db && dt_has_word("show verify gc export rm", options->words.rest[0]));
     if (!reads || options->db == NULL || access(options->db, F_OK) == 0)
         return DT_OK;
     return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
@@ -165,10 +165,10 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
             argv[1 + words++] = argv[i];
         }
     }
-    options->rest = (const char *const *)argv + 1;
-    options->rest_count = words;
+    options->words.rest = (const char *const *)argv + 1;
+    options->words.rest_count = words;
     argv[1 + words < argc ? 1 + words : argc] = NULL;
-    if (options->help)
+    if (options->print.help)
         return DT_OK;
     if (words > (*command)->words_max && strchr(argv[1 + (*command)->words_max], '=') != NULL)
         return dt_fail(DT_EUSAGE,

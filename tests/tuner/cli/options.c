@@ -52,12 +52,12 @@ static void test_times_and_sizes(void **state)
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         char line[64];
         snprintf(line, sizeof line, "--budget %s", times[i].text);
-        assert_int_equal(good(line).budget_ns, times[i].ns);
+        assert_int_equal(good(line).job.budget_ns, times[i].ns);
     }
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         char line[64];
         snprintf(line, sizeof line, "run --max-bytes=%s", sizes[i].text);
-        assert_int_equal(good(line).max_bytes, sizes[i].bytes);
+        assert_int_equal(good(line).job.max_bytes, sizes[i].bytes);
     }
 }
 
@@ -65,31 +65,31 @@ static void test_lists_and_counts(void **state)
 {
     (void)state;
     struct dt_options options = good("--size 256,512 --batch 1,2,4,8 --devices 1..6 --seed 42");
-    assert_int_equal(options.sizes.count, 2);
-    assert_int_equal(options.sizes.values[1], 512);
-    assert_int_equal(options.batches.count, 4);
-    assert_int_equal(options.batches.values[3], 8);
-    assert_int_equal(options.devices, 6);
-    assert_int_equal(options.seed, 42);
-    assert_int_equal(good("--devices 3").devices, 3);
+    assert_int_equal(options.job.sizes.count, 2);
+    assert_int_equal(options.job.sizes.values[1], 512);
+    assert_int_equal(options.job.batches.count, 4);
+    assert_int_equal(options.job.batches.values[3], 8);
+    assert_int_equal(options.job.devices, 6);
+    assert_int_equal(options.job.seed, 42);
+    assert_int_equal(good("--devices 3").job.devices, 3);
     options = good("run --sweep batch=1,16");
-    assert_int_equal(options.sweep.values.count, 2);
-    assert_int_equal(options.sweep.values.values[1], 16);
-    assert_false(options.sweep.ranks);
+    assert_int_equal(options.run.sweep.values.count, 2);
+    assert_int_equal(options.run.sweep.values.values[1], 16);
+    assert_false(options.run.sweep.ranks);
     options = good("run --sweep ranks=1,2,3");
-    assert_int_equal(options.sweep.values.count, 3);
-    assert_true(options.sweep.ranks);
+    assert_int_equal(options.run.sweep.values.count, 3);
+    assert_true(options.run.sweep.ranks);
 }
 
 static void test_defaults(void **state)
 {
     (void)state;
     struct dt_options options = good("");
-    assert_string_equal(options.model, "dit-s/2");
-    assert_string_equal(options.objective, "latency");
-    assert_int_equal(options.batches.count, 0);
+    assert_string_equal(options.job.model, "dit-s/2");
+    assert_string_equal(options.job.objective, "latency");
+    assert_int_equal(options.job.batches.count, 0);
     assert_null(options.against);
-    assert_false(options.json);
+    assert_false(options.print.json);
 }
 
 static void test_commands_and_words(void **state)
@@ -103,12 +103,12 @@ static void test_commands_and_words(void **state)
                  dt_commands[i].words_min > 0 ? " word" : "");
         assert_int_equal(parse(line, &options, &command), DT_OK);
         assert_ptr_equal(command, &dt_commands[i]);
-        assert_int_equal(options.rest_count, dt_commands[i].words_min);
+        assert_int_equal(options.words.rest_count, dt_commands[i].words_min);
     }
     assert_int_equal(parse("explain ranks=2 --devices 4 ulysses=2", &options, &command), DT_OK);
-    assert_int_equal(options.rest_count, 2);
-    assert_string_equal(options.rest[1], "ulysses=2");
-    assert_int_equal(options.devices, 4);
+    assert_int_equal(options.words.rest_count, 2);
+    assert_string_equal(options.words.rest[1], "ulysses=2");
+    assert_int_equal(options.job.devices, 4);
 }
 
 static void test_bad_lines(void **state)

@@ -65,7 +65,7 @@ static dt_status analyze_trial(const json_t *record, const char *what, struct an
     if (status == DT_OK)
         status = dt_clocks_learn(&analysis->clocks, &result);
     analysis->trial_count++;
-    if (status == DT_OK && analysis->options->json)
+    if (status == DT_OK && analysis->options->print.json)
         status = add_json(dt_result_samples_json(&result), &analysis->trials);
     else if (status == DT_OK)
         trial_text(&result, analysis->trial_count, &analysis->trials);
@@ -220,7 +220,7 @@ static dt_status judge(struct rounds *rounds, struct analysis *analysis)
     } else
         rounds->rounds =
             dt_judge_rounds(rounds->judged, rounds->n, rounds->recorded, rounds->looks);
-    if (analysis->options->json)
+    if (analysis->options->print.json)
         return add_json(rounds_json(rounds), &analysis->comparisons);
     rounds_text(rounds, analysis->comparison_count, &analysis->comparisons);
     return DT_OK;
@@ -243,7 +243,7 @@ static dt_status analyze_record(const json_t *record, int line, void *context)
     struct analysis *analysis = context;
     const char *kind;
     char what[4096 + 32];
-    snprintf(what, sizeof what, "%s: line %d", analysis->options->rest[0], line);
+    snprintf(what, sizeof what, "%s: line %d", analysis->options->words.rest[0], line);
     DT_TRY(dt_json_string(record, what, "kind", &kind));
     bool first = analysis->trial_count + analysis->comparison_count == 0;
     bool session = strcmp(kind, "session") == 0, is_run = strcmp(kind, "run") == 0;
@@ -265,12 +265,12 @@ static dt_status analyze_record(const json_t *record, int line, void *context)
 static dt_status print(struct analysis *analysis)
 {
     struct dt_text text = {0};
-    bool json = analysis->options->json;
+    bool json = analysis->options->print.json;
     DT_TRY(dt_text_status(&analysis->trials));
     DT_TRY(dt_text_status(&analysis->comparisons));
     if (analysis->trial_count + analysis->comparison_count == 0)
         return dt_fail(DT_EUSAGE, "%s holds no record of a trial or a comparison",
-                       analysis->options->rest[0]);
+                       analysis->options->words.rest[0]);
     dt_text_add(&text, json ? "{\"trials\":[" : "");
     dt_text_add_bytes(&text, dt_text_at(&analysis->trials), analysis->trials.size);
     dt_text_add(&text, json ? "],\"comparisons\":[" : "");
@@ -286,8 +286,8 @@ static dt_status print_session(struct analysis *analysis)
     dt_replay_end(&analysis->replay);
     if (!analysis->replay.ended)
         dt_print_note("warning: %s has no end: its session was cut short",
-                      analysis->options->rest[0]);
-    if (analysis->options->json)
+                      analysis->options->words.rest[0]);
+    if (analysis->options->print.json)
         return dt_print_json(dt_record_session(session));
     dt_report_session(session, NULL, &text);
     return dt_print_text(&text);
@@ -312,7 +312,8 @@ static dt_status print_run(struct analysis *analysis)
 {
     struct dt_replay_run *run = &analysis->run;
     DT_TRY(dt_replay_run_end(run));
-    return dt_print_run(&run->sweep, analysis->plans, &analysis->plan, analysis->options->json);
+    return dt_print_run(&run->sweep, analysis->plans, &analysis->plan,
+                        analysis->options->print.json);
 }
 
 dt_status dt_command_analyze(const struct dt_options *options)
@@ -321,7 +322,7 @@ dt_status dt_command_analyze(const struct dt_options *options)
         .options = options,
         .plans = json_array(),
         .run = {.context = &analysis, .measured = add_plan, .left_out = add_left_out}};
-    dt_status status = dt_journal_scan(options->rest[0], analyze_record, &analysis);
+    dt_status status = dt_journal_scan(options->words.rest[0], analyze_record, &analysis);
     if (status == DT_OK)
         status = analysis.session  ? print_session(&analysis)
                  : analysis.is_run ? print_run(&analysis)

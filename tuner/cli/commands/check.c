@@ -52,9 +52,9 @@ static dt_status write_junit(const struct dt_check_run *run, const char *path, F
 static dt_status print(const struct dt_options *options, const struct dt_check_run *run)
 {
     struct dt_text text = {0}, annotations = {0};
-    if (options->github)
+    if (options->check.github)
         dt_check_github(run, &annotations);
-    if (options->json) {
+    if (options->print.json) {
         fputs(dt_text_at(&annotations), stderr);
         dt_text_fini(&annotations);
         return dt_print_json(run_json(run));
@@ -119,22 +119,23 @@ static void show_progress(const char *title, int at, int count)
 
 static dt_status read_options(const struct dt_options *options, struct dt_check_opts *opts)
 {
-    bool silent = options->quiet || options->json;
+    bool silent = options->print.quiet || options->print.json;
     *opts = (struct dt_check_opts){
-        .model = dt_option_is_default("model", options->model) ? NULL : options->model,
+        .model = dt_option_is_default("model", options->job.model) ? NULL : options->job.model,
         .db = options->db,
         .directory = options->db != NULL ? options->db : dt_store_default(),
         .filter = options->filter,
         .against = options->against,
-        .threshold = options->threshold,
-        .max_gain_loss = options->max_gain_loss,
-        .budget_ns = options->budget_ns,
-        .ties_fail = strcmp(options->require, "wins") == 0,
-        .update = options->update,
+        .threshold = options->check.threshold,
+        .max_gain_loss = options->check.max_gain_loss,
+        .budget_ns = options->job.budget_ns,
+        .ties_fail = strcmp(options->check.require, "wins") == 0,
+        .update = options->check.update,
         .progress = silent ? NULL : show_progress};
-    if (!opts->ties_fail && strcmp(options->require, "not-worse") != 0)
-        return dt_fail(DT_EUSAGE, "--require '%s' is neither wins nor not-worse", options->require);
-    if (!(options->threshold > 0))
+    if (!opts->ties_fail && strcmp(options->check.require, "not-worse") != 0)
+        return dt_fail(DT_EUSAGE, "--require '%s' is neither wins nor not-worse",
+                       options->check.require);
+    if (!(options->check.threshold > 0))
         return dt_fail(DT_EUSAGE, "--threshold must be above 0%%");
     return dt_options_job(options, NULL, &opts->job);
 }
@@ -146,14 +147,14 @@ dt_status dt_command_check(const struct dt_options *options)
     FILE *junit;
     DT_TRY(read_options(options, &opts));
     DT_TRY(dt_alone(options));
-    DT_TRY(open_junit(options->junit, &junit));
+    DT_TRY(open_junit(options->check.junit, &junit));
     dt_status status = dt_check_run(&run), reported = DT_OK;
     char why[1024];
     snprintf(why, sizeof why, "%s", dt_message());
     if (json_array_size(run.records) > 0 || status == DT_OK) {
         reported = print(options, &run);
         if (reported == DT_OK && junit != NULL)
-            reported = write_junit(&run, options->junit, junit);
+            reported = write_junit(&run, options->check.junit, junit);
     }
     if (status < 0)
         status = dt_fail(status, "%s", why);

@@ -48,13 +48,13 @@ dt_status dt_command_db(const struct dt_options *options)
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     const struct dt_verb *verb = NULL;
     struct dt_text warnings = {0};
-    int count = options->rest_count - 1;
-    DT_TRY(find(options->rest[0], &verb));
+    int count = options->words.rest_count - 1;
+    DT_TRY(find(options->words.rest[0], &verb));
     if (count < verb->least)
         return dt_fail(DT_EUSAGE, "'dittune db %s' needs %s", verb->name, verb->arguments);
     if (count > verb->most)
         return dt_fail(DT_EUSAGE, "'dittune db %s' does not take the word '%s'", verb->name,
-                       options->rest[1 + verb->most]);
+                       options->words.rest[1 + verb->most]);
     if (options->filter != NULL && !verb->chooses)
         return dt_fail(DT_EUSAGE,
                        "--filter goes with 'dittune db show' and 'dittune db rm', not "
@@ -64,5 +64,5 @@ dt_status dt_command_db(const struct dt_options *options)
         dt_print_note("warning: %s", dt_text_at(&warnings));
     dt_text_fini(&warnings);
     leave_on_signals();
-    return verb->run(options, directory, options->rest + 1, count);
+    return verb->run(options, directory, options->words.rest + 1, count);
 }

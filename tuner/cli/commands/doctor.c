@@ -22,7 +22,7 @@ static dt_status read_facts(const struct dt_options *options, json_t **facts)
 static dt_status print(const struct dt_options *options, json_t *facts, json_t *findings)
 {
     struct dt_text text = {0};
-    if (options->json)
+    if (options->print.json)
         return dt_print_json(json_pack(
             "{s:s, s:{s:i, s:i}, s:O, s:o, s:O}", "format", "dittune-doctor", "version", "major", 1,
             "minor", 0, "findings", findings, "rules", dt_doctor_names(), "facts", facts));

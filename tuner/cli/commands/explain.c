@@ -13,7 +13,7 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
     DT_TRY(dt_space_explain(target->space, values, &explanation));
     bool feasible = json_is_true(json_object_get(explanation.json, "feasible"));
     dt_status status = DT_OK;
-    if (options->json) {
+    if (options->print.json) {
         status = dt_print_json(json_incref(explanation.json));
     } else {
         struct dt_text text = {0};
@@ -36,8 +36,8 @@ dt_status dt_command_explain(const struct dt_options *options)
 {
     struct dt_text plan = {0};
     struct dt_target *target = NULL;
-    for (int i = 0; i < options->rest_count; i++)
-        dt_text_add(&plan, "%s%s", i > 0 ? " " : "", options->rest[i]);
+    for (int i = 0; i < options->words.rest_count; i++)
+        dt_text_add(&plan, "%s%s", i > 0 ? " " : "", options->words.rest[i]);
     struct dt_job job;
     dt_status status = dt_options_job(options, dt_text_at(&plan), &job);
     if (status == DT_OK)

@@ -5,10 +5,10 @@ dt_status dt_command_help(const struct dt_options *options)
 {
     const struct dt_command *command = NULL;
     struct dt_text text = {0};
-    if (options->rest_count > 0 && dt_options_topic(options->rest[0], &text))
+    if (options->words.rest_count > 0 && dt_options_topic(options->words.rest[0], &text))
         return dt_print_text(&text);
-    if (options->rest_count > 0)
-        DT_TRY(dt_command_find(options->rest[0], true, &command));
-    dt_options_help(command, options->markdown, &text);
+    if (options->words.rest_count > 0)
+        DT_TRY(dt_command_find(options->words.rest[0], true, &command));
+    dt_options_help(command, options->print.markdown, &text);
     return dt_print_text(&text);
 }

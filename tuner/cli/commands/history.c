@@ -20,7 +20,9 @@ static const struct format {
 
 static const struct format *find_format(const struct dt_options *options)
 {
-    const char *name = options->format != NULL ? options->format : options->json ? "json" : "table";
+    const char *name = options->print.format != NULL ? options->print.format
+                       : options->print.json         ? "json"
+                                                     : "table";
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
@@ -106,7 +108,7 @@ dt_status dt_command_history(const struct dt_options *options)
     struct dt_timelines lines;
     if (format == NULL)
         return dt_fail(DT_EUSAGE, "--format '%s' is none of table, json, csv, openmetrics",
-                       options->format);
+                       options->print.format);
     if (options->since != NULL)
         DT_TRY(parse_since(options->since, &filter.since_ns));
     DT_TRY(dt_timelines_read(directory, &filter, &lines));

@@ -19,13 +19,13 @@ static dt_status constants_of(const struct dt_options *options, const struct dt_
     const char *model = json_string_value(json_object_get(answer->key, "model"));
     const char *dtype = json_string_value(json_object_get(answer->key, "dtype"));
     json_int_t height = json_integer_value(json_object_get(answer->key, "height"));
-    if (dt_option_is_default("model", options->model) && model != NULL) {
-        own.model = model;
-        own.sizes.count = 1;
-        own.sizes.values[0] = height > 0 && height < INT_MAX / 8 ? 8 * (int)height : INT_MAX;
+    if (dt_option_is_default("model", options->job.model) && model != NULL) {
+        own.job.model = model;
+        own.job.sizes.count = 1;
+        own.job.sizes.values[0] = height > 0 && height < INT_MAX / 8 ? 8 * (int)height : INT_MAX;
     }
     if (dtype != NULL)
-        own.dtype = dtype;
+        own.job.dtype = dtype;
     return dt_export_constants(&own, constants);
 }
 
@@ -33,7 +33,7 @@ static dt_status print_export(const struct dt_options *options, const struct dt_
 {
     json_t *constants = NULL;
     const json_t *fingerprint = json_object_get(answer->entry, "fingerprint");
-    if (options->worker == NULL)
+    if (options->job.worker == NULL)
         DT_TRY(constants_of(options, answer, &constants));
     else
         constants =
@@ -51,7 +51,8 @@ static dt_status print_export(const struct dt_options *options, const struct dt_
 
 static bool wants_json(const struct dt_options *options)
 {
-    return options->json || (options->format != NULL && strcmp(options->format, "json") == 0);
+    return options->print.json ||
+           (options->print.format != NULL && strcmp(options->print.format, "json") == 0);
 }
 
 static dt_status print(const struct dt_options *options, const struct dt_answer *answer)
@@ -95,7 +96,7 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
                                               "heuristic"
                                             : "";
     const char *tier = dt_tier_text(answer->tier);
-    bool there = options->machine != NULL;
+    bool there = options->lookup.machine != NULL;
     if (wants_json(options))
         DT_TRY(dt_print_json(dt_answer_json(answer)));
     if (answer->tier == DT_TIER_EXACT)
@@ -107,7 +108,7 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
         return dt_fail(DT_EWEAK,
                        "the plan stored for %s is of tier %s, not %s: %s; --require %s "
                        "takes it",
-                       dt_query_title(query), tier, options->tier, answer->reason, tier);
+                       dt_query_title(query), tier, options->lookup.tier, answer->reason, tier);
     if (answer->refused != NULL)
         return dt_fail(DT_EWEAK, "no plan stored for %s can be used here: %s; run dittune again%s",
                        dt_query_title(query), answer->refused, rule);
@@ -117,7 +118,7 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
         "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: run dittune "
         "%s%s",
         options->db != NULL ? options->db : dt_store_default(), dt_query_title(query),
-        options->objective, (long long)devices, devices == 1 ? "" : "s",
+        options->job.objective, (long long)devices, devices == 1 ? "" : "s",
         there ? "the machine of --machine" : "this machine", there ? "there" : "first", rule);
 }
 
@@ -145,16 +146,16 @@ dt_status dt_command_lookup(const struct dt_options *options)
     struct dt_query *query = NULL;
     struct required required;
     enum dt_form form;
-    if (options->format != NULL)
-        DT_TRY(dt_form_parse(options->format, &form));
-    DT_TRY(read_required(options->tier, &required));
-    if (options->engines)
+    if (options->print.format != NULL)
+        DT_TRY(dt_form_parse(options->print.format, &form));
+    DT_TRY(read_required(options->lookup.tier, &required));
+    if (options->lookup.engines)
         return dt_export_engines(options);
-    if (options->plan != NULL)
+    if (options->job.plan != NULL)
         return dt_export_own(options);
-    if (options->sizes.count > 1)
+    if (options->job.sizes.count > 1)
         return dt_fail(DT_EUSAGE, "'dittune lookup' takes one --size, not %d",
-                       options->sizes.count);
+                       options->job.sizes.count);
     DT_TRY(dt_ask(options, &query));
     dt_status status = look(options, query, &required);
     dt_query_free(query);

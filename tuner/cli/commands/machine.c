@@ -34,9 +34,9 @@ dt_status dt_command_machine(const struct dt_options *options)
     struct dt_text text = {0};
     enum dt_backend_kind kind;
     DT_TRY(dt_options_backend(options, &kind));
-    DT_TRY(dt_machine_here(options->worker, kind, options->renew, dt_clock_ns() + PATIENCE_NS,
+    DT_TRY(dt_machine_here(options->job.worker, kind, options->renew, dt_clock_ns() + PATIENCE_NS,
                            &description));
-    if (options->json)
+    if (options->print.json)
         return dt_print_json(description);
     const json_t *soft = json_object_get(description, "soft");
     add_part(description, "hard", "must be equal for a stored plan to hold", &text);

@@ -115,14 +115,14 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
     struct dt_rig rig;
     struct dt_progress progress;
     struct dt_sets sets = {0};
-    dt_progress_init(&progress, target, options->quiet || options->json, deadline_ns);
+    dt_progress_init(&progress, target, options->print.quiet || options->print.json, deadline_ns);
     progress.comparison = "noise";
-    dt_rig_init(&rig, target, (uint64_t)options->seed);
+    dt_rig_init(&rig, target, (uint64_t)options->job.seed);
     rig.end_ns = deadline_ns;
     struct dt_compare how = {.deadline_ns = deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
                              .sets = DT_SETS_MOST,
                              .every_set = true,
-                             .seed = (uint64_t)options->seed + 1,
+                             .seed = (uint64_t)options->job.seed + 1,
                              .progress = dt_progress_set,
                              .context = &progress};
     dt_status status = dt_compare_run(&rig, copies, 2, &how, &sets);
@@ -133,7 +133,7 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
     if (status < 0)
         return status;
     struct dt_noise noise = dt_noise_of(&copies[0], &copies[1]);
-    if (options->json)
+    if (options->print.json)
         return dt_print_json(noise_json(copies, &noise, target, &sets));
     struct dt_text text = {0};
     add_text(copies, &noise, target, &sets, &text);
@@ -145,19 +145,20 @@ dt_status dt_command_noise(const struct dt_options *options)
     struct dt_job job;
     struct dt_target *target = NULL;
     struct dt_entrant copies[2] = {{.role = DT_ENTRANT_DEFAULT}, {.role = DT_ENTRANT_TWIN}};
-    if (options->sizes.count > 1)
-        return dt_fail(DT_EUSAGE, "'dittune noise' takes one --size, not %d", options->sizes.count);
-    DT_TRY(dt_options_job(options, options->plan, &job));
+    if (options->job.sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "'dittune noise' takes one --size, not %d",
+                       options->job.sizes.count);
+    DT_TRY(dt_options_job(options, options->job.plan, &job));
     DT_TRY(dt_alone(options));
-    int64_t deadline_ns = dt_clock_ns() + options->budget_ns;
+    int64_t deadline_ns = dt_clock_ns() + options->job.budget_ns;
     DT_TRY(dt_target_new(&job, &target));
-    dt_print_cores(&target->backend, options->quiet);
+    dt_print_cores(&target->backend, options->print.quiet);
     dt_status status = dt_target_devices_free(target);
     if (status == DT_OK)
         status = dt_target_check(target);
     struct dt_point point = target->fallback;
-    if (status == DT_OK && options->plan != NULL)
-        status = dt_target_plan(target, options->plan, &point);
+    if (status == DT_OK && options->job.plan != NULL)
+        status = dt_target_plan(target, options->job.plan, &point);
     copies[0].point = copies[1].point = point;
     if (status == DT_OK && dt_target_oversubscribed(target, &point))
         fprintf(stderr,

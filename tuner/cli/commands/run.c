@@ -39,10 +39,10 @@ struct run {
 /* "measuring", "batch=2, process 3 of 5" */
 static void show_next(struct run *run, const struct dt_point *point)
 {
-    int all = (int)run->options->processes;
+    int all = (int)run->options->run.processes;
     char step[32] = "", process[48] = "";
     if (run->value > 0)
-        snprintf(step, sizeof step, "%s=%d, ", run->options->sweep.ranks ? "ranks" : "batch",
+        snprintf(step, sizeof step, "%s=%d, ", run->options->run.sweep.ranks ? "ranks" : "batch",
                  run->value);
     if (all > 1)
         snprintf(process, sizeof process, "process %d of %d", run->made + 1, all);
@@ -54,13 +54,14 @@ static void show_next(struct run *run, const struct dt_point *point)
 /* What one of several processes, or one step of a sweep, came to. */
 static void show_made(struct run *run, const struct dt_result *result)
 {
-    int all = (int)run->options->processes;
+    int all = (int)run->options->run.processes;
     struct dt_text line = {0};
     run->made++;
     if (run->role != DT_ENTRANT_PLAN || result->n == 0 || (all == 1 && run->value == 0))
         return;
     if (run->value > 0)
-        dt_text_add(&line, "%s=%d, ", run->options->sweep.ranks ? "ranks" : "batch", run->value);
+        dt_text_add(&line, "%s=%d, ", run->options->run.sweep.ranks ? "ranks" : "batch",
+                    run->value);
     dt_text_add(&line, "process %d of %d: ", run->made, all);
     dt_figure_estimate(result->summary.median, result->summary.interval.low,
                        result->summary.interval.high, &line);
@@ -72,7 +73,7 @@ static dt_status keep(void *context, const struct dt_result *result)
 {
     struct run *run = context;
     show_made(run, result);
-    if (run->made < run->options->processes)
+    if (run->made < run->options->run.processes)
         show_next(run, &result->point);
     return dt_history_measurement(run->raw, run->target, run->role, result);
 }
@@ -99,12 +100,12 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
                              .exchanges = true,
                              .keep = keep,
                              .context = run,
-                             .output = options->output};
+                             .output = options->run.output};
     struct dt_point base;
     run->role = DT_ENTRANT_PLAN;
     run->made = 0;
     show_next(run, point);
-    DT_TRY(dt_measure_processes(rig, point, &how, (int)options->processes, result));
+    DT_TRY(dt_measure_processes(rig, point, &how, (int)options->run.processes, result));
     if (result->outcome != DT_TRIAL_OK || !find_base(rig->target, point, &base))
         return DT_OK;
     how.half_width = 0.05;
@@ -119,9 +120,9 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
 /* The plan's text with the value of a sweep's step (0: there is none). */
 static void name_plan(const struct dt_options *options, int value, struct dt_text *out)
 {
-    dt_text_add(out, "%s", options->plan != NULL ? options->plan : "");
+    dt_text_add(out, "%s", options->job.plan != NULL ? options->job.plan : "");
     if (value > 0)
-        dt_text_add(out, " %s=%d", options->sweep.ranks ? "ranks" : "batch", value);
+        dt_text_add(out, " %s=%d", options->run.sweep.ranks ? "ranks" : "batch", value);
 }
 
 /* What was measured, also when a signal ended it. */
@@ -144,12 +145,12 @@ static dt_status run_plan(struct run *run, const struct dt_point *point)
     const struct dt_target *target = run->target;
     struct dt_result result = {0}, one = {0};
     struct dt_rig rig;
-    dt_rig_init(&rig, target, (uint64_t)run->options->seed);
+    dt_rig_init(&rig, target, (uint64_t)run->options->job.seed);
     if (dt_target_oversubscribed(target, point))
         fprintf(stderr,
                 "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
                 dt_target_ranks(target, point), target->cores, target->unit);
-    dt_progress_init(&run->progress, target, run->options->quiet, 0);
+    dt_progress_init(&run->progress, target, run->options->print.quiet, 0);
     dt_status status = measure_both(run, &rig, point, &result, &one);
     dt_progress_end(&run->progress);
     bool interrupted = status == DT_EINTR;
@@ -174,7 +175,7 @@ static dt_status run_one(struct run *run, int value)
     struct dt_text plan = {0};
     name_plan(options, value, &plan);
     run->job.plan = dt_text_at(&plan);
-    if (value > 0 && !options->sweep.ranks)
+    if (value > 0 && !options->run.sweep.ranks)
         run->job.batches = (struct dt_ints){.count = 1, .values = {value}};
     struct dt_target *target = NULL;
     struct dt_point point;
@@ -186,11 +187,11 @@ static dt_status run_one(struct run *run, int value)
     run->target = target;
     run->value = value;
     if (status == DT_OK && json_array_size(run->list) == 0)
-        dt_print_cores(&target->backend, options->quiet);
+        dt_print_cores(&target->backend, options->print.quiet);
     if (status == DT_OK)
         status = dt_target_devices_free(target);
     if (status == DT_OK)
-        status = dt_history_run(run->raw, target, &options->sweep, value);
+        status = dt_history_run(run->raw, target, &options->run.sweep, value);
     if (status == DT_OK)
         status = run_plan(run, &point);
     dt_text_fini(&plan);
@@ -212,10 +213,10 @@ static dt_status sweep_all(struct run *run, const struct dt_ints *values)
         if (first == DT_OK)
             snprintf(why, sizeof why, "%s", dt_message());
         first = first == DT_OK ? status : first;
-        json_array_append_new(
-            run->list, dt_record_left_out(&run->options->sweep, values->values[i], dt_message()));
-        DT_TRY(
-            dt_history_left_out(run->raw, &run->options->sweep, values->values[i], dt_message()));
+        json_array_append_new(run->list, dt_record_left_out(&run->options->run.sweep,
+                                                            values->values[i], dt_message()));
+        DT_TRY(dt_history_left_out(run->raw, &run->options->run.sweep, values->values[i],
+                                   dt_message()));
     }
     if (run->measured == 0)
         return dt_fail(first, "%s", why);
@@ -226,17 +227,17 @@ static dt_status sweep_all(struct run *run, const struct dt_ints *values)
 
 static dt_status run_all(const struct dt_options *options, const struct dt_job *job)
 {
-    const struct dt_ints *values = &options->sweep.values;
+    const struct dt_ints *values = &options->run.sweep.values;
     struct run run = {.options = options, .job = *job, .list = json_array()};
     dt_status status = DT_OK, printed = DT_OK;
     char why[1024];
-    if (options->raw != NULL)
-        status = dt_journal_create(options->raw, &run.raw);
+    if (options->run.raw != NULL)
+        status = dt_journal_create(options->run.raw, &run.raw);
     if (status == DT_OK)
         status = values->count > 0 ? sweep_all(&run, values) : run_one(&run, 0);
     snprintf(why, sizeof why, "%s", dt_message());
     if (run.measured > 0)
-        printed = dt_print_run(&options->sweep, run.list, &run.text, options->json);
+        printed = dt_print_run(&options->run.sweep, run.list, &run.text, options->print.json);
     dt_journal_close(run.raw);
     dt_text_fini(&run.text);
     json_decref(run.list);
@@ -248,7 +249,7 @@ static dt_status check_writable(const struct dt_options *options, const char *op
                                 const char *path)
 {
     struct stat info, other;
-    const char *const sources[] = {options->input, options->weights};
+    const char *const sources[] = {options->job.input, options->job.weights};
     char folder[4096];
     const char *slash = strrchr(path, '/');
     size_t size = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
@@ -270,20 +271,21 @@ static dt_status check_writable(const struct dt_options *options, const char *op
 dt_status dt_command_run(const struct dt_options *options)
 {
     struct dt_job job;
-    if (options->sizes.count > 1)
-        return dt_fail(DT_EUSAGE, "'dittune run' takes one --size, not %d", options->sizes.count);
-    if (options->processes < 1 || options->processes > DT_PROCESSES_MOST)
+    if (options->job.sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "'dittune run' takes one --size, not %d",
+                       options->job.sizes.count);
+    if (options->run.processes < 1 || options->run.processes > DT_PROCESSES_MOST)
         return dt_fail(DT_EUSAGE, "--processes %lld is not a count of 1 to %d",
-                       (long long)options->processes, DT_PROCESSES_MOST);
-    if (options->output != NULL && options->input == NULL)
+                       (long long)options->run.processes, DT_PROCESSES_MOST);
+    if (options->run.output != NULL && options->job.input == NULL)
         return dt_fail(
             DT_EUSAGE,
             "--output needs --input: the output of one forward pass of that file is written");
-    if (options->output != NULL)
-        DT_TRY(check_writable(options, "output", options->output));
-    if (options->raw != NULL)
-        DT_TRY(check_writable(options, "raw", options->raw));
-    DT_TRY(dt_options_job(options, options->plan, &job));
+    if (options->run.output != NULL)
+        DT_TRY(check_writable(options, "output", options->run.output));
+    if (options->run.raw != NULL)
+        DT_TRY(check_writable(options, "raw", options->run.raw));
+    DT_TRY(dt_options_job(options, options->job.plan, &job));
     DT_TRY(dt_alone(options));
     return run_all(options, &job);
 }

@@ -49,9 +49,9 @@ static dt_status limit(const char *option, int64_t value, int64_t most, int *out
 
 static dt_status read_counts(const struct dt_options *options, struct dt_simulation *simulation)
 {
-    DT_TRY(limit("evals", options->evals, EVALS_MOST, &simulation->evals));
-    DT_TRY(limit("repeats", options->repeats, REPEATS_MOST, &simulation->repeats));
-    DT_TRY(limit("jobs", options->jobs, JOBS_MOST, &simulation->jobs));
+    DT_TRY(limit("evals", options->simulate.evals, EVALS_MOST, &simulation->evals));
+    DT_TRY(limit("repeats", options->simulate.repeats, REPEATS_MOST, &simulation->repeats));
+    DT_TRY(limit("jobs", options->simulate.jobs, JOBS_MOST, &simulation->jobs));
     if ((int64_t)simulation->evals * simulation->repeats > CELLS_MOST)
         return dt_fail(DT_EUSAGE, "%d repeats of %d evaluations are more than %d evaluations",
                        simulation->repeats, simulation->evals, CELLS_MOST);
@@ -64,8 +64,8 @@ static dt_status print(const struct dt_options *options, const struct dt_simulat
     json_t *object = NULL;
     struct dt_text text = {0};
     DT_TRY(dt_report_simulation(simulation, runs, &object));
-    json_object_set_new(object, "landscape", json_string(options->landscape));
-    if (options->json)
+    json_object_set_new(object, "landscape", json_string(options->simulate.landscape));
+    if (options->print.json)
         return dt_print_json(object);
     dt_report_simulation_text(object, &text);
     json_decref(object);
@@ -76,14 +76,15 @@ static dt_status simulate(const struct dt_options *options, struct dt_simulation
 {
     struct dt_runs runs = {0};
     struct table_prior table = {0};
-    const struct dt_prior prior = {.name = options->prior, .value = prior_value, .context = &table};
+    const struct dt_prior prior = {
+        .name = options->search.prior, .value = prior_value, .context = &table};
     dt_status status = DT_OK;
-    if (options->prior != NULL && strcmp(options->prior, "cost") == 0)
+    if (options->search.prior != NULL && strcmp(options->search.prior, "cost") == 0)
         return dt_fail(DT_EUSAGE,
                        "--prior cost belongs to a session: a table says nothing of operations and "
                        "bytes");
-    if (options->prior != NULL && strcmp(options->prior, "none") != 0) {
-        status = read_prior(options->prior, simulation.landscape, &table);
+    if (options->search.prior != NULL && strcmp(options->search.prior, "none") != 0) {
+        status = read_prior(options->search.prior, simulation.landscape, &table);
         simulation.prior = &prior;
     }
     if (status == DT_OK)
@@ -101,7 +102,7 @@ static dt_status race(const struct dt_options *options, const struct dt_simulati
     struct dt_text text = {0};
     DT_TRY(dt_race_replay(simulation->landscape, simulation->repeats, simulation->evals,
                           simulation->seed, &raced));
-    if (options->json)
+    if (options->print.json)
         return dt_print_json(dt_raced_json(&raced));
     dt_raced_text(&raced, &text);
     return dt_print_text(&text);
@@ -110,17 +111,18 @@ static dt_status race(const struct dt_options *options, const struct dt_simulati
 dt_status dt_command_simulate(const struct dt_options *options)
 {
     struct dt_landscape *landscape = NULL;
-    struct dt_simulation simulation = {.search = options->search,
-                                       .seed = (uint64_t)options->seed,
-                                       .spend = (double)options->spend_ns * 1e-9,
-                                       .noise = options->replay_noise};
-    if (options->landscape == NULL)
+    struct dt_simulation simulation = {.search = options->search.name,
+                                       .seed = (uint64_t)options->job.seed,
+                                       .spend = (double)options->simulate.spend_ns * 1e-9,
+                                       .noise = options->simulate.replay_noise};
+    if (options->simulate.landscape == NULL)
         return dt_fail(DT_EUSAGE, "'dittune simulate' needs --landscape FILE");
     DT_TRY(read_counts(options, &simulation));
-    DT_TRY(dt_search_check(options->search));
-    DT_TRY(dt_session_landscape(options->landscape, &landscape));
+    DT_TRY(dt_search_check(options->search.name));
+    DT_TRY(dt_session_landscape(options->simulate.landscape, &landscape));
     simulation.landscape = landscape;
-    dt_status status = options->racing ? race(options, &simulation) : simulate(options, simulation);
+    dt_status status =
+        options->simulate.racing ? race(options, &simulation) : simulate(options, simulation);
     dt_landscape_free(landscape);
     return status;
 }

@@ -131,17 +131,18 @@ static dt_status print(const struct dt_options *options, const char *title,
                        const struct dt_space *space)
 {
     struct dt_text text = {0};
-    if (options->list && (!dt_space_listed(space) || dt_space_count(space) > LIST_MOST))
+    if (options->print.list && (!dt_space_listed(space) || dt_space_count(space) > LIST_MOST))
         return dt_fail(DT_EUSAGE, "about %.2g plans are too many to list, at most %d are",
                        dt_space_estimate(space), LIST_MOST);
-    if (!options->json && options->list)
+    if (!options->print.json && options->print.list)
         return print_plans(space, false);
-    if (!options->json) {
+    if (!options->print.json) {
         describe(title, space, &text);
         return dt_print_text(&text);
     }
     json_t *object = space_json(title, space);
-    return options->list && object != NULL ? print_both(object, space) : dt_print_json(object);
+    return options->print.list && object != NULL ? print_both(object, space)
+                                                 : dt_print_json(object);
 }
 
 static dt_status print_file(const struct dt_options *options)
@@ -161,15 +162,16 @@ dt_status dt_command_space(const struct dt_options *options)
     struct dt_target *target = NULL;
     if (options->space != NULL)
         return print_file(options);
-    if (options->sizes.count > 1)
-        return dt_fail(DT_EUSAGE, "'dittune space' takes one --size, not %d", options->sizes.count);
+    if (options->job.sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "'dittune space' takes one --size, not %d",
+                       options->job.sizes.count);
     DT_TRY(dt_options_job(options, NULL, &job));
     DT_TRY(dt_target_new(&job, &target));
     struct dt_text title = {0};
     dt_text_add(&title, "%s, at most %d device%s", target->title, target->devices,
                 target->devices == 1 ? "" : "s");
     dt_status status =
-        print(options, options->json ? target->title : dt_text_at(&title), target->space);
+        print(options, options->print.json ? target->title : dt_text_at(&title), target->space);
     dt_text_fini(&title);
     if (status == DT_OK)
         status = dt_target_check(target);

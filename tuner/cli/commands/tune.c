@@ -17,7 +17,7 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
                         json_t *list)
 {
     struct dt_text text = {0}, lookup = {0};
-    if (options->json) {
+    if (options->print.json) {
         json_array_append_new(list, dt_record_session(session));
         return DT_OK;
     }
@@ -34,7 +34,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_session session = {.job = job,
                                  .target = target,
-                                 .strategy = options->search,
+                                 .strategy = options->search.name,
                                  .directory = directory,
                                  .began_ns = dt_clock_ns(),
                                  .deadline_ns = deadline_ns,
@@ -45,7 +45,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
         status = dt_target_plan(target, options->against, &session.against);
     }
     if (status == DT_OK)
-        status = dt_belief_init(&session.belief, target, options->prior);
+        status = dt_belief_init(&session.belief, target, options->search.prior);
     if (status == DT_OK)
         status = dt_record_begin(&session, directory);
     if (status < 0) {
@@ -55,7 +55,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     dt_known_read(&session, directory);
     struct dt_progress progress;
     const struct dt_watch watch = dt_progress_watch(&progress);
-    dt_progress_init(&progress, target, options->quiet, deadline_ns);
+    dt_progress_init(&progress, target, options->print.quiet, deadline_ns);
     progress.began_ns = session.began_ns;
     session.watch = &watch;
     status = dt_session_run(&session);
@@ -68,7 +68,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     else if (status < 0)
         status = dt_fail(status, "%s", ended);
     dt_status printed = report(options, &session, list);
-    if (status == DT_EPROVISIONAL && !options->json && dt_session_best(&session) != NULL)
+    if (status == DT_EPROVISIONAL && !options->print.json && dt_session_best(&session) != NULL)
         status = dt_fail(status, "%s", ""); /* the report says it */
     if (status == DT_EINTR)
         status = dt_fail(status, "interrupted%s",
@@ -82,7 +82,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
 static dt_status introduce(const struct dt_options *options, const struct dt_target *target)
 {
     struct dt_text text = {0};
-    if (options->json || options->quiet)
+    if (options->print.json || options->print.quiet)
         return DT_OK;
     dt_text_add(&text, "dittune %s tunes %s%s (", DT_VERSION,
                 target->foreign ? "" : "the built-in network ", target->title);
@@ -90,7 +90,7 @@ static dt_status introduce(const struct dt_options *options, const struct dt_tar
     dt_text_add(&text, ") on ");
     dt_target_units(target, target->cores, &text);
     dt_text_add(&text, target->foreign ? "\n" : "; another: --model NAME|FILE.json --size PX\n");
-    if (options->devices > target->cores && !options->oversubscribe && !target->foreign) {
+    if (options->job.devices > target->cores && !options->job.oversubscribe && !target->foreign) {
         dt_text_add(&text, "plans of more than %d ranks are left out: there are ", target->cores);
         dt_target_units(target, target->cores, &text);
         dt_text_add(&text, " (--oversubscribe takes them in)\n");
@@ -106,7 +106,7 @@ static dt_status introduce(const struct dt_options *options, const struct dt_tar
 /* Says why no GPU is used, once; DT_EDIRTY when others are on them. */
 static dt_status ready(const struct dt_options *options, const struct dt_target *target)
 {
-    if (target->backend.why[0] != '\0' && !options->quiet)
+    if (target->backend.why[0] != '\0' && !options->print.quiet)
         dt_print_note("plans run on cores, as no GPU can be used: %s", target->backend.why);
     return dt_target_devices_free(target);
 }
@@ -134,19 +134,19 @@ static void warn_of_store(const struct dt_options *options)
 
 dt_status dt_command_tune(const struct dt_options *options)
 {
-    int sizes = options->sizes.count > 0 ? options->sizes.count : 1;
+    int sizes = options->job.sizes.count > 0 ? options->job.sizes.count : 1;
     struct dt_job job;
     DT_TRY(dt_options_job(options, NULL, &job));
     DT_TRY(check_job(&job));
-    DT_TRY(dt_search_check(options->search));
+    DT_TRY(dt_search_check(options->search.name));
     DT_TRY(dt_alone(options));
-    int64_t end = dt_clock_ns() + options->budget_ns;
+    int64_t end = dt_clock_ns() + options->job.budget_ns;
     warn_of_store(options);
     json_t *list = json_array();
     char why[1024] = "";
     dt_status worst = DT_OK;
     for (int i = 0; i < sizes && worst != DT_EINTR; i++) {
-        job.size = options->sizes.count > 0 ? options->sizes.values[i] : 0;
+        job.size = options->job.sizes.count > 0 ? options->job.sizes.values[i] : 0;
         struct dt_target *target = NULL;
         int64_t now = dt_clock_ns(), share = (end - now) / (sizes - i);
         dt_status status = dt_target_new(&job, &target);
@@ -165,9 +165,9 @@ dt_status dt_command_tune(const struct dt_options *options)
             dt_print_note("--size %d: %s", job.size, dt_message());
     }
     dt_status printed = DT_OK;
-    if (options->json && sizes == 1 && json_array_size(list) == 1)
+    if (options->print.json && sizes == 1 && json_array_size(list) == 1)
         printed = dt_print_json(json_incref(json_array_get(list, 0)));
-    else if (options->json && json_array_size(list) > 0)
+    else if (options->print.json && json_array_size(list) > 0)
         printed = dt_print_json(json_pack("{s:O}", "results", list));
     json_decref(list);
     return worst < 0 ? dt_fail(worst, "%s", why) : printed;

@@ -338,7 +338,7 @@ static dt_status find_target(const struct dt_options *options, struct dt_target 
 {
     struct dt_job job;
     DT_TRY(dt_options_job(options, NULL, &job));
-    job.worker = options->rest[0];
+    job.worker = options->words.rest[0];
     job.devices = RANKS_MOST;
     dt_status status = dt_target_new(&job, target);
     if (status != DT_FAILED && status != DT_EUSAGE)
@@ -347,8 +347,8 @@ static dt_status find_target(const struct dt_options *options, struct dt_target 
     snprintf(message, sizeof message, "%s", dt_message());
     job.worker = NULL;
     job.devices = 0;
-    if (access(options->rest[0], X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
-        snprintf((*target)->program, sizeof(*target)->program, "%s", options->rest[0]);
+    if (access(options->words.rest[0], X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
+        snprintf((*target)->program, sizeof(*target)->program, "%s", options->words.rest[0]);
         return DT_OK;
     }
     return dt_fail(status, "%s", message);
@@ -391,14 +391,14 @@ dt_status dt_command_worker_test(const struct dt_options *options)
     if (status == DT_OK)
         status = find_target(options, &test.target);
     for (int i = 0; i < CHECKS && status == DT_OK && dt_group_interrupted == 0; i++)
-        check_one(&test, &checks[i], i == 0, options->json, list, &counts);
-    if (status == DT_OK && options->json)
-        status = dt_print_json(json_pack("{s:s, s:b, s:O}", "program", options->rest[0], "conforms",
-                                         counts.failed == 0, "checks", list));
+        check_one(&test, &checks[i], i == 0, options->print.json, list, &counts);
+    if (status == DT_OK && options->print.json)
+        status = dt_print_json(json_pack("{s:s, s:b, s:O}", "program", options->words.rest[0],
+                                         "conforms", counts.failed == 0, "checks", list));
     json_decref(list);
     dt_group_stop(test.group, DT_NS_PER_SECOND);
     dt_prepared_fini(&test.first);
     dt_prepared_fini(&test.second);
     dt_target_free(test.target);
-    return status == DT_OK ? judge(options->rest[0], &counts) : status;
+    return status == DT_OK ? judge(options->words.rest[0], &counts) : status;
 }

@@ -246,7 +246,7 @@ dt_status dt_verb_show(const struct dt_options *options, const char *directory,
     bool chosen = count > 0 || options->filter != NULL;
     if (status == DT_OK && json_array_size(entries) == 0 && chosen && left_out == 0)
         status = dt_choice_none(&choice);
-    else if (status == DT_OK && options->json)
+    else if (status == DT_OK && options->print.json)
         status = dt_print_json(json_pack("{s:s, s:O}", "db", directory, "entries", entries));
     else if (status == DT_OK && json_array_size(entries) == 0 && left_out == 0)
         status = nothing_stored(directory);

@@ -49,7 +49,7 @@ static void tell(enum dt_tell kind, const char *sentence, void *context)
 
 static void begin(struct report *report, const struct dt_options *options)
 {
-    *report = (struct report){.list = options->json ? json_array() : NULL};
+    *report = (struct report){.list = options->print.json ? json_array() : NULL};
     report->upkeep.tell = tell;
     report->upkeep.context = report;
 }
@@ -169,7 +169,7 @@ static dt_status rebuild(const struct dt_options *options, const char *directory
     (void)count;
     begin(&report, options);
     report.upkeep.revive = dt_revive;
-    return end(&report, dt_upkeep_rebuild(directory, options->salvage, &report.upkeep));
+    return end(&report, dt_upkeep_rebuild(directory, options->upkeep.salvage, &report.upkeep));
 }
 
 static dt_status gc(const struct dt_options *options, const char *directory,
@@ -178,14 +178,15 @@ static dt_status gc(const struct dt_options *options, const char *directory,
     struct report report;
     (void)words;
     (void)count;
-    if (options->keep_days > 36500)
+    if (options->upkeep.keep_days > 36500)
         return dt_fail(DT_EUSAGE, "--keep %lld is more than 36500 days",
-                       (long long)options->keep_days);
+                       (long long)options->upkeep.keep_days);
     begin(&report, options);
-    dt_status status = dt_upkeep_gc(directory, options->keep_days, options->yes, &report.upkeep);
+    dt_status status =
+        dt_upkeep_gc(directory, options->upkeep.keep_days, options->upkeep.yes, &report.upkeep);
     if (status == DT_OK && report.upkeep.done == 0)
         dt_upkeep_say(&report.upkeep, DT_TELL_NOTE, "nothing to remove in %s", directory);
-    else if (status == DT_OK && !options->yes)
+    else if (status == DT_OK && !options->upkeep.yes)
         dt_upkeep_say(&report.upkeep, DT_TELL_NOTE,
                       "%d files, %lld bytes: nothing was removed yet, --yes removes them",
                       report.upkeep.done, (long long)report.upkeep.bytes);
@@ -204,9 +205,9 @@ static dt_status rm(const struct dt_options *options, const char *directory,
                                   "--filter TEXT: 'dittune db show' lists them");
     DT_TRY(dt_choice_ids(&choice, directory, &ids, &n));
     begin(&report, options);
-    dt_status status = dt_upkeep_remove(directory, ids, n, options->yes, &report.upkeep);
+    dt_status status = dt_upkeep_remove(directory, ids, n, options->upkeep.yes, &report.upkeep);
     free(ids);
-    if (status == DT_OK && !options->yes)
+    if (status == DT_OK && !options->upkeep.yes)
         dt_upkeep_say(&report.upkeep, DT_TELL_NOTE, "nothing was removed yet, --yes removes %s",
                       report.upkeep.done == 1 ? "it" : "them");
     return end(&report, status);

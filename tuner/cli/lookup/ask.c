@@ -52,25 +52,25 @@ static dt_status set_engine(struct dt_query *query, const char *engine)
 
 static dt_status set_shared(const struct dt_options *options, struct dt_query *query)
 {
-    DT_TRY(set_number(query, "devices", options->devices));
-    DT_TRY(set_text(query, "objective", options->objective));
-    DT_TRY(set_number(query, "max_bytes", options->max_bytes));
-    DT_TRY(set_number(query, "max_latency_ns", options->max_latency_ns));
-    DT_TRY(set_engine(query, options->engine));
-    return set_text(query, "mode", options->mode);
+    DT_TRY(set_number(query, "devices", options->job.devices));
+    DT_TRY(set_text(query, "objective", options->job.objective));
+    DT_TRY(set_number(query, "max_bytes", options->job.max_bytes));
+    DT_TRY(set_number(query, "max_latency_ns", options->job.max_latency_ns));
+    DT_TRY(set_engine(query, options->lookup.engine));
+    return set_text(query, "mode", options->lookup.mode);
 }
 
 static dt_status set_builtin(const struct dt_options *options, struct dt_query *query)
 {
-    if (!dt_option_is_default("model", options->model))
-        DT_TRY(set_text(query, "model", options->model));
-    if (options->sizes.count > 0)
-        DT_TRY(set_number(query, "size", options->sizes.values[0]));
-    if (!dt_option_is_default("dtype", options->dtype))
-        DT_TRY(set_text(query, "dtype", options->dtype));
-    if (options->oversubscribe)
+    if (!dt_option_is_default("model", options->job.model))
+        DT_TRY(set_text(query, "model", options->job.model));
+    if (options->job.sizes.count > 0)
+        DT_TRY(set_number(query, "size", options->job.sizes.values[0]));
+    if (!dt_option_is_default("dtype", options->job.dtype))
+        DT_TRY(set_text(query, "dtype", options->job.dtype));
+    if (options->job.oversubscribe)
         DT_TRY(dt_query_set(query, "oversubscribe", "1"));
-    return options->batches.count > 0 ? set_batches(query, &options->batches) : DT_OK;
+    return options->job.batches.count > 0 ? set_batches(query, &options->job.batches) : DT_OK;
 }
 
 /* What a foreign worker calls itself, and its rules. */
@@ -93,8 +93,8 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
                               struct dt_machine **machine)
 {
     json_t *description = NULL;
-    if (options->machine != NULL)
-        return dt_machine_load(options->machine, machine);
+    if (options->lookup.machine != NULL)
+        return dt_machine_load(options->lookup.machine, machine);
     if (target != NULL) {
         const struct dt_machine_worker worker = {.foreign = true};
         description = dt_machine_describe(target->hello, target->ready, &worker);
@@ -123,7 +123,7 @@ dt_status dt_ask(const struct dt_options *options, struct dt_query **query)
     struct dt_query *made = NULL;
     dt_status status = DT_OK;
     struct dt_job job;
-    if (options->worker != NULL) {
+    if (options->job.worker != NULL) {
         DT_TRY(dt_options_job(options, NULL, &job));
         DT_TRY(dt_target_new(&job, &target));
     }

@@ -17,14 +17,14 @@ static long long number_of(const json_t *key, const char *name)
 
 static void add_network(const struct dt_options *options, const json_t *key, struct dt_text *out)
 {
-    bool named = !dt_option_is_default("model", options->model);
+    bool named = !dt_option_is_default("model", options->job.model);
     dt_text_add(out, " --model ");
-    dt_quote(named ? options->model : text_of(key, "model"), out);
+    dt_quote(named ? options->job.model : text_of(key, "model"), out);
     dt_text_add(out, " --size %lld --dtype %s", DT_LATENT_PIXELS * number_of(key, "height"),
                 text_of(key, "dtype"));
-    if (!dt_option_is_default("backend", options->backend))
-        dt_text_add(out, " --backend %s", options->backend);
-    if (options->oversubscribe)
+    if (!dt_option_is_default("backend", options->job.backend))
+        dt_text_add(out, " --backend %s", options->job.backend);
+    if (options->job.oversubscribe)
         dt_text_add(out, " --oversubscribe");
 }
 
@@ -35,18 +35,18 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     dt_text_add(out, "dittune lookup");
     if (target->foreign) {
         dt_text_add(out, " --worker ");
-        dt_quote(options->worker, out);
+        dt_quote(options->job.worker, out);
     } else {
         add_network(options, key, out);
     }
     dt_text_add(out, " --devices %lld", number_of(key, "devices"));
-    for (int i = 0; i < options->batches.count && !target->foreign; i++)
-        dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->batches.values[i]);
+    for (int i = 0; i < options->job.batches.count && !target->foreign; i++)
+        dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->job.batches.values[i]);
     dt_text_add(out, " --objective %s", text_of(key, "objective"));
-    if (options->max_bytes > 0)
-        dt_text_add(out, " --max-bytes %lldB", (long long)options->max_bytes);
-    if (options->max_latency_ns > 0)
-        dt_text_add(out, " --max-latency %.15gms", (double)options->max_latency_ns * 1e-6);
+    if (options->job.max_bytes > 0)
+        dt_text_add(out, " --max-bytes %lldB", (long long)options->job.max_bytes);
+    if (options->job.max_latency_ns > 0)
+        dt_text_add(out, " --max-latency %.15gms", (double)options->job.max_latency_ns * 1e-6);
     if (options->db != NULL) {
         dt_text_add(out, " --db ");
         dt_quote(options->db, out);
