@@ -94,6 +94,13 @@ def the_others():
             and done.json["against"]["plan"] == {"plan": 3}, done)
 
 
+def nothing_measured():
+    t.path.joinpath("scenario.json.log").unlink(missing_ok=True)
+    t.scenario(cv=0.005, ns=SLOWER, faults=[{"when": {"plan": k}, "do": "exit", "at": "run"} for k in range(4)])
+    done = t.tune("--budget", "60s")
+    t.check("nothing was measured: the report's table has no head", done.code != 0 and "default" in done.out and "interval" not in done.out, done)
+
+
 once("exit", "crashed", "run")
 once("segv", "crashed", "prepare", skip=1)  # the reference is prepared first
 once("hang", "hung", "measure")
@@ -105,5 +112,6 @@ deterministic()
 no_memory()
 strays()
 the_others()
+nothing_measured()
 t.none_left()
 t.finish()

@@ -194,6 +194,8 @@ STORES = [
          files={"file": ""}),
     Case("tmpdir-too-long", "--budget 5s --quiet", 2, "the path of the folder for temporary files has 240 letters, at most 200 will "
          "do: set TMPDIR to a shorter one, as /tmp", env={"TMPDIR": "/" + 239 * "x"}, prints=True),
+    Case("tmpdir-relative", "--budget 5s --quiet", 2, "TMPDIR is 'scratch', which is not an absolute path: set it to one, as /tmp",
+         env={"TMPDIR": "scratch"}, prints=True),
     Case("tmpdir-missing", "--budget 5s --quiet", 74, f"cannot make a folder in {{T}}/none: {NO_FILE}", env={"TMPDIR": "{T}/none"},
          prints=True),
     Case("lookup-mode-not-utf8", "lookup --mode 'a\udcffb'", 2, "mode is 'a?b', which is not UTF-8"),

@@ -45,7 +45,11 @@ static dt_status make_folders(const struct dt_launch *launch, struct dt_start *s
     static bool swept;
     const char *chosen = getenv("TMPDIR");
     const char *parents[DT_SUPERVISOR_FOLDERS] = {
-        chosen != NULL && chosen[0] == '/' ? chosen : "/tmp", "/dev/shm"};
+        chosen != NULL && chosen[0] != '\0' ? chosen : "/tmp", "/dev/shm"};
+    if (parents[0][0] != '/')
+        return dt_fail(DT_EUSAGE,
+                       "TMPDIR is '%.100s', which is not an absolute path: set it to one, as /tmp",
+                       parents[0]);
     for (int i = 0; i < DT_SUPERVISOR_FOLDERS && !swept; i++)
         dt_folders_sweep(parents[i]);
     swept = true;

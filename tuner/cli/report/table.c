@@ -21,6 +21,14 @@ static bool measured(const struct dt_table_row *row)
            (row->result->outcome == DT_TRIAL_OK || row->result->outcome == DT_TRIAL_SLOW);
 }
 
+static bool any_measured(const struct dt_table_row rows[], int n)
+{
+    for (int i = 0; i < n; i++)
+        if (measured(&rows[i]))
+            return true;
+    return false;
+}
+
 /* The units in which the smallest figures have at least one digit before the point. */
 static void choose_units(struct table *table, const struct dt_table_row rows[], int n)
 {
@@ -136,8 +144,10 @@ void dt_table_text(const struct dt_table_row rows[], int n, const struct dt_targ
                    struct dt_text *out)
 {
     struct table table = {.target = target, .out = out};
-    choose_units(&table, rows, n);
-    add_header(&table);
+    if (any_measured(rows, n)) {
+        choose_units(&table, rows, n);
+        add_header(&table);
+    }
     for (int i = 0; i < n; i++)
         add_row(&table, &rows[i]);
 }
