@@ -128,7 +128,7 @@ static dt_status make_job(struct dt_check_entry *entry)
 /* The target is of another key: which field says so. */
 static dt_status other_key(struct dt_check_entry *entry)
 {
-    const json_t *mine = entry->target->key, *key = key_of(entry);
+    const json_t *mine = entry->target->identity.key, *key = key_of(entry);
     char why[400];
     const char *name, *field = "";
     json_t *value;
@@ -140,7 +140,7 @@ static dt_status other_key(struct dt_check_entry *entry)
     if (entry->target->foreign &&
         (strcmp(field, "worker") == 0 || strcmp(field, "workload") == 0)) {
         snprintf(why, sizeof why, "it needs its own worker, and %.200s is '%.100s'",
-                 entry->job.worker, entry->target->title);
+                 entry->job.worker, entry->target->identity.title);
         return leave(entry, DT_CHECK_NOT_CHECKED, why);
     }
     if (entry->target->foreign)
@@ -174,9 +174,9 @@ static dt_status make_target(struct dt_check_entry *entry)
     DT_TRY(status);
     const json_t *hard =
         json_object_get(json_object_get(entry->item->stored, "fingerprint"), "hard");
-    if (!json_equal(entry->target->key, key))
+    if (!json_equal(entry->target->identity.key, key))
         return other_key(entry);
-    if (!json_equal(entry->target->hard, hard))
+    if (!json_equal(entry->target->identity.hard, hard))
         return leave(entry, DT_CHECK_NOT_CHECKED,
                      "it was measured with another engine, mode or amount of memory");
     return DT_OK;
@@ -304,8 +304,8 @@ static const char *model_of(const struct dt_check_entry *entry)
 static const char *worker_of(const struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
-    bool same = entry->target != NULL && same_field(entry->target->key, key, "worker") &&
-                same_field(entry->target->key, key, "workload");
+    bool same = entry->target != NULL && same_field(entry->target->identity.key, key, "worker") &&
+                same_field(entry->target->identity.key, key, "workload");
     return same ? entry->job.worker : NULL;
 }
 

@@ -31,11 +31,12 @@ static void differences(const json_t *then, const json_t *now, const char *insid
 /* As a session finds it (tuner/session/entry.h). A worker that does not start leaves its versions out, and its plans unchecked. */
 static json_t *describe(const struct dt_target *target, int64_t deadline_ns)
 {
-    struct dt_machine_worker worker = {target->program, target->foreign, &target->backend};
+    struct dt_machine_worker worker = {target->worker.program, target->foreign,
+                                       &target->hardware.backend};
     int64_t most = dt_clock_ns() + WORKER_NS;
     json_t *machine = NULL;
-    if (target->ready != NULL)
-        return dt_machine_describe(target->hello, target->ready, &worker);
+    if (target->worker.ready != NULL)
+        return dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
     if (dt_machine_read(&worker, false, deadline_ns < most ? deadline_ns : most, &machine) < 0)
         machine = dt_machine_describe(NULL, NULL, &worker);
     return machine;

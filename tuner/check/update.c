@@ -152,7 +152,8 @@ static dt_status still_there(const struct dt_check_entry *entry, const char *dir
 {
     json_t *now = NULL;
     const json_t *stored = entry->item->stored;
-    DT_TRY(dt_store_get(directory, entry->target->key, entry->target->hard, &now));
+    DT_TRY(
+        dt_store_get(directory, entry->target->identity.key, entry->target->identity.hard, &now));
     *same = now != NULL &&
             json_equal(json_object_get(now, "plan"), json_object_get(stored, "plan")) &&
             json_equal(json_object_get(now, "journal"), json_object_get(stored, "journal"));

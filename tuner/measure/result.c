@@ -325,8 +325,8 @@ static json_t *processes_json(const struct dt_result *result)
 static void add_rates(const struct dt_result *result, const struct dt_target *target,
                       json_t *object)
 {
-    double step = result->summary.median, flops = target->image_flops * result->batch;
-    bool known = target->image_flops > 0 && isfinite(step);
+    double step = result->summary.median, flops = target->image.flops * result->batch;
+    bool known = target->image.flops > 0 && isfinite(step);
     json_object_set_new(object, "samples_per_second", number(result->batch / step));
     json_object_set_new(object, "flops", flops > 0 ? json_integer((json_int_t)flops) : json_null());
     json_object_set_new(object, "flop_rate", known ? json_real(flops / step) : json_null());
@@ -357,7 +357,7 @@ json_t *dt_result_samples_json(const struct dt_result *result)
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
 {
     const struct dt_summary *summary = &result->summary;
-    double steps = target->sampler_steps;
+    double steps = target->image.sampler_steps;
     json_t *samples = dt_result_samples_json(result);
     json_t *object = json_pack(
         "{s:o, s:s, s:s?, s:o, s:I, s:o, s:i, s:i, s:b}", "plan",

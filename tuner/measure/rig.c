@@ -137,10 +137,10 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, const
         return dt_fail(DT_ENOMEM, "out of memory");
     split_lines(copy, lines, DT_AXES_MAX + 1);
     int64_t began = dt_clock_ns(), most = began + START_SECONDS * DT_NS_PER_SECOND;
-    struct dt_launch launch = {.program = rig->target->program,
-                               .ranks = rig->target->by_mpirun ? slot->ranks : 1,
-                               .own_ranks = rig->target->backend.cuda ? slot->ranks : 0,
-                               .oversubscribed = slot->ranks > rig->target->cores,
+    struct dt_launch launch = {.program = rig->target->worker.program,
+                               .ranks = rig->target->worker.by_mpirun ? slot->ranks : 1,
+                               .own_ranks = rig->target->hardware.backend.cuda ? slot->ranks : 0,
+                               .oversubscribed = slot->ranks > rig->target->hardware.cores,
                                .environment = lines};
     dt_status status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
                                       &slot->group, failure);

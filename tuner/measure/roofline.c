@@ -39,13 +39,13 @@ static struct work work_of(const char *kind, const struct dt_result *result,
     double share = (double)result->batch / (result->ranks > 0 ? result->ranks : 1);
     double flop_rate = result->flop_peak > 0 ? result->flop_peak / result->ranks : NAN;
     double byte_rate = result->copy_peak > 0 ? result->copy_peak / result->ranks : NAN;
-    double attention = target->image_attention_flops;
+    double attention = target->image.attention_flops;
     if (attention > 0 && strcmp(kind, "attention") == 0)
         return (struct work){"flops", attention * share, flop_rate};
     if (attention > 0 && strcmp(kind, "gemm") == 0)
-        return (struct work){"flops", (target->image_flops - attention) * share, flop_rate};
-    if (target->image_rest_bytes > 0 && strcmp(kind, "rest") == 0)
-        return (struct work){"bytes", target->image_rest_bytes * share, byte_rate};
+        return (struct work){"flops", (target->image.flops - attention) * share, flop_rate};
+    if (target->image.rest_bytes > 0 && strcmp(kind, "rest") == 0)
+        return (struct work){"bytes", target->image.rest_bytes * share, byte_rate};
     return (struct work){NULL, NAN, NAN};
 }
 

@@ -118,10 +118,10 @@ static dt_status make_key(const struct dt_job *job, const struct dt_workload *wo
     const struct dt_key key = {.workload = workload,
                                .batches = sorted->values,
                                .batch_count = sorted->count,
-                               .devices = target->devices,
+                               .devices = target->hardware.devices,
                                .max_bytes = job->max_bytes,
                                .max_latency_ns = job->max_latency_ns};
-    return dt_key_json(&key, &target->key);
+    return dt_key_json(&key, &target->identity.key);
 }
 
 static dt_status make_builtin(const struct dt_job *job, struct dt_target *target)
@@ -134,8 +134,8 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
     list_batches(job, &batches);
     qsort(batches.values, (size_t)batches.count, sizeof batches.values[0], compare_ints);
     int wanted = ranks_in(job->plan);
-    if (job->devices == 0 && wanted > target->devices)
-        target->devices = wanted < 64 ? wanted : 64;
+    if (job->devices == 0 && wanted > target->hardware.devices)
+        target->hardware.devices = wanted < 64 ? wanted : 64;
     struct dt_limits limits = {.oversubscribe = job->oversubscribe || job->plan != NULL,
                                .max_bytes = job->max_bytes,
                                .batches = batches.values,
@@ -144,22 +144,24 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
     DT_TRY(dt_dit_space(&workload, &limits, &target->space));
     target->workload = dt_workload_to_json(&workload);
     target->tolerance = dt_dtype_tolerance(workload.dtype);
-    snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(workload.dtype));
+    snprintf(target->identity.dtype, sizeof target->identity.dtype, "%s",
+             dt_dtype_text(workload.dtype));
     if (workload.dtype != DT_FLOAT32) {
         target->reference = dt_workload_to_json(&workload);
         json_object_set_new(target->reference, "dtype", json_string(dt_dtype_text(DT_FLOAT32)));
     }
     target->has_files = job->weights != NULL || job->input != NULL;
-    target->sampler_steps = workload.sampler_steps;
-    target->image_flops = dt_workload_flops(&workload, 1);
-    target->image_attention_flops = dt_workload_attention_flops(&workload, 1);
-    target->image_rest_bytes = dt_workload_rest_bytes(&workload, 1);
-    snprintf(target->engine, sizeof target->engine, "dittune");
-    snprintf(target->mode, sizeof target->mode, "eager");
-    snprintf(target->title, sizeof target->title, "%s, %d x %d px (%d tokens), %s, %s",
-             workload.network.name, workload.width * DT_LATENT_PIXELS,
-             workload.height * DT_LATENT_PIXELS, dt_workload_tokens(&workload),
-             workload.guidance ? "guided" : "not guided", dt_dtype_text(workload.dtype));
+    target->image.sampler_steps = workload.sampler_steps;
+    target->image.flops = dt_workload_flops(&workload, 1);
+    target->image.attention_flops = dt_workload_attention_flops(&workload, 1);
+    target->image.rest_bytes = dt_workload_rest_bytes(&workload, 1);
+    snprintf(target->identity.engine, sizeof target->identity.engine, "dittune");
+    snprintf(target->identity.mode, sizeof target->identity.mode, "eager");
+    snprintf(target->identity.title, sizeof target->identity.title,
+             "%s, %d x %d px (%d tokens), %s, %s", workload.network.name,
+             workload.width * DT_LATENT_PIXELS, workload.height * DT_LATENT_PIXELS,
+             dt_workload_tokens(&workload), workload.guidance ? "guided" : "not guided",
+             dt_dtype_text(workload.dtype));
     DT_TRY(make_key(job, &workload, &batches, target));
     if (dt_space_count(target->space) == 0)
         return DT_OK;
@@ -171,12 +173,13 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
 
 static void make_hard(struct dt_target *target)
 {
-    target->hard = dt_machine_hard(&target->backend);
-    json_object_set_new(target->hard, "dtype", json_string(target->dtype));
-    json_object_set_new(target->hard, "engine", json_string(target->engine));
-    json_object_set_new(target->hard, "mode", json_string(target->mode));
+    target->identity.hard = dt_machine_hard(&target->hardware.backend);
+    json_object_set_new(target->identity.hard, "dtype", json_string(target->identity.dtype));
+    json_object_set_new(target->identity.hard, "engine", json_string(target->identity.engine));
+    json_object_set_new(target->identity.hard, "mode", json_string(target->identity.mode));
     if (target->objective != NULL)
-        json_object_set_new(target->key, "objective", json_string(target->objective->name));
+        json_object_set_new(target->identity.key, "objective",
+                            json_string(target->objective->name));
 }
 
 dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
@@ -186,7 +189,8 @@ dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
         return dt_fail(DT_ENOMEM, "out of memory");
     target->max_bytes = job->max_bytes;
     target->tolerance = dt_dtype_tolerance(DT_FLOAT32);
-    snprintf(target->dtype, sizeof target->dtype, "%s", dt_dtype_text(DT_FLOAT32));
+    snprintf(target->identity.dtype, sizeof target->identity.dtype, "%s",
+             dt_dtype_text(DT_FLOAT32));
     target->objective = job->objective;
     dt_status status = dt_target_place(job, target);
     if (status == DT_OK)
@@ -206,14 +210,14 @@ void dt_target_free(struct dt_target *target)
     if (target == NULL)
         return;
     dt_space_free(target->space);
-    dt_backend_fini(&target->backend);
+    dt_backend_fini(&target->hardware.backend);
     json_decref(target->workload);
     json_decref(target->reference);
-    json_decref(target->key);
-    json_decref(target->hard);
-    json_decref(target->hello);
-    json_decref(target->ready);
-    json_decref(target->announced);
+    json_decref(target->identity.key);
+    json_decref(target->identity.hard);
+    json_decref(target->worker.hello);
+    json_decref(target->worker.ready);
+    json_decref(target->worker.announced);
     free(target);
 }
 
@@ -242,12 +246,13 @@ int dt_target_devices(const struct dt_target *target, const struct dt_point *poi
     int ranks = dt_target_ranks(target, point);
     int axis = target->foreign ? -1 : dt_space_find(target->space, "threads");
     int threads = axis < 0 ? 1 : (int)dt_point_value(target->space, point, axis);
-    return ranks * threads < target->cores || target->foreign ? ranks * threads : target->cores;
+    return ranks * threads < target->hardware.cores || target->foreign ? ranks * threads
+                                                                       : target->hardware.cores;
 }
 
 bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point)
 {
-    return dt_target_ranks(target, point) > target->cores;
+    return dt_target_ranks(target, point) > target->hardware.cores;
 }
 
 void dt_target_plans(const struct dt_target *target, struct dt_text *out)

@@ -13,33 +13,54 @@
 
 #include <stdbool.h>
 
+/* Names of what is tuned, for people and for the store. */
+struct dt_identity {
+    char title[256];    /* "DiT-S/2, 256 x 256 px, guided, float32" */
+    char engine[64];    /* "dittune", or what a foreign worker calls itself */
+    char mode[32];      /* "eager" */
+    char dtype[16];     /* "float32" */
+    json_t *key, *hard; /* of the store (db/lookup/key.h) */
+};
+
+/* The program that runs plans. */
+struct dt_target_worker {
+    char program[4096];
+    bool by_mpirun;        /* N ranks are started by mpirun; otherwise the worker starts its own */
+    json_t *hello, *ready; /* replies of a foreign worker when it was started; NULL for ours */
+    json_t *announced;     /* the hello's "parameters", "constants" and "rules" */
+};
+
+/* The devices that plans run on. */
+struct dt_hardware {
+    struct dt_backend backend;
+    const char *unit;   /* what a rank takes at least: "core" or "GPU" */
+    int cores, devices; /* cores, or GPUs, there are; most ranks of a plan */
+};
+
+/* Operations and bytes of an image (model/workload.h); 0: unknown. */
+struct dt_image_work {
+    int sampler_steps;      /* denoising steps */
+    double flops;           /* of one step */
+    double attention_flops; /* the attention's part of flops */
+    double rest_bytes;      /* least that the passes between the matrix products move */
+};
+
 struct dt_target {
     struct dt_space *space;
     json_t *workload;                   /* for the worker's hello; NULL for foreign workers */
     json_t *reference;                  /* the same in float32, which others are verified against */
     int64_t plans;                      /* of the space; -1: too many to count */
     struct dt_point fallback, baseline; /* the default plan and the 1-rank plan */
-    char program[4096];                 /* of the worker */
-    char title[256];                    /* "DiT-S/2, 256 x 256 px, guided, float32" */
-    char engine[64];                    /* "dittune", or what a foreign worker calls itself */
-    char mode[32];                      /* "eager" */
-    char dtype[16];                     /* "float32" */
     bool foreign;
-    bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
-    struct dt_backend backend; /* what plans run on */
-    const char *unit;          /* what a rank takes at least: "core" or "GPU" */
-    int cores, devices;        /* cores, or GPUs, there are; most ranks of a plan */
     bool limited;      /* a foreign worker's plans of more ranks than devices are left out */
     int64_t max_bytes; /* most that a rank of a plan may take; 0: no limit */
     bool has_files;    /* weights or input come from files */
     const struct dt_objective *objective;
-    double tolerance;                               /* of verification */
-    int sampler_steps;                              /* denoising steps of an image */
-    double image_flops;                             /* of one image's step; 0 unknown */
-    double image_attention_flops, image_rest_bytes; /* the attention's of them; model/workload.h */
-    json_t *key, *hard;                             /* for the store */
-    json_t *hello, *ready; /* what a foreign worker said when it was started; NULL for ours */
-    json_t *announced;     /* of that, its "parameters", "constants" and "rules" */
+    double tolerance; /* of verification */
+    struct dt_identity identity;
+    struct dt_target_worker worker;
+    struct dt_hardware hardware;
+    struct dt_image_work image;
 };
 
 /* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here:

@@ -16,7 +16,7 @@ static bool lacks_cores(const struct dt_target *target, enum dt_dtype dtype)
 
 static bool lacks_gpus(const struct dt_target *target, enum dt_dtype dtype)
 {
-    return dtype != DT_FLOAT32 && !target->backend.gpus.bfloat16;
+    return dtype != DT_FLOAT32 && !target->hardware.backend.gpus.bfloat16;
 }
 
 static const struct device {
@@ -30,27 +30,29 @@ static const struct device {
 
 static const struct device *device_of(const struct dt_target *target)
 {
-    return &devices[target->backend.cuda];
+    return &devices[target->hardware.backend.cuda];
 }
 
 dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
 {
-    DT_TRY(dt_backend_choose(job->backend, job->worker != NULL, &target->backend));
-    target->backend.shared = job->shared_devices;
-    target->cores = target->backend.cuda ? target->backend.gpus.count : dt_host_cores();
-    target->devices = job->devices > 0 ? job->devices : target->cores;
-    target->unit = device_of(target)->unit;
-    target->by_mpirun = device_of(target)->by_mpirun;
-    if (!target->backend.cuda)
-        return dt_machine_program(job->worker, target->program);
-    memcpy(target->program, target->backend.program, sizeof target->program);
+    DT_TRY(dt_backend_choose(job->backend, job->worker != NULL, &target->hardware.backend));
+    target->hardware.backend.shared = job->shared_devices;
+    target->hardware.cores =
+        target->hardware.backend.cuda ? target->hardware.backend.gpus.count : dt_host_cores();
+    target->hardware.devices = job->devices > 0 ? job->devices : target->hardware.cores;
+    target->hardware.unit = device_of(target)->unit;
+    target->worker.by_mpirun = device_of(target)->by_mpirun;
+    if (!target->hardware.backend.cuda)
+        return dt_machine_program(job->worker, target->worker.program);
+    memcpy(target->worker.program, target->hardware.backend.program, sizeof target->worker.program);
     return DT_OK;
 }
 
 dt_status dt_target_choose(const struct dt_job *job, const struct dt_target *target,
                            struct dt_target_choice *choice)
 {
-    const struct dt_gpus *gpus = target->backend.cuda ? &target->backend.gpus : NULL;
+    const struct dt_gpus *gpus =
+        target->hardware.backend.cuda ? &target->hardware.backend.gpus : NULL;
     struct dt_dit_usual usual = dt_dit_usual(gpus);
     bool named = job->network.name[0] != '\0';
     bool sized = job->size > 0 || named || job->input != NULL;
@@ -64,24 +66,25 @@ dt_status dt_target_choose(const struct dt_job *job, const struct dt_target *tar
 
 void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype, struct dt_limits *limits)
 {
-    limits->gpus = target->backend.cuda ? &target->backend.gpus : NULL;
-    limits->cores = target->cores;
-    limits->devices = target->devices;
+    limits->gpus = target->hardware.backend.cuda ? &target->hardware.backend.gpus : NULL;
+    limits->cores = target->hardware.cores;
+    limits->devices = target->hardware.devices;
     limits->no_dtype = device_of(target)->lacks(target, dtype);
     limits->memory_bytes = dt_host_memory_available();
 }
 
 dt_status dt_target_devices_free(const struct dt_target *target)
 {
-    int count = target->devices < target->cores ? target->devices : target->cores;
-    if (!target->backend.cuda || target->backend.shared)
+    int count = target->hardware.devices < target->hardware.cores ? target->hardware.devices
+                                                                  : target->hardware.cores;
+    if (!target->hardware.backend.cuda || target->hardware.backend.shared)
         return DT_OK;
-    return dt_backend_clean(target->backend.devices, count);
+    return dt_backend_clean(target->hardware.backend.devices, count);
 }
 
 const char *dt_target_hardware(const struct dt_target *target)
 {
-    const json_t *list = json_object_get(target->backend.devices, "devices");
+    const json_t *list = json_object_get(target->hardware.backend.devices, "devices");
     return json_string_value(json_object_get(json_array_get(list, 0), "name"));
 }
 
@@ -89,7 +92,7 @@ const char *dt_target_hardware(const struct dt_target *target)
 void dt_target_units(const struct dt_target *target, int n, struct dt_text *out)
 {
     const char *name = dt_target_hardware(target);
-    dt_text_add(out, "%d %s%s", n, target->unit, n == 1 ? "" : "s");
+    dt_text_add(out, "%d %s%s", n, target->hardware.unit, n == 1 ? "" : "s");
     if (name != NULL)
         dt_text_add(out, " (%s)", name);
 }

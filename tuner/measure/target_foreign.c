@@ -73,14 +73,14 @@ static dt_status make_key(const struct dt_job *job, const char *name, const char
                           struct dt_target *target)
 {
     char space[DT_KEY_ID_SIZE];
-    DT_TRY(dt_key_space(target->announced, space));
+    DT_TRY(dt_key_space(target->worker.announced, space));
     const struct dt_key key = {.worker = name,
                                .program = workload,
                                .space = space,
-                               .devices = target->devices,
+                               .devices = target->hardware.devices,
                                .max_bytes = job->max_bytes,
                                .max_latency_ns = job->max_latency_ns};
-    return dt_key_json(&key, &target->key);
+    return dt_key_json(&key, &target->identity.key);
 }
 
 /* The hello with a rule of ours: no plan has more ranks than there are devices. The worker's own count of plans is left out. */
@@ -107,8 +107,8 @@ static json_t *limited(const json_t *hello, const char *ranks, int devices)
 static void allow_named(const struct dt_job *job, const char *ranks, struct dt_target *target)
 {
     int named = dt_target_named(job->plan, ranks);
-    if (job->devices == 0 && named > target->devices)
-        target->devices = named;
+    if (job->devices == 0 && named > target->hardware.devices)
+        target->hardware.devices = named;
 }
 
 static dt_status read_space(const struct dt_job *job, const json_t *hello, struct dt_target *target)
@@ -123,8 +123,8 @@ static dt_status read_space(const struct dt_job *job, const json_t *hello, struc
     if (role >= 0 && (rules == NULL || json_is_array(rules))) {
         const struct dt_axis *ranks = dt_space_axis(axes, role);
         allow_named(job, ranks->name, target);
-        target->limited = ranks->values[ranks->count - 1] > target->devices;
-        own = target->limited ? limited(hello, ranks->name, target->devices) : NULL;
+        target->limited = ranks->values[ranks->count - 1] > target->hardware.devices;
+        own = target->limited ? limited(hello, ranks->name, target->hardware.devices) : NULL;
         if (target->limited && own == NULL)
             status = dt_fail(DT_ENOMEM, "out of memory");
     }
@@ -144,34 +144,34 @@ static int64_t hello_ns(const struct dt_job *job)
 
 dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
 {
-    struct dt_launch launch = {.program = target->program, .ranks = 1};
+    struct dt_launch launch = {.program = target->worker.program, .ranks = 1};
     struct dt_failure failure;
     struct dt_group *group = NULL;
     dt_status status =
         dt_group_start(&launch, NULL, dt_clock_ns() + hello_ns(job), &group, &failure);
     if (status == DT_FAILED)
-        return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->program,
+        return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->worker.program,
                        failure.cause);
     DT_TRY(status);
     const json_t *hello = dt_group_hello(group);
     char name[64], workload[128];
-    copy_field(hello, "engine", "foreign", target->engine, sizeof target->engine);
-    copy_field(hello, "mode", "eager", target->mode, sizeof target->mode);
+    copy_field(hello, "engine", "foreign", target->identity.engine, sizeof target->identity.engine);
+    copy_field(hello, "mode", "eager", target->identity.mode, sizeof target->identity.mode);
     copy_field(hello, "name", "worker", name, sizeof name);
     copy_field(hello, "workload", "its own workload", workload, sizeof workload);
     const char *by = json_string_value(json_object_get(hello, "launch"));
-    target->by_mpirun = by != NULL && strcmp(by, "mpirun") == 0;
+    target->worker.by_mpirun = by != NULL && strcmp(by, "mpirun") == 0;
     target->foreign = true;
-    target->sampler_steps = 1;
-    snprintf(target->title, sizeof target->title, "%s: %s", name, workload);
-    target->hello = json_incref((json_t *)hello);
-    target->ready = json_incref((json_t *)dt_group_ready(group));
-    target->announced = announced(hello);
+    target->image.sampler_steps = 1;
+    snprintf(target->identity.title, sizeof target->identity.title, "%s: %s", name, workload);
+    target->worker.hello = json_incref((json_t *)hello);
+    target->worker.ready = json_incref((json_t *)dt_group_ready(group));
+    target->worker.announced = announced(hello);
     if (json_object_get(hello, "parameters") == NULL)
         status =
             dt_fail(DT_EUSAGE,
                     "the worker %s announces no parameters in its hello: there is nothing to tune",
-                    target->program);
+                    target->worker.program);
     else
         status = read_space(job, hello, target);
     if (status == DT_OK)

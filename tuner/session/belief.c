@@ -18,8 +18,8 @@ static double cost_value(const void *context, const struct dt_point *point)
     const struct dt_belief *belief = context;
     const struct dt_target *target = belief->target;
     struct dt_plan plan = dt_dit_plan(target->space, point);
-    double step = dt_cost_step(&belief->workload, &plan, target->cores,
-                               target->backend.cuda ? GPU_FLOPS_PER_BYTE : FLOPS_PER_BYTE);
+    double step = dt_cost_step(&belief->workload, &plan, target->hardware.cores,
+                               target->hardware.backend.cuda ? GPU_FLOPS_PER_BYTE : FLOPS_PER_BYTE);
     return target->objective->value(step, dt_target_batch(target, point),
                                     dt_target_devices(target, point));
 }
@@ -60,7 +60,7 @@ static dt_status believe_table(struct dt_belief *belief, const char *path)
     int64_t n = shared(belief);
     if (n == 0)
         return dt_fail(DT_EUSAGE, "--prior %s: none of its %lld plans is a plan of %s", path,
-                       (long long)belief->source->count, belief->target->title);
+                       (long long)belief->source->count, belief->target->identity.title);
     snprintf(belief->name, sizeof belief->name, "%.80s (%lld plans)", path, (long long)n);
     belief->prior =
         (struct dt_prior){.name = belief->name, .value = table_value, .context = belief};
@@ -77,7 +77,7 @@ dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *targe
         return believe_table(belief, option);
     if (target->foreign)
         return dt_fail(DT_EUSAGE, "--prior cost knows the built-in network only, not the worker %s",
-                       target->program);
+                       target->worker.program);
     return believe_cost(belief);
 }
 

@@ -25,13 +25,14 @@ static json_t *nanoseconds(double seconds)
 void dt_entry_machine(struct dt_session *session)
 {
     const struct dt_target *target = session->target;
-    struct dt_machine_worker worker = {target->program, target->foreign, &target->backend};
-    if (target->ready != NULL) {
-        session->machine = dt_machine_describe(target->hello, target->ready, &worker);
+    struct dt_machine_worker worker = {target->worker.program, target->foreign,
+                                       &target->hardware.backend};
+    if (target->worker.ready != NULL) {
+        session->machine = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
         dt_machine_keep(&worker, session->machine);
         return;
     }
-    int64_t now = dt_clock_ns(), share = (session->deadline_ns - now) / 4;
+    int64_t now = dt_clock_ns(), share = (session->clock.deadline_ns - now) / 4;
     int64_t deadline_ns = now + (share < WORKER_NS ? share : WORKER_NS);
     if (dt_machine_read(&worker, false, deadline_ns, &session->machine) < 0)
         session->machine = dt_machine_describe(NULL, NULL, &worker);
@@ -40,9 +41,9 @@ void dt_entry_machine(struct dt_session *session)
 json_t *dt_entry_fingerprint(const struct dt_session *session)
 {
     json_t *soft = json_object_get(session->machine, "soft");
-    return json_pack("{s:O, s:O?, s:{s:s, s:s, s:I}}", "hard", session->target->hard, "soft", soft,
-                     "info", "host", dt_host_name(), "boot_id", dt_host_boot(), "t_wall_ns",
-                     (json_int_t)dt_clock_wall_ns());
+    return json_pack("{s:O, s:O?, s:{s:s, s:s, s:I}}", "hard", session->target->identity.hard,
+                     "soft", soft, "info", "host", dt_host_name(), "boot_id", dt_host_boot(),
+                     "t_wall_ns", (json_int_t)dt_clock_wall_ns());
 }
 
 static struct dt_shot shot(const struct dt_session *session, const struct dt_result *result,
@@ -59,11 +60,12 @@ static struct dt_shot shot(const struct dt_session *session, const struct dt_res
 
 void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant entrants[], int n)
 {
-    session->shot_count = 0;
-    for (int i = 0; i < n && session->shot_count < DT_SHOTS; i++)
+    session->finals.shot_count = 0;
+    for (int i = 0; i < n && session->finals.shot_count < DT_SHOTS; i++)
         if (!entrants[i].out && !dt_entrant_twin(&entrants[i]) &&
             dt_session_eligible(session, &entrants[i].result))
-            session->shots[session->shot_count++] = shot(session, &entrants[i].result, "shoot-out");
+            session->finals.shots[session->finals.shot_count++] =
+                shot(session, &entrants[i].result, "shoot-out");
 }
 
 struct list {
@@ -91,18 +93,18 @@ static int by_value(const void *a, const void *b)
 static void list_plans(struct list *list)
 {
     const struct dt_session *session = list->session;
-    struct dt_shot one =
-        shot(session, dt_session_best(session), session->best >= 0 ? "final comparison" : "trial");
+    struct dt_shot one = shot(session, dt_session_best(session),
+                              session->finals.best >= 0 ? "final comparison" : "trial");
     take(list, &one);
-    for (int i = 0; i < session->entrant_count; i++) {
-        const struct dt_entrant *entrant = &session->entrants[i];
+    for (int i = 0; i < session->finals.entrant_count; i++) {
+        const struct dt_entrant *entrant = &session->finals.entrants[i];
         one = shot(session, &entrant->result, "final comparison");
         if (!entrant->out && !dt_entrant_twin(entrant) &&
             dt_session_eligible(session, &entrant->result))
             take(list, &one);
     }
-    for (int i = 0; i < session->shot_count; i++)
-        take(list, &session->shots[i]);
+    for (int i = 0; i < session->finals.shot_count; i++)
+        take(list, &session->finals.shots[i]);
     for (int i = 0; i < session->count; i++) {
         one = shot(session, &session->trials[i], "trial");
         if (dt_session_eligible(session, &session->trials[i]))
@@ -123,7 +125,7 @@ static json_t *shot_json(const struct dt_shot *one, const struct dt_space *space
 
 static json_t *top_json(const struct dt_session *session)
 {
-    int room = 1 + session->entrant_count + session->shot_count + session->count;
+    int room = 1 + session->finals.entrant_count + session->finals.shot_count + session->count;
     struct list list = {.session = session, .shots = calloc((size_t)room, sizeof *list.shots)};
     json_t *array = json_array();
     if (list.shots != NULL)
@@ -180,9 +182,9 @@ void dt_entry_add_work(const struct dt_target *target, json_t *object)
     json_t *network = json_object_get(target->workload, "network");
     if (network != NULL && !is_preset(network))
         json_object_set(object, "network", network);
-    if (target->announced != NULL &&
-        json_dumpb(target->announced, NULL, 0, JSON_COMPACT) <= DT_ENTRY_SPACE)
-        json_object_set(object, "space", target->announced);
+    if (target->worker.announced != NULL &&
+        json_dumpb(target->worker.announced, NULL, 0, JSON_COMPACT) <= DT_ENTRY_SPACE)
+        json_object_set(object, "space", target->worker.announced);
 }
 
 json_t *dt_entry(const struct dt_session *session)
@@ -191,19 +193,20 @@ json_t *dt_entry(const struct dt_session *session)
     const struct dt_result *best = dt_session_best(session);
     if (best == NULL || session->limit_broken)
         return NULL;
-    const struct dt_entrant *entrant = session->best >= 0 && dt_session_against_default(session)
-                                           ? &session->entrants[session->best]
-                                           : NULL;
+    const struct dt_entrant *entrant =
+        session->finals.best >= 0 && dt_session_against_default(session)
+            ? &session->finals.entrants[session->finals.best]
+            : NULL;
     struct dt_noise noise = dt_session_noise(session);
     json_t *entry = json_pack(
-        "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "key", target->key,
-        "fingerprint", dt_entry_fingerprint(session), "plan",
+        "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "key",
+        target->identity.key, "fingerprint", dt_entry_fingerprint(session), "plan",
         dt_point_json(target->space, &best->point), "verdict", dt_verdict_text(session->verdict),
         "provisional", dt_session_provisional(session), "figures", dt_result_figures(best, target),
         "default", dt_result_figures(dt_session_role(session, DT_ENTRANT_DEFAULT), target),
         "baseline", dt_result_figures(dt_session_role(session, DT_ENTRANT_BASELINE), target),
         "gain", dt_record_gain(entrant), "noise", dt_noise_json(&noise), "top", top_json(session),
-        "pareto", front_json(session), "journal", session->id);
+        "pareto", front_json(session), "journal", session->store.id);
     dt_entry_add_work(target, entry);
     return entry;
 }

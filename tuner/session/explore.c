@@ -21,12 +21,12 @@
 /* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
 static void leave_time_for_finals(struct dt_session *session)
 {
-    int64_t all = session->deadline_ns - session->began_ns;
-    int64_t latest = session->deadline_ns - (int64_t)(dt_finals_seconds(session, 2) * 1e9);
-    int64_t least = session->began_ns + (int64_t)(DT_TRIALS_SHARE / 3 * (double)all);
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
+    int64_t latest = session->clock.deadline_ns - (int64_t)(dt_finals_seconds(session, 2) * 1e9);
+    int64_t least = session->clock.began_ns + (int64_t)(DT_TRIALS_SHARE / 3 * (double)all);
     latest = latest > least ? latest : least;
-    if (latest < session->search_deadline_ns)
-        session->search_deadline_ns = latest;
+    if (latest < session->clock.search_deadline_ns)
+        session->clock.search_deadline_ns = latest;
 }
 
 /* The mean batch of the space over that of the result. */
@@ -78,7 +78,7 @@ static struct room room_for_trials(const struct dt_session *session)
     double start = rig->started > 0 ? (double)rig->start_ns * 1e-9 / rig->started : 0;
     double groups = classes(session->target->space);
     struct room room = {.trial = fmax(around + TRIAL_STEPS * step, LEAST_SECONDS),
-                        .left = (double)(session->search_deadline_ns - dt_clock_ns()) * 1e-9};
+                        .left = (double)(session->clock.search_deadline_ns - dt_clock_ns()) * 1e-9};
     if (groups > DT_RIG_GROUPS)
         room.trial += start;
     else
@@ -114,7 +114,7 @@ static void copy_words(void (*say)(const struct dt_search *, struct dt_text *),
  * comparison, to which the search leaves at most the rest after a third of its share. */
 static double seconds_to_decide(const struct dt_session *session, const struct room *room)
 {
-    double used = (double)(dt_clock_ns() - session->began_ns) * 1e-9;
+    double used = (double)(dt_clock_ns() - session->clock.began_ns) * 1e-9;
     double finals = dt_finals_seconds(session, 2);
     return fmax(used + room->trial + finals, finals / (1 - DT_TRIALS_SHARE / 3)) * ROUGH;
 }
@@ -123,9 +123,9 @@ static double seconds_to_decide(const struct dt_session *session, const struct r
 static void note_search(struct dt_session *session, const struct room *room)
 {
     struct dt_text text = {0};
-    double all = (double)(session->deadline_ns - session->began_ns) * 1e-9;
+    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
     double need = seconds_to_decide(session, room);
-    dt_text_add(&text, "search: %s (%s), ", session->search, session->why);
+    dt_text_add(&text, "search: %s (%s), ", session->search.name, session->search.why);
     dt_figure_time(room->trial, &text);
     dt_text_add(&text, " a trial");
     if (need > all && need < 60)
@@ -149,23 +149,23 @@ static dt_status open_search(struct dt_session *session, struct dt_search **sear
     struct dt_search_opts opts = {.space = session->target->space,
                                   .seed = (uint64_t)session->job->seed,
                                   .start = &session->target->fallback,
-                                  .known = session->known,
-                                  .known_count = session->known_count,
-                                  .prior = dt_belief_prior(&session->belief),
+                                  .known = session->search.known,
+                                  .known_count = session->search.known_count,
+                                  .prior = dt_belief_prior(&session->search.belief),
                                   .evaluations = (int64_t)fmax(1, room.left / room.trial),
                                   .seconds = fmax(room.left, 1e-3),
                                   .capacity_bytes = session->job->max_bytes};
-    snprintf(session->search, sizeof session->search, "%s", session->strategy);
-    DT_TRY(dt_search_new(session->search, &opts, search));
+    snprintf(session->search.name, sizeof session->search.name, "%s", session->search.strategy);
+    DT_TRY(dt_search_new(session->search.name, &opts, search));
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);
         if (dt_session_counts(session, i))
             dt_search_tell(*search, &trial);
     }
     dt_status status = dt_search_ask(*search, first);
-    copy_words(dt_search_reason, *search, session->why, sizeof session->why);
-    if (session->why[0] == '\0')
-        snprintf(session->why, sizeof session->why, "asked for");
+    copy_words(dt_search_reason, *search, session->search.why, sizeof session->search.why);
+    if (session->search.why[0] == '\0')
+        snprintf(session->search.why, sizeof session->search.why, "asked for");
     note_search(session, &room);
     DT_TRY(dt_history_search(session, &opts));
     return status;
@@ -174,7 +174,7 @@ static dt_status open_search(struct dt_session *session, struct dt_search **sear
 static dt_status run(struct dt_session *session, struct dt_search *search, struct dt_point point)
 {
     dt_status status = DT_OK;
-    while (status == DT_OK && dt_clock_ns() < session->search_deadline_ns) {
+    while (status == DT_OK && dt_clock_ns() < session->clock.search_deadline_ns) {
         status = dt_trials_try(session, &point, true, TRIAL_SHARE);
         if (status != DT_OK)
             break;
@@ -190,21 +190,21 @@ static dt_status run(struct dt_session *session, struct dt_search *search, struc
 /* What the search says at its end; one that had no more to ask for stopped. */
 static void end_search(struct dt_session *session, const struct dt_search *search, bool stopped)
 {
-    session->stopped = stopped;
-    copy_words(dt_search_note, search, session->note, sizeof session->note);
-    if (session->stopped)
+    session->search.stopped = stopped;
+    copy_words(dt_search_note, search, session->search.note, sizeof session->search.note);
+    if (session->search.stopped)
         dt_session_note(session, "the search stopped after %d trial%s: %.*s", session->count,
-                        session->count == 1 ? "" : "s", (int)dt_explore_clause(session->note),
-                        session->note);
+                        session->count == 1 ? "" : "s",
+                        (int)dt_explore_clause(session->search.note), session->search.note);
 }
 
 /* What other sessions found best; a search that begins knows their times already. */
 static dt_status try_stored(struct dt_session *session)
 {
-    for (int i = 0; i < session->known_count; i++)
-        if (dt_session_trial(session, &session->known[i]) == NULL &&
-            dt_clock_ns() < session->search_deadline_ns)
-            DT_TRY(dt_trials_try(session, &session->known[i], true, TRIAL_SHARE));
+    for (int i = 0; i < session->search.known_count; i++)
+        if (dt_session_trial(session, &session->search.known[i]) == NULL &&
+            dt_clock_ns() < session->clock.search_deadline_ns)
+            DT_TRY(dt_trials_try(session, &session->search.known[i], true, TRIAL_SHARE));
     return DT_OK;
 }
 

@@ -88,9 +88,9 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *ho
 /* Runs the shoot-out of the top plans; sets its rounds and ratios. */
 static dt_status shoot(struct dt_session *session, struct dt_compared *shootout)
 {
-    int64_t all = session->deadline_ns - session->began_ns;
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
     struct dt_compare how = {.deadline_ns =
-                                 session->began_ns + (int64_t)(SHOOTOUT_SHARE * (double)all),
+                                 session->clock.began_ns + (int64_t)(SHOOTOUT_SHARE * (double)all),
                              .sets = SHOOTOUT_SETS,
                              .seed = (uint64_t)session->job->seed,
                              .progress = session->watch != NULL ? session->watch->set : NULL,
@@ -106,7 +106,7 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
     *found = n > 0;
     if (n > 0)
         *challenger = top[0]->point;
-    double left = seconds_until(session->deadline_ns) - STOP_SECONDS;
+    double left = seconds_until(session->clock.deadline_ns) - STOP_SECONDS;
     if (n < 2 || left < 2 * dt_finals_seconds(session, 2)) /* the final comparison comes first */
         return DT_OK;
     struct dt_entrant entrants[DT_CANDIDATES + 2];
@@ -130,18 +130,18 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
 static void enter(struct dt_session *session, enum dt_entrant_role role,
                   const struct dt_point *point, bool decisive)
 {
-    for (int i = 0; i < session->entrant_count; i++)
-        if (dt_point_equal(session->target->space, &session->entrants[i].point, point))
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        if (dt_point_equal(session->target->space, &session->finals.entrants[i].point, point))
             return;
-    session->entrants[session->entrant_count++] =
+    session->finals.entrants[session->finals.entrant_count++] =
         (struct dt_entrant){.role = role, .point = *point, .decisive = decisive};
 }
 
 static const struct dt_entrant *candidate_of(const struct dt_session *session)
 {
-    for (int i = 0; i < session->entrant_count; i++)
-        if (session->entrants[i].role == DT_ENTRANT_CANDIDATE)
-            return &session->entrants[i];
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        if (session->finals.entrants[i].role == DT_ENTRANT_CANDIDATE)
+            return &session->finals.entrants[i];
     return NULL;
 }
 
@@ -149,14 +149,15 @@ static const struct dt_entrant *candidate_of(const struct dt_session *session)
  * has its own: it differs from the default by what the challenger may differ by without being another plan. */
 static void enter_twin(struct dt_session *session, bool challenged)
 {
-    if (session->entrant_count == 0 || !dt_verdict_default(session, &session->entrants[0]))
+    if (session->finals.entrant_count == 0 ||
+        !dt_verdict_default(session, &session->finals.entrants[0]))
         return;
-    if (seconds_until(session->deadline_ns) - STOP_SECONDS <
+    if (seconds_until(session->clock.deadline_ns) - STOP_SECONDS <
         dt_finals_seconds(session, challenged ? 2 : 1))
         return;
     const struct dt_point *fallback = &session->target->fallback;
     const struct dt_entrant *candidate = candidate_of(session);
-    session->entrants[session->entrant_count++] = (struct dt_entrant){
+    session->finals.entrants[session->finals.entrant_count++] = (struct dt_entrant){
         .role = DT_ENTRANT_TWIN,
         .point = *fallback,
         .apart =
@@ -167,23 +168,23 @@ static void enter_twin(struct dt_session *session, bool challenged)
 static void drop_first(struct dt_session *session)
 {
     int kept = 0;
-    for (int i = 0; i < session->entrant_count; i++) {
-        struct dt_entrant *entrant = &session->entrants[i];
+    for (int i = 0; i < session->finals.entrant_count; i++) {
+        struct dt_entrant *entrant = &session->finals.entrants[i];
         dt_entrant_fini(entrant);
         if (i > 0 && !dt_entrant_twin(entrant))
-            memmove(&session->entrants[kept++], entrant, sizeof *entrant);
+            memmove(&session->finals.entrants[kept++], entrant, sizeof *entrant);
     }
-    session->entrant_count = kept;
+    session->finals.entrant_count = kept;
 }
 
 /* The plan all others are compared with cannot run here, as was found before anything could be decided, and there are others. */
 static bool first_fell(const struct dt_session *session)
 {
-    const struct dt_entrant *first = &session->entrants[0];
+    const struct dt_entrant *first = &session->finals.entrants[0];
     bool others = false;
-    for (int i = 1; i < session->entrant_count; i++)
-        others = others || !dt_entrant_twin(&session->entrants[i]);
-    return others && first->out && session->sets.count < DT_SETS_LEAST &&
+    for (int i = 1; i < session->finals.entrant_count; i++)
+        others = others || !dt_entrant_twin(&session->finals.entrants[i]);
+    return others && first->out && session->finals.sets.count < DT_SETS_LEAST &&
            dt_verdict_cannot_run(session, &first->result);
 }
 
@@ -201,20 +202,21 @@ dt_status dt_finals_run(struct dt_session *session)
     if (session->has_against && may_run(session, &session->against))
         enter(session, DT_ENTRANT_AGAINST, &session->against, false);
     enter_twin(session, challenged);
-    struct dt_compare how = {.deadline_ns = session->deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
+    struct dt_compare how = {.deadline_ns =
+                                 session->clock.deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
                              .sets = DT_SETS_MOST,
                              .seed = (uint64_t)session->job->seed + 1,
                              .progress = session->watch != NULL ? session->watch->set : NULL,
                              .context = session->watch != NULL ? session->watch->context : NULL};
-    struct dt_compared final = {.name = "final comparison", .entrants = session->entrants};
+    struct dt_compared final = {.name = "final comparison", .entrants = session->finals.entrants};
     dt_status status;
     do {
         if (final.count > 0)
             drop_first(session);
-        final.count = session->entrant_count;
+        final.count = session->finals.entrant_count;
         status = compare(session, &how, &final);
-        session->sets = final.sets;
-        session->rounds = dt_sets_rounds(&final.sets);
+        session->finals.sets = final.sets;
+        session->finals.rounds = dt_sets_rounds(&final.sets);
     } while (status == DT_OK && first_fell(session));
     if (status == DT_OK || status == DT_EINTR)
         dt_verdict_decide(session);

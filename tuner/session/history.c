@@ -23,61 +23,62 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity)
                             : json_null());
     json_object_set_new(identity, "max_latency_ns", json_integer(job->max_latency_ns));
     json_object_set_new(identity, "budget_ns",
-                        json_integer(session->deadline_ns - session->began_ns));
+                        json_integer(session->clock.deadline_ns - session->clock.began_ns));
     json_object_set_new(identity, "seed", json_integer(job->seed));
-    if (session->journal != NULL)
-        return add(session->journal, "session", identity);
+    if (session->store.journal != NULL)
+        return add(session->store.journal, "session", identity);
     json_decref(identity);
     return DT_OK;
 }
 
 dt_status dt_history_search(const struct dt_session *session, const struct dt_search_opts *opts)
 {
-    if (session->journal == NULL)
+    if (session->store.journal == NULL)
         return DT_OK;
-    return add(
-        session->journal, "search",
-        json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I}", "search", session->search, "search_reason",
-                  session->why, "prior", session->belief.name, "known",
-                  dt_raw_points(session->target->space, session->known, session->known_count),
-                  "evaluations", (json_int_t)opts->evaluations, "left_ns",
-                  (json_int_t)llround(opts->seconds * 1e9), "capacity_bytes",
-                  (json_int_t)opts->capacity_bytes));
+    return add(session->store.journal, "search",
+               json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I}", "search", session->search.name,
+                         "search_reason", session->search.why, "prior", session->search.belief.name,
+                         "known",
+                         dt_raw_points(session->target->space, session->search.known,
+                                       session->search.known_count),
+                         "evaluations", (json_int_t)opts->evaluations, "left_ns",
+                         (json_int_t)llround(opts->seconds * 1e9), "capacity_bytes",
+                         (json_int_t)opts->capacity_bytes));
 }
 
 dt_status dt_history_trial(const struct dt_session *session, const struct dt_result *result)
 {
-    if (session->journal == NULL)
+    if (session->store.journal == NULL)
         return DT_OK;
     json_t *record = dt_raw_result(result, session->target);
     json_object_set_new(record, "looks", json_true());
-    return add(session->journal, "trial", record);
+    return add(session->store.journal, "trial", record);
 }
 
 dt_status dt_history_comparison(const struct dt_session *session,
                                 const struct dt_compared *compared)
 {
-    if (session->journal == NULL)
+    if (session->store.journal == NULL)
         return DT_OK;
-    return add(session->journal, "comparison", dt_raw_comparison(compared, session->target));
+    return add(session->store.journal, "comparison", dt_raw_comparison(compared, session->target));
 }
 
 dt_status dt_history_end(const struct dt_session *session)
 {
     const struct dt_rig *rig = &session->rig;
     json_t *unverified = json_array();
-    if (session->journal == NULL)
+    if (session->store.journal == NULL)
         return DT_OK;
     for (int i = 0; i < rig->reference_count; i++)
         if (rig->references[i].failed)
             json_array_append_new(unverified,
                                   json_pack("{s:i, s:s}", "batch", rig->references[i].batch,
                                             "cause", rig->references[i].cause));
-    return add(session->journal, "end",
-               json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:s}", "search", session->search,
-                         "search_reason", session->why, "search_note", session->note,
-                         "search_stopped", session->stopped, "elapsed_ns",
-                         (json_int_t)llround(session->elapsed_seconds * 1e9), "compared_ns",
+    return add(session->store.journal, "end",
+               json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:s}", "search", session->search.name,
+                         "search_reason", session->search.why, "search_note", session->search.note,
+                         "search_stopped", session->search.stopped, "elapsed_ns",
+                         (json_int_t)llround(session->clock.elapsed_seconds * 1e9), "compared_ns",
                          (json_int_t)rig->compared_ns, "unverified", unverified, "verdict",
                          dt_verdict_text(session->verdict)));
 }

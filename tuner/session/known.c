@@ -60,23 +60,24 @@ static void insert(struct reader *reader, const struct dt_point *point, int dist
     struct dt_session *session = reader->session;
     const struct dt_space *space = session->target->space;
     int at = 0, last;
-    while (at < session->known_count && reader->distance[at] <= distance) {
-        if (dt_point_equal(space, &session->known[at], point))
+    while (at < session->search.known_count && reader->distance[at] <= distance) {
+        if (dt_point_equal(space, &session->search.known[at], point))
             return;
         at++;
     }
-    for (last = at; last < session->known_count; last++)
-        if (dt_point_equal(space, &session->known[last], point))
+    for (last = at; last < session->search.known_count; last++)
+        if (dt_point_equal(space, &session->search.known[last], point))
             break;
     if (at == DT_KNOWN)
         return;
-    if (last == session->known_count) /* not further down either: one more */
-        last = session->known_count < DT_KNOWN ? session->known_count++ : DT_KNOWN - 1;
+    if (last == session->search.known_count) /* not further down either: one more */
+        last =
+            session->search.known_count < DT_KNOWN ? session->search.known_count++ : DT_KNOWN - 1;
     for (int i = last; i > at; i--) {
-        session->known[i] = session->known[i - 1];
+        session->search.known[i] = session->search.known[i - 1];
         reader->distance[i] = reader->distance[i - 1];
     }
-    session->known[at] = *point;
+    session->search.known[at] = *point;
     reader->distance[at] = distance;
 }
 
@@ -86,10 +87,10 @@ static void visit(const json_t *entry, void *context)
     const struct dt_target *target = reader->session->target;
     struct dt_point point;
     bool same_work = true, any = true;
-    int distance = differing(target->key, json_object_get(entry, "key"), &same_work);
+    int distance = differing(target->identity.key, json_object_get(entry, "key"), &same_work);
     if (!same_work || !feasible(target, json_object_get(entry, "plan"), &point))
         return;
-    distance += differing(target->hard,
+    distance += differing(target->identity.hard,
                           json_object_get(json_object_get(entry, "fingerprint"), "hard"), &any);
     insert(reader, &point, distance);
 }
@@ -97,7 +98,7 @@ static void visit(const json_t *entry, void *context)
 void dt_known_read(struct dt_session *session, const char *directory)
 {
     struct reader reader = {.session = session};
-    session->known_count = 0;
+    session->search.known_count = 0;
     if (dt_store_each(directory, visit, &reader) < 0)
-        session->known_count = 0;
+        session->search.known_count = 0;
 }

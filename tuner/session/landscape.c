@@ -88,8 +88,8 @@ static dt_status fill(const struct journal *journal, struct dt_table *table)
     for (int i = 0; i < session->count; i++)
         if (session->trials[i].outcome != DT_TRIAL_INTERRUPTED && dt_session_counts(session, i))
             DT_TRY(add_trial(&session->trials[i], target, table));
-    snprintf(table->title, sizeof table->title, "%s", target->title);
-    snprintf(table->device, sizeof table->device, "%d cores", target->cores);
+    snprintf(table->title, sizeof table->title, "%s", target->identity.title);
+    snprintf(table->device, sizeof table->device, "%d cores", target->hardware.cores);
     return DT_OK;
 }
 

@@ -37,13 +37,13 @@ static json_t *trial_json(const struct dt_result *result, const struct dt_target
 /* The search, and what it went by. */
 static void add_search(const struct dt_session *session, json_t *object)
 {
-    const char *note = session->note, *prior = session->belief.name;
+    const char *note = session->search.note, *prior = session->search.belief.name;
     json_object_set_new(object, "search_note", note[0] != '\0' ? json_string(note) : json_null());
-    json_object_set_new(object, "search_stopped", json_boolean(session->stopped));
+    json_object_set_new(object, "search_stopped", json_boolean(session->search.stopped));
     json_object_set_new(object, "prior", prior[0] != '\0' ? json_string(prior) : json_null());
     json_object_set_new(
         object, "known",
-        dt_raw_points(session->target->space, session->known, session->known_count));
+        dt_raw_points(session->target->space, session->search.known, session->search.known_count));
 }
 
 static void add_noise(const struct dt_session *session, json_t *object)
@@ -63,22 +63,24 @@ json_t *dt_record_session(const struct dt_session *session)
     json_t *trials = json_array();
     for (int i = 0; i < session->count; i++)
         json_array_append_new(trials, trial_json(&session->trials[i], target));
-    const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
+    const struct dt_entrant *best =
+        session->finals.best >= 0 ? &session->finals.entrants[session->finals.best] : NULL;
     if (!dt_session_against_default(session))
         best = NULL; /* no gain to speak of */
     json_t *object = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:o, s:f, s:s, s:s}", "title",
-        target->title, "objective", target->objective->name, "best",
+        target->identity.title, "objective", target->objective->name, "best",
         result_or_null(dt_session_best(session), target), "default",
         result_or_null(dt_session_role(session, DT_ENTRANT_DEFAULT), target), "baseline",
         result_or_null(dt_session_role(session, DT_ENTRANT_BASELINE), target), "against",
         result_or_null(session->has_against ? dt_session_role(session, DT_ENTRANT_AGAINST) : NULL,
                        target),
         "gain", dt_record_gain(best), "ties",
-        dt_raw_points(target->space, session->ties, session->tie_count), "rounds", session->rounds,
-        "sets", session->sets.count, "search", session->search, "search_reason", session->why,
-        "trials", trials, "elapsed_seconds", session->elapsed_seconds, "verdict",
-        dt_verdict_text(session->verdict), "journal", session->id);
+        dt_raw_points(target->space, session->finals.ties, session->finals.tie_count), "rounds",
+        session->finals.rounds, "sets", session->finals.sets.count, "search", session->search.name,
+        "search_reason", session->search.why, "trials", trials, "elapsed_seconds",
+        session->clock.elapsed_seconds, "verdict", dt_verdict_text(session->verdict), "journal",
+        session->store.id);
     add_search(session, object);
     add_noise(session, object);
     return object;
@@ -87,10 +89,11 @@ json_t *dt_record_session(const struct dt_session *session)
 dt_status dt_record_begin(struct dt_session *session, const char *directory)
 {
     DT_TRY(dt_store_check(directory));
-    DT_TRY(dt_journal_open(directory, &session->journal));
-    snprintf(session->id, sizeof session->id, "%s", dt_journal_id(session->journal));
+    DT_TRY(dt_journal_open(directory, &session->store.journal));
+    snprintf(session->store.id, sizeof session->store.id, "%s",
+             dt_journal_id(session->store.journal));
     dt_entry_machine(session);
-    json_t *identity = json_pack("{s:O, s:o}", "key", session->target->key, "fingerprint",
+    json_t *identity = json_pack("{s:O, s:o}", "key", session->target->identity.key, "fingerprint",
                                  dt_entry_fingerprint(session));
     dt_entry_add_work(session->target, identity);
     return dt_history_begin(session, identity);
@@ -101,31 +104,32 @@ static dt_status store(struct dt_session *session, const char *directory, json_t
 {
     json_t *before = NULL;
     if (dt_session_provisional(session))
-        DT_TRY(dt_store_get(directory, session->target->key, session->target->hard, &before));
-    session->kept_stored = before != NULL && json_is_false(json_object_get(before, "provisional"));
+        DT_TRY(dt_store_get(directory, session->target->identity.key,
+                            session->target->identity.hard, &before));
+    session->store.kept = before != NULL && json_is_false(json_object_get(before, "provisional"));
     json_decref(before);
-    if (session->kept_stored)
+    if (session->store.kept)
         return DT_OK;
     DT_TRY(dt_store_put(directory, entry));
-    session->stored = true;
+    session->store.stored = true;
     return DT_OK;
 }
 
 void dt_record_now(struct dt_session *session, int64_t wait_ns)
 {
     const struct dt_result *best = dt_session_best(session);
-    int64_t due_ns = session->unstored_ns + UNSTORED_MOST_NS;
-    if (session->directory == NULL || session->unstored_ns == 0 || best == NULL ||
+    int64_t due_ns = session->store.unstored_ns + UNSTORED_MOST_NS;
+    if (session->store.directory == NULL || session->store.unstored_ns == 0 || best == NULL ||
         !dt_session_eligible(session, best) || dt_clock_ns() < due_ns - wait_ns)
         return;
     session->verdict = DT_VERDICT_PROVISIONAL;
     json_t *entry = dt_entry(session);
-    if (entry == NULL || store(session, session->directory, entry) < 0)
+    if (entry == NULL || store(session, session->store.directory, entry) < 0)
         dt_session_note(session, "the provisional result is not stored: %s", dt_message());
     json_decref(entry);
     session->verdict = DT_VERDICT_NONE;
-    session->stored = false;
-    session->unstored_ns = 0;
+    session->store.stored = false;
+    session->store.unstored_ns = 0;
 }
 
 dt_status dt_record_end(struct dt_session *session, const char *directory)
@@ -133,7 +137,7 @@ dt_status dt_record_end(struct dt_session *session, const char *directory)
     json_t *entry = dt_entry(session);
     dt_status status = dt_history_end(session);
     if (status == DT_OK && entry != NULL)
-        status = dt_journal_add(session->journal, "best", entry);
+        status = dt_journal_add(session->store.journal, "best", entry);
     if (entry != NULL) {
         dt_status stored = store(session, directory, entry);
         status = status == DT_OK ? stored : status;

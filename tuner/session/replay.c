@@ -15,10 +15,10 @@ static dt_status read_session(struct dt_replay *replay, const json_t *record, co
     DT_TRY(dt_json_string(record, what, "run", &run));
     DT_TRY(dt_json_int(record, what, "max_latency_ns", 0, INT64_MAX, &replay->job.max_latency_ns));
     DT_TRY(dt_raw_read_target(record, what, &replay->target));
-    session->best = -1;
+    session->finals.best = -1;
     session->job = &replay->job;
     session->target = replay->target;
-    snprintf(session->id, sizeof session->id, "%s", run);
+    snprintf(session->store.id, sizeof session->store.id, "%s", run);
     if (against == NULL || json_is_null(against))
         return DT_OK;
     session->has_against = true;
@@ -60,12 +60,12 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
         free_entrants(&compared);
         return status;
     }
-    for (int i = 0; i < session->entrant_count; i++)
-        dt_entrant_fini(&session->entrants[i]);
-    memcpy(session->entrants, entrants, (size_t)compared.count * sizeof entrants[0]);
-    session->entrant_count = compared.count;
-    session->sets = compared.sets;
-    session->rounds = compared.rounds;
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        dt_entrant_fini(&session->finals.entrants[i]);
+    memcpy(session->finals.entrants, entrants, (size_t)compared.count * sizeof entrants[0]);
+    session->finals.entrant_count = compared.count;
+    session->finals.sets = compared.sets;
+    session->finals.rounds = compared.rounds;
     dt_verdict_decide(session);
     return DT_OK;
 }
@@ -80,11 +80,11 @@ static dt_status read_search(struct dt_replay *replay, const json_t *record, con
     DT_TRY(dt_json_string(record, what, "search_reason", &why));
     DT_TRY(dt_json_string(record, what, "prior", &prior));
     DT_TRY(dt_json_array(record, what, "known", &known));
-    snprintf(session->search, sizeof session->search, "%s", search);
-    snprintf(session->why, sizeof session->why, "%s", why);
-    snprintf(session->belief.name, sizeof session->belief.name, "%s", prior);
-    session->known_count =
-        dt_raw_read_points(known, replay->target->space, session->known, DT_KNOWN);
+    snprintf(session->search.name, sizeof session->search.name, "%s", search);
+    snprintf(session->search.why, sizeof session->search.why, "%s", why);
+    snprintf(session->search.belief.name, sizeof session->search.belief.name, "%s", prior);
+    session->search.known_count =
+        dt_raw_read_points(known, replay->target->space, session->search.known, DT_KNOWN);
     return DT_OK;
 }
 
@@ -98,12 +98,12 @@ static dt_status read_end(struct dt_replay *replay, const json_t *record, const 
     DT_TRY(dt_json_string(record, what, "search_reason", &why));
     DT_TRY(dt_json_int(record, what, "elapsed_ns", 0, INT64_MAX, &elapsed_ns));
     DT_TRY(dt_json_array(record, what, "unverified", &unverified));
-    snprintf(session->search, sizeof session->search, "%s", search);
-    snprintf(session->why, sizeof session->why, "%s", why);
+    snprintf(session->search.name, sizeof session->search.name, "%s", search);
+    snprintf(session->search.why, sizeof session->search.why, "%s", why);
     const char *note = json_string_value(json_object_get(record, "search_note"));
-    snprintf(session->note, sizeof session->note, "%s", note != NULL ? note : "");
-    session->stopped = json_is_true(json_object_get(record, "search_stopped"));
-    session->elapsed_seconds = (double)elapsed_ns * 1e-9;
+    snprintf(session->search.note, sizeof session->search.note, "%s", note != NULL ? note : "");
+    session->search.stopped = json_is_true(json_object_get(record, "search_stopped"));
+    session->clock.elapsed_seconds = (double)elapsed_ns * 1e-9;
     replay->ended = true;
     for (size_t i = 0; i < json_array_size(unverified) && i < DT_RIG_REFERENCES; i++) {
         const json_t *row = json_array_get(unverified, i);

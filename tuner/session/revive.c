@@ -40,8 +40,8 @@ static json_t *entry_of(struct revival *revival)
     if (best == NULL || !dt_session_eligible(session, best))
         return NULL;
     session->verdict = DT_VERDICT_PROVISIONAL;
-    target->key = json_incref(json_object_get(revival->first, "key"));
-    target->hard =
+    target->identity.key = json_incref(json_object_get(revival->first, "key"));
+    target->identity.hard =
         json_incref(json_object_get(json_object_get(revival->first, "fingerprint"), "hard"));
     json_t *entry = dt_entry(session);
     for (size_t i = 0; entry != NULL && i < sizeof copied / sizeof copied[0]; i++)

@@ -70,18 +70,18 @@ static dt_status verdict_status(struct dt_session *session)
     if (session->limit_broken)
         return dt_fail(DT_EINFEASIBLE, "none of the %d plans tried keeps --max-latency %.4g ms",
                        session->count, (double)session->job->max_latency_ns * 1e-6);
-    if (session->verdict == DT_VERDICT_PROVISIONAL && session->entrant_count > 0 &&
-        session->entrants[0].out)
+    if (session->verdict == DT_VERDICT_PROVISIONAL && session->finals.entrant_count > 0 &&
+        session->finals.entrants[0].out)
         return dt_fail(DT_EPROVISIONAL,
                        "the default plan failed in the final comparison (%s: %s): the result is "
                        "provisional",
-                       dt_outcome_text(session->entrants[0].result.outcome),
-                       session->entrants[0].result.cause);
+                       dt_outcome_text(session->finals.entrants[0].result.outcome),
+                       session->finals.entrants[0].result.cause);
     if (dt_session_provisional(session))
         return dt_fail(DT_EPROVISIONAL,
                        "the budget ended before the final comparison had the %d sets of fresh "
                        "processes it needs (%d were made): the result is provisional",
-                       DT_SETS_LEAST, session->sets.count);
+                       DT_SETS_LEAST, session->finals.sets.count);
     return DT_OK;
 }
 
@@ -111,32 +111,33 @@ void dt_session_note(const struct dt_session *session, const char *format, ...)
 
 dt_status dt_session_run(struct dt_session *session)
 {
-    int64_t all = session->deadline_ns - session->began_ns;
-    session->search_deadline_ns = session->began_ns + (int64_t)(DT_TRIALS_SHARE * (double)all);
-    session->best = -1;
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
+    session->clock.search_deadline_ns =
+        session->clock.began_ns + (int64_t)(DT_TRIALS_SHARE * (double)all);
+    session->finals.best = -1;
     dt_rig_init(&session->rig, session->target, (uint64_t)session->job->seed);
-    session->rig.end_ns = session->deadline_ns - DT_NS_PER_SECOND / 2;
+    session->rig.end_ns = session->clock.deadline_ns - DT_NS_PER_SECOND / 2;
     dt_status status = run(session);
     dt_verdict_end(session);
-    int64_t left = session->deadline_ns - dt_clock_ns(), grace = 10 * DT_NS_PER_SECOND;
+    int64_t left = session->clock.deadline_ns - dt_clock_ns(), grace = 10 * DT_NS_PER_SECOND;
     dt_rig_fini(&session->rig,
                 left < grace ? (left > DT_NS_PER_SECOND / 5 ? left : DT_NS_PER_SECOND / 5) : grace);
-    session->elapsed_seconds = (double)(dt_clock_ns() - session->began_ns) * 1e-9;
+    session->clock.elapsed_seconds = (double)(dt_clock_ns() - session->clock.began_ns) * 1e-9;
     return status < 0 ? status : verdict_status(session);
 }
 
 void dt_session_fini(struct dt_session *session)
 {
-    dt_belief_fini(&session->belief);
+    dt_belief_fini(&session->search.belief);
     for (int i = 0; i < session->count; i++)
         dt_result_fini(&session->trials[i]);
     free(session->trials);
     json_decref(session->machine);
     session->machine = NULL;
-    for (int i = 0; i < session->entrant_count; i++)
-        dt_entrant_fini(&session->entrants[i]);
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        dt_entrant_fini(&session->finals.entrants[i]);
     session->trials = NULL;
-    session->count = session->entrant_count = 0;
+    session->count = session->finals.entrant_count = 0;
 }
 
 static const struct dt_point *point_of(const struct dt_session *session, enum dt_entrant_role role)
@@ -150,14 +151,14 @@ static const struct dt_point *point_of(const struct dt_session *session, enum dt
 
 bool dt_session_compared(const struct dt_session *session)
 {
-    return session->sets.count > 0 ? session->sets.count > 1
-                                   : session->rounds >= dt_look_samples[0];
+    return session->finals.sets.count > 0 ? session->finals.sets.count > 1
+                                          : session->finals.rounds >= dt_look_samples[0];
 }
 
 bool dt_session_against_default(const struct dt_session *session)
 {
-    return session->entrant_count > 0 &&
-           dt_point_equal(session->target->space, &session->entrants[0].point,
+    return session->finals.entrant_count > 0 &&
+           dt_point_equal(session->target->space, &session->finals.entrants[0].point,
                           &session->target->fallback);
 }
 
@@ -165,10 +166,10 @@ const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
                                             enum dt_entrant_role role)
 {
     const struct dt_point *point = point_of(session, role);
-    for (int i = 0; i < session->entrant_count && point != NULL && dt_session_compared(session);
-         i++)
-        if (dt_point_equal(session->target->space, &session->entrants[i].point, point))
-            return &session->entrants[i];
+    for (int i = 0;
+         i < session->finals.entrant_count && point != NULL && dt_session_compared(session); i++)
+        if (dt_point_equal(session->target->space, &session->finals.entrants[i].point, point))
+            return &session->finals.entrants[i];
     return NULL;
 }
 
@@ -183,8 +184,8 @@ const struct dt_result *dt_session_role(const struct dt_session *session, enum d
 
 const struct dt_result *dt_session_best(const struct dt_session *session)
 {
-    if (session->best >= 0)
-        return &session->entrants[session->best].result;
+    if (session->finals.best >= 0)
+        return &session->finals.entrants[session->finals.best].result;
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
     return fallback != NULL && fallback->n > 0 ? fallback : dt_session_leader(session);
 }

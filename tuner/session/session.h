@@ -51,29 +51,25 @@ struct dt_watch {
     void (*note)(void *context, const char *sentence);
 };
 
-struct dt_session {
-    const struct dt_job *job;
-    const struct dt_target *target;
-    const struct dt_watch *watch; /* NULL: nobody looks */
-    const char *strategy;         /* of the search, as it was asked for; borrowed */
-    struct dt_rig rig;
-    const char *directory;      /* of the store; NULL: nothing is stored before the end */
-    struct dt_journal *journal; /* NULL: none */
-    char id[64];                /* of the journal; "" without one */
+struct dt_session_clock {
     int64_t began_ns, deadline_ns, search_deadline_ns;
-    struct dt_point against;
-    bool has_against;
-    struct dt_result *trials; /* owned */
-    int count, room;
-    int first_cost_ms; /* of the first trial that ran; 0: none did */
     int64_t paused_ns; /* the part of dt_clock_skipped_ns that was reported */
-    char search[160],
-        why[240];   /* the strategy, and why it was chosen; "" before the search began */
-    char note[240]; /* what it said when it ended; "": nothing */
-    bool stopped;   /* it ended before the time for trials did */
+    double elapsed_seconds;
+};
+
+/* What the trials are chosen by. */
+struct dt_session_search {
+    const char *strategy;            /* as it was asked for; borrowed */
+    char name[160], why[240];        /* the strategy, and why it was chosen; "" before it began */
+    char note[240];                  /* what it said when it ended; "": nothing */
+    bool stopped;                    /* it ended before the time for trials did */
     struct dt_point known[DT_KNOWN]; /* what other sessions found best */
     int known_count;
     struct dt_belief belief;
+};
+
+/* The shoot-out and the final comparison. */
+struct dt_session_finals {
     struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison */
     int entrant_count;
     struct dt_sets sets;     /* of fresh processes, that the final comparison was made in */
@@ -83,15 +79,35 @@ struct dt_session {
     int tie_count;
     struct dt_shot shots[DT_SHOTS]; /* of the shoot-out */
     int shot_count;
-    json_t *
-        machine; /* its description (tuner/machine/machine.h), owned; NULL before the session is recorded */
+};
+
+/* What of the session is on disk. */
+struct dt_session_store {
+    const char *directory;      /* NULL: nothing is stored before the end */
+    struct dt_journal *journal; /* NULL: none */
+    char id[64];                /* of the journal; "" without one */
+    bool stored;                /* the store has taken the result */
+    bool kept;           /* it has a decided result, which this provisional one leaves alone */
+    int64_t unstored_ns; /* since when it lacks a better plan that was found; 0: it lacks none */
+};
+
+struct dt_session {
+    const struct dt_job *job;
+    const struct dt_target *target;
+    const struct dt_watch *watch; /* NULL: nobody looks */
+    struct dt_rig rig;
+    struct dt_point against;
+    bool has_against;
+    struct dt_session_clock clock;
+    struct dt_session_search search;
+    struct dt_session_finals finals;
+    struct dt_session_store store;
+    struct dt_result *trials; /* owned */
+    int count, room;
+    int first_cost_ms; /* of the first trial that ran; 0: none did */
+    json_t *machine;   /* tuner/machine/machine.h, owned; NULL before the session is recorded */
     enum dt_verdict verdict;
-    bool stored;      /* the store has taken the result */
-    bool kept_stored; /* the store has a decided result, which this provisional one leaves alone */
-    int64_t
-        unstored_ns; /* since when the store lacks a better plan that was found; 0: it lacks none */
     bool limit_broken; /* no plan keeps --max-latency */
-    double elapsed_seconds;
 };
 
 /* Runs it. The session is initialised with job, target, watch, strategy, journal and deadline_ns. DT_OK (also with failures of

@@ -28,13 +28,14 @@
 /* Longest a trial may take: an eighth of the time, but enough for what the first one needed. */
 static int64_t trial_deadline(const struct dt_session *session, double share)
 {
-    int64_t all = session->deadline_ns - session->began_ns;
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
     int64_t most = (int64_t)((double)all * share);
     int64_t least = 4LL * session->first_cost_ms * 1000000 > 5 * DT_NS_PER_SECOND
                         ? 4LL * session->first_cost_ms * 1000000
                         : 5 * DT_NS_PER_SECOND;
     int64_t deadline = dt_clock_ns() + (most > least ? most : least);
-    return deadline < session->search_deadline_ns ? deadline : session->search_deadline_ns;
+    return deadline < session->clock.search_deadline_ns ? deadline
+                                                        : session->clock.search_deadline_ns;
 }
 
 /* A worker that was killed gives its GPUs' memory back when the driver gets to it. Groups that are parked hold theirs. */
@@ -42,20 +43,20 @@ static dt_status settle(struct dt_session *session, const struct dt_result *resu
 {
     const struct dt_target *target = session->target;
     bool killed = result->outcome == DT_TRIAL_CRASHED || result->outcome == DT_TRIAL_HUNG;
-    if (!killed || !target->backend.cuda || target->backend.shared)
+    if (!killed || !target->hardware.backend.cuda || target->hardware.backend.shared)
         return DT_OK;
     dt_rig_fresh(&session->rig, DT_NS_PER_SECOND);
-    return dt_backend_settle(&target->backend, target->cores,
+    return dt_backend_settle(&target->hardware.backend, target->hardware.cores,
                              dt_clock_ns() + SETTLE_SECONDS * DT_NS_PER_SECOND);
 }
 
 static dt_status keep_trial(struct dt_session *session, const struct dt_result *result)
 {
-    int64_t paused_ns = dt_clock_skipped_ns() - session->paused_ns;
+    int64_t paused_ns = dt_clock_skipped_ns() - session->clock.paused_ns;
     DT_TRY(dt_session_keep(session, result));
     if (dt_session_leader(session) == &session->trials[session->count - 1] &&
-        session->unstored_ns == 0)
-        session->unstored_ns = dt_clock_ns();
+        session->store.unstored_ns == 0)
+        session->store.unstored_ns = dt_clock_ns();
     if (session->watch != NULL)
         session->watch->ended(session->watch->context, session, result);
     if (paused_ns > 0)
@@ -63,14 +64,14 @@ static dt_status keep_trial(struct dt_session *session, const struct dt_result *
                         "the session was stopped for %.0f s: its deadlines are moved, steps in "
                         "which it was stopped are run again",
                         (double)paused_ns * 1e-9);
-    session->paused_ns += paused_ns;
+    session->clock.paused_ns += paused_ns;
     return dt_history_trial(session, result);
 }
 
 dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point, bool racing,
                         double share)
 {
-    int64_t all = session->deadline_ns - session->began_ns;
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
     double rest = racing ? RACING_SHARE : KNOWN_SHARE;
     struct dt_measure how = {.deadline_ns = trial_deadline(session, share),
                              .rest_ns = dt_clock_ns() + (int64_t)(rest * (double)all),
@@ -84,7 +85,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     if (session->watch != NULL)
         session->watch->begins(session->watch->context, point);
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
-    if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->search_deadline_ns) {
+    if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->clock.search_deadline_ns) {
         result.outcome = DT_TRIAL_INTERRUPTED;
         snprintf(result.cause, sizeof result.cause, "the time for trials ended first");
     }
@@ -101,7 +102,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
 static int list_known(const struct dt_session *session, const struct dt_point *known[KNOWN_MOST])
 {
     const struct dt_target *target = session->target;
-    bool one_first = target->backend.cuda;
+    bool one_first = target->hardware.backend.cuda;
     const struct dt_point *all[KNOWN_MOST] = {one_first ? &target->baseline : &target->fallback,
                                               one_first ? &target->fallback : &target->baseline,
                                               session->has_against ? &session->against : NULL};
@@ -138,7 +139,7 @@ static dt_status try_again(struct dt_session *session, bool late)
 {
     const struct dt_point *known[KNOWN_MOST];
     int n = list_known(session, known);
-    for (int i = 0; i < n && dt_clock_ns() < session->search_deadline_ns; i++) {
+    for (int i = 0; i < n && dt_clock_ns() < session->clock.search_deadline_ns; i++) {
         const struct dt_result *trial = dt_session_trial(session, known[i]);
         if (trial != NULL && may_pass(session, trial, late))
             DT_TRY(try_known(session, known[i], AGAIN_SHARE));
@@ -181,7 +182,7 @@ dt_status dt_trials_strays(struct dt_session *session)
             return DT_OK;
         strays[n++] = trial->point;
     }
-    for (int i = 0; i < n && dt_clock_ns() < session->search_deadline_ns; i++)
+    for (int i = 0; i < n && dt_clock_ns() < session->clock.search_deadline_ns; i++)
         DT_TRY(dt_trials_try(session, &strays[i], true, AGAIN_SHARE));
     return DT_OK;
 }
@@ -189,6 +190,6 @@ dt_status dt_trials_strays(struct dt_session *session)
 dt_status dt_trials_last(struct dt_session *session)
 {
     int64_t now = dt_clock_ns();
-    session->search_deadline_ns = now + (session->deadline_ns - now) / 2;
+    session->clock.search_deadline_ns = now + (session->clock.deadline_ns - now) / 2;
     return try_again(session, true);
 }

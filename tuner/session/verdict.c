@@ -97,27 +97,27 @@ int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entran
             (best < 0 || entrants[i].ratio.ratio < entrants[best].ratio.ratio))
             best = i;
     chosen = best;
-    session->tie_count = 0;
+    session->finals.tie_count = 0;
     for (int i = 1; i < n && best >= 0; i++)
         if (may_win(&entrants[i]) && tied(&entrants[best], &entrants[i]) &&
             simpler(session, &entrants[i].result, &entrants[chosen].result))
             chosen = i;
     for (int i = 1; i < n && best >= 0; i++)
         if (i != chosen && may_win(&entrants[i]) && tied(&entrants[best], &entrants[i]))
-            session->ties[session->tie_count++] = entrants[i].point;
+            session->finals.ties[session->finals.tie_count++] = entrants[i].point;
     return chosen;
 }
 
 static int fastest_eligible(const struct dt_session *session)
 {
     int best = -1;
-    for (int i = 0; i < session->entrant_count; i++) {
-        const struct dt_result *result = &session->entrants[i].result;
-        if (dt_entrant_twin(&session->entrants[i]))
+    for (int i = 0; i < session->finals.entrant_count; i++) {
+        const struct dt_result *result = &session->finals.entrants[i].result;
+        if (dt_entrant_twin(&session->finals.entrants[i]))
             continue; /* the default, which is not fit */
-        if (!session->entrants[i].out && dt_session_eligible(session, result) &&
+        if (!session->finals.entrants[i].out && dt_session_eligible(session, result) &&
             (best < 0 || dt_session_value(session, result) <
-                             dt_session_value(session, &session->entrants[best].result)))
+                             dt_session_value(session, &session->finals.entrants[best].result)))
             best = i;
     }
     return best;
@@ -125,16 +125,16 @@ static int fastest_eligible(const struct dt_session *session)
 
 static const struct dt_entrant *twin_of(const struct dt_session *session)
 {
-    for (int i = 1; i < session->entrant_count; i++)
-        if (dt_entrant_twin(&session->entrants[i]))
-            return &session->entrants[i];
+    for (int i = 1; i < session->finals.entrant_count; i++)
+        if (dt_entrant_twin(&session->finals.entrants[i]))
+            return &session->finals.entrants[i];
     return NULL;
 }
 
 struct dt_noise dt_session_noise(const struct dt_session *session)
 {
     const struct dt_entrant *twin = twin_of(session);
-    return twin != NULL ? dt_noise_of(&session->entrants[0], twin) : dt_noise_none();
+    return twin != NULL ? dt_noise_of(&session->finals.entrants[0], twin) : dt_noise_none();
 }
 
 void dt_session_noise_note(const struct dt_session *session, struct dt_text *out)
@@ -153,8 +153,8 @@ void dt_session_noise_note(const struct dt_session *session, struct dt_text *out
 
 bool dt_session_enough(const struct dt_session *session)
 {
-    return session->sets.count > 0 ? session->sets.count >= DT_SETS_LEAST
-                                   : session->rounds >= dt_look_samples[0];
+    return session->finals.sets.count > 0 ? session->finals.sets.count >= DT_SETS_LEAST
+                                          : session->finals.rounds >= dt_look_samples[0];
 }
 
 bool dt_session_provisional(const struct dt_session *session)
@@ -197,15 +197,15 @@ static void decide_without_default(struct dt_session *session)
     if (fallback == NULL ||
         (fallback->outcome != DT_TRIAL_OK && !dt_verdict_cannot_run(session, fallback)))
         return;
-    session->best = fastest_eligible(session);
-    session->verdict = session->best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
-    session->limit_broken = session->best < 0 && session->job->max_latency_ns > 0;
+    session->finals.best = fastest_eligible(session);
+    session->verdict = session->finals.best >= 0 ? DT_VERDICT_UNOPPOSED : DT_VERDICT_PROVISIONAL;
+    session->limit_broken = session->finals.best < 0 && session->job->max_latency_ns > 0;
 }
 
 /* The challenger was compared in enough sets, or failed as often as it may. */
 static bool compared_enough(const struct dt_session *session, const struct dt_entrant *challenger)
 {
-    if (session->sets.count == 0)
+    if (session->finals.sets.count == 0)
         return dt_session_enough(session);
     if (challenger->out)
         return !dt_compare_may_pass(challenger->result.outcome) ||
@@ -215,15 +215,15 @@ static bool compared_enough(const struct dt_session *session, const struct dt_en
 
 static void decide_against_default(struct dt_session *session, bool challenged)
 {
-    const struct dt_entrant *challenger = &session->entrants[1];
+    const struct dt_entrant *challenger = &session->finals.entrants[1];
     double margin = dt_session_noise(session).margin;
     bool stands =
         challenged && !challenger->out && dt_session_eligible(session, &challenger->result);
-    session->best = 0;
+    session->finals.best = 0;
     if (!dt_session_enough(session) || (challenged && !compared_enough(session, challenger)))
         session->verdict = DT_VERDICT_INCONCLUSIVE;
     else if (stands && dt_judge_beats(&challenger->ratio, margin)) {
-        session->best = 1;
+        session->finals.best = 1;
         session->verdict = DT_VERDICT_FASTER;
     } else
         session->verdict =
@@ -232,11 +232,11 @@ static void decide_against_default(struct dt_session *session, bool challenged)
 
 void dt_verdict_decide(struct dt_session *session)
 {
-    const struct dt_entrant *first = &session->entrants[0];
+    const struct dt_entrant *first = &session->finals.entrants[0];
     const struct dt_result *top[DT_CANDIDATES];
     bool challenged = dt_verdict_candidates(session, top) > 0;
     session->verdict = DT_VERDICT_PROVISIONAL;
-    session->best = -1;
+    session->finals.best = -1;
     if (!dt_session_compared(session))
         return;
     if (dt_verdict_default(session, first) && !first->out &&
@@ -248,6 +248,6 @@ void dt_verdict_decide(struct dt_session *session)
 
 void dt_verdict_end(struct dt_session *session)
 {
-    if (session->best < 0 && dt_session_best(session) != NULL)
+    if (session->finals.best < 0 && dt_session_best(session) != NULL)
         session->verdict = DT_VERDICT_PROVISIONAL;
 }

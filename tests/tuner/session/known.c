@@ -46,16 +46,16 @@ static int setup(void **state)
         dt_space_from_json(root, "a space", &target.space) != DT_OK)
         return -1;
     json_decref(root);
-    target.key = key_of("mine", "latency", 2);
-    target.hard = hard_of("here", 2);
+    target.identity.key = key_of("mine", "latency", 2);
+    target.identity.hard = hard_of("here", 2);
     return 0;
 }
 
 static int teardown(void **state)
 {
     dt_space_free(target.space);
-    json_decref(target.key);
-    json_decref(target.hard);
+    json_decref(target.identity.key);
+    json_decref(target.identity.hard);
     target = (struct dt_target){0};
     return scratch_remove(state);
 }
@@ -64,10 +64,10 @@ static void expect(const int tiles[], int n)
 {
     struct dt_session session = {.target = &target};
     dt_known_read(&session, scratch);
-    assert_int_equal(session.known_count, n);
+    assert_int_equal(session.search.known_count, n);
     for (int i = 0; i < n; i++) {
-        assert_int_equal(dt_point_value(target.space, &session.known[i], 0), tiles[i]);
-        assert_int_equal(dt_point_value(target.space, &session.known[i], 1), 2);
+        assert_int_equal(dt_point_value(target.space, &session.search.known[i], 0), tiles[i]);
+        assert_int_equal(dt_point_value(target.space, &session.search.known[i], 1), 2);
     }
 }
 

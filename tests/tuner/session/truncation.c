@@ -118,22 +118,22 @@ static void finish(struct dt_session *session, const struct world *world)
 {
     const struct dt_result *top[DT_CANDIDATES];
     struct dt_rng rng = dt_rng_at(world->seed + (uint64_t)session->count, "final comparison");
-    for (int i = 0; i < session->entrant_count; i++)
-        dt_entrant_fini(&session->entrants[i]);
-    session->entrant_count = 0;
-    session->sets = (struct dt_sets){.count = DT_SETS_MOST};
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        dt_entrant_fini(&session->finals.entrants[i]);
+    session->finals.entrant_count = 0;
+    session->finals.sets = (struct dt_sets){.count = DT_SETS_MOST};
     for (int s = 0; s < DT_SETS_MOST; s++)
-        session->sets.rounds[s] = DT_SET_ROUNDS;
+        session->finals.sets.rounds[s] = DT_SET_ROUNDS;
     if (entry_of(world, &session->target->fallback)->outcome == DT_TRIAL_OK)
-        session->entrants[session->entrant_count++] =
+        session->finals.entrants[session->finals.entrant_count++] =
             entrant(world, &session->target->fallback, DT_ENTRANT_DEFAULT, &rng);
     if (dt_verdict_candidates(session, top) > 0)
-        session->entrants[session->entrant_count++] =
+        session->finals.entrants[session->finals.entrant_count++] =
             entrant(world, &top[0]->point, DT_ENTRANT_CANDIDATE, &rng);
-    assert_int_equal(dt_entrants_rejudge(session->target, session->entrants, session->entrant_count,
-                                         &session->sets),
+    assert_int_equal(dt_entrants_rejudge(session->target, session->finals.entrants,
+                                         session->finals.entrant_count, &session->finals.sets),
                      DT_OK);
-    session->best = -1;
+    session->finals.best = -1;
     dt_verdict_decide(session);
 }
 
@@ -157,8 +157,8 @@ static void judge_cut(struct dt_session *session, const struct world *world, str
 {
     const struct dt_entry *fallback = entry_of(world, &session->target->fallback);
     bool runs = fallback->outcome == DT_TRIAL_OK;
-    session->best = -1;
-    session->sets = (struct dt_sets){0};
+    session->finals.best = -1;
+    session->finals.sets = (struct dt_sets){0};
     const struct dt_result *stored = dt_session_best(session);
     if (runs) /* whatever was tried: there was no final comparison */
         assert_true(
@@ -171,9 +171,9 @@ static void judge_cut(struct dt_session *session, const struct world *world, str
     const struct dt_entry *entry = entry_of(world, &stored->point);
     assert_true(entry->outcome == DT_TRIAL_OK);
     tally->cuts++;
-    if (runs && session->entrant_count > 1) {
+    if (runs && session->finals.entrant_count > 1) {
         double chance =
-            chance_faster(world, entry_of(world, &session->entrants[1].point), fallback);
+            chance_faster(world, entry_of(world, &session->finals.entrants[1].point), fallback);
         tally->close += chance > 0.25 && chance <= 0.5;
     }
     if (!runs || entry == fallback)
@@ -186,7 +186,7 @@ static void judge_cut(struct dt_session *session, const struct world *world, str
 
 static void run(const struct world *world, struct tally *tally)
 {
-    struct dt_session session = {.job = &world->job, .target = &world->target, .best = -1};
+    struct dt_session session = {.job = &world->job, .target = &world->target, .finals.best = -1};
     struct dt_search_opts opts = {.space = world->landscape->space,
                                   .seed = world->seed,
                                   .start = &world->target.fallback,

@@ -62,10 +62,10 @@ static void hold(const char *scenario, int seconds)
     int64_t now = dt_clock_ns();
     session = (struct dt_session){.job = &job,
                                   .target = target,
-                                  .strategy = "exhaustive",
-                                  .began_ns = now,
-                                  .deadline_ns = now + seconds * DT_NS_PER_SECOND,
-                                  .best = -1};
+                                  .search.strategy = "exhaustive",
+                                  .clock.began_ns = now,
+                                  .clock.deadline_ns = now + seconds * DT_NS_PER_SECOND,
+                                  .finals.best = -1};
     assert_int_equal(dt_session_run(&session), DT_OK);
     noise = dt_session_noise(&session);
     dt_session_noise_note(&session, &text);
@@ -75,7 +75,8 @@ static void hold(const char *scenario, int seconds)
 
 static int best_plan(void)
 {
-    return (int)dt_point_value(target->space, &session.entrants[session.best].point, 0);
+    return (int)dt_point_value(target->space, &session.finals.entrants[session.finals.best].point,
+                               0);
 }
 
 static void end(void)
@@ -89,7 +90,7 @@ static void test_a_quiet_machine_tells_3_percent(void **state)
     (void)state;
     hold(quiet, 20);
     assert_int_equal(session.verdict, DT_VERDICT_FASTER);
-    assert_int_equal(session.sets.count, 4);
+    assert_int_equal(session.finals.sets.count, 4);
     assert_true(noise.sets == 4 && noise.margin < 0.003 && !noise.noisy);
     assert_string_equal(note, "");
     end();
@@ -102,8 +103,9 @@ static void test_within_the_margin_is_a_tie(void **state)
     hold(placed, 20);
     assert_int_equal(session.verdict, DT_VERDICT_TIE);
     assert_int_equal(best_plan(), 0);
-    assert_int_equal(session.sets.count, 16); /* more sets could have made the margin smaller */
-    assert_true(dt_entrant_faster(&session.entrants[1]));
+    assert_int_equal(session.finals.sets.count,
+                     16); /* more sets could have made the margin smaller */
+    assert_true(dt_entrant_faster(&session.finals.entrants[1]));
     assert_true(fabs(noise.ratio - 1.05) < 0.002 && noise.margin >= 0.05 && noise.noisy &&
                 noise.differs);
     assert_non_null(strstr(note, "too noisy to judge"));
@@ -111,7 +113,7 @@ static void test_within_the_margin_is_a_tie(void **state)
     end();
     hold(placed_fast, 20);
     assert_int_equal(session.verdict, DT_VERDICT_FASTER);
-    assert_int_equal(session.sets.count, 4);
+    assert_int_equal(session.finals.sets.count, 4);
     end();
 }
 
@@ -123,7 +125,7 @@ static void test_a_twin_that_fails_harms_nobody(void **state)
     for (int i = 0; i < 3; i++) {
         hold(rows[i][0], 10);
         assert_int_equal(session.verdict, DT_VERDICT_FASTER);
-        assert_int_equal(session.sets.count, 4);
+        assert_int_equal(session.finals.sets.count, 4);
         assert_int_equal(noise.pairs, 0);
         assert_non_null(strstr(note, "the second copy of the default failed"));
         assert_non_null(strstr(note, rows[i][1]));
@@ -138,7 +140,7 @@ static void test_no_time_for_a_twin(void **state)
     (void)state;
     hold(long_steps, 9);
     assert_int_equal(session.verdict, DT_VERDICT_FASTER);
-    assert_int_equal(session.entrant_count, 2);
+    assert_int_equal(session.finals.entrant_count, 2);
     assert_non_null(strstr(note, "no time for a second copy"));
     end();
     hold(sleeps, 10); /* its rounds turn out to be too long: it is left out of the next sets */
@@ -147,7 +149,7 @@ static void test_no_time_for_a_twin(void **state)
     assert_non_null(strstr(note, "no time for a second copy"));
     end();
     hold(long_steps, 20);
-    assert_int_equal(session.entrant_count, 3);
+    assert_int_equal(session.finals.entrant_count, 3);
     assert_string_equal(note, "");
     end();
 }
@@ -158,11 +160,11 @@ static void test_the_shootout_prefers_the_simpler_of_ties(void **state)
     (void)state;
     hold(near, 20);
     assert_int_equal(best_plan(), 2);
-    assert_int_equal(session.tie_count, 1);
+    assert_int_equal(session.finals.tie_count, 1);
     end();
     hold(apart, 20);
     assert_int_equal(best_plan(), 1);
-    assert_int_equal(session.tie_count, 0);
+    assert_int_equal(session.finals.tie_count, 0);
     end();
 }
 

@@ -23,7 +23,8 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
             dt_text_add(&text,
                         "but it has %d ranks on %d %ss: 'dittune run' runs it, tuning leaves it "
                         "out unless --oversubscribe\n",
-                        dt_target_ranks(target, &point), target->cores, target->unit);
+                        dt_target_ranks(target, &point), target->hardware.cores,
+                        target->hardware.unit);
         status = dt_print_text(&text);
     }
     dt_explanation_fini(&explanation);

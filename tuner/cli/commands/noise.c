@@ -45,7 +45,7 @@ static json_t *noise_json(const struct dt_entrant copies[2], const struct dt_noi
     json_t *list = json_array();
     for (int i = 0; i < 2; i++)
         json_array_append_new(list, dt_result_json(&copies[i].result, target));
-    json_object_set_new(object, "title", json_string(target->title));
+    json_object_set_new(object, "title", json_string(target->identity.title));
     json_object_set_new(object, "plan", dt_point_json(target->space, &copies[0].point));
     json_object_set_new(object, "rounds", json_integer(dt_sets_rounds(sets)));
     json_object_set_new(object, "levels", levels_json(copies, sets));
@@ -72,7 +72,7 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
                      const struct dt_target *target, const struct dt_sets *sets,
                      struct dt_text *out)
 {
-    dt_text_add(out, "%s\nplan        ", target->title);
+    dt_text_add(out, "%s\nplan        ", target->identity.title);
     dt_point_text(target->space, &copies[0].point, out);
     dt_text_add(out, "\n");
     add_copy("A", &copies[0], out);
@@ -152,7 +152,7 @@ dt_status dt_command_noise(const struct dt_options *options)
     DT_TRY(dt_alone(options));
     int64_t deadline_ns = dt_clock_ns() + options->job.budget_ns;
     DT_TRY(dt_target_new(&job, &target));
-    dt_print_cores(&target->backend, options->print.quiet);
+    dt_print_cores(&target->hardware.backend, options->print.quiet);
     dt_status status = dt_target_devices_free(target);
     if (status == DT_OK)
         status = dt_target_check(target);
@@ -163,7 +163,7 @@ dt_status dt_command_noise(const struct dt_options *options)
     if (status == DT_OK && dt_target_oversubscribed(target, &point))
         fprintf(stderr,
                 "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
-                dt_target_ranks(target, &point), target->cores, target->unit);
+                dt_target_ranks(target, &point), target->hardware.cores, target->hardware.unit);
     if (status == DT_OK)
         status = compare(options, target, deadline_ns, copies);
     dt_entrant_fini(&copies[0]);

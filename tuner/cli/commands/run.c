@@ -149,7 +149,7 @@ static dt_status run_plan(struct run *run, const struct dt_point *point)
     if (dt_target_oversubscribed(target, point))
         fprintf(stderr,
                 "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
-                dt_target_ranks(target, point), target->cores, target->unit);
+                dt_target_ranks(target, point), target->hardware.cores, target->hardware.unit);
     dt_progress_init(&run->progress, target, run->options->print.quiet, 0);
     dt_status status = measure_both(run, &rig, point, &result, &one);
     dt_progress_end(&run->progress);
@@ -187,7 +187,7 @@ static dt_status run_one(struct run *run, int value)
     run->target = target;
     run->value = value;
     if (status == DT_OK && json_array_size(run->list) == 0)
-        dt_print_cores(&target->backend, options->print.quiet);
+        dt_print_cores(&target->hardware.backend, options->print.quiet);
     if (status == DT_OK)
         status = dt_target_devices_free(target);
     if (status == DT_OK)

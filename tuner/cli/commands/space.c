@@ -168,10 +168,10 @@ dt_status dt_command_space(const struct dt_options *options)
     DT_TRY(dt_options_job(options, NULL, &job));
     DT_TRY(dt_target_new(&job, &target));
     struct dt_text title = {0};
-    dt_text_add(&title, "%s, at most %d device%s", target->title, target->devices,
-                target->devices == 1 ? "" : "s");
-    dt_status status =
-        print(options, options->print.json ? target->title : dt_text_at(&title), target->space);
+    dt_text_add(&title, "%s, at most %d device%s", target->identity.title, target->hardware.devices,
+                target->hardware.devices == 1 ? "" : "s");
+    dt_status status = print(
+        options, options->print.json ? target->identity.title : dt_text_at(&title), target->space);
     dt_text_fini(&title);
     if (status == DT_OK)
         status = dt_target_check(target);

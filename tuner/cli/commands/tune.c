@@ -34,29 +34,29 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_session session = {.job = job,
                                  .target = target,
-                                 .strategy = options->search.name,
-                                 .directory = directory,
-                                 .began_ns = dt_clock_ns(),
-                                 .deadline_ns = deadline_ns,
-                                 .best = -1};
+                                 .search.strategy = options->search.name,
+                                 .store.directory = directory,
+                                 .clock.began_ns = dt_clock_ns(),
+                                 .clock.deadline_ns = deadline_ns,
+                                 .finals.best = -1};
     dt_status status = dt_target_check(target);
     if (status == DT_OK && options->against != NULL) {
         session.has_against = true;
         status = dt_target_plan(target, options->against, &session.against);
     }
     if (status == DT_OK)
-        status = dt_belief_init(&session.belief, target, options->search.prior);
+        status = dt_belief_init(&session.search.belief, target, options->search.prior);
     if (status == DT_OK)
         status = dt_record_begin(&session, directory);
     if (status < 0) {
-        dt_belief_fini(&session.belief);
+        dt_belief_fini(&session.search.belief);
         return status;
     }
     dt_known_read(&session, directory);
     struct dt_progress progress;
     const struct dt_watch watch = dt_progress_watch(&progress);
     dt_progress_init(&progress, target, options->print.quiet, deadline_ns);
-    progress.began_ns = session.began_ns;
+    progress.began_ns = session.clock.began_ns;
     session.watch = &watch;
     status = dt_session_run(&session);
     dt_progress_end(&progress);
@@ -74,7 +74,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
         status = dt_fail(status, "interrupted%s",
                          dt_session_best(&session) != NULL ? "; what was known is stored"
                                                            : " before a plan was measured");
-    dt_journal_close(session.journal);
+    dt_journal_close(session.store.journal);
     dt_session_fini(&session);
     return status < 0 ? status : printed;
 }
@@ -85,19 +85,21 @@ static dt_status introduce(const struct dt_options *options, const struct dt_tar
     if (options->print.json || options->print.quiet)
         return DT_OK;
     dt_text_add(&text, "dittune %s tunes %s%s (", DT_VERSION,
-                target->foreign ? "" : "the built-in network ", target->title);
+                target->foreign ? "" : "the built-in network ", target->identity.title);
     dt_target_plans(target, &text);
     dt_text_add(&text, ") on ");
-    dt_target_units(target, target->cores, &text);
+    dt_target_units(target, target->hardware.cores, &text);
     dt_text_add(&text, target->foreign ? "\n" : "; another: --model NAME|FILE.json --size PX\n");
-    if (options->job.devices > target->cores && !options->job.oversubscribe && !target->foreign) {
-        dt_text_add(&text, "plans of more than %d ranks are left out: there are ", target->cores);
-        dt_target_units(target, target->cores, &text);
+    if (options->job.devices > target->hardware.cores && !options->job.oversubscribe &&
+        !target->foreign) {
+        dt_text_add(&text, "plans of more than %d ranks are left out: there are ",
+                    target->hardware.cores);
+        dt_target_units(target, target->hardware.cores, &text);
         dt_text_add(&text, " (--oversubscribe takes them in)\n");
     }
     if (target->limited)
         dt_text_add(&text, "plans of more than %d rank%s are left out (--devices N allows more)\n",
-                    target->devices, target->devices == 1 ? "" : "s");
+                    target->hardware.devices, target->hardware.devices == 1 ? "" : "s");
     dt_status status = dt_print_text(&text);
     fflush(stdout);
     return status;
@@ -106,8 +108,9 @@ static dt_status introduce(const struct dt_options *options, const struct dt_tar
 /* Says why no GPU is used, once; DT_EDIRTY when others are on them. */
 static dt_status ready(const struct dt_options *options, const struct dt_target *target)
 {
-    if (target->backend.why[0] != '\0' && !options->print.quiet)
-        dt_print_note("plans run on cores, as no GPU can be used: %s", target->backend.why);
+    if (target->hardware.backend.why[0] != '\0' && !options->print.quiet)
+        dt_print_note("plans run on cores, as no GPU can be used: %s",
+                      target->hardware.backend.why);
     return dt_target_devices_free(target);
 }
 

@@ -73,7 +73,7 @@ static bool prepare(struct test *test, uint64_t seed, struct dt_prepared *prepar
 
 static bool start(struct test *test)
 {
-    struct dt_launch launch = {.program = test->target->program, .ranks = 1};
+    struct dt_launch launch = {.program = test->target->worker.program, .ranks = 1};
     dt_status status = dt_group_start(&launch, test->target->workload, dt_clock_ns() + START_NS,
                                       &test->group, &test->failure);
     return status == DT_OK || no(test, "%s", dt_message());
@@ -348,7 +348,8 @@ static dt_status find_target(const struct dt_options *options, struct dt_target 
     job.worker = NULL;
     job.devices = 0;
     if (access(options->words.rest[0], X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
-        snprintf((*target)->program, sizeof(*target)->program, "%s", options->words.rest[0]);
+        snprintf((*target)->worker.program, sizeof(*target)->worker.program, "%s",
+                 options->words.rest[0]);
         return DT_OK;
     }
     return dt_fail(status, "%s", message);

@@ -77,12 +77,13 @@ static dt_status set_builtin(const struct dt_options *options, struct dt_query *
 static dt_status set_foreign(const struct dt_target *target, struct dt_query *query)
 {
     struct dt_text space = {0};
-    DT_TRY(set_text(query, "worker", json_string_value(json_object_get(target->key, "worker"))));
-    DT_TRY(
-        set_text(query, "workload", json_string_value(json_object_get(target->key, "workload"))));
-    DT_TRY(set_text(query, "engine", target->engine));
-    DT_TRY(set_text(query, "mode", target->mode));
-    dt_status status = dt_json_text(target->announced, &space);
+    DT_TRY(set_text(query, "worker",
+                    json_string_value(json_object_get(target->identity.key, "worker"))));
+    DT_TRY(set_text(query, "workload",
+                    json_string_value(json_object_get(target->identity.key, "workload"))));
+    DT_TRY(set_text(query, "engine", target->identity.engine));
+    DT_TRY(set_text(query, "mode", target->identity.mode));
+    dt_status status = dt_json_text(target->worker.announced, &space);
     if (status == DT_OK)
         status = dt_query_set(query, "space", dt_text_at(&space));
     dt_text_fini(&space);
@@ -97,7 +98,7 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
         return dt_machine_load(options->lookup.machine, machine);
     if (target != NULL) {
         const struct dt_machine_worker worker = {.foreign = true};
-        description = dt_machine_describe(target->hello, target->ready, &worker);
+        description = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
     } else {
         enum dt_backend_kind kind;
         DT_TRY(dt_options_backend(options, &kind));

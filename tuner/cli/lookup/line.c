@@ -31,7 +31,7 @@ static void add_network(const struct dt_options *options, const json_t *key, str
 void dt_ask_line(const struct dt_options *options, const struct dt_target *target,
                  struct dt_text *out)
 {
-    const json_t *key = target->key;
+    const json_t *key = target->identity.key;
     dt_text_add(out, "dittune lookup");
     if (target->foreign) {
         dt_text_add(out, " --worker ");

@@ -138,12 +138,12 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     dt_text_add(out, " on the largest rank\nspeed       ");
     dt_figure_add(result->batch / summary->median, out);
     dt_text_add(out, " image-steps/s");
-    if (target->image_flops > 0)
+    if (target->image.flops > 0)
         dt_text_add(out, ", %.4g GFLOP/s",
-                    target->image_flops * result->batch / summary->median * 1e-9);
-    if (target->image_flops > 0 && result->flop_peak > 0)
+                    target->image.flops * result->batch / summary->median * 1e-9);
+    if (target->image.flops > 0 && result->flop_peak > 0)
         dt_text_add(out, ", %.0f %% of the GEMM peak",
-                    100 * target->image_flops * result->batch / summary->median /
+                    100 * target->image.flops * result->batch / summary->median /
                         result->flop_peak);
     if (isfinite(result->verified_error))
         dt_text_add(out, "\nverified    differs from the 1-rank plan by %.2g\n",

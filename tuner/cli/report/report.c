@@ -19,10 +19,10 @@ static const struct dt_entrant *judged(const struct dt_session *session,
 /* The plan that was chosen to challenge the default, when it did not become the best. */
 static const struct dt_entrant *candidate_of(const struct dt_session *session)
 {
-    for (int i = 0; i < session->entrant_count; i++)
-        if (i != session->best && session->entrants[i].role == DT_ENTRANT_CANDIDATE &&
-            session->entrants[i].ratio.pairs > 0)
-            return &session->entrants[i];
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        if (i != session->finals.best && session->finals.entrants[i].role == DT_ENTRANT_CANDIDATE &&
+            session->finals.entrants[i].ratio.pairs > 0)
+            return &session->finals.entrants[i];
     return NULL;
 }
 
@@ -32,7 +32,7 @@ static const struct dt_result *not_compared(const struct dt_session *session)
     const struct dt_result *best = dt_session_best(session), *leader = dt_session_leader(session);
     bool other = best != NULL && leader != NULL &&
                  !dt_point_equal(session->target->space, &best->point, &leader->point);
-    return session->best < 0 && other ? leader : NULL;
+    return session->finals.best < 0 && other ? leader : NULL;
 }
 
 static struct dt_table_row known_row(const struct dt_session *session, enum dt_entrant_role role)
@@ -44,7 +44,9 @@ static struct dt_table_row known_row(const struct dt_session *session, enum dt_e
 static void add_table(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_entrant *candidate = candidate_of(session),
-                            *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
+                            *best = session->finals.best >= 0
+                                        ? &session->finals.entrants[session->finals.best]
+                                        : NULL;
     const struct dt_table_row rows[] = {
         {"best", dt_session_best(session), judged(session, best)},
         known_row(session, DT_ENTRANT_DEFAULT),
@@ -105,7 +107,8 @@ static void add_inconclusive(const struct dt_session *session, const struct dt_e
     dt_text_add(out,
                 "How sure: not yet. The final comparison got %d of the %d sets of fresh processes "
                 "that it needs at least, so the default plan is kept as provisional.",
-                candidate != NULL ? candidate->ratio.sets : session->sets.count, DT_SETS_LEAST);
+                candidate != NULL ? candidate->ratio.sets : session->finals.sets.count,
+                DT_SETS_LEAST);
     if (candidate == NULL || candidate->ratio.sets < 2)
         return;
     const struct dt_ratio *ratio = &candidate->ratio;
@@ -129,12 +132,12 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
         dt_text_add(out, "No plan was measured.");
         return;
     }
-    if (session->entrant_count > 0 && session->entrants[0].out)
+    if (session->finals.entrant_count > 0 && session->finals.entrants[0].out)
         dt_text_add(out, "The default plan failed in the final comparison (%s)",
-                    dt_outcome_text(session->entrants[0].result.outcome));
-    else if (session->entrant_count > 0)
+                    dt_outcome_text(session->finals.entrants[0].result.outcome));
+    else if (session->finals.entrant_count > 0)
         dt_text_add(out, "The final comparison got %d of the %d sets of fresh processes it needs",
-                    session->sets.count, DT_SETS_LEAST);
+                    session->finals.sets.count, DT_SETS_LEAST);
     else
         dt_text_add(out, "There was no time for a final comparison");
     dt_text_add(out, ", so the %s plan is kept as provisional.",
@@ -178,7 +181,8 @@ static void add_default(const struct dt_entrant *candidate, int tried, struct dt
 
 static void add_sureness(const struct dt_session *session, int tried, struct dt_text *out)
 {
-    const struct dt_entrant *best = session->best >= 0 ? &session->entrants[session->best] : NULL;
+    const struct dt_entrant *best =
+        session->finals.best >= 0 ? &session->finals.entrants[session->finals.best] : NULL;
     const struct dt_entrant *candidate = candidate_of(session);
     enum dt_verdict verdict = session->verdict;
     if ((verdict == DT_VERDICT_FASTER && best == NULL) ||
@@ -218,8 +222,8 @@ static void add_throttled(const struct dt_session *session, struct dt_text *out)
         n += session->trials[i].throttled_steps > 0;
         all += session->trials[i].all_throttled;
     }
-    for (int i = 0; i < session->entrant_count; i++)
-        n += session->entrants[i].result.throttled_steps > 0;
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        n += session->finals.entrants[i].result.throttled_steps > 0;
     if (n > 0)
         dt_text_add(out,
                     "warning: throttled: in %d trials or plans of the final comparison samples "
@@ -229,9 +233,9 @@ static void add_throttled(const struct dt_session *session, struct dt_text *out)
 
 static void add_ties(const struct dt_session *session, struct dt_text *out)
 {
-    for (int i = 0; i < session->tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
+    for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
         dt_text_add(out, "Not told apart from the best in the shoot-out: ");
-        dt_point_short(session->target->space, &session->ties[i], out);
+        dt_point_short(session->target->space, &session->finals.ties[i], out);
         dt_text_add(out, "\n");
     }
 }
@@ -239,13 +243,13 @@ static void add_ties(const struct dt_session *session, struct dt_text *out)
 /* Which search it was, why, and why it stopped. */
 static void add_search(const struct dt_session *session, struct dt_text *out)
 {
-    if (session->search[0] != '\0')
-        dt_text_add(out, "Search: %s (%s)", session->search, session->why);
-    if (session->search[0] != '\0' && session->belief.name[0] != '\0')
-        dt_text_add(out, "; prior: %s", session->belief.name);
-    if (session->note[0] != '\0')
-        dt_text_add(out, session->stopped ? "\nStopped early: %.*s." : "; at its end: %.*s",
-                    (int)dt_explore_clause(session->note), session->note);
+    if (session->search.name[0] != '\0')
+        dt_text_add(out, "Search: %s (%s)", session->search.name, session->search.why);
+    if (session->search.name[0] != '\0' && session->search.belief.name[0] != '\0')
+        dt_text_add(out, "; prior: %s", session->search.belief.name);
+    if (session->search.note[0] != '\0')
+        dt_text_add(out, session->search.stopped ? "\nStopped early: %.*s." : "; at its end: %.*s",
+                    (int)dt_explore_clause(session->search.note), session->search.note);
     dt_text_add(out, "\n\n");
 }
 
@@ -267,11 +271,11 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
 {
     int failed, tried = count_tried(session, &failed);
     const char *hardware = dt_target_hardware(session->target);
-    dt_text_add(out, "\n%s; objective: %s%s%s\n%d of ", session->target->title,
+    dt_text_add(out, "\n%s; objective: %s%s%s\n%d of ", session->target->identity.title,
                 session->target->objective->doc, hardware != NULL ? "; on " : "",
                 hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
-    dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->elapsed_seconds);
+    dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->clock.elapsed_seconds);
 }
 
 /* All but the look-up, whose command is one line to be pasted. */
@@ -304,11 +308,11 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
     dt_text_fini(&text);
     if (dt_session_best(session) == NULL || lookup == NULL || session->limit_broken)
         return;
-    if (session->kept_stored)
+    if (session->store.kept)
         dt_text_add(out,
                     "Not stored: an earlier session decided this with a final comparison.\n"
                     "Look that up: %s\n",
                     lookup);
-    else if (session->stored)
+    else if (session->store.stored)
         dt_text_add(out, "Stored. Look it up: %s\n", lookup);
 }

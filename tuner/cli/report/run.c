@@ -16,7 +16,7 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
 {
     json_t *object = dt_result_json(result, target);
     struct dt_text cold = {0};
-    json_object_set_new(object, "title", json_string(target->title));
+    json_object_set_new(object, "title", json_string(target->identity.title));
     json_object_set_new(object, "baseline", one->n > 0 ? dt_result_json(one, target) : json_null());
     json_object_set_new(object, "speedup",
                         one->n > 0 ? json_real(one->summary.median / result->summary.median)
@@ -117,10 +117,11 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
 {
     struct dt_text text = {0};
     json_t *fits = json_pack("{s:o}", "exchanges", dt_fits_exchanges(result->exchanges));
-    dt_text_add(&text, "%s%s\n", target->foreign ? "worker      " : "network     ", target->title);
+    dt_text_add(&text, "%s%s\n", target->foreign ? "worker      " : "network     ",
+                target->identity.title);
     if (!target->foreign) {
         dt_text_add(&text, "back end    ");
-        dt_target_units(target, target->cores, &text);
+        dt_target_units(target, target->hardware.cores, &text);
         dt_text_add(&text, "\n");
     }
     dt_report_result(result, target, &text);

@@ -103,9 +103,9 @@ static void add_figures(const struct table *table, const struct dt_table_row *ro
     struct dt_text *out = table->out;
     dt_text_add(out, "%-*s", INDENT, row->role);
     if (shows_objective(table)) {
-        add_right(
-            objective->shown(step, result->batch, result->devices, table->target->sampler_steps),
-            15, out);
+        add_right(objective->shown(step, result->batch, result->devices,
+                                   table->target->image.sampler_steps),
+                  15, out);
         dt_text_add(out, "  ");
         add_speed(row->entrant, out);
         add_right(step / unit, 9, out);

@@ -10,15 +10,15 @@
 
 json_t *dt_raw_target(const struct dt_target *target)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "title",
-                     target->title, "unit", target->unit, "objective", target->objective->name,
-                     "foreign", target->foreign, "cores", target->cores, "sampler_steps",
-                     target->sampler_steps, "image_flops", target->image_flops,
-                     "image_attention_flops", target->image_attention_flops, "image_rest_bytes",
-                     target->image_rest_bytes, "plans", (json_int_t)target->plans, "parameters",
-                     dt_space_axes_json(target->space), "default",
-                     dt_point_json(target->space, &target->fallback), "baseline",
-                     dt_point_json(target->space, &target->baseline));
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "title",
+        target->identity.title, "unit", target->hardware.unit, "objective", target->objective->name,
+        "foreign", target->foreign, "cores", target->hardware.cores, "sampler_steps",
+        target->image.sampler_steps, "image_flops", target->image.flops, "image_attention_flops",
+        target->image.attention_flops, "image_rest_bytes", target->image.rest_bytes, "plans",
+        (json_int_t)target->plans, "parameters", dt_space_axes_json(target->space), "default",
+        dt_point_json(target->space, &target->fallback), "baseline",
+        dt_point_json(target->space, &target->baseline));
 }
 
 static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
@@ -33,11 +33,11 @@ static dt_status read_number(const json_t *record, const char *what, const char 
 /* Those that older records lack are 0. */
 static dt_status read_amounts(const json_t *record, const char *what, struct dt_target *target)
 {
-    DT_TRY(dt_json_real(record, what, "image_flops", &target->image_flops));
+    DT_TRY(dt_json_real(record, what, "image_flops", &target->image.flops));
     if (dt_json_has(record, "image_attention_flops"))
-        DT_TRY(dt_json_real(record, what, "image_attention_flops", &target->image_attention_flops));
+        DT_TRY(dt_json_real(record, what, "image_attention_flops", &target->image.attention_flops));
     if (dt_json_has(record, "image_rest_bytes"))
-        DT_TRY(dt_json_real(record, what, "image_rest_bytes", &target->image_rest_bytes));
+        DT_TRY(dt_json_real(record, what, "image_rest_bytes", &target->image.rest_bytes));
     return DT_OK;
 }
 
@@ -48,19 +48,19 @@ static dt_status fill(const json_t *record, const char *what, struct dt_target *
     DT_TRY(dt_json_string(record, what, "title", &title));
     DT_TRY(dt_json_string(record, what, "objective", &objective));
     DT_TRY(dt_json_bool(record, what, "foreign", &target->foreign));
-    DT_TRY(read_number(record, what, "cores", CORES_MOST, &target->cores));
-    DT_TRY(read_number(record, what, "sampler_steps", STEPS_MOST, &target->sampler_steps));
+    DT_TRY(read_number(record, what, "cores", CORES_MOST, &target->hardware.cores));
+    DT_TRY(read_number(record, what, "sampler_steps", STEPS_MOST, &target->image.sampler_steps));
     DT_TRY(read_amounts(record, what, target));
     DT_TRY(dt_json_int(record, what, "plans", -1, INT64_MAX, &target->plans));
     DT_TRY(dt_json_object(record, what, "default", &fallback));
     DT_TRY(dt_json_object(record, what, "baseline", &baseline));
     const char *unit = json_string_value(json_object_get(record, "unit")); /* older ones lack it */
-    target->unit = unit != NULL && strcmp(unit, "GPU") == 0 ? "GPU" : "core";
+    target->hardware.unit = unit != NULL && strcmp(unit, "GPU") == 0 ? "GPU" : "core";
     DT_TRY(dt_objective_find(objective, &target->objective));
     DT_TRY(dt_space_axes_from_json(record, what, &target->space));
     DT_TRY(dt_point_read(target->space, fallback, &target->fallback));
     DT_TRY(dt_point_read(target->space, baseline, &target->baseline));
-    snprintf(target->title, sizeof target->title, "%s", title);
+    snprintf(target->identity.title, sizeof target->identity.title, "%s", title);
     return DT_OK;
 }
 
