@@ -59,8 +59,8 @@ static dt_status post(struct dt_pass *pass, const int counts[2], struct dt_reque
     count(pass, 0, pass->sends, counts[0]);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, request);
-    dt_status status =
-        dt_comm_exchange(pass->ulysses, pass->sends, counts[0], pass->recvs, counts[1], request);
+    dt_status status = dt_comm_exchange(pass->comms[DT_DEGREE_ulysses], pass->sends, counts[0],
+                                        pass->recvs, counts[1], request);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -92,8 +92,8 @@ static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     int counts[2] = {0};
     if (apart(pass, chunk->index))
-        DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->values));
-    DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->forth[chunk->index]));
+        DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->values));
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->forth[chunk->index]));
     for (int part = 0; part < PARTS; part++)
         list_forth(pass, chunk, part, counts);
     count(pass, 1, pass->recvs, counts[1]);
@@ -135,7 +135,7 @@ static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     const struct dt_layout *layout = &pass->layout;
     int64_t channels = pass->workload.network.hidden, width = chunk->width;
     int counts[2] = {0};
-    DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->back[chunk->index]));
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->back[chunk->index]));
     list_back(pass, chunk, counts);
     count(pass, 1, pass->recvs, counts[1]);
     for (int u = 0; u < pass->plan.ulysses; u++) {

@@ -67,6 +67,7 @@ struct dt_phases {
 const char *dt_phase_text(enum dt_phase_kind kind);
 const char *dt_block_text(enum dt_block_kind kind);
 const char *dt_exchange_text(enum dt_exchange_kind kind);
+int dt_exchange_degree(enum dt_exchange_kind kind); /* of model/degrees.def: along which it goes */
 
 /* Collective over `world` (plan->ranks ranks; borrowed; for the weights' device unless that is the host). Allocates
  * dt_layout.bytes of the device in one piece, dt_layout.host_bytes, and splits the communicators. DT_ENOMEM, DT_EUNSUP,

@@ -91,7 +91,8 @@ static dt_status rotate(struct dt_pass *pass, const struct dt_chunk *chunk, cons
     dt_pass_count(pass, 0, from, bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, &pass->rotation);
-    dt_status status = dt_comm_shift(pass->ring, from, to, (size_t)bytes, &pass->rotation);
+    dt_status status =
+        dt_comm_shift(pass->comms[DT_DEGREE_ring], from, to, (size_t)bytes, &pass->rotation);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -128,7 +129,7 @@ static dt_status attend_ring(struct dt_pass *pass, struct dt_chunk *chunk)
         if (more && !pass->plan.overlap)
             DT_TRY(rotate(pass, chunk, here, next));
         if (more) {
-            DT_TRY(dt_pass_wait(pass, pass->ring, &pass->rotation));
+            DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ring], &pass->rotation));
             dt_pass_count(pass, 1, next, rotated(pass, chunk));
         }
         char *last = here;
@@ -180,11 +181,11 @@ static void take_own(struct dt_pass *pass, const struct dt_chunk *chunk)
 static dt_status attend_chunk(struct dt_pass *pass, struct dt_chunk *chunk)
 {
     place_chunk(pass, chunk);
-    if (pass->ulysses != NULL)
+    if (pass->comms[DT_DEGREE_ulysses] != NULL)
         DT_TRY(travel(pass)->take_forth(pass, chunk));
-    else if (pass->ring != NULL)
+    else if (pass->comms[DT_DEGREE_ring] != NULL)
         take_own(pass, chunk);
-    if (pass->ring != NULL)
+    if (pass->comms[DT_DEGREE_ring] != NULL)
         return attend_ring(pass, chunk);
     attend(pass, chunk, pass->layout.block, false);
     return DT_OK;
@@ -236,7 +237,7 @@ dt_status dt_pass_queries(struct dt_pass *pass, int block)
 dt_status dt_pass_attention(struct dt_pass *pass, int block)
 {
     dt_status status = DT_OK;
-    if (pass->ulysses != NULL) {
+    if (pass->comms[DT_DEGREE_ulysses] != NULL) {
         status = attend_ulysses(pass, block);
     } else {
         for (int i = 0; status == DT_OK && i < pass->plan.chunks; i++) {

@@ -88,7 +88,8 @@ static dt_status allocate_host(struct dt_pass *pass)
  * windows of equal size. */
 static dt_status allocate_arena(struct dt_pass *pass)
 {
-    struct dt_comm *comm = pass->ulysses != NULL ? pass->ulysses : pass->ring;
+    struct dt_comm *comm = pass->comms[DT_DEGREE_ulysses] != NULL ? pass->comms[DT_DEGREE_ulysses]
+                                                                  : pass->comms[DT_DEGREE_ring];
     struct dt_layout largest;
     void *arena = NULL;
     if (pass->plan.windows == 0 || comm == NULL || comm->ops->alloc == NULL) {
@@ -137,22 +138,19 @@ static dt_status agree(struct dt_comm *world, dt_status own)
     return DT_OK;
 }
 
+/* Along each degree, the ranks that differ in nothing else. */
 static dt_status split(struct dt_pass *pass)
 {
     const struct dt_plan *plan = &pass->plan;
-    struct dt_place at = pass->layout.place;
     struct dt_comm *world = pass->world;
     const struct dt_comm_config config = {plan->comm_ctas, plan->windows != 0};
-    int group = at.dp * plan->cfg + at.cfg;
-    if (plan->ulysses > 1)
-        DT_TRY(world->ops->split(world, group * plan->ring + at.ring, at.ulysses, &config,
-                                 &pass->ulysses));
-    if (plan->ring > 1)
-        DT_TRY(world->ops->split(world, group * plan->ulysses + at.ulysses, at.ring, &config,
-                                 &pass->ring));
-    if (plan->cfg > 1)
-        DT_TRY(world->ops->split(world, (at.dp * plan->ring + at.ring) * plan->ulysses + at.ulysses,
-                                 at.cfg, &config, &pass->cfg));
+    for (int i = 0; i < DT_DEGREES; i++) {
+        int ranks = dt_plan_degree(plan, i), stride = dt_plan_stride(plan, i);
+        int others = world->rank / (stride * ranks) * stride + world->rank % stride;
+        if (ranks > 1 && dt_degrees[i].exchange != NULL)
+            DT_TRY(world->ops->split(world, others, world->rank / stride % ranks, &config,
+                                     &pass->comms[i]));
+    }
     return DT_OK;
 }
 
@@ -205,9 +203,8 @@ void dt_pass_free(struct dt_pass *pass)
         pass->lender->ops->release(pass->lender, pass->arena);
     else
         pass->compute->release(pass->device, pass->arena);
-    dt_comm_free(pass->cfg);
-    dt_comm_free(pass->ring);
-    dt_comm_free(pass->ulysses);
+    for (int i = DT_DEGREES - 1; i >= 0; i--)
+        dt_comm_free(pass->comms[i]);
     free(pass->host);
     free(pass->times);
     free(pass->forth);

@@ -37,7 +37,7 @@ struct dt_pass {
     struct dt_linear_shape shapes[DT_LAYERS];
     struct dt_linear *linears[DT_LAYERS]; /* own */
     struct dt_comm *world;                /* borrowed */
-    struct dt_comm *cfg, *ulysses, *ring; /* own; NULL where the degree is 1 */
+    struct dt_comm *comms[DT_DEGREES];    /* own, along each degree; NULL where it is 1 */
     struct dt_request *forth, *back; /* [chunks] all-to-alls of the heads, and of their outputs */
     struct dt_request values;        /* direct exchange: values that go first */
     struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */

@@ -21,10 +21,24 @@ const char *dt_block_text(enum dt_block_kind kind)
     return texts[kind];
 }
 
+static const struct {
+    const char *text;
+    int degree;
+} exchanges[DT_EXCHANGE_KINDS] = {
+    [DT_EXCHANGE_FORTH] = {"forth", DT_DEGREE_ulysses},
+    [DT_EXCHANGE_BACK] = {"back", DT_DEGREE_ulysses},
+    [DT_EXCHANGE_RING] = {"ring", DT_DEGREE_ring},
+    [DT_EXCHANGE_CFG] = {"cfg", DT_DEGREE_cfg},
+};
+
 const char *dt_exchange_text(enum dt_exchange_kind kind)
 {
-    static const char *const texts[DT_EXCHANGE_KINDS] = {"forth", "back", "ring", "cfg"};
-    return texts[kind];
+    return exchanges[kind].text;
+}
+
+int dt_exchange_degree(enum dt_exchange_kind kind)
+{
+    return exchanges[kind].degree;
 }
 
 float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer)
@@ -163,9 +177,9 @@ static dt_status swap_eps(struct dt_pass *pass)
     dt_pass_count(pass, 0, send, (int64_t)bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, &pass->partner);
-    DT_TRY(dt_comm_shift(pass->cfg, send, recv, bytes, &pass->partner));
+    DT_TRY(dt_comm_shift(pass->comms[DT_DEGREE_cfg], send, recv, bytes, &pass->partner));
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
-    DT_TRY(dt_pass_wait(pass, pass->cfg, &pass->partner));
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_cfg], &pass->partner));
     dt_pass_count(pass, 1, recv, (int64_t)bytes);
     return DT_OK;
 }
@@ -177,10 +191,10 @@ static void guide(struct dt_pass *pass, int i)
     int channels = dt_network_out_channels(network), guided = network->in_channels;
     int64_t pixels = (int64_t)pass->layout.tokens * network->patch * network->patch;
     const float *own = dt_pass_at(pass, DT_BUFFER_OUT) + i * pixels * channels;
-    const float *other = pass->cfg != NULL
+    const float *other = pass->comms[DT_DEGREE_cfg] != NULL
                              ? dt_pass_at(pass, DT_BUFFER_EPS_RECV) + i * pixels * guided
                              : own + pass->layout.images * pixels * channels;
-    int other_channels = pass->cfg != NULL ? guided : channels;
+    int other_channels = pass->comms[DT_DEGREE_cfg] != NULL ? guided : channels;
     bool conditional = pass->layout.place.cfg == 0;
     struct dt_guide op = {
         .cond = conditional ? own : other,
@@ -207,7 +221,7 @@ static dt_status sample(struct dt_pass *pass)
     const struct dt_network *network = &pass->workload.network;
     const struct dt_layout *layout = &pass->layout;
     int pixels = network->patch * network->patch, out = dt_network_out_channels(network);
-    if (pass->cfg != NULL)
+    if (pass->comms[DT_DEGREE_cfg] != NULL)
         DT_TRY(swap_eps(pass));
     for (int i = 0; i < layout->images; i++) {
         struct dt_sampler op = {dt_pass_at(pass, DT_BUFFER_LATENT) +
@@ -275,22 +289,24 @@ static dt_status check_comms(void *arg)
 {
     const struct dt_pass *pass = arg;
     DT_TRY(dt_comm_check(pass->world));
-    DT_TRY(dt_comm_check(pass->ulysses));
-    DT_TRY(dt_comm_check(pass->ring));
-    return dt_comm_check(pass->cfg);
+    for (int i = 0; i < DT_DEGREES; i++)
+        DT_TRY(dt_comm_check(pass->comms[i]));
+    return DT_OK;
 }
 
-static bool can_record(const struct dt_comm *comm)
+static bool can_record(const struct dt_pass *pass)
 {
-    return comm == NULL || comm->ops->recordable;
+    bool all = true;
+    for (int i = 0; i < DT_DEGREES; i++)
+        all = all && (pass->comms[i] == NULL || pass->comms[i]->ops->recordable);
+    return all;
 }
 
 /* The first steps run as they come: libraries load kernels and connect ranks then, and what is sent is counted. */
 static bool by_graph(const struct dt_pass *pass, const struct dt_phases *phases)
 {
     return pass->plan.graph != 0 && pass->compute->record != NULL && phases == NULL &&
-           pass->counted >= DT_COUNTED_STEPS && can_record(pass->ulysses) &&
-           can_record(pass->ring) && can_record(pass->cfg);
+           pass->counted >= DT_COUNTED_STEPS && can_record(pass);
 }
 
 static dt_status replay_step(struct dt_pass *pass)

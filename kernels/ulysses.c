@@ -81,9 +81,9 @@ static dt_status post_forth(struct dt_pass *pass, int block, int index)
     dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, &pass->forth[index]);
-    dt_status status =
-        dt_comm_alltoall(pass->ulysses, send, dt_pass_data(pass, DT_BUFFER_RECV, start),
-                         (size_t)bytes, &pass->forth[index]);
+    dt_status status = dt_comm_alltoall(pass->comms[DT_DEGREE_ulysses], send,
+                                        dt_pass_data(pass, DT_BUFFER_RECV, start), (size_t)bytes,
+                                        &pass->forth[index]);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -95,7 +95,7 @@ static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
     int64_t peer_block = wire_block(pass, chunk, 3), width = chunk->width;
     int64_t start = wire_start(pass, chunk, 3);
     int64_t whole = (int64_t)layout->sequences * layout->block * width;
-    DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->forth[chunk->index]));
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->forth[chunk->index]));
     dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_RECV, start),
                   dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
     for (int u = 0; u < pass->plan.ulysses; u++) {
@@ -135,9 +135,9 @@ static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, &pass->back[chunk->index]);
-    dt_status status =
-        dt_comm_alltoall(pass->ulysses, send, dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
-                         (size_t)bytes, &pass->back[chunk->index]);
+    dt_status status = dt_comm_alltoall(pass->comms[DT_DEGREE_ulysses], send,
+                                        dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
+                                        (size_t)bytes, &pass->back[chunk->index]);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -149,7 +149,7 @@ static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
     int64_t channels = pass->workload.network.hidden;
     int64_t start = wire_start(pass, chunk, 1);
-    DT_TRY(dt_pass_wait(pass, pass->ulysses, &pass->back[chunk->index]));
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->back[chunk->index]));
     dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
                   dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
     for (int u = 0; u < pass->plan.ulysses; u++) {

@@ -41,8 +41,18 @@ const struct dt_param dt_params[] = {
 #include "model/plan.def"
 #undef DT_PARAM
 };
-enum { PARAMS = sizeof dt_params / sizeof dt_params[0] };
-const int dt_param_count = PARAMS;
+const int dt_param_count = DT_PARAMS;
+
+const struct dt_degree dt_degrees[DT_DEGREES] = {
+#define DT_DEGREE(name, inner, grows, exchange, doc) [inner] = {DT_AT_##name, exchange},
+#include "model/degrees.def"
+#undef DT_DEGREE
+};
+const int dt_degrees_grown[DT_DEGREES] = {
+#define DT_DEGREE(name, inner, grows, exchange, doc) [grows] = inner,
+#include "model/degrees.def"
+#undef DT_DEGREE
+};
 
 const int dt_tiles_q[DT_TILES_Q] = {
 #define DT_TILE_Q(rows) rows,
@@ -123,16 +133,16 @@ static dt_status read_value(const json_t *root, const struct dt_param *param, in
 
 dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan)
 {
-    const char *known[PARAMS + 1] = {NULL};
+    const char *known[DT_PARAMS + 1] = {NULL};
     struct dt_plan read = {0};
     enum dt_on device = DT_ON_CPU;
-    for (int i = 0; i < PARAMS; i++)
+    for (int i = 0; i < DT_PARAMS; i++)
         known[i] = dt_params[i].name;
     DT_TRY(dt_json_only(root, "the plan", known));
-    for (int i = 0; i < PARAMS; i++)
+    for (int i = 0; i < DT_PARAMS; i++)
         if (dt_params[i].on == DT_ON_GPU && dt_json_has(root, dt_params[i].name))
             device = DT_ON_GPU;
-    for (int i = 0; i < PARAMS; i++) {
+    for (int i = 0; i < DT_PARAMS; i++) {
         int value = dt_params[i].fallback;
         if ((dt_params[i].on & device) != 0 || dt_json_has(root, dt_params[i].name))
             DT_TRY(read_value(root, &dt_params[i], &value));
@@ -142,14 +152,25 @@ dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan)
     return DT_OK;
 }
 
+int dt_plan_degree(const struct dt_plan *plan, int degree)
+{
+    return dt_plan_get(plan, dt_degrees[degree].param);
+}
+
+int dt_plan_stride(const struct dt_plan *plan, int degree)
+{
+    int stride = 1;
+    for (int i = 0; i < degree; i++)
+        stride *= dt_plan_degree(plan, i);
+    return stride;
+}
+
 struct dt_place dt_plan_place(const struct dt_plan *plan, int rank)
 {
-    struct dt_place place;
-    place.ulysses = rank % plan->ulysses;
-    rank /= plan->ulysses;
-    place.ring = rank % plan->ring;
-    rank /= plan->ring;
-    place.cfg = rank % plan->cfg;
-    place.dp = rank / plan->cfg;
-    return place;
+    return (struct dt_place){
+#define DT_DEGREE(name, inner, grows, exchange, doc)                                               \
+    .name = rank / dt_plan_stride(plan, inner) % plan->name,
+#include "model/degrees.def"
+#undef DT_DEGREE
+    };
 }

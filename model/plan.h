@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* plan - one value a parameter: how the built-in DiT runs a workload
  *
- * The fields are the rows of plan.def; code that does not care what a parameter means walks them by name.
- * Ranks are numbered with ulysses innermost: rank = ((d * cfg + g) * ring + r) * ulysses + u.
+ * The fields are the rows of plan.def; code that does not care what a parameter means walks them by name. Those of
+ * degrees.def split the work: ranks are numbered with ulysses innermost, rank = ((d * cfg + g) * ring + r) * ulysses + u.
  */
 #ifndef DT_MODEL_PLAN_H
 #define DT_MODEL_PLAN_H
@@ -36,6 +36,14 @@ struct dt_plan {
 #undef DT_PARAM
 };
 
+/* Indices of the parameters in dt_params. */
+enum {
+#define DT_PARAM(name, role, on, fallback, labels, doc) DT_AT_##name,
+#include "model/plan.def"
+#undef DT_PARAM
+    DT_PARAMS
+};
+
 struct dt_param {
     const char *name, *doc;
     enum dt_role role;
@@ -46,6 +54,24 @@ struct dt_param {
 };
 extern const struct dt_param dt_params[];
 extern const int dt_param_count;
+
+/* Indices of the degrees in dt_degrees: innermost first. */
+enum {
+#define DT_DEGREE(name, inner, grows, exchange, doc) DT_DEGREE_##name = inner,
+#include "model/degrees.def"
+#undef DT_DEGREE
+    DT_DEGREES = 0
+#define DT_DEGREE(name, inner, grows, exchange, doc) +1
+#include "model/degrees.def"
+#undef DT_DEGREE
+};
+
+struct dt_degree {
+    int param;            /* index in dt_params */
+    const char *exchange; /* "alltoall" or "shift"; NULL: its ranks exchange nothing */
+};
+extern const struct dt_degree dt_degrees[DT_DEGREES];
+extern const int dt_degrees_grown[DT_DEGREES]; /* in the order in which a default plan grows */
 
 /* The rows of tiles.def: the attention tiles the CPU back end offers. */
 enum {
@@ -93,9 +119,15 @@ enum dt_on dt_plan_on(const struct dt_plan *plan);
  * a label; those of the other device are their fallback. A plan that names a parameter only GPUs have is a GPU's. */
 dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan) DT_MUST_CHECK;
 
-/* A rank's place in the plan. */
+int dt_plan_degree(const struct dt_plan *plan, int degree);
+/* From a rank to the next along a degree: the product of the degrees inside it. */
+int dt_plan_stride(const struct dt_plan *plan, int degree);
+
+/* A rank's coordinates. */
 struct dt_place {
-    int dp, cfg, ring, ulysses; /* coordinates */
+#define DT_DEGREE(name, inner, grows, exchange, doc) int name;
+#include "model/degrees.def"
+#undef DT_DEGREE
 };
 struct dt_place dt_plan_place(const struct dt_plan *plan, int rank);
 

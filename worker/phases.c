@@ -51,23 +51,19 @@ static json_t *list_blocks(struct dt_phases *phases)
 /* Of the exchanges that the plan makes. */
 static json_t *list_exchanges(const struct dt_phases *phases, const struct dt_plan *plan)
 {
-    const struct {
-        const char *kind;
-        int ranks;
-    } rows[DT_EXCHANGE_KINDS] = {[DT_EXCHANGE_FORTH] = {"alltoall", plan->ulysses},
-                                 [DT_EXCHANGE_BACK] = {"alltoall", plan->ulysses},
-                                 [DT_EXCHANGE_RING] = {"shift", plan->ring},
-                                 [DT_EXCHANGE_CFG] = {"shift", plan->cfg}};
     json_t *list = json_array();
     for (int i = 0; i < DT_EXCHANGE_KINDS; i++) {
         const struct dt_exchanged *row = &phases->exchanges[i];
-        if (rows[i].ranks > 1)
-            json_array_append_new(
-                list, json_pack("{s:s,s:s,s:i,s:I,s:I,s:I,s:I}", "name",
-                                dt_exchange_text((enum dt_exchange_kind)i), "kind", rows[i].kind,
-                                "ranks", rows[i].ranks, "count", (json_int_t)row->count, "ns",
-                                (json_int_t)row->ns, "bytes", (json_int_t)row->bytes,
-                                "in_flight_ns", (json_int_t)row->in_flight_ns));
+        int degree = dt_exchange_degree((enum dt_exchange_kind)i);
+        int ranks = dt_plan_degree(plan, degree);
+        if (ranks > 1)
+            json_array_append_new(list,
+                                  json_pack("{s:s,s:s,s:i,s:I,s:I,s:I,s:I}", "name",
+                                            dt_exchange_text((enum dt_exchange_kind)i), "kind",
+                                            dt_degrees[degree].exchange, "ranks", ranks, "count",
+                                            (json_int_t)row->count, "ns", (json_int_t)row->ns,
+                                            "bytes", (json_int_t)row->bytes, "in_flight_ns",
+                                            (json_int_t)row->in_flight_ns));
     }
     return list;
 }

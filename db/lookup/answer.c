@@ -178,8 +178,10 @@ dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *
         json_decref(hint);
         return no_memory();
     }
-    dt_text_add(&reason, "nothing that fits was measured on this hardware%s",
-                plan != NULL ? "; by the default rule: cfg, then ulysses, then ring, then dp" : "");
+    dt_text_add(&reason, "nothing that fits was measured on this hardware");
+    for (int i = 0; plan != NULL && i < DT_DEGREES; i++)
+        dt_text_add(&reason, "%s%s", i == 0 ? "; by the default rule: " : ", then ",
+                    dt_params[dt_degrees[dt_degrees_grown[i]].param].name);
     if (plan != NULL && query->asked.max_latency_ns > 0)
         dt_text_add(&reason, "; nobody knows whether it keeps max_latency");
     made->plan = plan;

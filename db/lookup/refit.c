@@ -19,12 +19,13 @@ struct scale {
 /* The axes worth trying, in order; -1: the ranks alone. */
 static int degrees(const struct scale *scale, int axes[DT_AXES_MAX + 1])
 {
-    static const char *const spent[] = {"cfg", "ulysses", "ring", "dp"};
     int n = 0;
     if (!scale->asked->foreign) {
         bool more = scale->to_ranks > scale->from_ranks;
-        for (int i = 0; i < 4; i++)
-            axes[n++] = dt_space_find(scale->rules, spent[more ? i : 3 - i]);
+        for (int i = 0; i < DT_DEGREES; i++) {
+            int degree = dt_degrees_grown[more ? i : DT_DEGREES - 1 - i];
+            axes[n++] = dt_space_find(scale->rules, dt_params[dt_degrees[degree].param].name);
+        }
         return n;
     }
     axes[n++] = -1;

@@ -3,20 +3,32 @@
  * names they speak of. */
 #include "space/dit/dit_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEVICES_MAX = DT_DIT_VALUES, CORES_MAX = 65536, BATCH_MAX = 65536 };
+
+/* The degrees multiply to the ranks: what stands before the first is left out. */
+enum { BEFORE = sizeof " * " - 1 };
+static const char product[] =
+#define DT_DEGREE(name, inner, grows, exchange, doc) " * " #name
+#include "model/degrees.def"
+#undef DT_DEGREE
+    " == ranks";
+static const char product_sentence[] =
+#define DT_DEGREE(name, inner, grows, exchange, doc) " x " #name
+#include "model/degrees.def"
+#undef DT_DEGREE
+    " must be the number of ranks";
 
 static const struct {
     enum dt_on on;
     const char *expr, *sentence;
 } rules[] = {
 #define DT_RULE(on, expr, sentence) {on, expr, sentence},
-#define DT_PRUNE(expr)              {DT_ON_BOTH, expr, NULL},
 #include "space/dit/dit_rules.def"
 #undef DT_RULE
-#undef DT_PRUNE
 };
 
 static int tile_limit(const int tiles[], int n, int tokens)
@@ -39,8 +51,9 @@ static struct dt_plan plan_of(const struct dt_dit *dit, const int64_t values[])
 /* Only a plan that keeps the structural rules has a layout. On GPUs tiles have no part in it, and may not be decided yet. */
 static bool has_layout(const struct dt_dit *dit, const int64_t values[])
 {
-    static const int counts[] = {AT_ranks,   AT_dp,    AT_cfg,    AT_ulysses, AT_ring,
-                                 AT_threads, AT_batch, AT_chunks, AT_tile_q,  AT_tile_kv};
+    static const int counts[] = {DT_AT_ranks,  DT_AT_dp,      DT_AT_cfg,   DT_AT_ulysses,
+                                 DT_AT_ring,   DT_AT_threads, DT_AT_batch, DT_AT_chunks,
+                                 DT_AT_tile_q, DT_AT_tile_kv};
     int n = sizeof counts / sizeof counts[0] - (dit->on == DT_ON_GPU ? 2 : 0);
     for (int i = 0; i < n; i++) {
         int axis = dit->axis[counts[i]];
@@ -194,15 +207,15 @@ static int fallback_index(const struct dt_dit *dit, int param, const struct dt_d
 {
     bool gpu = dit->on == DT_ON_GPU;
     int64_t wanted = dt_params[param].fallback;
-    if (param == AT_tile_q)
+    if (param == DT_AT_tile_q)
         wanted = gpu ? dit->tile.tile_q : wanted > dit->tile_q_limit ? dit->tile_q_limit : wanted;
-    if (param == AT_tile_kv)
+    if (param == DT_AT_tile_kv)
         wanted = gpu                           ? dit->tile.tile_kv
                  : wanted > dit->tile_kv_limit ? dit->tile_kv_limit
                                                : wanted;
-    if (param == AT_stages)
+    if (param == DT_AT_stages)
         wanted = dit->tile.stages;
-    if (param == AT_warps)
+    if (param == DT_AT_warps)
         wanted = dit->tile.warps;
     int at = 0;
     while (at + 1 < set->count && set->values[at + 1] <= wanted)
@@ -215,8 +228,8 @@ static const struct variable {
     int param, unit;
     const char *names; /* with commas between them */
 } variables[] = {
-    {AT_nccl_p2p_channels, 1, "NCCL_MIN_P2P_NCHANNELS,NCCL_MAX_P2P_NCHANNELS"},
-    {AT_nccl_p2p_chunk_kib, 1024, "NCCL_P2P_NVL_CHUNKSIZE"},
+    {DT_AT_nccl_p2p_channels, 1, "NCCL_MIN_P2P_NCHANNELS,NCCL_MAX_P2P_NCHANNELS"},
+    {DT_AT_nccl_p2p_chunk_kib, 1024, "NCCL_P2P_NVL_CHUNKSIZE"},
 };
 
 static dt_status add_axis(struct dt_space *space, const struct dt_dit *dit, int param,
@@ -266,8 +279,11 @@ static dt_status add_constants(struct dt_space *space, const struct constant lis
 static dt_status add_cpu_names(struct dt_space *space, const struct dt_dit *dit,
                                const struct dt_limits *limits)
 {
-    static const char *const uses[] = {"ranks", "dp",     "cfg",     "ulysses", "ring", "threads",
-                                       "batch", "tile_q", "tile_kv", "chunks",  NULL};
+    static const char *const uses[] = {
+#define DT_DEGREE(name, inner, grows, exchange, doc) #name,
+#include "model/degrees.def"
+#undef DT_DEGREE
+        "ranks", "threads", "batch", "tile_q", "tile_kv", "chunks", NULL};
     const struct constant constants[] = {
         {"cores", dit->cores},
         {"oversubscribe", limits->oversubscribe},
@@ -284,8 +300,11 @@ static dt_status add_cpu_names(struct dt_space *space, const struct dt_dit *dit,
 static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
                                const struct dt_limits *limits)
 {
-    static const char *const uses[] = {"ranks", "dp",     "cfg",      "ulysses", "ring",
-                                       "batch", "chunks", "exchange", NULL};
+    static const char *const uses[] = {
+#define DT_DEGREE(name, inner, grows, exchange, doc) #name,
+#include "model/degrees.def"
+#undef DT_DEGREE
+        "ranks", "batch", "chunks", "exchange", NULL};
     static const char *const tile[] = {"tile_q", "tile_kv", "stages", "warps", NULL};
     const struct dt_gpus *gpus = &dit->gpus;
     int head = dt_network_head(&dit->workload.network);
@@ -325,19 +344,27 @@ static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
                                 : add_cpu_names(space, dit, limits);
 }
 
+/* The ranks are a multiple of the product of the degrees up to any of them. */
+static dt_status add_prunes(struct dt_space *space)
+{
+    const char *first = product + BEFORE;
+    for (const char *end = strstr(first, " * "); end != NULL; end = strstr(end + 1, " * ")) {
+        char multiple[256];
+        snprintf(multiple, sizeof multiple, "ranks %% (%.*s) == 0", (int)(end - first), first);
+        DT_TRY(dt_space_add_prune(space, multiple));
+    }
+    return DT_OK;
+}
+
 static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
                       const struct dt_limits *limits, dt_status (*finish)(struct dt_space *space))
 {
     DT_TRY(add_axes(space, dit));
     DT_TRY(add_names(space, dit, limits));
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if ((rules[i].on & dit->on) == 0)
-            continue;
-        if (rules[i].sentence != NULL)
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if ((rules[i].on & dit->on) != 0)
             DT_TRY(dt_space_add_rule(space, rules[i].expr, rules[i].sentence));
-        else
-            DT_TRY(dt_space_add_prune(space, rules[i].expr));
-    }
+    DT_TRY(add_prunes(space));
     dt_space_set_complete(space, dt_dit_complete, dit);
     return finish(space);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dit - the space of the built-in DiT: rows of model/plan.def, rules of space/dit/dit_rules.def
  *
- * The careful user's default for what is not named: cfg first, then ulysses up to the head limit, then ring, then dp;
- * all cores of a rank's share as threads. With `ranks` unnamed it is the product of the named degrees, or else all
+ * The careful user's default for what is not named: degrees as far as each goes, in the order of model/degrees.def
+ * (ulysses up to the head limit); all cores of a rank's share as threads. With `ranks` unnamed it is the product of the named degrees, or else all
  * devices that are cores.
  *
  * On GPUs a rank has one to itself, and attention its tiles by FlashAttention-2's choice for the head dimension.

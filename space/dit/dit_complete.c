@@ -28,19 +28,14 @@ enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct 
     return has ? DT_BFLOAT16 : DT_FLOAT32;
 }
 
-static bool is_degree(int axis)
-{
-    return axis == AT_dp || axis == AT_cfg || axis == AT_ulysses || axis == AT_ring;
-}
-
 /* Product of the named degrees, at least 1 and small enough to multiply on; 0 when it is not. */
 static int64_t named_product(const bool named[], const int64_t values[])
 {
     int64_t product = 1;
-    for (int i = AT_dp; i <= AT_ring; i++) {
-        if (!is_degree(i) || !named[i])
-            continue;
-        if (values[i] < 1 || __builtin_mul_overflow(product, values[i], &product))
+    for (int i = 0; i < DT_DEGREES; i++) {
+        int param = dt_degrees[i].param;
+        if (named[param] &&
+            (values[param] < 1 || __builtin_mul_overflow(product, values[param], &product)))
             return 0;
     }
     return product;
@@ -55,27 +50,48 @@ static int64_t divisor(int64_t n, int64_t of, int64_t most)
     return 1;
 }
 
+/* How far a default plan grows along a degree: a divisor of the devices that remain. */
+static int64_t grow_dp(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
+{
+    (void)dit;
+    (void)values;
+    return remaining;
+}
+
+static int64_t grow_cfg(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
+{
+    (void)values;
+    return divisor(remaining, 0, dt_workload_passes(&dit->workload));
+}
+
+static int64_t grow_ulysses(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
+{
+    (void)values;
+    return divisor(remaining, dit->workload.network.heads, dt_workload_tokens(&dit->workload));
+}
+
+static int64_t grow_ring(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
+{
+    int64_t ulysses = values[DT_AT_ulysses];
+    return ulysses < 1 ? 1 : divisor(remaining, 0, dt_workload_tokens(&dit->workload) / ulysses);
+}
+
 static void complete_degrees(const struct dt_dit *dit, const bool named[], int64_t remaining,
                              int64_t values[])
 {
-    int64_t tokens = dt_workload_tokens(&dit->workload);
-    for (int i = AT_dp; i <= AT_ring; i++)
-        if (is_degree(i) && !named[i])
-            values[i] = 1;
-    if (!named[AT_cfg] && dit->workload.guidance && remaining % 2 == 0) {
-        values[AT_cfg] = 2;
-        remaining /= 2;
+    static int64_t (*const grow[])(const struct dt_dit *dit, int64_t remaining,
+                                   const int64_t values[]) = {
+#define DT_DEGREE(name, inner, grows, exchange, doc) [inner] = grow_##name,
+#include "model/degrees.def"
+#undef DT_DEGREE
+    };
+    for (int i = 0; i < DT_DEGREES; i++) {
+        int degree = dt_degrees_grown[i], param = dt_degrees[degree].param;
+        if (named[param])
+            continue;
+        values[param] = grow[degree](dit, remaining, values);
+        remaining /= values[param];
     }
-    if (!named[AT_ulysses]) {
-        values[AT_ulysses] = divisor(remaining, dit->workload.network.heads, tokens);
-        remaining /= values[AT_ulysses];
-    }
-    if (!named[AT_ring] && values[AT_ulysses] >= 1) {
-        values[AT_ring] = divisor(remaining, 0, tokens / values[AT_ulysses]);
-        remaining /= values[AT_ring];
-    }
-    if (!named[AT_dp])
-        values[AT_dp] = remaining;
 }
 
 /* The smallest batch that data parallelism can share out, or the smallest there is. */
@@ -89,24 +105,26 @@ static int64_t smallest_batch(const struct dt_dit *dit, int64_t dp)
 
 static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t values[])
 {
-    bool any = named[AT_dp] || named[AT_cfg] || named[AT_ulysses] || named[AT_ring];
+    bool any = false;
+    for (int i = 0; i < DT_DEGREES; i++)
+        any = any || named[dt_degrees[i].param];
     int64_t product = named_product(named, values);
     int64_t most = dit->devices < dit->cores ? dit->devices : dit->cores;
-    if (!named[AT_ranks])
-        values[AT_ranks] = any && product > 0 ? product : most;
-    int64_t ranks = values[AT_ranks];
+    if (!named[DT_AT_ranks])
+        values[DT_AT_ranks] = any && product > 0 ? product : most;
+    int64_t ranks = values[DT_AT_ranks];
     int64_t remaining = product > 0 && ranks >= 1 && ranks % product == 0 ? ranks / product : 1;
     complete_degrees(dit, named, remaining, values);
-    if (!named[AT_threads])
-        values[AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
-    if (!named[AT_batch])
-        values[AT_batch] = smallest_batch(dit, values[AT_dp]);
+    if (!named[DT_AT_threads])
+        values[DT_AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
+    if (!named[DT_AT_batch])
+        values[DT_AT_batch] = smallest_batch(dit, values[DT_AT_dp]);
 }
 
 /* Of the rows that have what is named, the one with the most of the default. */
 static void complete_tile(const struct dt_dit *dit, const bool named[], int64_t values[])
 {
-    static const int params[] = {AT_tile_q, AT_tile_kv, AT_stages, AT_warps};
+    static const int params[] = {DT_AT_tile_q, DT_AT_tile_kv, DT_AT_stages, DT_AT_warps};
     const int wanted[] = {dit->tile.tile_q, dit->tile.tile_kv, dit->tile.stages, dit->tile.warps};
     int best[4], score = -1;
     memcpy(best, wanted, sizeof best);
@@ -130,22 +148,22 @@ void dt_dit_complete(const void *context, const struct dt_space *space, const bo
                      int64_t values[])
 {
     const struct dt_dit *dit = context;
-    bool given[AT_COUNT] = {false};
-    int64_t full[AT_COUNT] = {0};
+    bool given[DT_PARAMS] = {false};
+    int64_t full[DT_PARAMS] = {0};
     (void)space;
-    for (int i = 0; i < AT_COUNT; i++)
+    for (int i = 0; i < DT_PARAMS; i++)
         if (dit->axis[i] >= 0) {
             given[i] = named[dit->axis[i]];
             full[i] = values[dit->axis[i]];
         }
     complete_ranks(dit, given, full);
-    if (!given[AT_overlap] && given[AT_chunks] && full[AT_chunks] > 1)
-        full[AT_overlap] = 1;
-    if (!given[AT_exchange] && given[AT_v_first] && full[AT_v_first] == 1)
-        full[AT_exchange] = DT_PLAN_DIRECT;
+    if (!given[DT_AT_overlap] && given[DT_AT_chunks] && full[DT_AT_chunks] > 1)
+        full[DT_AT_overlap] = 1;
+    if (!given[DT_AT_exchange] && given[DT_AT_v_first] && full[DT_AT_v_first] == 1)
+        full[DT_AT_exchange] = DT_PLAN_DIRECT;
     if (dit->on == DT_ON_GPU)
         complete_tile(dit, given, full);
-    for (int i = 0; i < AT_COUNT; i++)
+    for (int i = 0; i < DT_PARAMS; i++)
         if (dit->axis[i] >= 0)
             values[dit->axis[i]] = full[i];
 }
@@ -177,7 +195,7 @@ static int64_t devices_of(const struct dt_space *space)
 
 dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point)
 {
-    const struct dt_axis *ranks = dt_space_axis(space, AT_ranks);
+    const struct dt_axis *ranks = dt_space_axis(space, DT_AT_ranks);
     int64_t cores = devices_of(space);
     dt_status status = DT_OK;
     for (int i = ranks->count - 1; i >= 0; i--) {
@@ -202,7 +220,7 @@ dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
         snprintf(text, sizeof text, "ranks=1");
     struct dt_point found;
     dt_status status = first_plan(space, locate_text(space, text, &found), &found);
-    if (status == DT_OK && dt_point_value(space, &found, AT_ranks) != 1)
+    if (status == DT_OK && dt_point_value(space, &found, DT_AT_ranks) != 1)
         return dt_fail(DT_EINFEASIBLE, "no plan of one rank is feasible");
     if (status == DT_OK)
         *point = found;

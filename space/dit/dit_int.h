@@ -7,19 +7,11 @@
 
 enum { DT_DIT_VALUES = 4096 };
 
-/* The parameters, rows of plan.def. */
-enum {
-#define DT_PARAM(name, role, on, fallback, labels, doc) AT_##name,
-#include "model/plan.def"
-#undef DT_PARAM
-    AT_COUNT
-};
-
 struct dt_dit {
     struct dt_workload workload;
     enum dt_on on;
-    int axis[AT_COUNT]; /* of each parameter; -1: the device has none */
-    int cores, devices; /* on GPUs cores is how many there are */
+    int axis[DT_PARAMS]; /* of each parameter; -1: the device has none */
+    int cores, devices;  /* on GPUs cores is how many there are */
     struct dt_gpus gpus;
     int64_t *batches; /* ascending, without repeats */
     int batch_count;

@@ -43,6 +43,26 @@ static void test_places_are_the_formula(void **state)
     }
 }
 
+/* Both orders of degrees.def name each degree once, and a rank's neighbour along a degree is a stride away. */
+static void test_degrees(void **state)
+{
+    const struct dt_plan plan = {.ranks = 60, .dp = 5, .cfg = 2, .ring = 3, .ulysses = 2};
+    int ranks = 1, named[DT_DEGREES] = {0};
+    (void)state;
+    for (int i = 0; i < DT_DEGREES; i++) {
+        assert_int_equal(dt_plan_stride(&plan, i), ranks);
+        ranks *= dt_plan_degree(&plan, i);
+        named[dt_degrees_grown[i]]++;
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(dt_degrees[i].param, dt_degrees[k].param);
+    }
+    assert_int_equal(ranks, plan.ranks);
+    for (int i = 0; i < DT_DEGREES; i++)
+        assert_int_equal(named[i], 1);
+    assert_int_equal(dt_plan_degree(&plan, DT_DEGREE_ring), 3);
+    assert_int_equal(dt_plan_place(&plan, 17 + dt_plan_stride(&plan, DT_DEGREE_cfg)).cfg, 1);
+}
+
 static json_t *whole(void)
 {
     json_t *root = json_object();
@@ -137,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_reach_their_fields),
         cmocka_unit_test(test_places_are_the_formula),
+        cmocka_unit_test(test_degrees),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_attention_tiles),

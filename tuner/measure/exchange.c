@@ -10,20 +10,16 @@
 #define TIMES       5
 
 int dt_exchange_list(const struct dt_target *target, const struct dt_point *point,
-                     struct dt_exchange out[DT_EXCHANGES_MOST])
+                     struct dt_exchange out[DT_DEGREES])
 {
     if (target->foreign)
         return 0;
     struct dt_plan plan = dt_dit_plan(target->space, point);
-    const struct dt_exchange rows[DT_EXCHANGES_MOST] = {
-        {"alltoall", plan.ulysses, 1},
-        {"shift", plan.ring, plan.ulysses},
-        {"shift", plan.cfg, plan.ulysses * plan.ring},
-    };
     int n = 0;
-    for (int i = 0; i < DT_EXCHANGES_MOST; i++)
-        if (rows[i].ranks > 1)
-            out[n++] = rows[i];
+    for (int i = 0; i < DT_DEGREES; i++)
+        if (dt_plan_degree(&plan, i) > 1 && dt_degrees[i].exchange != NULL)
+            out[n++] = (struct dt_exchange){dt_degrees[i].exchange, dt_plan_degree(&plan, i),
+                                            dt_plan_stride(&plan, i)};
     return n;
 }
 
@@ -92,7 +88,7 @@ static dt_status measure_one(struct dt_resident *resident, const struct dt_excha
 dt_status dt_exchange_measure(const struct dt_target *target, struct dt_resident *resident,
                               int64_t deadline_ns, struct dt_result *result)
 {
-    struct dt_exchange list[DT_EXCHANGES_MOST];
+    struct dt_exchange list[DT_DEGREES];
     int n = dt_exchange_list(target, &result->point, list);
     json_decref(result->exchanges);
     result->exchanges = json_array();

@@ -5,8 +5,6 @@
 
 #include "tuner/measure/rig.h"
 
-#define DT_EXCHANGES_MOST 3
-
 struct dt_exchange {
     const char *kind; /* "alltoall" or "shift" */
     int ranks;        /* of a group */
@@ -16,7 +14,7 @@ struct dt_exchange {
 /* What the plan exchanges: heads among the ulysses ranks, keys and values around the ring, the halves of the guidance.
  * None for one rank, and for foreign workers, whose parameters nobody here knows. */
 int dt_exchange_list(const struct dt_target *target, const struct dt_point *point,
-                     struct dt_exchange out[DT_EXCHANGES_MOST]);
+                     struct dt_exchange out[DT_DEGREES]);
 
 /* Fills result->exchanges. A worker that cannot costs no trial: the entry then says why. */
 dt_status dt_exchange_measure(const struct dt_target *target, struct dt_resident *resident,

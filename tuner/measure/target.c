@@ -27,11 +27,10 @@ int dt_target_named(const char *plan, const char *name)
 /* Ranks a plan's text asks for: its ranks, or the product of its degrees. */
 static int ranks_in(const char *plan)
 {
-    static const char *const degrees[] = {"dp", "cfg", "ulysses", "ring"};
     int named = dt_target_named(plan, "ranks");
     int64_t product = 1;
-    for (int i = 0; i < 4; i++) {
-        int degree = dt_target_named(plan, degrees[i]);
+    for (int i = 0; i < DT_DEGREES; i++) {
+        int degree = dt_target_named(plan, dt_params[dt_degrees[i].param].name);
         product *= degree > 0 ? degree : 1;
         if (product > 1024)
             product = 1024;
