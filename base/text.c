@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
+#include "base/array.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +15,9 @@ static bool reserve(struct dt_text *text, size_t more)
     if (text->size + more + 1 <= text->room)
         return true;
     size_t room = 2 * (text->size + more) + 64;
-    char *bytes = realloc(text->bytes, room);
-    if (bytes == NULL) {
-        text->failed = true;
-        return false;
-    }
-    text->bytes = bytes;
-    text->room = room;
-    return true;
+    text->failed = DT_RESIZE(text->bytes, room) < 0;
+    text->room = text->failed ? text->room : room;
+    return !text->failed;
 }
 
 void dt_text_add(struct dt_text *text, const char *format, ...)

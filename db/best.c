@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/best_int.h"
 
+#include "base/array.h"
 #include "db/entry_int.h"
 #include "db/file_int.h"
 #include "db/journal.h"
@@ -90,25 +91,11 @@ static dt_status check_frame(const struct dt_best *best, const char *what, int64
     return status;
 }
 
-static dt_status add_line(struct dt_best *best, const struct dt_best_line *line, size_t *room)
-{
-    if (best->count == *room) {
-        *room = *room * 2 + 64;
-        struct dt_best_line *lines = realloc(best->lines, *room * sizeof *lines);
-        if (lines == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory while reading a store");
-        best->lines = lines;
-    }
-    best->lines[best->count++] = *line;
-    return DT_OK;
-}
-
 /* The lines between header and footer, each but the last with a comma at its end. */
 static dt_status find_lines(struct dt_best *best, const char *what)
 {
     const char *bytes = best->text.bytes, *opening = strstr(bytes, OPENING);
     const char *first = memchr(bytes, '\n', best->text.size), *at = first + 1, *end;
-    size_t room = 0;
     bool more = true; /* another line must follow, or may */
     if (opening == NULL || opening + strlen(OPENING) != at)
         return dt_fail(DT_EUSAGE, "%s: its first line does not end with '\"entries\":['", what);
@@ -124,7 +111,8 @@ static dt_status find_lines(struct dt_best *best, const char *what)
         if (best->count == DT_BEST_MAX_ENTRIES)
             return dt_fail(DT_EUSAGE, "%s has more than the %d entries allowed", what,
                            DT_BEST_MAX_ENTRIES);
-        DT_TRY(add_line(best, &line, &room));
+        DT_TRY(DT_GROW(best->lines, best->count, 1));
+        best->lines[best->count++] = line;
         more = comma;
     }
     best->footer = (size_t)(at - bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Chooses another strategy by the size of the space and the trials that the budget has room for, at the first question,
  * when the plans measured before have shown how long a trial takes. */
+#include "base/array.h"
 #include "search/arm_int.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ struct automatic {
     struct dt_search_opts opts;
     struct dt_arm arm;      /* open once chosen */
     struct dt_trial *early; /* told before that */
-    int early_count, early_room;
+    int early_count;
     double cost; /* seconds of the trials told */
     char why[200];
 };
@@ -84,14 +85,8 @@ static dt_status ask(void *state, struct dt_point *point)
 
 static void keep(struct automatic *search, const struct dt_trial *trial)
 {
-    if (search->early_count == search->early_room) {
-        int room = 2 * search->early_room + 16;
-        struct dt_trial *early = realloc(search->early, (size_t)room * sizeof *early);
-        if (early == NULL)
-            return;
-        search->early = early;
-        search->early_room = room;
-    }
+    if (DT_GROW(search->early, search->early_count, 1) < 0)
+        return;
     search->early[search->early_count++] = *trial;
     search->cost += trial->cost;
 }

@@ -2,6 +2,7 @@
 /* A bandit over other strategies. Each arm's credit is the area under the curve of its successes (a success: a new best)
  * among the last answers, recent ones weighing more, and a bonus for arms that were seldom asked (Fialho et al. 2010). Every
  * arm hears every answer. */
+#include "base/array.h"
 #include "search/arm_int.h"
 #include "search/bandit_int.h"
 #include "search/seen.h"
@@ -26,7 +27,7 @@ struct portfolio {
     struct dt_arm arms[ARMS];
     bool done[ARMS];
     struct asked *asked; /* answers to come */
-    int asked_count, asked_room;
+    int asked_count;
     struct dt_bandit bandit;
 };
 
@@ -132,14 +133,7 @@ static int choose(struct portfolio *search)
 
 static dt_status remember(struct portfolio *search, const struct dt_point *point, int arm)
 {
-    if (search->asked_count == search->asked_room) {
-        int room = 2 * search->asked_room + 16;
-        struct asked *asked = realloc(search->asked, (size_t)room * sizeof *asked);
-        if (asked == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory for the search 'portfolio'");
-        search->asked = asked;
-        search->asked_room = room;
-    }
+    DT_TRY(DT_GROW(search->asked, search->asked_count, 1));
     search->asked[search->asked_count++] = (struct asked){.point = *point, .arm = arm};
     return DT_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Points of a scrambled Sobol sequence mapped to the feasible ones: any first part of it fills the space more evenly than
  * draws do. The part in memory doubles; what it repeats has been seen. */
+#include "base/array.h"
 #include "search/search.h"
 #include "search/seen.h"
 
@@ -24,11 +25,8 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
 static dt_status lengthen(struct sobol *search)
 {
     int n = search->n < MOST ? 2 * search->n + FIRST : search->n, before = search->n;
-    struct dt_point *points = realloc(search->points, (size_t)n * sizeof *points);
-    if (points == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory for %d plans of a sequence", n);
-    search->points = points;
-    DT_TRY(dt_space_sobol(search->opts.space, search->opts.seed, &n, points));
+    DT_TRY(DT_RESIZE(search->points, n));
+    DT_TRY(dt_space_sobol(search->opts.space, search->opts.seed, &n, search->points));
     search->n = n;
     search->next = 0;
     return n > before ? DT_OK : DT_DONE;

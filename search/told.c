@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/array.h"
 #include "search/told_int.h"
 
 #include <math.h>
@@ -24,14 +25,8 @@ static void forget(struct dt_told *told, const struct dt_space *space, const str
 void dt_told_add(struct dt_told *told, const struct dt_space *space, const struct dt_trial *trial)
 {
     forget(told, space, &trial->point);
-    if (told->count == told->room) {
-        int room = 2 * told->room + 64;
-        struct dt_told_answer *rows = realloc(told->rows, (size_t)room * sizeof *rows);
-        if (rows == NULL)
-            return;
-        told->rows = rows;
-        told->room = room;
-    }
+    if (DT_GROW(told->rows, told->count, 1) < 0)
+        return;
     const struct dt_told_answer row = {.point = trial->point, .value = dt_told_value(trial)};
     int at = told->count++;
     for (; at > 0 && told->rows[at - 1].value > row.value; at--)

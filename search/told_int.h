@@ -12,7 +12,7 @@ struct dt_told_answer {
 
 struct dt_told {
     struct dt_told_answer *rows; /* best first; of equals the earlier told; failures last */
-    int count, room;
+    int count;
 };
 
 /* The value of a trial; INFINITY when it failed. */

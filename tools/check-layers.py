@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Fails on an #include that breaks the layers: an arrow that points up, a header that another module keeps to itself, a
-foreign library outside its doors; on a circle between folders; and on two structs of one name.
+foreign library outside its doors; on a circle between folders; on two structs of one name; and on an array grown by hand.
 
     tools/check-layers.py [ROOT]
 
@@ -66,6 +66,7 @@ DOORS = {
 GENERATED = {"presets.inc": "model", "engines.inc": "db"}  # included by name alone, in that module
 OPAQUE = {"dt_linear"}  # one for each compute back end, which alone sees the inside
 SUFFIXES = (".c", ".h", ".def", ".cu", ".cuh", ".inc")
+GROWS = "base/array.c"  # the one place of the product that calls realloc
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]')
 STRUCT = re.compile(r"^(?:static )?(?:const )?struct (dt_\w+) \{")
 
@@ -161,6 +162,8 @@ def read(paths):
         check_place(path)
         for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").splitlines(), 1):
             include, struct = INCLUDE.match(line), STRUCT.match(line)
+            if module_of(path) and path != GROWS and re.search(r"\brealloc\(", line):
+                complain(path, number, f"realloc: only in {GROWS}; DT_GROW of base/array.h grows an array")
             if struct and module_of(path):
                 structs[struct[1]].append((path, number))
             if include and include[1] == "<":

@@ -3,6 +3,7 @@
  * parsing or checking. Everything else goes through the heads of all lines. */
 #include "db/lookup/answer_int.h"
 
+#include "base/array.h"
 #include "db/snapshot.h"
 #include "space/dit/dit.h"
 
@@ -116,19 +117,12 @@ static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt
 
 struct list {
     struct dt_match *matches;
-    size_t count, room;
+    size_t count;
 };
 
 static dt_status append(struct list *list, const struct dt_match *match)
 {
-    if (list->count == list->room) {
-        size_t room = list->room > 0 ? 2 * list->room : 16;
-        struct dt_match *more = realloc(list->matches, room * sizeof *more);
-        if (more == NULL)
-            return no_memory();
-        list->matches = more;
-        list->room = room;
-    }
+    DT_TRY(DT_GROW(list->matches, list->count, 1));
     list->matches[list->count++] = *match;
     return DT_OK;
 }

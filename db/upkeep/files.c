@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/upkeep/upkeep_int.h"
 
+#include "base/array.h"
 #include "db/file_int.h"
 
 #include <dirent.h>
@@ -67,19 +68,12 @@ static int by_name(const void *a, const void *b)
 struct list {
     const char *path;
     char **names;
-    size_t n, room;
+    size_t n;
 };
 
 static dt_status add(struct list *list, const char *name)
 {
-    if (list->n == list->room) {
-        size_t room = 2 * list->room + 16;
-        char **more = realloc(list->names, room * sizeof *more);
-        if (more == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory while listing %s", list->path);
-        list->names = more;
-        list->room = room;
-    }
+    DT_TRY(DT_GROW(list->names, list->n, 1));
     list->names[list->n] = strdup(name);
     if (list->names[list->n] == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while listing %s", list->path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Bayesian optimisation over a finite set: docs/search.md says what is modelled and why. */
+#include "base/array.h"
 #include "search/bayes/bayes_int.h"
 #include "search/bayes/points/design.h"
 #include "search/seen.h"
@@ -72,14 +73,7 @@ static void forget(struct bayes *bayes, int candidate)
 
 static dt_status remember(struct bayes *bayes, int candidate)
 {
-    if (bayes->asked_count == bayes->asked_room) {
-        int room = bayes->asked_room > 0 ? 2 * bayes->asked_room : 16;
-        int32_t *asked = realloc(bayes->asked, (size_t)room * sizeof *asked);
-        if (asked == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory for %d outstanding trials", room);
-        bayes->asked = asked;
-        bayes->asked_room = room;
-    }
+    DT_TRY(DT_GROW(bayes->asked, bayes->asked_count, 1));
     bayes->asked[bayes->asked_count++] = candidate;
     bayes->candidates.seen[candidate] = true;
     return DT_OK;

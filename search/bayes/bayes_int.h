@@ -50,8 +50,8 @@ struct bayes {
     int explored;   /* turns of the prior, and of the others, in the design */
     int told;       /* candidates that are no longer outstanding */
     bool *answered; /* [room] */
-    int32_t *asked; /* [asked_room] outstanding, in the order they were asked for */
-    int asked_count, asked_room;
+    int32_t *asked; /* [asked_count] outstanding, in the order they were asked for */
+    int asked_count;
     int believed; /* of the outstanding, those the models have a fantasy of */
     int fantasies[MODELS];
     bool waiting; /* for answers before a fit, and none came yet */

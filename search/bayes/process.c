@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/array.h"
 #include "search/bayes/process_int.h"
 #include "search/bayes/rows.h"
 
@@ -65,21 +66,14 @@ static dt_status grow_rows(struct dt_process *process)
         return DT_OK;
     int room = process->room > 0 ? 2 * process->room : 2 * DT_PROCESS_BLOCK;
     size_t size = (size_t)room;
-    int32_t *at = realloc(process->at, size * sizeof *at);
-    process->at = at != NULL ? at : process->at;
-    double *y = realloc(process->y, size * sizeof *y);
-    process->y = y != NULL ? y : process->y;
-    double *y_variance = realloc(process->y_variance, size * sizeof *y);
-    process->y_variance = y_variance != NULL ? y_variance : process->y_variance;
-    double *beta = realloc(process->beta, size * sizeof *y);
-    process->beta = beta != NULL ? beta : process->beta;
-    double *row = realloc(process->row, size * sizeof *y);
-    process->row = row != NULL ? row : process->row;
+    DT_TRY(DT_RESIZE(process->at, room));
+    DT_TRY(DT_RESIZE(process->y, room));
+    DT_TRY(DT_RESIZE(process->y_variance, room));
+    DT_TRY(DT_RESIZE(process->beta, room));
+    DT_TRY(DT_RESIZE(process->row, room));
     double *factor = malloc(size * size * sizeof *factor);
-    if (!at || !y || !y_variance || !beta || !row || !factor) {
-        free(factor);
+    if (factor == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a model of %d answers", process->n + 1);
-    }
     for (int i = 0; i < process->n; i++)
         memcpy(factor + (size_t)i * size, process->factor + (size_t)i * (size_t)process->room,
                (size_t)process->n * sizeof *factor);
@@ -93,13 +87,10 @@ static dt_status grow_blocks(struct dt_process *process)
 {
     if (process->n < process->block_count * DT_PROCESS_BLOCK)
         return DT_OK;
-    float **blocks = realloc(process->blocks, ((size_t)process->block_count + 1) * sizeof *blocks);
-    process->blocks = blocks != NULL ? blocks : process->blocks;
+    DT_TRY(DT_GROW(process->blocks, process->block_count, 1));
     float *block = malloc(process->cloud->room * DT_PROCESS_BLOCK * sizeof *block);
-    if (blocks == NULL || block == NULL) {
-        free(block);
+    if (block == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a model of %d answers", process->n + 1);
-    }
     process->blocks[process->block_count++] = block;
     return DT_OK;
 }

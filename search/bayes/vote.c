@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "search/bayes/vote.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 static void set_kernel(struct dt_vote *vote, const struct dt_kernel *kernel)
@@ -48,16 +50,8 @@ static void count(struct dt_vote *vote, int i, int first, int last)
 
 dt_status dt_vote_add(struct dt_vote *vote, int candidate, bool works)
 {
-    if (vote->n == vote->room) {
-        int room = vote->room > 0 ? 2 * vote->room : 64;
-        int32_t *at = realloc(vote->at, (size_t)room * sizeof *at);
-        vote->at = at != NULL ? at : vote->at;
-        bool *told = realloc(vote->works, (size_t)room * sizeof *told);
-        vote->works = told != NULL ? told : vote->works;
-        if (at == NULL || told == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory for %d answers", room);
-        vote->room = room;
-    }
+    DT_TRY(DT_GROW(vote->at, vote->n, 1));
+    DT_TRY(DT_GROW(vote->works, vote->n, 1));
     vote->at[vote->n] = candidate;
     vote->works[vote->n++] = works;
     vote->failures += !works;

@@ -14,7 +14,7 @@ struct dt_vote {
     const struct dt_cloud *cloud;
     double weight;
     struct dt_kernel kernel;
-    int n, room, failures;
+    int n, failures;
     int32_t *at;       /* [n] */
     bool *works;       /* [n] */
     float *good, *all; /* [cloud->room] sums of weights */

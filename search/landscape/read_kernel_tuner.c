@@ -60,7 +60,7 @@ static enum dt_outcome failure(const char *word)
 }
 
 static dt_status read_row(const char *key, const json_t *row, struct dt_table *table,
-                          double **samples, int *room)
+                          double **samples)
 {
     char what[256];
     struct dt_cell cells[DT_AXES_MAX];
@@ -80,7 +80,7 @@ static dt_status read_row(const char *key, const json_t *row, struct dt_table *t
     if (value > 0 && value < FAILED_TIME) {
         entry.outcome = DT_TRIAL_OK;
         entry.value = value;
-        DT_TRY(dt_table_numbers(times, what, samples, room, &entry.count));
+        DT_TRY(dt_table_numbers(times, what, samples, &entry.count));
     }
     return dt_table_add_row(table, cells, &entry, *samples);
 }
@@ -91,7 +91,6 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
                      *kernel = json_string_value(json_object_get(source->root, "kernel_name"));
     json_t *row, *cache = json_object_get(source->root, "cache");
     double *samples = NULL;
-    int room = 0;
     dt_status status = DT_OK;
     snprintf(table->title, sizeof table->title, "%s", kernel != NULL ? kernel : "");
     snprintf(table->device, sizeof table->device, "%s", device != NULL ? device : "");
@@ -100,7 +99,7 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
     DT_TRY(read_columns(source->root, table));
     json_object_foreach(cache, key, row)
     {
-        status = read_row(key, row, table, &samples, &room);
+        status = read_row(key, row, table, &samples);
         if (status < 0)
             break;
     }

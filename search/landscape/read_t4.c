@@ -64,7 +64,7 @@ static double cost(const json_t *times)
 }
 
 static dt_status read_row(const json_t *row, const char *what, struct dt_table *table,
-                          double **samples, int *room)
+                          double **samples)
 {
     struct dt_cell cells[DT_AXES_MAX];
     struct dt_entry entry = {.value = objective(row)};
@@ -88,8 +88,7 @@ static dt_status read_row(const json_t *row, const char *what, struct dt_table *
     if (entry.outcome == DT_TRIAL_OK && isnan(entry.value))
         return dt_fail(DT_EUSAGE, "%s is correct and has no measurement of its objective", what);
     if (entry.outcome == DT_TRIAL_OK)
-        DT_TRY(dt_table_numbers(json_object_get(times, "runtimes"), what, samples, room,
-                                &entry.count));
+        DT_TRY(dt_table_numbers(json_object_get(times, "runtimes"), what, samples, &entry.count));
     else
         entry.value = NAN;
     return dt_table_add_row(table, cells, &entry, *samples);
@@ -99,7 +98,6 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
 {
     json_t *row, *results = json_object_get(source->root, "results");
     double *samples = NULL;
-    int room = 0;
     size_t i;
     dt_status status = DT_OK;
     snprintf(table->unit, sizeof table->unit, "ms");
@@ -108,7 +106,7 @@ static dt_status read_table(const struct dt_source *source, struct dt_table *tab
     {
         char what[256];
         snprintf(what, sizeof what, "%.200s: result %zu", table->what, i + 1);
-        status = read_row(row, what, table, &samples, &room);
+        status = read_row(row, what, table, &samples);
         if (status < 0)
             break;
     }

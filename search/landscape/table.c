@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "search/landscape/table.h"
 
+#include "base/array.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static dt_status no_memory(const struct dt_table *table)
-{
-    return dt_fail(DT_ENOMEM, "out of memory while reading %s", table->what);
-}
 
 dt_status dt_table_add_column(struct dt_table *table, const char *name, enum dt_role role)
 {
@@ -19,44 +16,15 @@ dt_status dt_table_add_column(struct dt_table *table, const char *name, enum dt_
     return DT_OK;
 }
 
-static dt_status make_row(struct dt_table *table)
-{
-    if (table->count < table->room)
-        return DT_OK;
-    if (table->count == DT_TABLE_ROWS)
-        return dt_fail(DT_EUSAGE, "%s has more than %d plans", table->what, DT_TABLE_ROWS);
-    size_t room = 2 * (size_t)table->room + 256, width = (size_t)table->column_count;
-    struct dt_cell *cells = realloc(table->cells, room * width * sizeof *cells + 1);
-    if (cells == NULL)
-        return no_memory(table);
-    table->cells = cells;
-    struct dt_entry *entries = realloc(table->entries, room * sizeof *entries);
-    if (entries == NULL)
-        return no_memory(table);
-    table->entries = entries;
-    table->room = (int64_t)room;
-    return DT_OK;
-}
-
-static dt_status make_samples(struct dt_table *table, int count)
-{
-    if (table->sample_count + count <= table->sample_room)
-        return DT_OK;
-    int64_t room = 2 * table->sample_room + count + 1024;
-    double *samples = realloc(table->samples, (size_t)room * sizeof *samples);
-    if (samples == NULL)
-        return no_memory(table);
-    table->samples = samples;
-    table->sample_room = room;
-    return DT_OK;
-}
-
 dt_status dt_table_add_row(struct dt_table *table, const struct dt_cell cells[],
                            const struct dt_entry *entry, const double samples[])
 {
     size_t width = (size_t)table->column_count;
-    DT_TRY(make_row(table));
-    DT_TRY(make_samples(table, entry->count));
+    if (table->count == DT_TABLE_ROWS)
+        return dt_fail(DT_EUSAGE, "%s has more than %d plans", table->what, DT_TABLE_ROWS);
+    DT_TRY(DT_GROW(table->cells, (size_t)table->count * width, width));
+    DT_TRY(DT_GROW(table->entries, table->count, 1));
+    DT_TRY(DT_GROW(table->samples, table->sample_count, entry->count));
     if (width > 0)
         memcpy(&table->cells[(size_t)table->count * width], cells, width * sizeof *cells);
     if (entry->count > 0)
@@ -118,19 +86,12 @@ void dt_cell_text(const struct dt_cell *cell, struct dt_text *out)
         dt_text_add(out, "%lld", (long long)cell->number);
 }
 
-dt_status dt_table_numbers(const json_t *array, const char *what, double **samples, int *room,
-                           int *count)
+dt_status dt_table_numbers(const json_t *array, const char *what, double **samples, int *count)
 {
     size_t n = json_array_size(array);
     if (array != NULL && !json_is_array(array))
         return dt_fail(DT_EUSAGE, "%s: its repetitions are no list", what);
-    if (n > (size_t)*room) {
-        double *more = realloc(*samples, n * sizeof *more);
-        if (more == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory while reading %s", what);
-        *samples = more;
-        *room = (int)n;
-    }
+    DT_TRY(DT_RESIZE(*samples, n));
     for (size_t i = 0; i < n; i++) {
         const json_t *value = json_array_get(array, i);
         if (!json_is_number(value))

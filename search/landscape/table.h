@@ -42,9 +42,9 @@ struct dt_table {
     int column_count;
     struct dt_cell *cells;    /* [count][column_count] */
     struct dt_entry *entries; /* [count]; key may be NULL: it is made of the cells */
-    int64_t count, room;
+    int64_t count;
     double *samples;
-    int64_t sample_count, sample_room;
+    int64_t sample_count;
     int64_t start; /* row of the default plan; -1 */
     void *held;    /* what texts are borrowed from, freed last */
     void (*free_held)(void *);
@@ -74,8 +74,8 @@ dt_status dt_cell_read(const json_t *value, const char *what, const char *name,
 /* As Python prints it. */
 void dt_cell_text(const struct dt_cell *cell, struct dt_text *out);
 
-/* Numbers of an array (NULL: none) into *samples, which grows to *room and is the caller's; others are an error. */
-dt_status dt_table_numbers(const json_t *array, const char *what, double **samples, int *room,
+/* Numbers of an array (NULL: none) into *samples, which grows and is the caller's; others are an error. */
+dt_status dt_table_numbers(const json_t *array, const char *what, double **samples,
                            int *count) DT_MUST_CHECK;
 
 dt_status dt_landscape_make(const struct dt_table *table,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One layer: each node with each value of the axis, a block of them at a time. What a rule rejects leaves the block at once, so
  * that later rules look at less; what is left leads to the node of its numbers in the next layer. */
+#include "base/array.h"
 #include "space/diagram/build.h"
 
 #include <stdlib.h>
@@ -26,7 +27,6 @@ struct run {
         [DT_SLOTS_MAX]; /* where a number of the next node is one of this node's: which; -1 */
     bool for_roots[DT_SLOTS_MAX]; /* numbers the roots look at */
     bool for_keys[DT_SLOTS_MAX];  /* numbers the next node's are made of */
-    uint32_t edge_room;
 };
 
 static dt_status no_memory(void)
@@ -210,24 +210,6 @@ static dt_status share(struct run *run)
     return dt_merge_find(&run->merge, columns, (int)from->count, layer->children);
 }
 
-static bool make_room(struct run *run, uint32_t more)
-{
-    struct dt_layer *layer = run->layer;
-    if (layer->edges + more <= run->edge_room)
-        return true;
-    uint32_t room = (layer->edges + more) / 2 * 3 + 64;
-    uint16_t *values = realloc(layer->values, room * sizeof *values);
-    if (values == NULL)
-        return false;
-    layer->values = values;
-    uint32_t *children = realloc(layer->children, room * sizeof *children);
-    if (children == NULL)
-        return false;
-    layer->children = children;
-    run->edge_room = room;
-    return true;
-}
-
 /* When only the node matters below, it is looked up once for all its values. */
 static dt_status find_by_node(struct run *run)
 {
@@ -273,8 +255,8 @@ static dt_status run_block(struct run *run)
         return DT_OK;
     DT_TRY(find(run));
     run->block.work += 16 * (int64_t)run->block.n;
-    if (!make_room(run, (uint32_t)run->block.n))
-        return no_memory();
+    DT_TRY(DT_GROW(layer->values, layer->edges, run->block.n));
+    DT_TRY(DT_GROW(layer->children, layer->edges, run->block.n));
     for (int i = 0; i < run->block.n; i++) {
         layer->values[layer->edges] = run->picks[i];
         layer->children[layer->edges++] = run->found[i];

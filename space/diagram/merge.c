@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Equal numbers, one node. As the range of each number is known, all of them together mostly fit one word, and often an index. */
+#include "base/array.h"
 #include "space/diagram/build.h"
 
 #include <stdlib.h>
@@ -92,16 +93,9 @@ static dt_status widen(struct dt_layer_merge *merge)
     uint32_t room = merge->room > 0 ? 2 * merge->room : 256;
     if ((uint64_t)room * sizeof(int64_t) * (uint64_t)(merge->nodes->slots + 1) > BYTES_MAX)
         return dt_fail(DT_EUNSUP, "the space is too large to enumerate: its rules decide too late");
-    uint64_t *words = realloc(merge->words, room * sizeof *words);
-    if (words == NULL)
-        return no_memory();
-    merge->words = words;
-    for (int k = 0; k < merge->nodes->slots; k++) {
-        int64_t *values = realloc(merge->nodes->values[k], room * sizeof *values);
-        if (values == NULL)
-            return no_memory();
-        merge->nodes->values[k] = values;
-    }
+    DT_TRY(DT_RESIZE(merge->words, room));
+    for (int k = 0; k < merge->nodes->slots; k++)
+        DT_TRY(DT_RESIZE(merge->nodes->values[k], room));
     merge->room = room;
     return DT_OK;
 }

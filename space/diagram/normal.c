@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From a rule's operations to terms. What may fail keeps the shape it was written in, as it matters there what is computed and
  * what is skipped; all else is free to be reordered. */
+#include "base/array.h"
 #include "space/diagram/terms.h"
 
 #include <math.h>
@@ -200,14 +201,7 @@ dt_status dt_terms_root(struct dt_terms *terms, int term)
 {
     if (terms->failed || terms->rows[term].root)
         return DT_OK;
-    if (terms->root_count == terms->root_room) {
-        int room = 2 * terms->root_room + 16;
-        int *roots = realloc(terms->roots, (size_t)room * sizeof *roots);
-        if (roots == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory while compiling the rules of a space");
-        terms->roots = roots;
-        terms->root_room = room;
-    }
+    DT_TRY(DT_GROW(terms->roots, terms->root_count, 1));
     terms->rows[term].root = true;
     terms->roots[terms->root_count++] = term;
     return DT_OK;

@@ -3,6 +3,8 @@
  * be made for want of memory. */
 #include "space/diagram/terms.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +22,8 @@ static bool grow(struct dt_terms *terms)
     if (terms->count < terms->room)
         return true;
     int room = terms->room > 0 ? 2 * terms->room : 128;
-    struct dt_term *rows = realloc(terms->rows, (size_t)room * sizeof *rows);
-    if (rows == NULL)
+    if (DT_RESIZE(terms->rows, room) < 0)
         return false;
-    terms->rows = rows;
     int *slots = calloc(2 * (size_t)room, sizeof *slots);
     if (slots == NULL)
         return false;
@@ -32,7 +32,7 @@ static bool grow(struct dt_terms *terms)
     terms->mask = 2 * (uint32_t)room - 1;
     terms->room = room;
     for (int i = 0; i < terms->count; i++) {
-        const struct dt_term *row = &rows[i];
+        const struct dt_term *row = &terms->rows[i];
         uint32_t at = hash(row->code, row->left, row->right, row->number) & terms->mask;
         while (slots[at] != 0)
             at = (at + 1) & terms->mask;

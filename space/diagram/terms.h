@@ -32,7 +32,7 @@ struct dt_terms {
     int *slots; /* a hash table of rows, plus one */
     uint32_t mask;
     int *roots;
-    int root_count, root_room;
+    int root_count;
     bool failed; /* out of memory: rows are then not to be used */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Everything that fills a space before it is sealed. */
+#include "base/array.h"
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
@@ -189,12 +190,8 @@ static dt_status add_rule(struct dt_space *space, const char *expr, const char *
     if (space->rule_count == DT_RULES_MAX)
         return dt_fail(DT_EUSAGE, "rule '%.80s' is one more than the %d allowed", expr,
                        DT_RULES_MAX);
-    struct dt_rule *rules =
-        realloc(space->rules, (size_t)(space->rule_count + 1) * sizeof *space->rules);
-    if (rules == NULL)
-        return no_memory();
-    space->rules = rules;
-    struct dt_rule *rule = &rules[space->rule_count];
+    DT_TRY(DT_GROW(space->rules, space->rule_count, 1));
+    struct dt_rule *rule = &space->rules[space->rule_count];
     *rule = (struct dt_rule){.text = strdup(expr)};
     if (sentence != NULL)
         rule->sentence = strdup(sentence);

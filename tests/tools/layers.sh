@@ -72,9 +72,11 @@ plant search/x.c '#include <omp.h>' 'only in kernels/ worker/'
 plant tuner/measure/x.c '#include <cuda_runtime.h>' 'only in kernels/'
 plant worker/x.c '#include <nccl.h>' 'only in kernels/'
 
+plant search/x.c '    rows = realloc(rows, size);' 'only in base/array.c'
 plant kernels/cuda/x.cuh '#include "space/space.h"' 'kernels may not include space'
 plant tuner/cli/x.cu '#include <cuda_runtime.h>' 'only in kernels/'
 
+accept base/array.c '    moved = realloc(old, bytes);'
 accept tuner/runner/x.c '#include "worker/wire.h"'
 accept tuner/measure/x.c '#include "search/racing.h"'
 accept tuner/check/x.c '#include "tuner/session/session.h"'

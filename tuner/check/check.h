@@ -21,7 +21,7 @@ struct dt_check_item {
 
 struct dt_check_list {
     struct dt_check_item *items; /* owned, least recently checked first */
-    int count, room;
+    int count;
     int others; /* entries that are another machine's, or that --filter left out */
 };
 

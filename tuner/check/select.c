@@ -3,6 +3,7 @@
  * which may be years of sessions, only the beginning is read. */
 #include "tuner/check/check.h"
 
+#include "base/array.h"
 #include "db/store.h"
 #include "tuner/machine/backend.h"
 #include "tuner/machine/machine.h"
@@ -92,15 +93,9 @@ static void visit(const json_t *stored, void *context)
         list->others++;
         return;
     }
-    if (list->count == list->room) {
-        int room = list->room > 0 ? 2 * list->room : 16;
-        struct dt_check_item *more = realloc(list->items, (size_t)room * sizeof *more);
-        if (more == NULL) {
-            selection->failed = true;
-            return;
-        }
-        list->items = more;
-        list->room = room;
+    if (DT_GROW(list->items, list->count, 1) < 0) {
+        selection->failed = true;
+        return;
     }
     item.stored = json_deep_copy(stored);
     selection->failed = selection->failed || item.stored == NULL;

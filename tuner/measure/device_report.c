@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/device_report.h"
 
+#include "base/array.h"
 #include "tuner/measure/result.h"
 #include "tuner/runner/device_answer.h"
 
@@ -24,16 +25,11 @@ void dt_device_report_fini(struct dt_device_report *report)
 static dt_status add_ns(struct dt_device_report *report, const struct dt_run *run, size_t old)
 {
     size_t more = (size_t)run->steps * (size_t)run->ranks;
-    long long *ns = realloc(report->ns, (old + more) * sizeof *ns);
-    if (ns == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    if (report->ns == NULL)
-        memset(ns, 0, old * sizeof *ns);
+    const size_t known = report->ns != NULL ? old : 0;
+    DT_TRY(DT_RESIZE(report->ns, old + more));
+    memset(report->ns + known, 0, (old + more - known) * sizeof *report->ns);
     if (run->device_ns != NULL)
-        memcpy(ns + old, run->device_ns, more * sizeof *ns);
-    else
-        memset(ns + old, 0, more * sizeof *ns);
-    report->ns = ns;
+        memcpy(report->ns + old, run->device_ns, more * sizeof *report->ns);
     return DT_OK;
 }
 

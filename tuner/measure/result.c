@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/result.h"
 
+#include "base/array.h"
 #include "tuner/measure/roofline.h"
 
 #include <math.h>
@@ -96,13 +97,9 @@ static dt_status add_phases(struct dt_result *result, const struct dt_run *run)
 
 static dt_status add_request(struct dt_result *result, int steps)
 {
-    int *requests =
-        realloc(result->requests, (size_t)(result->request_count + 1) * sizeof *requests);
-    if (requests == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    result->requests = requests;
+    DT_TRY(DT_RESIZE(result->requests, result->request_count + 1));
     result->least = result->request_count == 0 ? result->steps : result->least;
-    requests[result->request_count++] = steps;
+    result->requests[result->request_count++] = steps;
     return DT_OK;
 }
 
@@ -110,14 +107,12 @@ static dt_status add_request(struct dt_result *result, int steps)
 static dt_status add_clock(struct dt_result *result, const struct dt_run *run, size_t old,
                            size_t more)
 {
-    double *clock = realloc(result->clock, (old + more) * sizeof *clock);
-    if (clock == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    for (size_t i = 0; i < old && result->clock == NULL; i++)
-        clock[i] = NAN;
+    const size_t known = result->clock != NULL ? old : 0;
+    DT_TRY(DT_RESIZE(result->clock, old + more));
+    for (size_t i = known; i < old; i++)
+        result->clock[i] = NAN;
     for (size_t i = 0; i < more; i++)
-        clock[old + i] = run->clock != NULL ? run->clock[i] : NAN;
-    result->clock = clock;
+        result->clock[old + i] = run->clock != NULL ? run->clock[i] : NAN;
     return DT_OK;
 }
 
@@ -125,11 +120,8 @@ dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool
 {
     size_t old = (size_t)result->steps * (size_t)run->ranks;
     size_t more = (size_t)run->steps * (size_t)run->ranks;
-    long long *ns = realloc(result->ns, (old + more) * sizeof *ns);
-    if (ns == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    memcpy(ns + old, run->ns, more * sizeof *ns);
-    result->ns = ns;
+    DT_TRY(DT_RESIZE(result->ns, old + more));
+    memcpy(result->ns + old, run->ns, more * sizeof *result->ns);
     DT_TRY(dt_device_report_add(&result->device, run, old, measured ? result->request_count : -1));
     if (run->clock != NULL || result->clock != NULL)
         DT_TRY(add_clock(result, run, old, more));

@@ -3,6 +3,7 @@
  * the other plans, and a machine that always runs at 80 % gives samples that can. */
 #include "tuner/measure/throttle.h"
 
+#include "base/array.h"
 #include "tuner/measure/result.h"
 
 #include <math.h>
@@ -51,16 +52,13 @@ dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *tria
         return DT_OK;
     DT_TRY(references(clocks, trial, trial->least, &rate));
     int most = clocks->ranks > trial->ranks ? clocks->ranks : trial->ranks;
-    double *longer = realloc(clocks->rate, (size_t)most * sizeof *longer);
-    if (longer == NULL) {
-        free(rate);
-        return dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = DT_RESIZE(clocks->rate, most);
+    if (status == DT_OK) {
+        memcpy(clocks->rate, rate, (size_t)trial->ranks * sizeof *rate);
+        clocks->ranks = most;
     }
-    memcpy(longer, rate, (size_t)trial->ranks * sizeof *rate);
-    clocks->rate = longer;
-    clocks->ranks = most;
     free(rate);
-    return DT_OK;
+    return status;
 }
 
 dt_status dt_throttle_mark(struct dt_result *result, int least)

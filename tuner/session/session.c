@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/session.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "tuner/session/explore.h"
 #include "tuner/session/finals.h"
@@ -37,14 +38,7 @@ const char *dt_verdict_text(enum dt_verdict verdict)
 
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result)
 {
-    if (session->trials == NULL || session->count == session->room) {
-        int room = 2 * session->room + 16;
-        struct dt_result *trials = realloc(session->trials, (size_t)room * sizeof *trials);
-        if (trials == NULL)
-            return dt_fail(DT_ENOMEM, "out of memory");
-        session->trials = trials;
-        session->room = room;
-    }
+    DT_TRY(DT_GROW(session->trials, session->count, 1));
     session->trials[session->count++] = *result;
     return DT_OK;
 }

@@ -103,7 +103,7 @@ struct dt_session {
     struct dt_session_finals finals;
     struct dt_session_store store;
     struct dt_result *trials; /* owned */
-    int count, room;
+    int count;
     int first_cost_ms; /* of the first trial that ran; 0: none did */
     json_t *machine;   /* tuner/machine/machine.h, owned; NULL before the session is recorded */
     enum dt_verdict verdict;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/check/history/timeline.h"
 
+#include "base/array.h"
 #include "db/journal.h"
 #include "db/snapshot.h"
 #include "db/store.h"
@@ -94,14 +95,9 @@ static struct dt_entry_timeline *line_of(struct reader *reader, json_t *key, jso
     dt_check_title(key, line.title, sizeof line.title);
     if (!dt_check_passes(reader->filter->text, line.title, key))
         return NULL;
-    if (lines->count == lines->room) {
-        int room = 2 * lines->room + 8;
-        struct dt_entry_timeline *more = realloc(lines->lines, (size_t)room * sizeof *more);
-        reader->failed = reader->failed || more == NULL;
-        if (more == NULL)
-            return NULL;
-        lines->lines = more;
-        lines->room = room;
+    if (DT_GROW(lines->lines, lines->count, 1) < 0) {
+        reader->failed = true;
+        return NULL;
     }
     line.key = json_incref(key);
     line.hard = json_incref(hard);
@@ -112,17 +108,13 @@ static struct dt_entry_timeline *line_of(struct reader *reader, json_t *key, jso
 /* Takes the moment's record. */
 static void add(struct reader *reader, struct dt_entry_timeline *line, struct dt_moment *moment)
 {
-    if (line != NULL && line->count == line->room) {
-        int room = 2 * line->room + 16;
-        struct dt_moment *more = realloc(line->moments, (size_t)room * sizeof *more);
-        reader->failed = reader->failed || more == NULL;
-        line->room = more != NULL ? room : line->room;
-        line->moments = more != NULL ? more : line->moments;
-    }
-    if (line == NULL || line->count == line->room || moment->t_wall_ns < reader->filter->since_ns)
-        json_decref(moment->record);
-    else
+    bool wanted = line != NULL && moment->t_wall_ns >= reader->filter->since_ns;
+    bool fits = wanted && DT_GROW(line->moments, line->count, 1) == DT_OK;
+    reader->failed = reader->failed || (wanted && !fits);
+    if (fits)
         line->moments[line->count++] = *moment;
+    else
+        json_decref(moment->record);
 }
 
 /* An entry is of the journal that it names: where a store was merged or imported, another holds a copy. */

@@ -48,14 +48,14 @@ struct dt_entry_timeline {
     char title[200];
     json_t *key, *hard;        /* owned */
     struct dt_moment *moments; /* owned, in the order of time */
-    int count, room;
+    int count;
     json_t *stored; /* owned: the plan in the store now; NULL: no entry */
     struct dt_course courses[DT_SERIES_COUNT];
 };
 
 struct dt_timelines {
     struct dt_entry_timeline *lines; /* owned, by title */
-    int count, room;
+    int count;
     int journals; /* that were read */
     int damaged,
         spoiled; /* records that were skipped; journals in which they were, or that could not be read at all */
