@@ -32,15 +32,10 @@ ARROWS = {
     "tuner/cli": "base model space stats search db worker/wire.h tuner/runner tuner/machine tuner/measure tuner/session tuner/check",
 }
 
-# module: its public headers, from its folder; all others are its own. Modules without a row keep `*_int.h` to themselves.
+# A room of tuner/ has one public header, named after it; all others are its own. Beside it, from the room's folder:
 PUBLIC = {
-    "tuner/runner": "group.h launch.h device_answer.h supervisor.h",
-    "tuner/machine": "backend.h lock.h machine.h doctor/doctor.h",
-    "tuner/measure": "fits.h job.h measure.h processes.h raw/raw.h result.h rig.h roofline.h target.h "
-                     "compare/compare.h compare/judge.h compare/levels.h compare/noise.h",
-    "tuner/session": "explore.h front.h history.h known.h record.h revive.h session.h verdict.h",
-    "tuner/check": "check.h history/timeline.h",
-    "tuner/cli": "",
+    "tuner/session": "history.h",
+    "tuner/check": "history/timeline.h",
 }
 
 # header (a prefix of the path in < >): the folders or files that may include it.
@@ -84,14 +79,16 @@ def module_of(path):
 
 
 def tested_by(path):
-    """tests/base/x.c tests base; a test of a room may see the inside of all rooms, as it stands on them."""
+    """tests/base/x.c tests base; a test of a room may see the inside of all rooms, as it stands on them, and a fuzz target that of
+    the reader it feeds."""
     return path.removeprefix("tests/") if path.startswith("tests/") else ""
 
 
 def is_private(header, module):
     if header.endswith("_int.h"):
         return True
-    return module in PUBLIC and header.removeprefix(module + "/") not in PUBLIC[module].split()
+    room = module.removeprefix("tuner/")
+    return room != module and header.removeprefix(module + "/") not in [f"{room}.h", *PUBLIC.get(module, "").split()]
 
 
 def check_quoted(path, number, header):
@@ -104,7 +101,7 @@ def check_quoted(path, number, header):
     if to is None:
         if header.split("/")[0] not in ("tests", "bench") or module is not None:
             complain(path, number, f"{header}: no module of that name")
-    elif to == module or to.startswith(tested.split("/")[0] + "/") or tested.startswith(to + "/"):
+    elif to == module or to.startswith(tested.split("/")[0] + "/") or tested.startswith((to + "/", "fuzz/")):
         return
     elif is_private(header, to):
         complain(path, number, f"{header}: a header private to {to}")
@@ -148,6 +145,11 @@ def check_structs(structs):
             complain(path, number, f"a second struct {name}: the first is in {places[0][0]}")
 
 
+def is_door(text):
+    """A header that only includes others, and so stands above their folders."""
+    return all(not line.strip() or line.lstrip().startswith(("#", "/*", "*")) for line in text.splitlines())
+
+
 def check_place(path):
     """A source of the product lies in a module."""
     tops = {name.split("/")[0] for name in ARROWS}
@@ -160,7 +162,9 @@ def read(paths):
     structs = collections.defaultdict(list)
     for path in paths:
         check_place(path)
-        for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+        door = path.endswith(".h") and is_door(text)
+        for number, line in enumerate(text.splitlines(), 1):
             include, struct = INCLUDE.match(line), STRUCT.match(line)
             if module_of(path) and path != GROWS and re.search(r"\brealloc\(", line):
                 complain(path, number, f"realloc: only in {GROWS}; DT_GROW of base/array.h grows an array")
@@ -171,7 +175,7 @@ def read(paths):
             elif include:
                 check_quoted(path, number, include[2])
                 here, there = os.path.dirname(path), os.path.dirname(include[2])
-                if there and here != there and module_of(path) and module_of(include[2]):
+                if there and here != there and not door and module_of(path) and module_of(include[2]):
                     arrows[here].setdefault(there, (path, number))
     check_circles(collections.defaultdict(dict, arrows))
     check_structs(structs)

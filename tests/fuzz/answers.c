@@ -3,8 +3,8 @@
  * The process behind it is played here, so that nothing is started or killed. */
 #include "base/clock.h"
 #include "tests/fuzz/mutant.h"
-#include "tuner/runner/group.h"
 #include "tuner/runner/launch.h"
+#include "tuner/runner/runner.h"
 #include "worker/wire.h"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #define DT_TESTS_TUNER_SCRIPT_H
 
 #include "tests/tuner/replay.h"
-#include "tuner/measure/target.h"
+#include "tuner/measure/measure.h"
 
 #define SCRIPT_START                                                                               \
     "> {\"op\":\"hello\"}\n"                                                                       \

@@ -3,7 +3,7 @@
 
 #include "stats/stats.h"
 #include "tuner/check/judge.h"
-#include "tuner/measure/compare/compare.h"
+#include "tuner/measure/measure.h"
 
 #include <math.h>
 

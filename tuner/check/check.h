@@ -10,7 +10,7 @@
 
 #include "db/journal.h"
 #include "tuner/check/judge.h"
-#include "tuner/measure/compare/compare.h"
+#include "tuner/measure/measure.h"
 
 /* An entry of the store that is to be checked. */
 struct dt_check_item {

@@ -17,7 +17,7 @@
 #ifndef DT_TUNER_CHECK_JUDGE_H
 #define DT_TUNER_CHECK_JUDGE_H
 
-#include "tuner/measure/compare/judge.h"
+#include "tuner/measure/measure.h"
 
 #define DT_CHECK_RIVALS     6
 #define DT_CHECK_RUN_ALPHA  0.01 /* that any plan of a run is called LOSES though it is as fast */

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "db/store.h"
 #include "tuner/check/budget.h"
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

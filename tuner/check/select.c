@@ -5,7 +5,6 @@
 
 #include "base/array.h"
 #include "db/store.h"
-#include "tuner/machine/backend.h"
 #include "tuner/machine/machine.h"
 
 #include <dirent.h>
@@ -169,7 +168,7 @@ dt_status dt_check_select(const struct dt_check_opts *opts, struct dt_check_list
     *list = (struct dt_check_list){0};
     DT_TRY(dt_backend_choose(DT_BACKEND_AUTO, false, &backend));
     if (backend.cuda)
-        selection.gpus = dt_backend_hard(&backend);
+        selection.gpus = dt_machine_hard(&backend);
     dt_backend_fini(&backend);
     dt_status status = selection.hard != NULL ? dt_store_each(opts->directory, visit, &selection)
                                               : dt_fail(DT_ENOMEM, "out of memory");

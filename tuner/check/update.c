@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "db/store.h"
-#include "tuner/session/front.h"
+#include "stats/front.h"
 
 #define STOP_SECONDS 0.6 /* to stop the groups */
 

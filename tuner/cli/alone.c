@@ -2,8 +2,7 @@
 #include "tuner/cli/alone.h"
 
 #include "tuner/cli/print.h"
-#include "tuner/machine/doctor/doctor.h"
-#include "tuner/machine/lock.h"
+#include "tuner/machine/machine.h"
 
 static void note(const char *sentence)
 {

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "tuner/cli/options.h"
 #include "tuner/cli/signals.h"
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 
 #include <fcntl.h>
 #include <gsl/gsl_errno.h>

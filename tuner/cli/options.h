@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
-#include "tuner/measure/job.h"
+#include "tuner/measure/measure.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/print.h"
 
-#include "tuner/machine/backend.h"
+#include "tuner/machine/machine.h"
 
 #include <stdarg.h>
 #include <stdio.h>

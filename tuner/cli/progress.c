@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/columns.h"
 #include "base/figures.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session.h"
 
 #include <stdarg.h>
 #include <stdio.h>

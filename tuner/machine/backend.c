@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/machine/backend.h"
+#include "tuner/machine/machine_int.h"
 
 #include "base/clock.h"
 #include "base/rng.h"
 #include "tuner/machine/devices.h"
-#include "tuner/machine/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +59,8 @@ static void take_card(const json_t *card, struct dt_backend *backend)
     gpus->count++;
 }
 
-dt_status dt_backend_from_json(json_t *devices, struct dt_backend *backend)
+/* From the answer, of which it takes a reference; DT_EUNSUP with the reason when it names no GPU. */
+static dt_status from_json(json_t *devices, struct dt_backend *backend)
 {
     size_t i;
     json_t *card;
@@ -107,7 +107,7 @@ static dt_status find(struct dt_backend *backend)
     dt_status status = answer.devices == NULL
                            ? dt_fail(DT_EUNSUP, "%s%s%s", answer.missing ? "" : answer.program,
                                      answer.missing ? "" : " --devices ", answer.cause)
-                           : dt_backend_from_json(answer.devices, backend);
+                           : from_json(answer.devices, backend);
     backend->expected = true;
     if (status == DT_OK)
         memcpy(backend->program, answer.program, sizeof backend->program);

@@ -4,9 +4,8 @@
  * torn is made anew. */
 #include "base/host.h"
 #include "base/rng.h"
-#include "tuner/machine/backend.h"
-#include "tuner/machine/machine.h"
-#include "tuner/runner/launch.h"
+#include "tuner/machine/machine_int.h"
+#include "tuner/runner/runner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /* Prefixes, as libraries learn new variables faster than we do. What names a place or a launch (Open MPI sets such
  * for the programs it starts) says nothing of speed. */
 #include "base/environment.h"
-#include "tuner/machine/machine.h"
-#include "tuner/runner/group.h"
+#include "tuner/machine/machine_int.h"
+#include "tuner/runner/runner.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/machine/lock.h"
+/* Two sessions at once measure each other. A command that measures takes this lock, flock(2) on a file that all users of
+ * the machine share, and holds it until its process ends, however it ends. Nothing is written to the file: who holds it is
+ * read from /proc, so it needs no rights but to be read. */
+#include "tuner/machine/machine.h"
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/machine/machine.h"
+#include "tuner/machine/machine_int.h"
 
 #include "base/clock.h"
 #include "base/host.h"
 #include "model/workload.h"
-#include "tuner/machine/backend.h"
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "tuner/measure/result.h"
-#include "tuner/runner/device_answer.h"
+#include "tuner/runner/runner.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 
 struct dt_result;
 

@@ -2,7 +2,7 @@
 /* The same for people, for --json and for journals. */
 #include "tuner/measure/device_report.h"
 #include "tuner/measure/result.h"
-#include "tuner/runner/device_answer.h"
+#include "tuner/runner/runner.h"
 
 #include <math.h>
 #include <stdlib.h>

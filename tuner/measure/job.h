@@ -9,7 +9,7 @@
 
 #include "model/dtype.h"
 #include "model/network.h"
-#include "tuner/machine/backend.h"
+#include "tuner/machine/machine.h"
 #include "tuner/measure/objective.h"
 
 #include <stdbool.h>

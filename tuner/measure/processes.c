@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/measure/processes.h"
+#include "tuner/measure/trial.h"
 
 #include "base/clock.h"
 

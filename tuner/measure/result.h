@@ -11,7 +11,7 @@
 #include "tuner/measure/device_report.h"
 #include "tuner/measure/target.h"
 #include "tuner/measure/throttle.h"
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 
 struct dt_result {
     struct dt_point point;

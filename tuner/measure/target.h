@@ -8,7 +8,7 @@
 #define DT_TUNER_MEASURE_TARGET_H
 
 #include "space/space.h"
-#include "tuner/machine/backend.h"
+#include "tuner/machine/machine.h"
 #include "tuner/measure/job.h"
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "db/lookup/key.h"
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/runner/device_answer.h"
+#include "tuner/runner/runner.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers read into plain values; every shape is checked, and what is off is the worker's breach of the protocol. */
-#include "tuner/runner/device_answer.h"
 #include "tuner/runner/group_int.h"
+#include "tuner/runner/runner.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef DT_TUNER_RUNNER_GROUP_INT_H
 #define DT_TUNER_RUNNER_GROUP_INT_H
 
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 #include "tuner/runner/supervisor.h"
 #include "worker/wire.h"
 

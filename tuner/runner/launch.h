@@ -3,7 +3,7 @@
 #ifndef DT_TUNER_RUNNER_LAUNCH_H
 #define DT_TUNER_RUNNER_LAUNCH_H
 
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 #include "tuner/runner/supervisor.h"
 
 struct dt_start {
@@ -17,8 +17,5 @@ struct dt_start {
 dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start) DT_MUST_CHECK;
 void dt_launch_fini(struct dt_start *start); /* frees memory; folders stay */
 void dt_launch_drop(struct dt_start *start); /* removes the folders of a group that did not start */
-
-/* The program a name means: a path, or a name looked up in PATH; false when it is none that can be run. */
-bool dt_launch_find(const char *name, char path[], size_t room);
 
 #endif

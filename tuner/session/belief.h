@@ -11,7 +11,7 @@
 #include "model/workload.h"
 #include "search/landscape/transfer.h"
 #include "search/search.h"
-#include "tuner/measure/target.h"
+#include "tuner/measure/measure.h"
 
 struct dt_belief {
     const struct dt_target *target;

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "model/network.h"
+#include "stats/front.h"
 #include "tuner/machine/machine.h"
-#include "tuner/session/front.h"
 #include "tuner/session/record.h"
 #include "tuner/session/verdict.h"
 

@@ -8,7 +8,4 @@
 /* Until the search has no more to ask for, or the time for trials is over. The known trials are done. */
 dt_status dt_explore(struct dt_session *session) DT_MUST_CHECK;
 
-/* Bytes of the first clause of what the search said at its end: the reason; --json has the rest. */
-size_t dt_explore_clause(const char *note);
-
 #endif

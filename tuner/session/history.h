@@ -8,7 +8,6 @@
 #ifndef DT_TUNER_SESSION_HISTORY_H
 #define DT_TUNER_SESSION_HISTORY_H
 
-#include "tuner/measure/raw/raw.h"
 #include "tuner/session/session.h"
 
 /* Each does nothing for a session without a journal. */
@@ -46,6 +45,10 @@ dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
                            const char *what) DT_MUST_CHECK;
 void dt_replay_end(struct dt_replay *replay); /* there are no more */
 void dt_replay_fini(struct dt_replay *replay);
+
+/* The entry of a session that was killed, from its journal. *entry is a new reference, provisional; NULL: the journal is none of a session, the session ended, or it measured no plan that
+ * could be stored. DT_EIO, DT_ENOMEM. */
+dt_status dt_revive(const char *path, json_t **entry) DT_MUST_CHECK;
 
 /* A recorded table, or a session's journal read as one: dt_landscape_open with that format, too. */
 struct dt_landscape;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/known.h"
+#include "tuner/session/session.h"
 
 #include "db/store.h"
 

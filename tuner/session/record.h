@@ -5,18 +5,11 @@
 
 #include "tuner/session/session.h"
 
-/* The object of `tune --json` (docs/json.md), new reference. */
-json_t *dt_record_session(const struct dt_session *session);
-
 /* The default's value over the entrant's, above 1 is a gain: ratio, interval, pairs; null without a comparison. */
 json_t *dt_record_gain(const struct dt_entrant *entrant);
 
 /* Stores what is known so far as provisional, for the case that the session is killed: when a better plan was found that the
  * store would lack for more than a minute if it were not stored for the next wait_ns. That it cannot be stored ends nothing. */
 void dt_record_now(struct dt_session *session, int64_t wait_ns);
-
-/* Starts and ends the session's journal; stores the entry. */
-dt_status dt_record_begin(struct dt_session *session, const char *directory) DT_MUST_CHECK;
-dt_status dt_record_end(struct dt_session *session, const char *directory) DT_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/measure/processes.h"
+#include "tuner/measure/measure.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
 

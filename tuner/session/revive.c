@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A session that was killed wrote no result, but its trials are in its journal: read back, they make the provisional entry that
  * the session would have stored then. Key and fingerprint are those of its first record, not of the machine that reads it. */
-#include "tuner/session/revive.h"
+#include "tuner/session/history.h"
 
 #include "tuner/session/entry.h"
-#include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
 
 #include "db/journal.h"
 #include "search/search.h"
-#include "tuner/measure/compare/compare.h"
+#include "tuner/measure/measure.h"
 #include "tuner/session/belief.h"
 
 #define DT_KNOWN 4 /* most plans taken from the store */
@@ -137,5 +137,47 @@ bool dt_session_compared(const struct dt_session *session);
 bool dt_session_against_default(const struct dt_session *session);
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
                                             enum dt_entrant_role role);
+
+/* ---- what its samples say (verdict.c) */
+
+/* The result is ok and keeps --max-latency. */
+bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
+
+/* The best eligible trial so far; NULL: none. */
+const struct dt_result *dt_session_leader(const struct dt_session *session);
+
+/* Enough sets of fresh processes (or, in journals without sets, rounds) for a verdict. */
+bool dt_session_enough(const struct dt_session *session);
+
+/* What is stored may be replaced by any decided result: there was no final comparison, or it decided nothing. */
+bool dt_session_provisional(const struct dt_session *session);
+
+/* Of the objective, smaller is better; NAN: there is none. */
+double dt_session_value(const struct dt_session *session, const struct dt_result *result);
+
+/* What the default's twin says in the final comparison, pairs 0 without one: the margin within which all is a tie. */
+struct dt_noise dt_session_noise(const struct dt_session *session);
+/* Why there is no twin, or what is wrong with the noise; nothing when all is well. */
+void dt_session_noise_note(const struct dt_session *session, struct dt_text *out);
+
+/* The worker had no memory for it, which another program may have held; not: it takes more than --max-bytes. */
+bool dt_session_refused(const struct dt_session *session, const struct dt_result *result);
+
+/* Bytes of the first clause of what the search said at its end: the reason; --json has the rest. */
+size_t dt_explore_clause(const char *note);
+
+/* ---- the store and the journal */
+
+/* Sets known and known_count of the session from the store: the same work, perhaps under another objective, limit or
+ * batch, with other devices or on another machine; what is nearest first, and only what is feasible here. Empty if the
+ * store is unreadable: saving the session reports the error. */
+void dt_known_read(struct dt_session *session, const char *directory);
+
+/* Starts and ends the session's journal; stores the entry. */
+dt_status dt_record_begin(struct dt_session *session, const char *directory) DT_MUST_CHECK;
+dt_status dt_record_end(struct dt_session *session, const char *directory) DT_MUST_CHECK;
+
+/* The object of `tune --json` (docs/json.md), new reference. */
+json_t *dt_record_session(const struct dt_session *session);
 
 #endif

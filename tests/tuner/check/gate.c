@@ -20,7 +20,7 @@
 #include "base/rng.h"
 #include "tuner/check/budget.h"
 #include "tuner/check/judge.h"
-#include "tuner/measure/compare/compare.h"
+#include "tuner/measure/measure.h"
 
 #define ENTRIES   20
 #define RIVALS    4

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tuner/measure/result.h"
-#include "tuner/runner/device_answer.h"
+#include "tuner/runner/runner.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,8 +10,7 @@
 
 #include "base/clock.h"
 #include "tests/tuner/script.h"
-#include "tuner/measure/measure.h"
-#include "tuner/measure/processes.h"
+#include "tuner/measure/trial.h"
 
 #include <math.h>
 

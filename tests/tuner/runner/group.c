@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "tests/tuner/replay.h"
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 
 #define GREETING                                                                                   \
     "> {\"op\":\"hello\",\"protocol\":1,\"ranks\":1}\n"                                            \

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/db/scratch.h"
-#include "tuner/session/known.h"
+#include "tuner/session/session.h"
 
 static struct dt_target target;
 

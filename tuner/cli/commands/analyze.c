@@ -5,7 +5,7 @@
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/session/history.h"
-#include "tuner/session/record.h"
+#include "tuner/session/session.h"
 
 #include <math.h>
 #include <stdio.h>

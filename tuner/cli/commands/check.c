@@ -8,7 +8,7 @@
 #include "tuner/cli/alone.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
-#include "tuner/runner/group.h"
+#include "tuner/runner/runner.h"
 
 #include <errno.h>
 #include <stdio.h>

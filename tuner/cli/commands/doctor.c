@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/machine/doctor/doctor.h"
 #include "base/clock.h"
 #include "tuner/cli/print.h"
+#include "tuner/machine/machine.h"
 
 /* A driver that has to wake GPUs up may take a while. */
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)

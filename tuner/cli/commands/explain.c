@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
-#include "tuner/measure/target.h"
+#include "tuner/measure/measure.h"
 
 static dt_status explain(const struct dt_options *options, const struct dt_target *target,
                          const char *plan)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* One plan compared with itself, as the final comparison of a session compares two: sets of fresh processes, mirrored
  * random rounds, but all 16 sets, so that the answer is as sharp as a session's can be. */
-#include "tuner/measure/compare/noise.h"
 #include "base/clock.h"
 #include "base/figures.h"
 #include "tuner/cli/alone.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/progress.h"
-#include "tuner/measure/compare/levels.h"
+#include "tuner/measure/measure.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
 #include "tuner/cli/print.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/report/report.h"
-#include "tuner/measure/processes.h"
+#include "tuner/measure/measure.h"
 #include "tuner/session/history.h"
-#include "tuner/session/record.h"
+#include "tuner/session/session.h"
 
 #include <errno.h>
 #include <stdio.h>

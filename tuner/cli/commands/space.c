@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
-#include "tuner/measure/target.h"
+#include "tuner/measure/measure.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "tuner/cli/alone.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
-#include "tuner/measure/rig.h"
+#include "tuner/measure/measure.h"
 
 #include <math.h>
 #include <stdarg.h>

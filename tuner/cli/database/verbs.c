@@ -3,7 +3,7 @@
 
 #include "db/upkeep/upkeep.h"
 #include "tuner/cli/print.h"
-#include "tuner/session/revive.h"
+#include "tuner/session/history.h"
 
 #include <errno.h>
 #include <signal.h>

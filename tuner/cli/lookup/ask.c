@@ -4,9 +4,8 @@
 #include "base/clock.h"
 #include "db/engines/engines.h"
 #include "tuner/cli/options_job.h"
-#include "tuner/machine/backend.h"
 #include "tuner/machine/machine.h"
-#include "tuner/measure/target.h"
+#include "tuner/measure/measure.h"
 
 #include <stdio.h>
 #include <string.h>

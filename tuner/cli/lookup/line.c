@@ -2,7 +2,7 @@
 /* Everything that the key says is named, also where it is today's default: the line is right on another day, too. */
 #include "db/engines/engines.h"
 #include "tuner/cli/lookup/ask.h"
-#include "tuner/measure/target.h"
+#include "tuner/measure/measure.h"
 
 static const char *text_of(const json_t *key, const char *name)
 {

@@ -2,7 +2,7 @@
 /* What is said of one plan. */
 #include "base/figures.h"
 #include "tuner/cli/report/report.h"
-#include "tuner/measure/roofline.h"
+#include "tuner/measure/measure.h"
 
 #include <math.h>
 

@@ -3,8 +3,7 @@
 
 #include "base/columns.h"
 #include "tuner/cli/report/table.h"
-#include "tuner/session/explore.h"
-#include "tuner/session/verdict.h"
+#include "tuner/session/session.h"
 
 #include <math.h>
 #include <string.h>

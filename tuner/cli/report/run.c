@@ -4,7 +4,7 @@
 #include "base/figures.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/report.h"
-#include "tuner/measure/fits.h"
+#include "tuner/measure/measure.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef DT_TUNER_CLI_REPORT_TABLE_H
 #define DT_TUNER_CLI_REPORT_TABLE_H
 
-#include "tuner/measure/compare/compare.h"
+#include "tuner/measure/measure.h"
 
 struct dt_table_row {
     const char *role;

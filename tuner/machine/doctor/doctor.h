@@ -14,13 +14,10 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "tuner/machine/machine.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* note: good to know. warning: plans run, but slower, or their times are worth less. busy: others use the device. error: plans
- * cannot run on the GPUs. */
-enum dt_severity { DT_NOTE, DT_WARNING, DT_BUSY, DT_ERROR };
 
 /* The parts of the facts; devices, when there are none, is an empty object. Borrowed. */
 struct dt_doctor_view {
@@ -64,19 +61,5 @@ bool dt_doctor_is(const json_t *object, const char *key, bool value);
 /* A variable of the environment of the worker; NULL when it is not set. */
 const char *dt_doctor_environment(const struct dt_doctor_view *view, const char *name);
 bool dt_doctor_has_infiniband(const struct dt_doctor_view *view); /* with a port that is up */
-
-/* {"worker":{..}, "devices":{..} or null, "host":{..}}: of this machine, new reference. deadline_ns is for the worker. */
-dt_status dt_doctor_facts(const char *program, int64_t deadline_ns, json_t **facts) DT_MUST_CHECK;
-
-/* The rule "loaded" alone: more processes want to run than there are cores; then *what says so. */
-bool dt_doctor_loaded(struct dt_text *what);
-
-/* [{"rule", "severity", "device", "what", "mend"}], the worst first, new reference. */
-dt_status dt_doctor_judge(const json_t *facts, json_t **findings) DT_MUST_CHECK;
-json_t *dt_doctor_names(void);                            /* of all rules, new reference */
-enum dt_severity dt_doctor_worst(const json_t *findings); /* DT_NOTE when there are none */
-
-/* For people: the machine in a line or two, then a finding a paragraph. */
-void dt_doctor_report(const json_t *facts, const json_t *findings, struct dt_text *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/compare/visit.h"
 
-#include "tuner/measure/measure.h"
+#include "tuner/measure/trial.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/raw/raw.h"
 
-#include "tuner/measure/processes.h"
+#include "tuner/measure/trial.h"
 
 #include <limits.h>
 #include <math.h>

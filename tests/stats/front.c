@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The front against its definition: what no other point beats in both, once. */
-#include "tuner/session/front.h"
+#include "stats/front.h"
 
 #include "base/rng.h"
 

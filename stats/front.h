@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* front - the plans no other beats in both time and memory (Pareto) */
-#ifndef DT_TUNER_SESSION_FRONT_H
-#define DT_TUNER_SESSION_FRONT_H
+#ifndef DT_STATS_FRONT_H
+#define DT_STATS_FRONT_H
 
 #include "base/status.h"
 

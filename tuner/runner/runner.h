@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* group - one running worker (all its ranks), spoken to over the protocol, killed whole when it must be
+/* runner - starts programs, and leaves nothing of them running
+ *
+ * A group is one running worker (all its ranks), spoken to over the protocol, killed whole when it must be:
  *
  *     dt_group_start(&launch, workload, deadline, &group, &failure);
  *     dt_group_prepare(group, plan, &verify, deadline, &prepared, &failure);
@@ -11,10 +13,11 @@
  * *failure which outcome the trial has and why; dt_group_alive tells whether the group can go on. Only the controller's own
  * troubles (no memory, no pipe) are other errors.
  */
-#ifndef DT_TUNER_RUNNER_GROUP_H
-#define DT_TUNER_RUNNER_GROUP_H
+#ifndef DT_TUNER_RUNNER_RUNNER_H
+#define DT_TUNER_RUNNER_RUNNER_H
 
 #include "base/json.h"
+#include "base/text.h"
 #include "search/trial.h"
 
 #include <stdbool.h>
@@ -124,5 +127,32 @@ struct dt_group_tick {
     void *context;
 };
 extern struct dt_group_tick dt_group_tick;
+
+/* The program a name means: a path, or a name looked up in PATH; false when it is none that can be run. */
+bool dt_launch_find(const char *name, char path[], size_t room);
+
+/* What a program that is no worker wrote. */
+struct dt_output {
+    struct dt_text out, messages; /* standard output and error, owned */
+    char how[80];                 /* how it failed: "exited with 1"; "": it exited with 0 */
+};
+/* Runs it to its end, or until deadline_ns (dt_clock_machine_ns), and kills what is left of it. argv is NULL-ended. DT_EINTR and
+ * trouble of our own are the only errors. */
+dt_status dt_output_read(const char *path, char *const argv[], int64_t deadline_ns,
+                         struct dt_output *output) DT_MUST_CHECK;
+void dt_output_fini(struct dt_output *output);
+
+/* ---- the device part of a worker's answers (docs/protocol.md): workers are not trusted. Each returns false when the part is
+ * malformed, and has then set nothing. Unknown fields are dropped. */
+
+/* Rows of integers from 0 on: [steps * ranks], to be freed; NULL when out of memory. */
+bool dt_device_answer_ns(const json_t *rows, size_t steps, size_t ranks, long long **ns);
+
+/* A list of one object a rank, {"looks", "sm_mhz": {"least", "mean", "most"}, .., "reasons": [names]}; new reference. */
+bool dt_device_answer_telemetry(const json_t *list, size_t ranks, json_t **telemetry);
+
+/* Of an answer to prepare: the lists of one integer a rank that it has of before_bytes, taken_bytes, free_bytes and total_bytes,
+ * and resident_bytes; new reference, NULL when it has none of the lists. */
+bool dt_device_answer_memory(const json_t *answer, size_t ranks, json_t **memory);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/session/front.h"
+#include "stats/front.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Warm-up: two more steps after the two of verification, always, and as long as was asked for; then the steady part of
  * the measured series is found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless
  * one is reported. A level start that outlasts the first look cannot be seen in it: that is what the long warm-up is for. */
-#include "tuner/measure/measure.h"
+#include "tuner/measure/trial.h"
 
 #include "base/clock.h"
 #include "search/racing.h"

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* machine_int - shared by the files that describe the machine: machine.c, backend.c, cache.c, environment.c */
+#ifndef DT_TUNER_MACHINE_MACHINE_INT_H
+#define DT_TUNER_MACHINE_MACHINE_INT_H
+
+#include "tuner/machine/machine.h"
+
+/* Memory as machines of one make agree on it: what the kernel left of it, rounded up to a whole GiB of the grid 1, 1.25, 1.5,
+ * 1.75 times a power of two. */
+int64_t dt_machine_memory_gib(int64_t bytes);
+
+/* Variables that reach the worker and change how its libraries behave: {NAME: value}, new reference. */
+json_t *dt_machine_environment(bool foreign);
+
+/* The cached description of this very machine and worker; NULL: there is none. New reference. */
+json_t *dt_machine_cached(const struct dt_machine_worker *worker);
+
+/* Fields of a GPU machine's fingerprint (docs/machine.md). New references. */
+json_t *dt_backend_hard(const struct dt_backend *backend);
+json_t *dt_backend_limits(const struct dt_backend *backend);
+/* Versions and settings: added to a description's soft fields. */
+void dt_backend_soft(const struct dt_backend *backend, json_t *soft);
+
+#endif
