@@ -15,7 +15,7 @@
 #define DT_KERNELS_COMPUTE_H
 
 #include "base/status.h"
-#include "model/dtype.h"
+#include "model/family.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,8 +25,6 @@ struct dt_device {
     const struct dt_compute *compute;
     int index; /* among the back end's devices */
 };
-
-enum dt_activation { DT_ACT_NONE, DT_ACT_GELU, DT_ACT_SILU };
 
 /* y[rows, out] = act(x[rows, in] weight[out, in]^T + bias[out]): a layer made ready for a number of rows and the threads
  * set at that time. weight is packed, bias float32; y is float32 when wide, else an activation. Not for two callers at

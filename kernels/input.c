@@ -86,27 +86,34 @@ static dt_status fill_from_file(struct dt_pass *pass, float *latent, int32_t lab
         int image = pass->layout.first_image + i;
         fill_image(pass, i, input.x, latent);
         pass->times[i] = (float)dt_input_time(&input, image);
-        labels[i] = (int32_t)dt_input_label(&input, image);
+        labels[i] = input.label != NULL ? (int32_t)dt_input_label(&input, image) : 0;
     }
     dt_input_close(&input);
     return status;
 }
 
-static void fill_seeded(struct dt_pass *pass, float *latent, int32_t labels[])
+static void fill_labels(struct dt_pass *pass, const struct dt_label *label, int32_t labels[])
 {
     const struct dt_workload *workload = &pass->workload;
-    int classes = workload->network.classes;
+    int none = workload->network.own[label->count];
     for (int n = 0; n < pass->layout.sequences; n++) {
         int image = pass->layout.first_image + n % pass->layout.images;
-        bool with_class = pass->layout.place.cfg == 0 && n < pass->layout.images;
+        bool conditional = pass->layout.place.cfg == 0 && n < pass->layout.images;
         uint64_t bits = dt_rng_hash(workload->seed, dt_rng_stream("label"), (uint64_t)image);
-        labels[n] = with_class ? (int32_t)(bits % (uint64_t)classes) : classes;
+        labels[n] = conditional ? (int32_t)(bits % (uint64_t)none) : none;
     }
+}
+
+static void fill_seeded(struct dt_pass *pass, float *latent, int32_t labels[])
+{
+    const struct dt_label *label = pass->workload.network.family->label;
+    if (label != NULL)
+        fill_labels(pass, label, labels);
     for (int i = 0; i < pass->layout.images; i++)
         fill_image(pass, i, NULL, latent);
 }
 
-static dt_status put(struct dt_pass *pass, enum dt_buffer buffer, const void *from)
+static dt_status put(struct dt_pass *pass, int buffer, const void *from)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t bytes = layout->count[buffer] * layout->element[buffer];
@@ -116,6 +123,7 @@ static dt_status put(struct dt_pass *pass, enum dt_buffer buffer, const void *fr
 
 dt_status dt_pass_fill(struct dt_pass *pass)
 {
+    const struct dt_label *label = pass->workload.network.family->label;
     size_t floats = (size_t)pass->layout.count[DT_BUFFER_LATENT];
     size_t sequences = (size_t)pass->layout.sequences;
     float *latent = calloc(floats, sizeof *latent);
@@ -131,8 +139,8 @@ dt_status dt_pass_fill(struct dt_pass *pass)
         status = put(pass, DT_BUFFER_LATENT, latent);
     if (status == DT_OK)
         status = put(pass, DT_BUFFER_NOISE, latent);
-    if (status == DT_OK)
-        status = put(pass, DT_BUFFER_LABEL, labels);
+    if (status == DT_OK && label != NULL)
+        status = put(pass, label->buffer, labels);
     free(latent);
     free(labels);
     return status;

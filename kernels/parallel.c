@@ -216,21 +216,18 @@ static dt_status attend_ulysses(struct dt_pass *pass, int block)
 }
 
 /* Direct exchange: the layers write what is sent. Values first: they are under way while queries and keys are made. */
-dt_status dt_pass_queries(struct dt_pass *pass, int block)
+dt_status dt_pass_queries(struct dt_pass *pass, const struct dt_op *op, int block)
 {
-    if (pass->plan.exchange != DT_PLAN_DIRECT) {
-        dt_pass_apply(pass, DT_LAYER_QKV, block, 0);
-        return DT_OK;
-    }
-    if (pass->plan.v_first == 0) {
-        dt_pass_apply(pass, DT_LAYER_QKV_SENT, block, 0);
-        return DT_OK;
-    }
+    const struct dt_pass_layer *layer = &pass->layers[op->tensor];
+    bool direct = pass->plan.exchange == DT_PLAN_DIRECT;
     int64_t part =
         (int64_t)pass->layout.sequences * pass->layout.tokens * pass->workload.network.hidden;
-    dt_pass_apply(pass, DT_LAYER_V_SENT, block, 2 * part);
-    DT_TRY(travel(pass)->post_values(pass, block));
-    dt_pass_apply(pass, DT_LAYER_QK_SENT, block, 0);
+    if (direct && pass->plan.v_first != 0) {
+        dt_pass_apply(pass, &pass->v_first, op, block,
+                      dt_pass_data(pass, DT_BUFFER_SEND, 2 * part));
+        DT_TRY(travel(pass)->post_values(pass, block));
+    }
+    dt_pass_apply(pass, layer, op, block, dt_pass_data(pass, direct ? DT_BUFFER_SEND : op->y, 0));
     return DT_OK;
 }
 

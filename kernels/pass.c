@@ -194,8 +194,7 @@ void dt_pass_free(struct dt_pass *pass)
 {
     if (pass == NULL)
         return;
-    for (int i = 0; i < DT_LAYERS; i++)
-        pass->compute->linear_free(pass->linears[i]);
+    dt_pass_layers_free(pass);
     if (pass->compute->graph_free != NULL)
         pass->compute->graph_free(pass->device, pass->graph);
     dt_timeline_free(pass->timeline);

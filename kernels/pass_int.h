@@ -6,23 +6,14 @@
 #include "kernels/compute.h"
 #include "kernels/forward.h"
 #include "kernels/weights_int.h"
+#include "model/family.h"
 #include "model/layout.h"
 
-enum dt_layer {
-    DT_LAYER_TIME0,
-    DT_LAYER_TIME2,
-    DT_LAYER_PATCH,
-    DT_LAYER_MODULATION,
-    DT_LAYER_QKV,
-    DT_LAYER_QKV_SENT, /* the same into what a direct exchange sends */
-    DT_LAYER_QK_SENT,  /* of it */
-    DT_LAYER_V_SENT,
-    DT_LAYER_PROJECTION,
-    DT_LAYER_FC1,
-    DT_LAYER_FC2,
-    DT_LAYER_FINAL_MODULATION,
-    DT_LAYER_OUT,
-    DT_LAYERS
+/* A linear layer made ready, or the part of one that an exchange sends. Blocks share what their layers need. */
+struct dt_pass_layer {
+    struct dt_linear_shape shape;
+    struct dt_linear *linear; /* own; NULL: the plan does not need it */
+    int first;                /* its first output, of those of the tensor */
 };
 
 struct dt_timeline;
@@ -34,12 +25,12 @@ struct dt_pass {
     const struct dt_weights *weights;
     struct dt_device *device; /* the weights' */
     const struct dt_compute *compute;
-    struct dt_linear_shape shapes[DT_LAYERS];
-    struct dt_linear *linears[DT_LAYERS]; /* own */
-    struct dt_comm *world;                /* borrowed */
-    struct dt_comm *comms[DT_DEGREES];    /* own, along each degree; NULL where it is 1 */
-    struct dt_request *forth, *back; /* [chunks] all-to-alls of the heads, and of their outputs */
-    struct dt_request values;        /* direct exchange: values that go first */
+    struct dt_pass_layer *layers;      /* own; by the family's row of the weight */
+    struct dt_pass_layer v_first;      /* direct exchange: those that go first */
+    struct dt_comm *world;             /* borrowed */
+    struct dt_comm *comms[DT_DEGREES]; /* own, along each degree; NULL where it is 1 */
+    struct dt_request *forth, *back;   /* [chunks] all-to-alls of the heads, and of their outputs */
+    struct dt_request values;          /* direct exchange: values that go first */
     struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */
     struct dt_message *sends, *recvs;    /* direct exchange: [3 * ulysses * N] of one */
     char *arena;                         /* layout.bytes, of the device */
@@ -55,14 +46,23 @@ struct dt_pass {
 #define DT_COUNTED_STEPS 2 /* those that the output is verified after */
 
 /* A buffer of float32, and element `at` of any buffer: an address of the device, but for those that layout.host names. */
-float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer);
-void *dt_pass_data(const struct dt_pass *pass, enum dt_buffer buffer, int64_t at);
+float *dt_pass_at(const struct dt_pass *pass, int buffer);
+void *dt_pass_data(const struct dt_pass *pass, int buffer, int64_t at);
+
+/* A buffer, or the half of it that is the block's when it is there twice. */
+void *dt_pass_half(const struct dt_pass *pass, int buffer, int block);
 
 /* Makes the linear layers ready, for the threads that are set. */
 dt_status dt_pass_layers(struct dt_pass *pass) DT_MUST_CHECK;
+void dt_pass_layers_free(struct dt_pass *pass);
 
-/* Applies a layer of a block (ignored for those of the network); it writes from element y_at of its buffer on. */
-void dt_pass_apply(struct dt_pass *pass, enum dt_layer layer, int block, int64_t y_at);
+/* Runs those operations of a list that are the block's. */
+dt_status dt_pass_run(struct dt_pass *pass, const struct dt_op *list, int block,
+                      int depth) DT_MUST_CHECK;
+
+/* Applies a linear layer of an operation to its x, with the tensors of a block. */
+void dt_pass_apply(struct dt_pass *pass, const struct dt_pass_layer *layer, const struct dt_op *op,
+                   int block, void *y);
 
 /* timeline.c: where a step's time goes, by marks in the device's queue. A step that is not looked at (phases NULL) costs
  * nothing but two marks. What is queued from begin on counts for the lap that ends it, what passes between a lap and the next begin is
@@ -94,8 +94,8 @@ void dt_pass_count(struct dt_pass *pass, int sum, const void *data, int64_t byte
 /* Makes the attention ready for every shape the plan calls it with. */
 dt_status dt_pass_attention_ready(struct dt_pass *pass) DT_MUST_CHECK;
 
-/* NORM to QKV, or to what is sent of it. */
-dt_status dt_pass_queries(struct dt_pass *pass, int block) DT_MUST_CHECK;
+/* QKV, or what is sent of it: DT_OP_QUERIES. */
+dt_status dt_pass_queries(struct dt_pass *pass, const struct dt_op *op, int block) DT_MUST_CHECK;
 
 /* That to ATTENTION, over all tokens of the sequence, wherever they are. */
 dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
@@ -104,7 +104,7 @@ dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
 dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan *plan,
                         int ranks) DT_MUST_CHECK;
 
-/* Fills LATENT, NOISE, LABEL and pass->times for the first step: seeded, or from the input file. */
+/* Fills LATENT, NOISE, the labels and pass->times for the first step: seeded, or from the input file. */
 dt_status dt_pass_fill(struct dt_pass *pass) DT_MUST_CHECK;
 
 /* Timestep of a step of the trajectory, and latent = keep * latent + move * eps after it (DDIM, eta 0). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One denoising step of the DiT of Peebles & Xie (2023), adaLN-Zero blocks, as the authors' PyTorch code computes it;
- * classifier-free guidance (Ho & Salimans 2022) and the DDIM update (Song et al. 2021). */
+/* One denoising step: the operations of the network's family, classifier-free guidance (Ho & Salimans 2022) and the DDIM
+ * update (Song et al. 2021). */
 #include "kernels/pass_int.h"
 
 #include "base/clock.h"
@@ -41,12 +41,12 @@ int dt_exchange_degree(enum dt_exchange_kind kind)
     return exchanges[kind].degree;
 }
 
-float *dt_pass_at(const struct dt_pass *pass, enum dt_buffer buffer)
+float *dt_pass_at(const struct dt_pass *pass, int buffer)
 {
     return dt_pass_data(pass, buffer, 0);
 }
 
-void *dt_pass_data(const struct dt_pass *pass, enum dt_buffer buffer, int64_t at)
+void *dt_pass_data(const struct dt_pass *pass, int buffer, int64_t at)
 {
     char *from = pass->layout.host[buffer] ? pass->host : pass->arena;
     return from + pass->layout.offset[buffer] + at * pass->layout.element[buffer];
@@ -59,101 +59,6 @@ void dt_pass_count(struct dt_pass *pass, int sum, const void *data, int64_t byte
     dt_pass_begin(pass);
     uint64_t *sums = dt_pass_data(pass, DT_BUFFER_SUMS, 0);
     pass->compute->sum(pass->device, data, bytes, sums + sum);
-}
-
-static void embed(struct dt_pass *pass)
-{
-    const struct dt_network *network = &pass->workload.network;
-    const struct dt_layout *layout = &pass->layout;
-    int rows = layout->sequences, channels = network->hidden;
-    const float *table = dt_weights_at(pass->weights, DT_W_POSITION);
-    struct dt_sinusoid sinusoid = {dt_pass_at(pass, DT_BUFFER_TIME),
-                                   dt_pass_at(pass, DT_BUFFER_FREQUENCY), rows, DT_TIME_CHANNELS};
-    struct dt_condition condition = {dt_pass_at(pass, DT_BUFFER_CONDITION),
-                                     dt_weights_at(pass->weights, DT_W_LABEL),
-                                     (const int32_t *)(void *)dt_pass_at(pass, DT_BUFFER_LABEL),
-                                     dt_pass_at(pass, DT_BUFFER_CONDITION),
-                                     rows,
-                                     channels};
-    struct dt_position position = {dt_pass_at(pass, DT_BUFFER_EMBEDDED),
-                                   table + (int64_t)layout->first_token * channels,
-                                   dt_pass_at(pass, DT_BUFFER_STREAM),
-                                   rows,
-                                   layout->images,
-                                   layout->tokens,
-                                   channels};
-    dt_pass_begin(pass);
-    pass->compute->sinusoid(pass->device, &sinusoid);
-    dt_pass_apply(pass, DT_LAYER_TIME0, 0, 0);
-    dt_pass_apply(pass, DT_LAYER_TIME2, 0, 0);
-    dt_pass_apply(pass, DT_LAYER_PATCH, 0, 0);
-    dt_pass_begin(pass);
-    pass->compute->condition(pass->device, &condition);
-    pass->compute->position(pass->device, &position);
-}
-
-/* Where the modulation of a block starts; that of the final layer follows the last block's. Two lie side by side: the
- * last branch of a block is gated by its own while the next one's already normalises. */
-static int64_t modulation_at(const struct dt_pass *pass, int block)
-{
-    return block % 2 * (pass->layout.count[DT_BUFFER_MODULATION] / 2);
-}
-
-static void condition_block(struct dt_pass *pass, int block)
-{
-    enum dt_layer layer =
-        block < pass->workload.network.depth ? DT_LAYER_MODULATION : DT_LAYER_FINAL_MODULATION;
-    dt_pass_apply(pass, layer, block, modulation_at(pass, block));
-}
-
-/* A gated residual and the norm after it, by parts of the modulation of the block that has them; gate -1: none. */
-struct join {
-    int gate_block, gate;
-    int norm_block, shift;
-};
-
-/* STREAM += gate NORM, then NORM = LayerNorm(STREAM), modulated. */
-static void modulate(struct dt_pass *pass, const struct join *join)
-{
-    const struct dt_layout *layout = &pass->layout;
-    int channels = pass->workload.network.hidden;
-    int parts = join->norm_block < pass->workload.network.depth ? 6 : 2;
-    const float *modulation = dt_pass_at(pass, DT_BUFFER_MODULATION);
-    const float *shift =
-        modulation + modulation_at(pass, join->norm_block) + (int64_t)join->shift * channels;
-    struct dt_modulate op = {.x = dt_pass_at(pass, DT_BUFFER_STREAM),
-                             .shift = shift,
-                             .scale = shift + channels,
-                             .y = dt_pass_data(pass, DT_BUFFER_NORM, 0),
-                             .gate_stride = 6L * channels,
-                             .stride = (int64_t)parts * channels,
-                             .sequences = layout->sequences,
-                             .tokens = layout->tokens,
-                             .channels = channels};
-    if (join->gate >= 0) {
-        op.branch = op.y;
-        op.gate =
-            modulation + modulation_at(pass, join->gate_block) + (int64_t)join->gate * channels;
-    }
-    dt_pass_begin(pass);
-    pass->compute->modulate(pass->device, pass->workload.dtype, &op);
-}
-
-static dt_status run_block(struct dt_pass *pass, int i)
-{
-    if (i == 0) {
-        condition_block(pass, 0);
-        modulate(pass, &(struct join){.gate = -1});
-    }
-    DT_TRY(dt_pass_queries(pass, i));
-    DT_TRY(dt_pass_attention(pass, i));
-    dt_pass_apply(pass, DT_LAYER_PROJECTION, i, 0);
-    modulate(pass, &(struct join){.gate_block = i, .gate = 2, .norm_block = i, .shift = 3});
-    dt_pass_apply(pass, DT_LAYER_FC1, i, 0);
-    dt_pass_apply(pass, DT_LAYER_FC2, i, 0);
-    condition_block(pass, i + 1);
-    modulate(pass, &(struct join){.gate_block = i, .gate = 5, .norm_block = i + 1});
-    return DT_OK;
 }
 
 /* The eps of the own tokens, to and from the rank that runs the other half. */
@@ -269,16 +174,18 @@ static dt_status begin_step(struct dt_pass *pass)
 
 static dt_status queue_step(struct dt_pass *pass)
 {
-    embed(pass);
+    const struct dt_family *family = pass->workload.network.family;
+    int depth = pass->workload.network.depth;
+    DT_TRY(dt_pass_run(pass, family->embed, 0, 1));
     dt_pass_block(pass, DT_BLOCK_EMBED);
-    for (int i = 0; i < pass->workload.network.depth; i++) {
+    for (int i = 0; i < depth; i++) {
         dt_pass_range(pass, "block");
-        dt_status status = run_block(pass, i);
+        dt_status status = dt_pass_run(pass, family->block, i, depth);
         dt_pass_range(pass, NULL);
         DT_TRY(status);
         dt_pass_block(pass, DT_BLOCK_BLOCK);
     }
-    dt_pass_apply(pass, DT_LAYER_OUT, 0, 0);
+    DT_TRY(dt_pass_run(pass, family->final, 0, 1));
     dt_pass_block(pass, DT_BLOCK_FINAL);
     DT_TRY(sample(pass));
     dt_pass_block(pass, DT_BLOCK_SAMPLER);

@@ -12,6 +12,7 @@
 
 struct dt_weights {
     struct dt_device *device;
+    const struct dt_family *family;
     char *data; /* of the device */
     int64_t bytes;
     int count;
@@ -72,7 +73,7 @@ static void fill(const struct dt_workload *workload, const struct dt_safetensors
     dt_tensor_init(&tensor, workload, index);
     const struct dt_safetensor *found =
         file != NULL ? dt_safetensors_find(file, tensor.name) : NULL;
-    if (index == DT_W_POSITION && !table_fits(workload, found))
+    if (tensor.kind == DT_TENSOR_POSITION && !table_fits(workload, found))
         fill_position(workload, data);
     else if (found != NULL)
         memcpy(data, found->data, (size_t)tensor.size * sizeof(float));
@@ -106,7 +107,7 @@ static dt_status fill_all(const struct dt_workload *workload, const struct dt_sa
         char *to = weights->data + weights->at[i];
         dt_tensor_init(&tensor, workload, i);
         fill(workload, file, i, work);
-        if (tensor.linear)
+        if (tensor.kind == DT_TENSOR_LINEAR)
             status = device->compute->pack(device, workload->dtype, work, dt_tensor_in(&tensor),
                                            dt_tensor_out(&tensor), to);
         else
@@ -126,6 +127,7 @@ static dt_status allocate(const struct dt_workload *workload, struct dt_device *
         return dt_fail(DT_ENOMEM, "no memory for the table of weights");
     weights->count = count;
     weights->device = device;
+    weights->family = workload->network.family;
     for (int i = 0; i < count; i++) {
         struct dt_tensor tensor;
         dt_tensor_init(&tensor, workload, i);
@@ -170,14 +172,9 @@ void dt_weights_free(struct dt_weights *weights)
     free(weights);
 }
 
-const void *dt_weights_at(const struct dt_weights *weights, int tensor)
+const void *dt_weights_at(const struct dt_weights *weights, int row, int block)
 {
-    return weights->data + weights->at[tensor];
-}
-
-const void *dt_weights_block(const struct dt_weights *weights, int block, int tensor)
-{
-    return dt_weights_at(weights, DT_TENSOR_BLOCKS + block * DT_TENSORS_OF_BLOCK + tensor);
+    return weights->data + weights->at[dt_tensor_index(weights->family, row, block)];
 }
 
 struct dt_device *dt_weights_device(const struct dt_weights *weights)

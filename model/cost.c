@@ -2,21 +2,15 @@
 /* Each share is that of the layout, so uneven ones count as what they are: the step ends with its largest rank. */
 #include "model/cost.h"
 
-#include "model/layout.h"
+#include "model/family.h"
 
 /* As dt_workload_flops, of one rank's tokens, heads and sequences. */
 static double flops(const struct dt_workload *workload, const struct dt_layout *layout)
 {
-    const struct dt_network *network = &workload->network;
-    double t = dt_workload_tokens(workload), c = network->hidden, mlp = dt_network_mlp(network);
-    double token_in = (double)network->in_channels * network->patch * network->patch;
-    double token_out = (double)dt_network_out_channels(network) * network->patch * network->patch;
-    double own = layout->tokens, width = (double)layout->heads * dt_network_head(network);
-    double embed = own * token_in * c + DT_TIME_CHANNELS * c + c * c;
-    double linear = own * (4 * c * c + 2 * c * mlp) + 6 * c * c;
-    double attention = 2 * t * layout->block * width;
-    double final = own * c * token_out + 2 * c * c;
-    return 2 * layout->sequences * (embed + network->depth * (linear + attention) + final);
+    double t = dt_workload_tokens(workload);
+    double width = (double)layout->heads * dt_network_head(&workload->network);
+    double attention = 2 * t * layout->block * width * dt_family_attentions(workload);
+    return 2 * layout->sequences * (dt_family_linear(workload, layout->tokens) + attention);
 }
 
 /* All-to-all of queries, keys, values and back; keys and values around the ring; what guidance exchanges. */
@@ -31,7 +25,7 @@ static double bytes(const struct dt_workload *workload, const struct dt_plan *pl
     double eps = plan->cfg > 1 ? (double)layout->images * layout->tokens * network->in_channels *
                                      network->patch * network->patch * (double)sizeof(float)
                                : 0;
-    return layout->sequences * network->depth * (alltoall + ring) * element + eps;
+    return layout->sequences * dt_family_attentions(workload) * (alltoall + ring) * element + eps;
 }
 
 struct dt_cost dt_cost_of(const struct dt_workload *workload, const struct dt_plan *plan)

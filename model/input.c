@@ -20,7 +20,7 @@ int64_t dt_input_time(const struct dt_input *input, int image)
 
 int64_t dt_input_label(const struct dt_input *input, int image)
 {
-    return int64_at(input, "y", image);
+    return int64_at(input, input->label->input, image);
 }
 
 static dt_status check_sides(const char *path, const struct dt_network *network,
@@ -39,14 +39,14 @@ static dt_status check_sides(const char *path, const struct dt_network *network,
     return DT_OK;
 }
 
-static dt_status check_names(const char *path, const struct dt_safetensors *file)
+static dt_status check_names(const char *path, const struct dt_input *input)
 {
-    for (int i = 0; i < dt_safetensors_count(file); i++) {
-        const char *name = dt_safetensors_at(file, i)->name;
-        if (strlen(name) != 1 || strchr("xty", name[0]) == NULL)
-            return dt_fail(DT_EUSAGE,
-                           "%.300s: tensor '%.128s' is not an input, expected x, t and y", path,
-                           name);
+    const char *label = input->label != NULL ? input->label->input : "x";
+    for (int i = 0; i < dt_safetensors_count(input->file); i++) {
+        const char *name = dt_safetensors_at(input->file, i)->name;
+        if (strcmp(name, "x") != 0 && strcmp(name, "t") != 0 && strcmp(name, label) != 0)
+            return dt_fail(DT_EUSAGE, "%.300s: tensor '%.128s' is not an input, expected %s%s",
+                           path, name, input->label != NULL ? "x, t and " : "t and ", label);
     }
     return DT_OK;
 }
@@ -55,13 +55,16 @@ static dt_status check_values(const char *path, const struct dt_network *network
                               const struct dt_input *input)
 {
     for (int i = 0; i < input->batch; i++) {
-        int64_t t = dt_input_time(input, i), y = dt_input_label(input, i);
+        int64_t t = dt_input_time(input, i);
         if (t < 0)
             return dt_fail(DT_EUSAGE, "%.300s: tensor 't' holds %lld at %d, expected 0 or more",
                            path, (long long)t, i);
-        if (y < 0 || y > network->classes)
-            return dt_fail(DT_EUSAGE, "%.300s: tensor 'y' holds %lld at %d, expected 0 to %d", path,
-                           (long long)y, i, network->classes);
+        if (input->label == NULL)
+            continue;
+        int64_t y = dt_input_label(input, i), none = network->own[input->label->count];
+        if (y < 0 || y > none)
+            return dt_fail(DT_EUSAGE, "%.300s: tensor '%s' holds %lld at %d, expected 0 to %lld",
+                           path, input->label->input, (long long)y, i, (long long)none);
     }
     return DT_OK;
 }
@@ -77,9 +80,11 @@ static dt_status check_input(const char *path, const struct dt_network *network,
     DT_TRY(check_sides(path, network, shape));
     expect = (struct dt_safetensor){.name = "t", .dtype = "I64", .rank = 1, .shape = {shape[0]}};
     DT_TRY(dt_safetensors_get(input->file, &expect, &unused));
-    expect.name = "y";
-    DT_TRY(dt_safetensors_get(input->file, &expect, &unused));
-    DT_TRY(check_names(path, input->file));
+    if (input->label != NULL) {
+        expect.name = input->label->input;
+        DT_TRY(dt_safetensors_get(input->file, &expect, &unused));
+    }
+    DT_TRY(check_names(path, input));
     input->batch = (int)shape[0];
     input->height = (int)shape[2];
     input->width = (int)shape[3];
@@ -88,7 +93,7 @@ static dt_status check_input(const char *path, const struct dt_network *network,
 
 dt_status dt_input_open(const char *path, const struct dt_network *network, struct dt_input *input)
 {
-    struct dt_input opened = {0};
+    struct dt_input opened = {.label = network->family->label};
     DT_TRY(dt_safetensors_open(path, &opened.file));
     dt_status status = check_input(path, network, &opened);
     if (status != DT_OK) {

@@ -8,11 +8,11 @@
 #define DT_MODEL_INPUT_H
 
 #include "base/safetensors.h"
-#include "model/workload.h"
+#include "model/family.h"
 
 #include <stdint.h>
 
-/* Checks x [B,C,h,w] F32, t [B] I64, y [B] I64 against the network and gives B and the latent's h, w. */
+/* Checks x [B,C,h,w] F32, t [B] I64 and the family's label (of a DiT y) [B] I64 against the network and gives B and the latent's h, w. */
 dt_status dt_input_inspect(const char *path, const struct dt_network *network, int *batch,
                            int *height, int *width) DT_MUST_CHECK;
 
@@ -28,13 +28,15 @@ dt_status dt_weights_inspect_positions(const char *path,
 /* An input file, checked and open. */
 struct dt_input {
     struct dt_safetensors *file;
-    const void *x; /* float32 [B,C,h,w], not aligned */
+    const void *x;                /* float32 [B,C,h,w], not aligned */
+    const struct dt_label *label; /* NULL: the family has none */
     int batch, height, width;
 };
 dt_status dt_input_open(const char *path, const struct dt_network *network,
                         struct dt_input *input) DT_MUST_CHECK;
 void dt_input_close(struct dt_input *input);
-int64_t dt_input_time(const struct dt_input *input, int image);  /* 0 or more */
-int64_t dt_input_label(const struct dt_input *input, int image); /* 0 to classes: "no class" */
+int64_t dt_input_time(const struct dt_input *input, int image); /* 0 or more */
+int64_t dt_input_label(const struct dt_input *input,
+                       int image); /* of a family with labels; 0 to "none" */
 
 #endif

@@ -2,6 +2,8 @@
 /* Buffers never share memory: the saving (a few percent beside the weights) is not worth a rule about lifetimes. */
 #include "model/layout.h"
 
+#include "model/family.h"
+
 /* Attention of the CPU back end: queries are padded to 32 rows, keys and channels to 8 (kernels/cpu/simd_body.h). */
 #define QUERY_PAD 32
 #define ROW_PAD   8
@@ -12,13 +14,12 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* What flows between the layers, in the workload's data type; all else is float32 (labels are 32 bits, too). */
-static const bool activation[DT_BUFFER_COUNT] = {
-    [DT_BUFFER_CAST] = true,      [DT_BUFFER_NORM] = true,      [DT_BUFFER_QKV] = true,
-    [DT_BUFFER_ATTENTION] = true, [DT_BUFFER_MLP] = true,       [DT_BUFFER_SEND] = true,
-    [DT_BUFFER_RECV] = true,      [DT_BUFFER_BACK_SEND] = true, [DT_BUFFER_BACK_RECV] = true,
-    [DT_BUFFER_QUERY] = true,     [DT_BUFFER_KV] = true,        [DT_BUFFER_KV_NEXT] = true,
-    [DT_BUFFER_HEADS] = true,     [DT_BUFFER_PART] = true,
+/* What flows between ranks, in the workload's data type; all else that is not of the network is float32. */
+static const bool travels[DT_BUFFER_COUNT] = {
+    [DT_BUFFER_CAST] = true,      [DT_BUFFER_SEND] = true,      [DT_BUFFER_RECV] = true,
+    [DT_BUFFER_BACK_SEND] = true, [DT_BUFFER_BACK_RECV] = true, [DT_BUFFER_QUERY] = true,
+    [DT_BUFFER_KV] = true,        [DT_BUFFER_KV_NEXT] = true,   [DT_BUFFER_HEADS] = true,
+    [DT_BUFFER_PART] = true,
 };
 
 /* One thread's floats: transposed queries and outputs, their maxima and sums, scores, a key and a value tile; and for
@@ -70,40 +71,35 @@ static void place(struct dt_layout *layout, const struct dt_workload *workload,
 }
 
 /* The largest float32 input of a linear layer; float32 layers read it where it is. */
-static int64_t cast(const struct dt_layout *layout, const struct dt_workload *workload)
+static int64_t cast_elements(const struct dt_layout *layout, const struct dt_family *family)
 {
-    int64_t widest = workload->network.hidden;
-    if (dt_dtype_bytes(workload->dtype) == (int)sizeof(float))
-        return 0;
-    widest = widest > DT_TIME_CHANNELS ? widest : DT_TIME_CHANNELS;
-    int64_t rows = layout->sequences * widest, pixels = layout->count[DT_BUFFER_LATENT];
-    return rows > pixels ? rows : pixels;
+    const struct dt_op *const lists[] = {family->embed, family->block, family->final};
+    int64_t most = 0;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (const struct dt_op *op = lists[i]; op->kind != DT_OP_END; op++)
+            if (op->kind == DT_OP_LINEAR && !dt_family_buffer(family, op->x)->activation &&
+                layout->count[op->x] > most)
+                most = layout->count[op->x];
+    return most;
 }
 
 static void size_network(struct dt_layout *layout, const struct dt_workload *workload)
 {
-    const struct dt_network *network = &workload->network;
+    const struct dt_family *family = workload->network.family;
     int64_t *count = layout->count;
-    int64_t channels = network->hidden;
-    int64_t rows = layout->sequences;
-    int64_t tokens = rows * layout->tokens;
-    int64_t pixels = (int64_t)network->patch * network->patch;
-    count[DT_BUFFER_LATENT] = layout->images * layout->tokens * network->in_channels * pixels;
+    for (int i = 0; i < DT_BUFFER_COUNT; i++) {
+        const struct dt_buffer_row *row = dt_family_buffer(family, i);
+        if (row != NULL)
+            count[i] = dt_family_rows(layout, row->rows) * dt_family_product(workload, row->width) *
+                       (row->twice ? 2 : 1);
+        layout->element[i] = travels[i] || (row != NULL && row->activation)
+                                 ? dt_dtype_bytes(workload->dtype)
+                                 : (int)sizeof(float);
+    }
     count[DT_BUFFER_NOISE] = workload->input[0] == '\0' ? count[DT_BUFFER_LATENT] : 0;
-    count[DT_BUFFER_TIME] = rows + 2;
-    count[DT_BUFFER_LABEL] = rows;
-    count[DT_BUFFER_FREQUENCY] = rows * DT_TIME_CHANNELS;
-    count[DT_BUFFER_EMBED] = rows * channels;
-    count[DT_BUFFER_CONDITION] = rows * channels;
-    count[DT_BUFFER_MODULATION] = 2 * rows * 6 * channels;
-    count[DT_BUFFER_EMBEDDED] = layout->images * layout->tokens * channels;
-    count[DT_BUFFER_CAST] = cast(layout, workload);
-    count[DT_BUFFER_STREAM] = tokens * channels;
-    count[DT_BUFFER_NORM] = tokens * channels;
-    count[DT_BUFFER_QKV] = tokens * 3 * channels;
-    count[DT_BUFFER_ATTENTION] = tokens * channels;
-    count[DT_BUFFER_MLP] = tokens * dt_network_mlp(network);
-    count[DT_BUFFER_OUT] = tokens * pixels * dt_network_out_channels(network);
+    count[DT_BUFFER_TIME] = layout->sequences + 2;
+    if (dt_dtype_bytes(workload->dtype) != (int)sizeof(float))
+        count[DT_BUFFER_CAST] = cast_elements(layout, family);
 }
 
 static void size_result(struct dt_layout *layout, const struct dt_workload *workload,
@@ -169,7 +165,6 @@ void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload
     for (int i = 0; i < DT_BUFFER_COUNT; i++) {
         int64_t *bytes = layout->host[i] ? &layout->host_bytes : &layout->bytes;
         layout->offset[i] = *bytes;
-        layout->element[i] = activation[i] ? dt_dtype_bytes(workload->dtype) : (int)sizeof(float);
         *bytes += round_up(layout->count[i] * layout->element[i], ALIGN);
     }
 }

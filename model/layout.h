@@ -2,7 +2,8 @@
 /* layout - every buffer of one rank of a plan, sized and placed before anything is allocated
  *
  * The forward pass allocates dt_layout.bytes of the device once, and dt_layout.host_bytes of the host, and uses the offsets as they stand here, so what is predicted is
- * what is allocated. To add a buffer: a name in enum dt_buffer and its size in layout.c.
+ * what is allocated. Buffers of the network are rows of its family (model/family.h); to add another, a name in enum dt_buffer and its
+ * size in layout.c.
  *
  * Letters: b images of this rank, N sequences (b times the passes run here), t tokens of this rank, S slots (the most
  * tokens of any rank: what travels is padded to equal size), h heads of a chunk, K tokens of a ring block.
@@ -19,30 +20,24 @@
 /* Channels of the sinusoidal embedding of the timestep. */
 #define DT_TIME_CHANNELS 256
 
+/* The most buffers of its own that a family may have. */
+#define DT_FAMILY_BUFFERS 16
+
 enum dt_buffer {
     DT_BUFFER_LATENT, /* [b, t, in_channels*p*p] own tokens of the latent; the state that steps chain */
-    DT_BUFFER_NOISE,      /* the latent that a trajectory starts from; none with an input file */
-    DT_BUFFER_TIME,       /* [N] timestep; then the two factors of the sampler's update */
-    DT_BUFFER_LABEL,      /* [N] class label, int32 */
-    DT_BUFFER_FREQUENCY,  /* [N, 256] sinusoids of the timestep */
-    DT_BUFFER_EMBED,      /* [N, C] inside the timestep MLP */
-    DT_BUFFER_CONDITION,  /* [N, C] timestep + class */
-    DT_BUFFER_MODULATION, /* [2, N, 6C] of this block and the next */
-    DT_BUFFER_EMBEDDED,   /* [b, t, C] embedded patches */
-    DT_BUFFER_CAST,       /* a float32 input of a linear layer in the workload's data type */
-    DT_BUFFER_STREAM,     /* [N, t, C] residual stream */
-    DT_BUFFER_NORM,       /* [N, t, C] normalised stream; also what a branch gives back */
-    DT_BUFFER_QKV,        /* [N, t, 3, H, D] */
-    DT_BUFFER_ATTENTION,  /* [N, t, H, D] */
-    DT_BUFFER_MLP,        /* [N, t, mlp] */
-    DT_BUFFER_OUT,        /* [N, t, p*p*out_channels] the network's output */
-    DT_BUFFER_EPS_SEND,   /* cfg: [b, t, p*p*in_channels] for the partner */
-    DT_BUFFER_EPS_RECV,   /* cfg: the partner's */
-    DT_BUFFER_RESULT,     /* [most images of a rank, S, p*p*out_channels] output after guidance */
-    DT_BUFFER_SUMS,       /* [2] of 64 bits: words sent, words received */
-    DT_BUFFER_COPY,       /* host: of the result */
-    DT_BUFFER_GATHER,     /* host, rank 0: [ranks] of the above */
-    DT_BUFFER_IMAGE,      /* host, rank 0: [batch, out_channels, height, width] */
+    DT_BUFFER_NOISE,     /* the latent that a trajectory starts from; none with an input file */
+    DT_BUFFER_TIME,      /* [N] timestep; then the two factors of the sampler's update */
+    DT_BUFFER_CAST,      /* a float32 input of a linear layer in the workload's data type */
+    DT_BUFFER_QKV,       /* [N, t, 3, H, D] */
+    DT_BUFFER_ATTENTION, /* [N, t, H, D] */
+    DT_BUFFER_OUT,       /* [N, t, p*p*out_channels] the network's output */
+    DT_BUFFER_EPS_SEND,  /* cfg: [b, t, p*p*in_channels] for the partner */
+    DT_BUFFER_EPS_RECV,  /* cfg: the partner's */
+    DT_BUFFER_RESULT,    /* [most images of a rank, S, p*p*out_channels] output after guidance */
+    DT_BUFFER_SUMS,      /* [2] of 64 bits: words sent, words received */
+    DT_BUFFER_COPY,      /* host: of the result */
+    DT_BUFFER_GATHER,    /* host, rank 0: [ranks] of the above */
+    DT_BUFFER_IMAGE,     /* host, rank 0: [batch, out_channels, height, width] */
     /* For a direct exchange (kernels/direct.c) SEND is otherwise laid out, and QUERY, KV and HEADS hold all chunks. */
     DT_BUFFER_SEND,      /* ulysses: [ulysses, N, S, 3, h, D] of each chunk, one after the other */
     DT_BUFFER_RECV,      /* ulysses: the same */
@@ -56,7 +51,8 @@ enum dt_buffer {
     DT_BUFFER_LSE,      /* ring: [N, h, K] log-sum-exp so far */
     DT_BUFFER_LSE_PART, /* ring: [N, h, K] of one block */
     DT_BUFFER_SCRATCH,  /* [threads] of attention's scratch */
-    DT_BUFFER_COUNT
+    DT_BUFFER_OWN,      /* the first of the family's own */
+    DT_BUFFER_COUNT = DT_BUFFER_OWN + DT_FAMILY_BUFFERS
 };
 
 struct dt_layout {

@@ -3,6 +3,9 @@
  * network may be. */
 #include "model/network.h"
 
+#include "model/family.h"
+
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -28,6 +31,21 @@ const char *const *dt_network_presets(void)
     return preset_names;
 }
 
+/* Sizes that networks of every family have. */
+static const struct size {
+    const char *key;
+    int high;
+    size_t offset; /* of the int in struct dt_network */
+} sizes[] = {
+#define SIZE(name, high)                                                                           \
+    {                                                                                              \
+#name, high, offsetof(struct dt_network, name)                                             \
+    }
+    SIZE(hidden, 16384), SIZE(heads, 4096),       SIZE(depth, 1024),
+    SIZE(patch, 64),     SIZE(in_channels, 1024), SIZE(latent_size, 1024),
+};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
 static dt_status read_int(const json_t *root, const char *what, const char *key, int high, int *out)
 {
     int64_t value;
@@ -50,37 +68,45 @@ static dt_status read_text(const json_t *root, const char *what, const char *key
 
 static dt_status read_sizes(const json_t *root, const char *what, struct dt_network *network)
 {
-    const struct {
-        const char *key;
-        int high;
-        int *out;
-    } fields[] = {
-        {"hidden", 16384, &network->hidden},
-        {"heads", 4096, &network->heads},
-        {"depth", 1024, &network->depth},
-        {"patch", 64, &network->patch},
-        {"in_channels", 1024, &network->in_channels},
-        {"latent_size", 1024, &network->latent_size},
-        {"classes", 1000000, &network->classes},
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        DT_TRY(read_int(root, what, fields[i].key, fields[i].high, fields[i].out));
+    const struct dt_family_field *own = network->family->fields;
+    for (int i = 0; i < SIZES; i++)
+        DT_TRY(read_int(root, what, sizes[i].key, sizes[i].high,
+                        (int *)(void *)((char *)network + sizes[i].offset)));
+    for (int i = 0; own[i].name != NULL; i++)
+        DT_TRY(read_int(root, what, own[i].name, own[i].high, &network->own[i]));
     return DT_OK;
+}
+
+static dt_status read_family(const json_t *root, const char *what, const struct dt_family **family)
+{
+    char names[256];
+    const char *name;
+    DT_TRY(dt_json_string(root, what, "family", &name));
+    *family = dt_family_find(name);
+    if (*family == NULL)
+        return dt_fail(DT_EUSAGE, "%s: 'family' is '%.40s', known: %s", what, name,
+                       dt_family_names(names, sizeof names));
+    return DT_OK;
+}
+
+/* No field but those of every network and of the family. */
+static dt_status check_fields(const json_t *root, const char *what, const struct dt_family *family)
+{
+    const char *known[SIZES + DT_FAMILY_FIELDS + 5] = {"name", "family", "mlp_ratio",
+                                                       "learn_sigma"};
+    int n = 4;
+    for (int i = 0; i < SIZES; i++)
+        known[n++] = sizes[i].key;
+    for (int i = 0; family->fields[i].name != NULL; i++)
+        known[n++] = family->fields[i].name;
+    return dt_json_only(root, what, known);
 }
 
 static dt_status check(const char *what, const struct dt_network *network)
 {
-    if (strcmp(network->family, "dit") != 0)
-        return dt_fail(DT_EUSAGE, "%s: 'family' is '%s', the only one known is 'dit'", what,
-                       network->family);
     if (network->hidden % network->heads != 0)
         return dt_fail(DT_EUSAGE, "%s: 'heads' is %d, which does not divide 'hidden', %d", what,
                        network->heads, network->hidden);
-    if (network->hidden % 4 != 0)
-        return dt_fail(DT_EUSAGE,
-                       "%s: 'hidden' is %d, the sine-cosine position embedding needs a multiple "
-                       "of 4",
-                       what, network->hidden);
     if (network->latent_size % network->patch != 0)
         return dt_fail(DT_EUSAGE, "%s: 'latent_size' is %d, not a multiple of 'patch', %d", what,
                        network->latent_size, network->patch);
@@ -89,19 +115,17 @@ static dt_status check(const char *what, const struct dt_network *network)
                        "%s: 'mlp_ratio' is %g, expected above 0 to 64, with at least one MLP "
                        "channel",
                        what, network->mlp_ratio);
-    return DT_OK;
+    return network->family->check != NULL ? network->family->check(what, network) : DT_OK;
 }
 
 dt_status dt_network_from_json(const json_t *root, const char *what, struct dt_network *network)
 {
-    static const char *const known[] = {
-        "name",        "family",      "hidden",  "heads",     "depth",       "patch",
-        "in_channels", "latent_size", "classes", "mlp_ratio", "learn_sigma", NULL,
-    };
     struct dt_network read = {0};
-    DT_TRY(dt_json_only(root, what, known));
+    if (!json_is_object(root))
+        return dt_fail(DT_EUSAGE, "%s is not a JSON object", what);
+    DT_TRY(read_family(root, what, &read.family));
+    DT_TRY(check_fields(root, what, read.family));
     DT_TRY(read_text(root, what, "name", sizeof read.name, read.name));
-    DT_TRY(read_text(root, what, "family", sizeof read.family, read.family));
     DT_TRY(read_sizes(root, what, &read));
     DT_TRY(dt_json_real(root, what, "mlp_ratio", &read.mlp_ratio));
     DT_TRY(dt_json_bool(root, what, "learn_sigma", &read.learn_sigma));
@@ -112,12 +136,21 @@ dt_status dt_network_from_json(const json_t *root, const char *what, struct dt_n
 
 json_t *dt_network_to_json(const struct dt_network *network)
 {
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:b}", "name",
-                     network->name, "family", network->family, "hidden", network->hidden, "heads",
-                     network->heads, "depth", network->depth, "patch", network->patch,
-                     "in_channels", network->in_channels, "latent_size", network->latent_size,
-                     "classes", network->classes, "mlp_ratio", network->mlp_ratio, "learn_sigma",
-                     (int)network->learn_sigma);
+    const struct dt_family_field *own = network->family->fields;
+    json_t *made = json_pack("{s:s, s:s}", "name", network->name, "family", network->family->name);
+    int lost = made == NULL;
+    for (int i = 0; i < SIZES; i++) {
+        const void *value = (const char *)network + sizes[i].offset;
+        lost |= json_object_set_new(made, sizes[i].key, json_integer(*(const int *)value));
+    }
+    for (int i = 0; own[i].name != NULL; i++)
+        lost |= json_object_set_new(made, own[i].name, json_integer(network->own[i]));
+    lost |= json_object_set_new(made, "mlp_ratio", json_real(network->mlp_ratio));
+    lost |= json_object_set_new(made, "learn_sigma", json_boolean(network->learn_sigma));
+    if (lost == 0)
+        return made;
+    json_decref(made);
+    return NULL;
 }
 
 static dt_status load_file(const char *path, struct dt_network *network)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* network - the shape of a Diffusion Transformer (Peebles & Xie 2023, "Scalable Diffusion Models with Transformers")
+/* network - the shape of a diffusion transformer of one of the families of model/family.h
  *
  * Letters used everywhere: B images, T tokens of one image, H heads, D channels of a head, C = H*D.
- * A network comes from a preset (model/presets/<name>.json, compiled in) or from a user's JSON file of the same
+ * A network comes from a preset (model/family/<family>/<name>.json, compiled in) or from a user's JSON file of the same
  * fields. To add a preset, add a file.
  */
 #ifndef DT_MODEL_NETWORK_H
@@ -16,18 +16,23 @@
 /* Image pixels along a side of one latent pixel: the factor of the autoencoder. */
 #define DT_LATENT_PIXELS 8
 
+/* The most fields of its own that a family may have. */
+#define DT_FAMILY_FIELDS 8
+
+struct dt_family;
+
 struct dt_network {
     char name[64];
-    char family[16];  /* "dit" */
-    int hidden;       /* C */
-    int heads;        /* H, divides hidden */
-    int depth;        /* blocks */
-    int patch;        /* pixels of the latent along one side of a token */
-    int in_channels;  /* of the latent */
-    int latent_size;  /* latent pixels along a side; a multiple of patch */
-    int classes;      /* class labels; the embedding table has one more row, for "no class" */
-    double mlp_ratio; /* MLP width over hidden */
-    bool learn_sigma; /* the network puts out 2 * in_channels */
+    const struct dt_family *family;
+    int hidden;                /* C */
+    int heads;                 /* H, divides hidden */
+    int depth;                 /* blocks */
+    int patch;                 /* pixels of the latent along one side of a token */
+    int in_channels;           /* of the latent */
+    int latent_size;           /* latent pixels along a side; a multiple of patch */
+    double mlp_ratio;          /* MLP width over hidden */
+    bool learn_sigma;          /* the network puts out 2 * in_channels */
+    int own[DT_FAMILY_FIELDS]; /* the fields of the family */
 };
 
 /* name_or_path: a preset's name ("dit-s/2", case ignored) or, when it ends in .json or holds a '/' naming a file, a

@@ -2,56 +2,11 @@
 #include "model/tensors.h"
 
 #include "model/input.h"
-#include "model/layout.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct row {
-    const char *name, *shape;
-    bool gain;
-    float scale;
-} whole[] =
-    {
-#define GAIN(x)                            true, (x)
-#define PLAIN(x)                           false, (x)
-#define DT_TENSOR(id, name, shape, seeded) {name, shape, seeded},
-#define DT_BLOCK_TENSOR(id, name, shape, seeded)
-#include "model/tensors.def"
-},
-  of_block[] = {
-#define DT_TENSOR(id, name, shape, seeded)
-#define DT_BLOCK_TENSOR(id, name, shape, seeded) {name, shape, seeded},
-#include "model/tensors.def"
-};
-
-static int64_t size_of(const struct dt_workload *workload, char letter)
-{
-    const struct dt_network *network = &workload->network;
-    const struct {
-        char letter;
-        int64_t size;
-    } sizes[] = {
-        {'C', network->hidden},
-        {'A', network->in_channels},
-        {'P', network->patch},
-        {'F', DT_TIME_CHANNELS},
-        {'L', network->classes + 1},
-        {'M', dt_network_mlp(network)},
-        {'T', dt_workload_tokens(workload)},
-        {'O', (int64_t)network->patch * network->patch * dt_network_out_channels(network)},
-        {'1', 1},
-        {'2', 2L * network->hidden},
-        {'3', 3L * network->hidden},
-        {'6', 6L * network->hidden},
-    };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].letter == letter)
-            return sizes[i].size;
-    return 0;
-}
 
 int dt_tensor_out(const struct dt_tensor *tensor)
 {
@@ -68,7 +23,7 @@ int dt_tensor_in(const struct dt_tensor *tensor)
 static int64_t kept_bytes(const struct dt_tensor *tensor, enum dt_dtype dtype)
 {
     int64_t element = dt_dtype_bytes(dtype), depth = 64 / element;
-    if (!tensor->linear)
+    if (tensor->kind != DT_TENSOR_LINEAR)
         return tensor->size * (int64_t)sizeof(float);
     int64_t in = (dt_tensor_in(tensor) + depth - 1) / depth * depth;
     int64_t out = (int64_t)(dt_tensor_out(tensor) + 63) / 64 * 64;
@@ -77,33 +32,41 @@ static int64_t kept_bytes(const struct dt_tensor *tensor, enum dt_dtype dtype)
 
 int dt_tensor_count(const struct dt_network *network)
 {
-    return DT_TENSOR_BLOCKS + network->depth * DT_TENSORS_OF_BLOCK;
+    return network->family->whole + network->depth * network->family->of_block;
+}
+
+int dt_tensor_index(const struct dt_family *family, int row, int block)
+{
+    return row < family->whole ? row : row + block * family->of_block;
 }
 
 void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload, int index)
 {
-    int local = index - DT_TENSOR_BLOCKS;
-    const struct row *row = local < 0 ? &whole[index] : &of_block[local % DT_TENSORS_OF_BLOCK];
+    const struct dt_family *family = workload->network.family;
+    int local = index - family->whole;
+    int number = local < 0 ? index : family->whole + local % family->of_block;
+    const struct dt_tensor_row *row = &family->tensors[number];
     int64_t inputs = 1;
     *tensor = (struct dt_tensor){.rank = (int)strlen(row->shape), .size = 1};
     if (local < 0)
         snprintf(tensor->name, sizeof tensor->name, "%s", row->name);
     else
-        snprintf(tensor->name, sizeof tensor->name, "blocks.%d.%s", local / DT_TENSORS_OF_BLOCK,
+        snprintf(tensor->name, sizeof tensor->name, "blocks.%d.%s", local / family->of_block,
                  row->name);
     for (int i = 0; i < tensor->rank; i++) {
-        tensor->shape[i] = size_of(workload, row->shape[i]);
+        tensor->shape[i] = dt_family_size(workload, row->shape[i]);
         tensor->size *= tensor->shape[i];
         inputs *= i > 0 ? tensor->shape[i] : 1;
     }
-    tensor->linear = row->gain;
+    tensor->kind = row->kind;
     tensor->bytes = kept_bytes(tensor, workload->dtype);
-    tensor->scale = row->gain ? row->scale / sqrtf((float)inputs) : row->scale;
+    tensor->scale =
+        row->kind == DT_TENSOR_LINEAR ? row->seeded / sqrtf((float)inputs) : row->seeded;
 }
 
-static bool among(const struct row rows[], size_t count, const char *name)
+static bool among(const struct dt_tensor_row rows[], int count, const char *name)
 {
-    for (size_t i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         if (strcmp(rows[i].name, name) == 0)
             return true;
     return false;
@@ -113,14 +76,15 @@ static bool among(const struct row rows[], size_t count, const char *name)
 static bool known(const struct dt_network *network, const char *name)
 {
     static const char blocks[] = "blocks.";
+    const struct dt_family *family = network->family;
     if (strncmp(name, blocks, sizeof blocks - 1) != 0)
-        return among(whole, sizeof whole / sizeof whole[0], name);
+        return among(family->tensors, family->whole, name);
     char *end, digits[32];
     const char *number = name + sizeof blocks - 1;
     long block = strtol(number, &end, 10);
     int size = snprintf(digits, sizeof digits, "%ld.", block);
     return block >= 0 && block < network->depth && strncmp(number, digits, (size_t)size) == 0 &&
-           among(of_block, sizeof of_block / sizeof of_block[0], end + 1);
+           among(&family->tensors[family->whole], family->of_block, end + 1);
 }
 
 static dt_status check_tensors(const struct dt_safetensors *file, const struct dt_network *network)
@@ -138,7 +102,7 @@ static dt_status check_tensors(const struct dt_safetensors *file, const struct d
         struct dt_tensor tensor;
         const void *data;
         dt_tensor_init(&tensor, &workload, i);
-        if (i == DT_W_POSITION) {
+        if (tensor.kind == DT_TENSOR_POSITION) {
             if (dt_safetensors_find(file, tensor.name) == NULL)
                 continue;
             tensor.shape[1] = -1;
@@ -172,22 +136,31 @@ dt_status dt_weights_inspect(const char *path, const struct dt_network *network)
     return DT_OK;
 }
 
+static dt_status check_positions(const char *path, const struct dt_workload *workload,
+                                 const struct dt_safetensor *table)
+{
+    int64_t across = workload->network.latent_size / workload->network.patch;
+    int tokens = dt_workload_tokens(workload);
+    if (table != NULL && table->shape[1] != tokens && table->shape[1] != across * across)
+        return dt_fail(DT_EUSAGE,
+                       "%.300s: tensor '%s' has %lld positions, expected %d, as the image has "
+                       "tokens, or the %lld of the network's own size",
+                       path, table->name, (long long)table->shape[1], tokens,
+                       (long long)(across * across));
+    return DT_OK;
+}
+
 dt_status dt_weights_inspect_positions(const char *path, const struct dt_workload *workload)
 {
     struct dt_safetensors *file = NULL;
-    int64_t across = workload->network.latent_size / workload->network.patch;
-    int tokens = dt_workload_tokens(workload);
     dt_status status = DT_OK;
-    struct dt_tensor tensor;
     DT_TRY(dt_safetensors_open(path, &file));
-    dt_tensor_init(&tensor, workload, DT_W_POSITION);
-    const struct dt_safetensor *table = dt_safetensors_find(file, tensor.name);
-    if (table != NULL && table->shape[1] != tokens && table->shape[1] != across * across)
-        status = dt_fail(DT_EUSAGE,
-                         "%.300s: tensor '%s' has %lld positions, expected %d, as the image has "
-                         "tokens, or the %lld of the network's own size",
-                         path, tensor.name, (long long)table->shape[1], tokens,
-                         (long long)(across * across));
+    for (int i = 0; status == DT_OK && i < workload->network.family->whole; i++) {
+        struct dt_tensor tensor;
+        dt_tensor_init(&tensor, workload, i);
+        if (tensor.kind == DT_TENSOR_POSITION)
+            status = check_positions(path, workload, dt_safetensors_find(file, tensor.name));
+    }
     dt_safetensors_close(file);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attention at every tile pair against a large product of the libraries. */
 #include "bench/kernels/side.h"
-#include "model/layout.h"
+#include "model/family.h"
 
 #include <stdio.h>
 
@@ -18,7 +18,8 @@ static void run(void *arg)
 
 static int64_t scratch_of(const struct work *work)
 {
-    const struct dt_workload workload = {.network = {.hidden = work->op.head,
+    const struct dt_workload workload = {.network = {.family = &dt_family_dit,
+                                                     .hidden = work->op.head,
                                                      .heads = 1,
                                                      .patch = 1,
                                                      .in_channels = 1,

@@ -10,6 +10,7 @@
 #include "kernels/forward.h"
 #include "kernels/nccl.h"
 #include "kernels/staged.h"
+#include "model/family.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,14 +21,14 @@
 static inline struct dt_workload network_workload(enum dt_dtype dtype)
 {
     struct dt_workload workload = {.network = {.name = "tiny",
-                                               .family = "dit",
+                                               .family = &dt_family_dit,
                                                .hidden = 256,
                                                .heads = 4,
                                                .depth = 2,
                                                .patch = 2,
                                                .in_channels = 3,
                                                .latent_size = 6,
-                                               .classes = 7,
+                                               .own = {7},
                                                .mlp_ratio = 2.0,
                                                .learn_sigma = true},
                                    .height = 6,

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "kernels/cpu/simd.h"
-#include "model/layout.h"
+#include "model/family.h"
 #include "tests/kernels/values.h"
 #include "tests/lib/dose.h"
 
@@ -23,7 +23,8 @@ struct shape {
 static int64_t scratch_floats(enum dt_dtype dtype, const struct shape *s)
 {
     struct dt_workload workload = {.dtype = dtype,
-                                   .network = {.hidden = s->head * s->heads,
+                                   .network = {.family = &dt_family_dit,
+                                               .hidden = s->head * s->heads,
                                                .heads = s->heads,
                                                .patch = 1,
                                                .in_channels = 1,

@@ -5,6 +5,7 @@
 
 #include "kernels/fake.h"
 #include "kernels/forward.h"
+#include "model/family.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -26,14 +27,14 @@ static inline struct dt_workload case_workload(int heads, int head, int height, 
 {
     struct dt_workload workload = {
         .network = {.name = "tiny",
-                    .family = "dit",
+                    .family = &dt_family_dit,
                     .hidden = heads * head,
                     .heads = heads,
                     .depth = 2,
                     .patch = 2,
                     .in_channels = 3,
                     .latent_size = height,
-                    .classes = 7,
+                    .own = {7},
                     .mlp_ratio = 4.0,
                     .learn_sigma = true},
         .height = height,

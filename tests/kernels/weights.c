@@ -35,7 +35,7 @@ struct made {
     float *values[MOST]; /* owned */
     struct dt_tensor about[MOST];
     struct dt_safetensor tensors[MOST];
-    int count;
+    int count, position; /* position: of the table of positions */
 };
 
 static void make(struct made *made, const struct dt_workload *workload)
@@ -46,6 +46,8 @@ static void make(struct made *made, const struct dt_workload *workload)
     for (int i = 0; i < made->count; i++) {
         struct dt_tensor *about = &made->about[i];
         dt_tensor_init(about, workload, i);
+        if (about->kind == DT_TENSOR_POSITION)
+            made->position = i;
         made->values[i] = calloc((size_t)about->size, sizeof(float));
         assert_non_null(made->values[i]);
         dt_weights_seeded(workload, i, made->values[i]);
@@ -81,13 +83,13 @@ static void weights_come_back_from_a_file(void **state)
     make(&made, &workload);
     assert_int_equal(dt_weights_bytes(made.seeded), dt_workload_weight_bytes(&workload));
     for (int i = 0; i < made.count; i++)
-        for (int64_t e = 0; e < made.about[i].size && i != DT_W_POSITION; e++)
+        for (int64_t e = 0; e < made.about[i].size && i != made.position; e++)
             assert_true(made.values[i][e] != 0.0f);
     for (int without = 0; without < 2; without++) {
         if (without)
-            made.tensors[DT_W_POSITION] = made.tensors[--made.count];
+            made.tensors[made.position] = made.tensors[--made.count];
         assert_int_equal(read_back(&made, workload, &read), DT_OK);
-        assert_memory_equal(dt_weights_at(read, 0), dt_weights_at(made.seeded, 0),
+        assert_memory_equal(dt_weights_at(read, 0, 0), dt_weights_at(made.seeded, 0, 0),
                             (size_t)dt_weights_bytes(made.seeded));
         dt_weights_free(read);
     }
@@ -108,7 +110,7 @@ static bool table_is_used(int tokens, int height, int width)
     for (int i = 0; i < tokens * 16; i++)
         table[i] = (float)i;
     make(&made, &workload);
-    struct dt_safetensor *position = &made.tensors[DT_W_POSITION];
+    struct dt_safetensor *position = &made.tensors[made.position];
     position->shape[1] = tokens;
     position->data = table;
     position->bytes = tokens * 16 * (int64_t)sizeof(float);
@@ -117,9 +119,9 @@ static bool table_is_used(int tokens, int height, int width)
     assert_int_equal(dt_weights_new(&workload, case_device(), &formula), DT_OK);
     assert_int_equal(read_back(&made, workload, &read), DT_OK);
     size_t bytes = (size_t)dt_workload_tokens(&workload) * 16 * sizeof(float);
-    const float *found = dt_weights_at(read, DT_W_POSITION);
+    const float *found = dt_weights_at(read, made.position, 0);
     bool used = memcmp(found, table, bytes) == 0;
-    assert_true(used || memcmp(found, dt_weights_at(formula, DT_W_POSITION), bytes) == 0);
+    assert_true(used || memcmp(found, dt_weights_at(formula, made.position, 0), bytes) == 0);
     dt_weights_free(read);
     dt_weights_free(formula);
     forget(&made);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "model/family.h"
 #include "model/input.h"
 #include "model/tensors.h"
 
@@ -18,14 +19,14 @@
 enum { MOST = 64, FLOATS = 64 * 1024 };
 
 static const struct dt_network network = {.name = "tiny",
-                                          .family = "dit",
+                                          .family = &dt_family_dit,
                                           .hidden = 12,
                                           .heads = 3,
                                           .depth = 2,
                                           .patch = 2,
                                           .in_channels = 3,
                                           .latent_size = 8,
-                                          .classes = 5,
+                                          .own = {5},
                                           .mlp_ratio = 4.0,
                                           .learn_sigma = true};
 static char path[] = "/tmp/dt-input-XXXXXX";
@@ -53,7 +54,7 @@ static void says(const char *sentence)
 struct made {
     struct dt_safetensor tensors[MOST];
     struct dt_tensor about[MOST];
-    int count;
+    int count, position; /* position: of the table of positions */
 };
 
 static int64_t bytes_of(const struct dt_safetensor *tensor)
@@ -83,6 +84,8 @@ static void make_weights(struct made *made)
     for (int i = 0; i < made->count; i++) {
         struct dt_tensor *about = &made->about[i];
         dt_tensor_init(about, &workload, i);
+        if (about->kind == DT_TENSOR_POSITION)
+            made->position = i;
         made->tensors[i] =
             (struct dt_safetensor){.name = about->name, .dtype = "F32", .rank = about->rank};
         memcpy(made->tensors[i].shape, about->shape, sizeof about->shape);
@@ -167,7 +170,7 @@ static void each_wrong_weight_is_refused(void **state)
         made.tensors[i] = made.tensors[made.count - 1];
         made.count--;
         snprintf(sentence, sizeof sentence, "tensor '%s' is missing", whole.name);
-        if (i != DT_W_POSITION)
+        if (i != made.position)
             refuse_weights(&made, sentence);
         made.tensors[made.count++] = made.tensors[i];
         made.tensors[i] = whole;
@@ -206,7 +209,7 @@ static void the_table_of_positions_is_free(void **state)
     (void)state;
     struct made made;
     make_weights(&made);
-    made.tensors[DT_W_POSITION].shape[1] = 35;
+    made.tensors[made.position].shape[1] = 35;
     write_made(&made);
     assert_int_equal(dt_weights_inspect(path, &network), DT_OK);
     struct dt_workload workload = {.network = network, .height = 10, .width = 14};
@@ -214,10 +217,10 @@ static void the_table_of_positions_is_free(void **state)
     workload.width = 16;
     assert_int_equal(dt_weights_inspect_positions(path, &workload), DT_EUSAGE);
     says("'pos_embed' has 35 positions, expected 40, as the image has tokens, or the 16 of");
-    made.tensors[DT_W_POSITION].shape[1] = 16;
+    made.tensors[made.position].shape[1] = 16;
     write_made(&made);
     assert_int_equal(dt_weights_inspect_positions(path, &workload), DT_OK);
-    made.tensors[DT_W_POSITION] = made.tensors[--made.count];
+    made.tensors[made.position] = made.tensors[--made.count];
     write_made(&made);
     assert_int_equal(dt_weights_inspect(path, &network), DT_OK);
     assert_int_equal(dt_weights_inspect_positions(path, &workload), DT_OK);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "model/family.h"
 #include "space/dit/dit.h"
 
 #include <string.h>
@@ -28,14 +29,14 @@ struct given {
 static void set_up(const struct given *given, struct machine *machine)
 {
     *machine =
-        (struct machine){.workload = {.network = {.family = "dit",
+        (struct machine){.workload = {.network = {.family = &dt_family_dit,
                                                   .hidden = 8 * given->heads,
                                                   .heads = given->heads,
                                                   .depth = 2,
                                                   .patch = 2,
                                                   .in_channels = 4,
                                                   .latent_size = 16,
-                                                  .classes = 10,
+                                                  .own = {10},
                                                   .mlp_ratio = 4},
                                       .height = given->height,
                                       .width = given->width,

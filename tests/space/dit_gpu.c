@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "model/family.h"
 #include "model/layout.h"
 #include "space/dit/dit.h"
 
@@ -24,14 +25,14 @@ struct machine {
 
 static void set_up(struct machine *machine, int heads, int head, enum dt_dtype dtype)
 {
-    *machine = (struct machine){.workload = {.network = {.family = "dit",
+    *machine = (struct machine){.workload = {.network = {.family = &dt_family_dit,
                                                          .hidden = head * heads,
                                                          .heads = heads,
                                                          .depth = 2,
                                                          .patch = 2,
                                                          .in_channels = 4,
                                                          .latent_size = 16,
-                                                         .classes = 10,
+                                                         .own = {10},
                                                          .mlp_ratio = 4},
                                              .height = 16,
                                              .width = 16,

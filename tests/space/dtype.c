@@ -6,20 +6,21 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "model/family.h"
 #include "space/dit/dit.h"
 
 #include <string.h>
 
 static struct dt_space *make(bool no_dtype)
 {
-    const struct dt_workload workload = {.network = {.family = "dit",
+    const struct dt_workload workload = {.network = {.family = &dt_family_dit,
                                                      .hidden = 32,
                                                      .heads = 4,
                                                      .depth = 1,
                                                      .patch = 2,
                                                      .in_channels = 4,
                                                      .latent_size = 8,
-                                                     .classes = 10,
+                                                     .own = {10},
                                                      .mlp_ratio = 4},
                                          .height = 8,
                                          .width = 8,

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "model/family.h"
 #include "space/dit/dit.h"
 
 #include <string.h>
@@ -14,14 +15,14 @@
 static struct dt_workload small(bool guidance)
 {
     struct dt_workload workload = {.height = 8, .width = 8, .guidance = guidance};
-    workload.network = (struct dt_network){.family = "dit",
+    workload.network = (struct dt_network){.family = &dt_family_dit,
                                            .hidden = 48,
                                            .heads = 6,
                                            .depth = 2,
                                            .patch = 2,
                                            .in_channels = 4,
                                            .latent_size = 16,
-                                           .classes = 10,
+                                           .own = {10},
                                            .mlp_ratio = 4};
     return workload;
 }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "model/family.h"
 #include "space/dit/dit.h"
 
 #include <string.h>
@@ -79,14 +80,14 @@ static void every_plan(struct dt_space *space,
 
 static struct dt_workload workload_of(int heads, int head, enum dt_dtype dtype)
 {
-    return (struct dt_workload){.network = {.family = "dit",
+    return (struct dt_workload){.network = {.family = &dt_family_dit,
                                             .hidden = heads * head,
                                             .heads = heads,
                                             .depth = 2,
                                             .patch = 2,
                                             .in_channels = 4,
                                             .latent_size = 16,
-                                            .classes = 10,
+                                            .own = {10},
                                             .mlp_ratio = 4},
                                 .height = 16,
                                 .width = 16,
