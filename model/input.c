@@ -41,12 +41,12 @@ static dt_status check_sides(const char *path, const struct dt_network *network,
 
 static dt_status check_names(const char *path, const struct dt_input *input)
 {
-    const char *label = input->label != NULL ? input->label->input : "x";
+    const char *label = input->label != NULL ? input->label->input : "t";
     for (int i = 0; i < dt_safetensors_count(input->file); i++) {
         const char *name = dt_safetensors_at(input->file, i)->name;
         if (strcmp(name, "x") != 0 && strcmp(name, "t") != 0 && strcmp(name, label) != 0)
             return dt_fail(DT_EUSAGE, "%.300s: tensor '%.128s' is not an input, expected %s%s",
-                           path, name, input->label != NULL ? "x, t and " : "t and ", label);
+                           path, name, input->label != NULL ? "x, t and " : "x and ", label);
     }
     return DT_OK;
 }
