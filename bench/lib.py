@@ -110,7 +110,7 @@ def tool(*words):
 
 
 def preset(name):
-    with open(f"{ROOT}/model/presets/{name}.json") as file:
+    with open(f"{ROOT}/model/family/dit/{name}.json") as file:
         return json.load(file)
 
 

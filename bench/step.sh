@@ -25,7 +25,7 @@ over dittune's, so above 1 dittune is faster.""")
 class Torch:
     def __init__(self, model, size, batch, dtype, mode):
         self.process = subprocess.Popen(
-            [PYTHON, ROOT + "/bench/dit_torch.py", "time", f"{ROOT}/model/presets/{model}.json", str(size), str(batch), dtype,
+            [PYTHON, ROOT + "/bench/dit_torch.py", "time", f"{ROOT}/model/family/dit/{model}.json", str(size), str(batch), dtype,
              mode, str(THREADS)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(FOLDER + "/torch.err", "w"), text=True,
             env=dict(os.environ, TORCHINDUCTOR_CACHE_DIR=FOLDER + "/inductor", TMPDIR=FOLDER),

@@ -149,7 +149,7 @@ endmacro()
 
 # A model preset is one JSON file; its text is compiled in, so the program finds it wherever it is installed.
 function(dt_embed_presets name)
-    file(GLOB presets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/model/presets/*.json)
+    file(GLOB presets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/model/family/*/*.json)
     set(rows "")
     foreach(preset ${presets})
         file(READ ${preset} text)

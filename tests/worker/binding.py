@@ -27,7 +27,7 @@ TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 def workload(dtype="float32"):
     """Steps of some 10 ms, so that every thread has work in each."""
-    network = json.loads((SOURCE / "model/presets/dit-s-2.json").read_text(encoding="utf-8"))
+    network = json.loads((SOURCE / "model/family/dit/dit-s-2.json").read_text(encoding="utf-8"))
     return dict(network=dict(network, depth=1), height=16, width=16, guidance=True, dtype=dtype, seed=1,
                 sampler_steps=50)
 
