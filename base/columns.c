@@ -8,7 +8,7 @@
 
 #define COLUMNS_MOST 10000
 
-/* Blocks of characters of two columns (Unicode 15, East_Asian_Width W and F, the blocks as wholes). */
+/* Blocks of characters that are two columns wide (Unicode 15, East_Asian_Width W and F; whole blocks). */
 static const struct {
     uint32_t first, last;
 } wide[] = {{0x1100, 0x115f},
@@ -31,7 +31,7 @@ static uint32_t code_point(const unsigned char *at, size_t size)
     return code;
 }
 
-/* Of the character at text, whose bytes are set; a byte of none is a character of its own. */
+/* Columns of the character at text; *bytes is its size. An invalid byte counts as one character. */
 static int width_at(const char *text, size_t size, size_t *bytes)
 {
     *bytes = dt_text_character(text, size);
@@ -75,13 +75,13 @@ int dt_columns_terminal(int fd)
     return columns >= 1 && columns <= COLUMNS_MOST ? (int)columns : DT_COLUMNS_USUAL;
 }
 
-/* Bytes of the line's start up to the blank where it is broken. */
+/* Bytes of the line up to the blank where it is broken. */
 static size_t break_at(const char *line, size_t size, int columns)
 {
     size_t fits = dt_columns_cut(line, size, columns), first = strspn(line, " "), at = fits;
     while (at > first && line[at] != ' ')
         at--;
-    if (at <= first) /* one word */
+    if (at <= first) /* a single word */
         for (at = fits > first ? fits : first; at < size && line[at] != ' ';)
             at++;
     return at;

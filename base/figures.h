@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* figures - numbers as people read them: four digits, never an exponent, "-" for what is not known */
+/* figures - numbers formatted for people: four digits, never an exponent, "-" for an unknown value */
 #ifndef DT_BASE_FIGURES_H
 #define DT_BASE_FIGURES_H
 
@@ -12,13 +12,13 @@ struct dt_unit {
     double size; /* in seconds, or in bytes */
 };
 
-/* The largest unit that the amount has one of: of time s, ms, us; of memory GiB, MiB, KiB, bytes. */
+/* The largest unit that does not exceed the amount: of time s, ms, us; of memory GiB, MiB, KiB, bytes. */
 struct dt_unit dt_figure_time_unit(double seconds);
 struct dt_unit dt_figure_bytes_unit(double bytes);
 
 void dt_figure_add(double value, struct dt_text *out);    /* "141", "0.0323", "23730" */
 void dt_figure_time(double seconds, struct dt_text *out); /* "83.1 ms" */
-/* "83.1 ms [82.9, 83.6]": the unit is that of all three; without the interval where it is not known. */
+/* "83.1 ms [82.9, 83.6]" with one unit for all three numbers; no interval when it is unknown. */
 void dt_figure_estimate(double seconds, double low, double high, struct dt_text *out);
 void dt_figure_bytes(int64_t bytes, struct dt_text *out); /* "130 MiB", "1.3 GiB" */
 

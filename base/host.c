@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The topology is loaded once and kept for the life of the process; hwloc's own complaints are silenced, since a
- * container without /sys is a legal machine (it then counts as one core a processor of the affinity mask). */
+/* The topology is loaded once and kept for the life of the process; hwloc's own messages are silenced, since a
+ * container without /sys is a valid machine (each processor of the affinity mask then counts as one core). */
 #include "base/host.h"
 
 #include "base/rng.h"
@@ -18,7 +18,7 @@ static hwloc_cpuset_t cores[4096];
 static int core_count = 1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* One cpuset a core: the allowed processors under each core object, or each allowed processor. */
+/* One cpuset per core: the allowed processors under each core object, or each allowed processor. */
 static void list_cores(hwloc_const_cpuset_t allowed)
 {
     int n = 0;
@@ -111,7 +111,7 @@ const char *dt_host_name(void)
     return name;
 }
 
-/* What follows `key` and white space in the first line that begins so. */
+/* The text after `key` and white space in the first line that begins with them. */
 static const char *text_in(const char *path, const char *key, char text[], size_t room)
 {
     char line[1024];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* host - the machine under this process: cores, memory, name; binding to cores (hwloc)
  *
- * Cores are physical cores this process may run on (its affinity mask), numbered 0..n-1 in machine order.
- * libdittune does not link this file.
+ * Cores are the physical cores in this process's affinity mask, numbered 0..n-1 in machine order. libdittune does not
+ * link this file.
  */
 #ifndef DT_BASE_HOST_H
 #define DT_BASE_HOST_H
@@ -15,10 +15,10 @@
 /* Cores this process may use, read once, before any binding; at least 1. */
 int dt_host_cores(void);
 
-/* Bytes a new program may take: the smaller of MemAvailable and what the cgroup leaves. */
+/* Bytes a new program may allocate: the smaller of MemAvailable and the cgroup's remainder. */
 int64_t dt_host_memory_available(void);
 int64_t dt_host_memory_total(void);
-/* Most a program may ever take here: the total, or the cgroup's limit. */
+/* Upper bound of a program's memory here: the machine's total, or the cgroup's limit. */
 int64_t dt_host_memory_limit(void);
 
 /* Host name and processor model; "unknown" when they cannot be read. Static storage. */
@@ -31,13 +31,13 @@ const char *dt_host_kernel(void);
 const char *dt_host_boot(void);
 const char *dt_host_processors(void);
 
-/* The processor multiplies bfloat16 by itself (AVX-512 BF16, which those with AMX have too). */
+/* The processor has bfloat16 instructions (AVX-512 BF16; processors with AMX have it, too). */
 bool dt_host_has_bfloat16(void);
 
 /* One hash of the topology's shape (sockets, NUMA nodes, caches, cores), the same on machines of the same make. */
 uint64_t dt_host_topology(void);
 
-/* Lets this process run wherever process `pid` may, if the kernel agrees. Before dt_host_cores. */
+/* Widens this process's affinity mask to that of process `pid`, if the kernel permits. Call before dt_host_cores. */
 void dt_host_unbind(int pid);
 
 /* Binds the whole process to its share: part `rank` of `ranks` equal parts of the cores, or one core

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rng - random numbers that do not depend on who asks first
+/* rng - random numbers that do not depend on the order of calls
  *
  * dt_rng_hash is a counter-based generator: the value at (seed, stream, index) is the same on every rank, so a
  * tensor is filled in parallel, or in part, without communication. struct dt_rng walks along one stream.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The format is Hugging Face's: https://huggingface.co/docs/safetensors (2022). Data must be covered by the tensors
- * without gap or overlap, so nothing can hide in it. */
+/* The format is Hugging Face's: https://huggingface.co/docs/safetensors (2022). The tensors must cover the data without
+ * gap or overlap, so there is no hidden data. */
 #include "base/safetensors.h"
 
 #include "base/json.h"
@@ -126,7 +126,7 @@ static int by_data(const void *a, const void *b)
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-/* Sorts the tensors and sees that they cover the data. */
+/* Sorts the tensors and checks that they cover the data. */
 static dt_status check_cover(struct dt_safetensors *file)
 {
     const char *at = file->map + file->data_at, *end = file->map + file->size;
@@ -349,7 +349,7 @@ dt_status dt_safetensors_write(const char *path, const struct dt_safetensor tens
     if (status != DT_OK)
         goto out;
     unlink(dt_text_at(
-        &temporary)); /* of a process of that number that was killed; a link is not followed */
+        &temporary)); /* left by a killed process with this pid; a link is not followed */
     fd = open(dt_text_at(&temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
         status = dt_fail(DT_EIO, "cannot write %.300s: %s", path, strerror(errno));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* safetensors - tensors in a file: 8 bytes of header length, a JSON header, the data
  *
- * A file is checked whole before any of it is used: a header that lies (about length, dtype, shape, offsets) is refused
- * with one sentence naming the file, the tensor, what was found and what is expected.
+ * The whole file is checked before any tensor is used: a wrong header (length, dtype, shape, offsets) is refused with
+ * one sentence that names the file, the tensor, the value found and the value expected.
  *
  *     struct dt_safetensors *file = NULL;
  *     DT_TRY(dt_safetensors_open(path, &file));
@@ -29,7 +29,7 @@ struct dt_safetensor {
 
 struct dt_safetensors;
 
-/* Maps the file read-only. DT_EIO when it cannot be read or is no regular file, DT_EUSAGE when it lies. */
+/* Maps the file read-only. DT_EIO when it cannot be read or is no regular file, DT_EUSAGE when it is invalid. */
 dt_status dt_safetensors_open(const char *path, struct dt_safetensors **file) DT_MUST_CHECK;
 void dt_safetensors_close(struct dt_safetensors *file);
 
@@ -39,7 +39,8 @@ const struct dt_safetensor *dt_safetensors_find(const struct dt_safetensors *fil
                                                 const char *name); /* or NULL */
 const char *dt_safetensors_path(const struct dt_safetensors *file);
 
-/* *data of the tensor with expect's name, when dtype and shape are expect's too; a size of -1 in the shape fits any. */
+/* Sets *data of the tensor named as in expect; dtype and shape must match, too. A size of -1 in the shape matches
+ * any. */
 dt_status dt_safetensors_get(const struct dt_safetensors *file, const struct dt_safetensor *expect,
                              const void **data) DT_MUST_CHECK;
 

@@ -111,7 +111,7 @@ bool dt_text_whole(const char *text)
     return size > 0;
 }
 
-/* How many bytes at p, which is no character, are the start of one that was cut off. */
+/* Number of bytes at p that begin a character that was cut off. */
 static size_t cut_character(const unsigned char *p)
 {
     size_t n = p[0] < 0xc2 || p[0] > 0xf4 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4, i = 1;
@@ -136,7 +136,7 @@ void dt_text_mend(char *text)
     *to = '\0';
 }
 
-/* The code of the character of so many bytes at text. */
+/* Code point of the character of `size` bytes at text. */
 static unsigned code_of(const char *text, size_t size)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -157,7 +157,7 @@ static bool is_shown(unsigned code)
     return true;
 }
 
-/* Bytes of the character at text, which ends with NUL; 1 where there is none. */
+/* Bytes of the character at the NUL-terminated text; 1 for an invalid byte. */
 static size_t size_of(const char *text)
 {
     size_t size = dt_text_character(text, strnlen(text, 4));

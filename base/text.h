@@ -6,7 +6,7 @@
  *     puts(dt_text_at(&text));
  *     dt_text_fini(&text);
  *
- * Running out of memory is sticky: later adds do nothing, and dt_text_status says so once at the end.
+ * A failed allocation is sticky: later adds do nothing, and dt_text_status reports it once at the end.
  */
 #ifndef DT_BASE_TEXT_H
 #define DT_BASE_TEXT_H
@@ -24,10 +24,9 @@ struct dt_text {
 
 void dt_text_add(struct dt_text *text, const char *format, ...) DT_FORMAT(2, 3);
 void dt_text_add_bytes(struct dt_text *text, const void *bytes, size_t size);
-void dt_text_reserve(struct dt_text *text,
-                     size_t more);                  /* makes room for so many bytes, and a NUL */
-void dt_text_clear(struct dt_text *text);           /* size 0, memory kept */
-const char *dt_text_at(const struct dt_text *text); /* never NULL */
+void dt_text_reserve(struct dt_text *text, size_t more); /* makes room for `more` bytes and a NUL */
+void dt_text_clear(struct dt_text *text);                /* size 0, memory kept */
+const char *dt_text_at(const struct dt_text *text);      /* never NULL */
 dt_status
 dt_text_status(const struct dt_text *text) DT_MUST_CHECK; /* DT_ENOMEM when an add failed */
 char *dt_text_take(
@@ -37,24 +36,24 @@ void dt_text_fini(struct dt_text *text);
 /* Bytes of the UTF-8 character at bytes, of at most size; 0 when it is none (RFC 3629: no surrogates, shortest form). */
 size_t dt_text_character(const void *bytes, size_t size);
 
-/* All of the text is UTF-8. */
+/* The whole text is valid UTF-8. */
 bool dt_text_whole(const char *text);
 
-/* Makes text UTF-8, as JSON must be: the start of a character that "%.80s" or the end of a buffer cut off goes, any other
- * byte of no character becomes '?'. */
+/* Makes text valid UTF-8, as JSON requires: removes a character cut off by "%.80s" or the end of a buffer, and replaces
+ * any other invalid byte by '?'. */
 void dt_text_mend(char *text);
 
-/* What others wrote (names, titles, sentences of workers, stores and files) and a terminal or a log is to show. Not shown are
- * bytes that are no UTF-8, control characters (C0, DEL, C1), separators of lines, characters that change the direction of what
- * follows (Unicode's bidi controls), U+FFFE and U+FFFF, for which XML has no place,
- * and the first of "##[", which GitHub's runner takes for a command anywhere in a line. */
+/* For text of foreign origin (names, titles, sentences of workers, stores and files) on a terminal or in a log. Not
+ * shown are bytes that are not UTF-8, control characters (C0, DEL, C1), separators of lines, characters that change the
+ * direction of the text (Unicode's bidi controls), U+FFFE and U+FFFF, which XML forbids, and the first character of
+ * "##[", which GitHub's runner reads as a command anywhere in a line. */
 
 /* Bytes of the character that the text begins with; 0: it is not shown. */
 size_t dt_text_shown(const char *text);
-/* '?' in the place of each that is not shown. */
+/* Replaces each character that is not shown by '?'. */
 void dt_text_clean(char *text);
-void dt_text_clean_lines(struct dt_text *text); /* but for line feeds and tabs */
-/* Appends it; what is not shown as \\xNN or \\uNNNN. */
+void dt_text_clean_lines(struct dt_text *text); /* the same, but keeps line feeds and tabs */
+/* Appends the text, with characters that are not shown written as \\xNN or \\uNNNN. */
 void dt_text_show(const char *text, struct dt_text *out);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The dip: the largest distance between the empirical distribution and the nearest unimodal one. A unimodal
- * distribution is convex before its mode and concave after it. The interval that holds the mode is narrowed between
- * the greatest convex minorant and the least concave majorant of what lies inside, until these are no farther apart
- * than what lies outside already misses (Hartigan, Hartigan, Annals of Statistics 13, 1985). Heights are in samples. */
+ * distribution is convex before its mode and concave after it. The interval that holds the mode is narrowed between the
+ * greatest convex minorant and the least concave majorant of what lies inside, until their distance is at most the
+ * misfit already found outside (Hartigan, Hartigan, Annals of Statistics 13, 1985). Heights are in samples. */
 #include "stats/stats_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Distinct values in ascending order, samples below each and up to each, the two hulls at each. */
+/* For the distinct values in ascending order: samples below and up to each, and the two hulls there. */
 struct steps {
     int n;
     double *value, *below, *upto, *minorant, *majorant;
-    int *vertex; /* of the hull at hand */
+    int *vertex; /* of the current hull */
 };
 
 /* Vertices of the convex (side 1) or concave (side -1) hull of (value, height) over low..high; returns their number. */
@@ -74,7 +74,7 @@ static int widest(const struct steps *steps, int low, int high, double *distance
     return at;
 }
 
-/* Twice the dip, in samples. The ends of the inner interval belong to it: a step at the mode misses nothing. */
+/* Twice the dip, in samples. The inner interval includes its ends: a step at the mode adds no misfit. */
 static double narrow(const struct steps *steps)
 {
     int low = 0, high = steps->n - 1;

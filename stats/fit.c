@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The line is fitted to t / f against 1 / f and x / f, where f is the line of the round before: the noise of a time is
- * a share of it. Dividing by the measured times instead would favour those that came out small, and a constant left side
- * switches gsl_multifit_robust's own scale off; it serves only to start. */
+/* The line is fitted to t / f against 1 / f and x / f, where f is the previous round's line: the noise of a time is
+ * proportional to it. Dividing by the measured times instead would favour times that are small by chance, and a
+ * constant left side disables gsl_multifit_robust's own scale; so only the first round does it. */
 #include "stats/fit.h"
 
 #include <gsl/gsl_errno.h>
@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ROUNDS 8 /* the line moves by less than rounding after three or four */
+#define ROUNDS 8 /* the change is below rounding after three or four */
 
 struct system {
     const double *x, *t;
     int n;
-    double unit; /* the largest x: both columns are then of one size */
+    double unit; /* the largest x, so that both columns have similar magnitude */
     gsl_matrix *columns, *covariance;
     gsl_vector *scaled, *line;
 };
@@ -30,7 +30,7 @@ static void fill(struct system *system, const double f[])
     }
 }
 
-/* The line as times; where it is not positive (a start too far off), the measured time. */
+/* The line's times; the measured time where the line is not positive (a poor start). */
 static void draw(const struct system *system, double f[])
 {
     double a = gsl_vector_get(system->line, 0), b = gsl_vector_get(system->line, 1);
@@ -65,7 +65,7 @@ static double m_estimate(struct system *system, const gsl_multifit_robust_type *
     return code == GSL_SUCCESS ? spread : NAN;
 }
 
-/* Once in thousands of fits the bisquare goes round in circles; Huber's weights, which never let a point go, do not. */
+/* Once in thousands of fits the bisquare does not converge; Huber's weights, which never reject a point, do. */
 static double robust_squares(struct system *system)
 {
     double spread = m_estimate(system, gsl_multifit_robust_bisquare);
@@ -130,7 +130,7 @@ static int count_different(const double x[], int n)
     return different;
 }
 
-/* Why these points have no line; NULL: they may have one. few: the reason when too few x differ. */
+/* Reason why these points have no line; NULL: none. few: the reason when too few x differ. */
 static const char *objection(const struct system *system, int least, const char *few)
 {
     if (system->n > DT_FIT_MOST)
@@ -179,7 +179,7 @@ struct dt_alpha_beta dt_stats_alpha_beta(const double bytes[], const double seco
     return fit;
 }
 
-/* One parameter left, t = t1 u: least squares of the relative errors. */
+/* Fit with one parameter, t = t1 u: least squares of the relative errors. */
 static double alone(const double u[], const double t[], int n)
 {
     double sum = 0;
@@ -188,7 +188,7 @@ static double alone(const double u[], const double t[], int n)
     return sum / n;
 }
 
-/* Both parts of the time, a and b of the line, are not negative; else the one that is goes. */
+/* Both parts of the time, a and b of the line, must not be negative; a negative one is set to 0. */
 static void bound(const double u[], const double t[], struct dt_amdahl *fit)
 {
     struct dt_line *line = &fit->line;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/stats.h"
 
-/* The step-down form of the paper: the smallest p left is compared with alpha over the number of hypotheses left, until
- * one is not rejected. A p that is not a number is never rejected, and counts. */
+/* The step-down form of the paper: the smallest remaining p is compared with alpha over the number of remaining
+ * hypotheses, until one is not rejected. A hypothesis whose p is NAN is never rejected, but counts. */
 void dt_stats_holm(const double p[], int n, double alpha, bool rejects[])
 {
     for (int i = 0; i < n; i++)

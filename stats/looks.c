@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking often and stopping when content misses too often: alpha is spent over the looks (group-sequential testing,
- * Lan, DeMets 1983), so that all the intervals looked at hold together. */
+/* Repeated looks with optional stopping inflate the error: alpha is spent over the looks (group-sequential testing,
+ * Lan, DeMets 1983), so that all intervals hold simultaneously. */
 #include "stats/stats.h"
 
 const int dt_look_samples[DT_LOOKS] = {8, 16, 32, 64};

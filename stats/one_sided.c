@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Are the differences of pairs above zero? Exact signed ranks. */
+/* One-sided test that differences of pairs are above zero: exact signed ranks. */
 #include "stats/stats_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Probability that the ranks of those signs that fall to plus by the toss of a coin add up to `sum` or more; ranks and sum
- * are twice the true ones, so that midranks are whole. chance has room for total + 1. */
+/* Probability that the sum of the ranks with positive sign is at least `sum` when signs are random. Ranks and sum are
+ * doubled, so that midranks are integers. chance has room for total + 1. */
 static double toss(const double twice[], int n, int total, int sum, double chance[])
 {
     double p = 0;

@@ -54,11 +54,11 @@ static double coverage(int n, int lower)
 
 bool dt_stats_median_ranks(int n, double level, int *lower, int *upper)
 {
-    /* below the level by less than rounding counts as reaching it */
+    /* tolerates rounding errors */
     double least = level - 1e-12;
     if (n < 1 || !(level > 0 && level < 1) || coverage(n, 1) < least)
         return false;
-    int inside = 1, outside = n / 2 + 1; /* coverage falls as the ranks close in */
+    int inside = 1, outside = n / 2 + 1; /* coverage falls as the ranks approach each other */
     while (outside - inside > 1) {
         int middle = inside + (outside - inside) / 2;
         if (coverage(n, middle) >= least)

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Tukey (1977): mild beyond 1.5 interquartile ranges of the quartiles, severe beyond 3; severe are not mild too. */
+/* Tukey (1977): mild beyond 1.5 interquartile ranges of the quartiles, severe beyond 3; severe ones do not count as
+ * mild. */
 static void count_outliers(const double sorted[], int n, struct dt_series *series)
 {
     double low = gsl_stats_quantile_from_sorted_data(sorted, 1, (size_t)n, 0.25);

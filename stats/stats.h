@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* stats - estimates with intervals that mean what they say
+/* stats - estimates, intervals, tests and diagnostics of samples
  *
  * Times are positive doubles (seconds). Nothing here reorders or keeps its input; results are plain values. Intervals
- * of a median are exact order-statistic (binomial) intervals: distribution-free, no resampling. When memory is short a
- * result is NAN, as for too few samples. docs/measuring.md says how each number is used and names the sources.
+ * of a median are exact order-statistic (binomial) intervals: distribution-free, no resampling. When memory runs out a
+ * result is NAN, as for too few samples. docs/measuring.md explains the use of each number and its source.
  */
 #ifndef DT_STATS_STATS_H
 #define DT_STATS_STATS_H
@@ -25,7 +25,7 @@ double dt_stats_mean(const double x[], int n);
 bool dt_stats_median_ranks(int n, double level, int *lower, int *upper);
 struct dt_interval dt_stats_median_interval(const double x[], int n, double level);
 
-/* Of a mean, by Student's t; of a share of k in n, never too short (Clopper, Pearson 1934). */
+/* Intervals of a mean, by Student's t, and of a share of k in n, conservative (Clopper, Pearson 1934). */
 struct dt_interval dt_stats_mean_interval(const double x[], int n, double level);
 struct dt_interval dt_stats_share_interval(int k, int n, double level);
 
@@ -35,13 +35,13 @@ extern const int dt_look_samples[DT_LOOKS];
 extern const double dt_look_alpha[DT_LOOKS];
 int dt_stats_look(int n); /* the look reached by n samples: 0..3, or -1 below 8 */
 
-/* Steady state by MSER truncation (White 1997) with a trend test of what is left: *start is the first steady sample, at
+/* Steady state by MSER truncation (White 1997) with a trend test of the rest: *start is the first steady sample, at
  * most n / 2; false ("no steady state", *start = 0) when the minimum lies in the last half of a series that drifts or
- * steps, or the rest still drifts. Fewer than 4 samples are too few to tell, and called steady. */
+ * steps, or the rest still drifts. Fewer than 4 samples are too few to test, and count as steady. */
 bool dt_stats_steady(const double x[], int n, int *start);
 
-/* Series diagnostics: each flag is raised at most once in a hundred series of independent samples, of any continuous
- * distribution (bimodal: of any with one mode); never below 8 samples. Tukey's fences for outliers (labelled, never
+/* Series diagnostics: each flag is raised at most once in a hundred series of independent samples, with any continuous
+ * distribution (bimodal: any unimodal one); never below 8 samples. Tukey's fences for outliers (labelled, never
  * dropped). */
 struct dt_series {
     double lag1;    /* lag-1 autocorrelation of the ranks */
@@ -55,18 +55,18 @@ struct dt_series dt_stats_series(const double x[], int n);
 struct dt_summary {
     int n;
     double median, mean, min, max, mad; /* mad: median absolute deviation x 1.4826 */
-    struct dt_interval interval;        /* of the median at `level`; batched when autocorrelated */
+    struct dt_interval interval;        /* for the median at `level`; batched when autocorrelated */
     double level;
     bool unreliable; /* autocorrelated still after batching, or too few samples for batches */
     struct dt_series series;
 };
 struct dt_summary dt_stats_summary(const double x[], int n, double level);
 
-/* Variance of the logarithm of the median: the interval taken for that of a normal. NAN when there is no interval. */
+/* Variance of the logarithm of the median, computed as if the interval were a normal one's. NAN without an interval. */
 double dt_stats_log_variance(const struct dt_summary *summary);
 
-/* The same measured in n fresh processes, each summed up by its own median: the interval is Student's t over the log
- * medians, so it holds for the next process too. None (NAN) for one. */
+/* A plan measured in n fresh processes, each represented by its median: the interval is Student's t over the log
+ * medians, so it holds for the next process, too. NAN for one process. */
 struct dt_processes {
     int n;
     double median; /* of the medians */
@@ -79,17 +79,18 @@ struct dt_processes dt_stats_processes(const double medians[], int n, double lev
  * (the sign test inverted). */
 struct dt_ratio {
     int pairs;
-    int sets; /* of fresh processes that the pairs come from; 0: one start, intervals hold for it alone */
+    /* sets of fresh processes in the pairs; 0: one start, and intervals hold for it alone */
+    int sets;
     double ratio; /* below 1: b is faster */
     struct dt_interval interval;
     double spread; /* standard deviation of the sets' log ratios; NAN below two sets */
 };
 struct dt_ratio dt_stats_ratio(const double log_ratio[], int n, double level);
 
-/* The same from several sets of fresh processes: set s has the next pairs[s] log ratios. Ratio is exp of the mean over the
- * sets of their medians; interval by Student's t over the sets, so it holds for the next start too: none (NAN) below two.
- * Sets without pairs are left out. */
-#define DT_SETS_LEAST 4 /* fewer decide nothing */
+/* Paired comparison over several sets of fresh processes: set s has the next pairs[s] log ratios. Ratio is exp of the
+ * mean over the sets of their medians; interval by Student's t over the sets, so it holds for the next start, too; NAN
+ * below two sets. Sets without pairs are left out. */
+#define DT_SETS_LEAST 4 /* fewer are never enough for a decision */
 #define DT_SETS_MOST  16
 struct dt_ratio dt_stats_set_ratio(const double log_ratio[], const int pairs[], int sets,
                                    double level);
@@ -100,26 +101,26 @@ extern const int dt_set_looks[DT_SET_LOOKS];
 extern const double dt_set_alpha[DT_SET_LOOKS];
 int dt_stats_set_look(int sets); /* the look reached: 0..4, or -1 below 4 sets */
 double dt_stats_set_level(
-    int sets); /* of intervals of so many sets: between two looks that of the next one */
+    int sets); /* alpha for intervals of `sets` sets: between two looks, that of the next look */
 
-/* Sets at whose look a log ratio, if it is the true one, differs from 0 when sets spread like that; 0: 16 do not do. */
+/* Number of sets at whose look the true log ratio would be significant with this spread; 0: 16 are not enough. */
 int dt_stats_sets_needed(double log_ratio, double spread);
 
-/* "Is b still not slower than a by more than threshold (0.03)?", asked at 8, 16, 32, 64 pairs until there is an answer:
- * WIN when the whole interval of the ratio lies below 1, PASS when below 1 + threshold, FAIL when above 1 and the ratio
- * itself above 1 + threshold. Pairs that end between two looks are judged at the alpha of the next; below 8 nothing is
- * said. *ratio: of the pairs up to the one that decided. */
+/* Tests at 8, 16, 32, 64 pairs, until decided, that b is not slower than a by more than threshold (0.03): WIN when the
+ * whole interval of the ratio lies below 1, PASS when below 1 + threshold, FAIL when above 1 and the ratio itself above
+ * 1 + threshold. Pairs that end between two looks are judged at the alpha of the next; below 8 the result is
+ * inconclusive. *ratio: over the pairs up to the deciding one. */
 enum dt_gate { DT_GATE_INCONCLUSIVE, DT_GATE_PASS, DT_GATE_WIN, DT_GATE_FAIL };
 enum dt_gate dt_stats_gate(const double log_ratio[], int n, double threshold,
                            struct dt_ratio *ratio);
 const char *dt_gate_text(enum dt_gate gate); /* "inconclusive", "pass", "win", "fail" */
 
-/* P of one side: how likely chance alone makes the differences of pairs look this much above 0 (Wilcoxon 1945; exact,
- * midranks for ties, zeros left out; 1 when nothing is left). */
+/* One-sided p: probability under the null hypothesis that differences of pairs are this far above 0 (Wilcoxon 1945;
+ * exact, midranks for ties, zeros left out; 1 when only zeros remain). */
 double dt_stats_signed_rank(const double difference[], int n);
 
-/* Slowest rank of each step: ns[step * ranks + rank] -> out[step] seconds; last[rank] counts who was last; returns
- * the median skew (max - min) in seconds. Of equals the lowest rank is last. last may be NULL. */
+/* Slowest rank of each step: ns[step * ranks + rank] -> out[step] seconds; last[rank] counts the steps in which that
+ * rank was last (the lowest rank among equals; last may be NULL). Returns the median skew (max - min) in seconds. */
 double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double out[], int last[]);
 
 /* Holm (1979): rejects[i] is set for the hypotheses rejected at family-wise alpha. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* MSER (White 1997): leave out the first d samples that make the squared standard error of the mean of the rest the
- * smallest, sum of (x - mean)^2 over (n - d)^2. A late spike would draw d past itself, so samples are first drawn in to
- * three standard deviations (by the median absolute deviation) around the median of the second half: a slow start that
- * is drawn in is still far off for long, and is cut off all the same. */
+ * smallest, sum of (x - mean)^2 over (n - d)^2. A late spike would move d past itself, so samples are first clipped at
+ * three standard deviations (by the median absolute deviation) around the median of the second half. A clipped slow
+ * start still lies far off for many samples, and is cut off nevertheless. */
 #include "stats/stats_int.h"
 
 #include <gsl/gsl_cdf.h>
@@ -11,12 +11,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define REACH 3.0
-#define FLOOR                                                                                      \
-    1e-3 /* of the median: equal samples have no deviation, and a slow start is still slow */
+#define REACH      3.0
+#define FLOOR      1e-3 /* share of the median, since equal samples have no deviation */
 #define CUT_ALARMS 0.1
-#define DIFFERS    2.2 /* three of ten that are all slower than the rest have 2.4 */
-#define REMAINS    3   /* samples left at least: fewer have a small error by chance */
+#define DIFFERS    2.2 /* if the three slowest of ten come first, z is 2.4 */
+#define REMAINS    3   /* least number of remaining samples: fewer have a small error by chance */
 
 static void draw_in(const double x[], int n, double kept[], double work[])
 {
@@ -28,8 +27,8 @@ static void draw_in(const double x[], int n, double kept[], double work[])
         kept[i] = GSL_MAX_DBL(centre - reach, GSL_MIN_DBL(centre + reach, x[i]));
 }
 
-/* From the end to the front, by the recurrence of Welford (1962); the earlier of equals is taken. *early is the best of
- * the first half. */
+/* Runs from the end to the front by Welford's recurrence (1962); takes the earlier of equals. *early is the best of the
+ * first half. */
 static int best_truncation(const double x[], int n, int *early)
 {
     double mean = 0, sum = 0, least = INFINITY, least_early = INFINITY;
@@ -52,16 +51,17 @@ static int best_truncation(const double x[], int n, int *early)
     return best;
 }
 
-/* Where a start was cut off there is reason to look harder: a decay that is slower than the cut leaves a trend that one
- * quiet series in ten has as well. */
+/* After a cut the test is stricter, with one false alarm in ten: a decay that outlasts the cut leaves only a weak
+ * trend. */
 static bool trends(const double x[], int n, bool cut)
 {
     double limit = cut ? gsl_cdf_ugaussian_Qinv(CUT_ALARMS / 2) : dt_threshold(DT_TEST_TREND, n);
     return fabs(dt_trend_z(x, n)) > limit;
 }
 
-/* The least error of many is small by chance too: in series of ten quiet samples the cut leaves seven, and their interval
- * holds the median in 89 of 100 instead of 98. So the samples cut off must differ from the rest by a rank-sum test. */
+/* The least error of many is small by chance, too: in quiet series of ten samples the cut would leave seven, whose
+ * interval holds the median in 89 of 100 instead of 98. So the samples cut off must differ from the rest by a rank-sum
+ * test. */
 static bool differs(const double x[], int n, int d)
 {
     double *sorted = dt_sorted(x, n), *rank = malloc((size_t)n * sizeof *rank);
@@ -79,8 +79,8 @@ static bool differs(const double x[], int n, int d)
     return z >= DIFFERS;
 }
 
-/* A few quiet samples at the end are often chance: a minimum in the last half counts when the series is not of one
- * piece by the rank tests either, or one in four quiet series would be refused. */
+/* A few quiet samples at the end are often chance: a minimum in the last half counts only when the rank tests reject
+ * the series, too; otherwise one in four quiet series would be refused. */
 bool dt_stats_steady(const double x[], int n, int *start)
 {
     *start = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples that depend on their neighbours carry less than their number says. Medians of batches depend less on each
- * other, and a batch of odd size has its median below the true one as often as above it, whatever the distribution: the
+/* Dependent samples carry less information than their number suggests. Medians of batches depend less on each other,
+ * and a batch of odd size has its median below the true one as often as above it, whatever the distribution: the
  * order-statistic interval of batch medians is still one of the median. */
 #include "stats/stats_int.h"
 
@@ -11,19 +11,19 @@
 
 #define BATCH 5
 #define DEPENDENT                                                                                  \
-    0.2 /* lag-1 autocorrelation of batch medians above which their interval is not to be trusted */
+    0.2 /* lag-1 autocorrelation of batch medians above which their interval is unreliable */
 
 static double lag1_of(const double x[], int n)
 {
     return dt_stats_series(x, n).lag1;
 }
 
-/* Tries longer and longer batches while there are enough of them; false when even the longest still depend. */
+/* Tries longer and longer batches while there are enough of them; false when even the longest are dependent. */
 static bool batch(const double x[], int n, double level, double medians[], struct dt_interval *out)
 {
     int lower, upper;
     for (int size = BATCH; dt_stats_median_ranks(n / size, level, &lower, &upper); size += 2) {
-        int batches = n / size, rest = n % size; /* the rest is left out at the front */
+        int batches = n / size, rest = n % size; /* the remainder is left out at the front */
         for (int i = 0; i < batches; i++)
             medians[i] = dt_stats_median(x + rest + i * size, size);
         *out = dt_stats_median_interval(medians, batches, level);

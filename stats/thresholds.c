@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The trend statistic is nearly normal from ten samples on, and reaches out less below. The rank autocorrelation is
- * nearly normal with mean -1/n and variance (n - 2) / n^2 (Wald, Wolfowitz 1943), and again reaches out less in short
+/* The trend statistic is nearly normal from ten samples on, with lighter tails below. The rank autocorrelation is
+ * nearly normal with mean -1/n and variance (n - 2) / n^2 (Wald, Wolfowitz 1943), and again with lighter tails in short
  * series. The other two have no closed form: their 99 % quantiles are those of 300000 series of n uniform samples (the
- * uniform distribution is the unimodal one with the largest dip; the other statistics are of ranks). */
+ * uniform distribution has the largest dip of all unimodal ones; the other is a rank statistic). */
 #include "stats/stats_int.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
 #define FALSE_ALARMS 0.01
-#define LEAST        8 /* fewer samples are never called anything */
+#define LEAST        8 /* no flag is raised below */
 
 static const struct {
     int n;
@@ -23,7 +23,7 @@ static const struct {
 
 #define ROWS ((int)(sizeof quantiles / sizeof quantiles[0]))
 
-/* Linear in the logarithm of n; beyond the last row along the last two. */
+/* Linear in log n; beyond the last row extrapolated from the last two. */
 static double interpolate(enum dt_test test, int n)
 {
     int row = 0;

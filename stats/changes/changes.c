@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Binary segmentation (Scott, Knott 1974; Vostrikova 1981) by permutation tests, then the places anew, each between its
- * neighbours. A straight line would be cut into steps: where the stretches found still slope, or a line alone explains as
- * much as several steps up or down do, the part is a line, which is cut only where a step stands out beside it. */
+/* Binary segmentation (Scott, Knott 1974; Vostrikova 1981) by permutation tests, then each cut is placed again between
+ * its neighbours. A straight line would be cut into steps: where the segments found still slope, or a line alone
+ * explains as much as several steps in one direction, the part is a line, which is cut only where a step is significant
+ * beside it. */
 #include "stats/changes/changes_int.h"
 
 #include "stats/stats.h"
@@ -9,20 +10,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ALPHA_SPLIT  0.008 /* these three make the hundredth of a series without changes */
+#define ALPHA_SPLIT  0.008 /* these three add up to the false-alarm rate of one in a hundred */
 #define ALPHA_ARC    0.001
 #define ALPHA_LINE   0.001
 #define ALPHA_PRUNE  0.01
-#define ALPHA_WITHIN 0.01  /* that stretches slope */
-#define ALPHA_BESIDE 0.005 /* that a step stands out beside a line */
+#define ALPHA_WITHIN 0.01  /* for sloping stretches */
+#define ALPHA_BESIDE 0.005 /* for a step beside a line */
 #define CLEARLY      6     /* difference of costs that is strong evidence (Kass, Raftery 1995) */
-#define ROUNDS       2     /* of placing anew */
+#define ROUNDS       2     /* of placing the cuts again */
 
 struct cutter {
     const double *x;
-    double *tested, *shuffled, *fit, *drawn; /* room for all points each */
+    double *tested, *shuffled, *fit, *drawn; /* each has room for all points */
     int cuts[DT_CHANGES_MAX], count;
-    int lines[DT_CHANGES_MAX + 1], line_count; /* where stretches begin that are lines */
+    int lines[DT_CHANGES_MAX + 1], line_count; /* starts of the stretches that are lines */
     bool more;
 };
 
@@ -30,7 +31,7 @@ struct part {
     int from, to, first; /* points; the first cut inside, if there is one */
 };
 
-/* Keeps the cuts sorted. */
+/* Inserts a cut; keeps the cuts sorted. */
 static void add(struct cutter *cutter, int at)
 {
     int i = cutter->count;
@@ -44,7 +45,7 @@ static void add(struct cutter *cutter, int at)
     cutter->count++;
 }
 
-/* Cuts a part, as if there were no lines. */
+/* Cuts a part into level stretches; ignores lines. */
 static void steps(struct cutter *cutter, int from, int n)
 {
     struct dt_order order = {.x = cutter->tested, .shuffled = cutter->shuffled, .n = n, .parts = 1};
@@ -73,7 +74,7 @@ static int end_of(const struct cutter *cutter, const struct part *part, int i)
     return i < cutter->count && cutter->cuts[i] < part->to ? cutter->cuts[i] : part->to;
 }
 
-/* Each cut of a part anew, between its neighbours. */
+/* Places each cut of a part again between its neighbours. */
 static void place_anew(struct cutter *cutter, const struct part *part)
 {
     for (int round = 0; round < ROUNDS; round++)
@@ -93,7 +94,7 @@ static void remove_cut(struct cutter *cutter, int at)
         cutter->cuts[i] = cutter->cuts[i + 1];
 }
 
-/* A cut made before its neighbours were may have lost its reason: each must stand by itself. */
+/* A cut made before its neighbours may no longer be significant: each is tested again. */
 static void prune(struct cutter *cutter, const struct part *part)
 {
     for (int i = part->first, from = part->from; end_of(cutter, part, i) < part->to;) {
@@ -113,7 +114,7 @@ static void prune(struct cutter *cutter, const struct part *part)
     }
 }
 
-/* The medians of the stretches of a part to fit. */
+/* Writes the medians of a part's stretches to fit. */
 static void fit_levels(struct cutter *cutter, const struct part *part)
 {
     for (int i = part->first, from = part->from; from < part->to; i++) {
@@ -128,7 +129,7 @@ struct line {
     double middle, slope;
 };
 
-/* Least squares to points that are drawn in towards the line before; to fit, too. */
+/* Least squares on points clipped towards the previous line; also writes the line to fit. */
 static struct line fit_line(struct cutter *cutter, int from, int n)
 {
     struct line line = {0};
@@ -147,7 +148,7 @@ static struct line fit_line(struct cutter *cutter, int from, int n)
     return line;
 }
 
-/* What the fit leaves and its parameters cost (Schwarz 1978), outliers drawn in. */
+/* Schwarz's criterion (1978) of the fit, with outliers clipped. */
 static double cost(struct cutter *cutter, const struct part *part, int parameters)
 {
     int n = part->to - part->from;
@@ -158,7 +159,7 @@ static double cost(struct cutter *cutter, const struct part *part, int parameter
     return n * log(squares) + parameters * log(n);
 }
 
-/* 1 or -1 when all steps of a part go that way, else 0. */
+/* 1 or -1 when all steps of a part have that sign, else 0. */
 static int direction(const struct cutter *cutter, const struct part *part, int count)
 {
     int up = 0;
@@ -167,7 +168,7 @@ static int direction(const struct cutter *cutter, const struct part *part, int c
     return count == 0 || (up > 0 && up < count) ? 0 : up > 0 ? 1 : -1;
 }
 
-/* The stretches slope that way, or (0) either way. */
+/* The stretches slope in the given direction; 0: in either. */
 static bool slopes(struct cutter *cutter, const struct dt_order *order, int way, double alpha)
 {
     for (int sign = 1; sign >= -1; sign -= 2) {
@@ -179,7 +180,7 @@ static bool slopes(struct cutter *cutter, const struct dt_order *order, int way,
     return false;
 }
 
-/* A part that steps() cut, maybe nowhere, is a straight line. */
+/* A part that steps() has cut (or left whole) is a straight line. */
 static bool is_line(struct cutter *cutter, const struct part *part)
 {
     int n = part->to - part->from, count = 0, cuts[DT_CHANGES_MAX];
@@ -208,7 +209,7 @@ static bool is_line(struct cutter *cutter, const struct part *part)
     return cost(cutter, part, 1) < steps_cost;
 }
 
-/* Where a step stands out beside a line, as an index of the series; 0: nowhere. */
+/* Index of a significant step beside a line; 0: none. */
 static int beside_line(struct cutter *cutter, const struct part *part)
 {
     int n = part->to - part->from, at = 0;
@@ -270,7 +271,7 @@ static struct dt_stretch describe(struct cutter *cutter, int from, int to)
     return stretch;
 }
 
-/* Between two stretches whose slopes are taken out: the step alone is left. */
+/* The step between two stretches after their slopes are subtracted. */
 static struct dt_change between(struct cutter *cutter, const struct dt_stretch *left,
                                 const struct dt_stretch *right)
 {

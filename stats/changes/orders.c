@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Permutation tests: exact for exchangeable points at any length, ties and heavy tails included, where asymptotic ones
- * are off for ten points. The split is the usual CUSUM contrast; the arc, which sees a step up and down again, that of
- * circular binary segmentation (Olshen, Venkatraman, Lucito, Wigler 2004). An order that cannot be rare any more ends its
- * test (Besag, Clifford 1991). */
+ * are off for ten points. The split is the usual CUSUM contrast; the arc, which detects a step up and down again, is
+ * that of circular binary segmentation (Olshen, Venkatraman, Lucito, Wigler 2004). A test ends early when its result
+ * can no longer be rare (Besag, Clifford 1991). */
 #include "stats/changes/changes_int.h"
 
 #include "base/rng.h"
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { ORDERS = 4999, GRID = 128 /* places at which an arc may end */ };
+enum { ORDERS = 4999, GRID = 128 /* positions at which an arc may end */ };
 
 double dt_split(const struct dt_order *order, int *at)
 {
@@ -68,7 +68,7 @@ double dt_slopes(const struct dt_order *order)
     return sum;
 }
 
-/* What is left of the points and of each step after a line is taken out of both. */
+/* Residuals of the points and of each step after a line is subtracted from both. */
 double dt_step_beside_line(const struct dt_order *order, int *at)
 {
     double n = order->n, spread = n * (n * n - 1) / 12, slope = 0, sum = 0, most = -1;
@@ -119,7 +119,7 @@ static void shuffle(const struct dt_order *order, struct dt_rng *rng)
 bool dt_order_rare(const struct dt_order *order, enum dt_change_test test, double alpha)
 {
     struct dt_rng rng = dt_rng_at(1, "changes");
-    double seen = statistic(order, test) * (1 - 1e-9); /* equal ones differ by rounding */
+    double seen = statistic(order, test) * (1 - 1e-9); /* equal values may differ by rounding */
     int count = 1, most = (int)(alpha * (ORDERS + 1) + 0.5);
     struct dt_order drawn = *order;
     if (!(seen > 0))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a step is. The posterior of its place for a normal series of unknown levels and variance, all places alike before
- * (Smith 1975), of points drawn in to 2.5 deviations, so that one outlier does not pull it. Taken is not the peak (the
- * maximum-likelihood place) but the middle of the seven places that are likeliest together: the answer that lies within
- * three points of the truth most often. */
+/* Position of a step: its posterior for a normal series of unknown levels and variance with a uniform prior (Smith
+ * 1975). Points are clipped at 2.5 deviations, so that one outlier does not shift it. The estimate is not the peak (the
+ * maximum-likelihood position) but the middle of the seven consecutive positions with the largest total probability: it
+ * lies within three points of the truth most often. */
 #include "stats/changes/changes_int.h"
 
 #include "stats/stats.h"
@@ -12,7 +12,7 @@
 
 #define DRAWN_IN 2.5  /* deviations */
 #define NEAR     3    /* points to either side */
-#define LEVEL    0.95 /* of the range of places */
+#define LEVEL    0.95 /* of the range of positions */
 
 void dt_draw_in(const double x[], const double fit[], int n, double drawn[])
 {
@@ -33,14 +33,14 @@ void dt_draw_in_to_median(const double x[], int n, double drawn[])
         drawn[i] = far > 0 ? fmin(fmax(x[i], median - far), median + far) : x[i];
 }
 
-/* chance[k] of a step before point k, they add up to 1; returns the likeliest. */
+/* chance[k] is the probability of a step before point k (they add up to 1); returns the likeliest k. */
 static int posterior(const double y[], int n, double chance[])
 {
     double mean = dt_stats_mean(y, n), squares = 0, sum = 0, least = INFINITY, all = 0;
     int best = 0;
     for (int i = 0; i < n; i++)
         squares += (y[i] - mean) * (y[i] - mean);
-    double floor = squares * 1e-12; /* of exact steps */
+    double floor = squares * 1e-12; /* for exact steps */
     for (int k = 1; k < n; k++) {
         sum += y[k - 1] - mean;
         chance[k] = fmax(squares - sum * sum * n / ((double)k * (n - k)), floor);
@@ -69,7 +69,7 @@ static double chance_near(const double chance[], int n, int k, int far)
     return sum;
 }
 
-/* The least range around k that holds LEVEL. */
+/* The smallest range around k with probability LEVEL. */
 static void range(const double chance[], int n, int k, int *earliest, int *latest)
 {
     double sum = chance[k];
@@ -105,7 +105,7 @@ int dt_place(const double x[], int n, int *earliest, int *latest)
         place = posterior(drawn, n, chance);
     }
     for (int i = 0; i < n && place > 0; i++) {
-        /* where a sharp step is in several such windows, its own chance decides */
+        /* a sharp step lies in several such windows: its own probability decides */
         double near = chance_near(chance, n, i, NEAR) + 0.02 * chance[i];
         if (chance[i] > 0 && near > most) {
             most = near;

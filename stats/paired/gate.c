@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sign test's interval at each look, held against 0 and against log(1 + threshold). A failure needs both: an interval
- * beside 0, so that it is not noise, and a median beyond the threshold, so that it matters. */
+/* Compares the sign test's interval at each look with 0 and with log(1 + threshold). A failure needs both an interval
+ * above 0, so that it is not noise, and a median beyond the threshold, so that it matters. */
 #include "stats/stats.h"
 
 #include <math.h>

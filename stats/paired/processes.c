@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A start of the processes has an effect of its own (where memory fell, which pages, what the links agreed on), which no
- * number of samples within one process shows. The medians of several starts are a sample of it; their logarithms are near
- * enough to normal for Student's t even when there are five (Kalibera, Jones 2013: repeat at the level that varies). */
+/* Each start of the processes has an effect of its own (placement of memory and pages, state of the links), which
+ * samples within one process cannot show. The medians of several starts are a sample of it; their logarithms are close
+ * enough to normal for Student's t even with five (Kalibera, Jones 2013: repeat at the level that varies). */
 #include "stats/stats.h"
 
 #include <gsl/gsl_cdf.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What stays constant while a plan is resident (where its memory fell, which cores its ranks got) differs from one start to
- * the next, and no number of samples of one start shows it. So a comparison is repeated in sets of fresh processes. Each set
- * gives one number, the median log ratio of its pairs, and the estimate is the mean of these numbers with Student's t: the
- * interval holds for a new start too (Kalibera, Jones 2013: repeat at the level that varies). Sets are looked at five times,
+/* The placement of memory and ranks stays constant while a plan is resident and differs from one start to the next;
+ * samples of one start cannot show its effect. So a comparison is repeated in sets of fresh processes. Each set gives
+ * one number, the median log ratio of its pairs, and the estimate is the mean of these numbers with Student's t: the
+ * interval holds for a new start too (Kalibera, Jones 2013: repeat at the level that varies). There are five looks,
  * with alpha spent over the looks as in looks.c (Lan, DeMets 1983). */
 #include "stats/stats.h"
 
@@ -29,7 +29,7 @@ double dt_stats_set_level(int sets)
     return 1 - dt_set_alpha[between ? look + 1 : look];
 }
 
-/* One number a set, of the sets that have pairs; how many. *pairs: of all of them. */
+/* Writes one number for each set with pairs and returns their count. *pairs: total number of pairs. */
 static int set_medians(const double log_ratio[], const int pairs[], int sets, double medians[],
                        int *all)
 {
