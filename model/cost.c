@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Each share is that of the layout, so uneven ones count as what they are: the step ends with its largest rank. */
+/* Shares are those of the layout, so uneven ones count in full: a step ends with its largest rank. */
 #include "model/cost.h"
 
 #include "model/family.h"
 
-/* As dt_workload_flops, of one rank's tokens, heads and sequences. */
+/* Like dt_workload_flops, for one rank's tokens, heads and sequences. */
 static double flops(const struct dt_workload *workload, const struct dt_layout *layout)
 {
     double t = dt_workload_tokens(workload);
@@ -13,7 +13,7 @@ static double flops(const struct dt_workload *workload, const struct dt_layout *
     return 2 * layout->sequences * (dt_family_linear(workload, layout->tokens) + attention);
 }
 
-/* All-to-all of queries, keys, values and back; keys and values around the ring; what guidance exchanges. */
+/* All-to-all of queries, keys, values and back; keys and values around the ring; the exchange of guidance. */
 static double bytes(const struct dt_workload *workload, const struct dt_plan *plan,
                     const struct dt_layout *layout)
 {

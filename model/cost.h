@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cost - what a step of a plan takes, from paper and pencil: operations of the busiest rank and the bytes it sends
+/* cost - estimated cost of a plan's step: operations of the busiest rank and the bytes it sends
  *
- * An estimate to order plans by before any was measured, not a prediction: it knows no caches, tiles or overlap.
+ * It orders plans before any was measured and predicts no times: caches, tiles and overlap are left out.
  */
 #ifndef DT_MODEL_COST_H
 #define DT_MODEL_COST_H

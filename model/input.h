@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* input - the files a network is run with, checked by programs that load no kernels
+/* input - checks the files of weights and inputs without loading kernels
  *
  * Both are safetensors files. Every refusal is one sentence naming the file, the tensor, what was found and what is
- * expected: DT_EIO when a file cannot be read, DT_EUSAGE when it lies or does not fit the network, DT_ENOMEM.
+ * expected: DT_EIO when a file cannot be read, DT_EUSAGE when it is invalid or does not fit the network, DT_ENOMEM.
  */
 #ifndef DT_MODEL_INPUT_H
 #define DT_MODEL_INPUT_H
@@ -20,8 +20,8 @@ dt_status dt_input_inspect(const char *path, const struct dt_network *network, i
  * authors' PyTorch code, an unknown one is refused. pos_embed may be missing, or [1, any, hidden]: see below. */
 dt_status dt_weights_inspect(const char *path, const struct dt_network *network) DT_MUST_CHECK;
 
-/* The table of positions, where there is one, has a row a token of the workload, or of the network's own size (then it is not
- * used: positions are a formula). */
+/* Checks the table of positions, if the file has one: one row per token of the workload, or of the network's own size
+ * (then it is not used: positions are a formula). */
 dt_status dt_weights_inspect_positions(const char *path,
                                        const struct dt_workload *workload) DT_MUST_CHECK;
 

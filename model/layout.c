@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers never share memory: the saving (a few percent beside the weights) is not worth a rule about lifetimes. */
+/* Buffers never share memory: the saving (a few per cent of the weights) does not justify a rule about lifetimes. */
 #include "model/layout.h"
 
 #include "model/family.h"
@@ -70,7 +70,7 @@ static void place(struct dt_layout *layout, const struct dt_workload *workload,
         scratch(workload->dtype, dt_network_head(&workload->network), plan->tile_q, plan->tile_kv);
 }
 
-/* The largest float32 input of a linear layer; float32 layers read it where it is. */
+/* The largest float32 input of a linear layer; float32 layers read it in place. */
 static int64_t cast_elements(const struct dt_layout *layout, const struct dt_family *family)
 {
     const struct dt_op *const lists[] = {family->embed, family->block, family->final};
@@ -128,7 +128,7 @@ static void size_parallel(struct dt_layout *layout, const struct dt_workload *wo
     int64_t width = (int64_t)layout->chunk_heads * dt_network_head(&workload->network);
     int64_t rows = layout->sequences;
     bool direct = plan->exchange == DT_PLAN_DIRECT;
-    if (direct) { /* all chunks have a place of their own, and what arrives is where it is read */
+    if (direct) { /* each chunk has its own place, and data arrives where it is read */
         width *= plan->chunks;
         count[DT_BUFFER_QKV] = 0;
     }

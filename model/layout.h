@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* layout - every buffer of one rank of a plan, sized and placed before anything is allocated
  *
- * The forward pass allocates dt_layout.bytes of the device once, and dt_layout.host_bytes of the host, and uses the offsets as they stand here, so what is predicted is
- * what is allocated. Buffers of the network are rows of its family (model/family.h); to add another, a name in enum dt_buffer and its
- * size in layout.c.
+ * The forward pass allocates dt_layout.bytes of the device once, and dt_layout.host_bytes of the host, and uses these
+ * offsets, so the predicted memory is the allocated memory. Buffers of the network are rows of its family
+ * (model/family.h); to add another, a name in enum dt_buffer and its size in layout.c.
  *
  * Letters: b images of this rank, N sequences (b times the passes run here), t tokens of this rank, S slots (the most
- * tokens of any rank: what travels is padded to equal size), h heads of a chunk, K tokens of a ring block.
- * What flows between layers is in the workload's data type, the rest float32 (layout.c says which).
+ * tokens of any rank: exchanged buffers are padded to equal size), h heads of a chunk, K tokens of a ring block.
+ * Activations between layers have the workload's data type, the rest float32 (layout.c lists them).
  */
 #ifndef DT_MODEL_LAYOUT_H
 #define DT_MODEL_LAYOUT_H
@@ -36,7 +36,7 @@ enum dt_buffer {
     DT_BUFFER_RESULT,    /* [most images of a rank, S, p*p*out_channels] output after guidance */
     DT_BUFFER_SUMS,      /* [2] of 64 bits: words sent, words received */
     DT_BUFFER_COPY,      /* host: of the result */
-    DT_BUFFER_GATHER,    /* host, rank 0: [ranks] of the above */
+    DT_BUFFER_GATHER,    /* host, rank 0: [ranks] copies of all ranks */
     DT_BUFFER_IMAGE,     /* host, rank 0: [batch, out_channels, height, width] */
     /* For a direct exchange (kernels/direct.c) SEND is otherwise laid out, and QUERY, KV and HEADS hold all chunks. */
     DT_BUFFER_SEND,      /* ulysses: [ulysses, N, S, 3, h, D] of each chunk, one after the other */
@@ -70,7 +70,7 @@ struct dt_layout {
                                       * multiples of 256 */
     int64_t count[DT_BUFFER_COUNT]; /* elements; 0: the plan does not need it */
     int element[DT_BUFFER_COUNT];   /* bytes of one */
-    bool host[DT_BUFFER_COUNT];     /* always in host memory: what leaves the device in the end */
+    bool host[DT_BUFFER_COUNT];     /* always in host memory: results that leave the device */
     int64_t bytes, host_bytes;
 };
 

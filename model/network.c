@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Presets are JSON texts compiled in, read by the same code as a user's file: there is one description of what a
- * network may be. */
+/* Presets are JSON texts compiled in, read by the same code as a user's file. */
 #include "model/network.h"
 
 #include "model/family.h"

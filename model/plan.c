@@ -76,8 +76,8 @@ const int dt_attn_heads[DT_ATTN_HEADS] = {
 #undef DT_ATTN_HEAD
 };
 
-/* As kernels/cuda/attention.cuh lays it out: rows padded to the 16 channels of a matrix instruction and 16 bytes more; queries
- * that a warp holds in registers come in through the buffers of keys and values. */
+/* As kernels/cuda/attention.cuh lays it out: rows padded to the 16 channels of a matrix instruction and 16 bytes more;
+ * queries that a warp keeps in registers are loaded through the buffers of keys and values. */
 int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head)
 {
     int padded = (head + 15) / 16 * 16, blocks = tile->tile_q / tile->warps / 16;
@@ -119,7 +119,7 @@ static dt_status read_label(const json_t *root, const struct dt_param *param, in
                    param->labels[0], param->labels[1]);
 }
 
-/* A parameter that is off by default (its fallback is 0) may be 0; every other one is a count. */
+/* Parameters that are off by default (fallback 0) may be 0; all others are counts. */
 static dt_status read_value(const json_t *root, const struct dt_param *param, int *value)
 {
     int64_t number;

@@ -12,18 +12,18 @@
 
 #include <stdint.h>
 
-/* What the controller must know of a parameter; it knows no names. */
+/* Role of a parameter; the controller uses roles and no names. */
 enum dt_role {
     DT_ROLE_PLAIN,
     DT_ROLE_RANKS,       /* processes to start */
     DT_ROLE_BATCH,       /* images of a step */
     DT_ROLE_ENVIRONMENT, /* set as an environment variable when the group starts */
-    DT_ROLE_LOSSY        /* changes the numbers beyond rounding */
+    DT_ROLE_LOSSY        /* changes the results beyond rounding */
 };
 const char *dt_role_text(enum dt_role role); /* "plain", "ranks", "batch", "environment", "lossy" */
 dt_status dt_role_parse(const char *text, enum dt_role *role) DT_MUST_CHECK;
 
-/* Whose plans have a parameter. */
+/* Devices whose plans have a parameter. */
 enum dt_on { DT_ON_CPU = 1, DT_ON_GPU = 2, DT_ON_BOTH = 3 };
 
 /* Values of parameters that have labels, in the labels' order. */
@@ -50,7 +50,7 @@ struct dt_param {
     enum dt_on on;
     int fallback;
     int offset;                /* of the int in struct dt_plan */
-    const char *const *labels; /* of its values from 0 on, NULL-ended; NULL for numbers */
+    const char *const *labels; /* labels of the values from 0 on, NULL-ended; NULL for numbers */
 };
 extern const struct dt_param dt_params[];
 extern const int dt_param_count;
@@ -112,11 +112,12 @@ int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head);
 int dt_plan_get(const struct dt_plan *plan, int param);
 void dt_plan_set(struct dt_plan *plan, int param, int value);
 
-/* Which device the plan is for: GPUs' plans have stages. */
+/* The plan's device: plans of GPUs have stages. */
 enum dt_on dt_plan_on(const struct dt_plan *plan);
 
-/* {"ranks": 2, ...}: every parameter of the plan's device must be there, an integer of 1 (what is off by default: 0) to 2^20, or
- * a label; those of the other device are their fallback. A plan that names a parameter only GPUs have is a GPU's. */
+/* {"ranks": 2, ...}: every parameter of the plan's device must be there, an integer from 1 (from 0 where it is off by
+ * default) to 2^20, or a label; those of the other device get their fallback. A plan that names a parameter of GPUs
+ * only is a plan of GPUs. */
 dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan) DT_MUST_CHECK;
 
 int dt_plan_degree(const struct dt_plan *plan, int degree);

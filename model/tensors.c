@@ -18,8 +18,8 @@ int dt_tensor_in(const struct dt_tensor *tensor)
     return (int)(tensor->size / tensor->shape[0]);
 }
 
-/* Blocks of 64 outputs by 16 inputs, or by 32 of half the size, padded with zeros: what AVX-512 products read. The
- * padding of the large layers is nothing, and a library that wants less leaves the rest alone. */
+/* Blocks of 64 outputs by 16 inputs (32 for 16-bit types), padded with zeros, as AVX-512 products read them. Large
+ * layers have no padding, and a library that needs less leaves the rest unused. */
 static int64_t kept_bytes(const struct dt_tensor *tensor, enum dt_dtype dtype)
 {
     int64_t element = dt_dtype_bytes(dtype), depth = 64 / element;
@@ -72,7 +72,7 @@ static bool among(const struct dt_tensor_row rows[], int count, const char *name
     return false;
 }
 
-/* "blocks.3.attn.qkv.weight": the number as it would be printed, below depth. */
+/* "blocks.3.attn.qkv.weight": the number must be in canonical decimal form and below depth. */
 static bool known(const struct dt_network *network, const char *name)
 {
     static const char blocks[] = "blocks.";

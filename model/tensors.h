@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tensors - the network's parameters by number: the rows of its family, those of a block repeated for each block
  *
- * Their names, shapes and the check of a weights file stand here; kernels/ holds the values.
+ * Names, shapes and the check of a weights file; kernels/ holds the values.
  */
 #ifndef DT_MODEL_TENSORS_H
 #define DT_MODEL_TENSORS_H
@@ -18,7 +18,7 @@ struct dt_tensor {
     int64_t shape[4];
     int64_t size;             /* elements */
     enum dt_tensor_kind kind; /* a linear layer's is kept packed, in the workload's data type */
-    int64_t bytes;            /* as it is kept */
+    int64_t bytes;            /* in memory, packed */
     float scale;              /* standard deviation of seeded values */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts are sums over the family's tensors and operations; the published parameter and operation counts of the presets are
- * their test. */
+/* Counts are sums over the family's tensors and operations; tests compare them with the published parameter and
+ * operation counts of the presets. */
 #include "model/workload.h"
 
 #include "model/tensors.h"
@@ -58,7 +58,7 @@ int64_t dt_workload_parameters(const struct dt_workload *workload)
     return sum;
 }
 
-/* The blocks are alike, and this is asked for every plan of a space. */
+/* All blocks are equal, and this is called for every plan of a space. */
 int64_t dt_workload_weight_bytes(const struct dt_workload *workload)
 {
     const struct dt_family *family = workload->network.family;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* workload - what is asked for: a network at a resolution, guided or not, in a data type
+/* workload - the computation: a network at a resolution, guided or not, in a data type
  *
- * Also the paper-and-pencil formulas: operations of a step, bytes of a rank. They need no machine.
+ * Also has the formulas for operations of a step and bytes of a rank.
  */
 #ifndef DT_MODEL_WORKLOAD_H
 #define DT_MODEL_WORKLOAD_H
@@ -12,7 +12,8 @@
 
 #include <stdint.h>
 
-/* What the CUDA back end keeps of each GPU for its libraries beside a plan's own memory: allocated by it, counted by the rules. */
+/* Memory that the CUDA back end reserves on each GPU for its libraries, in addition to a plan's own; the rules count
+ * it. */
 #define DT_GPU_WORKSPACE_BYTES (INT64_C(64) << 20)
 
 struct dt_workload {
@@ -22,7 +23,7 @@ struct dt_workload {
     enum dt_dtype dtype;
     uint64_t seed;     /* of weights and inputs */
     int sampler_steps; /* denoising steps of one image, for images/s; 50 */
-    /* Files instead of seeded data; "" when not used. With input: guidance is off, B is the file's. */
+    /* Files that replace seeded data; "" when not used. With an input file guidance is off and B is the file's. */
     char weights[1024], input[1024], output[1024];
     int input_batch; /* B of the input file, 0 without one */
 };
@@ -44,15 +45,15 @@ int dt_workload_offset(int tokens, int ranks, int index);
  * the linear layers, and attention's 4 T^2 C for each pass and block. */
 double dt_workload_flops(const struct dt_workload *workload, int batch);
 
-/* Of these the attention's: scores and their product with the values. */
+/* The part of attention: scores and their product with the values. */
 double dt_workload_attention_flops(const struct dt_workload *workload, int batch);
 
-/* Bytes that the passes between the matrix products read and write at least, whatever the plan, all ranks together: embedding, and
- * before each product of a block gate, residual, norm and modulation in one. What exchanges pack, and guidance and sampler, which
- * are per mille, are not among them. */
+/* Lower bound of the bytes that the passes between the matrix products read and write, for any plan, all ranks
+ * together: embedding, and before each product of a block gate, residual, norm and modulation in one pass. Packing for
+ * exchanges is not included, nor are guidance and sampler, which are a few per mille. */
 double dt_workload_rest_bytes(const struct dt_workload *workload, int batch);
 
-/* The network's parameters, the fixed table of positions among them; and bytes they are kept in. */
+/* Number of the network's parameters, including the fixed table of positions; and their bytes in memory. */
 int64_t dt_workload_parameters(const struct dt_workload *workload);
 int64_t dt_workload_weight_bytes(const struct dt_workload *workload);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Simulated annealing on the logarithm of the objective: a step to a plan that takes a share d more is accepted with the
+/* Simulated annealing on the logarithm of the objective: a step to a plan slower by the share d is accepted with the
  * probability exp(-d / T), and T falls geometrically over the budget. */
 #include "search/search.h"
 #include "search/seen.h"

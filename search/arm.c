@@ -57,7 +57,7 @@ static dt_status unknown_knob(const struct dt_strategy *strategy, const char *na
     return status;
 }
 
-/* "population=40", the text being cut apart. */
+/* Sets one knob from "population=40"; modifies the text. */
 static dt_status set_knob(struct dt_arm *arm, char *text)
 {
     const struct dt_knob *knobs = knobs_of(arm->strategy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* arm - a strategy with its settings and its state, as one word of the user opens it
+/* arm - a strategy with its settings and state, opened from the user's text
  *
- * The search has one; a strategy that plays others (portfolio, auto) has several.
+ * The search has one; strategies that use others (portfolio, auto) have more.
  */
 #ifndef DT_SEARCH_ARM_INT_H
 #define DT_SEARCH_ARM_INT_H
@@ -11,12 +11,12 @@
 struct dt_arm {
     const struct dt_strategy *strategy; /* NULL: not open */
     void *state;
-    double knobs[DT_KNOBS_MAX]; /* the state may point here: an open arm does not move */
+    double knobs[DT_KNOBS_MAX]; /* the state may point here: do not move an open arm */
 };
 
 /* "genetic:population=40": the row, and the values of its knobs. DT_EUSAGE. */
 dt_status dt_arm_parse(const char *text, struct dt_arm *arm) DT_MUST_CHECK;
-/* dt_arm_parse, and the strategy's init; opts->seen is set. DT_EUSAGE, DT_ENOMEM, what init says. */
+/* dt_arm_parse, and the strategy's init; opts->seen is set. DT_EUSAGE, DT_ENOMEM, errors of init. */
 dt_status dt_arm_open(struct dt_arm *arm, const char *text,
                       const struct dt_search_opts *opts) DT_MUST_CHECK;
 void dt_arm_close(struct dt_arm *arm);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Chooses another strategy by the size of the space and the trials that the budget has room for, at the first question,
- * when the plans measured before have shown how long a trial takes. */
+/* Chooses another strategy at the first ask, by the size of the space and the number of trials that fit the budget; the
+ * trials so far give the duration of a trial. */
 #include "base/array.h"
 #include "search/arm_int.h"
 
@@ -15,9 +15,9 @@ enum {
 struct automatic {
     struct dt_search_opts opts;
     struct dt_arm arm;      /* open once chosen */
-    struct dt_trial *early; /* told before that */
+    struct dt_trial *early; /* answers told before the choice */
     int early_count;
-    double cost; /* seconds of the trials told */
+    double cost; /* total seconds of the trials told */
     char why[200];
 };
 
@@ -35,7 +35,7 @@ static bool exists(const char *name)
     return false;
 }
 
-/* Trials that the budget has room for; 0: not known. */
+/* Number of trials that fit the budget; 0: unknown. */
 static double room_for(const struct automatic *search)
 {
     if (search->opts.evaluations > 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* bandit - which of several arms has earned the next pull
+/* bandit - chooses the arm to pull next by area-under-curve credit
  *
- * An arm's credit is the area under the curve of its successes among the last `window` answers: over its own answers
- * t = 1, 2, .. n, oldest first, the sum of t where it succeeded by the sum of all t. A bonus of
- * explore sqrt(2 log2(all) / n) goes to arms that were seldom pulled (Fialho et al. 2010). Answers to come count as pulls.
+ * An arm's credit is the area under the curve of its successes among the last `window` answers: over its own answers t
+ * = 1, 2, .. n, oldest first, the sum of t where it succeeded by the sum of all t. A bonus of explore sqrt(2 log2(all)
+ * / n) favours arms that were seldom pulled (Fialho et al. 2010). Outstanding answers count as pulls.
  */
 #ifndef DT_SEARCH_BANDIT_INT_H
 #define DT_SEARCH_BANDIT_INT_H
@@ -22,7 +22,7 @@ struct dt_bandit {
     int count, window;
 };
 
-/* Of an arm in the window; area: sum of t over its successes. */
+/* Counts of an arm in the window; area: sum of t over its successes. */
 struct dt_uses {
     int count, successes;
     double area;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every feasible point once, in steps of the golden section of a circle (Weyl's equidistribution: the first m points are
- * spread evenly over the list for every m), so that a search cut short has looked everywhere. The seed is where it
- * starts. */
+/* Every feasible point once, in steps of the golden section of a circle (Weyl's equidistribution: the first m points
+ * are spread evenly over the list for every m), so that an interrupted search has covered the space evenly. The seed
+ * sets the start. */
 #include "search/search.h"
 #include "search/seen.h"
 
@@ -27,7 +27,7 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
     return DT_OK;
 }
 
-/* floor(a b / 2^64): the place on the circle as a number of a point. */
+/* floor(a b / 2^64): converts a position on the circle to the number of a point. */
 static uint64_t scale(uint64_t a, uint64_t b)
 {
     uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX);
@@ -37,7 +37,7 @@ static uint64_t scale(uint64_t a, uint64_t b)
 }
 
 /* m steps leave no gap of (1 + 2/sqrt(5)) / m of the circle (the three-gap theorem), so 2 * count steps have met every
- * point, whose shares of the circle are 1 / count; a step that meets a point again is passed over. */
+ * point, whose shares of the circle are 1 / count; a step that meets a point again is skipped. */
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct exhaustive *search = state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A genetic algorithm without generations (Syswerda 1991): the population is the best plans told so far, so answers may
- * come in any order. Children take each parameter from one of two parents; one that breaks a rule is repaired by giving it
- * back, one by one, what it has from the second parent, which ends at the first parent at the latest. */
+ * come in any order. Children take each parameter from one of two parents; a child that breaks a rule is repaired by
+ * restoring parameters of the first parent, one by one, until it is feasible. */
 #include "search/search.h"
 #include "search/seen.h"
 #include "search/told_int.h"
@@ -39,7 +39,7 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
     return DT_OK;
 }
 
-/* Rows are sorted, so the lowest of the numbers drawn wins. */
+/* Rows are sorted best first, so the lowest drawn index wins. */
 static const struct dt_point *parent(struct genetic *search, int alive)
 {
     uint64_t best = (uint64_t)alive;

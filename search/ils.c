@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Iterated local search: first improvement over the neighbours in random order; from a local optimum the best point is
- * kicked, and the climb goes on from there. */
+/* Iterated local search: first improvement over the neighbours in random order; at a local optimum the best point is
+ * perturbed ("kicked"), and the search continues from there. */
 #include "search/search.h"
 #include "search/seen.h"
 #include "search/told_int.h"
@@ -13,8 +13,8 @@ struct ils {
     struct dt_rng rng;
     int starts, kick, told;
     struct dt_told_answer current, best;
-    struct dt_point kicked; /* asked for; it becomes the current point whatever its value */
-    bool waits;             /* for the answer of kicked */
+    struct dt_point kicked; /* outstanding; becomes the current point whatever its value */
+    bool waits;             /* waiting for the answer of `kicked` */
 };
 
 enum { STARTS, KICK };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Latin hypercubes over the feasible points, one after the other: within each, every axis is met in all its strata. */
+/* A sequence of Latin hypercubes over the feasible points; each covers all strata of every axis. */
 #include "search/search.h"
 #include "search/seen.h"
 
@@ -10,7 +10,7 @@ struct lhs {
     const struct dt_seen *seen;
     struct dt_rng rng;
     struct dt_point *points; /* of the current hypercube */
-    int size, n, next;       /* asked for at a time, had, given out */
+    int size, n, next;       /* requested size, points made, points returned */
 };
 
 enum { POINTS };
@@ -31,7 +31,7 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
     return search->points != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory for %d plans", size);
 }
 
-/* A hypercube of which nothing is new leaves the choice to the core, which draws. */
+/* When a hypercube has no new point, the core draws one. */
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct lhs *search = state;

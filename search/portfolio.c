@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A bandit over other strategies. Each arm's credit is the area under the curve of its successes (a success: a new best)
- * among the last answers, recent ones weighing more, and a bonus for arms that were seldom asked (Fialho et al. 2010). Every
- * arm hears every answer. */
+/* A bandit over other strategies. Each arm's credit is the area under the curve of its successes (a success: a new
+ * best) among the last answers, with more weight on recent ones, plus a bonus for arms that were seldom asked (Fialho
+ * et al. 2010). Every arm is told every answer. */
 #include "base/array.h"
 #include "search/arm_int.h"
 #include "search/bandit_int.h"
@@ -26,7 +26,7 @@ struct portfolio {
     double explore, best; /* best: the least value told */
     struct dt_arm arms[ARMS];
     bool done[ARMS];
-    struct asked *asked; /* answers to come */
+    struct asked *asked; /* outstanding answers */
     int asked_count;
     struct dt_bandit bandit;
 };
@@ -110,7 +110,7 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
     return status;
 }
 
-/* The best arm that is not done, the first of equals in an order that turns by chance; -1: none. */
+/* The best arm that is not done, ties broken by a randomly rotated order; -1: none. */
 static int choose(struct portfolio *search)
 {
     int pending[ARMS] = {0};
@@ -138,7 +138,7 @@ static dt_status remember(struct portfolio *search, const struct dt_point *point
     return DT_OK;
 }
 
-/* A new point of the arm; DT_DONE when it has none. */
+/* Asks the arm for a new point; DT_DONE when it has none. */
 static dt_status ask_arm(struct portfolio *search, int arm, struct dt_point *point)
 {
     for (int i = 0; i < TRIES; i++) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Racing (Maron and Moore 1997) with looks at doubling counts. The i-th sample is compared with the incumbent's i-th by
- * signed ranks (Wilcoxon 1945) of the logarithms: noise of times is in proportion, an outlier is one rank of many, and what
- * both go through at the same repetition (a clock that settles) is no difference. Samples that were not taken side by side
- * are pairs like any others; on ten recorded tables the test saves as much as Welch's of the means, or more, and loses
- * nothing. */
+ * signed ranks (Wilcoxon 1945) of the logarithms: noise is proportional to times, an outlier counts as one rank of
+ * many, and effects common to both at the same repetition (a settling clock) cancel. Samples that were not taken side
+ * by side are pairs like any others; on ten recorded tables the test saves at least as much as Welch's test of the
+ * means and loses no best plan. */
 #include "search/racing.h"
 
 #include "stats/stats.h"
 
 #include <math.h>
 
-enum { MOST = 64 }; /* samples that a test reads: the last look */
+enum { MOST = 64 }; /* samples used by a test: those of the last look */
 
 const char *dt_race_text(enum dt_race_next next)
 {
@@ -18,7 +18,7 @@ const char *dt_race_text(enum dt_race_next next)
     return texts[next];
 }
 
-/* One-sided P that warm samples as slow as these come from a plan no slower than the incumbent. */
+/* One-sided p of the warm samples, if the plan is no slower than the incumbent. */
 static double chance(const struct dt_race *race, const double warm[], int n)
 {
     double difference[MOST];
@@ -28,15 +28,15 @@ static double chance(const struct dt_race *race, const double warm[], int n)
     return dt_stats_signed_rank(difference, pairs);
 }
 
-/* Plans are ranked by their medians in the end. Where the clock of a device steps, the pairs may say the contrary: both
- * must say slower. */
+/* Plans are ranked by their medians in the end. When a device's clock steps, the pairs may disagree with the medians:
+ * both must show it slower. */
 static bool is_slower(const struct dt_race *race, const double warm[], int n, double alpha)
 {
     return chance(race, warm, n) < alpha &&
            dt_stats_median(warm, n) > dt_stats_median(race->best, race->best_count);
 }
 
-/* The count of warm samples at which the next look is. */
+/* Count of warm samples at the next look. */
 static int next_look(int warm, int most)
 {
     int next = DT_RACE_WARM;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* racing - how many repetitions a plan is worth
+/* racing - decides how many repetitions a plan gets
  *
- * Numbers in, a decision out: the live session and the replay of recorded repetitions ask the same question.
+ * A pure function of the samples, used by live sessions and by the replay of recorded repetitions.
  *
  *     while (dt_race_look(&race, samples, n, &until) == DT_RACE_MORE)
  *         n = measure(samples, n, until);
  *
- * samples[0] is the cold first repetition, which says nothing about a plan and is never judged. After three warm ones a
- * plan whose fastest is 1.25 times the incumbent is dropped; from then on it is dropped at 8, 16, 32, 64 warm
- * repetitions when its median and a one-sided test of pairs (the i-th of both) say that it is slower than the incumbent.
- * The alphas of the looks add up to 5 %.
+ * samples[0] is the cold first repetition, which is never judged. After three warm ones a plan whose fastest is 1.25
+ * times the incumbent is dropped; from then on it is dropped at 8, 16, 32, 64 warm repetitions when its median and a
+ * one-sided test of pairs (the i-th of both) show it slower than the incumbent. The alphas of the looks add up to 5 %.
  */
 #ifndef DT_SEARCH_RACING_H
 #define DT_SEARCH_RACING_H
 
-#define DT_RACE_WARM     3    /* warm repetitions before anything is said */
+#define DT_RACE_WARM     3    /* warm repetitions before the first decision */
 #define DT_RACE_HOPELESS 1.25 /* times the incumbent */
 
 struct dt_race {
@@ -28,7 +27,7 @@ enum dt_race_next {
     DT_RACE_MORE,   /* up to *until repetitions, the cold one included; then look again */
     DT_RACE_DROP,   /* far slower than the incumbent */
     DT_RACE_SLOWER, /* slower, by the test */
-    DT_RACE_ENOUGH  /* it has had its repetitions */
+    DT_RACE_ENOUGH  /* all its repetitions are made */
 };
 const char *dt_race_text(enum dt_race_next next);
 

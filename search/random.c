@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Uniform draws without replacement: what every other strategy is measured against (Bergstra and Bengio 2012). */
+/* Uniform draws without replacement: the yardstick of every other strategy (Bergstra and Bengio 2012). */
 #include "search/search.h"
 #include "search/seen.h"
 

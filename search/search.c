@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What all strategies owe their caller is done here, once: first the default and the known-good points, then what the
- * strategy proposes, nothing twice and nothing infeasible, until no point is left. */
+/* Enforces the guarantees of all strategies: first the default and the known-good points, then the strategy's
+ * proposals, no point twice and no infeasible one, until no point is left. */
 #include "search/arm_int.h"
 #include "search/seen.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { REFUSALS = 64 }; /* proposals in a row that may be old before a point is drawn */
+enum { REFUSALS = 64 }; /* consecutive old proposals before a point is drawn */
 
 static const char *const outcomes[] = {
 #define DT_OUTCOME(name, text, doc) text,
@@ -43,7 +43,7 @@ struct dt_search {
     struct dt_point *first; /* the default, then the known-good ones */
     int first_count, first_next;
     struct dt_arm arm;
-    int pending; /* points asked for of which no answer came yet */
+    int pending; /* points asked for without an answer so far */
 };
 
 dt_status dt_search_check(const char *name)

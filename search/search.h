@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* search - which point to try next
+/* search - chooses the point to try next
  *
- * A search is asked for points and told what came of them; it never runs anything. Whoever drives it may ask again
- * before the earlier answers are in, so one search can feed many workers:
+ * A search is asked for points and told their results; it never runs anything. The caller may ask again before earlier
+ * answers are in, so one search can feed many workers:
  *
  *     while (dt_search_ask(search, &trial.point) == DT_OK) {
  *         run(&trial);
@@ -26,7 +26,7 @@ struct dt_knob {
     double fallback, low, high;
 };
 
-/* What is believed of points before anything was measured here: another machine's table, a cost estimate. */
+/* Expected values of points before anything was measured here: another machine's table, or a cost estimate. */
 struct dt_prior {
     const char *name;
     /* Expected objective value of the point, in any unit: only its logarithm up to scale counts. NAN: nothing is known;
@@ -45,14 +45,14 @@ struct dt_search_opts {
     const struct dt_point *known; /* (optional) known-good plans: asked next unless told */
     int known_count;
     const struct dt_prior *prior; /* (optional) outlives the search */
-    int64_t evaluations;          /* answers that the budget has room for; 0 unknown */
-    double seconds;               /* of trials that the budget has room for; 0 unknown */
+    int64_t evaluations;          /* number of answers that fit the budget; 0 unknown */
+    double seconds;               /* seconds of trials that fit the budget; 0 unknown */
     int64_t capacity_bytes;       /* memory of a rank; 0 unknown */
-    const double *knobs;          /* set by the core: one a row of the strategy's knobs, in order */
-    const struct dt_seen *seen;   /* set by the core: what was asked or told (search/seen.h) */
+    const double *knobs;          /* set by the core: values in the order of the strategy's knobs */
+    const struct dt_seen *seen;   /* set by the core: points asked for or told (search/seen.h) */
 };
 
-/* Fits of a model's hyper-parameters so far, and the processor seconds that they took, all of them. */
+/* Number of fits of a model's hyper-parameters so far, and their total processor seconds. */
 struct dt_refits {
     int count;
     double seconds;
@@ -60,46 +60,46 @@ struct dt_refits {
 
 struct dt_strategy {
     const char *name, *doc;
-    const char *paper; /* whose method it is: author, year, title */
+    const char *paper; /* source of the method: author, year, title */
     size_t state_size; /* the core allocates it, zeroed, and frees it */
     const struct dt_knob
         *knobs; /* (optional) rows, the last with name NULL; at most DT_KNOBS_MAX */
     dt_status (*init)(void *state, const struct dt_search_opts *opts);
-    /* Proposes a point; DT_DONE when none is left or none is worth it (see note); DT_WAIT when an earlier answer is
-     * needed first. The core asks for start and known points itself, and takes only what is feasible and new: it asks
-     * again after anything else, and after some refusals draws a point itself, so that no strategy gets stuck. */
+    /* Proposes a point; DT_DONE when none is left or none is worth a trial (see note); DT_WAIT when an earlier answer
+     * is needed first. The core proposes start and known points itself, and accepts only feasible new points: it asks
+     * again after any other, and after some refusals draws a point itself, so that no strategy gets stuck. */
     dt_status (*ask)(void *state, struct dt_point *point);
     /* (optional) Takes note of an answer, failures included (value NAN); also for feasible points that this strategy
      * never proposed (first points, draws of the core, warm start, resume), and for a point told again. */
     void (*tell)(void *state, const struct dt_trial *trial);
     void (*fini)(void *state); /* (optional) not called when init failed */
-    /* (optional) Why it would stop now, or what it believes, as part of a sentence; nothing when there is nothing. */
+    /* (optional) Appends the reason to stop, or the state of the model, as part of a sentence; may append nothing. */
     void (*note)(const void *state, struct dt_text *out);
-    /* (optional) What it chose and why, once it has; so for a strategy that plays another. */
+    /* (optional) Appends the choice and its reason, once made; for strategies that use others. */
     void (*reason)(const void *state, struct dt_text *out);
-    /* (optional) So that their time is told apart from that of asks and tells. */
+    /* (optional) Lets the time of fits be reported apart from that of asks and tells. */
     struct dt_refits (*refits)(const void *state);
 };
 
 extern const struct dt_strategy *const dt_strategies[]; /* NULL-ended, rows of strategies.def */
 
-/* What dt_search_new would say of a name. */
+/* The status that dt_search_new would return for the name. */
 dt_status dt_search_check(const char *name) DT_MUST_CHECK;
 
 struct dt_search;
 /* name: "genetic", or "genetic:population=40,mutation=0.1". DT_EUSAGE for an unknown name or knob, or a value out of
- * its range: says which there are. start and known are copied. */
+ * its range; the message lists the valid ones. start and known are copied. */
 dt_status dt_search_new(const char *name, const struct dt_search_opts *opts,
                         struct dt_search **search) DT_MUST_CHECK;
 /* Never a point that was asked for or told before. DT_DONE: none left, or no gain worth a trial (see the note);
  * DT_WAIT: tell an answer first. */
 dt_status dt_search_ask(struct dt_search *search, struct dt_point *point) DT_MUST_CHECK;
-/* A point that is not of the space is ignored. */
+/* A point outside the space is ignored. */
 void dt_search_tell(struct dt_search *search, const struct dt_trial *trial);
-/* Appends why it stopped or what it believes; nothing when there is nothing to say. */
+/* Appends the strategy's note, if any. */
 void dt_search_note(const struct dt_search *search, struct dt_text *out);
-/* Appends what it chose and why, "bayes: 512 plans, room for about 40 trials"; nothing when it does not choose, or has not
- * yet: the first ask chooses. */
+/* Appends the choice of strategy and its reason, "bayes: 512 plans, room for about 40 trials"; nothing when there is no
+ * choice, or before the first ask, which chooses. */
 void dt_search_reason(const struct dt_search *search, struct dt_text *out);
 struct dt_refits dt_search_refits(const struct dt_search *search);
 void dt_search_free(struct dt_search *search);

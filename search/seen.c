@@ -38,7 +38,7 @@ static uint64_t hash(const struct dt_seen *seen, const struct dt_point *point)
     return key != 0 ? key : 1;
 }
 
-/* Where the key is, or the empty place where it would be. */
+/* The slot of the key, or the empty slot for it. */
 static uint64_t *place(uint64_t *hashes, uint64_t room, uint64_t key)
 {
     uint64_t at = key & (room - 1);
@@ -99,7 +99,7 @@ bool dt_seen_all(const struct dt_seen *seen)
     return seen->count == seen->all;
 }
 
-/* The r-th point that was not seen. */
+/* The r-th unseen point. */
 static int64_t unseen(const struct dt_seen *seen, int64_t r)
 {
     int64_t word = 0;
@@ -131,7 +131,7 @@ bool dt_seen_draw(const struct dt_seen *seen, struct dt_rng *rng, struct dt_poin
     return false;
 }
 
-/* Neighbours into `near`, or into *more when they are too many for it; returns how many. */
+/* Writes the neighbours to `near`, or to *more when there are too many; returns their number. */
 static int neighbours(const struct dt_space *space, const struct dt_point *from, enum dt_move move,
                       struct dt_point near[NEAR_ROOM], struct dt_point **more)
 {
@@ -151,8 +151,8 @@ static int axis_of(const struct dt_point *a, const struct dt_point *b)
     return axis;
 }
 
-/* A neighbour by two lotteries: neighbours come by axis, the first is among the axes, the second among the values of each.
- * A large axis is thus not tried more often than a small one. */
+/* Draws a neighbour in two steps, first an axis and then a value, so that a large axis is not tried more often than a
+ * small one. */
 static bool pick(const struct dt_seen *seen, struct dt_rng *rng, const struct dt_point *from,
                  enum dt_move move, bool fresh, struct dt_point *point)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Points of a scrambled Sobol sequence mapped to the feasible ones: any first part of it fills the space more evenly than
- * draws do. The part in memory doubles; what it repeats has been seen. */
+/* Points of a scrambled Sobol sequence mapped to the feasible ones: every prefix fills the space more evenly than draws
+ * do. The prefix in memory is doubled when needed; repeated points are already seen. */
 #include "base/array.h"
 #include "search/search.h"
 #include "search/seen.h"

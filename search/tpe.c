@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tree-structured Parzen estimator with joint kernels. The answers are parted into the best and the rest; each part is a
- * density, a mixture of products over the axes with one term an answer and one uniform term; the candidate of the largest
- * ratio of the two is asked for. Numbers have bells over their rank, labels an Aitchison-Aitken kernel. Candidates are
- * feasible: draws, and plans one exchange from the best. */
+/* Tree-structured Parzen estimator with joint kernels. The answers are split into the best and the rest; each part
+ * defines a density, a mixture of products over the axes with one term an answer and one uniform term; the candidate
+ * with the largest ratio of the two is proposed. Numbers have bells over their rank, labels an Aitchison-Aitken kernel.
+ * Candidates are feasible: draws, and plans one exchange from the best. */
 #include "search/search.h"
 #include "search/seen.h"
 #include "search/told_int.h"
@@ -88,7 +88,7 @@ static void shape(struct axis *axis, double width)
     for (int d = 0; d < axis->count; d++)
         axis->bell[d] = exp(-0.5 * d * d / (h * h));
     if (axis->label) {
-        double other = fmin(width, 1) * (axis->count - 1) / axis->count; /* mass beside itself */
+        double other = fmin(width, 1) * (axis->count - 1) / axis->count; /* mass on other labels */
         for (int d = 0; d < axis->count; d++)
             axis->bell[d] = d == 0 ? 1 - other : other / (axis->count - 1);
     }

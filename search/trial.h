@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trial - one plan run in a session, as search and store see it. Failures are data. */
+/* trial - one plan run in a session, as used by search and store. Failures are data. */
 #ifndef DT_SEARCH_TRIAL_H
 #define DT_SEARCH_TRIAL_H
 
@@ -15,8 +15,8 @@ enum dt_outcome {
 };
 const char *dt_outcome_text(enum dt_outcome outcome);
 
-/* A failure that the same plan may not have the next time: a crash, a hang, a breach of the protocol, an error. What does not
- * fit, is refused or computes something else mostly does so again. */
+/* The failure may be temporary: a crash, a hang, a breach of the protocol, an error. Out of memory, infeasible and
+ * wrong answers usually repeat. */
 bool dt_outcome_may_pass(enum dt_outcome outcome);
 dt_status dt_outcome_parse(const char *text, enum dt_outcome *outcome) DT_MUST_CHECK;
 

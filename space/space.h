@@ -2,7 +2,7 @@
 /* space - every plan worth trying: named axes of values, constants, and rules
  *
  * Points are generic: the built-in DiT (space/dit/dit.h), a worker's own parameters and a user's JSON file are all a
- * struct dt_space, and whoever searches or stores never knows the difference.
+ * struct dt_space, and search and store treat them alike.
  *
  *     dt_space_new(&space);
  *     dt_space_add_axis(space, &axis);
@@ -31,12 +31,12 @@ struct dt_axis {
     const int64_t *values;     /* ascending for numbers; 0..count-1 for labels */
     const char *const *labels; /* NULL for numbers; the texts of a category otherwise */
     int fallback;              /* index of the default value */
-    const char
-        *variable; /* of role environment: the environment variable it sets; NULL otherwise */
-    int unit; /* 0; else variable is several with commas between them, set to value * unit, and not at all by 0 */
+    const char *variable;      /* role environment: the variable to set; NULL otherwise */
+    /* if not 0: `variable` is a comma-separated list, each set to value * unit, and unset for value 0 */
+    int unit;
 };
 
-/* A point is a plain value: an index into each axis, in axis order. */
+/* A point is a plain value: one index for each axis, in axis order. */
 struct dt_point {
     int32_t index[DT_AXES_MAX];
 };
@@ -46,14 +46,14 @@ struct dt_space;
 dt_status dt_space_new(struct dt_space **space) DT_MUST_CHECK;
 void dt_space_free(struct dt_space *space);
 
-/* Everything is copied. DT_EUSAGE: a name twice, not a name, no values, too many axes. */
+/* Everything is copied. DT_EUSAGE: duplicate or invalid name, no values, too many axes. */
 dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis) DT_MUST_CHECK;
 dt_status dt_space_add_constant(struct dt_space *space, const char *name,
                                 int64_t value) DT_MUST_CHECK;
 dt_status dt_space_add_rule(struct dt_space *space, const char *expr,
                             const char *sentence) DT_MUST_CHECK;
 
-/* An expression that the rules imply but that is decided before them. It only cuts the enumeration short: it is never
+/* An expression implied by the rules that is decided before them. It only speeds up the enumeration: it is never
  * listed, counted or explained. */
 dt_status dt_space_add_prune(struct dt_space *space, const char *expr) DT_MUST_CHECK;
 
@@ -63,7 +63,7 @@ typedef int64_t dt_derive(const void *context, const int64_t values[]);
 dt_status dt_space_add_derived(struct dt_space *space, const char *name, const char *const uses[],
                                dt_derive *function, const void *context) DT_MUST_CHECK;
 
-/* How unnamed parameters are filled in; without it each takes its axis' default. named[i] says axis i was given. */
+/* Fills in unnamed parameters; without it each gets its axis' default. named[i]: axis i was given. */
 typedef void dt_complete(const void *context, const struct dt_space *space, const bool named[],
                          int64_t values[]);
 void dt_space_set_complete(struct dt_space *space, dt_complete *function, const void *context);
@@ -71,19 +71,20 @@ void dt_space_set_complete(struct dt_space *space, dt_complete *function, const 
 /* Frees context together with the space. */
 void dt_space_own(struct dt_space *space, void *context, void (*free_context)(void *));
 
-/* Compiles the rules and enumerates, by merging beginnings of plans that go on alike (space/diagram/diagram.h): the points are
- * counted even when there are far too many to list. Must be called once, after which the space is immutable. A space without a
- * feasible point is sealed too (count is 0). When its rules tie too much together even for that it is not listed, and points are
- * drawn from a larger set and tested. It takes about two seconds and a few hundred MiB at the very most.
- * DT_EUSAGE for a rule that does not compile; DT_EUNSUP when no feasible point was found by drawing either. */
+/* Compiles the rules and enumerates, by merging partial plans with equal completions (space/diagram/diagram.h): the
+ * points are counted even when there are far too many to list. Must be called once, after which the space is immutable.
+ * A space without a feasible point is sealed, too (count is 0). When its rules connect too many axes even for that, it
+ * is not listed, and points are drawn from a larger set and tested. It takes at most about two seconds and a few
+ * hundred MiB. DT_EUSAGE for a rule that does not compile; DT_EUNSUP when drawing found no feasible point, either. */
 dt_status dt_space_seal(struct dt_space *space) DT_MUST_CHECK;
 
-/* Compiles the rules and enumerates nothing, in a hundredth of the time or less: points can be completed, named, tested, located
- * and printed, but not counted (dt_space_count is -1), listed, drawn, walked or explained. Once, instead of dt_space_seal. */
+/* Compiles the rules and enumerates nothing, in a hundredth of the time or less: points can be completed, named,
+ * tested, located and printed, but not counted (dt_space_count is -1), listed, drawn, walked or explained. Call once,
+ * instead of dt_space_seal. */
 dt_status dt_space_compile(struct dt_space *space) DT_MUST_CHECK;
 
-/* Seals a space of axes alone with these points instead of enumerating: a recorded table's. Their order does not matter,
- * and one that repeats counts once. DT_EUSAGE: an index outside its axis. */
+/* Seals a space without rules with given points, those of a recorded table. Their order does not matter; duplicates
+ * count once. DT_EUSAGE: an index outside its axis. */
 dt_status dt_space_seal_points(struct dt_space *space, const struct dt_point points[],
                                int64_t n) DT_MUST_CHECK;
 
@@ -93,7 +94,7 @@ int dt_space_find(const struct dt_space *space, const char *name); /* axis of th
 int dt_space_role(const struct dt_space *space,
                   enum dt_role role);                    /* first axis of that role, or -1 */
 double dt_space_cartesian(const struct dt_space *space); /* product of the axes' counts */
-int64_t dt_space_count(const struct dt_space *space);    /* feasible points; -1: not known */
+int64_t dt_space_count(const struct dt_space *space);    /* feasible points; -1: unknown */
 void dt_space_at(const struct dt_space *space, int64_t k,
                  struct dt_point *point); /* k-th, in axis order, last axis fastest */
 int64_t dt_space_index(const struct dt_space *space,
@@ -104,15 +105,15 @@ bool dt_space_feasible(const struct dt_space *space, const struct dt_point *poin
  * only be drawn, tested and walked from neighbour to neighbour. */
 bool dt_space_listed(const struct dt_space *space);
 
-/* Feasible points: the count, or about how many there are where it is not known. */
+/* Number of feasible points: the count, or an estimate where it is unknown. */
 double dt_space_estimate(const struct dt_space *space);
-/* Memory it takes once it is sealed. */
+/* Memory of the sealed space. */
 size_t dt_space_bytes(const struct dt_space *space);
 
 /* Uniform over the feasible points, of which there must be one, listed or not. */
 void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point);
-/* Points that are tested, about, for each that dt_space_draw gives: 1 where every one that is drawn is feasible. What draws
- * many should draw fewer where this is large. */
+/* Expected number of points tested for each draw: 1 where every drawn point is feasible. Callers with many draws should
+ * draw fewer where this is large. */
 double dt_space_tries(const struct dt_space *space);
 
 enum dt_move {
@@ -120,27 +121,27 @@ enum dt_move {
     DT_EXCHANGE /* one axis to any other value */
 };
 
-/* Feasible points one move from a feasible point, by axis and then by value: the first `room` of them to out. Returns how
- * many there are in all. */
+/* Feasible points one move from a feasible point, by axis and then by value: the first `room` of them are written to
+ * out. Returns the total number. */
 int dt_space_neighbours(const struct dt_space *space, const struct dt_point *point,
                         enum dt_move move, struct dt_point out[], int room);
 
-/* *n distinct feasible points; fewer, and *n is how many, when the space has not as many. Uniform coordinates, from a Latin
- * hypercube (McKay, Beckman, Conover 1979) or a Sobol sequence with a random shift, are taken through the distribution of each
- * axis' value given the values before it (Rosenblatt 1952), so that each point by itself is a uniform draw. */
+/* *n distinct feasible points; when the space has fewer, *n is set to their number. Uniform coordinates, from a Latin
+ * hypercube (McKay, Beckman, Conover 1979) or a Sobol sequence with a random shift, are mapped by the distribution of
+ * each axis' value given the values before it (Rosenblatt 1952), so that each point by itself is a uniform draw. */
 dt_status dt_space_lhs(const struct dt_space *space, struct dt_rng *rng, int *n,
                        struct dt_point points[]) DT_MUST_CHECK;
 dt_status dt_space_sobol(const struct dt_space *space, uint64_t seed, int *n,
                          struct dt_point points[]) DT_MUST_CHECK;
 
-/* For each rule, its text, sentence, and how many points of the full product it alone removes (-1 when it was not counted: the
- * product is beyond 63 bits, or counting takes too long). */
+/* For each rule, its text, sentence, and the number of points of the full product that it alone removes (-1: not
+ * counted, since the product exceeds 63 bits or counting takes too long). */
 struct dt_rule_info {
     const char *expr, *sentence;
     int64_t removes;
 };
 int dt_space_rules(const struct dt_space *space);
-/* Counts each time it is called. */
+/* Counts again on each call. */
 struct dt_rule_info dt_space_rule(const struct dt_space *space, int rule);
 
 /* Values. A value's text is its number or label. */
@@ -151,17 +152,19 @@ bool dt_point_equal(const struct dt_space *space, const struct dt_point *a,
                     const struct dt_point *b);
 void dt_point_text(const struct dt_space *space, const struct dt_point *point,
                    struct dt_text *out); /* "ranks=2 dp=1 ..." */
-void dt_point_short(const struct dt_space *space, const struct dt_point *point,
-                    struct dt_text *out); /* read back by dt_space_parse as the same point: ranks,
-                                             threads, and what it would fill in differently */
+void dt_point_short(
+    const struct dt_space *space, const struct dt_point *point,
+    /* the shortest text that dt_space_parse reads as this point: ranks, threads, batch, and values
+                     * it would complete differently */
+    struct dt_text *out);
 json_t *dt_point_json(const struct dt_space *space,
                       const struct dt_point *point); /* {"ranks": 2, ...}, new reference */
 dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
                              struct dt_point *point) DT_MUST_CHECK;
 
-/* "ranks=2 ulysses=2" (separated by spaces or commas): sets named[] and values[] (axis order; a value outside the axis is
- * kept so that explain can talk about it) and completes the rest. DT_EUSAGE: unknown parameter (with the nearest name), not
- * a number, named twice. */
+/* "ranks=2 ulysses=2" (separated by spaces or commas): sets named[] and values[] (axis order; a value outside the axis
+ * is kept for the explanation) and completes the rest. DT_EUSAGE: unknown parameter (with the nearest name), not a
+ * number, named twice. */
 dt_status dt_space_parse(const struct dt_space *space, const char *text,
                          int64_t values[]) DT_MUST_CHECK;
 
@@ -182,9 +185,7 @@ dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],
 void dt_explanation_fini(struct dt_explanation *explanation);
 
 /* {"parameters": [{"name","values","role","default","doc"}] or {name: values or the same object},
- *  "rules": [{"if","say"} or "expr"], "constants": {name: int}, "cartesian": n, "valid": n}, as in a worker's hello or a user's
- * file. values: [ints or strings], {"from","to","step"} or {"from","to","factor"}. The two counts are compared when they are
- * there. Sealed. docs/search.md has it at length. */
+ *  "rules": [{"if","say"} or "expr"], "constants": {name: int}, "cartesian": n, "valid": n}, from a worker's hello or a user's file. values: [ints or strings], {"from","to","step"} or {"from","to","factor"}. The two counts, if present, are compared. The space is sealed. docs/search.md describes the format. */
 dt_status dt_space_from_json(const json_t *root, const char *what,
                              struct dt_space **space) DT_MUST_CHECK;
 
@@ -192,16 +193,17 @@ dt_status dt_space_from_json(const json_t *root, const char *what,
 dt_status dt_space_rules_from_json(const json_t *root, const char *what,
                                    struct dt_space **space) DT_MUST_CHECK;
 
-/* From a user's file, where a misspelt key is an error, too. DT_EIO: it cannot be read. */
+/* Reads a user's file; misspelt keys are an error, too. DT_EIO: it cannot be read. */
 dt_status dt_space_read(const char *path, struct dt_space **space) DT_MUST_CHECK;
 
-/* The axes alone, as such "parameters"; new reference. From an object that has them comes a space that names, reads and
- * prints points and knows no rules: it is not sealed, and has no plans to count or to draw. */
+/* dt_space_axes_json writes the axes as "parameters" (new reference). The reverse makes a space without rules that
+ * names, reads and prints points: it is not sealed, and has no plans to count or draw. */
 json_t *dt_space_axes_json(const struct dt_space *space);
 dt_status dt_space_axes_from_json(const json_t *root, const char *what,
                                   struct dt_space **space) DT_MUST_CHECK;
 
-/* A plan that names every parameter, feasible or not. DT_EUSAGE: one is missing, or its value is none of the axis. */
+/* Reads a plan that names every parameter, feasible or not. DT_EUSAGE: one is missing, or its value is not in the
+ * axis. */
 dt_status dt_point_read(const struct dt_space *space, const json_t *plan,
                         struct dt_point *point) DT_MUST_CHECK;
 

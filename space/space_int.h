@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* space_int - the inside of a space, shared by the files of this folder
+/* space_int - the fields of a space, for the files of this folder
  *
  * Rules see one array of values, the scope: axes first, then constants, then derived names.
  */
@@ -29,7 +29,7 @@ struct dt_derived {
 struct dt_rule {
     char *text, *sentence; /* sentence NULL: only prunes */
     struct dt_expr *expr;
-    uint32_t axes;    /* bit i: depends on axis i, through derived names too */
+    uint32_t axes;    /* bit i: depends on axis i, also through derived names */
     uint32_t derived; /* bit i: the text names derived name i */
 };
 
@@ -48,22 +48,22 @@ struct dt_space {
     int constant_count;
     struct dt_derived derived[DT_DERIVED_MAX];
     int derived_count;
-    struct dt_rule *rules; /* those with a sentence first once sealed */
+    struct dt_rule *rules; /* once sealed, those with a sentence come first */
     int rule_count, listed;
     dt_complete *complete;
     const void *complete_context;
     struct dt_owned owned[DT_OWNED_MAX];
     int owned_count;
     struct dt_diagram *diagram;
-    int64_t count; /* -1: not known */
+    int64_t count; /* -1: unknown */
     uint64_t *
         rows; /* [count] points packed into words, ascending; NULL when they are too many or too long */
     uint8_t shifts[DT_AXES_MAX]; /* of each axis in a row */
     uint16_t masks[DT_AXES_MAX];
-    bool *kept;            /* of each rule: the diagram knows it */
-    bool relaxed;          /* some it does not: its points must be tested */
-    double share;          /* of the diagram's points that pass, about, when it is relaxed */
-    struct dt_point known; /* one that does */
+    bool *kept;            /* for each rule: the diagram includes it */
+    bool relaxed;          /* the diagram lacks a rule: its points must be tested */
+    double share;          /* estimated share of the diagram's points that pass, when relaxed */
+    struct dt_point known; /* a point that passes */
 };
 
 /* Fills rows, if there are not too many. */
@@ -71,12 +71,12 @@ dt_status dt_space_list(struct dt_space *space) DT_MUST_CHECK;
 void dt_row_point(const struct dt_space *space, uint64_t row, struct dt_point *point);
 int64_t dt_row_find(const struct dt_space *space, const struct dt_point *point);
 
-/* Do the rules that the diagram does not know hold for a point it has? */
+/* A point of the diagram keeps the rules that the diagram lacks. */
 bool dt_space_passes(const struct dt_space *space, const struct dt_point *point);
-/* Of a relaxed space: sets share and known. DT_EUNSUP: no point was found that passes. */
+/* For a relaxed space: sets share and known. DT_EUNSUP: no feasible point was found. */
 dt_status dt_space_probe(struct dt_space *space) DT_MUST_CHECK;
 
-/* The whole scope of values[] (axis order), derived names included. */
+/* Computes the scope of values[] (axis order), derived names included. */
 void dt_space_scope(const struct dt_space *space, const int64_t values[], int64_t scope[]);
 /* Only those derived names whose bit is set. */
 void dt_space_derive(const struct dt_space *space, uint32_t derived, int64_t scope[]);
@@ -91,7 +91,7 @@ void dt_axis_text(const struct dt_axis *axis, int64_t value,
 /* Axis values of a point. */
 void dt_point_values(const struct dt_space *space, const struct dt_point *point, int64_t values[]);
 json_t *dt_value_json(const struct dt_axis *axis, int64_t value);
-/* "ranks=2 dp=1 ..." and {"ranks": 2, ...} of values that need not be feasible. */
+/* Writes "ranks=2 dp=1 ..." or {"ranks": 2, ...} for values that need not be feasible. */
 void dt_values_text(const struct dt_space *space, const int64_t values[], struct dt_text *out);
 json_t *dt_values_json(const struct dt_space *space, const int64_t values[]);
 

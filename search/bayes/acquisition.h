@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* acquisition - what a trial of a candidate promises */
+/* acquisition - expected improvement of a candidate */
 #ifndef DT_SEARCH_BAYES_ACQUISITION_H
 #define DT_SEARCH_BAYES_ACQUISITION_H
 
@@ -8,7 +8,7 @@
  * below zero it is -z^2 / 2 - log(sqrt(2 pi) z^2). */
 double dt_log_improvement(double z);
 
-/* Never below dt_log_improvement, and cheap. */
+/* A cheap upper bound of dt_log_improvement. */
 double dt_log_improvement_bound(double z);
 
 /* log(exp(a) + exp(b)). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bayesian optimisation over a finite set: docs/search.md says what is modelled and why. */
+/* Bayesian optimisation over a finite set: docs/search.md describes the model and its reasons. */
 #include "base/array.h"
 #include "search/bayes/bayes_int.h"
 #include "search/bayes/points/design.h"
@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define UNLIKELY 0.05 /* a chance that is said to be small */
+#define UNLIKELY 0.05 /* a gain below this probability counts as unlikely */
 
-enum { LEAST = 20, IN_A_ROW = 5 }; /* answers before it may end; verdicts that must agree */
+enum { LEAST = 20, IN_A_ROW = 5 }; /* answers before it may stop; consecutive verdicts needed */
 
 static const struct dt_knob knobs[] = {
     [DESIGN] = {"design", "answers before the model is asked", 5, 1, 1000},
@@ -79,7 +79,7 @@ static dt_status remember(struct bayes *bayes, int candidate)
     return DT_OK;
 }
 
-/* The candidates from `count` on are new to the models. */
+/* Adds the candidates from `count` on to the models. */
 static void show(struct bayes *bayes, int count)
 {
     if (bayes->candidates.cloud.count == count)
@@ -89,7 +89,7 @@ static void show(struct bayes *bayes, int count)
         bayes->status = status;
 }
 
-/* The candidate a point is; a pool takes it in. */
+/* Number of the point's candidate; a pool adds the point. */
 static int place(struct bayes *bayes, const struct dt_point *point)
 {
     const int count = bayes->candidates.cloud.count;
@@ -98,7 +98,7 @@ static int place(struct bayes *bayes, const struct dt_point *point)
     return candidate;
 }
 
-/* Around a plan that is better than all before it, a pool looks closer at once. */
+/* Adds the neighbours of a new best plan to a pool at once. */
 static void look_closer(struct bayes *bayes, const struct dt_trial *trial)
 {
     const int count = bayes->candidates.cloud.count;
@@ -127,8 +127,8 @@ static void tell(void *state, const struct dt_trial *trial)
     look_closer(bayes, trial);
 }
 
-/* A fit would disturb trials that are being timed: it waits for their answers. Asked again with nothing told since, it
- * takes those that are missing for lost. */
+/* A fit would disturb trials that are being timed, so it waits for their answers. When asked again with no answer in
+ * between, it counts the missing ones as lost. */
 static bool must_wait(struct bayes *bayes)
 {
     int64_t outstanding = bayes->opts.seen->count - bayes->told;
@@ -140,8 +140,8 @@ static bool must_wait(struct bayes *bayes)
     return bayes->waiting;
 }
 
-/* Is a gain too unlikely to go on? Not before LEAST answers, and not by one verdict: a model that is sure of too much is
- * found out by the trials between. A pool says nothing of the plans that are not in it. */
+/* Stop because a gain is too unlikely: not before LEAST answers, and not on one verdict, since the trials in between
+ * correct an overconfident model. Never with a pool, which does not contain all plans. */
 static bool enough(struct bayes *bayes)
 {
     double chance = bayes->knobs[STOP];
@@ -168,8 +168,8 @@ static dt_status ask_model(struct bayes *bayes, int *candidate)
     return DT_OK;
 }
 
-/* The prior's turn while there is no model: every second time, so that the answers tell whether it is right, and not before
- * something works, which its plans may not. */
+/* The next design point comes from the prior: every second one, so that the answers show whether the prior is right,
+ * and not before the first success, since the prior's plans may all fail here. */
 static bool prior_is_next(struct bayes *bayes)
 {
     bool early = (int64_t)bayes->knobs[DESIGN] > bayes->opts.seen->count;
@@ -177,7 +177,7 @@ static bool prior_is_next(struct bayes *bayes)
     return may && bayes->explored++ % 2 == 0 && !dt_hint_fails(&bayes->hint);
 }
 
-/* Without a model: of what the prior praises, or far from what was seen. */
+/* A point before there is a model: one the prior favours, or one far from those seen. */
 static int explore(struct bayes *bayes)
 {
     int candidate = -1;
@@ -207,10 +207,10 @@ static dt_status ask(void *state, struct dt_point *point)
         dt_candidates_at(&bayes->candidates, candidate, point);
     } else if (bayes->candidates.whole || !dt_seen_draw(bayes->opts.seen, &bayes->rng, point))
         return DT_DONE;
-    candidate = place(bayes, point); /* a pool may have it more than once: the first of them */
+    candidate = place(bayes, point); /* a pool may have duplicates: take the first */
     if (candidate < 0)
         return DT_OK;
-    if (dt_seen_has(bayes->opts.seen, point)) { /* asked for by another; the core asks again */
+    if (dt_seen_has(bayes->opts.seen, point)) { /* asked for already; the core asks again */
         bayes->candidates.seen[candidate] = true;
         return DT_OK;
     }

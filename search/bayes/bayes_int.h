@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bayes_int - the state of the strategy, and what its files do with it */
+/* bayes_int - the state of the strategy, and the functions its files share */
 #ifndef DT_SEARCH_BAYES_BAYES_INT_H
 #define DT_SEARCH_BAYES_BAYES_INT_H
 
@@ -31,7 +31,7 @@ enum knob {
     KNOBS
 };
 
-/* Models of the log value: from the answers alone, and of what is left after the prior. */
+/* Models of the log value: COLD from the answers alone, WARM around the prior. */
 enum { COLD, WARM, MODELS };
 
 struct bayes {
@@ -45,61 +45,61 @@ struct bayes {
     double weight; /* of WARM */
     struct dt_hint hint;
     struct dt_memory memory;
-    struct dt_vote vote; /* on whether it works */
+    struct dt_vote vote; /* for the probability of success */
     struct dt_trial_cost cost;
-    int explored;   /* turns of the prior, and of the others, in the design */
-    int told;       /* candidates that are no longer outstanding */
+    int explored;   /* design points so far, from the prior and others */
+    int told;       /* number of candidates no longer outstanding */
     bool *answered; /* [room] */
-    int32_t *asked; /* [asked_count] outstanding, in the order they were asked for */
+    int32_t *asked; /* [asked_count] outstanding candidates in the order of asking */
     int asked_count;
-    int believed; /* of the outstanding, those the models have a fantasy of */
+    int believed; /* number of outstanding candidates with a fantasy in the models */
     int fantasies[MODELS];
-    bool waiting; /* for answers before a fit, and none came yet */
+    bool waiting; /* waiting for answers before a fit; none came yet */
     int64_t lost; /* answers that will not come */
-    double gain;  /* chance of one, when it was last asked; 1 before */
+    double gain;  /* probability of a gain when last computed; 1 before */
     double best;  /* least value told */
-    int unlikely; /* verdicts in a row that a gain is */
+    int unlikely; /* consecutive verdicts that a gain is unlikely */
     struct dt_refits refits;
-    dt_status status; /* what tell could not say */
+    dt_status status; /* error of a tell, returned by the next ask */
 };
 
-/* The models, empty. DT_ENOMEM. */
+/* Creates the empty models. DT_ENOMEM. */
 dt_status dt_bayes_open(struct bayes *bayes) DT_MUST_CHECK;
 void dt_bayes_close(struct bayes *bayes);
 
-/* Real answers of which the cold model has a value. */
+/* Number of real answers with a value in the cold model. */
 int dt_bayes_answers(const struct bayes *bayes);
 
-/* Fantasies go before an answer comes in or a fit begins. */
+/* Removes the fantasies; needed before an answer is added or a fit begins. */
 void dt_bayes_wake(struct bayes *bayes);
 dt_status dt_bayes_believe(struct bayes *bayes) DT_MUST_CHECK;
 
-/* What came of a candidate; no fantasy is believed. */
+/* Adds the answer of a candidate; there must be no fantasies. */
 dt_status dt_bayes_learn(struct bayes *bayes, int candidate,
                          const struct dt_trial *trial) DT_MUST_CHECK;
 
-/* Hyper-parameters and weights again, from the answers. */
+/* Fits hyper-parameters and weights to the answers again. */
 dt_status dt_bayes_refit(struct bayes *bayes) DT_MUST_CHECK;
 
-/* The candidates first .. last - 1 have changed. */
+/* Updates the models after candidates first .. last - 1 changed. */
 dt_status dt_bayes_columns(struct bayes *bayes, int first, int last) DT_MUST_CHECK;
 
-/* Models whose means may be used: 2 with the warm one, which has neither unit nor scale before it was fitted to answers. */
+/* Number of models whose means may be used: 2 once the warm model was fitted, since it has no unit or scale before. */
 int dt_bayes_models(const struct bayes *bayes);
 
 /* Both models have a mean of the candidate. */
 bool dt_bayes_warm(const struct bayes *bayes, int candidate);
 
-/* log value that is expected of a candidate. */
+/* Expected log value of a candidate. */
 double dt_bayes_mean(const struct bayes *bayes, int candidate);
 
 /* Least expected log value of a candidate that was answered. */
 double dt_bayes_incumbent(const struct bayes *bayes);
 
-/* Chance that a trial of the candidate ends well, by all that failed. */
+/* Probability that a trial of the candidate succeeds. */
 double dt_bayes_works(const struct bayes *bayes, int candidate);
 
-/* Chance that some candidate is better than the incumbent by more than 0.5 %; exact enough only below `enough`. */
+/* Probability that some candidate is better than the incumbent by more than 0.5 %; accurate only below `enough`. */
 double dt_bayes_gain(struct bayes *bayes, double enough);
 
 /* The best candidate to try; -1 when all were seen. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The greatest expected improvement of the logarithm of the value over the incumbent, times the chance of working, over
- * all candidates. The incumbent is the least posterior mean among what was answered, not the least sample: with noise
- * that one is lucky. Two models' improvements are mixed with their weights. */
+/* The greatest expected improvement of the logarithm of the value over the incumbent, times the probability of success,
+ * over all candidates. The incumbent is the least posterior mean of the answered candidates, not the least sample,
+ * which is lucky under noise. Two models' improvements are mixed with their weights. */
 #include "search/bayes/acquisition.h"
 #include "search/bayes/bayes_int.h"
 
@@ -22,7 +22,7 @@ double dt_bayes_works(const struct bayes *bayes, int k)
     return bayes->models > 1 ? chance * dt_hint_works(&bayes->hint, k) : chance;
 }
 
-/* Log of the expected improvement; of a bound of it, cheaper, where `exact` is false. */
+/* Log of the expected improvement, or of its cheaper bound when `exact` is false. */
 static double improvement(const struct bayes *bayes, int k, double best, bool exact)
 {
     double sum = -INFINITY;
@@ -40,7 +40,7 @@ static double improvement(const struct bayes *bayes, int k, double best, bool ex
     return sum;
 }
 
-/* Minus exponent x log of the seconds that the candidate takes, in units of half the cheapest trial: never positive. */
+/* -exponent * log(seconds of the candidate), in units of half the cheapest trial: never positive. */
 static double price(const struct bayes *bayes, int k, double exponent)
 {
     struct dt_point point;
@@ -51,7 +51,7 @@ static double price(const struct bayes *bayes, int k, double exponent)
     return -exponent * log(seconds / (bayes->cost.least / 2));
 }
 
-/* The best of those whose chance of working is above the threshold; -1: there is none. */
+/* The best candidate whose probability of success is above the threshold; -1: none. */
 static int choose_above(const struct bayes *bayes, double best, double threshold)
 {
     const double exponent = bayes->knobs[COOLING] * dt_cost_exponent(&bayes->cost);
@@ -72,8 +72,8 @@ static int choose_above(const struct bayes *bayes, double best, double threshold
     return chosen;
 }
 
-/* The threshold is drawn anew each time, so that the border of what works is probed as well (BaCO; Hellsten et al.
- * 2023). */
+/* The threshold is drawn anew each time, so that the boundary of the working region is probed, too (BaCO; Hellsten et
+ * al. 2023). */
 int dt_bayes_choose(struct bayes *bayes)
 {
     const double best = dt_bayes_incumbent(bayes);

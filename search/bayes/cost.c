@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define RIDGE 0.1 /* trials, as a share of a coefficient's own scale */
+#define RIDGE 0.1 /* in trials, as a share of a coefficient's scale */
 
 enum { SETUP, RATE, SWITCHING, TERMS };
 
@@ -14,7 +14,7 @@ void dt_cost_init(struct dt_trial_cost *cost, const struct dt_space *space, doub
     *cost = (struct dt_trial_cost){.space = space, .budget = budget, .least = INFINITY};
 }
 
-/* Does a trial of the point start its workers anew? */
+/* A trial of the point starts a new worker group. */
 static bool switches(const struct dt_trial_cost *cost, const struct dt_point *point)
 {
     for (int i = 0; i < dt_space_axes(cost->space) && cost->told; i++) {
@@ -26,7 +26,7 @@ static bool switches(const struct dt_trial_cost *cost, const struct dt_point *po
     return !cost->told;
 }
 
-/* Ridge regression; a coefficient that came out below zero is left out and the others are fitted again. */
+/* Ridge regression; a negative coefficient is left out and the others are fitted again. */
 static void fit(struct dt_trial_cost *cost)
 {
     bool out[TERMS] = {false};

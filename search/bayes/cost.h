@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cost - how long a trial of a candidate will take
+/* cost - expected duration of a candidate's trial
  *
- *     seconds = setup + rate * value + switching [the group of workers must start anew]
+ *     seconds = setup + rate * value + switching [a new worker group must start]
  *
  * by least squares over the trials so far, with a little weight on the mean cost alone, so that one trial is enough. A
- * group starts anew when an axis of ranks or of the environment differs from the trial before (axes of roles ranks and
- * environment). What is left of the budget says how much it counts: the exponent falls from 1 to 0 (EI-cool; Lee,
- * Perrone, Archambeau, Seeger 2020).
+ * new group starts when an axis of role ranks or environment differs from the previous trial. The weight of cost
+ * depends on the remaining budget: the exponent falls from 1 to 0 (EI-cool; Lee, Perrone, Archambeau, Seeger 2020).
  */
 #ifndef DT_SEARCH_BAYES_COST_H
 #define DT_SEARCH_BAYES_COST_H
@@ -17,19 +16,20 @@ struct dt_trial_cost {
     const struct dt_space *space;
     double budget, spent; /* seconds; budget 0: cost does not count */
     int n;
-    double least;                     /* seconds of the cheapest */
-    double squares[3][3], moments[3]; /* of (1, value, switched) and with the cost */
+    double least; /* seconds of the cheapest */
+    /* sums over (1, value, switched), and their products with the cost */
+    double squares[3][3], moments[3];
     double line[3];
-    bool told;              /* there is a trial before */
-    struct dt_point before; /* it */
+    bool told;              /* `before` is set */
+    struct dt_point before; /* point of the previous trial */
 };
 
 void dt_cost_init(struct dt_trial_cost *cost, const struct dt_space *space, double budget);
 
-/* A trial, of which value may be NAN: then it counts as time spent only. */
+/* Adds a trial; one without a value (NAN) counts only as time spent. */
 void dt_cost_add(struct dt_trial_cost *cost, const struct dt_trial *trial);
 
-/* Expected seconds of a trial of the point whose value is expected so; at least half of the cheapest so far. */
+/* Expected seconds of a trial of the point with this expected value; at least half of the cheapest so far. */
 double dt_cost_seconds(const struct dt_trial_cost *cost, const struct dt_point *point,
                        double value);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The factors from the beginning, a block of rows of V at a time, and of those so many columns that they stay in the first
- * cache. */
+/* Recomputes the factors, one block of rows of V at a time, in pieces of columns that fit the first-level cache. */
 #include "search/bayes/process_int.h"
 #include "search/bayes/rows.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Minus the log posterior density of the hyper-parameters and its gradient (Rasmussen, Williams 2006, eq. 5.8 and 5.9),
- * with a normal prior on the logarithm of each, minimised by BFGS from several starts. Each logarithm is held inside
- * BOUND of its median: outside, the likelihood stays what it is at the edge and the prior leads back. */
+ * with a normal prior on the logarithm of each, minimised by BFGS from several starts. Each logarithm is clamped within
+ * BOUND of its median: outside, the likelihood keeps its value at the bound and the prior pulls back. */
 #include "search/bayes/process_int.h"
 #include "search/bayes/rows.h"
 
@@ -29,7 +29,7 @@ static struct dt_hyper prior_of(const struct dt_process *process, int parameter)
                                    : priors->noise;
 }
 
-/* The kernel and the noise of theta; held[i]: parameter i is beyond its bound. */
+/* Sets kernel and noise from theta; held[i]: parameter i is clamped at its bound. */
 static double read_theta(const struct dt_process *process, const double theta[],
                          struct dt_kernel *kernel, bool held[])
 {
@@ -110,7 +110,7 @@ static double likelihood(struct dt_fit *fit)
     return cost;
 }
 
-/* Sum of weight times a table of the axis, over the pairs of observations. */
+/* Sum over pairs of observations of weight times the axis' table. */
 static double sum_pairs(const struct dt_fit *fit, const struct dt_fit_axis *axis,
                         const double table[])
 {
@@ -185,7 +185,7 @@ static void gradient_at(const gsl_vector *theta, void *fit, gsl_vector *gradient
     (void)dt_fit_cost(fit, theta->data, gradient->data);
 }
 
-/* From theta downhill; theta is the best found, whose cost is returned. */
+/* Minimises from theta; sets theta to the best found and returns its cost. */
 static double descend(struct dt_fit *fit, double theta[])
 {
     const size_t n = (size_t)dt_fit_parameters(fit->process);
@@ -212,7 +212,7 @@ static double descend(struct dt_fit *fit, double theta[])
     return cost;
 }
 
-/* Of dt_process_scale, the factors left alone. */
+/* Like dt_process_scale, but leaves the factors unchanged. */
 static void standardise(struct dt_process *process)
 {
     double mean = 0, squares = 0;
@@ -235,7 +235,7 @@ dt_status dt_process_scale(struct dt_process *process)
     return dt_process_refactor(process);
 }
 
-/* Parameter i as it is. */
+/* Current value of parameter i. */
 static double before(const struct dt_process *process, int i)
 {
     const struct dt_kernel *kernel = &process->kernel;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which observations a fit looks at, laid out for it. */
+/* Selects the observations of a fit and prepares its tables. */
 #include "search/bayes/process_int.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static int by_value(const void *a, const void *b)
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* The smaller half of what is looked at, because that is where the search goes, and others drawn from the rest. */
+/* Half of the selection are the smallest values, since the search goes there; the others are drawn from the rest. */
 static dt_status choose(struct dt_fit *fit, struct dt_rng *rng)
 {
     const struct dt_process *process = fit->process;
@@ -48,7 +48,7 @@ static float coordinate(const struct dt_fit *fit, int d, int i)
     return cloud->x[(size_t)d * cloud->room + (size_t)fit->process->at[fit->chosen[i]]];
 }
 
-/* Which values the axis has in the fit: those of equal coordinates, which come from one table, are one. */
+/* Lists the distinct values of the axis in the fit; values with equal coordinates count as one. */
 static void sort_values(const struct dt_fit *fit, struct dt_fit_axis *axis)
 {
     for (int i = 0; i < fit->n; i++) {
@@ -65,7 +65,7 @@ static void sort_values(const struct dt_fit *fit, struct dt_fit_axis *axis)
     }
 }
 
-/* The axes, and in *size what their tables need. */
+/* Sets up the axes; *size is the memory for their tables. */
 static void sort_axes(struct dt_fit *fit, size_t *size)
 {
     const struct dt_cloud *cloud = fit->process->cloud;

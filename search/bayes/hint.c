@@ -4,9 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define WORD 2.0 /* trials that the prior's word on whether a plan works is worth */
-#define ROUNDS                                                                                     \
-    50 /* of expectation and maximisation; the weight moves by less than 1e-3 long before */
+#define WORD   2.0 /* pseudo-trials for the prior's information on failures */
+#define ROUNDS 50  /* steps of expectation maximisation; the weight converges to 1e-3 long before */
 
 dt_status dt_hint_init(struct dt_hint *hint, const struct dt_candidates *candidates,
                        const struct dt_prior *prior)

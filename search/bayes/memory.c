@@ -5,7 +5,7 @@
 #include <gsl/gsl_sf_erf.h>
 #include <math.h>
 
-enum { PEAKS = 2 }; /* that make a model */
+enum { PEAKS = 2 }; /* needed for a model */
 
 dt_status dt_memory_init(struct dt_memory *memory, const struct dt_cloud *cloud,
                          const struct dt_process_priors *priors, int64_t capacity_bytes)
@@ -20,7 +20,7 @@ void dt_memory_fini(struct dt_memory *memory)
     dt_process_fini(&memory->process);
 }
 
-/* Log bytes from which on a plan does not fit. */
+/* Log bytes above which a plan does not fit. */
 static double limit(const struct dt_memory *memory)
 {
     return isfinite(memory->capacity) ? memory->capacity : memory->largest;
@@ -49,7 +49,7 @@ dt_status dt_memory_overran(struct dt_memory *memory, int candidate, bool *learn
     double deviation = dt_process_deviation(&memory->process, candidate);
     double z = (limit(memory) - mean) / deviation, h = gsl_sf_hazard(z);
     double left = fmax(1 + z * h - h * h, 1e-6), above = mean + deviation * h;
-    if (left > 1 - 1e-6) /* it was believed to be too large already */
+    if (left > 1 - 1e-6) /* the model already expected it to be too large */
         return DT_OK;
     double variance = deviation * deviation * left / (1 - left);
     double value = mean + (above - mean) / (1 - left);

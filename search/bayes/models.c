@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The models side by side. The warm one knows what the prior says of a candidate and has the candidates of which it says
- * something; the cold one has all. What either is worth is what it says of each answer from all the others. */
+/* Runs both models. The warm one is based on the prior and has only the candidates the prior knows; the cold one has
+ * all. Their weights come from leave-one-out predictions of the answers. */
 #include "base/clock.h"
 #include "search/bayes/bayes_int.h"
 
@@ -24,7 +24,7 @@ dt_status dt_bayes_open(struct bayes *bayes)
     DT_TRY(dt_process_init(&bayes->model[COLD], cloud, &priors));
     bayes->models = 1;
     struct dt_process_priors sizes = priors;
-    sizes.noise.median = 1e-4; /* bytes do not vary from run to run */
+    sizes.noise.median = 1e-4; /* peak bytes do not vary between runs */
     DT_TRY(dt_memory_init(&bayes->memory, cloud, &sizes, bayes->opts.capacity_bytes));
     DT_TRY(dt_vote_init(&bayes->vote, cloud, knobs[VOTE]));
     dt_cost_init(&bayes->cost, bayes->opts.space, bayes->opts.seconds);
@@ -87,8 +87,8 @@ void dt_bayes_wake(struct bayes *bayes)
     bayes->believed = 0;
 }
 
-/* A point that was asked for is believed to come out as the mean says (kriging believer; Ginsbourger, Le Riche,
- * Carraro 2010), so that the next one is looked for elsewhere. */
+/* An outstanding point counts as an answer equal to its predicted mean (kriging believer; Ginsbourger, Le Riche,
+ * Carraro 2010), so that the next one lies elsewhere. */
 dt_status dt_bayes_believe(struct bayes *bayes)
 {
     for (; bayes->believed < bayes->asked_count; bayes->believed++) {
@@ -113,7 +113,7 @@ dt_status dt_bayes_learn(struct bayes *bayes, int candidate, const struct dt_tri
         DT_TRY(dt_memory_ran(&bayes->memory, candidate, trial->peak_bytes));
     else if (trial->outcome == DT_TRIAL_MEMORY)
         DT_TRY(dt_memory_overran(&bayes->memory, candidate, &sized));
-    if (!sized) /* what the sizes explain says nothing of the neighbours */
+    if (!sized) /* a failure explained by memory does not count against neighbours */
         DT_TRY(dt_vote_add(&bayes->vote, candidate, works));
     if (bayes->models > 1)
         dt_hint_answered(&bayes->hint, candidate, works);
@@ -135,7 +135,7 @@ dt_status dt_bayes_columns(struct bayes *bayes, int first, int last)
     return DT_OK;
 }
 
-/* Both models' word on the answers that both have; those of the warm one are some of the cold one's, in order. */
+/* Compares the models on the answers that both have; the warm one's are an ordered subset of the cold one's. */
 static dt_status weigh(struct bayes *bayes)
 {
     const struct dt_process *cold = &bayes->model[COLD], *warm = &bayes->model[WARM];
@@ -160,7 +160,7 @@ static dt_status weigh(struct bayes *bayes)
     return status;
 }
 
-/* A pool that is drawn anew, around the plans of the least expected values. */
+/* Draws the pool anew, around the plans with the least expected values. */
 static dt_status renew(struct bayes *bayes)
 {
     enum { CENTRES = 8 };

@@ -130,7 +130,7 @@ dt_status dt_process_add(struct dt_process *process, int candidate, double y, do
     double noise = dt_process_noise(process, n);
     double own =
         dt_kernel_at(&process->kernel, cloud, candidate, candidate) + noise - dt_rows_dot(l, l, n);
-    l[n] = sqrt(fmax(own, noise)); /* exact arithmetic never goes below the noise */
+    l[n] = sqrt(fmax(own, noise)); /* in exact arithmetic it is never below the noise */
     process->beta[n] = (dt_process_target(process, n) - dt_rows_dot(l, process->beta, n)) / l[n];
     float *v = v_row(process, n);
     dt_kernel_row(&process->kernel, cloud, candidate, 0, cloud->count, v);
@@ -161,7 +161,7 @@ double dt_process_mean(const struct dt_process *process, int candidate)
     return process->centre + process->scale * process->mean[candidate] + belief(process, candidate);
 }
 
-/* Rounding of single precision may leave less than nothing. */
+/* Rounding in single precision may give a negative variance. */
 double dt_process_deviation(const struct dt_process *process, int candidate)
 {
     double least = 1e-6 * process->kernel.signal;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* process - a Gaussian process over the candidates of a search
  *
- * Observed are values y_i at candidates, each with its own noise variance beside the floor that is learnt. What is
- * believed of every candidate, mean and variance, is always at hand: an observation adds a row to the Cholesky factor
- * L of K + noise and a row to V = L^-1 K(observed, candidates), which moves the means and variances of N candidates
- * in O(n N) (Rasmussen, Williams 2006, algorithm 2.1, kept between the answers). V is in single precision, n N floats.
+ * Values y_i are observed at candidates, each with its own noise variance plus a learnt floor. The posterior mean and
+ * variance of every candidate is kept up to date: an observation adds a row to the Cholesky factor L of K + noise and a
+ * row to V = L^-1 K(observed, candidates), which moves the means and variances of N candidates in O(n N) (Rasmussen,
+ * Williams 2006, algorithm 2.1, kept between the answers). V is in single precision, n N floats.
  *
  *     dt_process_init(&process, &cloud, &priors);
  *     dt_process_add(&process, candidate, log(seconds), variance);
@@ -22,7 +22,7 @@
 
 #define DT_PROCESS_BLOCK 64 /* rows of V that are allocated together */
 
-/* What is believed of the hyper-parameters: the logarithm of each is normal. Values are standardised. */
+/* Priors of the hyper-parameters: the logarithm of each is normal. Values are standardised. */
 struct dt_hyper {
     double median, spread;
 };
@@ -30,8 +30,8 @@ struct dt_process_priors {
     struct dt_hyper length, signal, noise;
     struct dt_hyper share;  /* of share / (1 - share) */
     double constant, slope; /* prior variances of b0 and b1 (search/bayes/points/kernel.h) */
-    int starts;             /* of a fit, beside the fit before */
-    int points;             /* that a fit looks at, at most */
+    int starts;             /* random starts of a fit, in addition to the previous fit */
+    int points;             /* largest number of observations in a fit */
 };
 
 struct dt_process {
@@ -57,34 +57,34 @@ dt_status dt_process_init(struct dt_process *process, const struct dt_cloud *clo
                           const struct dt_process_priors *priors) DT_MUST_CHECK;
 void dt_process_fini(struct dt_process *process);
 
-/* A value of the candidate, of that noise variance (0: only the floor). DT_ENOMEM, and nothing has changed. */
+/* Adds a value of the candidate with its noise variance (0: only the floor). On DT_ENOMEM nothing has changed. */
 dt_status dt_process_add(struct dt_process *process, int candidate, double y,
                          double variance) DT_MUST_CHECK;
 
-/* Takes the last observation back. */
+/* Removes the last observation. */
 void dt_process_pop(struct dt_process *process);
 
-/* Standardises, finds the hyper-parameters of the greatest posterior density and starts the factors afresh. It looks
- * at no more than priors.points observations: the smallest half of them, and others drawn. */
+/* Standardises, maximises the posterior density of the hyper-parameters and recomputes the factors. Uses at most
+ * priors.points observations: half of them the smallest, the others drawn. */
 dt_status dt_process_fit(struct dt_process *process, struct dt_rng *rng) DT_MUST_CHECK;
 
-/* Standardises anew, the hyper-parameters as they are. */
+/* Standardises again; keeps the hyper-parameters. */
 dt_status dt_process_scale(struct dt_process *process) DT_MUST_CHECK;
 
-/* The factors afresh, with the hyper-parameters as they are. */
+/* Recomputes the factors; keeps the hyper-parameters. */
 dt_status dt_process_refactor(struct dt_process *process) DT_MUST_CHECK;
 
-/* Mean and variance of the candidates first .. last - 1 from the factor: for those that are new in the cloud. */
+/* Mean and variance of the candidates first .. last - 1 from the factor, for candidates that are new in the cloud. */
 dt_status dt_process_columns(struct dt_process *process, int first, int last) DT_MUST_CHECK;
 
-/* Of the value without noise, in the unit of y. */
+/* Posterior mean and deviation of the value without noise, in the unit of y. */
 double dt_process_mean(const struct dt_process *process, int candidate);
 double dt_process_deviation(const struct dt_process *process, int candidate);
 
 /* Posterior covariance of two candidates' values, in the unit of y squared. */
 double dt_process_covariance(const struct dt_process *process, int a, int b);
 
-/* Log density of y at the candidate, noise of that variance and the floor included: what an answer says of the model. */
+/* Log density of y at the candidate, including noise of that variance and the floor. */
 double dt_process_predicts(const struct dt_process *process, int candidate, double y,
                            double variance);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process_int - what the files of the process share */
+/* process_int - declarations that the files of the process share */
 #ifndef DT_SEARCH_BAYES_PROCESS_INT_H
 #define DT_SEARCH_BAYES_PROCESS_INT_H
 
@@ -12,24 +12,24 @@ double dt_process_noise(const struct dt_process *process, int i);
 /* K + noise of all observations into matrix [n, n], lower triangle; mirrored when whole. */
 void dt_process_matrix(const struct dt_process *process, double matrix[], int stride);
 
-/* An axis of a fit, as tables over the pairs of values that it takes there. */
+/* An axis of a fit, as tables over pairs of its values. */
 struct dt_fit_axis {
     int first, end;    /* dimensions */
     int kinds;         /* different values */
-    int32_t *kind;     /* [n] which value an observation has */
-    int32_t *of;       /* [kinds] an observation that has it */
+    int32_t *kind;     /* [n] index of each observation's value */
+    int32_t *of;       /* [kinds] an observation with that value */
     double *factor;    /* [kinds, kinds] 1 - share + share M(r) */
     double *by_odds;   /* [kinds, kinds] derivative of its logarithm by log(share / (1 - share)) */
     double *by_length; /* [end - first, kinds, kinds] by the log lengths */
 };
 
-/* What a fit looks at: n observations, and room to work. Theta: log lengths, log signal, log(share / (1 - share)), log
- * noise. */
+/* Working data of a fit: n observations and scratch memory. Theta: log lengths, log signal, log(share / (1 - share)),
+ * log noise. */
 struct dt_fit {
     const struct dt_process *process;
     int n, axes;
     struct dt_fit_axis axis[DT_AXES_MAX];
-    int32_t *chosen;           /* [n] numbers of observations */
+    int32_t *chosen;           /* [n] indices of observations */
     double *z, *v, *f, *alpha; /* [n] */
     double *k, *product;       /* [n, n] */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums run along rows, several at a time and in a fixed order, so that compilers make vectors of them. */
+/* Sums run along rows, several at a time and in a fixed order, so that compilers can vectorise them. */
 #include "search/bayes/rows.h"
 
 #include <math.h>
@@ -78,7 +78,8 @@ void dt_rows_solve_transposed(const double l[], size_t stride, int n, double x[]
     }
 }
 
-/* First W = L^-1, a row from those above it; then W'W, to which each row of W adds its part before it becomes a row of it. */
+/* First W = L^-1, each row from those above it; then W'W in place: each row of W adds its part before it is
+ * overwritten. */
 void dt_rows_invert(double k[], size_t stride, int n)
 {
     for (int i = 0; i < n; i++) {

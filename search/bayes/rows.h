@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* rows - the sums of a Gaussian process that take its time, as loops over rows
+/* rows - the time-critical sums of a Gaussian process, as loops over rows
  *
- * A matrix is row by row, `stride` values apart; of a symmetric one only the lower half is read and written. GSL's reference
- * BLAS takes several times as long, and OpenBLAS does not belong into the controller (cmake/dittune.cmake).
+ * A matrix is row by row, `stride` values apart; of a symmetric one only the lower half is read and written. GSL's
+ * reference BLAS takes several times as long, and OpenBLAS is kept out of the controller (cmake/dittune.cmake).
  */
 #ifndef DT_SEARCH_BAYES_ROWS_H
 #define DT_SEARCH_BAYES_ROWS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The chance that some candidate is better than the incumbent by more than GAIN. The likeliest ones are drawn together,
- * DRAWS times, from their joint posterior K - V'V, each failing by its own chance; the others count as if they excluded
- * one another, so that the sum is too large rather than too small (the stopping rule of Makarova et al. 2022 by draws
- * instead of confidence bounds). */
+/* Probability that some candidate is better than the incumbent by more than GAIN. The likeliest ones are drawn jointly,
+ * DRAWS times, from their joint posterior K - V'V, each failing with its own probability; the others count as if they
+ * excluded one another, so that the sum is too large rather than too small (the stopping rule of Makarova et al. 2022
+ * by draws instead of confidence bounds). */
 #include "search/bayes/bayes_int.h"
 
 #include <gsl/gsl_cdf.h>
@@ -17,8 +17,8 @@ enum { LIKELY = 64, DRAWS_EACH = 512 };
 struct likely {
     int n;
     int32_t at[LIKELY];
-    double chance[LIKELY]; /* of a gain, descending */
-    double rest;           /* of all others */
+    double chance[LIKELY]; /* probabilities of a gain, descending */
+    double rest;           /* sum over all others */
 };
 
 static double chance_of(const struct bayes *bayes, int k, double target)
@@ -55,7 +55,7 @@ static void insert(struct likely *likely, int32_t k, double chance)
     likely->at[at] = k;
 }
 
-/* Share of draws from one model in which one of the likely gains; where there are no draws, the sum of the chances. */
+/* Share of one model's draws in which a likely candidate gains; without draws, the sum of the probabilities. */
 static double drawn(struct bayes *bayes, int model, const struct likely *likely, double target)
 {
     double bound = 0;
@@ -64,7 +64,7 @@ static double drawn(struct bayes *bayes, int model, const struct likely *likely,
     const struct dt_process *process = &bayes->model[model];
     double covariance[LIKELY * LIKELY], normal[LIKELY];
     const size_t n = (size_t)likely->n;
-    /* V is in single precision: what it leaves of a small variance is rounding. */
+    /* V is in single precision: a small remaining variance is rounding error. */
     const double rounding = 1e-5 * process->kernel.signal * process->scale * process->scale;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++)
@@ -99,7 +99,7 @@ double dt_bayes_gain(struct bayes *bayes, double enough)
             insert(&likely, k, chance_of(bayes, k, target));
     if (likely.n == 0)
         return 0;
-    if (likely.chance[0] >= enough) /* that one alone */
+    if (likely.chance[0] >= enough) /* the first alone suffices */
         return likely.chance[0];
     double chance = 0;
     const int models = dt_bayes_models(bayes);

@@ -55,7 +55,7 @@ dt_status dt_vote_add(struct dt_vote *vote, int candidate, bool works)
     vote->at[vote->n] = candidate;
     vote->works[vote->n++] = works;
     vote->failures += !works;
-    if (vote->failures == 1 && !works) /* nothing was counted before the first */
+    if (vote->failures == 1 && !works) /* votes are counted from the first failure on */
         dt_vote_refit(vote, &vote->kernel, 0, vote->cloud->count);
     else if (vote->failures > 0)
         count(vote, vote->n - 1, 0, vote->cloud->count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* vote - which candidates may fail, learnt from those that did
+/* vote - probability that a candidate fails, learnt from failed trials
  *
- * Every answer votes with the weight of its nearness, M(r) of the kernel, on whether a candidate works; `weight` votes
- * at the average rate stand for what nobody knows (the distance-weighted vote of Shepard 1968, smoothed).
+ * Every answer votes on a candidate's success with the weight M(r) of the kernel; `weight` votes at the average rate
+ * are the prior (the distance-weighted vote of Shepard 1968, smoothed).
  */
 #ifndef DT_SEARCH_BAYES_VOTE_H
 #define DT_SEARCH_BAYES_VOTE_H
@@ -28,10 +28,10 @@ void dt_vote_fini(struct dt_vote *vote);
 
 dt_status dt_vote_add(struct dt_vote *vote, int candidate, bool works) DT_MUST_CHECK;
 
-/* Counts again with the lengths of the kernel, for the candidates first .. last - 1. */
+/* Recounts with the lengths of the kernel, for the candidates first .. last - 1. */
 void dt_vote_refit(struct dt_vote *vote, const struct dt_kernel *kernel, int first, int last);
 
-/* Chance that the candidate works; 1 while nothing failed. */
+/* Probability that the candidate works; 1 before the first failure. */
 double dt_vote_works(const struct dt_vote *vote, int candidate);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a landscape answers: to a search in place of a machine, and to another landscape as a prior (transfer.h). */
+/* Answers of a landscape: to a search in place of a machine, and to another landscape as a prior (transfer.h). */
 #include "search/landscape/transfer.h"
 
 #include <math.h>

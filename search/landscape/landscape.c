@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of cells becomes a space: each column's values, sorted, are an axis, each row is a point. Numbers with fractions
- * become whole by a power of ten, so that ratios between them stay what they were; where none does, they become ranks. */
+/* A table of cells becomes a space: each column's values, sorted, are an axis, each row is a point. Fractions are
+ * scaled to integers by a power of ten, which keeps their ratios; where none exists, they become ranks. */
 #include "search/landscape/table.h"
 
 #include <assert.h>
@@ -12,9 +12,9 @@
 struct making {
     const struct dt_table *table;
     struct dt_landscape *landscape;
-    struct dt_cell *values[DT_AXES_MAX]; /* sorted, of each column, owned */
+    struct dt_cell *values[DT_AXES_MAX]; /* sorted values of each column, owned */
     int counts[DT_AXES_MAX];
-    bool text[DT_AXES_MAX]; /* the column has texts: its numbers are texts too */
+    bool text[DT_AXES_MAX]; /* the column contains texts: its numbers become texts, too */
 };
 
 static dt_status no_memory(const struct making *making)
@@ -33,7 +33,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(((const struct dt_cell *)a)->text, ((const struct dt_cell *)b)->text);
 }
 
-/* What is no text in a column of texts is a mistake of the file: nothing says how the two compare. */
+/* A number in a column of texts is an error of the file: they cannot be compared. */
 static dt_status gather(struct making *making, int column)
 {
     const struct dt_table *table = making->table;
@@ -59,7 +59,7 @@ static dt_status gather(struct making *making, int column)
     return DT_OK;
 }
 
-/* 10^k that makes all of them whole, or 0. */
+/* The power of ten that makes all values integers, or 0. */
 static double whole(const struct dt_cell values[], int count)
 {
     double factor = 1;
@@ -156,7 +156,7 @@ static void locate(const struct making *making, int64_t row, struct dt_point *po
     }
 }
 
-/* Keys lie one behind the other, each with its NUL, from *offset of its entry on. */
+/* Appends the entry's key with its NUL; *offset is its start. */
 static void add_key(const struct making *making, int64_t row, struct dt_text *keys)
 {
     const struct dt_table *table = making->table;
@@ -170,7 +170,7 @@ static void add_key(const struct making *making, int64_t row, struct dt_text *ke
     dt_text_add_bytes(keys, "", 1);
 }
 
-/* A plan that is listed twice counts as it was listed first. */
+/* Of a plan that is listed twice the first row counts. */
 static dt_status fill(struct making *making, const struct dt_point points[])
 {
     const struct dt_table *table = making->table;

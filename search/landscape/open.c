@@ -11,7 +11,7 @@ static const struct dt_reader *const readers[] = {
     NULL,
 };
 
-/* Python writes numbers that JSON has no word for. What was no number becomes 0, which no measurement is; text keeps its
+/* Python writes NaN and Infinity, which JSON does not have. They become 0, which no measurement has; text keeps its
  * length. */
 static void mend_numbers(struct dt_text *bytes)
 {

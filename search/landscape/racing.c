@@ -36,7 +36,7 @@ static dt_status collect(const struct dt_landscape *landscape, struct plan **pla
     return DT_OK;
 }
 
-/* Measures one plan; true when it ran to its end. */
+/* Measures one plan; true when it was not dropped. */
 static bool run(const struct plan *plan, const struct plan *best, struct dt_raced *raced)
 {
     struct dt_race race = {.most = plan->count - 1};
@@ -71,7 +71,7 @@ static void race_order(struct plan plans[], int count, struct dt_rng *rng, struc
         if (run(&plans[i], best, raced) && (best == NULL || drawn.truth < best->truth))
             best = &plans[i];
     }
-    if (best == NULL) /* never: the first of an order has nobody to lose against */
+    if (best == NULL) /* cannot happen: the first plan of an order is never dropped */
         return;
     raced->lost += best->truth > truth;
     raced->worst = fmax(raced->worst, best->truth / truth);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* racing - what the rule of search/racing.h saves on recorded repetitions, and what it loses
+/* racing - replays the rule of search/racing.h on recorded repetitions: time saved and best plans lost
  *
- * Plans come in a random order. Each is measured as long as the rule says; one that was not dropped becomes the incumbent
- * when the median of its warm repetitions is the least so far. The best plan of an order is the one whose median over all
- * recorded warm repetitions is the least: it is lost when another is the incumbent in the end.
+ * Plans come in a random order. Each is measured as long as the rule continues; a plan that was not dropped becomes the
+ * incumbent when the median of its warm repetitions is the least so far. The best plan of an order is the one whose
+ * median over all recorded warm repetitions is the least: it is lost when another plan is the final incumbent.
  */
 #ifndef DT_SEARCH_LANDSCAPE_RACING_H
 #define DT_SEARCH_LANDSCAPE_RACING_H
@@ -12,11 +12,11 @@
 
 struct dt_raced {
     int orders, plans; /* plans of an order */
-    int lost;          /* orders of which the best plan is not the last incumbent */
-    double worst;      /* the last incumbent against the best, at most: 1 when nothing is lost */
+    int lost;          /* orders in which the best plan was lost */
+    double worst;      /* largest ratio of final incumbent to best plan; 1: nothing lost */
     double all,
-        spent; /* seconds (or the table's unit) of repetitions: all of them, those that were made */
-    double repetitions; /* made a plan, on average */
+        spent; /* seconds (or the table's unit) seconds of all repetitions, and of those made */
+    double repetitions; /* average number per plan */
     int64_t ended[4];   /* plans by enum dt_race_next */
 };
 

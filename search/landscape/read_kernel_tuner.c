@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernel Tuner's cache: {"device_name", "kernel_name", "tune_params_keys": [names], "cache": {key: {name: value, ..,
- * "time": mean or the word of a failure, "times": [..], "compile_time": ..}}}, in milliseconds. Old ones say 1e20 for a
- * failure. */
+ * "time": mean or a word for a failure, "times": [..], "compile_time": ..}}}, in milliseconds. Old files have 1e20 for
+ * a failure. */
 #include "search/landscape/table.h"
 
 #include <math.h>
@@ -45,7 +45,7 @@ static double milliseconds(const json_t *row, const char *key)
     return time > 0 ? time : 0;
 }
 
-/* Everything but the strategy's own time: that is another strategy's. */
+/* All recorded times except that of the recording strategy. */
 static double cost(const json_t *row)
 {
     return 1e-3 * (milliseconds(row, "compile_time") + milliseconds(row, "verification_time") +

@@ -49,7 +49,7 @@ static double objective(const json_t *row)
     return NAN;
 }
 
-/* Everything but the search's own time: that is another search's. */
+/* All recorded times except that of the recording search. */
 static double cost(const json_t *times)
 {
     static const char *const parts[] = {"compilation", "validation", "framework"};

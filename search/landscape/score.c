@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Of M values in ascending order v[0] .. v[M-1], t draws without replacement all miss the first k with probability
+/* For M values in ascending order v[0] .. v[M-1], t draws without replacement all miss the first k with probability
  *
  *     S(k) = C(M - k, t) / C(M, t) = S(k - 1) (M - t - k + 1) / (M - k + 1),
  *
- * so the expected best is v[0] + sum over k of (v[k] - v[k - 1]) S(k). No term is negative: nothing cancels. */
+ * so the expected best is v[0] + sum over k of (v[k] - v[k - 1]) S(k). No term is negative, so there is no
+ * cancellation. */
 #include "search/landscape/score.h"
 
 #include <math.h>

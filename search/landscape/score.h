@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* score - how good a search is on a landscape whose optimum is known
+/* score - rates a search on a landscape whose optimum is known
  *
- * The measure is random search. R(t) is the exact expected best of t draws without replacement; F(t) is the best that a
- * run found in t evaluations. Failures are evaluations: in both they rank last, at the slowest valid value, and before
- * its first success so does a run. P is the mean over t = 1..N of (R(t) - F(t)) / (R(t) - optimum): 0 is random search,
- * 1 the optimum at once, below 0 worse than random. t at which random search is sure of the optimum are left out. Intervals are
- * over the repeats, at 95 %.
+ * The yardstick is random search. R(t) is the exact expected best of t draws without replacement; F(t) is the best that
+ * a run found in t evaluations. Failures are evaluations: in both they rank last, at the slowest valid value, as does a
+ * run before its first success. P is the mean over t = 1..N of (R(t) - F(t)) / (R(t) - optimum): 0 is random search, 1
+ * the optimum at once, below 0 worse than random. t at which random search is sure of the optimum are left out.
+ * Intervals are over the repeats, at 95 %.
  */
 #ifndef DT_SEARCH_LANDSCAPE_SCORE_H
 #define DT_SEARCH_LANDSCAPE_SCORE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time is processor time of this thread: what a strategy costs does not depend on who else is at work. */
+/* Times are processor time of this thread, so the cost of a strategy does not depend on the load of the machine. */
 #include "search/landscape/simulate.h"
 
 #include "base/clock.h"
@@ -45,7 +45,7 @@ static void answer(const struct dt_simulation *simulation, int repeat, struct dt
         dt_landscape_trial(simulation->landscape, &point, trial);
 }
 
-/* Takes the time of fits since the last evaluation out of this one's. */
+/* Subtracts the time of fits since the last evaluation from this one's. */
 static void split_refits(const struct dt_search *search, struct dt_refits *before,
                          double *ask_tell_ms, double *refit_ms)
 {
@@ -107,7 +107,7 @@ static dt_status run(const struct dt_simulation *simulation, int repeat, struct 
     return status;
 }
 
-/* The repeats of one of the processes; an error ends them. */
+/* Runs the repeats of one process; stops at an error. */
 static void work(const struct dt_simulation *simulation, int job, struct dt_runs *runs)
 {
     for (int repeat = job; repeat < runs->repeats; repeat += simulation->jobs) {

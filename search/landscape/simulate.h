@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* simulate - a search run on a landscape, as often as wanted
+/* simulate - repeated runs of a search on a landscape
  *
- * Repeat r has the seed `seed + r`. Repeats are shared out to `jobs` processes: a strategy needs not know of it.
+ * Repeat r has the seed `seed + r`. Repeats are distributed to `jobs` processes.
  */
 #ifndef DT_SEARCH_LANDSCAPE_SIMULATE_H
 #define DT_SEARCH_LANDSCAPE_SIMULATE_H
@@ -16,16 +16,16 @@ struct dt_simulation {
     double spend; /* recorded seconds after which a repeat ends; 0: no limit */
     uint64_t seed;
     const struct dt_prior *prior; /* NULL: none */
-    bool noise;                   /* evaluations are measured again, by a draw */
+    bool noise;                   /* evaluations are resampled by a bootstrap draw */
 };
 
 struct dt_repeat {
-    int evals;       /* made: fewer than allowed when the search stopped */
-    double seconds;  /* recorded cost of what it evaluated */
+    int evals;       /* number made; fewer than allowed when the search stopped */
+    double seconds;  /* recorded cost of the evaluations */
     double start_ms; /* processor time to begin */
     char note[160];  /* why it stopped */
     dt_status status;
-    char message[256]; /* of a status that is an error */
+    char message[256]; /* error message */
 };
 
 struct dt_runs {

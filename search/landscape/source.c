@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The door to zlib: its reader hands plain files through as they are. */
+/* The only user of zlib, whose reader also reads plain files. */
 #include "search/landscape/table.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define TIMES_MOST 64        /* recorded tables are packed to a fourth or a sixth */
+#define TIMES_MOST 64        /* recorded tables compress to a fourth or a sixth */
 #define SMALL      (1 << 20) /* bytes that any file may unpack to */
 
-/* most: bytes that may come out. */
+/* most: limit of unpacked bytes. */
 static dt_status read_all(gzFile file, const char *path, size_t most, struct dt_text *bytes)
 {
     char block[65536];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* table - what a reader of a file format fills in, of which open.c makes a landscape
+/* table - filled by the reader of a file format; open.c makes a landscape of it
  *
- * A reader sees a source and adds columns, then rows: a plan, then what came of it. Texts are borrowed from the source (or
+ * A reader gets a source and adds columns, then rows: a plan and its results. Texts are borrowed from the source (or
  * whatever the reader keeps in `held`) until the landscape is made.
  */
 #ifndef DT_SEARCH_LANDSCAPE_TABLE_H
@@ -25,8 +25,8 @@ struct dt_source {
 struct dt_cell {
     double number;
     const char *text; /* NULL: a number */
-    bool truth;       /* the number was true or false */
-    bool real;        /* or had a fraction, if only .0 */
+    bool truth;       /* the number is a boolean */
+    bool real;        /* the number has a fraction, possibly .0 */
 };
 
 struct dt_column {
@@ -41,12 +41,12 @@ struct dt_table {
     struct dt_column columns[DT_AXES_MAX];
     int column_count;
     struct dt_cell *cells;    /* [count][column_count] */
-    struct dt_entry *entries; /* [count]; key may be NULL: it is made of the cells */
+    struct dt_entry *entries; /* [count]; a NULL key is made from the cells */
     int64_t count;
     double *samples;
     int64_t sample_count;
     int64_t start; /* row of the default plan; -1 */
-    void *held;    /* what texts are borrowed from, freed last */
+    void *held;    /* owner of borrowed texts, freed last */
     void (*free_held)(void *);
 };
 

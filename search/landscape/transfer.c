@@ -34,7 +34,7 @@ static int32_t *match(const struct dt_axis *axis, const struct dt_original *orig
     return indices;
 }
 
-/* A parameter of one value may be missing on one side: it says nothing. */
+/* A parameter with one value may be missing on one side. */
 dt_status dt_transfer_init(struct dt_transfer *transfer, const struct dt_space *space,
                            const struct dt_original *const originals[],
                            const struct dt_landscape *source)

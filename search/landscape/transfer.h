@@ -12,8 +12,8 @@ struct dt_transfer {
     int32_t *indices[DT_AXES_MAX]; /* of each value of an axis in the source's, or -1; owned */
 };
 
-/* Both outlive it. originals: of each axis' values; NULL: the numbers and labels of the space itself. To be freed also after
- * an error. DT_EUSAGE: a parameter of several values is missing on one side. */
+/* Landscape and space outlive it. originals: the original values of each axis; NULL: the space's own numbers and
+ * labels. Free it also after an error. DT_EUSAGE: a parameter of several values is missing on one side. */
 dt_status dt_transfer_init(struct dt_transfer *transfer, const struct dt_space *space,
                            const struct dt_original *const originals[],
                            const struct dt_landscape *source) DT_MUST_CHECK;
@@ -22,8 +22,8 @@ void dt_transfer_fini(struct dt_transfer *transfer);
 /* The source's value: NAN where it has none, INFINITY where it failed. */
 double dt_transfer_value(const struct dt_transfer *transfer, const struct dt_point *point);
 
-/* The other way, of one axis: the index of the value that the source's plan has there; false: it has none of them. A
- * parameter that the source does not have takes its only value. */
+/* The reverse mapping for one axis: the index of the source plan's value; false: the axis does not have it. A parameter
+ * that the source does not have takes its only value. */
 bool dt_transfer_back(const struct dt_transfer *transfer, int axis, const struct dt_point *there,
                       int32_t *index);
 

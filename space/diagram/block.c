@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A sound term is computed for the whole block. What may fail is computed for one element at a time, and only as far as the rule
- * goes there: `a == 0 || b / a > 2` must not divide where a is 0. */
+/* A sound term is computed for the whole block. A term that may fail is computed for one element at a time, with
+ * short-circuit evaluation: `a == 0 || b / a > 2` must not divide where a is 0. */
 #include "space/diagram/build.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int64_t call(struct dt_block *block, const struct dt_term *term, int elem
     int64_t values[DT_AXES_MAX];
     for (int i = 0; i < space->axis_count; i++) {
         values[i] = space->axes[i].values[0];
-        /* Its axes are among the terms: the rule that calls it put them there. */
+        /* Its axes are among the terms, since the rule that calls it added them. */
         if ((term->axes >> i & 1) != 0)
             values[i] = block->sources[terms->axis_terms[i]][element];
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* build - what the files that build a diagram share
+/* build - declarations that the files that build a diagram share
  *
- * Layers are built from the first to the last, a block of (node, value) pairs at a time, each operation of a rule over the whole
- * block: the cost of reading the rule is spread over a thousand pairs.
+ * Layers are built from the first to the last, a block of (node, value) pairs at a time, each operation of a rule over
+ * the whole block, so the cost of interpreting the rule is spread over a thousand pairs.
  */
 #ifndef DT_SPACE_DIAGRAM_BUILD_H
 #define DT_SPACE_DIAGRAM_BUILD_H
@@ -12,7 +12,7 @@
 
 enum { DT_BLOCK = 1024, DT_SLOTS_MAX = 128 };
 
-/* The nodes of a layer while the next one is built: the numbers that tell them apart, column by column. */
+/* The nodes of a layer while the next one is built: the numbers that distinguish them, column by column. */
 struct dt_nodes {
     int slots, terms[DT_SLOTS_MAX]; /* ascending */
     uint32_t count, room;
@@ -20,14 +20,14 @@ struct dt_nodes {
 };
 void dt_nodes_fini(struct dt_nodes *nodes);
 
-/* Finds the node of given numbers, or adds it. */
+/* Finds the node with given numbers, or adds it. */
 struct dt_layer_merge {
     struct dt_nodes *nodes;
-    bool packed; /* the numbers fit one word together */
-    bool direct; /* which is small enough for an index */
+    bool packed; /* all numbers fit one word */
+    bool direct; /* the word is small enough for an index */
     int64_t low[DT_SLOTS_MAX];
     uint64_t stride[DT_SLOTS_MAX]; /* of the packed word */
-    uint64_t *words;               /* of each node: its packed word, or a hash */
+    uint64_t *words;               /* each node's packed word, or a hash */
     uint32_t room;
     uint32_t *table; /* nodes, plus one */
     uint64_t size;   /* of the table; a power of two unless direct */
@@ -40,12 +40,12 @@ void dt_merge_fini(struct dt_layer_merge *merge);
 dt_status dt_merge_find(struct dt_layer_merge *merge, const int64_t *const columns[], int n,
                         uint32_t found[]) DT_MUST_CHECK;
 
-/* Terms over a block. sources[term]: the block's column of a term that need not be computed. */
+/* Computes terms over a block. sources[term]: existing column of a term that is not computed. */
 struct dt_block {
     const struct dt_terms *terms;
     int n, room;
     const int64_t **sources;
-    int64_t **columns; /* room for the results, one a level */
+    int64_t **columns; /* room for the results, one per level */
     int levels;
     int64_t work;
 };
@@ -54,26 +54,26 @@ dt_status dt_block_init(struct dt_block *block, const struct dt_terms *terms,
 void dt_block_fini(struct dt_block *block);
 /* A sound term; valid until the next call. */
 const int64_t *dt_block_values(struct dt_block *block, int term);
-/* Does the root hold for element i? For those that may fail. */
+/* The root holds for element i; for roots that may fail. */
 bool dt_block_holds(struct dt_block *block, int root, int i);
 
 /* out[i] = a[i] code b[i]; small: all lie within 32 bits. */
 void dt_vector_apply(enum dt_expr_code code, bool small, const int64_t *a, const int64_t *b,
                      int64_t *out, int n);
 
-/* What is asked of one layer. */
+/* Input of building one layer. */
 struct dt_task {
     const struct dt_terms *terms;
     int depth, axis;
     const struct dt_nodes *from; /* the nodes of this layer */
     struct dt_nodes *to;         /* the next layer's: terms set, no nodes yet */
-    const int *roots;            /* those decided here, quick ones first */
+    const int *roots;            /* roots decided here, quick ones first */
     int root_count;
-    const struct dt_bound *bound; /* what is left of it */
+    const struct dt_bound *bound; /* remaining */
     int64_t work;
 };
 
-/* Values of the axis by a term of it that must equal number `slot` of the node; slot -1: there is no such rule. */
+/* Index of the axis' values by a term that must equal number `slot` of the node; slot -1: no such rule. */
 struct dt_layer_match {
     int64_t key;
     uint16_t pick;
@@ -82,17 +82,17 @@ struct dt_join {
     int slot, n;
     struct dt_layer_match *matches; /* ascending */
 };
-/* Of the block's elements, whose values are picks[]. */
+/* Builds the index for the block's elements, whose values are picks[]. */
 dt_status dt_join_init(struct dt_join *join, const struct dt_task *task, struct dt_block *block,
                        const uint16_t picks[]) DT_MUST_CHECK;
 void dt_join_fini(struct dt_join *join);
-/* The values that match, ascending; returns how many. */
+/* Writes the matching values, ascending; returns their number. */
 int dt_join_find(const struct dt_join *join, int64_t key, uint16_t picks[]);
 
 dt_status dt_layer_build(struct dt_task *task, struct dt_layer *layer) DT_MUST_CHECK;
 void dt_layer_fini(struct dt_layer *layer);
 
-/* Counts what the layers hold. */
+/* Counts the points of the layers. */
 dt_status dt_diagram_finish(struct dt_diagram *diagram) DT_MUST_CHECK;
 
 #endif

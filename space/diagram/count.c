@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the last layer back to the first: what lies below each node is counted, and edges that lead nowhere are dropped. */
+/* From the last layer back to the first: counts the points below each node and drops edges that lead nowhere. */
 #include "space/diagram/build.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void drop_dead(const struct dt_diagram *diagram, int depth)
         layer->edges = kept;
 }
 
-/* false: 62 bits do not hold it. */
+/* false: the count exceeds 62 bits. */
 static bool count_node(const struct dt_diagram *diagram, int depth, uint32_t node, uint64_t *count)
 {
     const struct dt_layer *layer = &diagram->layers[depth];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layer after layer, from the first axis to the last. */
+/* Builds the layers from the first axis to the last. */
 #include "space/diagram/build.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 struct builder {
     struct dt_terms terms;
-    int *stamps; /* of each term: the last depth it was looked at, plus one */
-    int *roots;  /* those of one depth */
+    int *stamps; /* for each term, the last depth at which it was visited, plus one */
+    int *roots;  /* roots of one depth */
     struct dt_bound left;
     struct dt_diagram *diagram;
 };
@@ -40,7 +40,7 @@ size_t dt_diagram_bytes(const struct dt_diagram *diagram)
     return bytes;
 }
 
-/* Adds what the term needs of the axes bound so far to the nodes' numbers. false: they are too many. */
+/* Adds the numbers that the term needs of the axes bound so far. false: too many. */
 static bool add_live(struct builder *builder, int term, int depth, struct dt_nodes *nodes)
 {
     const struct dt_terms *terms = &builder->terms;
@@ -86,7 +86,7 @@ static bool calls(const struct dt_terms *terms, int term)
            (row->right >= 0 && calls(terms, row->right));
 }
 
-/* Quick ones first: whole columns, then those that may fail, then those that call. */
+/* Quick ones first: vectorised roots, then those that may fail, then those with derived names. */
 static int find_roots(struct builder *builder, int depth)
 {
     const struct dt_terms *terms = &builder->terms;
@@ -101,7 +101,7 @@ static int find_roots(struct builder *builder, int depth)
     return n;
 }
 
-/* Do the rules hold that no axis matters to? */
+/* Decides the rules that depend on no axis. */
 static dt_status decide_constants(struct builder *builder, bool *hold)
 {
     struct dt_block block;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a comparison says before it can be decided: `a * b * c <= 100` cannot come true once a * b is above 100 / c's least value. Such
- * consequences are roots of their own, decided earlier (bounds propagation: Mackworth 1977). */
+/* Consequences of a comparison that can be decided earlier: `a * b * c <= 100` is false once a * b is above 100 / c's
+ * least value. They become roots of their own (bounds propagation: Mackworth 1977). */
 #include "space/diagram/terms.h"
 
 static dt_status add(struct dt_terms *terms, enum dt_expr_code code, int term, int64_t limit)
@@ -9,7 +9,7 @@ static dt_status add(struct dt_terms *terms, enum dt_expr_code code, int term, i
     return dt_terms_root(terms, dt_terms_make(terms, code, term, number));
 }
 
-/* Can the left part of a sum or product be bounded by what the right part is at least, or at most? */
+/* The left part of a sum or product can be bounded by the range of the right part. */
 static bool may_split(const struct dt_terms *terms, int term)
 {
     const struct dt_term *row = &terms->rows[term];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a rule says that something of this axis alone equals a number the node has, as in `a + b == c`, the values that will do
- * are looked up and not tried. */
+/* Where a rule equates a term of this axis alone with a number of the node, as in `a + b == c`, the matching values are
+ * looked up and not tried. */
 #include "space/diagram/build.h"
 
 #include <stdlib.h>

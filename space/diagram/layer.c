@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One layer: each node with each value of the axis, a block of them at a time. What a rule rejects leaves the block at once, so
- * that later rules look at less; what is left leads to the node of its numbers in the next layer. */
+/* Builds one layer: each node with each value of the axis, a block at a time. Rejected elements leave the block at
+ * once, so that later rules have less work; the remaining ones lead to the node with their numbers in the next
+ * layer. */
 #include "base/array.h"
 #include "space/diagram/build.h"
 
@@ -17,16 +18,15 @@ struct run {
     struct dt_join join;
     int room;
     int64_t *bound[DT_SLOTS_MAX]; /* the numbers of each element's node */
-    int64_t *keys[DT_SLOTS_MAX];  /* those of the next node, where they are computed */
+    int64_t *keys[DT_SLOTS_MAX];  /* numbers of the next node, where computed */
     int64_t *values;              /* the axis' value of each element */
-    uint32_t *nodes, *found;      /* of each element: its node, the next node */
-    uint16_t *picks;              /* of each element: the index of its value */
-    uint16_t *allowed;            /* values no rule of this axis alone rejects */
+    uint32_t *nodes, *found;      /* for each element: its node, the next node */
+    uint16_t *picks;              /* index of each element's value */
+    uint16_t *allowed;            /* values that pass the rules of this axis alone */
     int allowed_count;
-    int from_slot
-        [DT_SLOTS_MAX]; /* where a number of the next node is one of this node's: which; -1 */
-    bool for_roots[DT_SLOTS_MAX]; /* numbers the roots look at */
-    bool for_keys[DT_SLOTS_MAX];  /* numbers the next node's are made of */
+    int from_slot[DT_SLOTS_MAX];  /* index of this node's number that the next node copies, or -1 */
+    bool for_roots[DT_SLOTS_MAX]; /* numbers used by the roots */
+    bool for_keys[DT_SLOTS_MAX];  /* numbers used for those of the next node */
 };
 
 static dt_status no_memory(void)
@@ -34,7 +34,7 @@ static dt_status no_memory(void)
     return dt_fail(DT_ENOMEM, "out of memory while enumerating a space of plans");
 }
 
-/* The caller tries another way, or says what it is that costs too much. */
+/* The caller tries another order, or reports the error. */
 static dt_status too_much(void)
 {
     return dt_fail(DT_EUNSUP, "the space is too large to enumerate: its rules decide too late");
@@ -97,7 +97,7 @@ static bool is_unary(const struct run *run, int root)
     return run->task->terms->rows[root].axes == UINT32_C(1) << run->task->axis;
 }
 
-/* Marks the numbers of this layer's nodes that a term is made of. */
+/* Marks the numbers of this layer's nodes that a term uses. */
 static void mark(const struct run *run, int term, bool marks[])
 {
     const struct dt_terms *terms = run->task->terms;
@@ -191,7 +191,7 @@ static bool projects(const struct run *run)
     return true;
 }
 
-/* All nodes have the same values, and what the axis is does not matter below. */
+/* For an axis on which nothing below depends: all nodes share its values. */
 static dt_status share(struct run *run)
 {
     const struct dt_nodes *from = run->task->from;
@@ -210,7 +210,7 @@ static dt_status share(struct run *run)
     return dt_merge_find(&run->merge, columns, (int)from->count, layer->children);
 }
 
-/* When only the node matters below, it is looked up once for all its values. */
+/* For an axis whose value does not matter below: one look-up per node. */
 static dt_status find_by_node(struct run *run)
 {
     const int64_t *columns[DT_SLOTS_MAX] = {NULL};
@@ -265,7 +265,7 @@ static dt_status run_block(struct run *run)
     return DT_OK;
 }
 
-/* The node with its values, behind the n elements there are; returns how many there are then. */
+/* Appends the node with its values to the n elements; returns the new number. */
 static int append(struct run *run, uint32_t node, int n)
 {
     const struct dt_nodes *from = run->task->from;

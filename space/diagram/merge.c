@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Equal numbers, one node. As the range of each number is known, all of them together mostly fit one word, and often an index. */
+/* Merges nodes with equal numbers. The range of each number is known, so together they usually fit one word, and often
+ * an index. */
 #include "base/array.h"
 #include "space/diagram/build.h"
 
@@ -7,7 +8,7 @@
 #include <string.h>
 
 enum { FIRST = 1024 };
-static const uint64_t BYTES_MAX = 128 << 20; /* of the numbers of a layer's nodes */
+static const uint64_t BYTES_MAX = 128 << 20; /* limit for the numbers of a layer's nodes */
 
 static dt_status no_memory(void)
 {

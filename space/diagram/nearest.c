@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Points that differ from a given one in exactly so many axes: a path may leave the given values only that often, so most of
- * the diagram is never entered. */
+/* Points that differ from a given one in exactly so many axes: a path may deviate from the given values only that
+ * often, so most of the diagram is never visited. */
 #include "space/diagram/diagram.h"
 
 static const int64_t STEPS_MAX = 20000000;

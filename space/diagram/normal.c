@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a rule's operations to terms. What may fail keeps the shape it was written in, as it matters there what is computed and
- * what is skipped; all else is free to be reordered. */
+/* Converts a rule's operations to terms. An expression that may fail keeps its written form, since short-circuit
+ * evaluation matters there; all others may be reordered. */
 #include "base/array.h"
 #include "space/diagram/terms.h"
 
@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double SUM_MOST =
-    4611686018427387904.0; /* 2^62: any order of adding stays inside 64 bits */
+static const double SUM_MOST = 4611686018427387904.0; /* 2^62: sums in any order fit 64 bits */
 
 struct operand {
     int term;
@@ -20,14 +19,14 @@ struct reading {
     struct dt_terms *terms;
     const struct dt_expr *expr;
     struct dt_expr_kids kids[DT_EXPR_OPS];
-    int made[DT_EXPR_OPS];                /* the term of each operation, plus one */
+    int made[DT_EXPR_OPS];                /* term of each operation, plus one */
     struct operand operands[DT_EXPR_OPS]; /* a stack, shared by nested chains */
     int top;
 };
 
 static int build(struct reading *reading, int op);
 
-/* Operations that may be regrouped with each other: the first code of the family. */
+/* First code of the family of operations that may be regrouped with this one. */
 static enum dt_expr_code family(enum dt_expr_code code)
 {
     switch (code) {
@@ -76,7 +75,7 @@ static bool may_regroup(const struct reading *reading, enum dt_expr_code chain, 
            (chain != DT_OP_MULTIPLY || product <= SUM_MOST);
 }
 
-/* By the depth at which they are known, equal depths alike in all rules. */
+/* Orders by the depth at which terms are known; the order of equal depths is the same in all rules. */
 static bool earlier(const struct dt_term rows[], int a, int b)
 {
     return rows[a].depth != rows[b].depth ? rows[a].depth < rows[b].depth : a < b;
@@ -108,8 +107,8 @@ static int combine(struct reading *reading, enum dt_expr_code chain, int from)
     return term;
 }
 
-/* A term that leaves the same remainder. Sums and products are reduced as they grow, so that of the axes bound first only a
- * remainder is kept. */
+/* A term with the same remainder. Partial sums and products are reduced, so that only a remainder of the first axes is
+ * kept. */
 static int reduce(struct dt_terms *terms, int term, int modulus)
 {
     struct dt_term row = terms->rows[term];
@@ -151,7 +150,8 @@ static int build_chain(struct reading *reading, int op)
     return term;
 }
 
-/* Whichever item is equal, all are computed: where one may fail that is a maximum of comparisons and not a lazy `or`. */
+/* All items are computed even if one is equal: where one may fail this is a maximum of comparisons and not a lazy
+ * `or`. */
 static int build_in(struct reading *reading, int op)
 {
     int tested = build(reading, reading->kids[op].left), term = 0;
@@ -207,7 +207,7 @@ dt_status dt_terms_root(struct dt_terms *terms, int term)
     return DT_OK;
 }
 
-/* A rule that fails is violated, so where both sides must hold it does not matter which is computed first. */
+/* A rule that fails is violated, so a conjunction can be split in any order. */
 static dt_status split(struct reading *reading, int op, bool negated)
 {
     enum dt_expr_code code = reading->expr->ops[op].code;

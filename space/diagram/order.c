@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An order of the axes that keeps few of them open: bound, and looked at by a rule that is not decided yet. Greedy; ties go to the
- * order in which the axes were declared. */
+/* An order of the axes that keeps few of them open (bound, and used by an undecided rule). Greedy; ties go to the order
+ * in which the axes were declared. */
 #include "space/diagram/diagram.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static double width(const struct sets *sets, uint32_t bound)
     return sum;
 }
 
-/* What a step that binds this axis costs: the open combinations before it, times its values, and those after it. */
+/* Cost of binding this axis: the open combinations before it times its values, plus those after it. */
 static double step(const struct sets *sets, uint32_t bound, int axis)
 {
     double before = width(sets, bound) + log2(sets->space->axes[axis].count);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interval arithmetic (Moore 1966): what the values of an expression lie between, and so whether it can overflow or divide by
- * zero. */
+/* Interval arithmetic (Moore 1966): the range of an expression, and whether it can overflow or divide by zero. */
 #include "space/diagram/terms.h"
 
 static void whole(struct dt_term *term)
@@ -37,7 +36,7 @@ static void corners(struct dt_term *term, const struct dt_term *a, const struct 
     }
 }
 
-/* The sign is that of the left operand, the size below both. */
+/* The remainder has the sign of the left operand, and its size is below both. */
 static void remainder_range(struct dt_term *term, const struct dt_term *a, const struct dt_term *b)
 {
     if ((b->low <= 0 && b->high >= 0) || (a->low == INT64_MIN && b->low <= -1 && b->high >= -1)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Equal terms are found by hashing their three fields (Ershov 1958). Term 0 is the number 0, which also stands for what could not
- * be made for want of memory. */
+/* Equal terms are found by hashing their three fields (Ershov 1958). Term 0 is the number 0, which is also returned
+ * when memory runs out. */
 #include "space/diagram/terms.h"
 
 #include "base/array.h"
@@ -16,7 +16,7 @@ static uint32_t hash(enum dt_expr_code code, int left, int right, int64_t number
     return (uint32_t)(key >> 32);
 }
 
-/* Room for one more, in both tables. */
+/* Makes room for one more term in both tables. */
 static bool grow(struct dt_terms *terms)
 {
     if (terms->count < terms->room)
@@ -87,7 +87,7 @@ int dt_terms_leaf(struct dt_terms *terms, enum dt_expr_code code, int64_t number
     return intern(terms, code, -1, -1, number);
 }
 
-/* Is the comparison the same for all values in the ranges? */
+/* The comparison has the same result for all values in the ranges. */
 static bool decided(enum dt_expr_code code, const struct dt_term *a, const struct dt_term *b,
                     int64_t *value)
 {

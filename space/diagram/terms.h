@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* terms - the rules of a space as one set of shared expressions, each with the range of its values
  *
- * A rule is split at its conjunctions into roots, none of which may be 0. Equal expressions are one term. Sums, products and
- * the like that cannot overflow are sorted so that axes bound early stand together: a part whose axes are all bound is then
- * one number, and all that is left of them.
+ * A rule is split at its conjunctions into roots, all of which must be nonzero. Equal expressions are one term. Sums,
+ * products and similar operations that cannot overflow are sorted so that axes bound early are adjacent: a part whose
+ * axes are all bound is then a single number.
  */
 #ifndef DT_SPACE_DIAGRAM_TERMS_H
 #define DT_SPACE_DIAGRAM_TERMS_H
@@ -14,13 +14,13 @@
 struct dt_term {
     enum dt_expr_code code; /* DT_OP_NAME: an axis; DT_OP_CALL: a derived name */
     bool sound;             /* cannot fail, whatever the values of the axes */
-    bool root;              /* stands among the roots */
+    bool root;              /* is one of the roots */
     int left, right;        /* terms, or -1 */
-    int depth;              /* place of the last of its axes in the order; -1: a number */
-    int levels;             /* arrays it takes to compute it */
+    int depth;              /* position of its last axis in the order; -1: a number */
+    int levels;             /* arrays needed to compute it */
     uint32_t axes;
-    int64_t number;    /* the number, the axis or the derived name */
-    int64_t low, high; /* its values lie between; the whole range unless it is sound */
+    int64_t number;    /* number, axis or derived name */
+    int64_t low, high; /* range of its values; everything unless it is sound */
 };
 
 struct dt_terms {
@@ -33,7 +33,7 @@ struct dt_terms {
     uint32_t mask;
     int *roots;
     int root_count;
-    bool failed; /* out of memory: rows are then not to be used */
+    bool failed; /* out of memory: rows must not be used */
 };
 
 /* order: the axes, first bound first. */
@@ -41,14 +41,14 @@ dt_status dt_terms_init(struct dt_terms *terms, const struct dt_space *space,
                         const int order[]) DT_MUST_CHECK;
 void dt_terms_fini(struct dt_terms *terms);
 
-/* The term of that code on two others; numbers are computed, equal terms shared. */
+/* Returns the term of an operation on two terms; folds numbers and shares equal terms. */
 int dt_terms_make(struct dt_terms *terms, enum dt_expr_code code, int left, int right);
 int dt_terms_leaf(struct dt_terms *terms, enum dt_expr_code code, int64_t number);
 
 /* Adds the roots of a rule. */
 dt_status dt_terms_add(struct dt_terms *terms, const struct dt_rule *rule) DT_MUST_CHECK;
 
-/* Adds one root, and those that follow from it and can be decided earlier. */
+/* Adds one root, and its consequences that can be decided earlier. */
 dt_status dt_terms_root(struct dt_terms *terms, int term) DT_MUST_CHECK;
 dt_status dt_terms_imply(struct dt_terms *terms, int root) DT_MUST_CHECK;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A diagram of given points: a node for each beginning of one of them (a trie: Fredkin 1960). */
+/* A diagram of given points: a node for each prefix of a point (a trie: Fredkin 1960). */
 #include "space/diagram/build.h"
 
 #include <stdlib.h>
 
-/* The points whose first `length` values are not those of the point before them. */
+/* The point differs from the one before it in the first `length` values. */
 static bool begins(const struct dt_point points[], int64_t k, int length)
 {
     if (k == 0)
@@ -39,7 +39,7 @@ static dt_status add_layer(struct dt_diagram *diagram, int axes, const struct dt
         layer->children[edge] = axis + 1 < axes ? edge : 0;
         layer->begin[node] = ++edge;
     }
-    layer->nodes += layer->nodes == 0; /* of no points there is still a beginning */
+    layer->nodes += layer->nodes == 0; /* without points there is still the empty prefix */
     return DT_OK;
 }
 

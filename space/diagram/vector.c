@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One operation over columns. Plain loops for the compiler to widen; nothing here may overflow or divide by zero, as only sound
- * terms come here. */
+/* One operation over columns. Plain loops that the compiler vectorises; only sound terms are computed here, so nothing
+ * can overflow or divide by zero. */
 #include "space/diagram/build.h"
 
 #define EACH(expression)                                                                           \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths through a diagram: the k-th, the one of a point, a random one. */
+/* Paths through a diagram: the k-th, that of a point, a random one. */
 #include "space/diagram/diagram.h"
 
 #include <assert.h>
@@ -58,7 +58,7 @@ void dt_diagram_at(const struct dt_diagram *diagram, uint64_t k, struct dt_point
     }
 }
 
-/* The edge of that value, or the end. */
+/* The edge with that value, or the end of the edges. */
 static uint32_t find(const struct dt_layer *layer, struct edges edges, int32_t value)
 {
     uint32_t low = edges.first, high = edges.end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A stack machine: a rule is decided millions of times while a space is enumerated, and a walk over a flat array
- * of operations is quick enough and has nothing to free. */
+/* A stack machine: a rule is decided millions of times while a space is enumerated, and a flat array of operations is
+ * fast enough and needs no free. */
 #include "space/expr/expr_int.h"
 
 #include <stdlib.h>
@@ -141,7 +141,7 @@ static int64_t one_of(const int64_t *tested, int64_t n)
     return 0;
 }
 
-/* The analyzer cannot know that the parser's code never takes more from the stack than it put there. */
+/* The analyzer cannot know that the parser's code never pops more than it pushed. */
 /* NOLINTBEGIN(clang-analyzer-core.*) */
 dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[], int64_t *result)
 {
@@ -206,8 +206,8 @@ static void add_value(const struct dt_expr *expr, int name, int64_t value, struc
         dt_text_add(out, "%lld", (long long)value);
 }
 
-/* Operands keep their order in postfix code, so the names come in the order of the text. A name gets parentheses
- * where "=6" could be read on into what stands before it. */
+/* Operands keep their order in postfix code, so the names come in the order of the text. A name gets parentheses where
+ * "=6" could be misread together with the text before it. */
 void dt_expr_explain(const struct dt_expr *expr, const int64_t values[], struct dt_text *out)
 {
     const char *text = expr->text;

@@ -2,8 +2,8 @@
 /* expr - the language of rules: integers, + - * / %, comparisons, && || !, min(a,b) max(a,b), `name in (1,2,4)`, and
  * `kind == "fast"`, with quotes of either sort, where a name's values have labels
  *
- * Compiled once against a list of names, then decided on an array of values. C semantics; a division by zero or an
- * overflow makes the rule fail (dt_expr_eval says so). At most 4096 bytes, 512 operations, 32 levels.
+ * Compiled once against a list of names, then evaluated on an array of values. C semantics; a division by zero or an
+ * overflow makes the rule fail (dt_expr_eval reports it). At most 4096 bytes, 512 operations, 32 levels.
  */
 #ifndef DT_SPACE_EXPR_EXPR_H
 #define DT_SPACE_EXPR_EXPR_H
@@ -13,15 +13,15 @@
 
 #include <stdint.h>
 
-struct dt_expr; /* immutable after compile; any thread may eval */
+struct dt_expr; /* immutable after compilation; any thread may evaluate it */
 
 /* names: n names; name i has the value values[i] in eval. DT_EUSAGE with the column of a mistake:
  * "rule 'heads %% ulises == 0', column 9: unknown name 'ulises', did you mean 'ulysses'?" */
 dt_status dt_expr_new(const char *text, const char *const names[], int n,
                       struct dt_expr **expr) DT_MUST_CHECK;
 
-/* The same where names have labels: name i, when labels[i] is not NULL, has counts[i] of them, which must outlive the rule. A
- * label in quotes, compared with the name by ==, != or in, is its index. */
+/* Like dt_expr_new, with labels: name i, when labels[i] is not NULL, has counts[i] labels, which must outlive the rule.
+ * A label in quotes, compared with the name by ==, != or in, is its index. */
 struct dt_vocabulary {
     const char *const *names;
     const char *const *const *labels;

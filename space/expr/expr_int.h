@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* expr_int - what the compiler (parse.c) hands to the machine (expr.c) */
+/* expr_int - the code that the compiler (parse.c) makes for the interpreter (expr.c) */
 #ifndef DT_SPACE_EXPR_EXPR_INT_H
 #define DT_SPACE_EXPR_EXPR_INT_H
 
@@ -32,7 +32,8 @@ enum dt_expr_code {
     DT_OP_AND,  /* top is 0: leave 0 and go on at op `argument`; else drop it */
     DT_OP_OR,   /* top is not 0: leave 1 and go on at op `argument`; else drop it */
     DT_OP_IN,   /* `argument` items above the tested value; leaves 0 or 1 */
-    DT_OP_CALL  /* never in a rule's code: a derived name, for those who compile it further */
+    /* never in a rule's code: a derived name, for further compilation (space/diagram) */
+    DT_OP_CALL
 };
 
 struct dt_expr_op {
@@ -52,7 +53,7 @@ struct dt_expr {
     struct dt_expr_op ops[DT_EXPR_OPS];
 };
 
-/* The operations whose values an operation takes; && and || stand where they stand in the code, and DT_OP_BOOL nowhere. */
+/* The operands of an operation; && and || are at their place in the code, and DT_OP_BOOL is in no tree. */
 struct dt_expr_kids {
     int left,
         right; /* -1: none. The items of `in` begin at right and go on by next, the tested value is left */
@@ -61,7 +62,7 @@ struct dt_expr_kids {
 /* kids[DT_EXPR_OPS]; returns the operation whose value is the rule's. */
 int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[]);
 
-/* One operation that is neither a leaf nor `in`, on values: b is not looked at when it takes one. false: it fails. */
+/* Applies one operation that is neither a leaf nor `in`; unary operations ignore b. false: it fails. */
 bool dt_expr_apply(enum dt_expr_code code, int64_t a, int64_t b, int64_t *out);
 
 /* Fills count, names and ops from text. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Precedence climbing (Richards 1979): one table of operators instead of one function a level. The recursion is
+/* Precedence climbing (Richards 1979): one table of operators instead of one function per level. The recursion is
  * bounded by DT_EXPR_LEVELS, so hostile text cannot reach the end of the stack. */
 #include "space/expr/expr_int.h"
 
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a comparison with a label needs to know of its sides. */
+/* A side of a comparison, for comparisons with labels. */
 struct operand {
-    int name;  /* it is this name and nothing else; -1 */
-    int label; /* it is a label, and this is the operation that will hold its index; -1 */
+    int name;  /* the name it consists of, or -1 */
+    int label; /* the operation that will hold the label's index, or -1 */
     size_t start, size;
 };
 static const struct operand other = {.name = -1, .label = -1};
@@ -24,12 +24,12 @@ struct parser {
     int name_count;
     size_t at;
     int level;
-    struct operand last; /* what was read last */
+    struct operand last; /* the operand read last */
 };
 
 static const struct infix {
     const char *text;
-    int rank; /* binds tighter the higher */
+    int rank; /* higher ones bind tighter */
     enum dt_expr_code code;
 } operators[] = {
     {"||", 1, DT_OP_OR},      {"&&", 2, DT_OP_AND},        {"==", 3, DT_OP_EQUAL},
@@ -81,7 +81,7 @@ static size_t word(const char *text)
     return n;
 }
 
-/* What stands at the offset, for a sentence. */
+/* The text at the offset, for an error message. */
 static dt_status unexpected(struct parser *parser, const char *wanted)
 {
     const char *text = here(parser);
@@ -178,7 +178,7 @@ static dt_status parse_name(struct parser *parser)
     return unknown_name(parser, start, name);
 }
 
-/* An operation has no use for a label. */
+/* Fails when the operand of an operation is a label. */
 static dt_status no_label(struct parser *parser, const struct operand *operand)
 {
     if (operand->label < 0)
@@ -209,7 +209,7 @@ static dt_status parse_label(struct parser *parser)
     return emit(parser, DT_OP_NUMBER, start, 0);
 }
 
-/* The label becomes its index among those of the name it is compared with. */
+/* Replaces the label by its index among those of the name it is compared with. */
 static dt_status resolve(struct parser *parser, const struct operand *a, const struct operand *b)
 {
     const struct operand *label = a->label >= 0 ? a : b, *name = a->label >= 0 ? b : a;
@@ -317,7 +317,7 @@ static dt_status parse_items(struct parser *parser, size_t start, const struct o
     return emit(parser, DT_OP_IN, start, items);
 }
 
-/* && and || jump over their right side; where to is known once it is compiled. */
+/* && and || jump over their right side; the target is known after compiling it. */
 static dt_status parse_lazy(struct parser *parser, const struct infix *op, size_t start)
 {
     int jump = parser->expr->count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Postfix code read back into a tree, by a stack of the operations whose value is not taken yet. */
+/* Rebuilds a tree from postfix code, with a stack of operations that have no parent yet. */
 #include "space/expr/expr_int.h"
 
 static void take_items(struct dt_expr_kids kids[], int op, int64_t items, const int stack[],
@@ -34,7 +34,7 @@ int dt_expr_tree(const struct dt_expr *expr, struct dt_expr_kids kids[])
             top -= (int)expr->ops[op].argument + 1;
             break;
         case DT_OP_AND:
-        case DT_OP_OR: /* whole once its right side is: at the DT_OP_BOOL that follows it */
+        case DT_OP_OR: /* complete at the DT_OP_BOOL after its right side */
             kids[op].left = stack[top--];
             lazy[open++] = op;
             continue;

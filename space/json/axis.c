@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One parameter: its values, as a list or a range, and what else it says of itself. */
+/* Reads one parameter: its values, as a list or a range, and its other fields. */
 #include "space/json/json_int.h"
 
 #include <stdio.h>
@@ -46,7 +46,8 @@ static dt_status read_labels(struct dt_reading *reading, const json_t *list)
     return DT_OK;
 }
 
-/* {"from": 8, "to": 64, "step": 8} or {"from": 1, "to": 1024, "factor": 2}; what is behind the last step is left out. */
+/* {"from": 8, "to": 64, "step": 8} or {"from": 1, "to": 1024, "factor": 2}; values beyond the last step are left
+ * out. */
 static dt_status read_range(struct dt_reading *reading, const json_t *range)
 {
     static const char *const known[] = {"from", "to", "step", "factor", NULL};
@@ -98,7 +99,7 @@ static dt_status read_values(struct dt_reading *reading, const json_t *list)
                    reading->what, axis->name);
 }
 
-/* Without "default" it is the first value as written. */
+/* Without "default" the first value as written is the default. */
 static dt_status read_default(struct dt_reading *reading, const json_t *value, const json_t *values)
 {
     struct dt_axis *axis = &reading->axis;
@@ -118,8 +119,8 @@ static dt_status read_default(struct dt_reading *reading, const json_t *value, c
     return DT_OK;
 }
 
-/* Variables that decide which code is run, by which file or shell, and where files lie: no settings of a plan. Those that end
- * in _ are beginnings. */
+/* Variables that select code, shells or the location of files, which a plan must not set. Names that end in _ are
+ * prefixes. */
 static bool is_refused(const char *name)
 {
     static const char *const refused[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json_int - what the readers of a space share */
+/* json_int - declarations that the readers of a space share */
 #ifndef DT_SPACE_JSON_JSON_INT_H
 #define DT_SPACE_JSON_JSON_INT_H
 

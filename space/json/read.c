@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A space as JSON: what a worker announces in its hello, or a user writes in a file. */
+/* Reads a space from JSON: from a worker's hello or a user's file. */
 #include "space/json/json_int.h"
 
 #include <stdio.h>
@@ -70,7 +70,8 @@ static dt_status read_rules(struct dt_space *space, const json_t *root, const ch
     return DT_OK;
 }
 
-/* A file may say how many points it has, all of them and those its rules allow. What could not be counted is not compared. */
+/* A file may state the number of its combinations and of its feasible points. A number that could not be counted is not
+ * compared. */
 static dt_status check_counts(const struct dt_space *space, const json_t *root, const char *what)
 {
     const json_t *all = json_object_get(root, "cartesian"), *valid = json_object_get(root, "valid");
@@ -104,7 +105,7 @@ static dt_status fill_rules(struct dt_space *space, const json_t *root, const ch
     return dt_space_compile(space);
 }
 
-/* Sentences of add_axis and the rules' compiler name the offender but not the file; `what` is put before them. */
+/* Sentences of add_axis and the rules' compiler name the error but not the file; `what` is put before them. */
 static dt_status add_source(dt_status status, const char *what)
 {
     char sentence[1024];
@@ -140,7 +141,7 @@ dt_status dt_space_rules_from_json(const json_t *root, const char *what, struct 
     return read_space(root, what, fill_rules, space);
 }
 
-/* A key that is nearly one of ours is a slip; any other is none of our business. */
+/* A key that is similar to a known one is a misspelling; other unknown keys are ignored. */
 static dt_status check_keys(const json_t *root, const char *what)
 {
     static const char *const known[] = {"parameters", "rules", "constants",

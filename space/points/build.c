@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything that fills a space before it is sealed. */
+/* Functions that fill a space before it is sealed. */
 #include "base/array.h"
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
@@ -57,7 +57,7 @@ void dt_space_free(struct dt_space *space)
     free(space);
 }
 
-/* A name is a word of the rules' language, short, and not taken. */
+/* A name must be a word of the rules' language, short, and unused. */
 static dt_status check_name(const struct dt_space *space, const char *name)
 {
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
@@ -203,7 +203,7 @@ static dt_status add_rule(struct dt_space *space, const char *expr, const char *
     return DT_OK;
 }
 
-/* Rules that only prune stand last, so that the others keep the numbers 0..listed-1. */
+/* Rules that only prune come last, so that the others have the numbers 0..listed-1. */
 dt_status dt_space_add_rule(struct dt_space *space, const char *expr, const char *sentence)
 {
     DT_TRY(add_rule(space, expr, sentence != NULL && sentence[0] != '\0' ? sentence : expr));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The nearest plans are those that change the fewest axes; among them a table of what each value of each axis costs tells how
- * near they are. */
+/* The nearest plans are those that change the fewest axes; ties are broken by a table with the cost of each value of
+ * each axis. */
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
@@ -22,7 +22,7 @@ struct search {
     int n, changes;
 };
 
-/* Steps of doubling between positive numbers; labels are all one apart; anything else is the plain difference. */
+/* Between positive numbers the ratio in doublings; between labels 1; otherwise the difference. */
 static double distance(const struct dt_axis *axis, int64_t from, int64_t to)
 {
     if (from == to)
@@ -66,7 +66,7 @@ static void look(void *context, const struct dt_point *point)
     search->n = insert(search->best, search->n, &candidate);
 }
 
-/* All that differ in one axis, then in two, until there are enough. */
+/* Collects the plans that differ in one axis, then in two, until there are enough. */
 static int scan(const struct dt_space *space, const int64_t values[], double *const costs[],
                 struct candidate best[NEAREST])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From what a person or a file says to values, and from values to a point. */
+/* Converts text and JSON to values, and values to a point. */
 #include "space/space_int.h"
 
 #include <errno.h>
@@ -183,7 +183,7 @@ void dt_violation_text(const json_t *violation, struct dt_text *out)
     add_nearest(json_object_get(violation, "nearest"), out);
 }
 
-/* A value outside its axis stands first in the list when no rule speaks of it, as it is then the cause. */
+/* A value outside its axis comes first in the list when no rule uses it, since it is then the cause. */
 dt_status dt_space_locate(const struct dt_space *space, const int64_t values[],
                           struct dt_point *point)
 {

@@ -66,7 +66,7 @@ void dt_point_text(const struct dt_space *space, const struct dt_point *point, s
     dt_values_text(space, values, out);
 }
 
-/* Ranks, threads and batch are also named where they are the default: who reads the plan elsewhere may have another one. */
+/* Ranks, threads and batch are named even at their defaults, which may differ where the plan is read. */
 static bool always_named(const struct dt_space *space, const struct dt_point *point, int axis)
 {
     const struct dt_axis *row = &space->axes[axis];
@@ -74,8 +74,8 @@ static bool always_named(const struct dt_space *space, const struct dt_point *po
            (row->role == DT_ROLE_BATCH && dt_point_value(space, point, axis) != 1);
 }
 
-/* Names what is not its axis' default, so that a journal, whose space has the axes alone, spells a plan as its session did; then
- * what the parser would still fill in differently. Returns how many are named. */
+/* Names the parameters that are not at their axis' default, so that a journal, whose space has only axes, prints a plan
+ * as its session did; then those that the parser would complete differently. Returns how many are named. */
 static int choose_named(const struct dt_space *space, const struct dt_point *point, bool named[])
 {
     int64_t own[DT_AXES_MAX], filled[DT_AXES_MAX];

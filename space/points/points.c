@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A space whose points are given, not enumerated: sorted into the order in which an enumeration would have met them. */
+/* A space whose points are given, not enumerated: sorted into the order of an enumeration. */
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
@@ -23,7 +23,7 @@ static dt_status check(const struct dt_space *space, const struct dt_point *poin
     return DT_OK;
 }
 
-/* Indices behind the last axis mean nothing; they are set to 0, so that equal points compare equal. */
+/* Unused indices beyond the last axis are set to 0, so that equal points compare equal. */
 static void copy(const struct dt_space *space, const struct dt_point *from, struct dt_point *to)
 {
     *to = (struct dt_point){{0}};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bits of each axis; false: they do not fit a word. */
+/* Computes the bits of each axis; false: they do not fit a word. */
 static bool pack(struct dt_space *space)
 {
     int shift = 0;
@@ -42,7 +42,7 @@ static uint64_t *emit(const struct dt_space *space, int depth, uint32_t node, ui
     return out;
 }
 
-/* By their bytes, from the lowest. */
+/* Radix sort by bytes, from the lowest. */
 static void sort(uint64_t *rows, uint64_t *spare, size_t n)
 {
     for (int shift = 0; shift < 64; shift += 8) {

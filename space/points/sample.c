@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws, and designs that fill the space. A coordinate in [0, 1) chooses among the feasible values of an axis, each with the
- * number of feasible points below it for weight, so coordinates that are spread evenly give points that are. */
+/* Draws, and designs that fill the space. A coordinate in [0, 1) chooses among the feasible values of an axis, weighted
+ * by the number of feasible points below each, so evenly spread coordinates give evenly spread points. */
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points seen, by hash: open addressing, at most half full. */
+/* Set of points by hash: open addressing, at most half full. */
 struct seen {
     const struct dt_space *space;
     const struct dt_point *points;
@@ -22,8 +22,8 @@ static dt_status no_memory(void)
     return dt_fail(DT_ENOMEM, "out of memory while drawing plans");
 }
 
-/* Rejection from a diagram that knows some of the rules. What gives up after many times the tries it should take takes the point
- * that is known, as a caller always gets one. */
+/* Rejection sampling from a diagram of some of the rules. After far more tries than expected it returns the known
+ * point, since a caller always gets one. */
 static void draw_relaxed(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point)
 {
     for (int64_t tries = (int64_t)(100 / space->share); tries > 0; tries--) {
@@ -78,7 +78,8 @@ dt_status dt_space_probe(struct dt_space *space)
     return DT_OK;
 }
 
-/* The axes of one value take no coordinate, so that the first ones, which are spread best, go where there is a choice. */
+/* Axes with one value use no coordinate, so that the first ones, which are spread best, are used where there is a
+ * choice. */
 static bool at_coordinates(const struct dt_space *space, const double coordinates[],
                            struct dt_point *point)
 {
@@ -110,7 +111,7 @@ static dt_status seen_init(struct seen *seen, const struct dt_space *space,
     return seen->slots != NULL ? DT_OK : no_memory();
 }
 
-/* false: an equal point is there already. */
+/* false: an equal point exists already. */
 static bool add(struct seen *seen, int k)
 {
     uint64_t at = hash(seen, &seen->points[k]) & seen->mask;
@@ -121,8 +122,8 @@ static bool add(struct seen *seen, int k)
     return true;
 }
 
-/* Coordinates that fell on one point twice leave holes: uniform draws fill them. Where the points are not counted there may be
- * none left, which many draws in a row without a new one must do to show. */
+/* Replaces duplicates by uniform draws. Where the points are not counted, many consecutive draws without a new point
+ * mean that none is left. */
 static int fill(struct seen *seen, struct dt_rng *rng, int from, int n, struct dt_point points[])
 {
     const double tests = 2e5, misses = fmin(1000, 1 + tests / dt_space_tries(seen->space));
@@ -135,7 +136,7 @@ static int fill(struct seen *seen, struct dt_rng *rng, int from, int n, struct d
     return from;
 }
 
-/* Most of a small space is asked for: all of it in random order, the first *n. */
+/* When most of a small space is requested: the first *n of all points in random order. */
 static dt_status shuffle(const struct dt_space *space, struct dt_rng *rng, int *n,
                          struct dt_point points[])
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Sealing: the rules are compiled, then the diagram is built in the order in which the axes were declared, or, when that gets too
- * wide, in an order made to keep it narrow. When that fails too, the rules that look at the most combinations are left out of the
- * diagram: its points are then drawn and tested, which is uniform over those that pass. */
+/* Sealing: the rules are compiled, then the diagram is built in the order in which the axes were declared, or, when
+ * that gets too wide, in an order chosen to keep it narrow. When that fails, too, the rules with the most combinations
+ * are left out of the diagram: its points are then drawn and tested, which is uniform over the feasible points. */
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* The first is a tenth of a second, more or less, and 50 MiB; the second a second, and 300 MiB. */
+/* The first bound is about a tenth of a second and 50 MiB; the second a second and 300 MiB. */
 static const struct dt_bound quick = {.work = 60000000, .edges = 4000000},
                              patient = {.work = 600000000, .edges = 16000000};
 
@@ -76,7 +76,7 @@ static bool is_of_one_axis(uint32_t axes)
     return (axes & (axes - 1)) == 0;
 }
 
-/* The diagram of the rules that look at no more than `most` combinations, or at one axis only. */
+/* Builds the diagram of the rules with at most `most` combinations, or with one axis only. */
 static dt_status build(struct dt_space *space, double most, const struct dt_bound *bound)
 {
     uint32_t *axes = calloc((size_t)space->rule_count + 1, sizeof *axes);
@@ -94,7 +94,7 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
     return dt_diagram_new(space, order, space->kept, bound, &space->diagram);
 }
 
-/* Fewer and fewer rules; those of one axis alone always can be kept. */
+/* Tries fewer and fewer rules; rules of one axis can always be kept. */
 static dt_status relax(struct dt_space *space)
 {
     dt_status status = DT_EUNSUP;

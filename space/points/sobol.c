@@ -3,7 +3,7 @@
  * new-joe-kuo-6.21201) and a random digital shift, which keeps the strata of the sequence and makes each point uniform. */
 #include "space/space_int.h"
 
-/* Of the second coordinate and those after: the degree of a primitive polynomial, its inner coefficients, and the first
+/* For the coordinates from the second on: the degree of a primitive polynomial, its inner coefficients, and the first
  * direction numbers. */
 static const struct {
     uint8_t degree, inner, first[7];

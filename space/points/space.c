@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sealed space answers. */
+/* Queries of a sealed space. */
 #include "space/diagram/diagram.h"
 #include "space/space_int.h"
 
@@ -99,7 +99,7 @@ bool dt_space_passes(const struct dt_space *space, const struct dt_point *point)
     return true;
 }
 
-/* Of a space that was not enumerated: every rule is asked. */
+/* For a space that was not enumerated: tests every rule. */
 static bool keeps_rules(const struct dt_space *space, const struct dt_point *point)
 {
     int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX];
@@ -146,10 +146,10 @@ bool dt_rule_holds(const struct dt_rule *rule, const int64_t scope[])
     return dt_expr_eval(rule->expr, scope, &value) == DT_OK && value != 0;
 }
 
-/* What is left of the whole product by the rule alone, counted by a diagram of its own. */
+/* Number of points of the full product that the rule alone removes, counted with a diagram of its own. */
 static int64_t removes(const struct dt_space *space, int rule)
 {
-    /* All rules together take a tenth of a second or two. */
+    /* One or two tenths of a second for all rules together. */
     int64_t work = 100000000 / space->rule_count;
     const struct dt_bound bound = {.work = work > 100000 ? work : 100000, .edges = 1000000};
     struct dt_diagram *diagram = NULL;

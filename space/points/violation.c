@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Why values are not a plan: each violated rule with its numbers, and the values next to the given one that alone
- * would satisfy it. */
+/* Explains infeasible values: each violated rule with its numbers, and the nearest values of one axis that would
+ * satisfy it. */
 #include "space/space_int.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@ static dt_status no_memory(void)
     return dt_fail(DT_ENOMEM, "out of memory while explaining a plan");
 }
 
-/* A rule that is to be cured; NULL: any value of the axis will do. What changes a derived name changes much, so there the
- * cure must not break a rule that holds now; elsewhere it must not if there is one that does not. */
+/* A rule to be satisfied; NULL: any value of the axis. A change of a derived name affects much, so there the new value
+ * must not break a rule that holds now; elsewhere such values are only preferred. */
 struct broken {
     const struct dt_space *space;
     const struct dt_rule *rule;
@@ -19,7 +19,7 @@ struct broken {
     bool strict; /* no other rule may be broken */
 };
 
-/* Would the rule hold with another value of one axis? */
+/* The rule would hold with another value of one axis. */
 static bool cures(const struct broken *broken, int axis, int64_t value)
 {
     const struct dt_space *space = broken->space;
@@ -39,7 +39,7 @@ static bool cures(const struct broken *broken, int axis, int64_t value)
     return true;
 }
 
-/* Nearest below, then nearest above. */
+/* The nearest value below, then the nearest above. */
 static int nearest(const struct broken *broken, int axis, int64_t near[2])
 {
     const struct dt_axis *row = &broken->space->axes[axis];
@@ -80,7 +80,7 @@ static bool add_near(const struct broken *broken, uint32_t axes, json_t *object)
     return true;
 }
 
-/* Values that break no other rule, or where there are none, values that cure this one. */
+/* Adds values that break no other rule, or if there are none, values that satisfy this one. */
 static bool add_nearest(const struct dt_space *space, const struct dt_rule *rule, uint32_t axes,
                         const int64_t scope[], json_t *object)
 {
@@ -175,11 +175,11 @@ dt_status dt_space_violations(const struct dt_space *space, const int64_t values
     for (int i = 0; i < space->listed; i++)
         if (!dt_rule_holds(&space->rules[i], scope))
             spoken |= space->rules[i].axes;
-    /* The first axis outside is likelier what was named, later ones what was completed from it. */
+    /* The first value outside its axis is probably the one given, later ones were completed from it. */
     uint32_t first = outside & -outside, unspoken = outside & ~spoken;
     bool rules_first = (first & spoken) != 0;
     failed |= rules_first ? 0 : add_axes(space, values, unspoken, made);
-    for (int pass = 0; pass < 2; pass++) /* first the rules that speak of that axis */
+    for (int pass = 0; pass < 2; pass++) /* first the rules that use that axis */
         for (int i = 0; i < space->listed; i++)
             if (!dt_rule_holds(&space->rules[i], scope) &&
                 (pass == 0) == ((space->rules[i].axes & first) != 0))

@@ -61,12 +61,12 @@ static const struct dt_tensor_row tensors[TENSORS] = {
 enum {
     LABEL = DT_BUFFER_OWN, /* [N] class label, int32 */
     FREQUENCY,             /* [N, 256] sinusoids of the timestep */
-    EMBED,                 /* [N, C] inside the timestep MLP */
+    EMBED,                 /* [N, C] hidden layer of the timestep MLP */
     CONDITION,             /* [N, C] timestep + class */
     MODULATION,            /* [2, N, 6C] of this block and the next */
     EMBEDDED,              /* [b, t, C] embedded patches */
     STREAM,                /* [N, t, C] residual stream */
-    NORM,                  /* [N, t, C] normalised stream; also what a branch gives back */
+    NORM,                  /* [N, t, C] normalised stream; also the result of a branch */
     MLP,                   /* [N, t, mlp] */
     BUFFERS_END
 };

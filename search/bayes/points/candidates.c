@@ -7,13 +7,14 @@
 
 enum {
     POOL = 20000, /* draws */
-    MORE = 4096,  /* points that are told and were not drawn, and neighbours of the best */
-    AROUND = 512, /* neighbours of one */
+    MORE = 4096,  /* room for points told but not drawn, and for neighbours of the best */
+    AROUND = 512, /* neighbours of one point */
     TESTS =
-        500000 /* of points that the draws of a pool may cost, where not all that is drawn is feasible */
+        /* limit of points tested for the draws of a pool, where not every draw is feasible */
+    500000
 };
 
-/* Draws that the tests allow. */
+/* Number of draws within that limit. */
 static int affordable(const struct dt_space *space, int draws)
 {
     return (int)fmin(draws, fmax(64, TESTS / dt_space_tries(space)));
@@ -43,7 +44,7 @@ static dt_status allocate(struct dt_candidates *candidates, size_t room)
     return DT_OK;
 }
 
-/* Uniform draws; some may be there twice. */
+/* Fills the pool with uniform draws, which may contain duplicates. */
 static void fill_pool(struct dt_candidates *candidates, int count, struct dt_rng *rng)
 {
     for (int k = 0; k < count; k++) {
@@ -53,7 +54,7 @@ static void fill_pool(struct dt_candidates *candidates, int count, struct dt_rng
     candidates->cloud.count = count;
 }
 
-/* The next slot from k on that was not seen gets the point; returns the slot after. */
+/* Stores the point in the next unseen slot from k on; returns the slot after it. */
 static int replace(struct dt_candidates *candidates, int k, const struct dt_point *point)
 {
     while (k < candidates->cloud.count && candidates->seen[k])

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* candidates - the points a model is asked about
+/* candidates - the points that a model predicts
  *
  * Every feasible point while there are at most `most` of them; else a pool: draws, and neighbours of the best points,
- * both renewed as the search goes on. A point that was asked for or told stays what it is, and where it is.
+ * both renewed during the search. A point that was asked for or told keeps its slot.
  */
 #ifndef DT_SEARCH_BAYES_POINTS_CANDIDATES_H
 #define DT_SEARCH_BAYES_POINTS_CANDIDATES_H
@@ -29,12 +29,12 @@ void dt_candidates_at(const struct dt_candidates *candidates, int k, struct dt_p
 int dt_candidates_find(const struct dt_candidates *candidates,
                        const struct dt_point *point); /* or -1 */
 
-/* Draws a pool anew but for what was seen: up to a quarter are neighbours (one axis another value) of the n centres, the
+/* Draws the unseen part of a pool anew: up to a quarter are neighbours (one axis another value) of the n centres, the
  * rest uniform. Nothing changes when whole. */
 void dt_candidates_renew(struct dt_candidates *candidates, const struct dt_point centres[], int n,
                          struct dt_rng *rng);
 
-/* Adds neighbours of the point to a pool, as many as it has room for beside points that may be told. */
+/* Adds neighbours of the point to a pool, as many as fit beside the room reserved for points told. */
 void dt_candidates_surround(struct dt_candidates *candidates, const struct dt_point *point);
 
 /* dt_candidates_find, after the point was added to a pool that did not have it: cloud.count has grown. -1: no room. */

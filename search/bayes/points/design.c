@@ -23,7 +23,7 @@ static double nearest(const struct dt_candidates *candidates, const struct dt_ke
     return least;
 }
 
-/* A uniform one that was not seen: by chance, then, when few are left, by counting. */
+/* A uniform unseen candidate: by rejection, or by counting when few are left. */
 static int draw(const struct dt_candidates *candidates, struct dt_rng *rng)
 {
     const int count = candidates->cloud.count;
@@ -70,7 +70,7 @@ struct dt_kernel dt_design_kernel(const struct dt_candidates *candidates)
     return kernel;
 }
 
-/* Among those that are as central within ALIKE one by chance: an axis of two values has no middle. */
+/* A random one among those equally central within ALIKE: an axis of two values has no middle. */
 static int central(const struct dt_candidates *candidates, const struct dt_kernel *kernel,
                    struct dt_rng *rng)
 {

@@ -19,7 +19,7 @@ static void fill(const struct dt_axis *axis, float out[])
     }
 }
 
-/* Of two, in a value; that of nothing is 0. */
+/* Exponent of two in a value; 0 for 0. */
 static int exponent(int64_t value)
 {
     int n = 0;
@@ -28,7 +28,7 @@ static int exponent(int64_t value)
     return n;
 }
 
-/* The exponents, scaled; false where they say what the values say. */
+/* Writes the scaled exponents; false where they only repeat the order of the values. */
 static bool fill_exponents(const struct dt_axis *axis, float out[])
 {
     int least = 64, most = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* encoding - points as coordinates that distances make sense in
+/* encoding - maps points to coordinates with meaningful distances
  *
- * Every axis with more than one value is a dimension. Positive numbers, of which there are three or more, stand at their
- * logarithm, other numbers at their rank; both are scaled to [0, 1]. Labels stand at their number, and only equal or
- * different matters (Hamming distance, as in Optuna and SMAC3).
+ * Every axis with more than one value is a dimension. The coordinate of positive numbers, if there are three or more,
+ * is their logarithm, of other numbers their rank; both are scaled to [0, 1]. Labels have their number, and only
+ * equality matters (Hamming distance, as in Optuna and SMAC3).
  *
- * Numbers also differ in what they are multiples of: vector lengths, banks and cache lines are powers of two, and 48 may
- * have more to do with 16 than with 47. Where the exponent of two of the values (that of 48 is 4) does not rise with
- * them, it is a second dimension of the axis.
+ * Divisibility matters, too: vector lengths, banks and cache lines are powers of two, and 48 may behave more like 16
+ * than like 47. Where the exponent of two of the values (that of 48 is 4) does not rise with them, it is a second
+ * dimension of the axis.
  */
 #ifndef DT_SEARCH_BAYES_POINTS_ENCODING_H
 #define DT_SEARCH_BAYES_POINTS_ENCODING_H
@@ -20,7 +20,8 @@ struct dt_encoding {
     int dims;
     int axis[DT_DIMS_MAX];
     bool label[DT_DIMS_MAX];
-    bool exponent[DT_DIMS_MAX];     /* of two, in the values; the dimension before has the values */
+    /* holds exponents of two; the previous dimension has the values */
+    bool exponent[DT_DIMS_MAX];
     float *coordinate[DT_DIMS_MAX]; /* [values of the axis]; owned */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel - how much two points have to do with each other
+/* kernel - covariance of two points
  *
  *     k(a, b) = constant + slope f(a) f(b) + signal product over axes of (1 - share + share M(r))
  *     M(r) = (1 + sqrt(5) r + 5/3 r^2) exp(-sqrt(5) r),   r^2 = sum over the axis' dimensions of (distance / length)^2
@@ -7,9 +7,9 @@
  * Matern-5/2 on each axis, with a length for each dimension (Rasmussen, Williams 2006, eq. 4.17 and 5.1); the distance
  * in a dimension of labels is 0 or 1. Multiplied out, the product is a sum over all sets of axes: effects of single
  * axes, of pairs and so on, each further one worth share / (1 - share) of the last (Durrande, Ginsbourger, Roustant,
- * Carraro 2013, ANOVA kernels). So what one axis does is learnt from all points, not from near ones alone; share 1 is
- * the plain product. The constant and the slope stand for a mean b0 + b1 f with normal priors on b0 and b1 (eq. 2.40),
- * f being what is believed of a point beforehand.
+ * Carraro 2013, ANOVA kernels). So the effect of one axis is learnt from all points, not only from near ones; share 1
+ * is the plain product. The constant and the slope are the variances of b0 and b1 in a mean b0 + b1 f with normal
+ * priors (eq. 2.40), where f is the prior's value of a point.
  */
 #ifndef DT_SEARCH_BAYES_POINTS_KERNEL_H
 #define DT_SEARCH_BAYES_POINTS_KERNEL_H
@@ -23,9 +23,9 @@ struct dt_cloud {
     int dims, count;
     size_t room;
     float *x;
-    float *belief; /* [room] f, of the unit of the values; NULL: 0 everywhere */
+    float *belief; /* [room] f, in the unit of the values; NULL: 0 everywhere */
     bool label[DT_DIMS_MAX];
-    bool joined[DT_DIMS_MAX]; /* to the dimension before, on the same axis */
+    bool joined[DT_DIMS_MAX]; /* the previous dimension is on the same axis */
 };
 
 struct dt_kernel {
