@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* compute - what the forward pass asks of a device: one small table a back end
+/* compute - the operations of a device for the forward pass: one small table per back end
  *
- * Matrices are row-major. Activations (void pointers here) are in the data type that is given, everything else is
- * float32; a row stride is in elements. Memory is the device's own, from alloc, unless a comment says host.
+ * Matrices are row-major. Activations (void pointers here) have the given data type, everything else is float32; a row
+ * stride is in elements. Memory is the device's own, from alloc, unless a comment says host.
  *
- * A device is a queue: the calls that return nothing are put on it in order and may return before they are done, so what
- * they read must stay as it is until finish. An error of theirs is kept and told by the next finish. Nothing but alloc, pack
- * and the *_new and *_ready calls allocates: shapes are checked and scratch is sized before (model/layout.h).
+ * A device is a queue: calls without a result are queued in order and may return before they are done, so their inputs
+ * must not change until finish. Their first error is kept and returned by the next finish. Only alloc, pack and the
+ * *_new and *_ready calls allocate: shapes are checked and scratch is sized before (model/layout.h).
  *
  * To add a back end: a folder kernels/<name>/ with its struct dt_compute at the bottom of <name>.c, and a row in
  * kernels/compute.c.
@@ -20,23 +20,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a back end keeps of a device begins with this. A device belongs to one thread at a time. */
+/* First member of a back end's device. A device belongs to one thread at a time. */
 struct dt_device {
     const struct dt_compute *compute;
     int index; /* among the back end's devices */
 };
 
-/* y[rows, out] = act(x[rows, in] weight[out, in]^T + bias[out]): a layer made ready for a number of rows and the threads
- * set at that time. weight is packed, bias float32; y is float32 when wide, else an activation. Not for two callers at
- * once.
+/* y[rows, out] = act(x[rows, in] weight[out, in]^T + bias[out]): a layer prepared for a number of rows and the current
+ * number of threads. weight is packed, bias float32; y is float32 when wide, else an activation. Not reentrant.
  *
- * groups above 1 (where weight_row is not NULL): the outputs are cut into so many equal parts, and part g is a matrix
- * [rows, out / groups] of its own at y + g * group_stride: what an exchange sends, without a pass that sorts it. */
+ * groups above 1 (where weight_row is not NULL): the outputs are split into that many equal parts, and part g is a
+ * separate matrix [rows, out / groups] at y + g * group_stride, so that an exchange can send it without a pass that
+ * reorders. */
 struct dt_linear_shape {
     int rows, in, out;
     enum dt_activation act;
     bool wide;
-    int choice; /* which of the library's proposals, 0 the first; those it has not are the last it has */
+    int choice; /* index of the library's proposal; beyond the last: the last */
     int groups; /* 0 and 1: none */
     int64_t group_stride;
 };
@@ -71,21 +71,20 @@ enum dt_attention_kind { DT_ATTENTION_OWN, DT_ATTENTION_CUDNN };
 struct dt_attention {
     const void *q, *k, *v;
     void *out;
-    float *lse; /* [sequences, heads, queries], natural logarithm; NULL when not wanted */
+    float *lse; /* [sequences, heads, queries], natural logarithm; NULL: not needed */
     struct dt_strides q_at, kv_at, out_at;
     int sequences, heads, head; /* head: D */
     int queries, keys;
     int tile_q, tile_kv;
     int stages, warps;           /* GPU: of model/attn_tiles.def */
-    enum dt_attention_kind kind; /* GPU: whose kernel */
-    float *
-        scratch; /* a thread's part is scratch_floats long; NULL where attention_ready needs none */
+    enum dt_attention_kind kind; /* GPU: own or cuDNN's kernel */
+    float *scratch;              /* scratch_floats per thread; NULL where none is needed */
     int64_t scratch_floats;
     void (*poll)(void *arg); /* (optional) called by the calling thread between tiles */
     void *poll_arg;
 };
 
-/* Two parts of an attention over disjoint keys become one: out and lse take in part and part_lse. */
+/* Merges two parts of an attention over disjoint keys: out and lse absorb part and part_lse. */
 struct dt_merge {
     void *out;
     float *lse;
@@ -129,7 +128,7 @@ struct dt_position {
 /* out = uncond + scale (cond - uncond) on the first `guided` channels of each pixel, cond on the rest */
 struct dt_guide {
     const float *cond, *uncond,
-        *rest;  /* rest [pixels, channels]: where channels not guided come from */
+        *rest;  /* rest [pixels, channels]: source of the unguided channels */
     float *out; /* [pixels, channels] */
     int64_t cond_stride, uncond_stride;
     int64_t pixels;
@@ -152,73 +151,75 @@ struct dt_version {
 /* Marks of a timeline, from 0 on. */
 #define DT_MARKS_MOST 8192
 
-/* What changes on a device while it works; -1 where it is not known. */
+/* State of a device while it works; -1: unknown. */
 struct dt_health {
     int64_t sm_mhz, memory_mhz, power_mw, temperature_c;
     int64_t utilization; /* percent of the last sampling period */
-    int64_t reasons;     /* bits: why its clocks are lower than they could be */
+    int64_t reasons;     /* bits: reasons for lowered clocks */
 };
 
 struct dt_graph;
 
 struct dt_compute {
     const char *name, *doc;
-    bool host; /* its memory is the host's, and calls are done on return */
-    bool (*usable)(enum dt_dtype dtype); /* on this machine, with what was built in */
+    bool host;                           /* it uses host memory, and calls are done on return */
+    bool (*usable)(enum dt_dtype dtype); /* on this machine, with the libraries built in */
     const struct dt_version *(*versions)(void);
     int (*count)(void); /* devices of this machine; 0: none */
 
     /* The device `index` of this machine, with a queue and workspaces of its own; several may be open on one. A process
-     * that forks does so before. DT_EUNSUP with a sentence: there is none; DT_ELIB, DT_ENOMEM. */
+     * that forks must do so before. DT_EUNSUP with a sentence: there is none; DT_ELIB, DT_ENOMEM. */
     dt_status (*open)(int index, struct dt_device **device);
     void (*close)(struct dt_device *device);        /* NULL is fine; after an error too */
-    const char *(*model)(struct dt_device *device); /* what its maker calls it */
-    /* Bytes that are free now, to whoever asks first, and that there are. */
+    const char *(*model)(struct dt_device *device); /* product name */
+    /* Bytes that are free now, and in total. */
     dt_status (*memory)(struct dt_device *device, int64_t *free_bytes, int64_t *total_bytes);
     void (*threads)(struct dt_device *device, int count);
 
     /* Memory of the device, at multiples of 256 bytes. DT_ENOMEM names the bytes. */
     dt_status (*alloc)(struct dt_device *device, int64_t bytes, void **memory);
     void (*release)(struct dt_device *device, void *memory); /* NULL is fine; waits */
-    /* From and to host memory, in order with what is queued. The host's may be used again on return; get waits. */
+    /* Copies from and to host memory, in order with queued work. The host's buffer may be reused on return; get
+     * waits. */
     dt_status (*put)(struct dt_device *device, void *to, const void *from, int64_t bytes);
     dt_status (*get)(struct dt_device *device, void *to, const void *from, int64_t bytes);
     void (*fill)(struct dt_device *device, void *to, int byte, int64_t bytes);
 
-    /* Waits until all that was queued is done, asleep or polling. check(arg), when not NULL, is called meanwhile; its error
-     * ends the wait. DT_ETIMEOUT after deadline_ns (dt_clock_ns time); DT_ELIB with the sentence of a call that failed: the
-     * device is then lost for good unless it was DT_ENOMEM. */
+    /* Waits until all queued work is done. check(arg), when not NULL, is called meanwhile; its error ends the wait.
+     * DT_ETIMEOUT after deadline_ns (dt_clock_ns time); DT_ELIB with the sentence of the failed call: the device is
+     * then lost, unless the status is DT_ENOMEM. */
     dt_status (*finish)(struct dt_device *device, int64_t deadline_ns,
                         dt_status (*check)(void *arg), void *arg);
 
-    /* Notes the time at which the queue gets here; times: of the marks 0 to n-1 since mark 0, after finish. A mark is
-     * precise to about a microsecond on a GPU. */
+    /* mark records the time at which the queue reaches it; times, after finish, gives the times of marks 0 to n-1 since
+     * mark 0, precise to about a microsecond on a GPU. */
     void (*mark)(struct dt_device *device, int slot);
     dt_status (*times)(struct dt_device *device, int n, int64_t ns[]);
 
-    /* (optional, NULL together) Reads the clock of a multiprocessor at slot 0, before a step, and 1, after it; then, after
-     * finish, its rate between the two, as far as it ran on the same one: 0 where that is not known. */
+    /* (optional, NULL together) clock reads the cycle counter of a multiprocessor: slot 0 before a step, slot 1
+     * after it. The other, after finish, gives the rate between the two readings; 0 if they are of different
+     * multiprocessors. */
     void (*clock)(struct dt_device *device, int slot);
     dt_status (*clock_rate)(struct dt_device *device, double *hz);
-    /* (optional, NULL together) How the device is; from any thread, takes about a millisecond. And what bit i of its reasons is
-     * called, NULL past the last. */
+    /* (optional, NULL together) Reads the device's state, from any thread, in about a millisecond; and gives the name
+     * of bit i of its reasons, NULL past the last. */
     void (*health)(struct dt_device *device, struct dt_health *health);
     const char *(*reason)(int i);
-    /* (optional) A range begins on the timeline of a profiler that listens; NULL: the last one begun ends. */
+    /* (optional) Begins a range on a profiler's timeline; NULL: ends the last one. */
     void (*range)(struct dt_device *device, const char *name);
 
-    /* (optional, NULL together) What is queued between record and recorded is not run but kept, and run by each replay.
-     * Nothing may be put, got, marked or waited for in between. */
+    /* (optional, NULL together) Work queued between record and recorded is captured instead of run, and run by each
+     * replay. put, get, mark and finish are not allowed in between. */
     dt_status (*record)(struct dt_device *device);
     dt_status (*recorded)(struct dt_device *device, struct dt_graph **graph);
     void (*replay)(struct dt_device *device, struct dt_graph *graph);
     void (*graph_free)(struct dt_device *device, struct dt_graph *graph); /* NULL is fine */
 
-    /* weight[out, in], host memory, as the back end's library likes it, once: dt_tensor.bytes long, and it may lie anywhere
+    /* Converts weight[out, in] from host memory to the layout of the back end's library: dt_tensor.bytes long, anywhere
      * on the device. */
     dt_status (*pack)(struct dt_device *device, enum dt_dtype dtype, const float *weight, int in,
                       int out, void *packed);
-    /* (optional) Bytes from the start of a packed weight to its row `row`; NULL: it cannot be cut. */
+    /* (optional) Bytes from the start of a packed weight to its row `row`; NULL: it cannot be split. */
     int64_t (*weight_row)(enum dt_dtype dtype, int in, int row);
     dt_status (*linear_new)(struct dt_device *device, enum dt_dtype dtype,
                             const struct dt_linear_shape *shape, struct dt_linear **linear);
@@ -226,8 +227,8 @@ struct dt_compute {
                    const struct dt_linear_call *call);
     void (*linear_free)(struct dt_linear *linear); /* NULL is fine */
 
-    /* Makes ready what calls of this shape need (pointers are ignored but for lse being NULL). DT_EUNSUP names the tile or
-     * the head dimension that was not built. */
+    /* Prepares calls of this shape (pointers are ignored, except whether lse is NULL). DT_EUNSUP names the tile or the
+     * head dimension that was not built. */
     dt_status (*attention_ready)(struct dt_device *device, enum dt_dtype dtype,
                                  const struct dt_attention *op);
     void (*attention)(struct dt_device *device, enum dt_dtype dtype, const struct dt_attention *op);
@@ -237,7 +238,7 @@ struct dt_compute {
                    int64_t n); /* to an activation */
     void (*modulate)(struct dt_device *device, enum dt_dtype dtype, const struct dt_modulate *op);
     void (*copy)(struct dt_device *device, const struct dt_copy *op);
-    /* *sum += the 16-bit words of data, as a number of 64 bits. */
+    /* *sum += sum of the 16-bit words of data, in 64 bits. */
     void (*sum)(struct dt_device *device, const void *data, int64_t bytes, uint64_t *sum);
     void (*sinusoid)(struct dt_device *device, const struct dt_sinusoid *op);
     void (*condition)(struct dt_device *device, const struct dt_condition *op);
@@ -254,7 +255,7 @@ extern const struct dt_compute dt_compute_cpu;
 extern const struct dt_compute dt_compute_cuda;
 #endif
 
-/* The back ends that were built, the best first, NULL-ended; and the one of a name, NULL when it was not built. */
+/* The compiled back ends, the best first, NULL-ended; and the one with a name, NULL if not compiled. */
 const struct dt_compute *const *dt_compute_rows(void);
 const struct dt_compute *dt_compute_find(const char *name);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Ulysses without passes that sort: the linear layer of queries, keys and values writes each chunk of each rank's heads as a
- * matrix of its own, and every piece goes from there to where attention reads it. In SEND: [3, ulysses, chunks, N, t, h, D].
- * QUERY, KV and HEADS hold all chunks, since the pieces of several may be under way.
+/* Ulysses without passes that reorder: the linear layer of queries, keys and values writes each chunk of each rank's
+ * heads as a separate matrix, and each piece is sent directly to where attention reads it. SEND is [3, ulysses, chunks,
+ * N, t, h, D]. QUERY, KV and HEADS hold all chunks, since pieces of several may be in flight.
  *
- * Outputs return in pieces, too; only they are sorted once, into the rows that the projection reads. */
+ * Outputs return in pieces, too; only they are reordered once, into the rows that the projection reads. */
 #include "kernels/parallel_int.h"
 
 enum { QUERIES, KEYS, VALUES, PARTS };
 
-/* Elements of one piece's sequence: the own tokens of a chunk's heads. */
+/* Elements of one piece's sequence: own tokens of a chunk's heads. */
 static int64_t piece(const struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     return (int64_t)pass->layout.tokens * chunk->width;
@@ -19,7 +19,7 @@ static void add(struct dt_message *list, int *count, int peer, void *at, int64_t
     list[(*count)++] = (struct dt_message){peer, at, (size_t)bytes};
 }
 
-/* Where sequence n of a part arrives, first token of the block. */
+/* Destination of sequence n of a part: the block's first token. */
 static int64_t arrival(const struct dt_pass *pass, const struct dt_chunk *chunk, int part, int n)
 {
     const struct dt_layout *layout = &pass->layout;
@@ -65,7 +65,7 @@ static dt_status post(struct dt_pass *pass, const int counts[2], struct dt_reque
     return status;
 }
 
-/* The values of chunk 0 have a request of their own when they go first. */
+/* The values of chunk 0 have their own request when they are sent first. */
 static bool apart(const struct dt_pass *pass, int index)
 {
     return pass->plan.v_first != 0 && index == 0;
@@ -100,7 +100,7 @@ static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
     return DT_OK;
 }
 
-/* In BACK_RECV: [ulysses, N, t, h, D] of each chunk, one after the other. */
+/* Offset in BACK_RECV: [ulysses, N, t, h, D] of each chunk, one after the other. */
 static int64_t returned(const struct dt_pass *pass, const struct dt_chunk *chunk, int u)
 {
     int64_t group = (int64_t)chunk->index * pass->plan.ulysses + u;
@@ -129,7 +129,7 @@ static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     return post(pass, counts, &pass->back[chunk->index]);
 }
 
-/* Own tokens, heads of every peer, into ATTENTION [N, t, H, D]. */
+/* Copies own tokens with all peers' heads into ATTENTION [N, t, H, D]. */
 static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     const struct dt_layout *layout = &pass->layout;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* fake - ranks that are threads of one process, with a virtual clock and planted faults, for tests
  *
- * Exchanges really move data. Each rank has a virtual clock: a computation (note) moves it by compute_ns; an exchange
- * that the last partner posted at t is complete at t + delay_ns, and waiting for it moves the clock there. So whether an
- * exchange is hidden behind a computation shows exactly, on any machine.
+ * Exchanges move real data. Each rank has a virtual clock: a computation (note) advances it by compute_ns; an exchange
+ * that the last partner posted at t is complete at t + delay_ns, and waiting for it advances the clock to then. So
+ * tests see exactly how much of an exchange is hidden behind a computation, on any machine.
  *
  *     dt_fake_new(4, &(struct dt_fake_options){.delay_ns = 5000000}, &fake);
  *     dt_fake_run(fake, body, arg, statuses);       -- body(dt_fake_comm(fake, rank), arg) on a thread a rank
  *     dt_fake_log(fake, 0)                          -- "post 0;attention 0;wait 0;..."
  *
- * Exchanges (alltoall, shift and exchange) are counted from 0 on each rank. When one fails, every later wait of every rank fails
- * too, so no test hangs.
+ * Exchanges (alltoall, shift and exchange) are counted from 0 on each rank. When one fails, every later wait of every
+ * rank fails, too, so no test hangs.
  */
 #ifndef DT_KERNELS_FAKE_H
 #define DT_KERNELS_FAKE_H
@@ -21,8 +21,8 @@
 
 enum dt_fake_fault {
     DT_FAKE_NONE,
-    DT_FAKE_DROP,    /* what the rank sends is lost: waits for it end in DT_ETIMEOUT */
-    DT_FAKE_CORRUPT, /* one float of what it sends to others is negated */
+    DT_FAKE_DROP,    /* the rank's data are lost: waits for them end in DT_ETIMEOUT */
+    DT_FAKE_CORRUPT, /* one float sent to others is negated */
     DT_FAKE_ERROR    /* posting fails with DT_ELIB */
 };
 
@@ -30,7 +30,7 @@ struct dt_fake_options {
     int64_t delay_ns, compute_ns;
     enum dt_fake_fault fault;
     int fault_rank, fault_exchange;
-    int64_t fault_element; /* counted over the floats it sends to others, modulo their number */
+    int64_t fault_element; /* index among the floats sent to others, modulo their number */
 };
 
 struct dt_fake;
@@ -42,16 +42,15 @@ void dt_fake_free(struct dt_fake *fake);
 /* The comm of all ranks as `rank` sees it; borrowed. */
 struct dt_comm *dt_fake_comm(struct dt_fake *fake, int rank);
 
-/* Runs body on a thread a rank and waits for all; statuses[ranks] may be NULL. The first error, or DT_OK. */
+/* Runs body on one thread per rank and waits for all; statuses[ranks] may be NULL. The first error, or DT_OK. */
 dt_status dt_fake_run(struct dt_fake *fake, dt_status (*body)(struct dt_comm *comm, void *arg),
                       void *arg, dt_status statuses[]) DT_MUST_CHECK;
 
 const char *dt_fake_log(const struct dt_fake *fake, int rank); /* "" when nothing happened */
-/* What was posted: "<comm, 16 hex digits> <op> <bytes>;" each, bytes only where all ranks must have the same. */
+/* Log of posts: "<comm, 16 hex digits> <op> <bytes>;" each, with bytes only where they must be equal on all ranks. */
 const char *dt_fake_order(const struct dt_fake *fake, int rank);
-int dt_fake_exchanges(const struct dt_fake *fake, int rank);    /* posted so far */
-int64_t dt_fake_clock_ns(const struct dt_fake *fake, int rank); /* virtual */
-int64_t dt_fake_exposed_ns(const struct dt_fake *fake,
-                           int rank); /* of it, standing still in waits */
+int dt_fake_exchanges(const struct dt_fake *fake, int rank);      /* posted so far */
+int64_t dt_fake_clock_ns(const struct dt_fake *fake, int rank);   /* virtual */
+int64_t dt_fake_exposed_ns(const struct dt_fake *fake, int rank); /* part of it spent in waits */
 
 #endif

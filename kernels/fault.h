@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fault - a comm that does one thing wrong, for tests
+/* fault - a comm with one planted fault, for tests
  *
- * Wraps another comm, and every comm split from it, and on one rank spoils one exchange (an alltoall or a shift among
- * two ranks or more, counted from 1 over all these comms):
+ * Wraps another comm, and every comm split from it, and on one rank makes one exchange faulty (an alltoall or a shift
+ * among two ranks or more, counted from 1 over all these comms):
  *
- *     flip:rank=1:exchange=5:element=100    negates one float of what was received
+ *     flip:rank=1:exchange=5:element=100    negates one received float
  *     crash:rank=1:exchange=5               raises SIGSEGV
  *     exit:rank=1:exchange=5                leaves the process with code 3
  *     hang:rank=1:exchange=5                spins for ever
@@ -17,7 +17,7 @@
 
 #include "kernels/comm.h"
 
-/* inner is taken over when this succeeds. DT_EUSAGE names what is wrong with spec. */
+/* Owns inner on success. DT_EUSAGE names the error in spec. */
 dt_status dt_comm_fault(struct dt_comm *inner, const char *spec,
                         struct dt_comm **comm) DT_MUST_CHECK;
 

@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-/* Of these libraries: CUDA, NCCL, cuDNN, cuBLAS, and PyTorch's names about NCCL, which people set for it. */
+/* Variables of CUDA, NCCL, cuDNN and cuBLAS, and PyTorch's variables for NCCL. */
 static json_t *environment(void)
 {
     static const char *const prefixes[] = {"NCCL_",   "CUDA_",   "CUDNN_",
@@ -107,7 +107,7 @@ static json_t *pcie(const struct dt_nvml_facts *facts)
                      number(facts->pcie_width), "width_max", number(facts->pcie_width_max));
 }
 
-/* What NVML says, added to a card's object. */
+/* Adds NVML's facts to a device's object. */
 static void add_facts(json_t *object, const struct dt_nvml_facts *facts)
 {
     const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What an exchange costs by itself, for the fit of latency and bandwidth: the same communicators and the same calls as a
- * plan's, on messages of several sizes. The first exchange of a size is not timed (buffers are registered, connections
- * made) and what arrived is compared byte by byte. */
+/* Times exchanges alone, for the fit of latency and bandwidth: with the communicators and calls of a plan, on messages
+ * of several sizes. The first exchange of a size is not timed (it registers buffers and connects), and its data are
+ * compared byte by byte. */
 #include "base/clock.h"
 #include "worker/session.h"
 
@@ -17,7 +17,7 @@
 
 struct kind {
     const char *name;
-    bool blocks; /* a rank's bytes are one block a rank of the group */
+    bool blocks; /* a rank's bytes consist of one block per rank of the group */
     dt_status (*post)(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
                       struct dt_request *request);
 };
@@ -30,16 +30,16 @@ static const struct kind kinds[] = {
 struct probe {
     const struct kind *kind;
     int64_t group, stride, n;
-    int64_t bytes[SIZES_MOST]; /* a rank has */
+    int64_t bytes[SIZES_MOST]; /* bytes of a rank */
     size_t sizes;
     struct dt_comm *comm;
     int64_t first; /* the group's first rank */
     struct dt_device *device;
-    void *send, *recv;   /* of the largest size, where exchanges carry */
-    unsigned char *host; /* of that size: what is sent, then what arrived */
+    void *send, *recv;   /* of the largest size, in the memory that exchanges use */
+    unsigned char *host; /* of that size: sent data, then received data */
     int64_t *ns;         /* [sizes * n] */
     int64_t wrong,
-        wrong_bytes; /* first byte that was not what was sent, and of how many; -1: none */
+        wrong_bytes; /* index of the first wrong byte, and the number of bytes; -1: none */
 };
 
 static dt_status find_kind(const char *name, const struct kind **kind)
@@ -106,7 +106,7 @@ static dt_status allocate(const struct dt_worker_session *session, struct probe 
     return DT_OK;
 }
 
-/* As a plan numbers its ranks (model/plan.h): the members of a group are `stride` apart. */
+/* Members of a group are `stride` ranks apart, as in a plan (model/plan.h). */
 static dt_status form_group(const struct dt_worker_session *session, struct probe *probe)
 {
     int stride = (int)probe->stride, group = (int)probe->group, rank = session->seat.rank;
@@ -117,7 +117,7 @@ static dt_status form_group(const struct dt_worker_session *session, struct prob
                                       &probe->comm);
 }
 
-/* Byte i of what member m of the group sends. */
+/* Byte i of the data that member m of the group sends. */
 static unsigned char word(const struct probe *probe, int m, int64_t i)
 {
     return (unsigned char)((probe->first + m * probe->stride) * 37 + i * 11 + (i >> 8) * 7);
@@ -143,8 +143,8 @@ static dt_status exchange(const struct probe *probe, int64_t bytes)
                                           probe->comm);
 }
 
-/* Block b is from rank b of the group, and is the block it had for this rank; a shift's only block is the rank's before.
- * What is wrong is said at the end: a rank that left now would keep the others waiting. */
+/* Block b is the one that rank b of the group sent to this rank; a shift has one block, from the previous rank. Errors
+ * are reported at the end: a rank that left now would keep the others waiting. */
 static void compare(struct probe *probe, int64_t bytes)
 {
     int64_t block = block_of(probe, bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Set-up: rank 0 listens, the address and a random token go round by the communicator, whoever connects shows the token
- * and its rank. The Unix socket is an abstract one named by the kernel, so nothing is left in any folder. */
+/* Set-up: rank 0 listens, it sends its address and a random token over the communicator, and each rank connects and
+ * sends the token and its rank. The Unix socket is an abstract one named by the kernel, so nothing is left in any
+ * folder. */
 #include "worker/links.h"
 
 #include "base/clock.h"
@@ -100,7 +101,7 @@ static int connect_tcp(const struct address *address)
     return fd;
 }
 
-/* A stranger (wrong token, no greeting within a second) is shown out. */
+/* Disconnects a stranger (wrong token, no greeting within a second). */
 static bool greet(const struct dt_links *links, const struct address *address, int fd)
 {
     const struct timeval second = {.tv_sec = 1};
@@ -218,7 +219,7 @@ dt_status dt_links_hear(struct dt_links *links, json_t **message)
     return hear(&links->wires[0], DT_WIRE_FOREVER, message);
 }
 
-/* A verdict as it travels: {"op":"verdict","code":-20,"say":"...","part":...}. */
+/* A verdict as a message: {"op":"verdict","code":-20,"say":"...","part":...}. */
 static json_t *verdict(dt_status status, json_t *part)
 {
     return json_pack("{s:s,s:i,s:s,s:o?}", "op", "verdict", "code", status, "say",
@@ -233,7 +234,7 @@ static void weigh(const json_t *said, json_t **worst)
         *worst = (json_t *)said;
 }
 
-/* A rank may work for long, but not when rank 0 waited in vain in the exchange that both are in. */
+/* A rank may work for long, but not after rank 0 timed out in an exchange with it. */
 static dt_status collect(struct dt_links *links, json_t *own, json_t *all)
 {
     bool late = json_integer_value(json_object_get(own, "code")) == DT_ETIMEOUT;
@@ -267,7 +268,7 @@ static dt_status take_parts(const json_t *all, json_t **parts)
     return DT_OK;
 }
 
-/* Rank 0 hears all, says the worst to all. */
+/* Rank 0 collects all verdicts and sends the worst to all. */
 static dt_status judge(struct dt_links *links, json_t *own, json_t **parts)
 {
     json_t *all = json_array(), *said, *worst = own;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* dittune-worker - runs plans of the built-in DiT on this machine's cores, told by docs/protocol.md
+/* dittune-worker - runs plans of the built-in DiT on this machine's cores, by the protocol of docs/protocol.md
  *
- * Rank 0 reads requests from standard input; the others hear them over a socket. Whoever loses its upper end leaves at
- * once, without ceremony: there may be a rank inside an exchange that will never end. */
+ * Rank 0 reads requests from standard input and sends them to the others over sockets. A rank that loses its controller
+ * or rank 0 exits at once, without clean-up: another rank may be in an exchange that never ends. */
 #include "base/environment.h"
 #include "worker/devices.h"
 #include "worker/session.h"
@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* What libraries print goes to standard error; the protocol keeps a descriptor of its own. */
+/* Redirects output of libraries to standard error; the protocol keeps a descriptor of its own. */
 static dt_status take_output(int *fd)
 {
     *fd = dup(STDOUT_FILENO);
@@ -62,7 +62,7 @@ static dt_status serve(struct dt_worker_session *session)
     return DT_OK;
 }
 
-/* A rank that is stopped cannot see that mpirun is gone. One rank alone is ended by whoever started it. */
+/* A stopped rank cannot notice that mpirun has ended. A single rank is ended by its parent. */
 static void end_with_launcher(const struct dt_seat *seat)
 {
     pid_t parent = getppid();
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     struct dt_worker_session *session = calloc(1, sizeof *session);
     if (session == NULL)
         return 1;
-    (void)dt_environment_dropped(); /* links in what has run before main */
+    (void)dt_environment_dropped(); /* links the code that runs before main */
     signal(SIGPIPE, SIG_IGN);
     dt_status status = work(session, &argc, &argv);
     if (status < 0)

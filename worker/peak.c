@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What a device can do at best, beside which a plan's rates are seen: a large product, and a large copy by the call that plans copy
- * with. The rates of all ranks are taken at once and added. */
+/* Peak rates of a device, the ceilings of a plan's rates: a large product, and a large copy by the call that plans use.
+ * All ranks measure at once and their rates are added. */
 #include "base/clock.h"
 #include "worker/session.h"
 
-#define MOST_BYTES  (INT64_C(256) << 20) /* of a copy: more than any cache */
+#define MOST_BYTES  (INT64_C(256) << 20) /* size of a copy: more than any cache */
 #define HOST_BYTES  (INT64_C(32) << 20)
 #define ROW_BYTES   (INT64_C(1) << 20)
 #define LEAST_BYTES ROW_BYTES
 #define COPY_NS     (DT_NS_PER_SECOND / 10)
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 
-/* The best of several, each read and written once. */
+/* The best of several copies; each byte is read and written once. */
 static dt_status best_copy(struct dt_worker_session *session, char *memory, int64_t bytes,
                            double *rate)
 {
@@ -36,7 +36,7 @@ static dt_status best_copy(struct dt_worker_session *session, char *memory, int6
     return DT_OK;
 }
 
-/* Of memory that is free; 0 where there is too little of it for a rate. */
+/* Uses free memory; 0 where there is too little. */
 static dt_status copy_rate(struct dt_worker_session *session, double *rate)
 {
     const struct dt_compute *compute = session->compute;

@@ -17,7 +17,7 @@ static int64_t median(int64_t values[], int64_t n)
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* A host is never idle. */
+/* The host has no idle time. */
 static json_t *list_kinds(const struct dt_phases *phases, bool host)
 {
     json_t *kinds = json_array();
@@ -48,7 +48,7 @@ static json_t *list_blocks(struct dt_phases *phases)
     return blocks;
 }
 
-/* Of the exchanges that the plan makes. */
+/* Lists the exchanges of the plan. */
 static json_t *list_exchanges(const struct dt_phases *phases, const struct dt_plan *plan)
 {
     json_t *list = json_array();

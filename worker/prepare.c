@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Three stages with an agreement after each, so that a rank that cannot go on never leaves the others inside an
- * exchange: reading and sizing (alone), making resident (collective), the first two steps (collective). */
+/* Three stages with an agreement after each, so that a rank that fails never leaves the others inside an exchange:
+ * reading and sizing (alone), making resident (collective), the first two steps (collective). */
 #include "base/clock.h"
 #include "base/host.h"
 #include "worker/session.h"
@@ -33,7 +33,7 @@ static dt_status read_plan(struct dt_worker_session *session, const json_t *requ
     return DT_OK;
 }
 
-/* Ranks of this host that share the memory of this rank's device. */
+/* Number of this host's ranks that share the memory of this rank's device. */
 static int sharers(const struct dt_worker_session *session)
 {
     int ranks = session->seat.host_size, devices = session->compute->count();
@@ -42,7 +42,7 @@ static int sharers(const struct dt_worker_session *session)
     return (ranks + devices - 1) / devices;
 }
 
-/* Nothing is allocated before every rank of the host can have what it needs. */
+/* Allocates nothing unless there is memory for every rank of the host. */
 static dt_status check_memory(struct dt_worker_session *session, const struct dt_plan *plan)
 {
     int64_t need = dt_workload_activation_bytes(&session->workload, plan);
@@ -81,7 +81,7 @@ static dt_status first_step(struct dt_worker_session *session, struct dt_pass *p
     return dt_session_beat(session);
 }
 
-/* What a float cannot say in JSON is null. */
+/* A number that is not finite becomes null. */
 static json_t *number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
@@ -100,7 +100,7 @@ static json_t *describe(const double norm[], const double projections[], int ima
     return json_pack("{s:o,s:o}", "norm", norms, "projections", table);
 }
 
-/* *verify stays NULL when the request does not ask, and on other ranks than 0. */
+/* *verify stays NULL when not requested, and on ranks other than 0. */
 static dt_status verify_output(struct dt_worker_session *session, const json_t *request,
                                const struct dt_loaded *resident, json_t **verify)
 {
@@ -155,7 +155,7 @@ static json_t *reply(const struct dt_loaded *resident, const json_t *parts, json
     return answer;
 }
 
-/* taken_bytes: what the device has less than before the weights, by its own count: also what libraries took for themselves. */
+/* taken_bytes: decrease of the device's free memory since before the weights, including memory taken by libraries. */
 static json_t *describe_rank(const struct dt_worker_session *session,
                              const struct dt_loaded *resident, int64_t cold_ns)
 {

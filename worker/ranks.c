@@ -21,7 +21,7 @@ static int set(const char *name, int value)
     return setenv(name, text, 1);
 }
 
-/* In the child. Standard input and output belong to rank 0; standard error is everyone's. */
+/* Runs in the child. Only rank 0 has standard input and output; all ranks share standard error. */
 static void become(int rank, int ranks, int fd, pid_t parent)
 {
     char *const argv[] = {(char[]){"dittune-worker"}, NULL};

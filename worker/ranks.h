@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks - the other ranks of a group that no launcher started: copies of this program on this host
+/* ranks - starts the other ranks of a group without a launcher: copies of this program on this host
  *
- * They are started before the first call of a library that does not outlive a fork, find rank and size in the
- * environment as under any launcher (worker/seat.h), and share a piece of memory with rank 0 (kernels/shared.h). They die
+ * They are started before the first call of a library that does not survive a fork, find rank and size in the
+ * environment as under any launcher (worker/seat.h), and share a memory region with rank 0 (kernels/shared.h). They end
  * with rank 0.
  */
 #ifndef DT_WORKER_RANKS_H
@@ -10,11 +10,11 @@
 
 #include "worker/seat.h"
 
-/* Starts ranks 1 to ranks-1; seat, that of a process alone, becomes that of rank 0 of them. *fd: the shared memory, for
+/* Starts ranks 1 to ranks-1; seat, that of a single process, becomes that of rank 0. *fd: the shared memory, for
  * dt_comm_shared. DT_ELIB with a sentence. */
 dt_status dt_ranks_start(struct dt_seat *seat, int ranks, int *fd) DT_MUST_CHECK;
 
-/* The descriptor of the shared memory in a rank that was started so; -1 in any other process. */
+/* Descriptor of the shared memory in a rank started by dt_ranks_start; -1 in any other process. */
 int dt_ranks_shared(void);
 
 #endif

@@ -140,7 +140,7 @@ dt_status dt_session_align(struct dt_worker_session *session)
     return DT_OK;
 }
 
-/* After which a group is of no use: an exchange or a device is lost; on the processor alone nothing is. */
+/* The status makes the group unusable: an exchange or a device is lost. On the processor nothing is lost. */
 static bool is_lost(const struct dt_worker_session *session, dt_status status)
 {
     bool lost = status == DT_ETIMEOUT || status == DT_ELIB;
@@ -149,7 +149,7 @@ static bool is_lost(const struct dt_worker_session *session, dt_status status)
     return lost || status == DT_ENOMEM;
 }
 
-/* The others may be waiting on their devices for what this rank will never send. */
+/* Other ranks may wait on their devices for data that this rank will never send. */
 static void tell_others(struct dt_worker_session *session)
 {
     struct dt_comm *host = session->host;
@@ -159,7 +159,7 @@ static void tell_others(struct dt_worker_session *session)
     if (session->links.size > 1 && host->ops->abort != NULL)
         ignored = host->ops->abort(host, dt_clock_ns() + DT_NS_PER_SECOND);
     if (ignored != DT_OK)
-        (void)dt_fail(ignored, "%s", sentence); /* what went wrong first is what is told */
+        (void)dt_fail(ignored, "%s", sentence); /* the first error is reported */
 }
 
 dt_status dt_session_settle(struct dt_worker_session *session, dt_status status, json_t *mine,

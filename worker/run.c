@@ -11,16 +11,16 @@
 #define MOST_STEPS  100000
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 
-/* What a rank measured: n steps by its own clock and by its device's. */
+/* Measurements of a rank: n steps by its own clock and by its device's. */
 struct times {
     int n;
     int64_t *ns, *device_ns;
-    int64_t looked_ns; /* of the steps that were looked into, by its own clock */
-    double *clock;     /* Hz; 0: not known */
+    int64_t looked_ns; /* time of the traced steps by its own clock */
+    double *clock;     /* Hz; 0: unknown */
     struct dt_telemetry telemetry;
 };
 
-/* The device's clock is read outside of what is timed. */
+/* The device's clock is read outside the timed part. */
 static dt_status step(struct dt_worker_session *session, struct dt_pass *pass,
                       struct dt_phases *phases, int64_t *ns)
 {
@@ -45,7 +45,7 @@ static dt_status read_clock(struct dt_worker_session *session, double *hz)
     return compute->clock_rate(session->device, hz);
 }
 
-/* To look into a step costs a GPU time, so it is done to one more that does not count. */
+/* Tracing slows a GPU down, so one extra step is traced that does not count. */
 static dt_status steps(struct dt_worker_session *session, struct dt_pass *pass, struct times *times)
 {
     bool host = session->compute->host;
@@ -66,7 +66,7 @@ static json_t *list(const int64_t values[], int n)
     return array;
 }
 
-/* NULL unless all are known. */
+/* NULL unless all values are known. */
 static json_t *list_clock(const struct times *times)
 {
     json_t *array = json_array();
@@ -127,7 +127,7 @@ static json_t *turn(const json_t *parts, const char *key, int n)
     return matrix;
 }
 
-/* The rank that was last most often, the lowest of equals. */
+/* The rank that was last most often, the lowest among equals. */
 static size_t find_slowest(const json_t *parts, int n)
 {
     size_t ranks = json_array_size(parts), slowest = 0;

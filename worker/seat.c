@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a launcher calls its numbers. A batch system's own variables (SLURM_*) are not asked: they are also set in the
+/* A launcher's names of rank and size. A batch system's own variables (SLURM_*) are not used: they are also set in the
  * shell of a job, where a program is started once. */
 static const struct launcher {
     const char *size, *rank, *host_size, *host_rank;
@@ -49,7 +49,7 @@ static dt_status ask_launcher(struct dt_seat *seat)
     return DT_OK;
 }
 
-/* Open MPI binds ranks to cores of its own choice unless it is told not to. Who launched us was not bound. */
+/* Open MPI binds ranks to cores of its own choice by default. The launcher itself is not bound. */
 static void undo_launcher(void)
 {
     const char *bound = getenv("OMPI_MCA_orte_bound_at_launch");

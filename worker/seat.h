@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* seat - which rank this process is and which cores it may use, known before any call of MPI
+/* seat - rank and cores of this process, determined before any call of MPI
  *
- * Launchers say rank and size in the environment; a process started by none is rank 0 of 1. The ranks of a host share
- * its cores evenly, and every OpenMP thread gets a core of its own, however the launcher bound them.
+ * Launchers set rank and size in the environment; without a launcher a process is rank 0 of 1. The ranks of a host
+ * share its cores evenly, and every OpenMP thread gets a core of its own, whatever the launcher's binding.
  */
 #ifndef DT_WORKER_SEAT_H
 #define DT_WORKER_SEAT_H
@@ -17,10 +17,11 @@ struct dt_seat {
     int rank, size;
     int host_rank, host_size; /* among the ranks of this host */
     bool oversubscribed;      /* more ranks on this host than cores */
-    bool bound;               /* false when the kernel refuses to bind; then nothing is bound */
+    bool bound;               /* false when the kernel refuses; then nothing is bound */
     bool
-        loose; /* a device works: no thread has a core of its own, since those of NCCL, which launch
-                 * each exchange, are bound as the one that starts them */
+        /* a device computes: threads are not bound to single cores, since NCCL's threads, which launch each
+         * exchange, inherit the binding of their creator */
+        loose;
     int cores[DT_SEAT_CORES], core_count;
 };
 
@@ -30,9 +31,9 @@ dt_status dt_seat_find(struct dt_seat *seat) DT_MUST_CHECK;
 /* Binds the process to its share of the cores. Before the first OpenMP region. */
 dt_status dt_seat_bind(struct dt_seat *seat) DT_MUST_CHECK;
 
-/* Binds OpenMP thread i to core i of the share. To be called whenever the number of threads may have changed: libgomp
- * ends and starts threads with it, and a new thread inherits the one core of its creator. When loose, threads are as
- * many as cores, and none is bound to one. */
+/* Binds OpenMP thread i to core i of the share. Call it whenever the number of threads may have changed: libgomp then
+ * ends and starts threads, and a new thread inherits the single core of its creator. When loose, there are as many
+ * threads as cores, and none is bound to one. */
 dt_status dt_seat_threads(const struct dt_seat *seat, int threads) DT_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* session - what one rank of dittune-worker holds, and the requests it answers
+/* session - state of one rank of dittune-worker, and its requests
  *
- * Every rank executes every request: rank 0 reads it from the controller and tells it to the others. A request's
+ * Every rank executes every request: rank 0 reads it from the controller and sends it to the others. A request's
  * function works on its rank, agrees with the others (worker/links.h) after each stage that may fail, and on rank 0
  * makes the answer.
  *
@@ -19,7 +19,7 @@
 
 /* A plan made resident. */
 struct dt_loaded {
-    int handle; /* 0: a free place */
+    int handle; /* 0: a free slot */
     struct dt_plan plan;
     struct dt_pass *pass;
 };
@@ -30,22 +30,22 @@ struct dt_worker_session {
     struct dt_links links;
     const struct dt_compute *compute;
     struct dt_device *device;
-    int64_t free_bytes;    /* of the device, before there were weights */
-    int64_t before_bytes;  /* the same when the last plan was asked for */
-    struct dt_comm *host;  /* carries host memory; own until world is there */
-    struct dt_comm *world; /* own; carries what the ranks compute on */
-    void *tokens; /* of the device, [2, ranks] of 8 bytes: what ranks exchange to start together */
+    int64_t free_bytes;    /* free memory of the device before the weights */
+    int64_t before_bytes;  /* free memory when the last plan was requested */
+    struct dt_comm *host;  /* for host memory; owned until world exists */
+    struct dt_comm *world; /* owned; for the memory that ranks compute on */
+    void *tokens; /* device memory, [2, ranks] of 8 bytes: exchanged to start steps together */
     struct dt_workload workload;
     struct dt_weights *weights; /* from the first prepare on */
     struct dt_loaded residents[DT_SESSION_RESIDENTS];
-    int handles; /* given so far */
-    bool over;   /* the controller said quit */
-    bool broken; /* a rank is lost within an exchange: no more requests */
+    int handles; /* number of handles so far */
+    bool over;   /* the controller sent quit */
+    bool broken; /* a rank is lost in an exchange: no more requests */
     struct dt_phases phases;
 };
 
-/* The group's start: answers hello on rank 0, connects the ranks, says ready. DT_DONE: quit or the end of
- * the input came first. */
+/* Starts the group: answers hello on rank 0, connects the ranks, sends ready. DT_DONE: quit or the end of the input
+ * came first. */
 dt_status dt_session_start(struct dt_worker_session *session, int *argc,
                            char ***argv) DT_MUST_CHECK;
 void dt_session_fini(struct dt_worker_session *session);
@@ -53,29 +53,30 @@ void dt_session_fini(struct dt_worker_session *session);
 /* Executes one request and answers it. Errors are those of the wire or of a broken group. */
 dt_status dt_session_serve(struct dt_worker_session *session, const json_t *request) DT_MUST_CHECK;
 
-/* {"op":"failed",...} with the sentence of the last dt_fail. */
+/* Sends {"op":"failed",...} with the sentence of the last dt_fail. */
 dt_status dt_session_refuse(struct dt_worker_session *session, dt_status why) DT_MUST_CHECK;
 
-/* To be called between steps: a heartbeat when the controller heard nothing for a second. DT_EDEAD when it is gone. */
+/* Call it between steps: sends a heartbeat when nothing was sent for a second. DT_EDEAD when the controller has
+ * ended. */
 dt_status dt_session_beat(struct dt_worker_session *session) DT_MUST_CHECK;
 
-/* The resident of a request's "handle". */
+/* The resident plan of a request's "handle". */
 dt_status dt_session_find(struct dt_worker_session *session, const json_t *request,
                           struct dt_loaded **resident) DT_MUST_CHECK;
 
-/* The ranks start a step together: two barriers, since the first lets ranks go as far apart as they came. What is queued on
- * devices after it starts together, too: two small exchanges are queued before. */
+/* Aligns the ranks before a step: two barriers, since ranks may leave the first as far apart as they came. Work queued
+ * on devices is aligned, too, by two small exchanges queued before it. */
 dt_status dt_session_align(struct dt_worker_session *session) DT_MUST_CHECK;
 
-/* dt_links_agree after work that exchanges data: a rank that failed in there has left the others' exchanges open, so
- * the group is broken. */
+/* dt_links_agree after work that exchanges data: a rank that failed has left the others' exchanges open, so the group
+ * is broken. */
 dt_status dt_session_settle(struct dt_worker_session *session, dt_status status, json_t *mine,
                             json_t **parts) DT_MUST_CHECK;
 
 /* A new array of the ranks' `key`. */
 json_t *dt_session_column(const json_t *parts, const char *key);
 
-/* The requests: *answer is a new reference on rank 0, and left alone elsewhere. */
+/* The requests: *answer is a new reference on rank 0, and unchanged elsewhere. */
 dt_status dt_request_prepare(struct dt_worker_session *session, const json_t *request,
                              json_t **answer);
 dt_status dt_request_run(struct dt_worker_session *session, const json_t *request, json_t **answer);

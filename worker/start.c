@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether this process, started alone, starts the other ranks of its group itself. */
+/* This process has no launcher and starts the other ranks of its group itself. */
 static bool starts_ranks(const struct dt_worker_session *session)
 {
 #ifdef DT_HAVE_MPI
@@ -20,7 +20,7 @@ static bool starts_ranks(const struct dt_worker_session *session)
 #endif
 }
 
-/* Weighs a hello without acting on it; the workload goes to session->workload. */
+/* Checks a hello without acting on it; stores the workload in session->workload. */
 static dt_status read_hello(struct dt_worker_session *session, const json_t *hello)
 {
     int64_t protocol, ranks = session->seat.size;
@@ -47,7 +47,7 @@ static dt_status answer_hello(struct dt_worker_session *session)
     return status;
 }
 
-/* Reads until an acceptable hello; refuses what comes before it. */
+/* Reads until a valid hello; refuses other requests. */
 static dt_status await_hello(struct dt_worker_session *session, json_t **hello)
 {
     for (;;) {
@@ -76,7 +76,7 @@ static dt_status await_hello(struct dt_worker_session *session, json_t **hello)
     }
 }
 
-/* fd: the memory that ranks of our own share, or -1. */
+/* fd: shared memory of ranks started by this process, or -1. */
 static dt_status connect_host(struct dt_worker_session *session, int fd, int *argc, char ***argv)
 {
     const struct dt_seat *seat = &session->seat;
@@ -93,7 +93,7 @@ static dt_status connect_host(struct dt_worker_session *session, int fd, int *ar
 #endif
 }
 
-/* Ranks of a host take its devices in turn. */
+/* Assigns a host's devices to its ranks in turn. */
 static dt_status open_device(struct dt_worker_session *session)
 {
     int count = session->compute->count();
@@ -101,7 +101,7 @@ static dt_status open_device(struct dt_worker_session *session)
     return session->compute->open(index, &session->device);
 }
 
-/* Collective. What the ranks compute on decides how they exchange. */
+/* Collective. The ranks' devices determine the comm. */
 static dt_status connect_devices(struct dt_worker_session *session)
 {
     const char *fault = getenv("DITTUNE_FAULT");
@@ -166,7 +166,7 @@ static dt_status say_ready(struct dt_worker_session *session, json_t *parts)
     return status;
 }
 
-/* Rank 0 passes the hello on; from here on a failure of one is known to all. */
+/* Rank 0 forwards the hello; from here on all ranks learn of a failure. */
 static dt_status gather_ranks(struct dt_worker_session *session, json_t *hello)
 {
     json_t *heard = NULL, *parts = NULL;
@@ -188,7 +188,7 @@ static dt_status gather_ranks(struct dt_worker_session *session, json_t *hello)
     return status;
 }
 
-/* How many ranks the hello asks for, this one included. */
+/* Starts as many ranks as the hello requests, this one included. */
 static dt_status start_ranks(struct dt_worker_session *session, const json_t *hello, int *fd)
 {
     int64_t ranks = 1;
@@ -200,8 +200,8 @@ static dt_status start_ranks(struct dt_worker_session *session, const json_t *he
     return dt_seat_bind(&session->seat);
 }
 
-/* Whoever starts the ranks must know how many. Under a launcher MPI starts while the controller writes its hello; a failure
- * of it is the answer to that. */
+/* Ranks started by this process need their number from the hello first. Under a launcher MPI starts while the
+ * controller writes its hello; its failure is the answer to the hello. */
 dt_status dt_session_start(struct dt_worker_session *session, int *argc, char ***argv)
 {
     json_t *hello = NULL;

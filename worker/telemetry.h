@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* telemetry - how a rank's device is while its plan runs: ten looks a second by a thread of its own
+/* telemetry - state of a rank's device while its plan runs: ten readings a second by a separate thread
  *
  *     dt_telemetry_start(&telemetry, device);       -- nothing where the device does not tell
  *     ...
  *     dt_telemetry_stop(&telemetry, &json);
  *
- * Power is an average of about a second on most GPUs (docs/measuring.md), so it says something of a whole run, not of a step.
+ * Power is an average of about a second on most GPUs (docs/measuring.md), so it describes a whole run, not a step.
  */
 #ifndef DT_WORKER_TELEMETRY_H
 #define DT_WORKER_TELEMETRY_H
@@ -16,19 +16,21 @@
 #include <pthread.h>
 
 struct dt_telemetry {
-    struct dt_device *device; /* NULL: nobody looks */
+    struct dt_device *device; /* NULL: not running */
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t stopped;
     bool stop;
-    int64_t looks, sums[5]; /* of the fields of struct dt_health but reasons, known ones only */
+    /* sums of the known values of struct dt_health's fields, without reasons */
+    int64_t looks, sums[5];
     int64_t known[5], least[5], most[5];
     int64_t reasons;
 };
 
-/* Starts looking; a thread that cannot be started is no error. */
+/* Starts the thread; a failure to start it is no error. */
 void dt_telemetry_start(struct dt_telemetry *telemetry, struct dt_device *device);
-/* {"looks":n,"sm_mhz":{"least":..,"mean":..,"most":..},...,"reasons":["sw_power_cap"]}, new reference; NULL when nobody looked. */
+/* {"looks":n,"sm_mhz":{"least":..,"mean":..,"most":..},...,"reasons":["sw_power_cap"]}, new reference; NULL without
+ * readings. */
 json_t *dt_telemetry_stop(struct dt_telemetry *telemetry);
 
 #endif

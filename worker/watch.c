@@ -40,8 +40,7 @@ void dt_watch_start(const struct dt_wire *wire)
     const struct sigaction action = {.sa_handler = look, .sa_flags = SA_RESTART};
     const struct timeval period = {.tv_sec = PERIOD_SECONDS};
     const struct itimerval timer = {period, period};
-    if (wire->pending.size >
-        0) /* a request is waiting there: the other side needs no answer to go on */
+    if (wire->pending.size > 0) /* a request is pending, so the other side exists */
         return;
     watched = wire->in;
     sigaction(SIGALRM, &action, NULL);

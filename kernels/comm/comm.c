@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which rows there are is what DT_HAVE_MPI and DT_HAVE_NCCL say. */
+/* DT_HAVE_MPI and DT_HAVE_NCCL select the rows. */
 #define DT_COMM(name) extern const struct dt_comm_ops dt_comm_##name##_ops;
 #include "kernels/comm.def"
 #undef DT_COMM
@@ -95,7 +95,8 @@ int dt_comm_members(const struct dt_comm *comm, const int pairs[], int color, in
 }
 
 #ifdef DT_HAVE_NCCL
-/* NCCL refuses two ranks on one GPU unless they seem to be of different hosts (2.28: init.cc): for correctness only. */
+/* NCCL refuses two ranks on one GPU unless they appear to be on different hosts (2.28: init.cc): for tests of
+ * correctness only. */
 static dt_status by_nccl(struct dt_comm *host, struct dt_device *device, bool fits,
                          struct dt_comm **comm)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Nothing but a mistake takes that long, however busy the machine is. */
+/* Only a bug takes that long, even on a busy machine. */
 enum { PATIENCE_SECONDS = 600 };
 
 static struct dt_fake_rank *rank_of(const struct dt_fake_seat *seat)
@@ -71,7 +71,7 @@ dt_status dt_fake_put(const struct dt_fake_seat *seat, uint64_t call, int index,
     return DT_OK;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static struct dt_fake_message *unlink_message(const struct dt_fake_seat *seat, uint64_t call,
                                               int index, int from)
 {

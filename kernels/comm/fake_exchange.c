@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every exchange is a list of pieces; what a rank posts is spoilt, where a fault is planted, before anyone can take it. */
+/* Every exchange is a list of pieces. A planted fault corrupts the pieces of a rank before any other rank can take
+ * them. */
 #include "kernels/comm/fake_int.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ static struct dt_fake_rank *rank_of(const struct dt_fake_seat *seat)
     return &seat->fake->ranks[seat->self];
 }
 
-/* How many of the pieces before `at` have its peer. */
+/* Number of pieces before `at` with the same peer. */
 static int index_of(const struct dt_message pieces[], int at)
 {
     int index = 0;
@@ -27,7 +28,7 @@ static bool own(const struct dt_fake_seat *seat, uint64_t call,
     return message->comm == seat->id && message->call == call && message->from == seat->self;
 }
 
-/* The fault, applied to the messages this rank has just posted. */
+/* Applies the fault to the messages this rank has just posted. */
 static void spoil(const struct dt_fake_seat *seat, uint64_t call, int64_t element)
 {
     enum dt_fake_fault fault = seat->fake->options.fault;
@@ -96,7 +97,7 @@ static dt_status post(struct dt_comm *comm, const struct dt_message *sends, int 
     if (faulty && options->fault == DT_FAKE_ERROR)
         return refuse(seat, pending->number);
     pthread_mutex_lock(
-        &seat->fake->lock); /* recursive: nobody takes a message before it is spoilt */
+        &seat->fake->lock); /* recursive: no rank takes a message before the fault is applied */
     for (int i = 0; status == DT_OK && i < send_count; i++)
         status = dt_fake_put(seat, pending->call, index_of(sends, i), &sends[i]);
     if (faulty)
@@ -138,7 +139,7 @@ dt_status dt_fake_shift(struct dt_comm *comm, const void *send, void *recv, size
     return post(comm, &to, 1, &from, 1, request);
 }
 
-/* Sizes may differ between the ranks of an exchange; those of each pair are compared when they meet. */
+/* Sizes may differ between the ranks of an exchange; the sizes of each pair are compared on receipt. */
 dt_status dt_fake_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
                            const struct dt_message *recvs, int recv_count,
                            struct dt_request *request)

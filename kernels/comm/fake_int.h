@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_int - the ranks of a fake and what travels between them, as its comm and its life cycle share them */
+/* fake_int - the ranks and messages of a fake, shared by its files */
 #ifndef DT_KERNELS_COMM_FAKE_INT_H
 #define DT_KERNELS_COMM_FAKE_INT_H
 
@@ -13,7 +13,7 @@ struct dt_fake_message {
     struct dt_fake_message *next;
     uint64_t comm, call;
     int from, to;      /* world ranks */
-    int index;         /* among those of this call from the one to the other */
+    int index;         /* index among the messages of this call between the two */
     int64_t posted_ns; /* virtual */
     bool lost;
     size_t bytes;
@@ -27,16 +27,16 @@ struct dt_fake_rank {
     struct dt_text log, order;
 };
 
-/* What a posted exchange still has to receive; of the seat until it is waited for. */
+/* Outstanding receives of a posted exchange; owned by the seat until the wait. */
 struct dt_fake_pending {
     struct dt_fake_pending *next;
     uint64_t call;
-    int number; /* of the exchange on this rank */
+    int number; /* number of the exchange on this rank */
     int count;
     struct dt_message recvs[];
 };
 
-/* What a comm is to one of its ranks. */
+/* One rank's view of a comm. */
 struct dt_fake_seat {
     struct dt_fake *fake;
     uint64_t id, calls;
@@ -49,7 +49,7 @@ struct dt_fake {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct dt_fake_message *messages;
-    bool broken; /* an exchange failed: nobody waits any more */
+    bool broken; /* an exchange failed: no rank waits any more */
     struct dt_fake_options options;
     int count;
     struct dt_fake_rank ranks[];
@@ -57,7 +57,7 @@ struct dt_fake {
 
 extern const struct dt_comm_ops dt_comm_fake_ops;
 
-/* A message of a call, the i-th between the two; and the one there is, waited for at most ten minutes. DT_ETIMEOUT when
+/* put adds the i-th message of a call between two ranks; take waits for it, for at most ten minutes. DT_ETIMEOUT when
  * it was lost, or an exchange or a rank failed elsewhere. */
 dt_status dt_fake_put(const struct dt_fake_seat *seat, uint64_t call, int index,
                       const struct dt_message *piece) DT_MUST_CHECK;

@@ -78,7 +78,7 @@ static void *work(void *arg)
     if (job->status < 0) {
         snprintf(job->message, sizeof job->message, "%s", dt_message());
         pthread_mutex_lock(&job->fake->lock);
-        job->fake->broken = true; /* nobody waits for what this rank has not sent */
+        job->fake->broken = true; /* no rank waits for messages of this rank */
         pthread_cond_broadcast(&job->fake->changed);
         pthread_mutex_unlock(&job->fake->lock);
     }
@@ -108,7 +108,7 @@ dt_status dt_fake_run(struct dt_fake *fake, dt_status (*body)(struct dt_comm *co
             continue;
         first = jobs[i].status;
         if (jobs[i].started && first < 0)
-            (void)dt_fail(first, "%s", jobs[i].message); /* was said on another thread */
+            (void)dt_fail(first, "%s", jobs[i].message); /* the message is from another thread */
     }
     free(jobs);
     return first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One plan of what to spoil is shared by the wrapped comm and all its splits; it counts their users. */
+/* The wrapped comm and all its splits share one reference-counted plan of the fault. */
 #include "kernels/fault.h"
 
 #include "kernels/compute.h"
@@ -15,10 +15,10 @@ struct plan {
     long rank, exchange, element; /* exchange: counted from 1 */
     long seen;                    /* exchanges posted so far */
     int world_rank, users;
-    const struct dt_request *target; /* the exchange to spoil, between its post and its wait */
-    struct dt_device *device;        /* of what was received; NULL: the host */
+    const struct dt_request *target; /* the exchange to corrupt, between its post and its wait */
+    struct dt_device *device;        /* device of the received data; NULL: the host */
     float *received;
-    size_t count, skipped; /* floats of that piece; of the pieces before it */
+    size_t count, skipped; /* floats of that piece, and of the pieces before it */
 };
 
 struct wrapper {
@@ -28,7 +28,7 @@ struct wrapper {
 
 struct kind {
     const char *name;
-    dt_status (*strike)(struct plan *plan); /* after the exchange arrived */
+    dt_status (*strike)(struct plan *plan); /* called when the exchange has arrived */
 };
 
 static dt_status flip(struct plan *plan)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every wait is a loop of MPI_Test with a deadline: a peer that died or hangs must become an error here, and when ranks
- * share a core each fruitless try gives it away (MPI's own blocking calls do neither). Counts are MPI_BYTE, whose int
+ * share a core each unsuccessful test yields it (MPI's own blocking calls do neither). Counts are MPI_BYTE, whose int
  * bounds one message to 2 GiB. */
 #include "base/clock.h"
 #include "kernels/comm.h"
@@ -19,7 +19,7 @@
  * pieces of an exchange, or NULL. */
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "an MPI_Request fits a slot of dt_request");
 
-/* Handles of one exchange of pieces; kept for the next one when it is done. */
+/* Handles of one exchange of pieces; reused by later exchanges. */
 struct pieces {
     struct pieces *next;
     int count, room;
@@ -140,7 +140,7 @@ static dt_status shift(struct dt_comm *comm, const void *send, void *recv, size_
     return DT_OK;
 }
 
-/* Pieces between two ranks of one tag do not overtake each other: the i-th meets the i-th. */
+/* Messages between two ranks with one tag stay in order, so the i-th send matches the i-th receive. */
 static dt_status post_pieces(struct world *world, const struct dt_message *sends, int send_count,
                              const struct dt_message *recvs, int recv_count, struct pieces *pieces)
 {
@@ -186,7 +186,7 @@ static dt_status exchange(struct dt_comm *comm, const struct dt_message *sends, 
         return dt_fail(DT_ENOMEM, "out of memory for %d pieces of an exchange",
                        send_count + recv_count);
     dt_status status = post_pieces(world, sends, send_count, recvs, recv_count, pieces);
-    if (status < 0) { /* what was posted stays so: MPI still owns the handles */
+    if (status < 0) { /* posted operations stay posted: MPI still owns the handles */
         free(pieces);
         return status;
     }
@@ -221,7 +221,7 @@ static void poll_once(struct dt_comm *comm)
 
 extern const struct dt_comm_ops dt_comm_mpi_ops;
 
-/* Takes over handle, also when it fails. */
+/* Owns handle, also on failure. */
 static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
 {
     struct dt_comm *comm = malloc(sizeof *comm);
@@ -242,7 +242,7 @@ static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
     return DT_OK;
 }
 
-/* MPI_Comm_split blocks without a deadline, so a barrier that has one goes first. */
+/* MPI_Comm_split blocks without a deadline, so a barrier with a deadline goes first. */
 static dt_status split(struct dt_comm *comm, int color, int key,
                        const struct dt_comm_config *config, struct dt_comm **out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The comms of a rank share one root, which the last of them frees. What is not data goes through the host's comm of the same
+/* The comms of a rank share one root, which the last of them frees. Control messages use the host's comm of the same
  * ranks. */
 #include "kernels/nccl.h"
 
@@ -32,7 +32,7 @@ static void free_events(struct dt_nccl_events *first)
     }
 }
 
-/* What a hung abort may still use is left to the end of the process. */
+/* Memory that a hung abort may still use is never freed. */
 static void free_root(struct dt_nccl_root *root)
 {
     (void)dt_cuda_of(&root->cuda->base);
@@ -65,7 +65,7 @@ static dt_status make_root(struct dt_nccl_root *root)
     return DT_OK;
 }
 
-/* Takes over host when it succeeds. */
+/* Owns host on success. */
 static dt_status join(struct dt_nccl_root *root, struct dt_comm *host, const int members[],
                       const struct dt_comm_config *config, struct dt_comm **out)
 {
@@ -136,7 +136,7 @@ static dt_status broadcast(struct dt_comm *comm, void *data, size_t bytes)
     return of(comm)->host->ops->broadcast(of(comm)->host, data, bytes);
 }
 
-/* The part's ranks in the root; members[part->size]. */
+/* Writes the part's ranks in the root to members[part->size]. */
 static dt_status name_members(const struct dt_nccl_seat *seat, int rank, struct dt_comm *part,
                               int members[])
 {
@@ -259,7 +259,7 @@ dt_status dt_comm_nccl(struct dt_comm *host, struct dt_device *device,
     return DT_OK;
 }
 
-/* Where a rank computes. */
+/* Host and device of a rank. */
 struct place {
     char host[128], device[32];
 };
@@ -281,7 +281,7 @@ dt_status dt_comm_nccl_fits(struct dt_comm *host, const struct dt_device *device
         return dt_fail(DT_ENOMEM, "out of memory to ask %d ranks", host->size);
     snprintf(own.host, sizeof own.host, "%s", dt_host_name());
     if (cudaDeviceGetPCIBusId(own.device, sizeof own.device, device->index) != cudaSuccess)
-        memset(own.device, 0, sizeof own.device); /* as unknown as another's */
+        memset(own.device, 0, sizeof own.device); /* unknown, like any other's */
     dt_status status = host->ops->gather(host, &own, all, sizeof own);
     if (status == DT_OK && host->rank == 0)
         differ = all_differ(all, host->size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Following what NCCL does, and stopping it. Every error but that of an argument leaves a communicator good for
- * ncclCommAbort only (NCCL's user guide, "Fault tolerance"), and that has been seen to hang: it runs on a thread of its own,
- * which is left behind then. */
+/* Checks and aborts NCCL's operations. After every error except an invalid argument only ncclCommAbort may be called on
+ * a communicator (NCCL's user guide, "Fault tolerance"), and that call may hang: it runs on a thread of its own, which
+ * is then abandoned. */
 #include "kernels/comm/nccl_int.h"
 
 #include "base/clock.h"
@@ -63,7 +63,7 @@ dt_status dt_nccl_settle(struct dt_nccl_root *root, ncclComm_t comm, int64_t dea
     return status;
 }
 
-/* What the thread that aborts and the one that waits for it share; the last of them frees it. */
+/* Shared by the aborting thread and the one that waits for it; the last of them frees it. */
 struct abortion {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -112,7 +112,7 @@ static struct abortion *new_abortion(const struct dt_nccl_root *root, int room)
     return job;
 }
 
-/* Takes over job. */
+/* Owns job. */
 static dt_status run_abortion(struct dt_nccl_root *root, struct abortion *job, int64_t deadline_ns)
 {
     struct timespec until = {.tv_sec = deadline_ns / DT_NS_PER_SECOND,

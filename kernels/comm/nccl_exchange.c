@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An exchange begins when the compute stream has come to its post (an event) and is done by an event of the stream of
- * exchanges, which wait makes the compute stream wait for. The events are made beforehand, so that a post allocates nothing
- * and can be recorded into a graph. */
+/* An exchange begins when the compute stream has reached its post (an event), and ends with an event on the exchange
+ * stream, for which wait makes the compute stream wait. The events are created beforehand, so that a post allocates
+ * nothing and can be recorded into a graph. */
 #include "kernels/comm/nccl_int.h"
 
 #include "base/clock.h"
@@ -36,7 +36,7 @@ dt_status dt_nccl_seat_group(struct dt_nccl_seat *seat)
     return dt_nccl_group_take(seat->root, seat->host, seat->members, &seat->config, &seat->group);
 }
 
-/* The stream of exchanges waits for what was queued on the device. */
+/* Makes the exchange stream wait for the work queued on the device. */
 static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
 {
     struct dt_nccl_root *root = of(comm)->root;
@@ -57,7 +57,7 @@ static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
     return DT_OK;
 }
 
-/* The kernels are in the stream only when the communicator has settled. */
+/* The kernels are in the stream only after the communicator has settled. */
 static dt_status end(struct dt_comm *comm, struct dt_nccl_events *events,
                      struct dt_request *request)
 {
@@ -93,7 +93,7 @@ static dt_status copy_own(struct dt_comm *comm, const struct dt_message *sends, 
     return DT_OK;
 }
 
-/* Those to and from others, between ncclGroupStart and ncclGroupEnd. */
+/* Posts the pieces to and from other ranks, between ncclGroupStart and ncclGroupEnd. */
 static dt_status send_and_receive(struct dt_comm *comm, const struct dt_message *sends,
                                   int send_count, const struct dt_message *recvs, int recv_count)
 {
@@ -126,7 +126,7 @@ dt_status dt_nccl_exchange(struct dt_comm *comm, const struct dt_message *sends,
         ncclComm_t nccl = of(comm)->group->comm;
         DT_TRY(dt_nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart"));
         dt_status status = send_and_receive(comm, sends, send_count, recvs, recv_count);
-        ncclResult_t code = ncclGroupEnd(); /* in any case */
+        ncclResult_t code = ncclGroupEnd(); /* always, also after an error */
         DT_TRY(status);
         DT_TRY(dt_nccl_check(root, code, nccl, "ncclGroupEnd"));
     }

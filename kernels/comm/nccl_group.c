@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Making, keeping and ending communicators. All are non-blocking: a call may come back before it is done, so each is
- * followed until it is. The ranks of a new one agree over the host's comm before and after, so that all have it or none. */
+/* Creates, caches and destroys communicators. All are non-blocking: a call may return before it is done, so each is
+ * polled until it is. The ranks of a new one agree over the host's comm before and after, so that either all ranks have
+ * it or none. */
 #include "kernels/comm/nccl_int.h"
 
 #include "base/clock.h"
@@ -22,8 +23,9 @@ static void unlink_group(struct dt_nccl_root *root, const struct dt_nccl_group *
     *at = group->next;
 }
 
-/* Windows: memory that all ranks of a communicator know, at equal sizes; exchanges between windows need no copy through
- * NCCL's buffers, and no multiprocessor where copy engines can do it (NCCL's user guide, "User buffer registration"). */
+/* Windows: memory registered by all ranks of a communicator, with equal sizes; exchanges between windows need no copy
+ * through NCCL's buffers, and no multiprocessor where copy engines can do it (NCCL's user guide, "User buffer
+ * registration"). */
 static struct dt_nccl_window **find_window(struct dt_nccl_group *group, const void *at)
 {
     struct dt_nccl_window **window = &group->windows;
@@ -85,7 +87,7 @@ void dt_nccl_windows_forget(struct dt_nccl_group *group)
     }
 }
 
-/* As it should be: what it has to do is done, then it goes. */
+/* Regular end: finishes pending work, then destroys the communicator. */
 static dt_status end_group(struct dt_nccl_root *root, struct dt_nccl_group *group)
 {
     dt_nccl_windows_end(group);
@@ -113,7 +115,7 @@ void dt_nccl_end(struct dt_nccl_root *root)
     }
 }
 
-/* Of those that no comm uses, the least recently used go. */
+/* Destroys the least recently used communicators that no comm uses. */
 static dt_status make_room(struct dt_nccl_root *root)
 {
     for (;;) {
@@ -143,10 +145,10 @@ static ncclConfig_t nccl_config(const struct dt_comm_config *config)
     return made;
 }
 
-/* What rank 0 of a part decides. */
+/* Decision of rank 0 of a part. */
 struct decision {
     dt_status status;
-    bool found; /* all have the communicator of this serial */
+    bool found; /* all ranks have the communicator with this serial */
     uint64_t serial;
     ncclUniqueId id;
 };
@@ -185,7 +187,7 @@ static dt_status decide(struct dt_nccl_root *root, struct dt_comm *host, uint64_
     return decision->status;
 }
 
-/* All ranks of host hear of the worst. */
+/* All ranks of host get the worst status. */
 static dt_status agree(struct dt_comm *host, dt_status own)
 {
     dt_status worst = own, *all = calloc((size_t)host->size, sizeof *all);
@@ -202,7 +204,7 @@ static dt_status agree(struct dt_comm *host, dt_status own)
                           : dt_fail(worst, "no communicator: another rank could not make it");
 }
 
-/* A rank that cannot begin is heard of before the others wait for it. */
+/* A rank that cannot begin reports it before the others wait for it. */
 static dt_status new_group(struct dt_nccl_root *root, struct dt_comm *host,
                            const struct decision *decision, struct dt_nccl_group *group)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Every call is an exchange of pieces. A piece travels through the pipe of its pair behind a header that says what it is:
- * comm, number of the call on it, index among the pieces of the call between the two. The pipe is small, so a piece moves
- * on whenever one of the two ranks is in here (a post, a wait, a poll). What arrives goes straight to its place once its
- * receive is posted; until then it stays in the pipe, unless this rank waits for something behind it: then it is set
- * aside. */
+/* Every call is an exchange of pieces. A piece travels through the pipe of its pair behind a header with the comm, the
+ * number of the call on it, and the index among the pieces of the call between the two. The pipe is small, so a piece
+ * makes progress whenever one of the two ranks runs this code (a post, a wait, a poll). An arriving piece is written to
+ * its destination if its receive is posted; until then it stays in the pipe, unless this rank waits for a piece behind
+ * it: then it is set aside. */
 #include "kernels/shared.h"
 
 #include "kernels/comm/comm_int.h"
@@ -17,7 +17,7 @@
 
 #define LOOK_NS 20000000
 
-/* What a comm is to this rank. */
+/* This rank's view of a comm. */
 struct seat {
     struct dt_shared_root *root;
     uint64_t id, calls;
@@ -63,7 +63,7 @@ static int index_of(const struct dt_message pieces[], int at)
     return index;
 }
 
-/* The own pieces need no pipe. */
+/* Copies the pieces a rank sends to itself. */
 static dt_status copy_own(int rank, const struct dt_message *sends, int send_count,
                           const struct dt_message *recvs, int recv_count)
 {
@@ -115,7 +115,7 @@ static dt_status wait(struct dt_comm *comm, struct dt_request *request)
     return DT_OK;
 }
 
-/* An error is found again by the next wait. */
+/* The next wait reports an error again. */
 static void poll_once(struct dt_comm *comm)
 {
     struct seat *seat = comm->state;
@@ -132,7 +132,7 @@ static dt_status exchange_now(struct dt_comm *comm, const struct dt_message *sen
     return wait(comm, &request);
 }
 
-/* Every rank hears, over some, of every other: to and from ranks 1, 2, 4, ... away (Hensgen et al. 1988). */
+/* Dissemination barrier: messages to and from ranks 1, 2, 4, ... away (Hensgen et al. 1988). */
 static dt_status barrier(struct dt_comm *comm)
 {
     char out = 0, in = 0;
@@ -180,7 +180,7 @@ static dt_status alltoall(struct dt_comm *comm, const void *send, void *recv, si
     struct seat *seat = comm->state;
     struct dt_message *sends = seat->root->lists, *recvs = sends + seat->root->map.region->ranks;
     for (int i = 0; i < comm->size; i++) {
-        int peer = (comm->rank + i) % comm->size; /* not all at once to the same */
+        int peer = (comm->rank + i) % comm->size; /* not all to the same rank at once */
         sends[i] = (struct dt_message){peer, (char *)send + (size_t)peer * bytes, bytes};
         recvs[i] = (struct dt_message){peer, (char *)recv + (size_t)peer * bytes, bytes};
     }
@@ -236,8 +236,8 @@ dt_status dt_comm_shared(int fd, int rank, int ranks, struct dt_comm **comm)
     return status;
 }
 
-/* Any rank's failure is that of all: who computes may be waiting for it on a device, and this is how he hears. A rank that has
- * done its part and left has not failed. */
+/* The failure of any rank fails all, since a rank that computes may be waiting for it on a device. A rank that has
+ * finished and left has not failed. */
 static dt_status check(struct dt_comm *comm)
 {
     struct dt_shared_root *root = ((struct seat *)comm->state)->root;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_int - the memory that ranks of one host share: a pipe for each ordered pair, a bell for each rank */
+/* shared_int - the memory shared by ranks of one host: a pipe for each ordered pair, a bell for each rank */
 #ifndef DT_KERNELS_COMM_SHARED_INT_H
 #define DT_KERNELS_COMM_SHARED_INT_H
 
@@ -14,7 +14,7 @@
 enum dt_shared_state { DT_SHARED_AWAITED, DT_SHARED_HERE, DT_SHARED_LEFT, DT_SHARED_FAILED };
 
 struct dt_shared_rank {
-    alignas(64) _Atomic uint32_t bell; /* rung when something happened that concerns the rank */
+    alignas(64) _Atomic uint32_t bell; /* incremented on every event for the rank */
     _Atomic uint32_t asleep;
     _Atomic int state, pid;
 };
@@ -40,11 +40,11 @@ struct dt_shared_map {
     int rank;
 };
 
-/* Maps the region and says that the rank is here; and the reverse. */
+/* Maps the region and marks the rank as present; and the reverse. */
 dt_status dt_shared_map(int fd, int rank, int ranks, struct dt_shared_map *map) DT_MUST_CHECK;
 void dt_shared_unmap(struct dt_shared_map *map);
 
-/* Moves as many bytes as the pipe has room for, or holds; how many. */
+/* Move as many bytes as the pipe has room for, or holds; return their number. */
 size_t dt_shared_write(const struct dt_shared_map *map, int to, const void *data, size_t bytes);
 size_t dt_shared_read(const struct dt_shared_map *map, int from, void *data, size_t bytes);
 size_t dt_shared_room(const struct dt_shared_map *map, int to);
@@ -52,8 +52,8 @@ size_t dt_shared_ready(const struct dt_shared_map *map, int from);
 
 void dt_shared_ring(const struct dt_shared_map *map, int rank);
 
-/* To sleep: announce, look once more whether there is something to do, then sleep or rise. sleep: false when the bell did
- * not ring for ns nanoseconds. */
+/* To sleep: announce, check once more for work, then sleep or rise. sleep returns false when the bell did not ring for
+ * ns nanoseconds. */
 uint32_t dt_shared_announce(const struct dt_shared_map *map);
 bool dt_shared_sleep(const struct dt_shared_map *map, uint32_t announced, int64_t ns);
 void dt_shared_rise(const struct dt_shared_map *map);
@@ -61,10 +61,11 @@ void dt_shared_rise(const struct dt_shared_map *map);
 /* Tells all ranks that this one has failed. */
 void dt_shared_fail(const struct dt_shared_map *map);
 
-/* The rank has failed, or its process has ended before it freed its comm. *pid is its process. */
+/* The rank has failed, or its process ended before it freed its comm. *pid is its process. */
 bool dt_shared_failed(const struct dt_shared_map *map, int rank, int *pid);
 
-/* So, or it has freed its comm: nothing more comes from it, which harms nobody who awaits nothing. */
+/* The rank has failed, or has freed its comm: no more data comes from it, which is an error only for ranks that expect
+ * some. */
 bool dt_shared_gone(const struct dt_shared_map *map, int rank, int *pid);
 
 #endif

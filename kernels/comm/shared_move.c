@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
-#define LOOK_NS     (DT_NS_PER_SECOND / 5) /* between looks at whether a rank has ended */
+#define LOOK_NS     (DT_NS_PER_SECOND / 5) /* between checks for ranks that have ended */
 
 enum { SPINS = 400 }; /* some tens of microseconds */
 
@@ -97,7 +97,7 @@ static void pop(struct dt_shared_queue *queue, struct dt_shared_piece **at)
     piece->transfer->open--;
 }
 
-/* The piece may be among those set aside, or arriving there. */
+/* Takes the piece from those set aside, or arriving there. */
 static bool take_aside(struct dt_shared_peer *peer, struct dt_shared_piece *piece)
 {
     for (struct dt_shared_aside **at = &peer->kept; *at != NULL; at = &(*at)->next) {
@@ -159,7 +159,7 @@ static bool send_to(struct dt_shared_root *root, int to)
     return moved;
 }
 
-/* Reads the next frame, and finds the place of its bytes. */
+/* Reads the next frame and finds the destination of its bytes. */
 static dt_status meet(struct dt_shared_root *root, int from)
 {
     struct dt_shared_peer *peer = &root->peers[from];
@@ -182,7 +182,7 @@ static dt_status meet(struct dt_shared_root *root, int from)
     return DT_OK;
 }
 
-/* All bytes of what arrived are here. */
+/* Called when all bytes of a piece have arrived. */
 static void arrived(struct dt_shared_peer *peer)
 {
     peer->arriving = false;
@@ -248,7 +248,7 @@ static bool open_to(const struct dt_shared_queue *queue, const struct dt_shared_
     return false;
 }
 
-/* What stands before the awaited pieces and that nobody has asked for yet goes aside. */
+/* Sets aside pieces in front of the awaited ones whose receive is not posted yet. */
 static dt_status set_aside(struct dt_shared_root *root, const struct dt_shared_transfer *transfer,
                            bool *moved)
 {
@@ -267,7 +267,7 @@ static dt_status set_aside(struct dt_shared_root *root, const struct dt_shared_t
     return DT_OK;
 }
 
-/* A rank that pieces must come from, or go to, has gone, and what it left behind has been taken. */
+/* Finds a peer of an outstanding piece that has ended, after all its data were taken. */
 static dt_status look_for_the_dead(struct dt_shared_root *root,
                                    const struct dt_shared_transfer *transfer)
 {

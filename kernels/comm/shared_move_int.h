@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_move_int - how the pieces of exchanges move through the pipes */
+/* shared_move_int - moves the pieces of exchanges through the pipes */
 #ifndef DT_KERNELS_COMM_SHARED_MOVE_INT_H
 #define DT_KERNELS_COMM_SHARED_MOVE_INT_H
 
 #include "kernels/comm.h"
 #include "kernels/comm/shared_int.h"
 
-/* What a piece is: travels before it. */
+/* Header of a piece. */
 struct dt_shared_frame {
     uint64_t comm, call, index, bytes;
 };
@@ -27,7 +27,7 @@ struct dt_shared_transfer {
     struct dt_shared_piece pieces[];
 };
 
-/* A piece that nobody has asked for yet, set aside. */
+/* A piece that arrived before its receive was posted. */
 struct dt_shared_aside {
     struct dt_shared_aside *next;
     struct dt_shared_frame frame;
@@ -41,21 +41,21 @@ struct dt_shared_queue {
 
 struct dt_shared_peer {
     struct dt_shared_queue out, in;
-    bool arriving; /* frame is read, its bytes are not all */
+    bool arriving; /* frame is read, its bytes not completely */
     struct dt_shared_frame
-        frame; /* goes into a piece, or aside, or (both NULL) waits in the pipe */
+        frame; /* for a posted receive, or set aside, or (both NULL) in the pipe */
     struct dt_shared_piece *into;
     struct dt_shared_aside *aside, *kept;
 };
 
-/* Of a process' rank: shared by its comms. */
+/* State of a rank, shared by its comms. */
 struct dt_shared_root {
     struct dt_shared_map map;
     int users;
     bool broken;
-    int64_t looked_ns; /* for ranks that have gone, last */
+    int64_t looked_ns; /* time of the last check for ended ranks */
     struct dt_shared_transfer *idle, *posted;
-    struct dt_message *lists; /* two of a piece for each rank */
+    struct dt_message *lists; /* two lists with one piece for each rank */
     struct dt_shared_peer peers[];
 };
 
@@ -63,16 +63,17 @@ dt_status dt_shared_root_new(int fd, int rank, int ranks,
                              struct dt_shared_root **root) DT_MUST_CHECK;
 void dt_shared_root_free(struct dt_shared_root *root);
 
-/* One with room for n pieces, of the root until it is waited for; pieces are enqueued, then progress moves them. */
+/* Makes a transfer with room for n pieces, owned by the root until the wait; pieces are enqueued, then progress moves
+ * them. */
 dt_status dt_shared_transfer_new(struct dt_shared_root *root, int n,
                                  struct dt_shared_transfer **transfer) DT_MUST_CHECK;
 void dt_shared_enqueue(struct dt_shared_root *root, struct dt_shared_transfer *transfer,
                        const struct dt_shared_frame *frame, int peer, bool out, void *at);
 
-/* Moves what can be moved now. */
+/* Moves all bytes that can be moved now. */
 dt_status dt_shared_progress(struct dt_shared_root *root, bool *moved) DT_MUST_CHECK;
 
-/* Until all pieces of it have moved; it is idle after. */
+/* Waits until all its pieces have moved; it is idle then. */
 dt_status dt_shared_wait(struct dt_shared_root *root,
                          struct dt_shared_transfer *transfer) DT_MUST_CHECK;
 

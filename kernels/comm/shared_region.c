@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A pipe is a ring of bytes between two counters, each written by one side only. Sleeping is a futex on the rank's bell:
- * who rings first counts the bell up, then looks whether the rank sleeps; who goes to sleep does it in the other order, so
- * one of the two sees the other. */
+/* A pipe is a ring of bytes between two counters, each written by one side only. Sleeping is a futex on the rank's
+ * bell: the ringer increments the bell, then checks whether the rank sleeps; the sleeper does it in the other order, so
+ * at least one of them sees the other. */
 #include "kernels/comm/shared_int.h"
 
 #include "base/clock.h"
@@ -92,7 +92,7 @@ dt_status dt_shared_map(int fd, int rank, int ranks, struct dt_shared_map *map)
 
 void dt_shared_unmap(struct dt_shared_map *map)
 {
-    int here = DT_SHARED_HERE; /* who has failed stays so: the others may not have looked yet */
+    int here = DT_SHARED_HERE; /* a failed rank stays failed: others may not have checked yet */
     atomic_compare_exchange_strong(&map->region->rank[map->rank].state, &here, DT_SHARED_LEFT);
     for (int i = 0; i < map->region->ranks; i++)
         dt_shared_ring(map, i);
@@ -185,7 +185,7 @@ void dt_shared_rise(const struct dt_shared_map *map)
     atomic_store(&map->region->rank[map->rank].asleep, 0);
 }
 
-/* A descriptor of a process is readable once it has ended, also before its parent asked how. */
+/* A process descriptor is readable once the process has ended, also before its parent waits for it. */
 static bool process_gone(int pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -211,7 +211,7 @@ bool dt_shared_failed(const struct dt_shared_map *map, int rank, int *pid)
     int state = atomic_load(&peer->state);
     *pid = atomic_load(&peer->pid);
     if (state == DT_SHARED_HERE &&
-        process_gone(*pid)) /* it may have left in between, and ended then */
+        process_gone(*pid)) /* it may have left and then ended in between */
         return atomic_load(&peer->state) != DT_SHARED_LEFT;
     return state == DT_SHARED_FAILED;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an exchange sends and receives lies in one piece of host memory, kept for the next exchange when it is done: a plan
- * repeats its exchanges, so after its first step nothing is allocated. */
+/* The data of an exchange is in one piece of host memory, which later exchanges reuse: a plan repeats its exchanges, so
+ * after its first step nothing is allocated. */
 #include "kernels/staged.h"
 
 #include "base/clock.h"
@@ -11,13 +11,13 @@
 
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 
-/* A posted exchange; of the comm until it is waited for. */
+/* A posted exchange; owned by the comm until the wait. */
 struct stage {
     struct stage *next;
     struct dt_request inner;
-    char *memory; /* what is sent, then what is received */
+    char *memory; /* data to send, then received data */
     size_t room, sent;
-    struct dt_message *pieces; /* what is received, on the device; room for what is sent, too */
+    struct dt_message *pieces; /* pieces to receive, on the device; room for those to send, too */
     int count, most;
 };
 
@@ -47,7 +47,7 @@ static void free_stages(struct stage *first)
     }
 }
 
-/* The inner comm first: it may still write to what is posted. */
+/* The inner comm first: it may still write to posted buffers. */
 static void release(struct dt_comm *comm)
 {
     dt_comm_free(inner_of(comm));
@@ -101,14 +101,14 @@ static size_t sum(const struct dt_message *pieces, int count)
     return bytes;
 }
 
-/* Fetches what is sent; the device has done then what was queued before. */
+/* Copies the data to send to the host; all work queued before is then done. */
 static dt_status fetch(struct dt_comm *comm, const struct dt_message *sends, int send_count,
                        const struct dt_message *recvs, int recv_count, struct stage **out)
 {
     struct dt_device *device = comm->device;
     struct stage *stage = NULL;
     size_t bytes = sum(sends, send_count) + sum(recvs, recv_count);
-    /* one more of each: nothing at all has an address, too */
+    /* one more of each, so that empty exchanges have an address, too */
     DT_TRY(take_stage(of(comm), bytes + 1, send_count + 2 * recv_count + 1, &stage));
     DT_TRY(device->compute->finish(device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
     char *at = stage->memory;

@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <stddef.h>
 
-/* Every tile is a loop's bound here. */
+/* Every tile works: tiles are loop bounds here. */
 dt_status dt_cpu_attention_ready(struct dt_device *device, enum dt_dtype dtype,
                                  const struct dt_attention *op)
 {

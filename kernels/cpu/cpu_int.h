@@ -5,7 +5,7 @@
 
 #include "kernels/compute.h"
 
-/* device.c; put and get are one function here, as all memory is the host's. */
+/* device.c; put and get are the same function, since all memory is host memory. */
 dt_status dt_cpu_open(int index, struct dt_device **device) DT_MUST_CHECK;
 int dt_cpu_count(void);
 const char *dt_cpu_model(struct dt_device *device);

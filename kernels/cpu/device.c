@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processor as a device: its memory is the host's, its queue is the calling thread, so whatever is asked is done on
+/* The processor as a device: its memory is the host's and its queue is the calling thread, so every call is done on
  * return. */
 #include "kernels/cpu/cpu_int.h"
 
@@ -59,7 +59,8 @@ void dt_cpu_threads(struct dt_device *device, int count)
     omp_set_num_threads(count);
 }
 
-/* Which pages a buffer gets is luck that lasts as long as it lives, and shows in the time. Huge pages leave less to it. */
+/* The pages of a buffer are a matter of chance, constant for its lifetime, and affect times. Huge pages reduce the
+ * effect. */
 dt_status dt_cpu_alloc(struct dt_device *device, int64_t bytes, void **memory)
 {
     (void)device;

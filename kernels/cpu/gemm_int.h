@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_int - linear layers by a library: one file and one row (gemm.c) a library
+/* gemm_int - linear layers by a library: one file and one row (gemm.c) per library
  *
  * oneDNN where it was built in and the processor has AVX-512: weights packed once, bias and activation fused, bfloat16.
- * OpenBLAS elsewhere: weights as they come, float32.
+ * OpenBLAS elsewhere: unpacked weights, float32.
  */
 #ifndef DT_KERNELS_CPU_GEMM_INT_H
 #define DT_KERNELS_CPU_GEMM_INT_H
@@ -14,7 +14,7 @@ struct dt_gemm {
     bool (*usable)(enum dt_dtype dtype);
     const char *(*version)(void);
     dt_status (*pack)(enum dt_dtype dtype, const float *weight, int in, int out, void *packed);
-    /* (optional) What the library keeps for a shape: *own, freed by free. */
+    /* (optional) Creates the library's data for a shape, *own; freed by free. */
     dt_status (*ready)(enum dt_dtype dtype, const struct dt_linear_shape *shape, void **own);
     void (*run)(void *own, const struct dt_linear_shape *shape, const struct dt_linear_call *call);
     void (*free)(void *own); /* with ready */
@@ -25,11 +25,11 @@ extern const struct dt_gemm dt_gemm_openblas;
 extern const struct dt_gemm dt_gemm_onednn;
 #endif
 
-/* The best there is for a data type, or what dt_gemm_use chose; NULL when there is none. */
+/* The best library for a data type, or the one chosen by dt_gemm_use; NULL if there is none. */
 const struct dt_gemm *dt_gemm(enum dt_dtype dtype);
 
-/* Rows in order of preference, NULL-ended; for tests: use it for the data types it can (NULL: the best again). What was
- * packed for one library is not for another. */
+/* Rows in order of preference, NULL-ended; for tests: uses the library for the data types it supports (NULL: back to
+ * the best). Weights packed for one library do not fit another. */
 const struct dt_gemm *const *dt_gemm_rows(void);
 void dt_gemm_use(const struct dt_gemm *gemm);
 

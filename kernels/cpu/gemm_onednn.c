@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* oneDNN's matmul on weights in the layout its AVX-512 kernels read: blocks of 16 inputs (bfloat16: 16 pairs) by 64
- * outputs. Bias and activation are part of the product's last store. The layout is asked for by name, so that plans of
- * any number of rows share one copy of the weights and its size is known without the library (model/tensors.c). */
+ * outputs. Bias and activation are part of the product's last store. The layout is requested by name, so that plans
+ * with any number of rows share one copy of the weights and its size is known without the library (model/tensors.c). */
 #include "kernels/cpu/gemm_int.h"
 
 #if defined(DT_HAVE_ONEDNN)
@@ -93,7 +93,7 @@ static dt_status execute_reorder(const dnnl_memory_desc_t layouts[2], void *cons
     return checked(code, "pack weights");
 }
 
-/* The library only reads what it is given as the source. */
+/* The library does not write to the source. */
 static dt_status pack(enum dt_dtype dtype, const float *weight, int in, int out, void *packed)
 {
     const dnnl_dims_t dims = {in, out};
@@ -212,7 +212,7 @@ static dt_status get_ready(enum dt_dtype dtype, const struct dt_linear_shape *sh
     return DT_OK;
 }
 
-/* Setting where a matrix lies and executing fail only for arguments that do not fit the primitive. */
+/* Setting addresses and executing fail only for arguments that do not fit the primitive. */
 static void run(void *own, const struct dt_linear_shape *shape, const struct dt_linear_call *call)
 {
     struct ready *ready = own;

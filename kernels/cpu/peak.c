@@ -9,7 +9,7 @@
 
 enum { N = 1024 }; /* rows, inputs and outputs of the product */
 
-/* The best of several products: a peak is what the machine can do, not what it does on average. */
+/* The best of several products: a peak is the machine's maximum, not its average. */
 static double best_rate(struct dt_linear *linear, const struct dt_linear_call *call)
 {
     double best = 0.0;
@@ -23,8 +23,8 @@ static double best_rate(struct dt_linear *linear, const struct dt_linear_call *c
     return best;
 }
 
-/* The same bytes serve as input, plain weight and bias; any values will do but zeros, which some processors multiply
- * faster. In bfloat16 the input's bytes are read as twice as many numbers, all finite. */
+/* The same bytes serve as input, plain weight and bias; any values but zeros, which some processors multiply faster. In
+ * bfloat16 the input's bytes are read as twice as many numbers, all finite. */
 dt_status dt_cpu_peak(struct dt_device *device, enum dt_dtype dtype, double *flop_rate)
 {
     const size_t size = (size_t)N * N;

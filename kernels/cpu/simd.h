@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* simd - the vector kernels, compiled once an instruction set and data type and chosen at run time
+/* simd - the vector kernels, compiled once per instruction set and data type and chosen at run time
  *
  * To add an instruction set: simd_<name>.c that defines the macros of simd_body.h, a row in simd.c, its flags in
  * cmake/dittune.cmake.
@@ -41,11 +41,11 @@ extern const struct dt_simd dt_simd_portable;
 extern const struct dt_simd dt_simd_avx2, dt_simd_avx512, dt_simd_bf16;
 #endif
 
-/* The best this processor has for a data type, or what dt_simd_use chose; NULL when it has none. */
+/* The best one for a data type on this processor, or the one chosen by dt_simd_use; NULL if there is none. */
 const struct dt_simd *dt_simd(enum dt_dtype dtype);
 
-/* Rows in order of preference, NULL-ended; whether this processor can run row i; for tests: use it for its data type
- * (NULL: the best of each again). */
+/* Rows in order of preference, NULL-ended; whether this processor can run row i; for tests: uses it for its data type
+ * (NULL: back to the best of each). */
 const struct dt_simd *const *dt_simd_rows(void);
 bool dt_simd_usable(int i);
 void dt_simd_use(const struct dt_simd *simd);

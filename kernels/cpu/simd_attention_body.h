@@ -3,13 +3,13 @@
  * or channels, of a register block; divides 8)
  *
  * Queries stay in the lanes: scores are computed transposed, [keys, queries], so that row maxima and sums need no
- * shuffles, K and V are read by broadcast in the order they lie, and any D works without masks. A tile of keys and
- * values is copied once into scratch, where rows are adjacent whatever the stride of the tensor was.
+ * shuffles, K and V are read by broadcast in memory order, and any D works without masks. A tile of keys and values is
+ * copied once into scratch, where rows are adjacent for any stride of the tensor.
  */
 #define COLS  2              /* vectors of a register block */
 #define WIDTH (COLS * LANES) /* queries of a register block */
 
-/* One thread's scratch; model/layout.c says how large. */
+/* One thread's scratch; its size is in model/layout.c. */
 struct work {
     float *queries; /* [tile_q/WIDTH][channels][WIDTH] scaled queries */
     float *out;     /* the same shape: outputs so far, not yet divided by sums */
@@ -62,7 +62,7 @@ static void value_block(const struct work *work, const float *values, const floa
             store(out + r * WIDTH + c * LANES, acc[r][c]);
 }
 
-/* Scores become exp(score - new maximum); decay[WIDTH] is what earlier sums and outputs are multiplied by. */
+/* Scores become exp(score - new maximum); decay[WIDTH] is the factor for earlier sums and outputs. */
 static void soften(float *scores, int keys, float *maxima, float *sums, float *decay)
 {
     for (int c = 0; c < WIDTH; c += LANES) {

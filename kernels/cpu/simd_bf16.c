@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Activations in bfloat16, sums in float32, by AVX-512 BF16: its dot product adds two products of neighbours in each of
- * 16 lanes, so what is summed over lies in pairs: channels of queries and keys, keys of values and weights. Otherwise
+ * 16 lanes, so the summed index is stored in pairs: channels of queries and keys, keys of values and weights. Otherwise
  * attention is as in simd_attention_body.h: queries in the lanes, tiles of keys and values copied once into scratch. */
 #include "kernels/cpu/simd.h"
 
@@ -54,7 +54,7 @@ static void narrow_row(const float *x, void *y, int n)
         store_act_part(to + i, load_part(x + i, n - i), n - i);
 }
 
-/* One thread's scratch; model/layout.c says how large. A pair is two bfloat16 in 32 bits, the first in the low half. */
+/* One thread's scratch; its size is in model/layout.c. A pair is two bfloat16 in 32 bits, the first in the low half. */
 struct work {
     uint32_t *queries; /* [tile_q/WIDTH][channels/2][WIDTH] pairs of channels */
     float *out;        /* [tile_q/WIDTH][channels][WIDTH] outputs so far, not yet divided by sums */
@@ -142,7 +142,7 @@ INLINE __m512i join(__m512 first, __m512 second)
     return _mm512_mask_blend_epi16(0xaaaaaaaau, a, b);
 }
 
-/* Weights = 2^(scale (score - new maximum)); decay[WIDTH] is what earlier sums and outputs are multiplied by. */
+/* Weights = 2^(scale (score - new maximum)); decay[WIDTH] is the factor for earlier sums and outputs. */
 static void soften(const struct work *work, float *maxima, float *sums, float *decay)
 {
     const __m512 scale = _mm512_set1_ps(work->scale), zero = _mm512_setzero_ps();
@@ -182,7 +182,7 @@ static void split(struct work *work, const struct dt_attention *op, float *scrat
     work->keys = (uint16_t *)(work->values + (int64_t)keys * work->channels / 2);
 }
 
-/* Pairs of channels of `count` rows into the lanes; what lies beyond is zero. */
+/* Loads pairs of channels of `count` rows into the lanes; the rest is zero. */
 static void take_queries(const struct work *work, const struct dt_attention *op, const uint16_t *q,
                          int count)
 {

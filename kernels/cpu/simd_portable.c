@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors of four floats, which every 64-bit processor has; no fused multiply-add is assumed. */
+/* Vectors of four floats, available on every 64-bit processor; no fused multiply-add is assumed. */
 #define LANES            4
 #define ROWS             4
 #define VEC_FMA(a, b, c) ((a) * (b) + (c))

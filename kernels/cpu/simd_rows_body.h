@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* simd_rows_body - what works row by row; the includer has included simd_vec_body.h and defines ACT, the type in which activations
- * are kept, and load_act(p), store_act(p, v) and their _part(..., n) forms, which convert it to float32 and back.
+/* simd_rows_body - operations on rows; the includer has included simd_vec_body.h and defines ACT, the storage type of
+ * activations, and load_act(p), store_act(p, v) and their _part(..., n) forms, which convert it to float32 and back.
  */
 
 /* tanh-GELU is x sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): no cancellation, one exponential. */
@@ -42,8 +42,8 @@ static void activate_row(float *y, const float *bias, int n, enum dt_activation 
         activate_as(y, bias, n, DT_ACT_SILU);
 }
 
-/* Sum of (x - mean)^2. Two sums, as one would wait for itself; and the next row, which follows in memory, is fetched
- * meanwhile (behind the last one nothing is touched: a prefetch does not fault). */
+/* Sum of (x - mean)^2. Two partial sums break the dependency chain; the next row in memory is prefetched (after the
+ * last row this is harmless: a prefetch does not fault). */
 INLINE float squares_of(const struct dt_row *row, float mean)
 {
     const float *x = row->x;
@@ -63,7 +63,7 @@ INLINE float squares_of(const struct dt_row *row, float mean)
     return sum(even + odd);
 }
 
-/* y = LayerNorm(x) (1 + scale) + shift, the mean being known: the variance about it, since the one-pass formula
+/* y = LayerNorm(x) (1 + scale) + shift with the mean given: two passes, since the one-pass formula of the variance
  * cancels. */
 INLINE void normalise(const struct dt_row *row, float mean)
 {
@@ -107,7 +107,7 @@ INLINE VEC add_gated(const struct dt_row *row, int i)
     return v;
 }
 
-/* x += gate branch, and its mean on the way: the row is read from memory once. */
+/* x += gate branch, and the mean of x: the row is read from memory once. */
 static void residual_row(const struct dt_row *row)
 {
     float *x = row->x;

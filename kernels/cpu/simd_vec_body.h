@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* simd_vec_body - vectors of LANES floats: what the includer of simd_rows_body.h and simd_attention_body.h needs of them
+/* simd_vec_body - vectors of LANES floats, for simd_rows_body.h and simd_attention_body.h
  *
  * The includer defines LANES, VEC_FMA(a, b, c) and VEC_MAX(a, b) (b when either is not a number).
  */
@@ -49,7 +49,7 @@ INLINE VEC splat(float x)
 INLINE VEC exp_vec(VEC x)
 {
     const float magic = 12582912.0f;
-    x = VEC_MAX(splat(-87.0f), x); /* in this order not-a-number goes through */
+    x = VEC_MAX(splat(-87.0f), x); /* this order propagates NAN */
     x = -VEC_MAX(splat(-88.0f), -x);
     VEC shifted = VEC_FMA(x, splat(1.44269504088896341f), splat(magic));
     VEC n = shifted - magic;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention by our own kernels or by cuDNN's: the plan says whose. */
+/* Attention by our own kernels or by cuDNN's, as the plan selects. */
 #include "kernels/cuda/cuda_int.h"
 #include "kernels/cuda/launch.h"
 #ifdef DT_HAVE_CUDNN

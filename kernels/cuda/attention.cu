@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which instance a call goes to. */
+/* Selects the compiled instance for a call. */
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/attention_float.cuh"
 
@@ -22,7 +22,7 @@ static const struct dt_attention_build *const builds[] = {
 };
 static const int build_count = sizeof builds / sizeof *builds;
 
-/* NULL: there is none. */
+/* The instance for the shape; NULL if there is none. */
 static const struct dt_attention_build *find(const struct dt_attention *op)
 {
     for (int i = 0; i < build_count; i++) {
@@ -35,7 +35,7 @@ static const struct dt_attention_build *find(const struct dt_attention *op)
     return NULL;
 }
 
-/* Rows that begin at multiples of 16 bytes. */
+/* All rows begin at multiples of 16 bytes. */
 static bool strides_fit(const struct dt_attention *op)
 {
     return ((op->q_at.sequence | op->q_at.row | op->kv_at.sequence | op->kv_at.row |

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* attention - softmax(q k^T / sqrt(D)) v in bfloat16 by tensor cores, tile by tile
  *
- * A block has TILE_Q queries of one head; keys and values pass by in tiles of TILE_KV through shared memory, and a warp keeps
- * the scores, maxima, sums and outputs of its TILE_Q / WARPS queries in registers (Milakov & Gimelshein 2018; Dao 2023,
- * FlashAttention-2). Fragments are those of dt_mma_bf16: a lane has rows `group` and `group + 8` of each 16.
+ * A block has TILE_Q queries of one head; keys and values are loaded in tiles of TILE_KV through shared memory, and a
+ * warp keeps the scores, maxima, sums and outputs of its TILE_Q / WARPS queries in registers (Milakov & Gimelshein
+ * 2018; Dao 2023, FlashAttention-2). Fragments are those of dt_mma_bf16: a lane has rows `group` and `group + 8` of
+ * each 16.
  *
- * STAGES 1: one buffer for keys and one for values, each filled while the other is worked on. STAGES 2: the next tile
- * of both is on its way during the whole of this one, in buffers of its own, with one barrier a tile.
+ * STAGES 1: one buffer for keys and one for values, each filled while the other is used. STAGES 2: the next tile of
+ * both is loaded during the whole of this one, into buffers of its own, with one barrier per tile.
  *
- * Rows in shared memory are 16 bytes longer than their channels: eight rows then begin at eight different fourths of the
- * banks, and neither ldmatrix nor stores meet conflicts. Channels up to a multiple of 16 are zeros.
+ * Rows in shared memory are 16 bytes longer than their channels: eight consecutive rows then begin in eight different
+ * groups of four banks, so ldmatrix and stores have no bank conflicts. Channels are padded to a multiple of 16 by
+ * zeros.
  *
  * A file that defines DT_TILE_Q, DT_TILE_KV, DT_STAGES, DT_WARPS and DT_HEAD and includes this one is an instance.
  */
@@ -23,19 +25,20 @@
 
 #include <math.h>
 
-/* What a lane has in registers. Of a 16 x 8 block: 0, 1 are of row `group`, 2, 3 of row `group + 8`. */
+/* Registers of a lane. In a 16 x 8 block elements 0, 1 belong to row `group`, 2, 3 to row `group + 8`. */
 template <class SHAPE> struct dt_attention_lane {
     float scores[SHAPE::rows][SHAPE::keys][4];
-    uint32_t weights[SHAPE::rows][SHAPE::keys / 2][4]; /* exp of the scores, as mma takes them */
+    uint32_t weights[SHAPE::rows][SHAPE::keys / 2][4]; /* exp of the scores, in mma's layout */
     float out[SHAPE::rows][SHAPE::outs][4];
-    float top[SHAPE::rows][2]; /* the maximum so far, times scale log2(e) */
-    float sum[SHAPE::rows][2]; /* of this lane's columns only */
+    float top[SHAPE::rows][2]; /* running maximum times scale log2(e) */
+    float sum[SHAPE::rows][2]; /* sums of this lane's columns only */
     uint32_t queries[SHAPE::hold ? SHAPE::rows : 1][SHAPE::hold ? SHAPE::steps : 1][4];
     uint32_t q_row, k_row,
         v_row; /* where this lane's row of ldmatrix begins, keys and values from their tile's beginning */
 };
 
-/* The `chunks` pieces of 16 bytes of each row that are no 128 bytes, by as many threads a row. */
+/* Copies the last `chunks` pieces of 16 bytes of each row, beyond its multiples of 128 bytes, with one thread per
+ * piece. */
 template <int COUNT, int CHUNKS, class SHAPE>
 DT_INLINE void dt_attention_fetch_left(uint32_t to, const char *from, int64_t stride, int there)
 {
@@ -71,7 +74,7 @@ DT_INLINE void dt_attention_fetch(uint32_t to, const char *from, int64_t stride,
             to + 16 * (chunks - left), from + 16 * (chunks - left), stride, there + row);
 }
 
-/* scores = queries keys^T. Keys lie [key, channel], which is the column order that mma wants of its second operand. */
+/* scores = queries keys^T. Keys are stored [key, channel], which is the column order of mma's second operand. */
 template <class SHAPE>
 DT_INLINE void dt_attention_scores(dt_attention_lane<SHAPE> &lane, uint32_t tile)
 {
@@ -105,7 +108,7 @@ DT_INLINE void dt_attention_scores(dt_attention_lane<SHAPE> &lane, uint32_t tile
     }
 }
 
-/* Scores of keys that are not there. */
+/* Masks the scores of keys beyond the end. */
 template <class SHAPE> DT_INLINE void dt_attention_mask(dt_attention_lane<SHAPE> &lane, int there)
 {
     int left = there - threadIdx.x % 4 * 2;
@@ -119,8 +122,9 @@ template <class SHAPE> DT_INLINE void dt_attention_mask(dt_attention_lane<SHAPE>
                     lane.scores[row][key][i] = -INFINITY;
 }
 
-/* Scores become exp(scale (score - maximum)), half by half of the 16 rows; earlier sums and outputs follow the maximum.
- * log2_scale: scale log2(e), so that one FMA and one exp2 do. A tile has a key, so the maximum is finite. */
+/* Scores become exp(scale (score - maximum)), for each half of the 16 rows; earlier sums and outputs are rescaled to
+ * the new maximum. log2_scale: scale log2(e), so that one FMA and one exp2 suffice. Every tile has a key, so the
+ * maximum is finite. */
 template <class SHAPE>
 DT_INLINE void dt_attention_soften(dt_attention_lane<SHAPE> &lane, float log2_scale)
 {
@@ -177,7 +181,7 @@ DT_INLINE void dt_attention_values(dt_attention_lane<SHAPE> &lane, uint32_t tile
     }
 }
 
-/* The beginning: queries in shared memory, or registers where they are held; nothing seen yet. Ends before a barrier. */
+/* Initialises: queries in shared memory, or in registers where they are held; no keys yet. Ends before a barrier. */
 template <class SHAPE>
 DT_INLINE void dt_attention_begin(dt_attention_lane<SHAPE> &lane, uint32_t memory, const char *q,
                                   int64_t stride, int there)
@@ -215,7 +219,8 @@ DT_INLINE void dt_attention_begin(dt_attention_lane<SHAPE> &lane, uint32_t memor
     __syncthreads();
 }
 
-/* Outputs over sums to shared memory, where the warp's queries were: a row then leaves in pieces of 16 bytes. */
+/* Writes outputs divided by sums to shared memory, in place of the warp's queries, so that rows can be stored in pieces
+ * of 16 bytes. */
 template <class SHAPE>
 DT_INLINE void dt_attention_end(dt_attention_lane<SHAPE> &lane, uint32_t memory, uint16_t *to,
                                 int64_t stride, int there)
@@ -244,7 +249,7 @@ DT_INLINE void dt_attention_end(dt_attention_lane<SHAPE> &lane, uint32_t memory,
     }
 }
 
-/* Sums of whole rows, and lse[there] where wanted. */
+/* Completes the sums of rows, and writes lse[there] if requested. */
 template <class SHAPE>
 DT_INLINE void dt_attention_sums(dt_attention_lane<SHAPE> &lane, float *lse, int there)
 {
@@ -263,7 +268,7 @@ DT_INLINE void dt_attention_sums(dt_attention_lane<SHAPE> &lane, float *lse, int
         }
 }
 
-/* A block: blockIdx.x its tile of queries, y the head, z the sequence; blocks that read the same keys run together. */
+/* blockIdx.x is the tile of queries, y the head, z the sequence; blocks that read the same keys run together. */
 template <class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads, SHAPE::blocks)
     dt_attention_kernel(const struct dt_attention op, float log2_scale)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Online softmax over tiles of 32 keys (Milakov & Gimelshein 2018) for 32 queries a block. Eight lanes share a query: each
- * has every eighth key of its scores and every eighth channel of its output. Rows in shared memory are an odd number of words
- * apart, so that eight of them are in eight banks. */
+/* Online softmax over tiles of 32 keys (Milakov & Gimelshein 2018) for 32 queries a block. Eight lanes share a query:
+ * each computes every eighth key of its scores and every eighth channel of its output. Rows in shared memory are an odd
+ * number of words apart, so that eight of them are in different banks. */
 #include "kernels/cuda/attention_float.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
@@ -12,7 +12,7 @@
 #define THREADS 256
 #define MOST    256 /* channels of a head */
 
-/* A tile of rows to shared memory; rows from `there` on become zeros. */
+/* Copies a tile of rows to shared memory; rows from `there` on become zeros. */
 static __device__ void fetch(float *to, const float *from, int64_t stride, int there, int head)
 {
     for (int row = threadIdx.x / 32; row < TILE; row += THREADS / 32)
@@ -28,7 +28,7 @@ static __device__ float dot(const float *x, const float *y, int head)
     return sum;
 }
 
-/* Over the eight lanes of a query. */
+/* Maximum over the eight lanes of a query. */
 static __device__ float largest(float x)
 {
     for (int mask = 1; mask < 8; mask *= 2)
@@ -43,7 +43,7 @@ static __device__ float total(float x)
     return x;
 }
 
-/* Weights of a tile's keys for one query, to weights[TILE]; returns what earlier sums and outputs are multiplied by. */
+/* Weights of a tile's keys for one query, to weights[TILE]; returns the factor for earlier sums and outputs. */
 static __device__ float soften(const float *query, const float *keys, int there, int head,
                                float *weights, float *top, float *sum)
 {
@@ -66,7 +66,7 @@ static __device__ float soften(const float *query, const float *keys, int there,
     return decay;
 }
 
-/* CHANNELS: of a lane. blockIdx.x the tile of queries, y the head, z the sequence. */
+/* CHANNELS: channels per lane. blockIdx.x is the tile of queries, y the head, z the sequence. */
 template <int CHANNELS>
 static __global__ void __launch_bounds__(THREADS, 2) attend(struct dt_attention op)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cuBLASLt adds biases of the output's data type only (cublasLt.h, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE), and biases are float32.
- * There are few of them and they stay as they are, so each is copied to bfloat16 once, where it is first used, and found again by its
- * address. While something is recorded nothing may be taken note of, because what is recorded need never run: the copy is then
- * part of the recording, and made each time in a place of its own. */
+/* cuBLASLt adds biases of the output's data type only (cublasLt.h, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE), and biases are
+ * float32. There are few of them and they do not change, so each is converted to bfloat16 once, at its first use, and
+ * found again by its address. During capture nothing may be remembered, because the captured work may never run: the
+ * copy is then part of the graph, and made on each replay in a place of its own. */
 #include "kernels/cuda/cuda_int.h"
 #include "kernels/cuda/launch.h"
 
@@ -10,19 +10,19 @@
 
 enum { ENTRIES = 4096, MOST = ENTRIES * 3 / 4 }; /* a power of two */
 
-/* The end of the copies is for those that are not kept: one of the most outputs that linear_new lets through. */
+/* The end of the memory is for a temporary copy of the largest bias that linear_new accepts. */
 #define KEPT_BYTES (DT_CUDA_BIAS_BYTES - DT_CUDA_BIAS_MOST * (int64_t)sizeof(uint16_t))
 #define ALIGN      64
 
 struct entry {
     const float *bias; /* NULL: free */
-    int count;         /* 0: was taken, the search goes on */
-    int64_t at;        /* of the copy, in bytes */
+    int count;         /* 0: removed; the probe continues past it */
+    int64_t at;        /* offset of the copy in bytes */
 };
 
 struct dt_cuda_biases {
     struct entry entries[ENTRIES];
-    int taken, live; /* entries that are not free; that are found */
+    int taken, live; /* entries that are not free, and valid entries */
     int64_t used;    /* bytes of copies */
 };
 
@@ -69,7 +69,7 @@ const void *dt_cuda_bias(struct dt_cuda *cuda, const float *bias, int count)
     return cuda->status == DT_OK ? to : NULL;
 }
 
-/* A copy's place is not used again while any other copy lives: a recording may still read it. */
+/* A copy's memory is not reused while any other copy exists: a graph may still read it. */
 void dt_cuda_biases_forget(struct dt_cuda *cuda, const void *memory, int64_t bytes)
 {
     struct dt_cuda_biases *biases = cuda->biases;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table, and what is known of the machine without opening a device. */
+/* The table, and the queries that need no open device. */
 #include "kernels/cuda/cuda_int.h"
 #ifdef DT_HAVE_CUDNN
 #include "kernels/cuda/cudnn.h"
@@ -79,7 +79,7 @@ static const struct dt_version *versions(void)
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 
-/* Without a tool that listens this is a load and a branch. */
+/* Without a profiler this is a load and a branch. */
 static void range(struct dt_device *device, const char *name)
 {
     (void)device;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_int - a GPU, as the files of this back end and the comms of its devices share it
+/* cuda_int - the state of a GPU, shared by the files of this back end and the comms of its devices
  *
- * One stream is the queue. Each call that queues something ends with dt_cuda_keep: the first error stays, with the name of what was
- * being queued, and the next call that returns a status tells it. Errors after which CUDA asks for a new process (driver_types.h says
- * which) make the device lost; nothing is queued on it any more.
+ * One stream is the queue. Each call that queues work ends with dt_cuda_keep: the first error is kept, with the name of
+ * the operation, and the next call with a status returns it. Errors after which CUDA requires a new process (see
+ * driver_types.h) make the device lost; nothing more is queued on it.
  */
 #ifndef DT_KERNELS_CUDA_CUDA_INT_H
 #define DT_KERNELS_CUDA_CUDA_INT_H
@@ -15,15 +15,15 @@
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 
-/* What an open device holds, apart from what is asked of it: work space of cuBLASLt and cuDNN, which never run at the same time, and
- * biases in bfloat16 (bias.c), and readings of clocks, one after the other. Counted in the prediction of a GPU's memory. */
+/* Fixed memory of an open device, in this order: workspace of cuBLASLt and cuDNN, which never run at the same time,
+ * biases in bfloat16 (bias.c), and clock readings. The prediction of a GPU's memory includes it. */
 #define DT_CUDA_WORKSPACE_BYTES DT_GPU_WORKSPACE_BYTES
 #define DT_CUDA_CLOCK_BYTES     4096LL
 #define DT_CUDA_BIAS_BYTES      ((6LL << 20) - DT_CUDA_CLOCK_BYTES)
 #define DT_CUDA_LIBRARY_BYTES   (DT_CUDA_WORKSPACE_BYTES - DT_CUDA_BIAS_BYTES - DT_CUDA_CLOCK_BYTES)
 #define DT_CUDA_BIAS_MOST       262144 /* outputs of a layer */
 
-/* Pinned host memory that put, get and pack go through, in turn. */
+/* Slots of pinned host memory that put, get and pack use in turn. */
 enum { DT_CUDA_SLOTS = 4 };
 #define DT_CUDA_SLOT_BYTES (4LL << 20)
 
@@ -35,40 +35,40 @@ struct dt_cuda {
     struct dt_device base;
     cudaStream_t stream;
     cublasLtHandle_t lt;
-    char *workspace; /* device memory, DT_CUDA_WORKSPACE_BYTES: the libraries' part is the first */
+    char *workspace; /* device memory, DT_CUDA_WORKSPACE_BYTES; starts with the libraries' part */
     struct dt_cuda_biases *biases;
-    struct dt_cuda_sdpa *sdpa; /* NULL until cuDNN is asked for */
+    struct dt_cuda_sdpa *sdpa; /* NULL until cuDNN is first used */
     char *pinned;              /* DT_CUDA_SLOTS x DT_CUDA_SLOT_BYTES of host memory */
     cudaEvent_t slot_done[DT_CUDA_SLOTS];
-    int slot; /* the next to be used */
+    int slot; /* next slot to use */
     cudaEvent_t *marks;
-    int mark_count; /* made so far */
+    int mark_count; /* created so far */
     bool recording;
-    bool stuck;                   /* a wait ended before what was queued did */
-    struct dt_cuda_block *blocks; /* of alloc */
-    const char *last;             /* what was queued last */
-    dt_status status;             /* of the first error, DT_OK */
-    bool lost;                    /* for good */
-    char sentence[1024];          /* of that error */
+    bool stuck;                   /* a wait ended before the queued work did */
+    struct dt_cuda_block *blocks; /* allocated by alloc */
+    const char *last;             /* name of the last queued operation */
+    dt_status status;             /* status of the first error; DT_OK: none */
+    bool lost;                    /* permanently */
+    char sentence[1024];          /* message of that error */
     char model[256], pci[32];
 };
 
-/* The device, on which the calling thread works from now on. */
+/* Makes the device current for the calling thread. */
 struct dt_cuda *dt_cuda_of(struct dt_device *device);
 
-/* The same for a call that queues: NULL when the device has an error already. */
+/* Like dt_cuda_of, for calls that queue work: NULL when the device already has an error. */
 struct dt_cuda *dt_cuda_enter(struct dt_device *device);
 
-/* Its first error, told again. */
+/* Returns the device's first error. */
 dt_status dt_cuda_ready(struct dt_cuda *cuda) DT_MUST_CHECK;
 
 /* DT_OK, or a failure of `what` ("reserve memory") as a status with a sentence: DT_ENOMEM, DT_ELIB. When the code is one that CUDA
  * does not recover from, the device is lost. code is a cudaError_t. */
 dt_status dt_cuda_check(struct dt_cuda *cuda, int code, const char *what) DT_MUST_CHECK;
 
-/* For calls that queue and return nothing: `what` was queued; an error is kept. */
+/* For calls that queue `what` and return nothing: keeps an error. */
 void dt_cuda_keep(struct dt_cuda *cuda, int code, const char *what);
-/* A sentence of one's own. */
+/* Keeps a status with a given sentence. */
 void dt_cuda_keep_status(struct dt_cuda *cuda, dt_status status, const char *sentence);
 
 /* Returns from the calling function when a call of the CUDA runtime fails. */
@@ -81,7 +81,7 @@ dt_status dt_cuda_memory(struct dt_device *device, int64_t *free_bytes,
                          int64_t *total_bytes) DT_MUST_CHECK;
 void dt_cuda_threads(struct dt_device *device, int count);
 
-/* False when something queued never ended: to free what it may use is to wait for it, so it is left to the end of the process. */
+/* False when queued work never ended: freeing its memory would wait for it, so it is left to the end of the process. */
 bool dt_cuda_quiet(struct dt_cuda *cuda);
 
 dt_status dt_cuda_alloc(struct dt_device *device, int64_t bytes, void **memory) DT_MUST_CHECK;
@@ -117,8 +117,8 @@ void dt_cuda_linear_free(struct dt_linear *linear);
 dt_status dt_cuda_peak(struct dt_device *device, enum dt_dtype dtype,
                        double *flop_rate) DT_MUST_CHECK;
 
-/* cuBLASLt adds a bias of the output's data type only. The bfloat16 copy of a float32 bias of the device: made where it is first
- * asked for, kept until forget is told that the memory has changed. NULL when an error was kept. */
+/* cuBLASLt adds only biases of the output's data type. Returns the bfloat16 copy of a float32 bias on the device: made
+ * at the first request, kept until forget is called for changed memory. NULL when an error was kept. */
 dt_status dt_cuda_biases_new(struct dt_cuda *cuda) DT_MUST_CHECK;
 void dt_cuda_biases_free(struct dt_cuda *cuda);
 const void *dt_cuda_bias(struct dt_cuda *cuda, const float *bias, int count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cache of plans by shape, and their execution. A plan's variant packs (which pointers it gets) are kept too: the layers of a
- * network call with the same buffers, and a step should create nothing. */
+/* The cache of plans by shape, and their execution. A plan's variant packs (sets of pointers) are cached, too: the
+ * layers of a network use the same buffers, and a step should create nothing. */
 #include "kernels/cuda/cudnn_int.h"
 
 #include <cuda_runtime_api.h>
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Different sets of pointers of one plan: the parts of a ring alternate between two buffers, a mark goes over both. */
+/* Variant packs per plan: the parts of a ring alternate between two buffers, a marked step uses both. */
 #define PACKS    8
 #define POINTERS 6
 
-/* All of a shape that a plan depends on. */
+/* Properties of a shape that a plan depends on. */
 struct shape {
     struct dt_strides q_at, kv_at, out_at;
     int sequences, heads, head, queries, keys;
@@ -32,7 +32,7 @@ struct entry {
     float scale; /* read by the launch through its address */
     uint64_t used;
     struct pack packs[PACKS];
-    int next; /* the pack that goes next */
+    int next; /* next pack to replace */
 };
 
 struct dt_cuda_sdpa {
@@ -84,7 +84,7 @@ void dt_cuda_sdpa_close(struct dt_cuda_sdpa *sdpa)
     free(sdpa);
 }
 
-/* A description that is not finalized crashes the heuristics: it is kept only when it is. */
+/* A descriptor that is not finalized crashes the heuristics, so only finalized ones are kept. */
 static dt_status device_new(const char *json, cudnnBackendDescriptor_t *device)
 {
     cudnnBackendDescriptor_t made = NULL;
@@ -100,7 +100,7 @@ static dt_status device_new(const char *json, cudnnBackendDescriptor_t *device)
     return status;
 }
 
-/* Another library than the one it was built with may be loaded. NVIDIA/cudnn-frontend, sdpa_support_surface.h. */
+/* The loaded library may differ from the one at build time. NVIDIA/cudnn-frontend, sdpa_support_surface.h. */
 #define VERSION_LEAST 91301
 
 static dt_status target_ready(struct dt_cuda_sdpa *sdpa)
@@ -153,7 +153,7 @@ static struct entry *find(const struct dt_cuda_sdpa *sdpa, const struct dt_atten
     return NULL;
 }
 
-/* A free place, or that of the plan not used for longest. Its kernel may still run: the stream is waited for. */
+/* A free entry, or the least recently used one. Its kernel may still run, so this waits for the stream. */
 static dt_status place(struct dt_cuda_sdpa *sdpa, struct entry **where)
 {
     struct entry *oldest = &sdpa->entries[0];
@@ -180,7 +180,7 @@ static bool in_eights(struct dt_strides at)
     return at.sequence % 8 == 0 && at.row % 8 == 0;
 }
 
-/* What cuDNN asks for is told in our words where we know it before. */
+/* Reports violated requirements of cuDNN in our own words where they are known. */
 static dt_status check_shape(const struct dt_attention *op)
 {
     if (op->head < 8 || op->head % 8 != 0 || op->head > DT_CUDA_SDPA_HEAD_MOST)
@@ -251,7 +251,7 @@ static dt_status pack_set(cudnnBackendDescriptor_t pack, void *const pointers[],
     return dt_cudnn_finalize(pack, "the variant pack");
 }
 
-/* The pack of these pointers, made when it is new: the host is done with one when its launch has returned. */
+/* Finds or creates the pack of these pointers: the host does not need a pack after its launch has returned. */
 static dt_status pack_of(struct entry *entry, void *const pointers[], void *workspace,
                          cudnnBackendDescriptor_t *pack)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph of one operation, the heuristics' proposals for it, and the first of them that can be had.
- * Sequence and attribute types: cuDNN's backend API (cudnn_graph.h of version 9). */
+/* Builds the graph of one operation and the first plan of the heuristics' proposals that works. Sequence and attribute
+ * types: cuDNN's backend API (cudnn_graph.h of version 9). */
 #include "kernels/cuda/cudnn_int.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Heuristics propose 1 to 3 plans for an attention; more are not looked at. */
+/* Heuristics propose 1 to 3 plans for an attention; more are ignored. */
 #define PROPOSALS 8
 #define TENSORS   6
 
@@ -135,7 +135,7 @@ static dt_status graph_init(struct graph *graph, const struct dt_cudnn_target *t
     return dt_cudnn_finalize(graph->graph, "the graph");
 }
 
-/* *count of configs[PROPOSALS], made by the caller, are filled: the best first. */
+/* Fills *count of configs[PROPOSALS], which the caller created, best first. */
 static dt_status ask_heuristics(const struct dt_cudnn_target *target,
                                 cudnnBackendDescriptor_t graph, cudnnBackendDescriptor_t configs[],
                                 int64_t *count)
@@ -162,7 +162,7 @@ static dt_status ask_heuristics(const struct dt_cudnn_target *target,
     return status;
 }
 
-/* The number of the engine of a configuration, for the record: -1 when cuDNN does not say. */
+/* The number of the engine of a configuration, for the record; -1: unknown. */
 static int64_t engine_of(cudnnBackendDescriptor_t config)
 {
     cudnnBackendDescriptor_t engine = NULL;
@@ -219,7 +219,7 @@ static dt_status plan_try(const struct dt_cudnn_target *target, cudnnBackendDesc
     return DT_OK;
 }
 
-/* The last refusal is the one that is told: the fallback's. */
+/* Reports the last refusal, which is the fallback's. */
 static dt_status plan_first(const struct dt_cudnn_target *target, cudnnBackendDescriptor_t graph,
                             int64_t workspace_bytes, cudnnBackendDescriptor_t *plan,
                             struct dt_cuda_sdpa_plan *about)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A device is one non-blocking stream and what is allocated before anything runs on it.
+/* A device is one non-blocking stream plus memory allocated before anything runs on it.
  *
- * Kernels are loaded when they are first used (CUDA_MODULE_LOADING is left alone: all kernels of cuBLASLt and cuDNN at once take
- * seconds and hundreds of megabytes). So the first step of a plan is run as it comes and only later ones are recorded. */
+ * Kernels are loaded at first use (CUDA_MODULE_LOADING stays lazy: loading all kernels of cuBLASLt and cuDNN takes
+ * seconds and hundreds of megabytes). So the first step of a plan runs directly and only later ones are captured. */
 #include "kernels/cuda/cuda_int.h"
 
 #ifdef DT_HAVE_CUDNN
@@ -33,7 +33,7 @@ dt_status dt_cuda_ready(struct dt_cuda *cuda)
     return cuda->status == DT_OK ? DT_OK : dt_fail(cuda->status, "%s", cuda->sentence);
 }
 
-/* Those of which driver_types.h says that the process must be terminated and relaunched, and memory errors. */
+/* Errors after which the process must be relaunched according to driver_types.h, and memory errors. */
 static bool is_sticky(cudaError_t code)
 {
     static const cudaError_t sticky[] = {
@@ -63,7 +63,7 @@ void dt_cuda_keep_status(struct dt_cuda *cuda, dt_status status, const char *sen
 static dt_status failed(struct dt_cuda *cuda, cudaError_t code, const char *what)
 {
     const char *name = cudaGetErrorName(code), *why = cudaGetErrorString(code);
-    (void)cudaGetLastError(); /* what is left of it, unless it is sticky */
+    (void)cudaGetLastError(); /* clears the stored error, unless it is sticky */
     if (code == cudaErrorMemoryAllocation)
         return dt_fail(DT_ENOMEM, "GPU %d has not the memory to %s", cuda->base.index, what);
     if (!is_sticky(code))
@@ -169,7 +169,7 @@ static void free_all(struct dt_cuda *cuda)
     (void)cudaGetLastError();
 }
 
-/* What cannot be freed because the device is lost is the driver's to free, with the process. */
+/* On a lost device the driver frees the memory at the end of the process. */
 void dt_cuda_close(struct dt_device *device)
 {
     if (device == NULL)

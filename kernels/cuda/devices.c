@@ -32,7 +32,7 @@ static void read_versions(struct dt_cuda_machine *machine)
         machine->cuda = 0;
 }
 
-/* The form of NVML and nvidia-smi. */
+/* In the form of NVML and nvidia-smi. */
 static void write_uuid(const cudaUUID_t *uuid, char text[48])
 {
     static const int group_ends[] = {4, 6, 8, 10};
@@ -46,7 +46,7 @@ static void write_uuid(const cudaUUID_t *uuid, char text[48])
     }
 }
 
-/* Without NVML only a context knows what is free; it is the one thing here that uses the device. */
+/* Without NVML free memory needs a context; this is the only function here that uses the device. */
 static int64_t ask_free(int index)
 {
     size_t bytes = 0, total = 0;

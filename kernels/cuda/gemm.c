@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Linear layers by cuBLASLt. It counts in columns: a row-major matrix is its transpose there, so y^T [out, rows] = W x^T, with
- * W, [in, out] in its eyes, transposed, and bias and activation as an epilogue on y's rows.
+/* Linear layers by cuBLASLt. It is column-major: a row-major matrix is its transpose there, so y^T [out, rows] = W x^T,
+ * with W, which it sees as [in, out], transposed, and bias and activation as an epilogue on y's rows.
  *
- * What it has no algorithm for is tried with less: the groups one after the other, then without an epilogue, the bias put into y
- * before and added to (beta 1), the activation after (float32 outputs only). */
+ * Where it has no algorithm, simpler calls are tried: the groups one after the other, then no epilogue, with the bias
+ * stored in y before (beta 1) and the activation after (float32 outputs only). */
 #include "kernels/cuda/cuda_int.h"
 #include "kernels/cuda/launch.h"
 
@@ -18,8 +18,8 @@ struct dt_linear {
     struct dt_linear_shape shape;
     int groups;               /* 1 or more */
     bool batched;             /* all groups in one product */
-    bool seeded;              /* y is the bias before, and added to */
-    enum dt_activation after; /* what the product leaves to do */
+    bool seeded;              /* y holds the bias before and is added to */
+    enum dt_activation after; /* activation to apply after the product */
     cublasLtMatmulDesc_t product;
     cublasLtMatrixLayout_t weight, x, y;
     cublasLtMatmulAlgo_t algorithm;
@@ -113,7 +113,7 @@ static cublasLtEpilogue_t epilogue_of(const struct dt_linear *linear)
     return linear->shape.act == DT_ACT_GELU ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
 }
 
-/* The heuristics read of the bias's address only how it is aligned. */
+/* The heuristics use only the alignment of the bias's address. */
 static dt_status describe(struct dt_linear *linear)
 {
     const struct dt_linear_shape *shape = &linear->shape;
@@ -138,7 +138,7 @@ static dt_status describe(struct dt_linear *linear)
                    (const int64_t[]){count, shape->group_stride});
 }
 
-/* Matrices start at multiples of what their rows do: tensors and buffers themselves at larger ones. */
+/* Matrices are aligned like their rows; tensors and buffers are aligned more strictly. */
 static dt_status prefer(const struct dt_linear *linear, cublasLtMatmulPreference_t preference)
 {
     const uint64_t most = (uint64_t)DT_CUDA_LIBRARY_BYTES;
@@ -166,7 +166,7 @@ static dt_status prefer(const struct dt_linear *linear, cublasLtMatmulPreference
     return DT_OK;
 }
 
-/* DT_WAIT: cuBLASLt has no algorithm, or says that such a combination cannot be. */
+/* DT_WAIT: cuBLASLt has no algorithm, or rejects the combination. */
 static dt_status propose(struct dt_linear *linear, cublasLtMatmulPreference_t preference)
 {
     cublasLtMatmulHeuristicResult_t found[PROPOSALS];
@@ -190,7 +190,7 @@ static dt_status propose(struct dt_linear *linear, cublasLtMatmulPreference_t pr
     return DT_OK;
 }
 
-/* From the most that one call can do to the least. */
+/* Tries the most fused form first. */
 static dt_status choose(struct dt_linear *linear)
 {
     const struct dt_linear_shape *shape = &linear->shape;
@@ -241,7 +241,7 @@ dt_status dt_cuda_linear_new(struct dt_device *device, enum dt_dtype dtype,
     return DT_OK;
 }
 
-/* The bias in every row of a group's matrix, float32 or narrowed as y is. */
+/* Writes the bias to every row of a group's matrix, in y's data type. */
 static void seed(const struct dt_linear *linear, const void *bias, void *y, int64_t out)
 {
     const struct dt_copy op = {.to = y,
@@ -270,7 +270,7 @@ static cublasStatus_t multiply(struct dt_linear *linear, const void *x, const vo
                           cuda->stream);
 }
 
-/* A product's own error may hide one of CUDA's, which says more. */
+/* cuBLASLt's error may hide an error of CUDA, which is more precise. */
 static void keep_product(struct dt_cuda *cuda, cublasStatus_t code)
 {
     static const char what[] = "multiply matrices";

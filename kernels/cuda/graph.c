@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recorded queue is a CUDA graph, by stream capture. The capture is this thread's own: what other threads do to other devices does
- * not end it. */
+/* Records the queue as a CUDA graph by stream capture. The capture is local to this thread, so other threads on other
+ * devices do not end it. */
 #include "kernels/cuda/cuda_int.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ dt_status dt_cuda_recorded(struct dt_device *device, struct dt_graph **graph)
     cudaGraph_t captured = NULL;
     cuda->recording = false;
     cudaError_t code = cudaStreamEndCapture(cuda->stream, &captured);
-    if (code != cudaSuccess && captured == NULL) { /* what is still recording can do nothing else */
+    if (code != cudaSuccess && captured == NULL) { /* end a capture that is still active */
         (void)cudaStreamEndCapture(cuda->stream, &captured);
         (void)cudaGetLastError();
     }

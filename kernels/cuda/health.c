@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* NVML is opened once in a process and stays: a sample must cost little. */
+/* NVML is opened once per process and stays open, so that a sample is cheap. */
 #include "kernels/cuda/cuda_int.h"
 #include "kernels/cuda/nvml.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* launch - how the .cu files start a kernel: in one way, so that tests can put another in its place
+/* launch - the only way in which .cu files start a kernel, so that tests can replace it
  *
  *     return DT_LAUNCH(add<float>, blocks, threads, 0, stream, x, y, n);
  */
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* The CUDA error of the launch, as an int. A name with a comma in it stands in parentheses; shared: bytes of extern
+/* The CUDA error of the launch, as an int. A name that contains a comma must be in parentheses; shared: bytes of extern
  * shared memory. */
 #ifndef DT_LAUNCH
 #define DT_LAUNCH(kernel, grid, block, shared, stream, ...)                                        \
@@ -16,8 +16,8 @@
      (int)cudaGetLastError())
 #endif
 
-/* Blocks for n pieces of work, `each` a block; never 0, and as many as a grid may have in x. A kernel that can get less than
- * one block for `each` pieces goes on in steps of the whole grid. */
+/* Blocks for n pieces of work, `each` per block; at least 1, at most the limit of a grid in x. Kernels that may get
+ * fewer blocks loop in steps of the whole grid. */
 static inline unsigned dt_blocks(int64_t n, int64_t each)
 {
     int64_t blocks = (n + each - 1) / each;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the device, and the way in and out of it: slots of pinned host memory, filled while the one before is under way. */
+/* Device memory, and copies to and from it through slots of pinned host memory, filled while the previous slot is
+ * copied. */
 #include "kernels/cuda/cuda_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* How long each piece of memory is, for those who remember things by address. */
+/* Size of each piece of memory, for caches that are keyed by address. */
 struct dt_cuda_block {
     struct dt_cuda_block *next;
     void *memory;
@@ -66,7 +67,7 @@ void dt_cuda_release(struct dt_device *device, void *memory)
     (void)cudaGetLastError();
 }
 
-/* Waits for the slot that is next; *at is its memory. Where a wait ended before, there is no waiting for the same again. */
+/* Waits for the next slot; *at is its memory. Does not wait again after an earlier wait was given up. */
 static dt_status take_slot(struct dt_cuda *cuda, char **at)
 {
     cudaError_t code;
@@ -137,7 +138,7 @@ void dt_cuda_fill(struct dt_device *device, void *to, int byte, int64_t bytes)
     dt_cuda_keep(cuda, (int)cudaMemsetAsync(to, byte, (size_t)bytes, cuda->stream), "fill memory");
 }
 
-/* To the nearest, ties to even; what is not a number stays so. */
+/* Rounds to nearest, ties to even; NAN stays NAN. */
 static uint16_t narrowed(float x)
 {
     uint32_t bits;
@@ -147,7 +148,7 @@ static uint16_t narrowed(float x)
     return (uint16_t)((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
 }
 
-/* Row-major as it comes: cuBLASLt reads it transposed, and any row of it is a place to start. */
+/* Stays row-major: cuBLASLt reads it transposed, and a matrix may begin at any row. */
 dt_status dt_cuda_pack(struct dt_device *device, enum dt_dtype dtype, const float *weight, int in,
                        int out, void *packed)
 {

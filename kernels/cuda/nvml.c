@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* NVML's names, constants and structures: nvml.h of driver 580 (not part of the toolkit), here as few as are used. The symbols with
- * _v2, _v3 are the versions nvml.h maps its names to; older names are tried where a driver before may have only those. */
+/* NVML's names, constants and structures: nvml.h of driver 580 (not part of the toolkit), declared here as far as used.
+ * The symbols with _v2, _v3 are the versions that nvml.h maps its names to; older names are tried for older drivers. */
 #include "kernels/cuda/nvml.h"
 
 #include <dlfcn.h>
@@ -83,7 +83,7 @@ static void *symbol(void *library, const char *name, const char *older)
     return found != NULL || older == NULL ? found : dlsym(library, older);
 }
 
-/* ISO C has no cast from void * to a function; POSIX's dlsym has this one. */
+/* ISO C has no cast from void * to a function pointer; POSIX requires this form for dlsym. */
 #define FUNCTION(nvml, field, name, older)                                                         \
     (*(void **)&(nvml)->field = symbol((nvml)->library, name, older))
 
@@ -236,7 +236,7 @@ static void read_use(const struct dt_nvml *nvml, struct dt_nvml_device *device,
     int code = nvml->processes != NULL ? nvml->processes(device, &count, processes) : -1;
     if (code != SUCCESS && code != INSUFFICIENT_SIZE)
         return;
-    /* Too many for the array: none is written, but that there are some is what matters. */
+    /* Too many for the array: none is written, but the count matters. */
     facts->process_count = count < DT_NVML_PROCESSES ? (int)count : DT_NVML_PROCESSES;
     for (int i = 0; i < facts->process_count; i++) {
         bool told = code == SUCCESS && processes[i].bytes <= INT64_MAX;

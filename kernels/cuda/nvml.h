@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* nvml - what the driver says of a GPU: clocks, power, temperature, memory, who else is on it. Read only.
+/* nvml - facts of a GPU from its driver: clocks, power, temperature, memory, processes. Read only.
  *
- * libnvidia-ml is opened at run time (DITTUNE_NVML names another file, for tests): it comes with the driver, not with the
- * toolkit. Each function of it is optional; what it has not, does not support here (MIG) or may not tell is DT_NVML_UNKNOWN.
+ * libnvidia-ml is opened at run time (DITTUNE_NVML names another file, for tests): it comes with the driver, not with
+ * the toolkit. Each of its functions is optional; values that are missing, unsupported (MIG) or not permitted are
+ * DT_NVML_UNKNOWN.
  *
  *     dt_nvml_open(&nvml);
  *     dt_nvml_find(nvml, "0000:18:00.0", &device);
@@ -23,24 +24,24 @@
 #define DT_NVML_PROCESSES 32
 
 struct dt_nvml;
-struct dt_nvml_device; /* of the library; never freed */
+struct dt_nvml_device; /* owned by the library; never freed */
 
 struct dt_nvml_process {
     int64_t pid;
     int64_t bytes; /* DT_NVML_UNKNOWN where the driver does not say */
 };
 
-/* Each DT_NVML_UNKNOWN when it is not known. Modes: 0 off, 1 on. */
+/* Any value may be DT_NVML_UNKNOWN. Modes: 0 off, 1 on. */
 struct dt_nvml_facts {
     int64_t sm_mhz, sm_mhz_max, memory_mhz, memory_mhz_max;
-    int64_t application_mhz; /* what clocks were set to for applications */
+    int64_t application_mhz; /* application clocks that were set */
     int64_t power_mw, power_limit_mw, power_limit_default_mw;
     int64_t temperature_c, utilization; /* percent of the last sampling period */
     int64_t ecc, ecc_pending, mig, mig_pending, persistence;
     int64_t pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
-    int64_t nvlinks; /* that are up */
+    int64_t nvlinks; /* active ones */
     int64_t memory_bytes, free_bytes;
-    int64_t reasons;   /* bits why clocks are lower: dt_nvml_reason */
+    int64_t reasons;   /* bits: reasons for lowered clocks, see dt_nvml_reason */
     int process_count; /* with CUDA on the device, at most DT_NVML_PROCESSES; DT_NVML_UNKNOWN */
     struct dt_nvml_process processes[DT_NVML_PROCESSES];
 };
@@ -59,26 +60,27 @@ enum dt_nvml_link {
 dt_status dt_nvml_open(struct dt_nvml **nvml) DT_MUST_CHECK;
 void dt_nvml_close(struct dt_nvml *nvml); /* NULL is fine */
 
-/* "580.95.05"; "" when it is not known. */
+/* "580.95.05"; "": unknown. */
 void dt_nvml_driver(const struct dt_nvml *nvml, char version[], size_t room);
 
 /* The device of a PCI bus id ("0000:18:00.0", as cudaDeviceGetPCIBusId writes it). DT_EUNSUP. */
 dt_status dt_nvml_find(const struct dt_nvml *nvml, const char *pci,
                        struct dt_nvml_device **device) DT_MUST_CHECK;
 
-/* All unknown. */
+/* Sets all facts to unknown. */
 void dt_nvml_facts_clear(struct dt_nvml_facts *facts);
-/* All there is to know: about 30 calls, a millisecond or more. */
+/* Reads all facts: about 30 calls, a millisecond or more. */
 void dt_nvml_read(const struct dt_nvml *nvml, struct dt_nvml_device *device,
                   struct dt_nvml_facts *facts);
-/* Only what changes while a plan runs: sm_mhz, memory_mhz, power_mw, temperature_c, utilization, reasons. */
+/* Reads only the facts that change while a plan runs: sm_mhz, memory_mhz, power_mw, temperature_c, utilization,
+ * reasons. */
 void dt_nvml_sample(const struct dt_nvml *nvml, struct dt_nvml_device *device,
                     struct dt_nvml_facts *facts);
-/* Only memory_bytes, free_bytes and the processes. */
+/* Reads only memory_bytes, free_bytes and the processes. */
 void dt_nvml_use(const struct dt_nvml *nvml, struct dt_nvml_device *device,
                  struct dt_nvml_facts *facts);
 
-/* How two devices are connected, the nearest way first. False: not known. */
+/* Closest connection of two devices. False: unknown. */
 bool dt_nvml_link(const struct dt_nvml *nvml, struct dt_nvml_device *a, struct dt_nvml_device *b,
                   enum dt_nvml_link *link);
 

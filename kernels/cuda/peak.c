@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rate of a large product, on random data: a GPU multiplies zeros faster than it can multiply anything else. */
+/* The rate of a large product, on random data, since GPUs multiply zeros faster. */
 #include "kernels/cuda/cuda_int.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 
 enum { MOST = 8192, LEAST = 256 };
 
-/* The largest power of two whose three matrices take at most half of what is free. */
+/* The largest power of two whose three matrices take at most half of the free memory. */
 static dt_status size_for(struct dt_cuda *cuda, int *n)
 {
     size_t free_bytes = 0, total = 0;
@@ -20,7 +20,7 @@ static dt_status size_for(struct dt_cuda *cuda, int *n)
     return DT_OK;
 }
 
-/* The rows of a matrix are few random ones over and over: that they are equal changes no product's cost. */
+/* A matrix repeats a few random rows, which does not change the cost of a product. */
 static dt_status fill(struct dt_device *device, enum dt_dtype dtype, int n, char *matrix)
 {
     enum { ROWS = 64 };
@@ -36,7 +36,7 @@ static dt_status fill(struct dt_device *device, enum dt_dtype dtype, int n, char
     return status;
 }
 
-/* The best of several: a peak is what the device can do, not what it does on average. */
+/* The best of several: a peak is the device's maximum, not its average. */
 static dt_status best_rate(struct dt_device *device, struct dt_linear *linear,
                            const struct dt_linear_call *call, double flops, double *flop_rate)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ptx - every PTX instruction and warp intrinsic of the CUDA back end
  *
- * Section numbers are those of the PTX ISA 9.0. lane is the thread's place in its warp, group = lane / 4, member = lane % 4; all 32
- * lanes call together unless a comment says otherwise. A shared address is a number of bytes from the start of the block's shared
- * memory (32 bits). bfloat16 values travel as bits, two in a uint32_t, the one of the lower index in the low half.
+ * Section numbers are those of the PTX ISA 9.0. lane is the thread's index in its warp, group = lane / 4, member = lane
+ * % 4; all 32 lanes call together unless a comment says otherwise. A shared address is a number of bytes from the start
+ * of the block's shared memory (32 bits). bfloat16 values are passed as bits, two in a uint32_t, the lower index in the
+ * low half.
  *
- * A function added here needs its twin on the host in tests/kernel_emulator.
+ * A function added here needs a host version in tests/kernel_emulator.
  */
 #ifndef DT_KERNELS_CUDA_PTX_CUH
 #define DT_KERNELS_CUDA_PTX_CUH
@@ -76,14 +77,14 @@ DT_INLINE void dt_copy_commit(void)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Waits until at most PENDING of this thread's latest groups are under way: cp.async.wait_group (9.7.9.25.3.3). What other
- * threads copied is seen after a barrier. Not collective. */
+/* Waits until at most PENDING of this thread's latest groups are under way: cp.async.wait_group (9.7.9.25.3.3). Copies
+ * of other threads are visible after a barrier. Not collective. */
 template <int PENDING> DT_INLINE void dt_copy_wait(void)
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-/* Stores 4 bytes, loads 16 bytes at a shared address that is a multiple of as many: st.shared, ld.shared.v4. Not collective. */
+/* Stores 4 bytes, loads 16 bytes at a shared address aligned to the size: st.shared, ld.shared.v4. Not collective. */
 DT_INLINE void dt_store_shared4(uint32_t shared, uint32_t value)
 {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(shared), "r"(value) : "memory");

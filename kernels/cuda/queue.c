@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for the stream, and times on it. Waiting is asking again and again, never a call that blocks in the driver: a kernel of an
- * exchange whose other end is gone never ends, and the one who waits must notice. */
+/* Waiting for the stream, and times on it. Waits poll and never block in the driver: the kernel of an exchange whose
+ * peer has ended never ends, and the waiting rank must notice that. */
 #include "kernels/cuda/cuda_int.h"
 
 #include "base/clock.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* At first as fast as it goes, so that a short step is seen to end at once; then the core is given to others, for as little
- * as the slack that dt_cuda_open asks for allows: the end of a step is seen that late. */
+/* Polls without pause at first, so that the end of a short step is seen at once; then yields the core between polls for
+ * as short as the timer slack set by dt_cuda_open allows, which bounds the delay. */
 static void rest(int polls)
 {
     enum { SPIN = 200, YIELD = 2000 };
@@ -43,7 +43,7 @@ static dt_status ended(struct dt_cuda *cuda, cudaError_t code)
     }
     dt_status status = dt_cuda_ready(cuda);
     if (status == DT_ENOMEM && !cuda->lost)
-        cuda->status = DT_OK; /* told once; others may run */
+        cuda->status = DT_OK; /* reported once; later work may run */
     return status;
 }
 
@@ -71,7 +71,7 @@ dt_status dt_cuda_finish(struct dt_device *device, int64_t deadline_ns,
     }
 }
 
-/* Events with times, made in blocks when a mark needs them: no step after the first of its kind makes one. */
+/* Timing events, created in blocks when a mark needs them; only the first step of its kind creates any. */
 static dt_status make_marks(struct dt_cuda *cuda, int count)
 {
     enum { BLOCK = 256 };
@@ -129,7 +129,7 @@ void dt_cuda_clock(struct dt_device *device, int slot)
 
 dt_status dt_cuda_clock_rate(struct dt_device *device, double *hz)
 {
-    uint64_t read[4]; /* cycles and nanoseconds, twice */
+    uint64_t read[4]; /* cycles and nanoseconds of both readings */
     DT_TRY(dt_cuda_get(device, read, clock_at(dt_cuda_of(device), 0), sizeof read));
     *hz = read[3] > read[1] && read[2] > read[0]
               ? (double)(read[2] - read[0]) * 1e9 / (double)(read[3] - read[1])

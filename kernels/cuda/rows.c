@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operations that are one kernel each. */
+/* The operations that consist of one kernel. */
 #include "kernels/cuda/cuda_int.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/rows_int.h"

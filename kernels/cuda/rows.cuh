@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* rows - what the row by row kernels share: activations of either type as float32, and sums over a block
+/* rows - shared by the row kernels: loading activations of either type as float32, and sums over a block
  *
- * Activations are T: float, or uint16_t for bfloat16. These files are compiled without contraction of a b + c, so that their
- * formulas are those of kernels/cpu: where one rounding is wanted it says fmaf.
+ * Activations are T: float, or uint16_t for bfloat16. These files are compiled without contraction of a b + c, so that
+ * their formulas are those of kernels/cpu: fmaf is used where a single rounding is wanted.
  */
 #ifndef DT_KERNELS_CUDA_ROWS_CUH
 #define DT_KERNELS_CUDA_ROWS_CUH
@@ -33,7 +33,7 @@ DT_INLINE void dt_narrow_to(float *to, float x)
     *to = x;
 }
 
-/* Eight neighbours at a multiple of 16 bytes. */
+/* Eight consecutive elements at a multiple of 16 bytes. */
 DT_INLINE void dt_load8(float x[8], const float *from)
 {
     uint4 a = dt_load16(from), b = dt_load16(from + 4);
@@ -69,8 +69,8 @@ DT_INLINE void dt_store8(uint16_t *to, const float x[8])
     dt_store16(to, a);
 }
 
-/* The sum over the block in every thread, in an order that only the block's size decides. parts: one float a warp, shared,
- * which no thread may still be reading. */
+/* The sum over the block in every thread, in an order that depends only on the block's size. parts: one shared float
+ * per warp, not in use by any thread. */
 DT_INLINE float dt_block_sum(float x, float *parts)
 {
     for (int mask = DT_WARP / 2; mask > 0; mask /= 2)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What moves activations: strided copies, narrowing, sums of bits, and two parts of an attention into one. */
+/* Kernels that move activations: strided copies, narrowing, sums of words. */
 #include "kernels/cuda/rows.cuh"
 
 #define THREADS 256
 
-/* I: an index that holds every piece; dividing is what a copy computes most. */
+/* I: integer type for the index of a piece, as small as possible, since division dominates a copy's arithmetic. */
 template <class V, class I> struct pieces {
     V *to;
     const V *from;
@@ -50,7 +50,7 @@ template <class V> static int copy_as(const struct dt_copy *op, int64_t bytes, v
                                                    : copy_in<V, uint64_t>(op, stream);
 }
 
-/* In the largest pieces that divide every address a row can begin at, and its length. */
+/* Copies in the largest pieces that divide all row addresses and the row length. */
 int dt_launch_copy(const struct dt_copy *op, void *stream)
 {
     int64_t bytes = op->count[0] * op->count[1] * op->count[2] * op->width * op->element;
@@ -72,7 +72,7 @@ int dt_launch_copy(const struct dt_copy *op, void *stream)
                         : copy_as<uint8_t>(op, bytes, stream);
 }
 
-/* Eights where both addresses allow, then what is left one by one. */
+/* Eight elements at a time where both addresses allow, the rest one by one. */
 template <class T> static __global__ void narrow(const float *x, T *y, int64_t n, int64_t eights)
 {
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -99,7 +99,7 @@ int dt_launch_narrow(enum dt_dtype dtype, const float *x, void *y, int64_t n, vo
 
 #define SUM_BLOCKS 1024
 
-/* Integers: whatever the order, the sum is the same. */
+/* Integer sums do not depend on the order. */
 static __global__ void sum_words(const void *data, int64_t wide, int64_t words, uint64_t *sum)
 {
     __shared__ uint64_t parts[THREADS];

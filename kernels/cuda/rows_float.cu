@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What works on float32 alone: conditioning, the latent and its update. All of it is small but position and activation. */
+/* Kernels on float32 only: conditioning, the latent and its update. All but position and activation are small. */
 #include "kernels/cuda/rows.cuh"
 
 #define THREADS 256
 
-/* The first element of this thread, and how far it is to its next one. */
+/* First element of this thread, and the stride to its next one. */
 #define FIRST ((int64_t)blockIdx.x * THREADS + threadIdx.x)
 #define STEP  ((int64_t)gridDim.x * THREADS)
 
-/* As the CPU back end has them: tanh-GELU as x sigmoid(2u), without cancellation. */
+/* The formulas of the CPU back end: tanh-GELU as x sigmoid(2u), without cancellation. */
 template <enum dt_activation ACT> static __device__ float activated(float x)
 {
     float power = ACT == DT_ACT_GELU ? x * fmaf(x * x, 0.044715f, 1.0f) * -1.5957691216057308f : -x;
@@ -73,7 +73,7 @@ int dt_launch_condition(const struct dt_condition *op, void *stream)
     return n == 0 ? 0 : DT_LAUNCH(condition, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
 }
 
-/* A block has a token. */
+/* One block per token. */
 static __global__ void position(struct dt_position op, int eights)
 {
     int64_t image = blockIdx.x / op.tokens % op.images, token = blockIdx.x % op.tokens;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rows_int - the operations of the table that are one kernel each (kernels/compute.h says what each does) */
+/* rows_int - the operations of the table that consist of one kernel (kernels/compute.h defines them) */
 #ifndef DT_KERNELS_CUDA_ROWS_INT_H
 #define DT_KERNELS_CUDA_ROWS_INT_H
 

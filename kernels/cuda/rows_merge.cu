@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two parts of an attention become one. A block has whole rows of a head each, so that all its threads have read a row's
+/* Merges two parts of an attention. A block handles whole rows of a head, so that all its threads have read a row's
  * log-sum-exp before one of them overwrites it. */
 #include "kernels/cuda/rows.cuh"
 
@@ -21,7 +21,7 @@ template <class T> static __device__ void blend8(T *out, float a, const T *part,
     dt_store8(out, x);
 }
 
-/* lanes threads have a row of a head; each block has `each` of them. */
+/* `lanes` threads share a row of a head; a block has `each` rows. */
 template <class T, int WIDTH>
 static __global__ void merge(struct dt_merge op, int64_t rows, int lanes, int each)
 {
@@ -53,7 +53,7 @@ template <class T> static int launch(const struct dt_merge *op, void *stream)
     int64_t rows = (int64_t)op->sequences * op->queries * op->heads;
     if (rows == 0)
         return 0;
-    int piece = 16 / (int)sizeof(T); /* elements between two multiples of 16 bytes */
+    int piece = 16 / (int)sizeof(T); /* elements in 16 bytes */
     bool eights = op->head % 8 == 0 && op->out_at.sequence % piece == 0 &&
                   op->out_at.row % piece == 0 && dt_aligned16(op->out) && dt_aligned16(op->part);
     int lanes = eights ? op->head / 8 : op->head;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Gated residual, LayerNorm and modulation in one pass: a block has a row, which stays in its registers between the two
- * sums (the mean, and the squares about it, as the one-pass formula cancels), eight neighbouring channels at a time. */
+/* Gated residual, LayerNorm and modulation in one pass: a block has one row, kept in registers between the two sums
+ * (the mean, then the squares about it, since the one-pass formula cancels), in groups of eight channels. */
 #include "kernels/cuda/rows.cuh"
 
 #define MOST 1024 /* threads of a block */
 
-/* Where a row's parts begin. */
+/* Start addresses of a row's parts. */
 template <class T> struct row {
     float *x;
     const T *branch;
@@ -25,7 +25,7 @@ template <class T> static __device__ struct row<T> row_of(const struct dt_modula
     return row;
 }
 
-/* x[8], with what the branch adds, which is stored. */
+/* Loads x[8], adds the gated branch and stores the sum. */
 template <class T>
 static __device__ void residual8(float x[8], const struct row<T> &row, int at)
 {
@@ -57,7 +57,7 @@ static __device__ float inverse_of(float squares, int channels)
     return 1.0f / sqrtf(squares / (float)channels + 1e-6f);
 }
 
-/* EACH: how many eights a thread has. */
+/* EACH: groups of eight channels per thread. */
 template <class T, int EACH>
 static __global__ void __launch_bounds__(MOST) modulate(struct dt_modulate op)
 {
@@ -88,7 +88,7 @@ static __global__ void __launch_bounds__(MOST) modulate(struct dt_modulate op)
     }
 }
 
-/* Any shape, any address: each thread reads again what it wrote itself. */
+/* For any shape and address: each thread rereads its own writes. */
 template <class T> static __global__ void modulate_plain(struct dt_modulate op)
 {
     __shared__ float parts[2][MOST / DT_WARP];
@@ -116,7 +116,7 @@ static bool in_eights(const struct dt_modulate *op)
            dt_aligned16(op->y);
 }
 
-/* Blocks of at most 256 threads, up to four eights a thread; beyond, more threads. */
+/* Blocks of at most 256 threads with up to four groups of eight per thread; longer rows use more threads. */
 template <class T> static int launch(const struct dt_modulate *op, void *stream)
 {
     unsigned rows = (unsigned)(op->sequences * op->tokens);
