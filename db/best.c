@@ -17,8 +17,7 @@
 #define TAIL      ",\"checksum\":\"%08x\"}\n"
 #define TAIL_SIZE 24
 
-/* Version and incompat stand at a fixed place, whatever a later version does differently behind them. OLD: nothing is
- * known yet. */
+/* Version and incompat are at a fixed place in all versions. OLD: undecided. */
 static enum dt_best_state glance(const struct dt_text *text)
 {
     char start[256];
@@ -71,7 +70,7 @@ static dt_status check_checksum(const struct dt_text *text, const char *what)
     return DT_OK;
 }
 
-/* Header and footer side by side are the file without its entries. */
+/* Header and footer joined are the file without its entries. */
 static dt_status check_frame(const struct dt_best *best, const char *what, int64_t *major,
                              enum dt_best_state *state)
 {
@@ -124,7 +123,7 @@ static size_t slot_of(const struct dt_best *best, uint64_t id)
     return (size_t)(id ^ id >> 32) & best->mask;
 }
 
-/* Open addressing; lines of one id stand in the order of the file. */
+/* Open addressing; lines with one id are in file order. */
 static dt_status make_table(struct dt_best *best)
 {
     size_t slots = 16;
@@ -192,7 +191,7 @@ static void forget_lines(struct dt_best *best)
     best->count = 0;
 }
 
-/* What is no file of this version may be one of version 1, spelt in any way, or of a later one. */
+/* A file of another form may be of version 1, in any layout, or of a later version. */
 static dt_status parse_other(const char *what, struct dt_best *best)
 {
     char sentence[1024];
@@ -210,7 +209,7 @@ static dt_status parse_other(const char *what, struct dt_best *best)
     } else if (status == DT_OK && state != DT_BEST_NEWER) {
         status = dt_fail(DT_EUSAGE, "%s", sentence);
     } else if (status == DT_EUSAGE && (best->text.size == 0 || best->text.bytes[0] == '{')) {
-        dt_fail(DT_EUSAGE, "%s", sentence); /* more to the point than where the JSON ends */
+        dt_fail(DT_EUSAGE, "%s", sentence); /* more useful than the position of a JSON error */
     }
     json_decref(root);
     if (status == DT_OK)

@@ -6,8 +6,8 @@
  *     {"id":...,"crc":...}
  *     ],"checksum":"<CRC-32C of all bytes before ,"checksum">"}
  *
- * The whole is one JSON value, but only its header and footer are parsed when it is loaded. What is not replaced is
- * copied byte for byte, so fields that this version does not know stay as they were written.
+ * The whole is one JSON value, but only its header and footer are parsed when it is loaded. Lines that are not replaced
+ * are copied byte for byte, so unknown fields are preserved.
  *
  * A newer minor version, or a word in "compat", may be read; a newer major version, or a word in "incompat", may not;
  * none of them may be written by this version. Files of version 1 are turned into this form in memory.
@@ -23,9 +23,9 @@
 enum dt_best_state {
     DT_BEST_ABSENT, /* no file */
     DT_BEST_GOOD,
-    DT_BEST_READONLY, /* of a newer minor version: fine to read, not ours to write */
-    DT_BEST_OLD,      /* of version 1: fine to read, to be migrated before it is written */
-    DT_BEST_NEWER,    /* not ours to read */
+    DT_BEST_READONLY, /* newer minor version: may be read, not written */
+    DT_BEST_OLD,      /* version 1: may be read; must be migrated before a write */
+    DT_BEST_NEWER,    /* newer major version: must not be read */
     DT_BEST_BROKEN
 };
 
@@ -47,25 +47,25 @@ struct dt_best {
     size_t mask;
 };
 
-/* Reads directory/name. DT_OK whatever the state; the sentence of READONLY, OLD, NEWER and BROKEN is in dt_message().
- * DT_EIO, DT_ENOMEM when it cannot tell. */
+/* Reads directory/name. DT_OK in any state; for READONLY, OLD, NEWER and BROKEN dt_message() has a sentence. DT_EIO,
+ * DT_ENOMEM when the state is unknown. */
 dt_status dt_best_load(int directory, const char *path, const char *name,
                        struct dt_best *best) DT_MUST_CHECK;
 
-/* The same of best->text, which is there already; what opens each sentence. */
+/* Parses best->text, which is already set; what opens each sentence. */
 dt_status dt_best_parse(const char *what, struct dt_best *best) DT_MUST_CHECK;
 void dt_best_fini(struct dt_best *best);
 
-/* Whether its entries may be read. */
+/* Its entries may be read. */
 bool dt_best_readable(const struct dt_best *best);
 
 /* The first line with that id, and the next one with the same id as line i; -1: none. */
 long dt_best_find(const struct dt_best *best, uint64_t id);
 long dt_best_next(const struct dt_best *best, long i);
 
-/* Appends a file with these entries (checked objects): each takes the place of the line with its key and hard fingerprint,
- * or stands at the end. A second line of that identity goes. No two of the entries may be of one identity. DT_EUSAGE
- * when the file would be larger than what is read; DT_ECORRUPT when a line that may have to be replaced cannot be read. */
+/* Appends a file with these entries (checked objects): each replaces the line with its key and hard fingerprint, or is
+ * appended. A second line with that identity is removed. The entries must have distinct identities. DT_EUSAGE when the
+ * file would be larger than what is read; DT_ECORRUPT when a line that may have to be replaced cannot be read. */
 dt_status dt_best_put(const struct dt_best *best, const json_t *entries,
                       struct dt_text *text) DT_MUST_CHECK;
 
@@ -73,12 +73,12 @@ dt_status dt_best_put(const struct dt_best *best, const json_t *entries,
 dt_status dt_best_drop(const struct dt_best *best, const bool drop[],
                        struct dt_text *text) DT_MUST_CHECK;
 
-/* The state of root, a file's version and words; DT_EUSAGE when they are not there. */
+/* The state of root, a file's version and words; DT_EUSAGE when they are missing. */
 dt_status dt_best_version(const json_t *root, const char *what, int64_t *major,
                           enum dt_best_state *state) DT_MUST_CHECK;
 
-/* Replaces best->text, a file of version 1, by the same in this version, without what is no entry. DT_EUSAGE when it is
- * broken. */
+/* Replaces best->text, a file of version 1, by one of this version, without lines that are not entries. DT_EUSAGE when
+ * it is damaged. */
 dt_status dt_best_upgrade(const json_t *root, const char *what, struct dt_best *best) DT_MUST_CHECK;
 
 #endif

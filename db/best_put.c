@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A new version is the old one's bytes with some lines replaced: only the lines that may have to go are parsed. */
+/* A new version is the old one's bytes with some lines replaced: only lines that may be replaced are parsed. */
 #include "db/best_int.h"
 
 #include "db/entry_int.h"
@@ -17,7 +17,7 @@
 #define KEEP (-1L)
 #define DROP (-2L)
 
-/* For each old line the entry that takes its place, or KEEP or DROP; for each entry whether it has a place. */
+/* For each old line the entry that replaces it, or KEEP or DROP; for each entry whether it replaces a line. */
 struct plan {
     long *line;
     bool *placed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* At each moment the name best.json stands for the old version or the new one, never for nothing; a broken one is kept
- * by a second name before it is replaced. */
+/* At each moment best.json is the old version or the new one; a damaged one gets a second name before it is
+ * replaced. */
 #include "db/commit_int.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* A second name for best.json costs no space; where links are not allowed, a copy does. A rename between two names of
- * one file (a writer died between the two renames) does nothing, so the temporary name is removed in any case. */
+ * one file (a writer died between the two renames) does nothing, so the temporary name is always removed. */
 static dt_status keep_backup(int fd, const char *directory, const struct dt_text *old)
 {
     char temp[DT_FILE_TEMP_SIZE];
@@ -83,7 +83,7 @@ dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
                     enum dt_commit_old old, const struct dt_text *bytes)
 {
     char temp[DT_FILE_TEMP_SIZE];
-    if (old == DT_COMMIT_BACKUP) /* first: then the version before takes no room meanwhile */
+    if (old == DT_COMMIT_BACKUP) /* first, so that the previous version takes no space meanwhile */
         DT_TRY(keep_backup(fd, directory, bytes));
     DT_TRY(dt_file_write_temp(fd, directory, text, temp));
     dt_status status = set_aside(fd, directory, old);

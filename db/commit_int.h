@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* commit - best.json replaced whole, the old one kept by another name */
+/* commit - replaces best.json as a whole; keeps the old one under another name */
 #ifndef DT_DB_COMMIT_INT_H
 #define DT_DB_COMMIT_INT_H
 
@@ -13,33 +13,33 @@ enum dt_commit_old {
     DT_COMMIT_FIRST,  /* there is no old file */
     DT_COMMIT_BACKUP, /* it becomes best.json.1 */
     DT_COMMIT_BAD,    /* best.json.bad-<time> */
-    DT_COMMIT_OLD,    /* best.json.old-<time>: good, but made anew */
+    DT_COMMIT_OLD,    /* best.json.old-<time>: good, but rebuilt */
     DT_COMMIT_V1      /* best.json.v1 */
 };
 
-/* Writes text as the new best.json; bytes are those of the old one (of BACKUP). The lock is held. DT_EIO: best.json is as it
- * was, or (the sentence says so) it is the new one but may not survive a loss of power. */
+/* Writes text as the new best.json; bytes are those of the old one (of BACKUP). The lock is held. DT_EIO: best.json is
+ * unchanged, or (then the sentence says so) it is the new one but may not survive a power loss. */
 dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
                     enum dt_commit_old old, const struct dt_text *bytes) DT_MUST_CHECK;
 
-/* What an edit starts from: best.json, best.json.1 when that is broken, or nothing. */
+/* Start of an edit: best.json, best.json.1 when that is damaged, or nothing. */
 struct dt_edit {
     struct dt_best best;
     enum dt_commit_old old;
-    const char *because; /* of BAD: the sentence that says what is wrong with best.json */
-    json_t *entries;     /* to fill: what is put */
-    bool *drop; /* to fill where nothing is put, of the heap: the lines that go; NULL: none */
+    const char *because; /* for BAD: the damage of best.json, a sentence */
+    json_t *entries;     /* output: entries to put */
+    bool *drop;          /* output if nothing is put, heap memory: lines to drop; NULL: none */
 };
 
-/* Takes the lock, loads, asks decide for entries (checked ones, no two of one identity), and commits when there are any, or lines to drop. As
- * dt_store_put in what it refuses. */
+/* Takes the lock, loads, calls decide for entries (checked, with distinct identities), and commits them or the dropped
+ * lines, if any. Refuses the same files as dt_store_put. */
 dt_status dt_store_edit(const char *directory,
                         dt_status (*decide)(struct dt_edit *edit, void *context),
                         void *context) DT_MUST_CHECK;
 
-/* Makes directory/runs and opens the directory, for writing: not on a network file system. */
+/* Makes directory/runs and opens the directory for writing; refuses network file systems. */
 dt_status dt_store_open(const char *directory, int *fd) DT_MUST_CHECK;
 
-#define DT_STORE_WAIT_NS INT64_C(10000000000) /* for the lock */
+#define DT_STORE_WAIT_NS INT64_C(10000000000) /* limit of waiting for the lock */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dt_crc32c where there is no instruction for it, for the test of both. */
+/* dt_crc32c without the instruction, for tests of both. */
 #ifndef DT_DB_CRC32C_INT_H
 #define DT_DB_CRC32C_INT_H
 

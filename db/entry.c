@@ -33,7 +33,7 @@ static dt_status check_depth(const json_t *value, const char *what, int depth)
     return DT_OK;
 }
 
-/* Of key and fingerprint, which others compare and print; the depth is known to be small. */
+/* Checks the strings of key and fingerprint, which are compared and printed; their depth is limited. */
 static dt_status check_strings(const json_t *value, const char *what)
 {
     const char *key;

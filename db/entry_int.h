@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* entry - one entry of best.json: what it must hold, and its line
+/* entry - one entry of best.json: its required fields and its line
  *
  *     {"id":"<16 hex>",fields...,"crc":"<8 hex>"}
  *
- * id is a hash of the identity (key and fingerprint.hard) at a fixed place, so that a reader finds a line without parsing
- * it; crc is the CRC-32C of the bytes before `,"crc"`, so that a line can be saved out of a damaged file.
+ * id is a hash of the identity (key and fingerprint.hard) at a fixed place, so that a reader finds a line without
+ * parsing it; crc is the CRC-32C of the bytes before `,"crc"`, so that a line of a damaged file can be recovered.
  */
 #ifndef DT_DB_ENTRY_INT_H
 #define DT_DB_ENTRY_INT_H
@@ -19,21 +19,21 @@
  * sentence. */
 dt_status dt_entry_check(const json_t *entry, const char *what) DT_MUST_CHECK;
 
-/* Whether the entry's key and fingerprint.hard are these. */
+/* The entry has this key and fingerprint.hard. */
 dt_status dt_entry_match(const json_t *entry, const json_t *key, const json_t *hard,
                          bool *match) DT_MUST_CHECK;
 
 /* The id of a checked entry. */
 dt_status dt_entry_id(const json_t *entry, uint64_t *id) DT_MUST_CHECK;
 
-/* Appends the line of a checked entry; an "id" and a "crc" that it has already are made anew. DT_EUSAGE when no reader
- * would take it. */
+/* Appends the line of a checked entry; an existing "id" and "crc" are replaced. DT_EUSAGE when readers would refuse
+ * it. */
 dt_status dt_entry_write(const json_t *entry, struct dt_text *text) DT_MUST_CHECK;
 
-/* Whether the bytes have the form of a line; its id to *id. */
+/* The bytes have the form of a line; *id is its id. */
 bool dt_entry_is_line(const char *line, size_t size, uint64_t *id);
 
-/* Whether the line's own crc is right. */
+/* The line's crc is right. */
 bool dt_entry_is_whole(const char *line, size_t size);
 
 /* Parses a line and checks the entry; what opens the sentence. DT_EUSAGE, DT_ENOMEM. */

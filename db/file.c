@@ -196,7 +196,8 @@ static bool is_temp(const char *name)
            strcmp(name + size - suffix, TEMP_SUFFIX) == 0;
 }
 
-/* Of a process that is gone, or older than any write takes; the clock may have been set back since, so also of the future. */
+/* A left-over of an ended process: its process is gone, or it is older than any write, or from the future (the clock
+ * may have been set back). */
 static bool is_left(const char *name, time_t modified, time_t now)
 {
     long writer = strtol(name + strlen(TEMP_PREFIX), NULL, 10);
@@ -225,7 +226,7 @@ void dt_file_sweep(int directory)
     closedir(entries);
 }
 
-/* Never tried again: after a failed fsync Linux marks the pages clean, and a second one would lie. */
+/* Not retried: after a failed fsync Linux marks the pages clean, and a second one would succeed wrongly. */
 dt_status dt_file_sync(int fd, const char *path, const char *name)
 {
     if (fsync(fd) == 0)
@@ -233,7 +234,7 @@ dt_status dt_file_sync(int fd, const char *path, const char *name)
     return dt_fail(DT_EIO, "cannot sync %s/%s to disk: %s", path, name, strerror(errno));
 }
 
-/* EINVAL: a file system whose directories need, and know, no sync. */
+/* EINVAL: a file system without sync of directories. */
 dt_status dt_file_sync_directory(int fd, const char *path)
 {
     if (fsync(fd) == 0 || errno == EINVAL)
@@ -266,7 +267,7 @@ dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd
     return DT_OK;
 }
 
-/* A child that was forked meanwhile shares the open description: close alone would leave the lock to it. */
+/* A child forked meanwhile shares the open description, so close alone would leave it the lock. */
 void dt_file_unlock(int fd)
 {
     flock(fd, LOCK_UN);

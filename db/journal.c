@@ -106,7 +106,7 @@ const char *dt_journal_path(const struct dt_journal *journal)
     return dt_text_at(&journal->path);
 }
 
-/* line: one record without its newlines. The crc is over bytes, so it is checked before anything is parsed. */
+/* line: one record without its newlines. The crc covers bytes, so it is checked before parsing. */
 static dt_status parse_line(const char *line, size_t size, json_t **record)
 {
     char tail[TAIL + 1];
@@ -118,7 +118,7 @@ static dt_status parse_line(const char *line, size_t size, json_t **record)
     return dt_json_parse(line, size, "the journal record", record);
 }
 
-/* A new object: what every record has, then the fields of record. */
+/* A new object: the common fields, then the fields of record. */
 static dt_status dress(const struct dt_journal *journal, const char *kind, const json_t *record,
                        json_t **dressed)
 {
@@ -147,7 +147,7 @@ static dt_status dress(const struct dt_journal *journal, const char *kind, const
     return status;
 }
 
-/* "\n{...}\n" to journal->line, only when the reader would take it. */
+/* Writes "\n{...}\n" to journal->line, only when the reader would accept it. */
 static dt_status frame(struct dt_journal *journal, const json_t *object)
 {
     json_t *again = NULL;
@@ -187,7 +187,7 @@ dt_status dt_journal_add(struct dt_journal *journal, const char *kind, const jso
     dt_status status = frame(journal, object);
     json_decref(object);
     DT_TRY(status);
-    journal->seq++; /* also when the write fails: half of it may be in the file */
+    journal->seq++; /* also when the write fails: a part may be in the file */
     return append(journal);
 }
 
@@ -209,7 +209,7 @@ struct reader {
     void *context;
     const char *path;
     struct dt_text line;
-    bool over; /* the line is longer than any record */
+    bool over; /* the line exceeds the limit of a record */
     bool last; /* no line feed ends it */
     int lines, bad;
 };

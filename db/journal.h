@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal - everything a session did, one record a line, safe against a torn end
+/* journal - a session's log: one record a line, safe against a torn end
  *
  * A record is "\n" + compact JSON + "\n" (newline first, so a torn tail never spoils the next record), one write() with
  * O_APPEND and one fdatasync. dt_journal_add adds "v", "seq", "run", "t_wall_ns", "t_mono_ns" and, last, "crc": CRC-32C
@@ -18,7 +18,7 @@ struct dt_journal;
 
 /* Creates directory/runs/<id>.jsonl; id is time, pid and random. */
 dt_status dt_journal_open(const char *directory, struct dt_journal **journal) DT_MUST_CHECK;
-/* A file of that name, emptied if it is there. */
+/* Creates or truncates the file. */
 dt_status dt_journal_create(const char *path, struct dt_journal **journal) DT_MUST_CHECK;
 const char *dt_journal_id(const struct dt_journal *journal);
 const char *dt_journal_path(const struct dt_journal *journal);
@@ -31,18 +31,19 @@ void dt_journal_close(struct dt_journal *journal);
 dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context),
                           void *context, int *bad) DT_MUST_CHECK;
 
-/* The same, and each damaged line to damaged; torn: nothing follows it, as when its writer was killed. */
+/* Like dt_journal_read, and calls damaged for each damaged line; torn: it is the last one, as after a kill of its
+ * writer. */
 dt_status dt_journal_verify(const char *path, void (*visit)(const json_t *record, void *context),
                             void (*damaged)(int line, bool torn, void *context),
                             void *context) DT_MUST_CHECK;
 
-/* Reads records that any program may have written, one JSON object a line: a crc must be right where there is one. The
- * first line that is damaged ends it, DT_ECORRUPT with its number; so does an error of visit. */
+/* Reads records that any program may have written, one JSON object a line: a crc must be right where there is one. Ends
+ * at the first damaged line, DT_ECORRUPT with its number, or at an error of visit. */
 dt_status dt_journal_scan(const char *path,
                           dt_status (*visit)(const json_t *record, int line, void *context),
                           void *context) DT_MUST_CHECK;
 
-/* The same of bytes that were read already; name stands for the path in what is said. */
+/* The same for bytes in memory; messages use name as the path. */
 dt_status dt_journal_scan_bytes(const char *name, const char *bytes, size_t size,
                                 dt_status (*visit)(const json_t *record, int line, void *context),
                                 void *context) DT_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* File systems behind a network, by the number that statfs gives: there a rename may have happened although it failed
- * (rename(2)), an append may overwrite another's (open(2), O_APPEND), and a lock is the server's, if it is one. FUSE is among
- * them because what stands behind it cannot be told. Sources: linux/magic.h, statfs(2), and, where it is named, what GNU
+ * (rename(2)), an append may overwrite another's (open(2), O_APPEND), and a lock is the server's, if it is one. FUSE is
+ * among them because its backing store is unknown. Sources: linux/magic.h, statfs(2), and, where it is named, what GNU
  * coreutils' stat knows (src/stat.c, rows marked "remote"). */
 #include "db/file_int.h"
 
@@ -44,8 +44,7 @@ const char *dt_file_network(uint32_t magic)
 dt_status dt_file_refuse_network(int directory, const char *path)
 {
     struct statfs info;
-    if (fstatfs(directory, &info) !=
-        0) /* such as ENOSYS: a kernel that cannot say is no reason to stop */
+    if (fstatfs(directory, &info) != 0) /* such as ENOSYS: continue if the kernel does not know */
         return errno == EIO
                    ? dt_fail(DT_EIO, "cannot tell the file system of %s: %s", path, strerror(errno))
                    : DT_OK;

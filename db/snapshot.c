@@ -22,7 +22,7 @@ struct dt_snapshot {
     struct dt_best best;
     struct cell *cells;     /* one for each line */
     struct dt_text what;    /* opens each sentence */
-    struct dt_text because; /* best.json.1 was read */
+    struct dt_text because; /* set when best.json.1 was read */
 };
 
 static dt_status finish(struct dt_snapshot *made, struct dt_snapshot **snapshot)
@@ -36,7 +36,7 @@ static dt_status finish(struct dt_snapshot *made, struct dt_snapshot **snapshot)
     return DT_OK;
 }
 
-/* DT_ECORRUPT with the sentence of best.json when the version before cannot stand in for it. */
+/* DT_ECORRUPT with the sentence about best.json when the previous version cannot replace it. */
 static dt_status fall_back(int fd, const char *directory, struct dt_snapshot *made)
 {
     dt_text_add(&made->because, "%s", dt_message());

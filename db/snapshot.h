@@ -7,8 +7,8 @@
  *         if (dt_snapshot_entry(snapshot, i, &entry) == DT_OK)
  *             ... compare key and hard: an id is only a hash ...
  *
- * It never changes: a writer replaces the file, and whoever wants to see that opens another one. Opening checks the
- * checksum of the whole and finds the lines; an entry is parsed when it is first asked for, and stays parsed.
+ * It never changes: a writer replaces the file, and a new snapshot shows it. Opening checks the whole file's checksum
+ * and finds the lines; an entry is parsed at its first use, and stays parsed.
  */
 #ifndef DT_DB_SNAPSHOT_H
 #define DT_DB_SNAPSHOT_H
@@ -21,15 +21,16 @@
 
 struct dt_snapshot;
 
-/* Reads directory/best.json, or best.json.1 when that is broken (dt_snapshot_fallback says so). No directory, or none of
- * the files: an empty snapshot. DT_ECORRUPT: both are broken, or a newer dittune wrote the file. DT_EIO, DT_ENOMEM. */
+/* Reads directory/best.json, or best.json.1 when that is damaged (see dt_snapshot_fallback). Without the directory
+ * or both files: an empty snapshot. DT_ECORRUPT: both are damaged, or a newer dittune wrote the file. DT_EIO,
+ * DT_ENOMEM. */
 dt_status dt_snapshot_open(const char *directory, struct dt_snapshot **snapshot) DT_MUST_CHECK;
 
-/* The same of a file's bytes, which are copied; what opens each sentence. DT_ECORRUPT, DT_ENOMEM. */
+/* Parses a file's bytes, which are copied; what opens each sentence. DT_ECORRUPT, DT_ENOMEM. */
 dt_status dt_snapshot_parse(const char *text, size_t size, const char *what,
                             struct dt_snapshot **snapshot) DT_MUST_CHECK;
 
-/* Frees all that was borrowed from it. NULL is fine. */
+/* Invalidates everything borrowed from it. NULL is fine. */
 void dt_snapshot_close(struct dt_snapshot *snapshot);
 
 /* Why best.json.1 was read instead of best.json; NULL when it was not. */
@@ -45,7 +46,7 @@ dt_status dt_store_id(const json_t *key, const json_t *hard, uint64_t *id) DT_MU
 long dt_snapshot_find(const struct dt_snapshot *snapshot, uint64_t id);
 long dt_snapshot_next(const struct dt_snapshot *snapshot, long i);
 
-/* The id that line i, 0 to count-1, begins with. */
+/* The id of line i, 0 to count-1. */
 uint64_t dt_snapshot_id(const struct dt_snapshot *snapshot, long i);
 
 /* *entry is borrowed until the snapshot is closed, and must not be changed. DT_ECORRUPT when line i, though its checksum is
@@ -56,15 +57,15 @@ dt_status dt_snapshot_entry(const struct dt_snapshot *snapshot, long i,
 /* The bytes of line i, without comma and line feed; borrowed. */
 const char *dt_snapshot_line(const struct dt_snapshot *snapshot, long i, size_t *size);
 
-/* What a reader worked out about an entry, kept beside it: a struct that begins with this one. */
+/* Data that a reader caches beside an entry: a struct that begins with this one. */
 struct dt_snapshot_note {
     void (*free)(struct dt_snapshot_note *note);
 };
 
-/* The note of entry i, or NULL as long as there is none. */
+/* The note of entry i, or NULL. */
 const struct dt_snapshot_note *dt_snapshot_note(const struct dt_snapshot *snapshot, long i);
 
-/* Publishes a note, owned by the snapshot from now on, and returns it; when another thread was first, frees it and returns
+/* Publishes a note, which the snapshot then owns, and returns it; when another thread was first, frees it and returns
  * the other's. */
 const struct dt_snapshot_note *dt_snapshot_keep(const struct dt_snapshot *snapshot, long i,
                                                 struct dt_snapshot_note *note);

@@ -17,7 +17,7 @@
 const char *dt_store_default(void)
 {
     static char path
-        [8192]; /* longer than the kernel takes: a cut path fails, it never names another place */
+        [8192]; /* longer than the kernel accepts: a cut path fails and never names another file */
     const char *given = getenv("DITTUNE_DB"), *data = getenv("XDG_DATA_HOME");
     if (given != NULL && given[0] != '\0')
         return given;

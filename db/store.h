@@ -7,7 +7,7 @@
  *     lock             never renamed, never removed
  *     runs/<id>.jsonl  one journal a session, append-only (db/journal.h)
  *
- * A key is what was asked for (workload, objective, devices) on what (the fingerprint's hard fields).
+ * An entry is identified by its key (workload, objective, devices) and the fingerprint's hard fields.
  */
 #ifndef DT_DB_STORE_H
 #define DT_DB_STORE_H

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Which file was opened: a writer replaces best.json by another inode. */
+/* Identity of the opened file: a writer replaces best.json by another inode. */
 struct identity {
     dev_t device;
     ino_t inode;
@@ -40,7 +40,8 @@ static dt_status open_in(const char *directory, struct dittune_db *db)
 {
     dt_text_add(&db->path, "%s/best.json", directory);
     DT_TRY(dt_text_status(&db->path));
-    db->opened = identify(dt_text_at(&db->path)); /* before reading: a change in between is seen */
+    /* before reading, so that a change in between is detected */
+    db->opened = identify(dt_text_at(&db->path));
     return dt_snapshot_open(directory, &db->snapshot);
 }
 

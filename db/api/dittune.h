@@ -13,18 +13,20 @@
  *     if (dittune_answer_tier(answer) >= DITTUNE_NEAR)
  *         dittune_answer_integer(answer, "ranks", &ranks);
  *
- * The library never prints, exits, aborts, changes the locale or a signal, and keeps nothing between calls: what fails
- * returns a code, and the caller goes on with its own default. It needs libjansson and the C library.
+ * The library never prints, exits, aborts, changes the locale or a signal, and keeps nothing between calls: failures
+ * return a code, and the caller continues with its own default. It needs libjansson and the C library.
  *
- * Ownership. What a function hands out through a pointer is the caller's, who frees it with the function named there; all
- * of these take NULL. A returned const char * belongs to the object it was asked of and lives as long. An answer looks into
- * the store and into the query that it came from: free answers first, then queries, then the machine and the store.
+ * Ownership. An object returned through a pointer argument is owned by the caller, who frees it with the function named
+ * there; all of these accept NULL. A returned const char * belongs to the object it was read from and lives as long. An
+ * answer points into the store and the query it came from: free answers first, then queries, then the machine and the
+ * store.
  *
  * Threads. A store, a machine, a sealed query and an answer may be used by any number of threads at once; none of them
- * waits for another. A query is set and sealed by one. To see what was stored since, open the store again and swap the pointers.
+ * waits for another. A query is set and sealed by one thread. To see newer entries, open the store again and swap the
+ * pointers.
  *
- * Messages. message (room bytes, NUL included) gets one sentence when a function fails and is left alone when it does not;
- * NULL with room 0 when nobody reads it. Outputs are set only on success. A NULL for a handle is DITTUNE_USAGE, or 0 or NULL.
+ * Messages. message (room bytes, NUL included) gets one sentence when a function fails and is unchanged otherwise; NULL
+ * with room 0 is allowed. Outputs are set only on success. A NULL for a handle is DITTUNE_USAGE, or 0 or NULL.
  *
  * The ABI of libdittune.so.1 only grows: symbols, codes and tiers are added, none is changed or taken away.
  */
@@ -38,7 +40,7 @@
 extern "C" {
 #endif
 
-/* 10000 * major + 100 * minor + patch of this header; dittune_version() is that of the library that was loaded. */
+/* 10000 * major + 100 * minor + patch of this header; dittune_version() is that of the loaded library. */
 #define DITTUNE_VERSION_NUM 100
 
 #if defined(__GNUC__)
@@ -47,11 +49,11 @@ extern "C" {
 #define DITTUNE_API
 #endif
 
-/* What a function returns as int32_t. */
+/* Return codes, as int32_t. */
 enum dittune_status {
     DITTUNE_OK = 0,
-    DITTUNE_FAILED = -1, /* a reason that has no code of its own: the message has it */
-    DITTUNE_USAGE = -2,  /* the caller asked for something that is not there, or not in this form */
+    DITTUNE_FAILED = -1,       /* another error; see the message */
+    DITTUNE_USAGE = -2,        /* invalid argument: unknown name, or wrong value */
     DITTUNE_INFEASIBLE = -3,   /* a rule forbids it */
     DITTUNE_CORRUPT = -7,      /* the store is damaged, or a newer dittune wrote it */
     DITTUNE_NOMEM = -20,       /* out of memory */
@@ -59,39 +61,39 @@ enum dittune_status {
     DITTUNE_IO = -74           /* a file could not be read */
 };
 
-/* How near an answer comes to the question, as int32_t; a higher one is better. */
+/* Tier of an answer, as int32_t; higher is better. */
 enum dittune_tier {
     DITTUNE_NONE = 0,      /* no plan */
     DITTUNE_HEURISTIC = 1, /* by the default rule: nothing was measured */
     DITTUNE_PROXY = 2,     /* measured by another engine or in another mode */
     DITTUNE_SCALED = 3,    /* measured with another number of ranks */
     DITTUNE_NEAR = 4,      /* measured at another size or batch, at most a factor 2 away */
-    DITTUNE_EXACT = 5      /* measured for this very question on a machine of this make */
+    DITTUNE_EXACT = 5      /* measured for the same question on a machine of this make */
 };
 
 struct dittune_db;      /* one version of the store, never changed; dittune_db_close */
-struct dittune_machine; /* what a machine is and runs; dittune_machine_free */
+struct dittune_machine; /* a machine's hardware and software; dittune_machine_free */
 struct dittune_query;   /* a question; dittune_query_free */
 struct dittune_answer;  /* dittune_answer_free */
-struct dittune_export;  /* an answer in the words of an engine; dittune_export_free */
+struct dittune_export;  /* a plan in an engine's form; dittune_export_free */
 
 /* ---- the library ---- */
 
 DITTUNE_API uint32_t dittune_version(void);
-/* A few words for a code, "exact" and so on for a tier; "unknown" for any other number. Static. */
+/* Short text of a code, "exact" and so on for a tier; "unknown" for any other number. Static. */
 DITTUNE_API const char *dittune_status_text(int32_t status);
 DITTUNE_API const char *dittune_tier_text(int32_t tier);
-/* Frees a text that a function handed out. */
+/* Frees a text that a function returned. */
 DITTUNE_API void dittune_text_free(char *text);
 
 /* ---- the store ---- */
 
-/* directory NULL: $DITTUNE_DB, else $XDG_DATA_HOME/dittune, else ~/.local/share/dittune. A directory that is not there is an
- * empty store. When best.json is damaged, the version before it is read (dittune_db_is_fallback). No lock is taken.
+/* directory NULL: $DITTUNE_DB, else $XDG_DATA_HOME/dittune, else ~/.local/share/dittune. A missing directory is an
+ * empty store. When best.json is damaged, the previous version is read (dittune_db_is_fallback). No lock is taken.
  * DITTUNE_CORRUPT, DITTUNE_IO, DITTUNE_NOMEM. */
 DITTUNE_API int32_t dittune_db_open(const char *directory, struct dittune_db **db, char *message,
                                     size_t room);
-/* The same of the text of a best.json. The text is not needed afterwards. */
+/* Opens the text of a best.json. The text is not needed afterwards. */
 DITTUNE_API int32_t dittune_db_parse(const char *text, size_t size, struct dittune_db **db,
                                      char *message, size_t room);
 DITTUNE_API void dittune_db_close(struct dittune_db *db);
@@ -102,8 +104,8 @@ DITTUNE_API int32_t dittune_db_is_outdated(const struct dittune_db *db);
 
 /* ---- the machine ---- */
 
-/* What `dittune machine --json` printed. path NULL: the cache that it keeps, $XDG_CACHE_HOME/dittune/machine.json, else
- * ~/.cache/dittune/machine.json. DITTUNE_IO (there is none: run dittune machine), DITTUNE_USAGE, DITTUNE_NOMEM. */
+/* Reads the output of `dittune machine --json`. path NULL: its cache, $XDG_CACHE_HOME/dittune/machine.json, else
+ * ~/.cache/dittune/machine.json. DITTUNE_IO (no such file: run dittune machine), DITTUNE_USAGE, DITTUNE_NOMEM. */
 DITTUNE_API int32_t dittune_machine_open(const char *path, struct dittune_machine **machine,
                                          char *message, size_t room);
 DITTUNE_API int32_t dittune_machine_parse(const char *text, size_t size,
@@ -113,16 +115,17 @@ DITTUNE_API void dittune_machine_free(struct dittune_machine *machine);
 
 /* ---- the question ---- */
 
-/* Asks what `dittune lookup` without options asks, about that machine, which the query needs no longer afterwards. */
+/* Makes the query of `dittune lookup` without options for that machine, which may be freed afterwards. */
 DITTUNE_API int32_t dittune_query_new(const struct dittune_machine *machine,
                                       struct dittune_query **query, char *message, size_t room);
-/* Names and values as on the command line (docs/lookup.md): model, size (or height and width), guidance, dtype, devices,
- * batch, objective, max_bytes, max_latency_ns, engine, mode; worker, workload and space for a worker of one's own. The last
- * value of a name counts, "" takes it back. DITTUNE_USAGE: no such name, or no such value; the message says what would do. */
+/* Names and values as on the command line (docs/lookup.md): model, size (or height and width), guidance, dtype,
+ * devices, batch, objective, max_bytes, max_latency_ns, engine, mode; worker, workload and space for a foreign worker.
+ * The last value of a name counts, "" resets it. DITTUNE_USAGE: unknown name, or invalid value; the message lists valid
+ * ones. */
 DITTUNE_API int32_t dittune_query_set(struct dittune_query *query, const char *name,
                                       const char *value, char *message, size_t room);
-/* Checks the values together. Until then, and after another dittune_query_set, it cannot be looked up. DITTUNE_USAGE;
- * DITTUNE_IO: the file of a model of one's own cannot be read. */
+/* Checks the values together. Needed before dittune_lookup, and again after another dittune_query_set. DITTUNE_USAGE;
+ * DITTUNE_IO: a model file cannot be read. */
 DITTUNE_API int32_t dittune_query_seal(struct dittune_query *query, char *message, size_t room);
 DITTUNE_API void dittune_query_free(struct dittune_query *query);
 
@@ -134,18 +137,19 @@ DITTUNE_API int32_t dittune_lookup(const struct dittune_db *db, const struct dit
 DITTUNE_API void dittune_answer_free(struct dittune_answer *answer);
 
 DITTUNE_API int32_t dittune_answer_tier(const struct dittune_answer *answer);
-/* 1 when versions or the environment changed since it was measured, or it is old. */
+/* 1 when versions or the environment have changed since the measurement, or it is old. */
 DITTUNE_API int32_t dittune_answer_is_stale(const struct dittune_answer *answer);
-/* 1 when the session that found it ended before its final comparison. */
+/* 1 when the session ended before its final comparison, or could not decide. */
 DITTUNE_API int32_t dittune_answer_is_provisional(const struct dittune_answer *answer);
-/* 0 where nothing differs; 1: a factor 2 away in tokens or batch. NaN where nothing was measured. */
+/* 0: no difference; 1: a factor 2 in tokens or batch. NaN where nothing was measured. */
 DITTUNE_API double dittune_answer_distance(const struct dittune_answer *answer);
 DITTUNE_API const char *dittune_answer_reason(const struct dittune_answer *answer);
-/* Since it was measured, by the wall clock; -1 when not known. */
+/* Age of the measurement by the wall clock; -1 when unknown. */
 DITTUNE_API int64_t dittune_answer_age_seconds(const struct dittune_answer *answer);
 /* "measured", "proxy" or "predicted"; "" without a plan. */
 DITTUNE_API const char *dittune_answer_evidence(const struct dittune_answer *answer);
-/* How many times faster than the default plan, and its interval: 1 when it was measured and the three are set, else 0. */
+/* How many times faster than the default plan, and its interval: returns 1 and sets the three if it was measured, else
+ * 0. */
 DITTUNE_API int32_t dittune_answer_gain(const struct dittune_answer *answer, double *ratio,
                                         double *low, double *high);
 
@@ -157,24 +161,24 @@ DITTUNE_API int32_t dittune_answer_integer(const struct dittune_answer *answer, 
                                            int64_t *value);
 DITTUNE_API int32_t dittune_answer_value(const struct dittune_answer *answer, const char *name,
                                          char *value, size_t room);
-/* *text is JSON: the whole answer (field NULL), or one field of it, as "plan", "hint", "stale_reasons" or "entry". The caller
- * frees it with dittune_text_free. DITTUNE_USAGE: no such field. DITTUNE_NOMEM. */
+/* *text is JSON: the whole answer (field NULL), or one field of it, such as "plan", "hint", "stale_reasons" or "entry".
+ * The caller frees it with dittune_text_free. DITTUNE_USAGE: no such field. DITTUNE_NOMEM. */
 DITTUNE_API int32_t dittune_answer_json(const struct dittune_answer *answer, const char *field,
                                         char **text, char *message, size_t room);
 
 /* ---- in the words of an engine ---- */
 
-/* *text: the engines that are known, a JSON array of {"engine", "version", "doc", ...}; freed with dittune_text_free. */
+/* *text: the known engines, a JSON array of {"engine", "version", "doc", ...}; freed with dittune_text_free. */
 DITTUNE_API int32_t dittune_engines(char **text, char *message, size_t room);
-/* engine: "xdit:0.4.5", or "xdit" for the newest that is known; form: "argv" or "env" (quoted for sh), "json" or "table".
- * DITTUNE_USAGE: no such engine or form, or an answer without a plan. DITTUNE_INFEASIBLE: the engine's rules forbid the plan;
- * the message says which, and what would do. DITTUNE_NOMEM. */
+/* engine: "xdit:0.4.5", or "xdit" for the newest known version; form: "argv" or "env" (quoted for sh), "json" or
+ * "table". DITTUNE_USAGE: no such engine or form, or an answer without a plan. DITTUNE_INFEASIBLE: the engine's rules
+ * forbid the plan; the message names the rule and valid values. DITTUNE_NOMEM. */
 DITTUNE_API int32_t dittune_export_new(const struct dittune_answer *answer, const char *engine,
                                        const char *form, struct dittune_export **made,
                                        char *message, size_t room);
 DITTUNE_API const char *dittune_export_text(const struct dittune_export *made);
-/* The i-th parameter of the plan that the engine cannot be told, with the reason, and the i-th remark, such as "not measured
- * on xdit 0.4.5"; NULL after the last. */
+/* The i-th parameter of the plan that the engine cannot express, with the reason, and the i-th note, such as "not
+ * measured on xdit 0.4.5"; NULL after the last. */
 DITTUNE_API const char *dittune_export_unexpressed(const struct dittune_export *made, size_t i);
 DITTUNE_API const char *dittune_export_note(const struct dittune_export *made, size_t i);
 DITTUNE_API void dittune_export_free(struct dittune_export *made);

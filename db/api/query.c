@@ -64,7 +64,7 @@ int32_t dittune_query_new(const struct dittune_machine *machine, struct dittune_
     return dt_api_done(status, to);
 }
 
-/* An engine that is known by that name is asked for as its entries call it, as `dittune lookup --engine` does; any other is a
+/* A known engine's name is converted to the name in its entries, as in `dittune lookup --engine`; any other is a
  * foreign worker's own name. */
 static dt_status set_engine(struct dt_query *query, const char *value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of db/engines share: an engine's file after reading, and the values its expressions are decided on. */
+/* Shared by the files of db/engines: a parsed engine file, and the values of its expressions' names. */
 #ifndef DT_DB_ENGINES_ENGINES_INT_H
 #define DT_DB_ENGINES_ENGINES_INT_H
 
@@ -23,12 +23,12 @@ struct dt_engine {
     int rule_count;
 };
 
-/* The values of the names; known: which of them the request told. */
+/* Values of the names; known: those that the request gives. */
 struct dt_values {
     int64_t at[DT_ENGINE_NAMES];
     bool known[DT_ENGINE_NAMES];
     const char *program, *checkpoint;
-    bool placeholder; /* a word stands for the user's own */
+    bool placeholder; /* a placeholder for the user's value was used */
 };
 
 /* registry.c: the files, sorted. */
@@ -50,10 +50,10 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
                          struct dt_values *values) DT_MUST_CHECK;
 dt_status dt_values_check(const struct dt_engine *engine, const struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;
-/* The value of an expression; DT_EUSAGE when it needs a name that is not known. */
+/* The value of an expression; DT_EUSAGE when it needs an unknown name. */
 dt_status dt_values_eval(const struct dt_engine *engine, const char *text,
                          const struct dt_values *values, int64_t *result) DT_MUST_CHECK;
-/* A row counts: it has no "when", or the condition holds; false when a name of it is not known. */
+/* The row applies: it has no "when", or the condition holds; false when it uses an unknown name. */
 dt_status dt_values_when(const struct dt_engine *engine, const json_t *row,
                          const struct dt_values *values, bool *holds) DT_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One export: values, rules, words, and then what was left out and why. */
+/* Makes one export: values, rules, words, and the list of unexpressed parameters with reasons. */
 #include "db/engines/engines_int.h"
 #include "model/plan.h"
 
@@ -12,7 +12,8 @@ static dt_status add_note(json_t *notes, json_t *sentence)
     return DT_OK;
 }
 
-/* The row of a setting of our own kernels and exchanges, of which no engine's file speaks; NULL: it is none. New reference. */
+/* The row of a setting of dittune's own kernels and exchanges, which engine files do not mention; NULL: it is none. New
+ * reference. */
 static json_t *own_setting(const json_t *plan, const char *name)
 {
     struct dt_plan read;
@@ -30,8 +31,8 @@ static json_t *own_setting(const json_t *plan, const char *name)
     return NULL;
 }
 
-/* What the engine cannot be told of the plan: parameters that its file lists, unless at the value that means nothing, and
- * those that it does not know. */
+/* Lists unexpressed parameters: those in the file's list, unless at the neutral value, and those the file does not
+ * know. */
 static dt_status list_unexpressed(const struct dt_engine *engine, const json_t *plan,
                                   json_t *unexpressed)
 {
@@ -118,7 +119,7 @@ static dt_status note_rest(const struct dt_engine *engine, struct dt_values *val
     return DT_OK;
 }
 
-/* The parts of the JSON form; owned until they are handed to it. */
+/* The parts of the JSON form; owned until moved into it. */
 struct parts {
     json_t *argv, *environment, *kwargs, *unexpressed, *notes;
 };

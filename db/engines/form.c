@@ -34,7 +34,7 @@ static void add_variable(const char *name, const char *value, struct dt_text *ou
     dt_text_add(out, "\n");
 }
 
-/* A number as its digits, a string as it is. */
+/* Appends a number as digits, a string unchanged. */
 static void add_scalar(const json_t *value, struct dt_text *out)
 {
     if (json_is_string(value))

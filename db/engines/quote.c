@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Quoting for a POSIX shell. Between single quotes sh takes every byte but the quote itself as it is; control bytes could
- * still move the cursor of who looks at the line, so they are spelt in octal, which printf of every sh knows. */
+/* Quoting for a POSIX shell. Between single quotes sh takes every byte but the quote itself literally; control bytes
+ * could affect a terminal that shows the line, so they are written in octal, which printf of every sh knows. */
 #include "db/engines/engines.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* A word with = in it would be an assignment where it stands first, so only an option has one bare. */
+/* A word with = would be an assignment in first position, so only options may contain it unquoted. */
 static bool is_bare(const char *word)
 {
     static const char bare[] =
@@ -15,7 +15,7 @@ static bool is_bare(const char *word)
     return word[0] != '\0' && word[strspn(word, letters)] == '\0';
 }
 
-/* Bytes at text that are spelt in octal: of a character that is not shown, but not the line feed; 0 when it is none. */
+/* Number of bytes at text to write in octal: of a character that is not shown, other than the line feed; 0: none. */
 static size_t control(const char *text)
 {
     size_t size = dt_text_character(text, strnlen(text, 4));

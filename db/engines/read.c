@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* An engine's file: every expression in it is compiled when it is read, so that a mistake in one is a sentence. */
+/* Reads an engine's file and compiles every expression in it, so that mistakes are reported. */
 #include "db/engines/engines_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of the workload, see values.c; the parameters follow. */
+/* Facts of the workload, see values.c; the parameters follow. */
 static const char *const workload_names[] = {
 #define DT_FACT(name) #name,
 #include "db/engines/facts.def"

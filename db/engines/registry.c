@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine files, compiled in byte for byte: a file is longer than the 4095 characters that C promises a literal. */
+/* The engine files, compiled in byte for byte: a file may exceed the 4095 characters that C guarantees for a
+ * literal. */
 #include "db/engines/engines_int.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The values that an engine's expressions are decided on: the workload's from the entry's key, the plan's by name, and what
- * follows from them. A value may be unknown; what needs it is then not decided, and said so. */
+/* Values for an engine's expressions: the workload's from the entry's key, the plan's by name, and derived ones. A
+ * value may be unknown; expressions that need it are then not decided, and a note says so. */
 #include "db/engines/engines_int.h"
 #include "model/network.h"
 
@@ -162,8 +162,8 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
     return DT_OK;
 }
 
-/* The values of one parameter, nearest to its own, with which the rule holds while the others stay: " (ulysses=4 or
- * ulysses=8 would do)". Nothing when no parameter of it has one. */
+/* The values of one parameter, nearest to its own, with which the rule holds: " (ulysses=4 or ulysses=8 would do)".
+ * Nothing when there is none. */
 static void add_nearest(const struct dt_engine *engine, const struct dt_expr *expr,
                         const struct dt_values *values, struct dt_text *out)
 {

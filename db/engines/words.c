@@ -9,7 +9,7 @@ static bool is(const char *text, size_t size, const char *word)
     return size == strlen(word) && memcmp(text, word, size) == 0;
 }
 
-/* The user's word, or what stands for it: the file's "program" or "checkpoint". */
+/* The user's value, or the placeholder: the file's "program" or "checkpoint". */
 static const char *own_word(const struct dt_engine *engine, const char *which, const char *given,
                             struct dt_values *values)
 {
@@ -64,7 +64,7 @@ dt_status dt_words_fill(const struct dt_engine *engine, const char *text, struct
     return dt_text_status(out);
 }
 
-/* Jansson says NULL to bytes that are not UTF-8 and when memory is short: an empty string tells which. */
+/* Jansson returns NULL for invalid UTF-8 and when memory runs out: an empty string shows which. */
 static dt_status to_string(const struct dt_text *text, json_t **string)
 {
     for (int i = 0; i < 2; i++) {
@@ -150,7 +150,7 @@ static dt_status fill_value(const struct dt_engine *engine, json_t *value, struc
     return DT_OK;
 }
 
-/* field "a.b": object a is made where it is not there. Takes value. */
+/* field "a.b": creates object a if missing. Owns value. */
 static dt_status set_field(json_t *object, const char *field, json_t *value)
 {
     char part[128];

@@ -55,7 +55,7 @@ void dt_answer_free(struct dt_answer *answer)
     dt_found_free((struct dt_found *)answer);
 }
 
-/* Points the answer at what found owns. */
+/* Sets the answer's pointers to the objects of found. */
 static void show(struct dt_found *found, const struct dt_query *query)
 {
     struct dt_answer *answer = &found->answer;
@@ -67,7 +67,7 @@ static void show(struct dt_found *found, const struct dt_query *query)
     answer->stale = json_array_size(found->stale_reasons) > 0;
     answer->key = query->asked.key;
     int64_t age = found->stored_ns > 0 ? dt_query_now(query) - found->stored_ns : -1;
-    answer->age_ns = found->stored_ns > 0 && age < 0 ? 0 : age; /* a clock was set back */
+    answer->age_ns = found->stored_ns > 0 && age < 0 ? 0 : age; /* the clock was set back */
 }
 
 struct dt_found *dt_answer_lend(const struct dt_found *found, const struct dt_query *query)
@@ -112,7 +112,7 @@ static const json_t *object_or_null(const json_t *value)
     return json_is_object(value) ? value : NULL;
 }
 
-/* What was measured of this very plan. */
+/* Reads the figures of exactly this plan. */
 static void read_figures(const json_t *entry, struct dt_answer *answer)
 {
     const json_t *fallback = json_object_get(json_object_get(entry, "default"), "plan");
@@ -122,7 +122,7 @@ static void read_figures(const json_t *entry, struct dt_answer *answer)
     answer->noise = object_or_null(json_object_get(entry, "noise"));
 }
 
-/* A plan that was fitted to another count of devices was not measured by anyone. */
+/* A plan fitted to another count of devices has no measurements. */
 static void describe(const struct dt_match *match, const json_t *entry, bool refit,
                      struct dt_answer *answer)
 {

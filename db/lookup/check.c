@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* No plan is returned that was not held against the rules of what is asked: those of the built-in network at its size on this
- * machine, or of a foreign worker as the query or the entry has them. */
+/* Every returned plan is checked against the rules of the question: those of the built-in network at its size on this
+ * machine, or of a foreign worker as stored in the query or the entry. */
 #include "db/lookup/lookup_int.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static dt_status value_of(const struct dt_axis *axis, const json_t *item, int64_
     return dt_fail(DT_EINFEASIBLE, "its %s is of another kind than here", axis->name);
 }
 
-/* A parameter that the plan does not name was not there when it was found, and does nothing at its default. */
+/* A parameter missing from the plan did not exist when it was stored, and has no effect at its default. */
 static dt_status read_plan(const struct dt_space *rules, const json_t *plan, int64_t values[])
 {
     const char *name;
@@ -64,7 +64,7 @@ static bool locate(const struct dt_space *rules, const int64_t values[], struct 
     return true;
 }
 
-/* A foreign worker's rules need not know how many devices there are. */
+/* A foreign worker's rules need not limit the number of devices. */
 static bool fits_devices(const struct dt_space *rules, const struct dt_asked *asked,
                          const int64_t values[])
 {
@@ -86,7 +86,7 @@ static int64_t role_value(const struct dt_space *rules, enum dt_role role, const
     return axis < 0 || dt_space_axis(rules, axis)->labels != NULL ? 1 : values[axis];
 }
 
-/* How much longer a step may take than the one that was measured, by its operations and ranks. */
+/* Factor from the measured step to the requested one, by operations and ranks. */
 static double longer(const struct dt_query *query, const struct dt_space *rules,
                      const json_t *entry, const int64_t values[])
 {
@@ -113,7 +113,7 @@ static double longer(const struct dt_query *query, const struct dt_space *rules,
     return ratio * dt_workload_flops(&asked->workload, now) / dt_workload_flops(&then, (int)batch);
 }
 
-/* By its figures, carried over to what is asked. Without figures nobody can say. */
+/* Checks the limits by the entry's figures, scaled to the question; without figures it refuses. */
 static dt_status check_limits(const struct dt_query *query, const struct dt_space *rules,
                               const json_t *entry, const int64_t values[])
 {
@@ -183,7 +183,7 @@ static dt_status fit(const struct dt_query *query, const struct dt_space *rules,
         values[axis] = match->batch;
     if (match->misses & DT_MISS_DEVICES)
         dt_plan_rescale(rules, match, asked, values,
-                        fitted); /* the checks below say what is wrong */
+                        fitted); /* the checks below report the violation */
     if (!fits_devices(rules, asked, values))
         return dt_fail(DT_EINFEASIBLE,
                        "the stored plan needs %lld devices, you asked for %d (--devices %lld "

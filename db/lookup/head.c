@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A line has some kilobytes, of which a look-up that finds nothing exact needs the first few fields: those are cut out by their
- * brackets and parsed, the rest is not looked at. Most lines are ruled out before that, by the bytes of their key. */
+/* A line has some kilobytes, of which a look-up without an exact answer needs the first few fields: only these are
+ * located by their brackets and parsed. Most lines are ruled out before that, by the bytes of their key. */
 #include "db/lookup/lookup_int.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ static bool skip_string(struct cursor *cursor)
     return true;
 }
 
-/* Brackets of both kinds are counted alike: whether they match is for the parser to say. */
+/* Counts brackets of both kinds together; the parser checks that they match. */
 static bool skip_nested(struct cursor *cursor)
 {
     int depth = 0;
@@ -167,7 +167,7 @@ void dt_head_fini(struct dt_head *head)
     *head = (struct dt_head){0};
 }
 
-/* Could other spellings of these bytes mean the same? */
+/* No other spelling of these bytes has the same meaning. */
 static bool is_plain(struct span span)
 {
     for (size_t i = 0; i < span.size; i++)

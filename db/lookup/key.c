@@ -16,7 +16,7 @@ static void name_text(const struct dt_text *text, char id[DT_KEY_ID_SIZE])
     snprintf(id, DT_KEY_ID_SIZE, "%016llx", (unsigned long long)dt_rng_stream(dt_text_at(text)));
 }
 
-/* In the order of the fields, not the canonical one: stores hold such names since their first version. */
+/* In the order of the fields, not the canonical one, for compatibility with existing stores. */
 dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZE])
 {
     struct dt_text text = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key - under which name a plan is stored, and asked for: sessions and look-ups build it here, so that they agree
+/* key - the key of stored plans and of questions, built here for sessions and look-ups alike
  *
  *     {"model","network","height","width","guidance","dtype","devices","batch":[..],"objective"[,"max_bytes"][,"max_latency_ns"]}
  *     {"worker","workload","devices","space","objective"[,"max_bytes"][,"max_latency_ns"]}      of a foreign worker
@@ -15,7 +15,7 @@
 #define DT_KEY_ID_SIZE 17 /* sixteen hexadecimal digits and NUL */
 
 struct dt_key {
-    /* NULL: of a foreign worker, which has worker, program and space instead. */
+    /* NULL: a foreign worker, which has worker, program and space instead. */
     const struct dt_workload *workload;
     const int *batches; /* ascending */
     int batch_count;
@@ -29,10 +29,10 @@ struct dt_key {
 /* *json is a new reference. DT_ENOMEM. */
 dt_status dt_key_json(const struct dt_key *key, json_t **json) DT_MUST_CHECK;
 
-/* What names the shape of a network, whatever it is called. */
+/* Id of the shape of a network, independent of its name. */
 dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
 
-/* What names the "parameters", "constants" and "rules" of a worker's hello, or of an entry's "space". */
+/* Id of the "parameters", "constants" and "rules" of a worker's hello, or of an entry's "space". */
 dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
 
 #endif

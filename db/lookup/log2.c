@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 2 artanh((m - 1) / (m + 1)) = ln m, with m within a factor sqrt(2) of 1; frexp stands in the C library itself. */
+/* 2 artanh((m - 1) / (m + 1)) = ln m, with m within a factor sqrt(2) of 1; frexp is in the C library itself. */
 #include "db/lookup/lookup_int.h"
 
 #include <math.h>

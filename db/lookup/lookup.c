@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry of the asked id is looked at first, and its checked answer stays beside it: whoever asks the same again gets it without
- * parsing or checking. Everything else goes through the heads of all lines. */
+/* The entry with the query's id is tried first, and its checked answer is cached beside it, so that the next equal
+ * query needs no parsing or checking. Otherwise the heads of all lines are read. */
 #include "db/lookup/answer_int.h"
 
 #include "base/array.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An answer to one text of a query; those of an entry make a list that only grows, at its front. */
+/* A cached answer to one text of a query; an entry's answers form a list that only grows at its front. */
 struct kept {
     struct kept *next;
     struct dt_found *found;
@@ -47,7 +47,7 @@ static dt_status no_memory(void)
     return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
 }
 
-/* The note of a line, made when there is none. */
+/* The note of a line; makes one if missing. */
 static dt_status note_of(const struct dt_snapshot *snapshot, long line, struct note **out)
 {
     const struct dt_snapshot_note *there = dt_snapshot_note(snapshot, line);
@@ -79,7 +79,7 @@ static const struct dt_found *find_kept(struct note *note, const struct dt_asked
     return NULL;
 }
 
-/* Keeps found, unless memory is short or enough are kept: then it is the caller's as before. */
+/* Caches found, unless memory runs out or the cache is full: then the caller keeps ownership. */
 static bool keep(struct note *note, const struct dt_asked *asked, struct dt_found *found)
 {
     if (atomic_load(&note->count) >= KEPT_MAX)
@@ -97,7 +97,7 @@ static bool keep(struct note *note, const struct dt_asked *asked, struct dt_foun
     return true;
 }
 
-/* DT_EINFEASIBLE: its plan is not feasible here, or the line is no entry; why is in refusals. */
+/* DT_EINFEASIBLE: its plan is not feasible here, or the line is no entry; refusals has the reason. */
 static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt_query *query,
                              const struct dt_match *match, struct dt_refusals *refusals,
                              struct dt_found **found)
@@ -138,7 +138,7 @@ static void put_in_order(struct list *list)
         qsort(list->matches, list->count, sizeof list->matches[0], by_order);
 }
 
-/* An answer that is kept beside a line of the asked id. *found stays NULL when there is none. */
+/* A cached answer beside a line with the query's id. *found stays NULL when there is none. */
 static dt_status answer_kept(const struct dt_snapshot *snapshot, const struct dt_query *query,
                              struct dt_found **found)
 {
@@ -155,7 +155,7 @@ static dt_status answer_kept(const struct dt_snapshot *snapshot, const struct dt
     return DT_OK;
 }
 
-/* The lines of the asked id that are of the asked key, which a sound file has one of, the best first. */
+/* The lines with the query's id and key, best first; an undamaged file has at most one. */
 static dt_status gather_exact(const struct dt_snapshot *snapshot, const struct dt_query *query,
                               struct list *list)
 {
@@ -174,7 +174,7 @@ static dt_status gather_exact(const struct dt_snapshot *snapshot, const struct d
     return DT_OK;
 }
 
-/* Keeps a new answer beside its line where there is room, and lends it. */
+/* Caches a new answer beside its line if there is room, and lends it. */
 static dt_status keep_and_lend(const struct dt_snapshot *snapshot, const struct dt_query *query,
                                long line, struct dt_found **found)
 {
@@ -188,7 +188,7 @@ static dt_status keep_and_lend(const struct dt_snapshot *snapshot, const struct 
     return *found != NULL ? DT_OK : no_memory();
 }
 
-/* The asked id's entry. *found stays NULL when it is not there or refused. */
+/* The entry with the query's id. *found stays NULL when it is missing or refused. */
 static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct dt_query *query,
                               struct dt_found **found)
 {
@@ -247,7 +247,7 @@ static dt_status by_rule(const struct dt_query *query, json_t **plan)
     return *plan != NULL ? DT_OK : no_memory();
 }
 
-/* The best plan of other hardware, as a hint if it is feasible here; matches of tier none stand last, the nearest first. */
+/* The best plan of other hardware, as a hint if it is feasible here; matches of tier none come last, nearest first. */
 static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_query *query,
                          const struct list *list, json_t **hint)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lookup - which stored plan to use, and how far to trust it
+/* lookup - finds the stored plan for a question, and its tier of confidence
  *
  *     dt_query_new(machine, &query);
  *     dt_query_set(query, "model", "dit-xl/2");
@@ -7,9 +7,9 @@
  *     dt_query_seal(query);
  *     dt_lookup(snapshot, query, &answer);       -- answer->tier, ->plan, ->reason
  *
- * An answer is of the strongest tier that has one; docs/lookup.md says what each means. Every plan was checked against the rules
- * of the query, not of the session that found it. Nothing here prints, locks or keeps anything outside its arguments: any number
- * of threads may look up in one snapshot, with queries of their own or with one that is sealed.
+ * An answer is of the strongest tier that has one; docs/lookup.md defines the tiers. Every plan is checked against the
+ * rules of the query, not of the session that found it. Nothing here prints, locks or keeps anything outside its
+ * arguments: any number of threads may look up in one snapshot, with queries of their own or with one that is sealed.
  */
 #ifndef DT_DB_LOOKUP_LOOKUP_H
 #define DT_DB_LOOKUP_LOOKUP_H
@@ -26,11 +26,11 @@ struct dt_snapshot;
 /* Ascending: a greater one is a stronger claim. Texts are "none", "heuristic", "proxy", "scaled", "near", "exact". */
 enum dt_tier {
     DT_TIER_NONE,
-    DT_TIER_HEURISTIC, /* the default rule of the built-in network; nobody measured it */
+    DT_TIER_HEURISTIC, /* the default rule of the built-in network; not measured */
     DT_TIER_PROXY,     /* measured by another engine or in another mode */
     DT_TIER_SCALED,    /* measured with another number of devices */
     DT_TIER_NEAR,      /* measured at another size, batch or under other limits */
-    DT_TIER_EXACT      /* measured for this very key on a machine of this make */
+    DT_TIER_EXACT      /* measured for the same key on a machine of this make */
 };
 const char *dt_tier_text(enum dt_tier tier);
 /* DT_EUSAGE with a sentence that begins with what. */
@@ -38,11 +38,11 @@ dt_status dt_tier_find(const char *what, const char *name, enum dt_tier *tier) D
 
 struct dt_query;
 
-/* Asks what `dittune tune` without options tunes on this machine. Keeps what it needs of machine. */
+/* Makes the query for the workload of `dittune tune` without options on this machine, which is copied as needed. */
 dt_status dt_query_new(const struct dt_machine *machine, struct dt_query **query) DT_MUST_CHECK;
 void dt_query_free(struct dt_query *query);
 
-/* Values as on the command line, in any order; the last one of a name counts, and "" takes it back.
+/* Values as on the command line, in any order; the last one of a name counts, and "" resets it.
  *     model         a preset's name or a JSON file          dit-s/2
  *     size          pixels, "512" or "512x768" (height x width); or height and width apart; the model's own
  *     guidance      0 or 1                                  1
@@ -53,7 +53,7 @@ void dt_query_free(struct dt_query *query);
  *     objective     latency, throughput, cost               latency
  *     max_bytes     of a rank, a whole number               no limit
  *     max_latency_ns of a step                              no limit
- *     engine, mode  who would run the plan                  dittune, eager; of a foreign worker: whichever is stored
+ *     engine, mode  who would run the plan                  dittune, eager; of a foreign worker: any stored one
  *     worker, workload   of a foreign worker, as its hello names them: then model, size, guidance, batch mean nothing
  *     space         JSON {"parameters","rules","constants"} of that worker, or its id of 16 hexadecimal digits (db/lookup/key.h);
  *                   whichever is stored
@@ -64,7 +64,7 @@ dt_status dt_query_set(struct dt_query *query, const char *name, const char *val
 /* Checks the values together and computes key and id. A later dt_query_set unseals. DT_EUSAGE; DT_EIO: a model's file. */
 dt_status dt_query_seal(struct dt_query *query) DT_MUST_CHECK;
 
-/* What a sealed query asks for, borrowed: the key and the hard fingerprint as an entry has them, and a title for sentences. */
+/* Parts of a sealed query, borrowed: key and hard fingerprint as in an entry, and a title for sentences. */
 const json_t *dt_query_key(const struct dt_query *query);
 const json_t *dt_query_hard(const struct dt_query *query);
 const char *dt_query_title(const struct dt_query *query);
@@ -72,15 +72,14 @@ const char *dt_query_title(const struct dt_query *query);
 struct dt_answer {
     enum dt_tier tier;
     bool stale, provisional;
-    double distance; /* 0 where nothing differs; see docs/lookup.md */
-    int64_t age_ns;  /* since the entry was stored; -1: not known, or no entry */
-    /* A sentence: what the tier rests on, and why stronger ones were refused. */
+    double distance; /* 0: no difference; see docs/lookup.md */
+    int64_t age_ns;  /* since the entry was stored; -1: unknown, or no entry */
+    /* A sentence with the basis of the tier, and why stronger ones were refused. */
     const char *reason;
-    const char *refused;       /* of that, what was refused and why; NULL: nothing was */
-    const char *evidence;      /* "measured", "proxy", "predicted"; NULL with tier none */
-    const char *engine, *mode; /* that measured it; NULL when none did */
-    double gain, gain_low,
-        gain_high; /* over the default plan, above 1 is faster; 0 when not known */
+    const char *refused;              /* its part about refusals; NULL: none */
+    const char *evidence;             /* "measured", "proxy", "predicted"; NULL with tier none */
+    const char *engine, *mode;        /* that measured it; NULL: none */
+    double gain, gain_low, gain_high; /* over the default plan, above 1 is faster; 0: unknown */
     int pairs;
     bool is_default;             /* the plan is the default plan of the session that measured it */
     const char *why_provisional; /* a sentence without subject; NULL: it is not */
@@ -88,17 +87,17 @@ struct dt_answer {
     const json_t *stale_reasons; /* array of sentences, empty when not stale; never NULL */
     const json_t *plan;          /* name to value */
     const json_t *entry;         /* the stored entry the plan came from */
-    const char *verdict;         /* of its session, as the entry has it */
-    /* Of the plan as it was measured, from the entry: NULL where tier or fitting made another plan of it. */
+    const char *verdict;         /* verdict of its session, from the entry */
+    /* From the entry, for the plan as measured: NULL where tier or fitting changed it. */
     const json_t *figures; /* {"median_ns", "interval_ns", ...} */
     const json_t *noise;   /* {"margin", ...}: differences below it count as ties */
-    const json_t *key;     /* what was asked for */
+    const json_t *key;     /* the query's key */
     const json_t *
         hint; /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or none */
 };
 
-/* "Nothing was found" is an answer: tier none. The answer lives no longer than snapshot and query. DT_ENOMEM; DT_EUSAGE: the query is not
- * sealed; DT_ECORRUPT: an entry cannot be read. */
+/* "Nothing was found" is an answer: tier none. The answer must be freed before snapshot and query. DT_ENOMEM;
+ * DT_EUSAGE: the query is not sealed; DT_ECORRUPT: an entry cannot be read. */
 dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *query,
                     struct dt_answer **answer) DT_MUST_CHECK;
 void dt_answer_free(struct dt_answer *answer);

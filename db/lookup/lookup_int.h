@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* lookup_int - what the files of a look-up share
+/* lookup_int - declarations shared by the files of a look-up
  *
- * A look-up reads the head of each line that may matter (head.c), says how each differs from what was asked (match.c), and takes
- * the strongest one whose plan, fitted where it must be (refit.c), keeps the query's rules and limits (check.c).
+ * A look-up reads the head of each line that may matter (head.c), determines how each differs from the query (match.c),
+ * and takes the strongest one whose plan, fitted where it must be (refit.c), keeps the query's rules and limits
+ * (check.c).
  */
 #ifndef DT_DB_LOOKUP_LOOKUP_INT_H
 #define DT_DB_LOOKUP_LOOKUP_INT_H
@@ -21,7 +22,7 @@
 /* What a sealed query asks for, worked out. */
 struct dt_asked {
     bool foreign;
-    bool any_space, any_engine, any_mode; /* of a foreign worker: it was not said which */
+    bool any_space, any_engine, any_mode; /* for a foreign worker: not specified */
     struct dt_workload workload;
     int batches[DT_BATCHES_MAX], batch_count, devices;
     const char *objective;
@@ -30,12 +31,12 @@ struct dt_asked {
     struct dt_space *rules; /* compiled; NULL: those of the entry */
     json_t *key, *hard;
     uint64_t id;
-    /* Fields of the key that an entry must have as they are, as bytes: "name" in its quotes. */
+    /* Fields of the key that must be equal byte for byte in an entry; "name" includes its quotes. */
     struct {
         char name[32], *value;
     } fixed[DT_FIXED_MAX];
     int fixed_count;
-    char *text; /* all that an answer depends on besides the store and the clock */
+    char *text; /* everything an answer depends on except the store and the clock */
     size_t text_size;
 };
 
@@ -45,12 +46,12 @@ struct dt_query {
     struct dt_gpus gpus; /* count 0: cores */
     int64_t memory_bytes;
     bool bfloat16, sealed;
-    char **values; /* as they were set, NULL: not */
+    char **values; /* as set; NULL: not set */
     struct dt_asked asked;
 };
 int64_t dt_query_now(const struct dt_query *query);
 
-/* The beginning of an entry's line. All owned. */
+/* First fields of an entry's line. All owned. */
 struct dt_head {
     json_t *key, *fingerprint, *plan; /* objects; NULL: not there */
     bool provisional;
@@ -58,13 +59,13 @@ struct dt_head {
 /* DT_EUSAGE: the line does not look like an entry's. */
 dt_status dt_head_read(const char *line, size_t size, struct dt_head *head) DT_MUST_CHECK;
 void dt_head_fini(struct dt_head *head);
-/* false: the entry in this line has nothing to do with what is asked. Cheap, and true when in doubt. */
+/* false: the entry in this line cannot answer the query. Cheap, and true when in doubt. */
 bool dt_head_may_match(const char *line, size_t size, const struct dt_asked *asked);
 
 /* log2 of a finite x above 0, exact for powers of 2: the public library links no libm. */
 double dt_lookup_log2(double x);
 
-/* How an entry differs from what was asked. */
+/* Differences between an entry and the query. */
 enum {
     DT_MISS_NAME = 1 << 0, /* the same network under another name */
     DT_MISS_SIZE = 1 << 1,
@@ -77,26 +78,26 @@ enum {
 struct dt_match {
     long line;
     unsigned misses;
-    enum dt_tier tier; /* none: of another machine */
+    enum dt_tier tier; /* none: another machine */
     bool provisional, stale;
     double distance;
     int64_t stored_ns; /* 0: not known */
     int batch;         /* the plan's, fitted; 0: as it is */
     int devices;       /* of the entry's key */
 };
-/* false: nothing to do with what was asked. */
+/* false: it cannot answer the query. */
 bool dt_match_of(const struct dt_query *query, const struct dt_head *head, struct dt_match *match);
-/* Of two, the one to be tried first: below 0 is a. */
+/* Order of trying two matches: below 0: a first. */
 int dt_match_order(const struct dt_match *a, const struct dt_match *b);
 
-/* Sentences of what changed since the entry was stored; NULL when out of memory. */
+/* Sentences about changes since the entry was stored; NULL when out of memory. */
 json_t *dt_stale_reasons(const struct dt_query *query, const json_t *fingerprint);
 bool dt_stale_by_age(const struct dt_query *query, int64_t stored_ns);
-/* When it was stored, or found by a check to be still as good. */
+/* Time when it was stored, or last confirmed by a check. */
 int64_t dt_stored_ns(const json_t *fingerprint);
 
-/* The entry's plan as it would run for the query, new reference. changed: what was changed and why, "" when nothing; refit: the
- * plan is no longer the measured one. DT_EINFEASIBLE with a sentence when it breaks a rule or a limit. */
+/* The entry's plan adapted to the query, new reference. changed: the changes and reasons, "" without any; refit: it
+ * differs from the measured plan. DT_EINFEASIBLE with a sentence when it breaks a rule or a limit. */
 struct dt_fitted {
     json_t *plan;
     bool refit;
@@ -105,11 +106,11 @@ struct dt_fitted {
 dt_status dt_plan_fit(const struct dt_query *query, const struct dt_match *match,
                       const json_t *entry, struct dt_fitted *fitted) DT_MUST_CHECK;
 
-/* Another count of devices: values[] (axis order) are changed so that the rules hold on that many, or left as they are, whether
- * they hold or not; fitted->changed says which. */
+/* Adapts values[] (axis order) to another count of devices such that the rules hold, or leaves them unchanged, whether
+ * the rules hold or not; fitted->changed names the changes. */
 void dt_plan_rescale(const struct dt_space *rules, const struct dt_match *match,
                      const struct dt_asked *asked, int64_t values[], struct dt_fitted *fitted);
-/* Do the query's rules hold for these values? */
+/* The query's rules hold for these values. */
 bool dt_plan_keeps(const struct dt_space *rules, const struct dt_asked *asked,
                    const int64_t values[]);
 

@@ -24,7 +24,7 @@ static dt_status check_format(const json_t *root, const char *what)
     return DT_OK;
 }
 
-/* What is not said, the GPUs have not. */
+/* A missing capability counts as absent. */
 static dt_status read_gpus(const json_t *limits, const char *what, struct dt_machine *machine)
 {
     struct dt_gpus *gpus = &machine->gpus;
@@ -56,7 +56,7 @@ static dt_status read_limits(const json_t *root, const char *what, struct dt_mac
     return machine->gpus.count > 0 ? read_gpus(limits, what, machine) : DT_OK;
 }
 
-/* The four fields must be there: an answer without one of them could not be told from another machine's. */
+/* The four fields must be there: without one of them the machine could not be distinguished from another. */
 static dt_status read_hard(const json_t *root, const char *what, struct dt_machine *machine)
 {
     const char *text;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* machine - what a plan would run on, as `dittune machine --json` described it
+/* machine - the machine of a question, from the output of `dittune machine --json`
  *
  *     {"format":"dittune-machine","version":{"major":1,"minor":0},
  *      "hard":{"device","cores" or "gpus","memory_gib","topology"},"soft":{..},"info":{..},
  *      "limits":{"memory_bytes":n,"bfloat16":true; of GPUs "shared_bytes":n,"nccl":n,"cudnn":true,"capture":true}}
  *
- * Nothing here looks at the machine it runs on: a description may be of another one. Unknown fields are kept and not looked at.
+ * Nothing here inspects the current machine: a description may be of another one. Unknown fields are kept and ignored.
  */
 #ifndef DT_DB_LOOKUP_MACHINE_H
 #define DT_DB_LOOKUP_MACHINE_H
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Immutable once made, for any number of threads. */
+/* Immutable, so usable by any number of threads. */
 struct dt_machine {
     json_t *hard;         /* owned; as written, without dtype, engine and mode */
     json_t *soft;         /* owned; an empty object when there is none */
@@ -34,7 +34,7 @@ dt_status dt_machine_from_json(const json_t *root, const char *what,
                                struct dt_machine **machine) DT_MUST_CHECK;
 dt_status dt_machine_parse(const char *text, size_t size, const char *what,
                            struct dt_machine **machine) DT_MUST_CHECK;
-/* From a file; also DT_EIO. */
+/* Reads a file; also DT_EIO. */
 dt_status dt_machine_load(const char *path, struct dt_machine **machine) DT_MUST_CHECK;
 void dt_machine_free(struct dt_machine *machine);
 

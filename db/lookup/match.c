@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* An entry is compared field by field: those that a plan may be carried across are set aside and told apart, all others, also
- * those that this version does not know, must be the same. */
+/* Compares an entry field by field: fields in which a plan may be transferred are compared separately; all others,
+ * including unknown ones, must be equal. */
 #include "db/lookup/lookup_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DISTANCE_MAX (1 + 1e-9) /* a factor 2, and the last bit of a logarithm */
+#define DISTANCE_MAX (1 + 1e-9) /* a factor 2, with a tolerance for rounding */
 
 struct carried {
     const char *field;
@@ -24,7 +24,7 @@ static const struct carried
                       {"gpus", DT_MISS_MACHINE},       {"compute", DT_MISS_MACHINE},
                       {"memory_gib", DT_MISS_MACHINE}, {"topology", DT_MISS_MACHINE}};
 
-/* How the fields of a key or of hard are compared; what skip names does not count. */
+/* Rules to compare the fields of a key or of hard; fields in skip are ignored. */
 struct rules {
     const struct carried *table;
     size_t n;
@@ -47,7 +47,7 @@ static bool skips(const struct rules *rules, const char *field)
     return false;
 }
 
-/* What is missing on one side is different, too. An unknown field of hard is one of the machine. */
+/* A field missing on one side is a difference, too. An unknown field of hard counts as one of the machine. */
 static bool compare(const json_t *stored, const json_t *asked, const struct rules *rules,
                     unsigned *misses)
 {
@@ -97,7 +97,7 @@ static enum dt_tier tier_of(unsigned misses)
     return misses != 0 ? DT_TIER_NEAR : DT_TIER_EXACT;
 }
 
-/* log2 of the tokens' ratio; false when the entry's size is none. */
+/* log2 of the tokens' ratio; false when the entry has no valid size. */
 static bool size_distance(const struct dt_asked *asked, const json_t *key, double *distance)
 {
     double height = json_number_value(json_object_get(key, "height"));
@@ -166,15 +166,14 @@ bool dt_match_of(const struct dt_query *query, const struct dt_head *head, struc
     return true;
 }
 
-/* Ties go to what is decided, then near, then not stale, then new; the line decides the rest, so that an order is total. */
+/* Ties are broken by decided, nearest, not stale, newest, and finally by line, so that the order is total. */
 int dt_match_order(const struct dt_match *a, const struct dt_match *b)
 {
     if (a->tier != b->tier)
         return a->tier > b->tier ? -1 : 1;
     if (a->provisional != b->provisional)
         return a->provisional ? 1 : -1;
-    if ((a->misses ^ b->misses) &
-        DT_MISS_ENGINE) /* of another machine: rather of the asked engine */
+    if ((a->misses ^ b->misses) & DT_MISS_ENGINE) /* other machines: prefer the requested engine */
         return a->misses & DT_MISS_ENGINE ? 1 : -1;
     if (a->distance != b->distance)
         return a->distance < b->distance ? -1 : 1;

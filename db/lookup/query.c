@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A query keeps the texts it was given; seal.c makes sense of them together. */
+/* A query stores its texts; seal.c interprets them together. */
 #include "db/lookup/query_int.h"
 
 #include "base/clock.h"

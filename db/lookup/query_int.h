@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* query_int - between the texts of a query and their meaning */
+/* query_int - interface between the texts of a query and their interpretation */
 #ifndef DT_DB_LOOKUP_QUERY_INT_H
 #define DT_DB_LOOKUP_QUERY_INT_H
 
@@ -13,7 +13,7 @@ enum {
 };
 extern const char *const dt_ask_names[]; /* NULL-ended */
 
-/* DT_EUSAGE when value can never be right for that name, whatever else is asked. */
+/* DT_EUSAGE when value is never valid for that name. */
 dt_status dt_query_check(int ask, const char *value) DT_MUST_CHECK;
 
 void dt_query_unseal(struct dt_query *query);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An answer's sentence: what was measured, where that differs from what was asked, and what was refused before it. */
+/* Builds an answer's sentence: what was measured, how it differs from the query, and which entries were refused. */
 #include "db/lookup/answer_int.h"
 
 #include <stdio.h>
@@ -138,7 +138,7 @@ void dt_reason_add(const struct dt_query *query, const struct dt_match *match, c
         dt_text_add(out, "; provisional: %s", dt_reason_provisional(entry));
 }
 
-/* Two are enough to see what is wrong. */
+/* Two refusals are enough for a message. */
 void dt_refuse(struct dt_refusals *refusals, const struct dt_match *match, const char *why)
 {
     if (refusals->count++ < 2)

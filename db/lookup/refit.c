@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Another count of devices. A plan that did not use all it was offered is not spread over more: the session looked at plans that do,
- * and did not choose one. One that did has one degree scaled: the first, in the order in which the default rule spends devices
- * (space/dit/dit.h), or the last when there are fewer, with which all rules hold. A foreign worker's degrees are not known by name:
- * its ranks alone are tried, then with each number beside them. */
+/* Fits a plan to another count of devices. A plan that did not use all offered devices is not spread over more: the
+ * session tried plans that do, and chose none. Otherwise one degree is scaled: the first that satisfies all rules, in
+ * the order in which the default rule assigns devices (space/dit/dit.h), reversed for fewer devices. A foreign worker's
+ * degrees are unknown: its ranks are scaled alone first, then together with each other number. */
 #include "db/lookup/lookup_int.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static int degrees(const struct scale *scale, int axes[DT_AXES_MAX + 1])
     return n;
 }
 
-/* A rank's threads follow its share of the cores: never more than that, and all of it when they were all of it. */
+/* Threads follow a rank's share of the cores: at most the share, and all of it if they were all of it before. */
 static void fit_threads(const struct scale *scale, int64_t values[])
 {
     int axis = dt_space_find(scale->rules, "threads");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a query asks for, out of its texts: the workload, the key and hard fingerprint as a session would store them, the rules
- * that a plan must keep, and one text of it all, by which answers that were checked once are found again. */
+/* Interprets a query's texts: the workload, the key and hard fingerprint as a session would store them, the rules for
+ * plans, and one text of everything, the key of cached answers. */
 #include "db/canonical_int.h"
 #include "db/lookup/query_int.h"
 #include "db/snapshot.h"
@@ -167,7 +167,7 @@ dt_status dt_query_check(int ask, const char *value)
     return checks[ask](dt_ask_names[ask], value);
 }
 
-/* The number of a name that was checked when it was set; fallback when it was not. */
+/* The number of a name, checked when it was set; fallback when not set. */
 static int64_t number_of(const struct dt_query *query, int ask, int64_t fallback)
 {
     return query->values[ask] != NULL ? strtoll(query->values[ask], NULL, 10) : fallback;
@@ -274,7 +274,7 @@ static dt_status seal_hard(const struct dt_query *query, struct dt_asked *asked)
     return DT_OK;
 }
 
-/* The space is in the text whole: its id is only a hash of it. */
+/* The text contains the whole space, since its id is only a hash. */
 static dt_status seal_text(const struct dt_query *query, struct dt_asked *asked)
 {
     struct dt_text text = {0};

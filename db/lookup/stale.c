@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both sides know and call differently. What only one side knows says nothing: an older session stored fewer fields. */
+/* Compares fields that both sides have. A field on one side only is ignored: older sessions stored fewer fields. */
 #include "db/lookup/lookup_int.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static bool add_reason(const char *name, const json_t *was, const json_t *now, j
     return done;
 }
 
-/* A variable that one side has not is one that is not set there. */
+/* A variable missing on one side is not set there. */
 static bool compare_environment(const json_t *was, const json_t *now, json_t *reasons)
 {
     const char *name;

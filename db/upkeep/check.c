@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries from elsewhere are data of strangers: what this version knows must be of its type. */
+/* Foreign entries are untrusted: known fields must have their types. */
 #include "db/upkeep/upkeep_int.h"
 
 #include "db/canonical_int.h"
@@ -113,7 +113,8 @@ dt_status dt_upkeep_checksum(const json_t *entry, char hex[9])
     return status;
 }
 
-/* The crc of the line that would be written: right when another program only changed the spaces, and numbers are spelt alike. */
+/* The crc of the line that would be written: right when another program changed only white space and writes numbers in
+ * the same way. */
 static dt_status line_crc(const json_t *entry, char hex[9])
 {
     struct dt_text line = {0};

@@ -39,7 +39,7 @@ void dt_upkeep_dropped(struct dt_upkeep *upkeep, const struct dt_best *best, enu
     }
 }
 
-/* A file that may be one; names of ours are of plain letters. *fits is false also for one that went meanwhile. */
+/* Tests a candidate file; our names have only plain letters. *fits is false also for a file removed meanwhile. */
 static dt_status look(int folder, const char *path, const char *name, bool *fits)
 {
     struct stat info;

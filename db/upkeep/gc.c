@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A journal is the evidence of an entry: one that an entry names, or whose result is an entry, is kept whatever its age; so
- * is one whose process still runs (an id is time-pid-random). One that holds checks is kept, too: it is small, and the
- * history of an entry is in no other place. */
+/* A journal is the evidence of an entry: one that an entry names, or whose result is an entry, is kept at any age; so
+ * is one whose process still runs (an id is time-pid-random). Journals with checks are kept, too: they are small, and
+ * have the only history of an entry. */
 #include "db/upkeep/upkeep_int.h"
 
 #include "db/commit_int.h"
@@ -23,7 +23,7 @@ struct gc {
     time_t before; /* younger files are kept */
     bool really;
     struct dt_upkeep *upkeep;
-    struct dt_pick store; /* what best.json holds */
+    struct dt_pick store; /* entries of best.json */
     json_t *named;        /* object: journals that entries name */
 };
 
@@ -33,7 +33,7 @@ static dt_status learn(struct gc *gc, const struct dt_snapshot *snapshot)
         const json_t *entry = NULL;
         enum dt_offer ignored;
         dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
-        if (status == DT_ECORRUPT) /* the journal it came from may be all there is of it */
+        if (status == DT_ECORRUPT) /* its journal may be the only copy */
             return dt_fail(status,
                            "%s: nothing is removed beside a line that is no entry ('dittune db "
                            "rebuild --salvage' makes best.json without it)",
@@ -51,7 +51,7 @@ static dt_status learn(struct gc *gc, const struct dt_snapshot *snapshot)
     return DT_OK;
 }
 
-/* What is not known cannot be spared: without a good best.json nothing is removed. */
+/* Without a good best.json nothing is removed, since the entries to keep are unknown. */
 static dt_status load(struct gc *gc)
 {
     struct dt_snapshot *snapshot = NULL;

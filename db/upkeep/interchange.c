@@ -90,7 +90,7 @@ static bool next_line(const char **at, const char *stop, const char **line, size
     return false;
 }
 
-/* Takes the crc from the entries whose line bears it out; false: the file has not a line for each entry. */
+/* Removes the crc from entries whose line confirms it; false: the file does not have one line per entry. */
 static bool compare_lines(const struct dt_text *text, const json_t *entries)
 {
     const char *at = dt_text_at(text), *stop = at + text->size, *line;
@@ -106,8 +106,8 @@ static bool compare_lines(const struct dt_text *text, const json_t *entries)
     return true;
 }
 
-/* A crc is one of bytes. Where another program laid the file out, those are gone; it is still right when the same would be
- * written here, but who writes 1.4 where this one writes 1.3999999999999999 damaged nothing. */
+/* A crc covers bytes, which are lost when another program laid the file out. It is still confirmed when dittune would
+ * write the same bytes, but a program that writes 1.4 instead of 1.3999999999999999 damaged nothing. */
 static dt_status drop_crcs(const json_t *entries, const char *what, struct dt_upkeep *upkeep)
 {
     size_t i, n = 0;
@@ -115,7 +115,7 @@ static dt_status drop_crcs(const json_t *entries, const char *what, struct dt_up
     json_array_foreach(entries, i, entry)
     {
         dt_status status = dt_upkeep_check(entry, what);
-        if (status == DT_EUSAGE || !dt_json_has(entry, "crc")) /* told of when it is taken */
+        if (status == DT_EUSAGE || !dt_json_has(entry, "crc")) /* reported when it is merged */
             continue;
         if (status == DT_OK)
             status = dt_upkeep_seal(entry, what);

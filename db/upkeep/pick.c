@@ -30,7 +30,7 @@ static int64_t time_of(const json_t *entry, const char *name)
     return json_integer_value(json_object_get(info, name));
 }
 
-/* Of one session's result the copy that was checked last. */
+/* Orders copies of one session's result by their last check. */
 static int order(const json_t *entry, const json_t *known)
 {
     static const char *const names[] = {"t_wall_ns", "checked_ns"};

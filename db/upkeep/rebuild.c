@@ -16,14 +16,14 @@ struct rebuild {
     struct dt_upkeep *upkeep;
     struct dt_pick pick;
     dt_status status; /* of the visits */
-    bool any;         /* a result in the journal that is being read */
+    bool any;         /* the current journal has a result */
     int results;
 };
 
 static dt_status offer(struct rebuild *rebuild, const json_t *entry, const char *what)
 {
     enum dt_offer ignored;
-    dt_status status = dt_entry_check(entry, what); /* its crc was right: this store's own words */
+    dt_status status = dt_entry_check(entry, what); /* its crc was right, so this store wrote it */
     if (status == DT_EUSAGE) {
         dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "left out: %s", dt_message());
         return DT_OK;
@@ -47,7 +47,7 @@ static void visit(const json_t *record, void *context)
     rebuild->status = offer(rebuild, record, "a journal's result");
 }
 
-/* A session that was killed has no result, but may have measured a plan. */
+/* A killed session has no result, but may have measured a plan. */
 static dt_status revive(struct rebuild *rebuild, const char *path, const char *name)
 {
     json_t *entry = NULL;
@@ -72,7 +72,7 @@ static dt_status read_journal(struct rebuild *rebuild, const char *path, const c
         status = rebuild->status;
     if (status == DT_OK)
         status = revive(rebuild, path, name);
-    if (status == DT_EIO && rebuild->salvage) { /* else the result would lack what is there */
+    if (status == DT_EIO && rebuild->salvage) { /* otherwise the result would be incomplete */
         dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "left out: %s", dt_message());
         status = DT_OK;
     }
@@ -107,7 +107,7 @@ static dt_status read_journals(struct rebuild *rebuild)
     return status;
 }
 
-/* The lines of a file whose own crc is right, whatever became of the rest; a file of version 1 as a whole. */
+/* Recovers the lines with a right crc from a damaged file; a file of version 1 as a whole. */
 static dt_status salvage_lines(struct rebuild *rebuild, const struct dt_best *best,
                                const char *name)
 {
@@ -144,7 +144,7 @@ static dt_status salvage_file(int fd, struct rebuild *rebuild, const char *name)
     return status;
 }
 
-/* best.json comes last: of two results of one time the later one is taken. */
+/* best.json comes last: of two results with one time the later one is taken. */
 static dt_status salvage_files(int fd, struct rebuild *rebuild)
 {
     json_t *names = NULL;
@@ -163,7 +163,7 @@ static dt_status salvage_files(int fd, struct rebuild *rebuild)
     return status == DT_OK ? salvage_file(fd, rebuild, DT_BEST_FILE) : status;
 }
 
-/* Entries of a good old file that nothing else knows of. */
+/* Reports entries that only the old file has. */
 static dt_status tell_lost(struct rebuild *rebuild, const struct dt_best *old)
 {
     for (size_t i = 0; i < old->count; i++) {

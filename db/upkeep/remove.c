@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries that nobody wants any more. Their journals stay: they are the evidence of other things, too. */
+/* Removes entries. Their journals stay, since they are evidence for other records, too. */
 #include "db/upkeep/upkeep_int.h"
 
 #include "db/commit_int.h"
@@ -22,7 +22,7 @@ static bool wanted(const struct removal *removal, uint64_t id)
     return false;
 }
 
-/* A line that is no entry has no name but its id. */
+/* A line that is no entry is named by its id. */
 static dt_status tell(const struct removal *removal, const char *text,
                       const struct dt_best_line *line)
 {

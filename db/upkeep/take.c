@@ -19,7 +19,7 @@ struct taking {
 
 #define WAY_OUT "'dittune db rebuild --salvage' makes best.json without it"
 
-/* A line that is no entry keeps no other from being read. */
+/* Skips a line that is no entry and reports it. */
 static dt_status leave_out(const struct dt_snapshot *snapshot, long i, struct dt_upkeep *upkeep)
 {
     dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s: the entry %016llx is left out (" WAY_OUT ")",
@@ -54,7 +54,7 @@ dt_status dt_upkeep_entries(const char *directory, struct dt_upkeep *upkeep, jso
     return status;
 }
 
-/* What the store has, as the pick to beat. A line that is no entry stays where it is. */
+/* Loads the store's entries for comparison. A line that is no entry stays in place. */
 static dt_status load(const struct dt_best *best, struct taking *taking, struct dt_pick *pick)
 {
     for (size_t i = 0; i < best->count; i++) {
@@ -97,7 +97,7 @@ static void tell(const struct taking *taking, const json_t *entry, enum dt_offer
     dt_text_fini(&name);
 }
 
-/* By the rule of merges the newer wins: one whose clock was ahead wins until that day has come. */
+/* Warns about entries from the future: the newer wins a merge, so such an entry wins until its date. */
 static void tell_future(const struct taking *taking, const json_t *entry)
 {
     const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
@@ -112,7 +112,7 @@ static void tell_future(const struct taking *taking, const json_t *entry)
     dt_text_fini(&name);
 }
 
-/* taken: those that beat what the store has, and each other. */
+/* taken: entries that win against the store and each other. */
 static dt_status offer_each(struct taking *taking, struct dt_pick *store, struct dt_pick *taken)
 {
     size_t i;
@@ -169,7 +169,7 @@ static dt_status write_journal(const struct taking *taking, const json_t *entrie
     return status;
 }
 
-/* Who merges can mend the store first, as who starts a session can: nothing is lost in silence. */
+/* Refuses a damaged store, which the user can repair first, so that nothing is lost silently. */
 static dt_status check_store(const struct dt_edit *edit, const struct taking *taking)
 {
     if (edit->old != DT_COMMIT_BAD)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* upkeep_int - what its parts share: the better of two entries, the files of a store */
+/* upkeep_int - shared by the parts of upkeep: choice between entries, files of a store */
 #ifndef DT_DB_UPKEEP_UPKEEP_INT_H
 #define DT_DB_UPKEEP_UPKEEP_INT_H
 
@@ -14,7 +14,7 @@ struct dt_pick {
 
 enum dt_offer {
     DT_OFFER_NEW,
-    DT_OFFER_DECIDED, /* where the known one is provisional */
+    DT_OFFER_DECIDED, /* and the known one is provisional */
     DT_OFFER_NEWER,
     DT_OFFER_SAME,
     DT_OFFER_PROVISIONAL,
@@ -22,7 +22,7 @@ enum dt_offer {
 };
 
 dt_status dt_pick_init(struct dt_pick *pick) DT_MUST_CHECK;
-/* Up to NEWER: the entry was taken, borrowed. SAME: equal but for when, where and by which session. later: of two of one
+/* Up to NEWER: the entry was taken, borrowed. SAME: equal except for time, place and session. later: of two with one
  * kind and time, the second is taken. */
 dt_status dt_pick_offer(struct dt_pick *pick, json_t *entry, bool later,
                         enum dt_offer *offer) DT_MUST_CHECK;
@@ -33,26 +33,26 @@ dt_status dt_pick_find(const struct dt_pick *pick, const json_t *entry,
 json_t *dt_pick_array(const struct dt_pick *pick);
 void dt_pick_fini(struct dt_pick *pick);
 
-/* A shallow copy without what the store and the journal add. */
+/* A shallow copy without the fields that store and journal add. */
 json_t *dt_upkeep_bare(const json_t *entry);
 
-/* "dit-s/2 [0123456789abcdef]": which entry a sentence speaks of. */
+/* "dit-s/2 [0123456789abcdef]": names an entry in sentences. */
 dt_status dt_upkeep_name(const json_t *entry, struct dt_text *name) DT_MUST_CHECK;
 
 /* DT_EUSAGE unless the entry's known fields have their types; what opens the sentence. */
 dt_status dt_upkeep_check(const json_t *entry, const char *what) DT_MUST_CHECK;
 
-/* The CRC-32C of the canonical text of an entry without what was added to it. */
+/* The CRC-32C of the canonical text of an entry without added fields. */
 dt_status dt_upkeep_checksum(const json_t *entry, char hex[9]) DT_MUST_CHECK;
 
 /* DT_EUSAGE when a checked entry has a "checksum", or else a "crc", that is not that of its fields. */
 dt_status dt_upkeep_seal(const json_t *entry, const char *what) DT_MUST_CHECK;
 
-/* Says what a file of version 1 holds that is no entry, each with the opening. */
+/* Reports each line of a version 1 file that is no entry, with the opening. */
 void dt_upkeep_dropped(struct dt_upkeep *upkeep, const struct dt_best *best, enum dt_tell kind,
                        const char *opening);
 
-/* A new array of the names of regular files in the folder (not there: none) that start and end so, in order. */
+/* A new array of the names of regular files in the folder (missing: none) with this prefix and suffix, sorted. */
 dt_status dt_upkeep_files(const char *folder, const char *prefix, const char *suffix,
                           json_t **names) DT_MUST_CHECK;
 

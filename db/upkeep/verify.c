@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Lines with a right crc of their own, which a rebuild may use although the file as a whole is broken. */
+/* Number of lines with a right crc, which a rebuild may use although the file is damaged. */
 static size_t count_whole(const struct dt_text *text)
 {
     size_t n = 0;
@@ -29,7 +29,7 @@ static size_t count_whole(const struct dt_text *text)
     return n;
 }
 
-/* A file has one entry of a key and hardware; which line a program would take of two is not for it to say. */
+/* A file must have at most one entry per key and hardware. */
 static dt_status check_alone(const struct dt_best *best, size_t i, const json_t *entry,
                              const char *name, struct dt_upkeep *upkeep)
 {
@@ -40,7 +40,7 @@ static dt_status check_alone(const struct dt_best *best, size_t i, const json_t 
         bool same = false;
         dt_status status = dt_entry_read(best->text.bytes + best->lines[k].at, best->lines[k].size,
                                          "a line before", &other);
-        if (status == DT_EUSAGE) /* told of that line */
+        if (status == DT_EUSAGE) /* reported with that line */
             continue;
         if (status == DT_OK)
             status = dt_entry_match(other, json_object_get(entry, "key"), hard, &same);
@@ -130,7 +130,7 @@ struct journal {
     struct dt_upkeep *upkeep;
     const char *name;
     int records, damaged;
-    long long seq; /* of the record before; -1: none */
+    long long seq; /* of the previous record; -1: none */
 };
 
 static void see(const json_t *record, void *context)
@@ -145,7 +145,7 @@ static void see(const json_t *record, void *context)
         journal->seq = json_integer_value(seq);
 }
 
-/* A torn end is what a killed writer leaves; nothing that it acknowledged was in it. */
+/* A torn end comes from a killed writer; nothing acknowledged is lost. */
 static void see_damage(int line, bool torn, void *context)
 {
     struct journal *journal = context;
@@ -159,7 +159,7 @@ static void see_damage(int line, bool torn, void *context)
                       journal->name, line);
 }
 
-/* gc removed it after it was listed: what was in it is missed by nobody. */
+/* gc removed the file after it was listed, which is no error. */
 static bool is_gone(const char *path)
 {
     return access(path, F_OK) != 0 && errno == ENOENT;
