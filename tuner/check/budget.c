@@ -7,13 +7,13 @@
 
 #include <math.h>
 
-#define START_SECONDS 0.5 /* of a plan's processes */
+#define START_SECONDS 0.5 /* start of a plan's processes */
 #define SETUP_STEPS   5   /* cold, verified, warm */
 #define VISIT_SECONDS 0.02
 #define SET_ROUNDS    4 /* usual ones */
 #define MARGIN        1.3
 
-/* One untimed step, and timed ones for 20 ms. */
+/* Seconds of a visit: one untimed step, and timed ones for 20 ms. */
 static double visit_seconds(double step)
 {
     double timed = step > 0 ? ceil(VISIT_SECONDS / step) : 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check - do the stored plans of this machine still win? (docs/check.md)
  *
- * Entries are taken least recently checked first; each is measured again beside its rivals, now, in fresh processes, and
- * judged (judge.h). What came of it is one JSON record an entry, the `check` record of the journal, and everything that is
- * printed is made from those records (tuner/cli/report/check.h).
+ * Entries are taken least recently checked first; each is measured again beside its rivals in fresh processes, and
+ * judged (judge.h). The result is one JSON record per entry, the `check` record of the journal; everything printed is
+ * made from those records (tuner/cli/report/check.h).
  */
 #ifndef DT_TUNER_CHECK_CHECK_H
 #define DT_TUNER_CHECK_CHECK_H
@@ -22,13 +22,13 @@ struct dt_check_item {
 struct dt_check_list {
     struct dt_check_item *items; /* owned, least recently checked first */
     int count;
-    int others; /* entries that are another machine's, or that --filter left out */
+    int others; /* entries of other machines, or excluded by --filter */
 };
 
-/* What a run of checks is asked for. Texts are borrowed. */
+/* Request of a run of checks. Texts are borrowed. */
 struct dt_check_opts {
     struct dt_job
-        job; /* what entries do not say themselves: the worker, the back end, the network of a file */
+        job; /* parts that entries lack: the worker, the back end, the network of a file */
     const char *model,
         *db; /* --model and --db for the line that tunes an entry again; NULL: not given */
     const char *directory;        /* of the store */
@@ -41,62 +41,63 @@ struct dt_check_opts {
     void (*progress)(const char *title, int at, int count);
 };
 
-/* The entries of this machine, measured on its cores or its GPUs, that the filter lets pass. */
+/* The entries of this machine, measured on its cores or its GPUs, that match the filter. */
 dt_status dt_check_select(const struct dt_check_opts *opts,
                           struct dt_check_list *list) DT_MUST_CHECK;
 void dt_check_list_fini(struct dt_check_list *list);
 
 /* "dit-s/2, 256 x 256 px, float32, batch 1, 4 devices, latency" from a key; safe to print. */
 void dt_check_title(const json_t *key, char title[], size_t room);
-/* The filter (NULL: all) is part of the title or of the key's text, in any case of letters. */
+/* The title or the key's text contains the filter (NULL: all), ignoring case. */
 bool dt_check_passes(const char *filter, const char *title, const json_t *key);
 
-/* One entry while it is measured. */
+/* State of one entry's check. */
 struct dt_check_entry {
     const struct dt_check_opts *opts;
     const struct dt_check_item *item;
-    struct dt_job job; /* what the key stands for */
+    struct dt_job job; /* made from the key */
     struct dt_target *target;
     enum dt_check_verdict verdict;
     char reason[600];  /* "" for wins and ties */
-    char against[400]; /* why --against is not among the rivals; "": it is, or was not asked for */
+    char against[400]; /* why --against is not a rival; "": it is, or was not given */
     struct dt_entrant entrants[DT_ENTRANTS]; /* the tuned plan, its rivals, its twin */
     int count;
     bool twin;
     double values[DT_ENTRANTS][DT_ROUNDS_MOST]; /* of the objective */
     struct dt_check_judge judge;
-    struct dt_sets sets; /* of fresh processes, that were made */
+    struct dt_sets sets; /* sets of fresh processes made so far */
     int64_t seed;        /* of the order of the visits */
     bool fell;           /* the tuned plan failed where others ran */
     json_t *soft, *info; /* today's fingerprint, owned */
-    json_t *changed;     /* names of what differs from the stored soft one, owned */
+    json_t *changed;     /* names of differences from the stored soft one, owned */
     const char *updated; /* "replaced", "stamped", or NULL */
-    json_t *best;        /* as it was stored, for the journal, when it was updated; owned */
-    json_t *successors;  /* the comparison of those that ran where the tuned plan failed, owned */
+    json_t *best;        /* the updated entry, for the journal; owned */
+    json_t *successors;  /* comparison of the plans that ran when the tuned plan failed, owned */
     char note[300];      /* about the update; "": nothing */
 };
 
-/* Makes the target of the entry's key and enters the plans. When it cannot, verdict and reason say why (DT_OK). */
+/* Makes the target of the entry's key and adds the plans. When it cannot, it sets verdict and reason (DT_OK). */
 dt_status dt_check_open(struct dt_check_entry *entry) DT_MUST_CHECK;
 void dt_check_close(struct dt_check_entry *entry);
 
-/* The command line that tunes this entry again, starting from what is stored; nothing where its network or worker is none of
- * the presets and was not named, or where its image is not square: then that line would be of something else. */
+/* The command line that tunes this entry again, starting from the stored results; empty where its network is not a
+ * preset, or its worker unknown, and not given, or where its image is not square, since the line would tune something
+ * else. */
 void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out);
 /* Sets soft, info and changed. */
 dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns) DT_MUST_CHECK;
 
-/* Measures and judges until deadline_ns (monotonic). DT_EINTR: a signal asked to stop. */
+/* Measures and judges until deadline_ns (monotonic). DT_EINTR: a signal arrived. */
 dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha,
                            int64_t deadline_ns) DT_MUST_CHECK;
 
 /* The check record (docs/check.md); a new reference. */
 json_t *dt_check_record(const struct dt_check_entry *entry);
 
-/* That comparison's rows: every plan over the first of them; a new reference. */
+/* The rows of the comparison of successors: every plan over the first; a new reference. */
 json_t *dt_check_successors(const struct dt_check_entry *again);
 
-/* Stores the rival that took the tuned plan's place, or stamps the entry that did not lose; sets updated and note. */
+/* Stores the rival that replaces the tuned plan, or stamps an entry that did not lose; sets updated and note. */
 dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
                           int64_t deadline_ns) DT_MUST_CHECK;
 
@@ -107,15 +108,15 @@ json_t *dt_check_figures(const struct dt_entrant *entrant, const struct dt_targe
 struct dt_check_run {
     const struct dt_check_opts *opts;
     struct dt_journal *journal;
-    int comparisons; /* that were planned: what the rate of LOSES holds for */
+    int comparisons; /* planned comparisons, for the false-alarm rate of LOSES */
     json_t *records; /* owned */
     int counts[DT_CHECK_UNSUPPORTED + 1];
     int lost_gain; /* entries whose gain fell by more than --max-gain-loss */
     bool interrupted;
-    dt_status failed; /* of the store or the journal: what is left is not checked */
+    dt_status failed; /* error of the store or the journal: the rest is not checked */
     char failure[600];
 };
-/* Whatever it returns, the records say what is known. */
+/* The records hold the results so far, for any return value. */
 dt_status dt_check_run(struct dt_check_run *run) DT_MUST_CHECK;
 void dt_check_run_fini(struct dt_check_run *run);
 

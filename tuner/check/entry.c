@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a stored key back to the job that it came from, and from there to the target, by the code that every command goes
- * through. What does not come out with the same key is not the same work, and is not checked. */
+/* Converts a stored key to its job, and the job to a target by the code of all commands. If the target's key differs,
+ * the work is not the same, and the entry is not checked. */
 #include "tuner/check/check.h"
 
 #include "base/host.h"
@@ -32,18 +32,18 @@ static json_int_t integer_of(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-/* Says why the entry cannot be measured. */
+/* Sets the reason why the entry cannot be measured. */
 static dt_status leave(struct dt_check_entry *entry, enum dt_check_verdict verdict, const char *why)
 {
     char reason[sizeof entry->reason];
-    snprintf(reason, sizeof reason, "%s", why); /* it may be what dt_fail last said */
+    snprintf(reason, sizeof reason, "%s", why); /* why may point to dt_message() */
     memcpy(entry->reason, reason, sizeof reason);
     dt_text_clean(entry->reason);
     entry->verdict = verdict;
     return DT_OK;
 }
 
-/* An error that is this entry's alone: the others can still be checked. */
+/* The error concerns only this entry: the others can still be checked. */
 static bool of_entry(dt_status status)
 {
     return status < 0 && status != DT_EINTR && status != DT_ENOMEM;
@@ -58,14 +58,14 @@ static bool preset(const char *name)
     return false;
 }
 
-/* No --size is as large as what stands for a height that no image has. */
+/* Converts a height to pixels; an impossible height gives a number that no --size has. */
 static int pixels(json_int_t height)
 {
     return height > 0 && height <= INT_MAX / DT_LATENT_PIXELS ? (int)height * DT_LATENT_PIXELS
                                                               : INT_MAX;
 }
 
-/* The network that the entry keeps, when it is that of its key; false: the entry is older, or its network a preset. */
+/* The entry's stored network, if it fits its key; false: an older entry, or a preset. */
 static bool kept_network(const struct dt_check_entry *entry, struct dt_network *network)
 {
     const json_t *kept = json_object_get(entry->item->stored, "network");
@@ -79,7 +79,7 @@ static bool kept_network(const struct dt_check_entry *entry, struct dt_network *
     return true;
 }
 
-/* A network that is neither kept nor a preset must be the one of the run's own job. */
+/* A network that is neither stored nor a preset must be that of the run's job. */
 static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *job)
 {
     const json_t *key = key_of(entry);
@@ -92,7 +92,7 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
     return DT_OK;
 }
 
-/* More ranks than there are devices were feasible only with that. */
+/* The plan has more ranks than devices, so it was tuned with --oversubscribe. */
 static bool oversubscribed(const json_t *stored, const json_t *hard)
 {
     const json_t *gpus = json_object_get(hard, "gpus");
@@ -125,7 +125,7 @@ static dt_status make_job(struct dt_check_entry *entry)
     return DT_OK;
 }
 
-/* The target is of another key: which field says so. */
+/* Reports which field of the target's key differs. */
 static dt_status other_key(struct dt_check_entry *entry)
 {
     const json_t *mine = entry->target->identity.key, *key = key_of(entry);
@@ -198,7 +198,7 @@ static void leave_against(struct dt_check_entry *entry)
     dt_text_clean(entry->against);
 }
 
-/* Plans that came next, where they are feasible still. */
+/* Adds the next best plans that are still feasible. */
 static void enter_runners_up(struct dt_check_entry *entry)
 {
     const json_t *top = json_object_get(entry->item->stored, "top"), *row;
@@ -214,7 +214,7 @@ static void enter_runners_up(struct dt_check_entry *entry)
     }
 }
 
-/* A rival runs in other processes than the tuned plan: then the twin gets its own, too, and shows what that does. */
+/* A rival does not share the tuned plan's processes: then the twin gets its own, too, to show that effect. */
 static bool scattered(const struct dt_check_entry *entry)
 {
     for (int i = 1; i < entry->count; i++)
@@ -283,7 +283,7 @@ static bool same_field(const json_t *a, const json_t *b, const char *name)
     return json_equal(json_object_get(a, name), json_object_get(b, name));
 }
 
-/* What --model has to be for the entry's network; NULL: nobody knows. */
+/* Value of --model for the entry's network; NULL: unknown. */
 static const char *model_of(const struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
@@ -300,7 +300,7 @@ static const char *model_of(const struct dt_check_entry *entry)
     return same ? model : NULL;
 }
 
-/* The worker's name is the entry's own; NULL: nobody knows it. */
+/* Value of --worker; NULL: unknown. */
 static const char *worker_of(const struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);

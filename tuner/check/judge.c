@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Student's t over sets of fresh processes at looks with spent alpha (stats/paired/sets.c). Three questions, three thresholds, and
- * noise makes each of them harder, never easier:
+/* Student's t over sets of fresh processes at looks with spent alpha (stats/paired/sets.c). Three tests with three
+ * thresholds; noise makes each of them harder to pass, never easier:
  *
- *   WINS   the interval lies below 1, and the gain exceeds what the plan's twin may be off by
- *   TIES   the interval lies below 1 + the threshold that was asked for, whatever the noise
+ *   WINS   the interval lies below 1, and the gain exceeds the twin's margin
+ *   TIES   the interval lies below 1 + the threshold, whatever the noise
  *   LOSES  6 sets or more; an interval at the run's own level lies above 1; and the ratio exceeds the limit, which
  *          grows with the twin's margin
  */
@@ -12,8 +12,8 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Of lose_alpha, at each look. Four sets are too few: of two places that differ by a tenth, all four fall the same way for two
- * equal plans once in 128 times. */
+/* Shares of lose_alpha at each look. Four sets are too few: with two placements that differ by a tenth, all four favour
+ * the same one of two equal plans once in 128 times. */
 static const double lose_share[DT_SET_LOOKS] = {0, .1, .2, .3, .4};
 
 const char *dt_check_verdict_text(enum dt_check_verdict verdict)
@@ -28,8 +28,8 @@ double dt_check_lose_alpha(int comparisons)
     return DT_CHECK_RUN_ALPHA / (comparisons > 1 ? comparisons : 1);
 }
 
-/* A visit spreads by 1/sqrt(2) of the ratio of two, which spread alike; drift, which they share, is not in it. Places differ
- * from set to set, so the ratios are taken about their set's median. */
+/* The spread of a visit is 1/sqrt(2) of that of the ratio of two; common drift cancels. Placements differ between sets,
+ * so ratios are taken about their set's median. */
 static double spread(const double a[], const double b[], const struct dt_sets *sets)
 {
     double off[DT_ROUNDS_MOST];
@@ -62,7 +62,7 @@ static void judge_twin(struct dt_check_judge *judge, const struct dt_sets *sets,
     judge->limit = fmax(judge->threshold, fmax(2 * half, judge->margin));
 }
 
-/* The look whose alpha sets are judged at: the one reached, or between two looks the next. */
+/* The look whose alpha is used for `sets` sets: the one reached, or between two looks the next. */
 static int look_of(int sets)
 {
     int look = dt_stats_set_look(sets);
@@ -79,7 +79,7 @@ static bool loses(const struct dt_check_judge *judge, const struct dt_check_riva
     return dt_judge_ratio(rival->values, judge->tuned, sets, 1 - 2 * alpha).interval.low > 1;
 }
 
-/* A verdict that was reached stays, but a tie may turn out to be a win: all looks hold together. */
+/* A verdict is final, except that a tie may become a win: all looks hold simultaneously. */
 static void judge_rival(const struct dt_check_judge *judge, struct dt_check_rival *rival,
                         const struct dt_sets *sets, int look)
 {
@@ -110,7 +110,7 @@ static void judge_all(struct dt_check_judge *judge, const struct dt_sets *sets)
         judge_rival(judge, &judge->rivals[i], sets, look);
 }
 
-/* A tie with the plan to be beaten is the end of it only when a gain that matters is as far off as a loss. */
+/* A tie with the plan to beat is decided only when the interval also excludes a relevant gain. */
 bool dt_check_decided(const struct dt_check_judge *judge, int i)
 {
     const struct dt_check_rival *rival = &judge->rivals[i];

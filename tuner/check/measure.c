@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The comparison of a session's end, judged by check's own rule: rivals of which all is said rest, and the time goes to
- * those that are still open. */
+/* Runs a comparison like the final one of a session, judged by check's own rule: decided rivals are skipped, and the
+ * time goes to the undecided ones. */
 #include "tuner/check/check.h"
 
 #include "base/clock.h"
@@ -12,13 +12,13 @@
 
 #define STOP_SECONDS 0.6 /* to stop the groups */
 
-/* Entrants behind the tuned plan, before the twin. */
+/* Number of entrants between the tuned plan and the twin. */
 static int rivals_of(const struct dt_check_entry *entry)
 {
     return entry->count - 1 - entry->twin;
 }
 
-/* The plan that the verdict rests on: the default, or where that is the tuned plan, failed or is aside, the baseline. */
+/* The rival to beat: the default, or the baseline where the default is the tuned plan, failed or is excluded. */
 static int first_of(const struct dt_check_entry *entry)
 {
     static const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
@@ -39,7 +39,7 @@ static double median_of(const double values[], int rounds)
     return dt_stats_median(known, n);
 }
 
-/* A rival that is better, but only because it takes longer than the entry allows, is none. Fewer sets do not say so. */
+/* Excludes a rival that is better only because it breaks the entry's latency limit. Needs enough sets. */
 static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct dt_sets *sets)
 {
     int rounds = dt_sets_rounds(sets);
@@ -128,13 +128,13 @@ static bool anyone_ran(const struct dt_check_entry *entry)
     return false;
 }
 
-/* The tuned plan failed. It is the plan's fault when another plan runs where it does not. */
+/* The tuned plan failed: it loses when another plan ran. */
 static void judge_failure(struct dt_check_entry *entry, bool late)
 {
     const struct dt_result *result = &entry->entrants[0].result;
     const char *what = dt_outcome_text(result->outcome);
     if (result->outcome == DT_TRIAL_HUNG) {
-        /* A machine that stood still looks like a plan that hangs: no plan takes its place for that. */
+        /* A stalled machine looks like a hanging plan, so the plan is not replaced for that. */
         entry->verdict = DT_CHECK_NOT_CHECKED;
         snprintf(entry->reason, sizeof entry->reason, "%s%s",
                  late ? "the budget ended before it ran" : "the tuned plan hung: ",
@@ -160,7 +160,7 @@ static void judge_failure(struct dt_check_entry *entry, bool late)
     }
 }
 
-/* The rival that it loses to by most. */
+/* Names the rival with the largest lead. */
 static void name_winner(struct dt_check_entry *entry)
 {
     const struct dt_check_judge *judge = &entry->judge;
@@ -189,7 +189,7 @@ static bool noisy(const struct dt_check_judge *judge, double *cv)
     return *cv > DT_CHECK_CV_MOST;
 }
 
-/* It may beat all others and still take longer than it was stored to take. */
+/* A plan may beat all others and still break its stored latency limit. */
 static void judge_limit(struct dt_check_entry *entry)
 {
     const struct dt_result *result = &entry->entrants[0].result;
@@ -203,7 +203,7 @@ static void judge_limit(struct dt_check_entry *entry)
     }
 }
 
-/* Rivals that are aside are all that ran. */
+/* All rivals that ran are excluded. */
 static bool unopposed(const struct dt_check_judge *judge)
 {
     bool aside = false;

@@ -30,7 +30,7 @@ json_t *dt_check_figures(const struct dt_entrant *entrant, const struct dt_targe
     return dt_result_figures(&entrant->result, target);
 }
 
-/* What was measured, in whole nanoseconds, null where a visit failed or none was made: every figure follows from it. */
+/* The visits in whole nanoseconds, null where a visit failed or was not made: every figure follows from them. */
 static json_t *visits(const struct dt_entrant *entrant, const struct dt_sets *sets)
 {
     json_t *list = json_array();
@@ -65,7 +65,7 @@ static json_t *rival_json(const struct dt_check_entry *entry, int i)
                      "visits_ns", visits(entrant, &entry->sets));
 }
 
-/* A plan of --against that this entry has no place for. */
+/* The reason why --against is not a rival of this entry. */
 static json_t *against_json(const struct dt_check_entry *entry)
 {
     return json_pack("{s:s, s:n, s:s, s:s, s:n, s:n, s:i, s:n}", "role",
@@ -114,7 +114,7 @@ static double default_now(const struct dt_check_entry *entry)
     return same ? median_of(&entry->entrants[0]) : NAN;
 }
 
-/* Rounds of each. */
+/* Rounds of each set. */
 static json_t *sets_json(const struct dt_sets *sets)
 {
     json_t *list = json_array();

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rivals that are planned for each entry, whatever comes of them: default, baseline, two runners-up, --against. */
+/* Rivals planned for each entry: default, baseline, two runners-up, and --against. */
 #define PLANNED_RIVALS 4
 
-/* Steps of the entrants as they were when they were stored; what is not known takes as long as the tuned plan. */
+/* Stored step times of the entrants; an unknown one counts like the tuned plan's. */
 static int stored_steps(const struct dt_check_entry *entry, double seconds[DT_ENTRANTS])
 {
     static const char *const fields[] = {"figures", "default", "baseline"};
@@ -33,7 +33,7 @@ static void leave(struct dt_check_entry *entry, const char *why)
     snprintf(entry->reason, sizeof entry->reason, "%s", why);
 }
 
-/* What stopped this entry: a signal stops the run, want of memory too, all else is this entry's alone. */
+/* Handles an error: a signal or lack of memory stops the run, other errors only this entry. */
 static dt_status give_up(struct dt_check_run *run, struct dt_check_entry *entry, dt_status status)
 {
     run->interrupted = run->interrupted || status == DT_EINTR;
@@ -42,7 +42,7 @@ static dt_status give_up(struct dt_check_run *run, struct dt_check_entry *entry,
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
-/* The first error is the run's; what was measured until then is kept and told. */
+/* The first error is the run's; results so far are kept and reported. */
 static void fail(struct dt_check_run *run, dt_status status)
 {
     if (status < 0 && run->failed == DT_OK) {
@@ -51,7 +51,7 @@ static void fail(struct dt_check_run *run, dt_status status)
     }
 }
 
-/* A store that cannot be written ends the run; a signal leaves the store as it is. */
+/* A failed write to the store ends the run; after a signal the store is unchanged. */
 static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, int64_t deadline_ns)
 {
     dt_status status =
@@ -66,7 +66,7 @@ static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, 
     return DT_OK;
 }
 
-/* The first of `left` entries that are still to be checked. */
+/* Checks the first of `left` remaining entries. */
 static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entry, int left,
                            int64_t end_ns)
 {
@@ -108,7 +108,7 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
     return DT_OK;
 }
 
-/* The gain of today is below what --max-gain-loss leaves of the stored one, and so is all of its interval. */
+/* Today's gain with its whole interval is below the share of the stored gain that --max-gain-loss allows. */
 static bool lost_gain(const struct dt_check_run *run, const json_t *record)
 {
     const json_t *then = json_object_get(record, "gain_then");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When an entry was last checked is in the journals that check wrote, whose first record is of kind `check`: of the others,
- * which may be years of sessions, only the beginning is read. */
+/* When an entry was last checked is in the journals that check wrote, whose first record is of kind `check`: of all
+ * other journals only the beginning is read. */
 #include "tuner/check/check.h"
 
 #include "base/array.h"
@@ -17,7 +17,8 @@ struct selection {
     const char *filter;
     struct dt_check_list *list;
     json_t *hard,
-        *gpus; /* what of a hard fingerprint is the machine's alone, on cores and on GPUs; gpus may be NULL */
+        /* the machine's part of a hard fingerprint, for cores and for GPUs; gpus may be NULL */
+        *gpus;
     bool failed; /* out of memory */
 };
 
@@ -56,7 +57,7 @@ void dt_check_title(const json_t *key, char title[], size_t room)
     dt_text_fini(&text);
 }
 
-/* What else is in an entry's hard fingerprint is compared when its target is there. */
+/* The other fields of an entry's hard fingerprint are compared after making its target. */
 static bool this_machine(const struct selection *selection, const json_t *hard)
 {
     const char *name;
@@ -101,7 +102,7 @@ static void visit(const json_t *stored, void *context)
     list->items[list->count++] = item;
 }
 
-/* A check that came to a verdict. */
+/* Notes a check that has a verdict. */
 static void note_check(const json_t *record, void *context)
 {
     struct dt_check_list *list = context;
@@ -130,7 +131,7 @@ static bool written_by_check(const char *path)
     return size > 0 && strstr(head, "\"kind\":\"check\"") != NULL;
 }
 
-/* A journal that cannot be read says nothing. */
+/* Unreadable journals are skipped. */
 static void read_checks(const char *directory, struct dt_check_list *list)
 {
     struct dt_text path = {0};

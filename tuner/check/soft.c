@@ -28,7 +28,8 @@ static void differences(const json_t *then, const json_t *now, const char *insid
     }
 }
 
-/* As a session finds it (tuner/session/entry.h). A worker that does not start leaves its versions out, and its plans unchecked. */
+/* The description as in a session (tuner/session/entry.h). If the worker does not start, its versions are missing and
+ * its plans are not checked. */
 static json_t *describe(const struct dt_target *target, int64_t deadline_ns)
 {
     struct dt_machine_worker worker = {target->worker.program, target->foreign,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What --update writes: figures of this very comparison in the place of a plan that lost; or a stamp on one that did not:
- * the time, and where it won today's soft fingerprint, too. The figures and the gain of a plan that won stay those of its session, so that many small losses of gain
- * still add up to one that --max-gain-loss sees. */
+/* Implements --update: replaces a plan that lost, with the figures of this comparison; stamps one that did not lose
+ * with the time, and if it won, with today's soft fingerprint. The figures and the gain of a plan that won stay those
+ * of its session, so that many small losses of gain still add up to one that --max-gain-loss sees. */
 #include "tuner/check/check.h"
 
 #include "base/clock.h"
@@ -15,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of entrant b over entrant a, at the rate of one comparison. */
+/* Ratio of entrant b over entrant a, at the level of one comparison. */
 static struct dt_ratio ratio_of(const struct dt_check_entry *entry, int b, int a)
 {
     return dt_judge_ratio(entry->values[a], entry->values[b], &entry->sets,
                           dt_stats_set_level(entry->sets.count));
 }
 
-/* The entrant of that plan, where it ran; -1: none. */
+/* The entrant of the plan, if it ran; -1: none. */
 static int entrant_at(const struct dt_check_entry *entry, const struct dt_point *point)
 {
     for (int i = 0; i < entry->count - entry->twin; i++)
@@ -32,7 +32,7 @@ static int entrant_at(const struct dt_check_entry *entry, const struct dt_point 
     return -1;
 }
 
-/* It ran, and in the time that the entry allows. */
+/* It ran and keeps the entry's latency limit. */
 static bool fits(const struct dt_check_entry *entry, int i)
 {
     const struct dt_entrant *entrant = &entry->entrants[i];
@@ -41,7 +41,7 @@ static bool fits(const struct dt_check_entry *entry, int i)
            !(limit > 0 && entrant->result.summary.median > limit);
 }
 
-/* The entrant that takes the tuned plan's place; -1: none. A default that takes longer than the entry allows does not. */
+/* The entrant that replaces the tuned plan; -1: none. Not a default that breaks the entry's latency limit. */
 static int successor(const struct dt_check_entry *entry)
 {
     int fallback =
@@ -75,7 +75,7 @@ static json_t *role_figures(const struct dt_check_entry *entry, enum dt_entrant_
     return json_null();
 }
 
-/* The winner, then what was next best before. */
+/* The winner, then the previous best plans. */
 static json_t *top_of(const struct dt_check_entry *entry, int winner)
 {
     json_t *top = json_array();
@@ -86,7 +86,7 @@ static json_t *top_of(const struct dt_check_entry *entry, int winner)
     return top;
 }
 
-/* Of the plans that ran here: a time of the session is not compared with one of today. */
+/* Only plans that ran here: times of the session are not compared with today's. */
 static json_t *front_of(const struct dt_check_entry *entry)
 {
     struct dt_front_point points[DT_ENTRANTS];
@@ -120,7 +120,7 @@ static json_t *fingerprint_of(const struct dt_check_entry *entry)
     return fingerprint;
 }
 
-/* The stored entry with the winner in the plan's place; fields that are not known here stay. */
+/* The stored entry with the winner's plan; unknown fields are kept. */
 static json_t *replaced(const struct dt_check_entry *entry, int winner, const char *journal)
 {
     const struct dt_target *target = entry->target;
@@ -147,7 +147,7 @@ static json_t *replaced(const struct dt_check_entry *entry, int winner, const ch
     return copy;
 }
 
-/* Somebody else may have stored a better plan while this one was measured. */
+/* Another program may have changed the entry during the check. */
 static dt_status still_there(const struct dt_check_entry *entry, const char *directory, bool *same)
 {
     json_t *now = NULL;
@@ -183,7 +183,7 @@ static dt_status put(struct dt_check_entry *entry, const char *directory, json_t
     return status;
 }
 
-/* The fastest that is shown to be faster than the first that may be stored, the default where it ran; -1: none is known. */
+/* The fastest plan shown to be faster than the first storable one (the default, if it ran); -1: none. */
 static int fastest(const struct dt_check_entry *again)
 {
     int winner = -1, first = 0;
@@ -202,7 +202,7 @@ static int fastest(const struct dt_check_entry *again)
     return winner;
 }
 
-/* The tuned plan failed, so no ratio to it is known: those that ran are compared among themselves. */
+/* The tuned plan failed, so there are no ratios to it: compares the plans that ran among themselves. */
 static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
                        struct dt_check_entry *again)
 {
@@ -254,8 +254,8 @@ static dt_status replace_failed(struct dt_check_entry *entry, const char *direct
     return status;
 }
 
-/* info.t_wall_ns stays the session's: of two results the newer one goes before, and a stamp is no result. A plan that only
- * ties does not beat its rivals with today's versions: that they differ stays known. */
+/* info.t_wall_ns stays the session's: newer results take precedence in merges, and a stamp is no result. A plan that
+ * only ties keeps its soft fingerprint, so that changed versions remain visible. */
 static json_t *stamped(const struct dt_check_entry *entry)
 {
     json_t *copy = json_deep_copy(entry->item->stored);

@@ -9,7 +9,7 @@ static void note(const char *sentence)
     dt_print_note("%s", sentence);
 }
 
-/* The load is an average over a minute: after a wait it still has the session that was waited for. */
+/* The load is an average over a minute: after a wait it still includes the session that was waited for. */
 dt_status dt_alone(const struct dt_options *options)
 {
     struct dt_text what = {0};

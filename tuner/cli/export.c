@@ -68,7 +68,7 @@ static dt_status print_plain(enum dt_form form, const json_t *plan)
     return status;
 }
 
-/* To standard error, where a shell does not read it. */
+/* Prints to standard error, which a shell does not capture. */
 static void tell_line(const char *text)
 {
     dt_print_note("%s", text);
@@ -85,7 +85,7 @@ static bool is_option(const char *word, const char *keyword)
     return true;
 }
 
-/* An engine that also takes its keywords as options holds the plan in its command. */
+/* For an engine that also accepts its keywords as options, the command contains the plan. */
 static bool any_option(const json_t *keywords, const json_t *argv)
 {
     const char *name;
@@ -102,7 +102,7 @@ static bool any_option(const json_t *keywords, const json_t *argv)
     return false;
 }
 
-/* A command of an engine that is configured by keywords does not hold the plan: who runs it as it is gets another one. */
+/* Warns that a command of an engine configured by keywords does not contain the plan. */
 static void tell_keywords(const struct dt_export *export)
 {
     const json_t *keywords = json_object_get(export->json, "kwargs");
@@ -172,7 +172,7 @@ dt_status dt_export_print(const struct dt_options *options, const struct dt_expo
                                           : print_plain(form, what->plan);
 }
 
-/* "ranks=2 overlap=on": whole numbers are numbers, anything else is text. */
+/* "ranks=2 overlap=on": integers become numbers, anything else text. */
 static dt_status read_own(const char *text, json_t **plan)
 {
     json_t *read = json_object();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* export - plans on standard output in other programs' words: an engine's flags, a shell's variables
+/* export - plans on standard output for other programs: an engine's flags, a shell's variables
  *
- * For `dittune lookup`. What the reader must know beside the plan goes to standard error, so that
- * `cmd=$(dittune lookup --engine xdit --format argv) && eval "$cmd"` runs the command and a person still reads it.
+ * For `dittune lookup`. Remarks go to standard error, so that `cmd=$(dittune lookup --engine xdit --format argv) &&
+ * eval "$cmd"` runs the command and shows the remarks.
  */
 #ifndef DT_TUNER_CLI_EXPORT_H
 #define DT_TUNER_CLI_EXPORT_H
@@ -10,10 +10,11 @@
 #include "base/json.h"
 #include "tuner/cli/options.h"
 
-/* --engine, or a --format that is not an answer's own: dt_export_print is to print the plan. */
+/* --engine, or a --format that is not an answer's own: dt_export_print prints the plan. */
 bool dt_export_asked(const struct dt_options *options);
 
-/* Of an entry or of the user. key, hard and constants may be NULL; answer goes into the JSON form, NULL: none. */
+/* A plan of an entry or of the user. key, hard and constants may be NULL; answer goes into the JSON form, NULL:
+ * none. */
 struct dt_exported {
     const json_t *plan, *key, *hard, *constants;
     json_t *answer;

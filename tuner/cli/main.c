@@ -14,8 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first signal ends the session in good order. Another one more than a second later ends the program at once
- * (supervisors see the end of their pipe and clean up); sooner, it is the echo of the first, as from timeout(1). */
+/* The first signal ends the session and stores its results. Another one more than a second later ends the program at
+ * once (supervisors see the end of their pipe and clean up); an earlier one is ignored as a repetition, as from
+ * timeout(1). */
 static void on_signal(int number)
 {
     static volatile int64_t first_ns;
@@ -27,7 +28,7 @@ static void on_signal(int number)
     dt_group_interrupted = dt_group_interrupted == 0 ? number : dt_group_interrupted;
 }
 
-/* A reader that is gone and a limit on the size of files (ulimit -f) become errors of the call that writes. */
+/* Turns a closed reader (SIGPIPE) and the limit of file sizes (SIGXFSZ) into errors of the writing call. */
 static void catch_signals(void)
 {
     dt_signals_catch(on_signal);
@@ -35,7 +36,7 @@ static void catch_signals(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Opens standard descriptors that are closed, so that no pipe or file gets their numbers. Their use fails, as before. */
+/* Opens closed standard descriptors, so that no pipe or file gets their numbers. Using them still fails. */
 static void fill_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

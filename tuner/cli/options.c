@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A row says how an option's text becomes a field: the parser function writes at an offset of struct dt_options. */
+/* A row defines how an option's text is parsed: its function writes at an offset of struct dt_options. */
 #include "tuner/cli/options_int.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static dt_status parse_text(const char *option, const char *text, void *field)
     return DT_OK;
 }
 
-/* A whole number at *text; moves *text behind it. */
+/* Parses an integer at *text and advances *text. */
 static bool take_number(const char **text, int64_t *value)
 {
     char *end;

@@ -16,9 +16,9 @@
 
 #define DT_GIVEN_MOST 96
 
-/* Texts are NULL when they were not given, but those with a default in options.c; numbers are then 0. */
+/* Texts that were not given are NULL and numbers 0, unless options.c has a default. */
 
-/* What is tuned, measured or looked up, and within which limits: options_job.h makes a struct dt_job of it. */
+/* The work and its limits: options_job.h makes a struct dt_job of them. */
 struct dt_job_options {
     const char *model, *dtype, *objective, *worker, *weights, *input;
     const char *plan;
@@ -37,7 +37,7 @@ struct dt_search_options {
 /* run */
 struct dt_run_options {
     struct dt_sweep sweep;
-    int64_t processes; /* fresh ones a plan is measured in */
+    int64_t processes; /* number of fresh processes for a plan */
     const char *output, *raw;
 };
 
@@ -72,11 +72,11 @@ struct dt_print_options {
     bool json, list, quiet, markdown, help;
 };
 
-/* The command line as it was typed. */
+/* The words of the command line. */
 struct dt_words {
-    const char *given[DT_GIVEN_MOST]; /* names of its options, once each */
+    const char *given[DT_GIVEN_MOST]; /* names of its options, without duplicates */
     int given_count;
-    const char *const *rest; /* the words that are not options, rest_count of them */
+    const char *const *rest; /* words other than options, rest_count of them */
     int rest_count;
 };
 
@@ -102,7 +102,7 @@ struct dt_options {
 
 struct dt_command {
     const char *name, *arguments, *doc;
-    int words_min, words_max; /* how many words may follow */
+    int words_min, words_max; /* number of words that may follow */
     dt_status (*run)(const struct dt_options *options);
 };
 #define DT_COMMAND(name, word, arguments, least, most, doc)                                        \
@@ -110,7 +110,7 @@ struct dt_command {
 #include "tuner/cli/commands.def"
 #undef DT_COMMAND
 
-/* Whether a text is the table's default, because the command line did not say another. */
+/* The text is the table's default, not given on the command line. */
 bool dt_option_is_default(const char *option, const char *text);
 
 /* It was on the command line. */
@@ -128,7 +128,7 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
 /* Help for one command. NULL: plain text is the short help, Markdown all of it. */
 void dt_options_help(const struct dt_command *command, bool markdown, struct dt_text *out);
 
-/* What `help` explains beside commands, NULL-ended; false: there is no such topic. */
+/* Topics of `help` other than commands, NULL-ended; false: there is no such topic. */
 extern const char *const dt_help_topics[];
 bool dt_options_topic(const char *topic, struct dt_text *out);
 

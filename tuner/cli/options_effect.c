@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which options have no effect beside another one: a row for each, so that nobody believes he measured what he asked for. */
+/* Rows of options without effect beside another one, which are refused so that they are not silently ignored. */
 #include "tuner/cli/options_int.h"
 
 #include <string.h>

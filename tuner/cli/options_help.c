@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Help and docs/cli.md from the rows that the parser reads. */
+/* Makes help and docs/cli.md from the parser's rows. */
 #include "base/columns.h"
 #include "search/search.h"
 #include "tuner/cli/options_int.h"
@@ -24,7 +24,7 @@ static void add_entry(const char *name, int at, const char *doc, struct dt_text 
     dt_text_fini(&line);
 }
 
-/* A table cell: '|' would end it. */
+/* A table cell; escapes '|', which would end it. */
 static void add_cell(struct dt_text *out, const char *text)
 {
     for (; *text != '\0'; text++)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 struct dt_option_row {
-    const char *name, *hint; /* hint: what the value looks like; NULL for a switch */
+    const char *name, *hint; /* hint: form of the value; NULL for a switch */
     const char *commands;    /* words of the commands that take it; NULL: all */
     const char *fallback;    /* parsed first; NULL: zero */
     dt_status (*parse)(const char *option, const char *text, void *field);

@@ -6,7 +6,7 @@ dt_status dt_options_backend(const struct dt_options *options, enum dt_backend_k
     return dt_backend_find(options->job.backend != NULL ? options->job.backend : "auto", kind);
 }
 
-/* What nobody asked for is left to the device (dt_target_new). */
+/* Unspecified parts are chosen by device (dt_target_new). */
 static dt_status set_network(const struct dt_options *options, struct dt_job *job)
 {
     if (!dt_option_is_default("model", options->job.model))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* options_job - the work that a command line asks for */
+/* options_job - makes the job of a command line */
 #ifndef DT_TUNER_CLI_OPTIONS_JOB_H
 #define DT_TUNER_CLI_OPTIONS_JOB_H
 
 #include "tuner/cli/options.h"
 
-/* Of several sizes the first. plan: to be run (struct dt_job); NULL: none. The job borrows the texts of the options and the plan.
- * DT_EUSAGE with a sentence: unknown or broken model, data type, objective or back end. */
+/* Uses the first of several sizes. plan: the plan to run (struct dt_job); NULL: none. The job borrows the texts of the
+ * options and the plan. DT_EUSAGE with a sentence: unknown or broken model, data type, objective or back end. */
 dt_status dt_options_job(const struct dt_options *options, const char *plan,
                          struct dt_job *job) DT_MUST_CHECK;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OPTIONS_MOST 128 /* that are looked at for a name near to a misspelt one */
+#define OPTIONS_MOST 128 /* considered for the nearest name of a misspelt one */
 #define NAMES_MOST   32  /* commands and topics of help */
 
 bool dt_has_word(const char *words, const char *word)
@@ -24,7 +24,7 @@ bool dt_option_taken(const struct dt_command *command, const struct dt_option_ro
     return row->commands == NULL || dt_has_word(row->commands, command->name);
 }
 
-/* What other tools call it, and what is here instead. */
+/* Suggests our option for a name known from other tools. */
 static const char *instead(const char *name)
 {
     static const struct {
@@ -39,7 +39,7 @@ static const char *instead(const char *name)
     return NULL;
 }
 
-/* The nearest is one that the command takes. */
+/* Suggests the nearest option of the command. */
 static dt_status unknown_option(const struct dt_command *command, const char *name)
 {
     const char *names[OPTIONS_MOST + 1] = {NULL}, *hint = instead(name);
@@ -79,7 +79,7 @@ dt_status dt_command_find(const char *word, bool topics, const struct dt_command
     return dt_fail(DT_EUSAGE, "unknown command '%s': see dittune --help", word);
 }
 
-/* The row of that name which the command takes, else any: one name may mean different things to two commands. */
+/* The row with that name for the command, else any: a name may have different meanings for two commands. */
 static const struct dt_option_row *find_row(const struct dt_command *command, const char *name)
 {
     const struct dt_option_row *row = NULL;
@@ -122,7 +122,7 @@ static dt_status parse_option(int argc, char **argv, int *i, const struct dt_com
     return row->parse(name, value, (char *)options + row->offset);
 }
 
-/* The first word that is no option and no option's value is the command. */
+/* The first word that is neither an option nor its value is the command. */
 static dt_status choose_command(int argc, char **argv, int *at, const struct dt_command **command)
 {
     *at = 0;
@@ -134,7 +134,7 @@ static dt_status choose_command(int argc, char **argv, int *at, const struct dt_
     return DT_OK;
 }
 
-/* Commands that only read a store: a path that is not there is a slip of the keyboard, not an empty store. */
+/* For commands that only read a store a missing path is an error, not an empty store. */
 static dt_status check_store(const struct dt_command *command, const struct dt_options *options)
 {
     bool db = strcmp(command->name, "db") == 0 && options->words.rest_count > 0;

@@ -19,10 +19,10 @@ dt_status dt_print_exact(struct dt_text *text) DT_MUST_CHECK;
 /* "dittune: " and one line for people on standard error, cleaned for a terminal. */
 void dt_print_note(const char *format, ...) DT_FORMAT(1, 2);
 
-/* A value of JSON that is no object and no array, escaped; "-" for null and for all else. */
+/* A JSON scalar, escaped; "-" for null, objects and arrays. */
 void dt_print_value(const json_t *value, struct dt_text *out);
 
-/* On standard error, where plans run on cores though something here speaks for a GPU: why. Nothing elsewhere. */
+/* Prints on standard error why plans run on cores although there seems to be a GPU. */
 void dt_print_cores(const struct dt_backend *backend, bool quiet);
 
 #endif

@@ -53,7 +53,7 @@ static void describe_trials(const struct dt_progress *progress, struct dt_text *
     }
 }
 
-/* The last column stays free: some terminals go on to the next line when it is written. */
+/* The last column stays free, since some terminals wrap when it is written. */
 static void draw(struct dt_progress *progress)
 {
     struct dt_text line = {0};

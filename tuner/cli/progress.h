@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* progress - one live line on a terminal, one line a trial elsewhere; on standard error
  *
- * The live line is drawn when something happens and, while a worker is waited for, once a second. It is cut to the width of
- * the terminal, so that it never takes two. All else is written only between runs.
+ * The live line is drawn at events and once a second while waiting for a worker. It is cut to the width of the
+ * terminal. All other output is written only between runs.
  */
 #ifndef DT_TUNER_CLI_PROGRESS_H
 #define DT_TUNER_CLI_PROGRESS_H
@@ -11,11 +11,11 @@
 
 struct dt_progress {
     bool quiet, live;              /* live: standard error is a terminal that understands \r */
-    int64_t began_ns, deadline_ns; /* deadline 0: there is none to show */
+    int64_t began_ns, deadline_ns; /* deadline 0: none */
     int done, failed;
     bool drawn;             /* there is a line on the screen */
     int64_t drawn_ns;       /* when */
-    char what[200];         /* is running, as it was drawn last */
+    char what[200];         /* current activity, as last drawn */
     const char *comparison; /* "shoot-out", "final comparison" */
     const struct dt_target *target;
     const struct dt_result *best, *fallback; /* may be NULL */

@@ -38,7 +38,7 @@ static int nccl_code(const char *version)
     return major * 10000 + minor * 100 + patch;
 }
 
-/* "9.0" is 90; 0 when it is none. */
+/* Converts "9.0" to 90; 0 when it is missing. */
 static int capability(const json_t *card)
 {
     int major = 0, minor = 0;
@@ -84,7 +84,7 @@ static dt_status from_json(json_t *devices, struct dt_backend *backend)
     return DT_OK;
 }
 
-/* Without a driver in the kernel there is nothing to ask: no process is started for it. */
+/* Without a driver in the kernel no process is started to query it. */
 static bool has_driver(void)
 {
     static const char *const signs[] = {"/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg",
@@ -189,7 +189,7 @@ dt_status dt_backend_clean(const json_t *devices, int count)
     return DT_OK;
 }
 
-/* Free memory against that at the start; what is not known did not change. */
+/* Compares free memory with that at the start; unknown values count as unchanged. */
 static dt_status compare_free(const json_t *before, const json_t *now, int count)
 {
     const json_t *then = json_object_get(before, "devices"),
@@ -225,7 +225,7 @@ dt_status dt_backend_settle(const struct dt_backend *backend, int count, int64_t
     }
 }
 
-/* How the GPUs hang together, as a hash: who reaches whom, and over what. */
+/* Hash of the topology: which GPU reaches which, and over what. */
 static void topology(const json_t *devices, char out[17])
 {
     struct dt_text text = {0};

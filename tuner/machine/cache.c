@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A cache is a description and the stamp of what it holds for: it is fresh when the stamp made now is equal. Starting a
- * worker takes a tenth of a second, reading this a hundredth of that. Nothing of it is synced: a cache that is lost or
- * torn is made anew. */
+/* A cache holds a description and the stamp of its conditions: it is fresh when the current stamp is equal. Starting a
+ * worker takes a tenth of a second, reading the cache a hundredth of that. It is not synced: a lost or torn cache is
+ * written again. */
 #include "base/host.h"
 #include "base/rng.h"
 #include "tuner/machine/machine_int.h"
@@ -22,8 +22,8 @@ static json_int_t mtime_ns(const struct stat *info)
     return (json_int_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
 }
 
-/* What must be as it was; NULL when the program is not to be found. The linker's cache changes whenever libraries are
- * installed. */
+/* Conditions of a cached description; NULL when the program is not found. The linker's cache changes whenever libraries
+ * are installed. */
 static json_t *stamp(const char *program)
 {
     char path[DT_PROGRAM_ROOM];
@@ -52,7 +52,7 @@ static bool cache_folder(char folder[PATH_ROOM])
     return size > 0 && size < PATH_ROOM - 64;
 }
 
-/* Each foreign worker has a file of its own: they are asked for in turn. */
+/* Each foreign worker has a file of its own. */
 static bool cache_path(const struct dt_machine_worker *worker, char path[PATH_ROOM])
 {
     if (!cache_folder(path))
@@ -79,7 +79,7 @@ static bool is_description(const json_t *root)
            json_is_object(json_object_get(root, "limits"));
 }
 
-/* The variables are those of this process, whatever they were when the worker was asked. */
+/* The variables are the current ones of this process, not the cached ones. */
 json_t *dt_machine_cached(const struct dt_machine_worker *worker)
 {
     char path[PATH_ROOM];
@@ -101,13 +101,13 @@ json_t *dt_machine_cached(const struct dt_machine_worker *worker)
     return root;
 }
 
-/* The folders of path, the file itself left out. */
+/* Makes the folders of path, without the file itself. */
 static void make_folders(char path[])
 {
     for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
         *at = '\0';
         if (mkdir(path, 0755) != 0 && errno != EEXIST)
-            errno = 0; /* opening the file says so */
+            errno = 0; /* opening the file reports the error */
         *at = '/';
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Prefixes, as libraries learn new variables faster than we do. What names a place or a launch (Open MPI sets such
- * for the programs it starts) says nothing of speed. */
+/* Prefixes, since libraries add variables often. Names of places, and variables of one launch (Open MPI sets such for
+ * its programs), do not affect speed. */
 #include "base/environment.h"
 #include "tuner/machine/machine_int.h"
 #include "tuner/runner/runner.h"
@@ -13,7 +13,7 @@
 
 extern char **environ;
 
-/* docs/machine.md lists the same. */
+/* docs/machine.md has the same list. */
 static const char *const relevant[] = {"OMP_",
                                        "GOMP_",
                                        "KMP_",
@@ -77,7 +77,7 @@ static void add(json_t *object, char *const entries[])
     }
 }
 
-/* Variables about threads were taken out before main; only a worker that is not ours gets them back. */
+/* Variables about threads were removed before main; only a foreign worker gets them back. */
 json_t *dt_machine_environment(bool foreign)
 {
     json_t *object = json_object();

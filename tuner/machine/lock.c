@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two sessions at once measure each other. A command that measures takes this lock, flock(2) on a file that all users of
- * the machine share, and holds it until its process ends, however it ends. Nothing is written to the file: who holds it is
- * read from /proc, so it needs no rights but to be read. */
+/* Two sessions that run at once disturb each other. A command that measures takes this lock, flock(2) on a file that
+ * all users of the machine share, and holds it until its process ends. Nothing is written to the file: the holder is
+ * read from /proc, so read permission suffices. */
 #include "tuner/machine/machine.h"
 
 #include "base/clock.h"
@@ -22,8 +22,8 @@
 #define USUAL       "/dev/shm/dittune.lock"
 #define WITHOUT_SHM "/tmp/dittune.lock"
 #define LOOK_NS     (DT_NS_PER_SECOND / 5)
-#define LOOKS       5   /* until a lock is busy whose holder cannot be seen */
-#define WORDS_MOST  120 /* bytes of a command line that are shown */
+#define LOOKS       5   /* before a lock with an invisible holder counts as busy */
+#define WORDS_MOST  120 /* bytes shown of a command line */
 
 static const char *lock_path(void)
 {
@@ -33,8 +33,8 @@ static const char *lock_path(void)
     return access("/dev/shm", W_OK | X_OK) == 0 ? USUAL : WITHOUT_SHM;
 }
 
-/* Opened for reading: a file of another user is as good. Without O_CREAT first, which a sticky folder refuses for those
- * (fs.protected_regular). -1 with errno. */
+/* Opens the file for reading, which works for files of other users, too. First without O_CREAT, which a sticky folder
+ * refuses for such files (fs.protected_regular). -1 with errno. */
 static int open_lock(const char *path)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -55,8 +55,8 @@ static int open_lock(const char *path)
     return fd;
 }
 
-/* The process that holds the lock, 0 when it cannot be seen from here (another container). Lines of /proc/locks:
- * "7: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF", device numbers in hexadecimal. */
+/* The process that holds the lock; 0 when it is not visible from here (another container). Lines of /proc/locks: "7:
+ * FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF", device numbers in hexadecimal. */
 static int holder(int fd)
 {
     struct stat info;
@@ -123,7 +123,7 @@ static dt_status interrupted(void)
                    "interrupted while waiting");
 }
 
-/* Once for each process that holds the lock. */
+/* Prints the message once for each process that holds the lock. */
 static void say_waiting(int fd, void (*note)(const char *sentence), int *last)
 {
     struct dt_text who = {0};
@@ -155,13 +155,13 @@ dt_status dt_lock_measuring(bool wait, void (*note)(const char *sentence), bool 
     *waited = false;
     if (strcmp(path, "none") == 0)
         return DT_OK;
-    int fd = open_lock(path); /* the process's until it ends */
+    int fd = open_lock(path); /* stays open until the process ends */
     if (fd < 0) {
         say_unlocked(path, note);
         return DT_OK;
     }
     for (int looks = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; looks++) {
-        /* a process that was killed amid a fork leaves the lock to its child, which lets go of it at once */
+        /* a process killed during a fork leaves the lock to its child, which releases it at once */
         bool leaves = looks < LOOKS && holder(fd) == 0;
         if ((!wait && !leaves) || dt_group_interrupted != 0) {
             dt_status status = dt_group_interrupted != 0 ? interrupted() : busy(fd);

@@ -36,7 +36,7 @@ dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM])
     return DT_OK;
 }
 
-/* Firmware and kernel keep 1 to 6 % of what is plugged in, and not the same on two machines of one make. */
+/* Firmware and kernel reserve 1 to 6 % of the installed memory, a part that differs between machines of one make. */
 int64_t dt_machine_memory_gib(int64_t bytes)
 {
     int64_t gib = bytes > 0 ? (bytes - 1) / (1LL << 30) + 1 : 1, step = 1;
@@ -70,7 +70,7 @@ json_t *dt_machine_hard(const struct dt_backend *backend)
                      "topology", topology);
 }
 
-/* A worker's words, as a file and a terminal can take them; ours go before them. */
+/* A worker's texts, cleaned for files and terminals; our own fields take precedence. */
 static void add_versions(json_t *soft, const json_t *versions)
 {
     const char *name;
@@ -131,7 +131,7 @@ json_t *dt_machine_describe(const json_t *hello, const json_t *ready,
                      (json_int_t)dt_clock_wall_ns(), "limits", limits(worker->backend));
 }
 
-/* Any workload does for a hello: nothing is loaded before the first plan. */
+/* A hello accepts any workload: nothing is loaded before the first plan. */
 static dt_status make_workload(json_t **json)
 {
     struct dt_workload workload = {.guidance = true, .sampler_steps = 1, .dtype = DT_FLOAT32};
@@ -165,7 +165,7 @@ dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, in
                           json_t **description)
 {
     json_t *cached = renew ? NULL : dt_machine_cached(worker);
-    if (cached != NULL && on_gpus(worker->backend)) { /* they were asked just now */
+    if (cached != NULL && on_gpus(worker->backend)) { /* they were queried just now */
         json_object_set_new(cached, "hard", dt_backend_hard(worker->backend));
         json_object_set_new(cached, "limits", dt_backend_limits(worker->backend));
         dt_backend_soft(worker->backend, json_object_get(cached, "soft"));

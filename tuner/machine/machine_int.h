@@ -5,14 +5,14 @@
 
 #include "tuner/machine/machine.h"
 
-/* Memory as machines of one make agree on it: what the kernel left of it, rounded up to a whole GiB of the grid 1, 1.25, 1.5,
- * 1.75 times a power of two. */
+/* Memory in a form that is equal on machines of one make: the kernel's MemTotal, rounded up to a whole GiB of the grid
+ * 1, 1.25, 1.5, 1.75 times a power of two. */
 int64_t dt_machine_memory_gib(int64_t bytes);
 
-/* Variables that reach the worker and change how its libraries behave: {NAME: value}, new reference. */
+/* Variables that reach the worker and change the behaviour of its libraries: {NAME: value}, new reference. */
 json_t *dt_machine_environment(bool foreign);
 
-/* The cached description of this very machine and worker; NULL: there is none. New reference. */
+/* The valid cached description of this machine and worker, new reference; NULL: none. */
 json_t *dt_machine_cached(const struct dt_machine_worker *worker);
 
 /* Fields of a GPU machine's fingerprint (docs/machine.md). New references. */

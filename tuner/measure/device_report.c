@@ -50,7 +50,7 @@ static json_int_t at(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
-/* A mean is weighted by the looks it was taken over. */
+/* Means are weighted by their number of readings. */
 static void join_rank(json_t *rank, const json_t *more)
 {
     json_int_t looks = at(rank, "looks"), others = at(more, "looks");
@@ -180,7 +180,7 @@ struct dt_device_memory dt_device_memory(const struct dt_result *result)
     return report;
 }
 
-/* An idle device's clock is low for no fault. */
+/* Skips "gpu_idle": a low clock of an idle device is no fault. */
 static void add_causes(json_t *to, const json_t *names)
 {
     add_names(to, names);
@@ -194,7 +194,7 @@ json_t *dt_device_report_reasons(const struct dt_result *result)
     json_t *names = json_array();
     int step = result->least;
     for (int k = 0; k < result->request_count && result->throttled_steps > 0; k++) {
-        bool throttled = result->throttled == NULL; /* of several processes: they have been told */
+        bool throttled = result->throttled == NULL; /* several processes: warned already */
         for (int i = 0; i < result->requests[k] && !throttled && step + i < result->steps; i++)
             throttled = result->throttled[step + i];
         step += result->requests[k];

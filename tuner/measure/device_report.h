@@ -13,10 +13,9 @@
 struct dt_result;
 
 struct dt_device_report {
-    long long
-        *ns; /* [steps * ranks] by the device's clock, 0 where it gave none; NULL: never; owned */
+    long long *ns;     /* [steps * ranks] by the device's clock, 0: unknown; NULL: none; owned */
     json_t *telemetry; /* [rank], over the measured requests; owned, NULL: none */
-    json_t *reasons;   /* of each measured request, names of all ranks; owned, NULL: none */
+    json_t *reasons;   /* for each measured request, names of all ranks; owned, NULL: none */
     json_t *memory;    /* as dt_device_answer_memory; owned, NULL: none */
 };
 void dt_device_report_fini(struct dt_device_report *report);
@@ -25,36 +24,35 @@ void dt_device_report_fini(struct dt_device_report *report);
 dt_status dt_device_report_add(struct dt_device_report *report, const struct dt_run *run,
                                size_t old, int request) DT_MUST_CHECK;
 
-/* The steps whose clocks disagree. */
+/* Comparison of host and device clocks. */
 struct dt_two_clocks {
-    int steps;             /* that both clocks timed, of the steady ones */
+    int steps;             /* steady steps timed by both clocks */
     double device_seconds; /* median step by the devices' clocks, slowest rank */
-    double
-        excess_seconds; /* median of the host's time beyond the device's, of the rank that was last */
-    bool disagree;      /* by more than 2 % of the step or 50 us */
+    double excess_seconds; /* median excess of the host's time over the device's, last rank */
+    bool disagree;         /* by more than 2 % of the step or 50 us */
 };
 struct dt_two_clocks dt_device_clocks(const struct dt_result *result);
 
-/* Shares of a device's memory, of the rank that has the largest; NAN where it is not known. */
+/* Shares of a device's memory, for the rank with the largest; NAN: unknown. */
 struct dt_device_memory {
-    double used;  /* of all there is, while the plan was resident, whoever took it */
-    double taken; /* what the worker took, over what was predicted */
+    double used;  /* used share of all memory while the plan was resident, by any process */
+    double taken; /* memory taken by the worker over the prediction */
     bool full;    /* used is above 0.95 */
 };
 struct dt_device_memory dt_device_memory(const struct dt_result *result);
 
-/* Names of the reasons why clocks were lower in the requests that had throttled samples; new reference, maybe empty. */
+/* Reasons for lowered clocks in the requests with throttled samples; new reference, may be empty. */
 json_t *dt_device_report_reasons(const struct dt_result *result);
 
 /* The object "device" of docs/json.md, new reference; NULL when nothing was reported. */
 json_t *dt_device_report_json(const struct dt_result *result);
 
-/* Into a record and back from it, after its steps. Errors name `what`. */
+/* Writes to a record, and reads from it after its steps. Errors name `what`. */
 void dt_device_report_record(const struct dt_result *result, json_t *record);
 dt_status dt_device_report_read(const json_t *record, const char *what,
                                 struct dt_result *result) DT_MUST_CHECK;
 
-/* A line about the devices; and a warning for each thing that a reader must know. */
+/* A line about the devices, and warnings. */
 void dt_device_report_text(const struct dt_result *result, struct dt_text *out);
 void dt_device_report_warnings(const struct dt_result *result, struct dt_text *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same for people, for --json and for journals. */
+/* The device report for people, for --json and for journals. */
 #include "tuner/measure/device_report.h"
 #include "tuner/measure/result.h"
 #include "tuner/runner/runner.h"

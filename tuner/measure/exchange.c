@@ -23,7 +23,7 @@ int dt_exchange_list(const struct dt_target *target, const struct dt_point *poin
     return n;
 }
 
-/* An all-to-all's bytes are one equal block a rank. */
+/* The bytes of an all-to-all are a multiple of the number of ranks. */
 static json_t *sizes_of(const struct dt_exchange *exchange)
 {
     json_t *bytes = json_array();

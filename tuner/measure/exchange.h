@@ -11,12 +11,12 @@ struct dt_exchange {
     int stride;       /* from one member to the next */
 };
 
-/* What the plan exchanges: heads among the ulysses ranks, keys and values around the ring, the halves of the guidance.
- * None for one rank, and for foreign workers, whose parameters nobody here knows. */
+/* Lists the plan's exchanges: heads among the ulysses ranks, keys and values around the ring, the halves of the
+ * guidance. None for one rank, and for foreign workers, whose parameters have no known meaning. */
 int dt_exchange_list(const struct dt_target *target, const struct dt_point *point,
                      struct dt_exchange out[DT_DEGREES]);
 
-/* Fills result->exchanges. A worker that cannot costs no trial: the entry then says why. */
+/* Fills result->exchanges. A worker without support does not fail the trial: the entry has the reason. */
 dt_status dt_exchange_measure(const struct dt_target *target, struct dt_resident *resident,
                               int64_t deadline_ns, struct dt_result *result) DT_MUST_CHECK;
 

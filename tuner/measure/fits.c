@@ -12,7 +12,7 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* What every fit has; `name` is that of the points' x. fitted: not only too few points. */
+/* Fields common to all fits; `name` is that of the points' x. fitted: false with too few points. */
 static json_t *common(const char *name, const double x[], const double seconds[],
                       const struct dt_line *line)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fits - lines through what was measured, as JSON and as a line of text each (docs/measuring.md, docs/json.md)
+/* fits - lines fitted to measurements, as JSON and as a line of text each (docs/measuring.md, docs/json.md)
  *
- * Every fit comes with standard errors, the residual of each point, and its degrees of freedom; where the points say
- * nothing its numbers are null and "reason" says why. New references.
+ * Every fit comes with standard errors, the residual of each point, and its degrees of freedom; where the points do not
+ * determine a line its numbers are null and "reason" says why. New references.
  */
 #ifndef DT_TUNER_MEASURE_FITS_H
 #define DT_TUNER_MEASURE_FITS_H
@@ -21,7 +21,7 @@ json_t *dt_fits_ranks(const double ranks[], const double seconds[], int n);
 /* A step's time against its batch. */
 json_t *dt_fits_batch(const double batches[], const double seconds[], int n);
 
-/* What an object {"exchanges":[..], "ranks":{..}, "batch":{..}} says; each may be missing. */
+/* Prints an object {"exchanges":[..], "ranks":{..}, "batch":{..}}; each field may be missing. */
 void dt_fits_text(const json_t *fits, struct dt_text *out);
 
 #endif

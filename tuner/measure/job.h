@@ -22,7 +22,7 @@ struct dt_ints {
     int values[DT_LIST_MAX];
 };
 
-/* What `run` measures its plan at, one after the other. */
+/* Values at which `run` measures its plan, one after the other. */
 struct dt_sweep {
     bool ranks; /* the values are rank counts; otherwise batches */
     struct dt_ints values;
@@ -30,21 +30,21 @@ struct dt_sweep {
 
 struct dt_job {
     const char *
-        worker; /* program of a foreign worker, which decides its own work; NULL: the built-in network */
-    struct dt_network network; /* name "": the one that is usual on the device */
+        worker; /* program of a foreign worker, with its own workload; NULL: the built-in network */
+    struct dt_network network; /* name "": the device's default */
     enum dt_dtype dtype;
-    bool has_dtype; /* false: the one that is usual for the network on the device */
-    int size;       /* pixels along a side of the image; 0: the network's, or the usual one */
+    bool has_dtype; /* false: the network's default on the device */
+    int size;       /* pixels along a side of the image; 0: the network's, or the default */
     const char *weights, *input; /* files; NULL: random numbers */
     const struct dt_objective *objective;
     struct dt_ints batches;
-    const char *plan; /* to be run, whatever its batch and ranks; NULL: a space is searched */
+    const char *plan; /* the plan to run, with any batch and ranks; NULL: search */
     enum dt_backend_kind backend;
     bool shared_devices;    /* others on the GPUs are no error */
-    int devices;            /* most ranks of a plan; 0: as many as there are */
+    int devices;            /* most ranks of a plan; 0: all devices */
     bool oversubscribe;     /* plans of more ranks than devices are feasible, too */
-    int64_t max_bytes;      /* most that a rank may take; 0: no limit */
-    int64_t max_latency_ns; /* most that a step may take; 0: no limit */
+    int64_t max_bytes;      /* limit of a rank's memory; 0: none */
+    int64_t max_latency_ns; /* limit of a step's time; 0: none */
     int64_t seed;
     int64_t budget_ns; /* a foreign worker has at most this long to get ready; 0: no limit */
 };

@@ -23,7 +23,7 @@ static bool same_shape(const struct dt_result parts[], int n, struct dt_result *
     return true;
 }
 
-/* What is known of a plan apart from its samples. */
+/* Sets the facts of a plan other than its samples. */
 static void describe(const struct dt_result parts[], int n, struct dt_result *whole)
 {
     double cold[DT_PROCESSES_MOST];
@@ -107,7 +107,7 @@ static dt_status sum_up(const struct dt_result parts[], int n, struct dt_result 
     whole->summary = dt_stats_summary(whole->seconds, whole->n, LEVEL);
     whole->summary.series = dt_stats_series(flat, whole->n);
     whole->summary.unreliable =
-        false; /* that is said of neighbouring samples; processes are independent */
+        false; /* that concerns neighbouring samples; processes are independent */
     whole->summary.median = whole->processes.median;
     whole->summary.interval = whole->processes.interval;
     free(flat);
@@ -126,7 +126,7 @@ dt_status dt_processes_join(const struct dt_result parts[], int n, struct dt_res
     return sum_up(parts, n, whole);
 }
 
-/* Makes parts until n are there or one failed; *made: how many there are, the last of them the failed one. */
+/* Measures n parts, or until one fails; *made: their number, including the failed one. */
 static dt_status make(struct dt_rig *rig, const struct dt_point *point,
                       const struct dt_measure *how, int n, struct dt_result parts[], int *made)
 {
@@ -146,7 +146,7 @@ static dt_status make(struct dt_rig *rig, const struct dt_point *point,
     return DT_OK;
 }
 
-/* Of those that a signal left: all that are whole, else the part of the first. */
+/* After a signal: all complete parts, else the incomplete first one. */
 static int whole_parts(const struct dt_result parts[], int made)
 {
     return made > 1 ? made - 1 : made == 1 && parts[0].n > 0 && parts[0].outcome == DT_TRIAL_OK;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRIES_MOST 3 /* requests of a trial for samples instead of throttled ones */
-#define DETECT_LEAST 8 /* measured steps from which a steady part is looked for */
+#define RETRIES_MOST 3 /* requests per trial to replace throttled samples */
+#define DETECT_LEAST 8 /* measured steps needed to detect a steady part */
 
 void dt_result_init(struct dt_result *result, const struct dt_target *target,
                     const struct dt_point *point)
@@ -48,7 +48,7 @@ void dt_result_fini(struct dt_result *result)
     result->phases = NULL;
 }
 
-/* to[key] += from[key], which a worker may have made as large as it likes. */
+/* to[key] += from[key], saturating, since a worker may report any number. */
 static void add_integer(json_t *to, const json_t *from, const char *key)
 {
     json_t *value = json_object_get(to, key);
@@ -60,7 +60,7 @@ static void add_integer(json_t *to, const json_t *from, const char *key)
     json_integer_set(value, sum);
 }
 
-/* Rows of the same name, as both were said by one worker. */
+/* Adds rows of the same name; both lists come from one worker. */
 static void add_rows(json_t *to, const json_t *from, const char *key)
 {
     for (size_t i = 0; i < json_array_size(json_object_get(to, key)); i++) {
@@ -190,7 +190,7 @@ bool dt_result_detects(const struct dt_result *result)
     return result->steps - result->least >= DETECT_LEAST;
 }
 
-/* Samples that no throttling spoilt. */
+/* Number of samples that are not throttled. */
 static int usable(const struct dt_result *result)
 {
     return result->all_throttled ? 0 : result->n;
@@ -201,7 +201,7 @@ int dt_result_counted(const struct dt_result *result)
     return result->waits ? usable(result) : result->n + result->unreplaced;
 }
 
-/* Throttled samples that keep the trial from its look are asked for again, a few times; then it goes on without them. */
+/* Requests replacements of throttled samples a few times; then the trial goes on without them. */
 dt_status dt_result_look(struct dt_result *result)
 {
     int need = dt_look_samples[result->look];
@@ -301,7 +301,7 @@ static json_t *series_json(const struct dt_result *result)
                      series->outliers_severe, "lag1", number(series->lag1));
 }
 
-/* One process, unless more were asked for: what holds for its samples need not hold for the next. */
+/* One process, unless more were requested: an interval over its samples need not hold for the next process. */
 static json_t *processes_json(const struct dt_result *result)
 {
     bool several = result->process_seconds != NULL;

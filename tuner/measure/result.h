@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* result - what was measured of one plan: every sample of every rank, and what follows from them
+/* result - the measurements of one plan: every sample of every rank, and their statistics
  *
- * Samples are added as they come, warm-up included; dt_result_finish finds the steady part and sums it up. Nothing is
- * dropped: what is left out of the statistics is left out by index.
+ * Samples are added in order, warm-up included; dt_result_finish finds the steady part and computes its statistics. No
+ * sample is deleted: statistics exclude samples by index.
  */
 #ifndef DT_TUNER_MEASURE_RESULT_H
 #define DT_TUNER_MEASURE_RESULT_H
@@ -24,25 +24,23 @@ struct dt_result {
     double cost_seconds;   /* wall time the trial took */
     double
         reference_seconds; /* part of cost_seconds spent on the reference of its batch; not recorded */
-    double flop_peak;      /* GEMM rate measured beside it; 0 when it was not */
-    double copy_peak;      /* bytes a second read and written by a large copy, beside it; 0 */
-    struct dt_device_report device; /* by the devices it ran on */
+    double flop_peak;      /* GEMM rate measured beside the plan; 0: not measured */
+    double copy_peak;      /* bytes a second read and written by a large copy; 0: not measured */
+    struct dt_device_report device; /* reports of its devices */
     int steps;                      /* of ns, warm-up included */
     long long *ns;                  /* [steps * ranks], owned */
-    int least;     /* steps before the first measured request: warm-up in any case */
-    int *requests; /* [request_count] steps of each measured request, owned */
+    int least;                      /* steps before the first measured request: always warm-up */
+    int *requests;                  /* [request_count] steps of each measured request, owned */
     int request_count;
-    double *
-        clock; /* [steps * ranks] in the worker's own unit, NAN where it told none; NULL: never; owned */
-    struct dt_clocks *
-        clocks; /* of the session, borrowed, learnt from by whoever measures or reads; NULL: there is no session */
-    bool *throttled;     /* [steps], owned; NULL: no clocks */
-    int throttled_steps; /* of the measured ones: not among the samples, unless all are throttled */
+    double *clock; /* [steps * ranks] in the worker's own unit, NAN: unknown; NULL: none; owned */
+    struct dt_clocks *clocks; /* clock references of the session, borrowed; NULL: no session */
+    bool *throttled;          /* [steps], owned; NULL: no clocks */
+    int throttled_steps;      /* throttled measured steps: no samples, unless all are throttled */
     bool all_throttled;
     int retries;    /* requests made to replace throttled samples */
     int unreplaced; /* throttled samples of this look that were not replaced */
-    bool waits;     /* for samples instead of throttled ones */
-    int look;       /* of a trial: the look its samples are on the way to, 0..DT_LOOKS-1 */
+    bool waits;     /* for replacements of throttled samples */
+    int look;       /* the next look of a trial, 0..DT_LOOKS-1 */
     int start;      /* first steady step */
     bool steady;
     int n;           /* steady samples */
@@ -53,10 +51,10 @@ struct dt_result {
     int *last;               /* [ranks] steps in which the rank was last, owned */
     double *process_seconds; /* [processes.n] median of each fresh process, owned; NULL: of one */
     struct dt_processes processes;
-    json_t *
-        exchanges; /* of the plan, timed by themselves (tuner/measure/exchange.h), owned; NULL: not asked for */
-    json_t *phases;  /* summed over the measured requests, owned; NULL: the worker gives none */
-    int phase_steps; /* of the longest of them */
+    json_t
+        *exchanges; /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
+    json_t *phases; /* sums over the measured requests, owned; NULL: not reported */
+    int phase_steps; /* of the longest request */
 };
 
 void dt_result_init(struct dt_result *result, const struct dt_target *target,
@@ -67,15 +65,17 @@ void dt_result_fini(struct dt_result *result);
 dt_status dt_result_add(struct dt_result *result, const struct dt_run *run,
                         bool measured) DT_MUST_CHECK;
 
-/* What a trial does after each measured request: the statistics of all steps so far, at the alpha of its look. */
+/* Called after each measured request of a trial: computes the statistics of all steps so far, at the alpha of its
+ * look. */
 dt_status dt_result_look(struct dt_result *result) DT_MUST_CHECK;
-/* Before a further request: the next look when the samples of this one are there; false after the last. */
+/* Called before a further request: moves to the next look when this one's samples are complete; false after the
+ * last. */
 bool dt_result_next(struct dt_result *result);
 
-/* The slowest rank of the last n steps, together. */
+/* Total of the slowest rank's times over the last n steps. */
 double dt_result_seconds(const struct dt_result *result, int n);
 
-/* Samples on the way to the look. */
+/* Number of samples towards the look. */
 int dt_result_counted(const struct dt_result *result);
 
 /* Enough steps follow `least` to look for a steady part. */
@@ -86,10 +86,10 @@ bool dt_result_detects(const struct dt_result *result);
 dt_status dt_result_finish(struct dt_result *result, double level, bool detect,
                            int least) DT_MUST_CHECK;
 
-/* The outcome of a plan's only trial, as the command's. */
+/* The outcome of a plan's only trial, as a command's status. */
 dt_status dt_result_status(const struct dt_result *result) DT_MUST_CHECK;
 
-/* Ranks, samples and skew of the result's n steady steps at ns; room is made for them. */
+/* Computes ranks, samples and skew of the result's n steady steps at ns; allocates room. */
 dt_status dt_result_sum(struct dt_result *result, const long long *ns) DT_MUST_CHECK;
 
 /* The objective's value, smaller is better, and its interval; NAN when there is none. */

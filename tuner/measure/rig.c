@@ -13,7 +13,7 @@
 #define RELEASE_SECONDS 5
 #define LEAST_GRACE_NS  (DT_NS_PER_SECOND / 20)
 #define PROJECTIONS     16
-#define RERUNS          3 /* of steps that a pause fell into */
+#define RERUNS          3 /* of steps interrupted by a pause */
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
 {
@@ -42,7 +42,8 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
     dt_rig_fresh(rig, grace_ns);
     dt_clocks_fini(&rig->clocks);
     for (int i = 0; i < rig->reference_count; i++)
-        dt_prepared_fini(&rig->references[i].prepared); /* count and causes stay, for the report */
+        /* count and causes are kept for the report */
+        dt_prepared_fini(&rig->references[i].prepared);
 }
 
 /* Lines of an axis that sets several variables, or none of them. */
@@ -114,7 +115,7 @@ static struct dt_rig_slot *free_slot(struct dt_rig *rig)
     return victim;
 }
 
-/* Cuts "A=1\nB=2\n" (kept in *text) into a NULL-ended list. */
+/* Splits "A=1\nB=2\n" (kept in *text) into a NULL-ended list. */
 static void split_lines(char *text, const char *lines[], int room)
 {
     int n = 0;
@@ -151,7 +152,7 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, const
     return status;
 }
 
-/* The group of the point's class, started when there is none alive. */
+/* The group of the point's class; starts one when none is alive. */
 static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                            struct dt_group **group, struct dt_failure *failure)
 {
@@ -187,11 +188,11 @@ static int64_t prepare_deadline(const struct dt_rig *rig, int64_t deadline_ns)
 {
     int64_t most = dt_clock_ns() + 15 * DT_NS_PER_SECOND + 20 * rig->longest_prepare_ns;
     if (rig->longest_prepare_ns == 0)
-        most += 585 * DT_NS_PER_SECOND; /* nothing known of this workload yet */
+        most += 585 * DT_NS_PER_SECOND; /* nothing is known about this workload yet */
     return most < deadline_ns ? most : deadline_ns;
 }
 
-/* A first step in which all was stopped did not take that long. */
+/* Subtracts a pause from the cold step. */
 static void take_pause_out(const struct dt_group *group, struct dt_prepared *prepared)
 {
     int64_t paused_ns = dt_group_paused_ns(group);
@@ -199,7 +200,7 @@ static void take_pause_out(const struct dt_group *group, struct dt_prepared *pre
         prepared->cold_ns -= paused_ns;
 }
 
-/* Prepares without verification. A plan that does not fit beside the parked groups gets a second try alone. */
+/* Prepares without verification. A plan that does not fit beside the parked groups gets a second attempt alone. */
 dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                              struct dt_group **group, struct dt_prepared *prepared,
                              struct dt_failure *failure)
@@ -232,7 +233,7 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
     return status;
 }
 
-/* A group of another workload, for one plan: its output's projections are all that stays of it. */
+/* Runs one plan in a group with another workload and keeps only the projections of its output. */
 dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
                                const json_t *workload, int64_t deadline_ns,
                                struct dt_prepared *prepared, struct dt_failure *failure)
@@ -249,7 +250,7 @@ dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
     return status;
 }
 
-/* The limit is the user's: a worker that knows nothing of it may well run such a plan. */
+/* Applies the user's memory limit, which the worker does not know. */
 static void judge_memory(const struct dt_rig *rig, struct dt_resident *resident)
 {
     int64_t most = rig->target->max_bytes;
@@ -297,7 +298,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     return DT_OK;
 }
 
-/* Steps in which all was stopped are run again: their times are not the plan's. */
+/* Steps interrupted by a pause are run again. */
 static dt_status run_steps(struct dt_group *group, const struct dt_steps *steps,
                            int64_t deadline_ns, struct dt_run *run, struct dt_failure *failure)
 {
@@ -350,7 +351,7 @@ void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
     result->cold_seconds = resident->cold_ns > 0 ? (double)resident->cold_ns * 1e-9 : NAN;
 }
 
-/* A worker that does not release in time is killed; at the end of the session there is little time. */
+/* A worker that does not release in time is killed; near the end of the session that time is short. */
 void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
 {
     struct dt_failure failure;
@@ -361,6 +362,6 @@ void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
         dt_group_release(resident->group, resident->handle, until, &failure) < 0)
         resident->handle = -1; /* the group is dead or silent; it is replaced when next needed */
     resident->group = NULL;
-    json_decref(resident->memory); /* it was not described */
+    json_decref(resident->memory); /* in case dt_rig_describe was not called */
     resident->memory = NULL;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* rig - the worker groups of a session and the reference every output is compared with
  *
- * A group serves all plans of its class (rank count and environment-only parameters) and is kept, asleep, for the next
- * one. A plan is made resident, verified against the 1-rank plan of the same batch, and then belongs to the caller:
+ * A group serves all plans of its class (rank count and environment-only parameters) and is kept asleep between them. A
+ * plan is made resident, verified against the 1-rank plan of the same batch, and then owned by the caller:
  *
- *     dt_rig_prepare(rig, &point, deadline, &resident);     -- resident.outcome says what became of it
+ *     dt_rig_prepare(rig, &point, deadline, &resident);     -- see resident.outcome
  *     dt_rig_run(rig, &resident, 8, DT_MODE_MEASURE, deadline, &result);
  *     dt_rig_release(rig, &resident);
  *
@@ -38,17 +38,17 @@ struct dt_rig {
     struct dt_reference references[DT_RIG_REFERENCES];
     int reference_count;
     struct dt_verify verify;
-    struct dt_clocks clocks; /* the reference that throttled samples are told by */
+    struct dt_clocks clocks; /* the reference to detect throttled samples */
     int64_t longest_prepare_ns;
-    int64_t end_ns;      /* of the session: releases do not wait beyond it; 0: no end */
+    int64_t end_ns;      /* end of the session: releases do not wait beyond it; 0: none */
     int64_t compared_ns; /* spent in comparisons so far */
     int64_t start_ns;    /* spent in starting groups so far */
-    int64_t setup_ns;    /* the same and the references: what no trial costs again */
+    int64_t setup_ns;    /* start_ns plus the references: costs that do not recur */
     int started;         /* groups started so far */
     int64_t prepare_ns;  /* spent in preparing plans in groups that ran, so far */
     int prepared;        /* plans prepared so far */
-    bool pinned;         /* groups must not be stopped to make room: several plans are resident */
-    bool apart; /* plans are prepared in groups that plans prepared without it do not share */
+    bool pinned;         /* do not stop groups to free slots: several plans are resident */
+    bool apart; /* prepare plans in separate groups, not shared with plans prepared without it */
 };
 
 struct dt_resident {
@@ -56,7 +56,7 @@ struct dt_resident {
     int handle;
     int images;
     int64_t cold_ns, peak_bytes;
-    json_t *memory;        /* as in dt_prepared, owned until it is described */
+    json_t *memory;        /* as in dt_prepared, owned until dt_rig_describe */
     double verified_error; /* NAN: not verified */
     enum dt_outcome outcome;
     char cause[256];
@@ -64,11 +64,11 @@ struct dt_resident {
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed);
 
-/* Stops every group (at most grace_ns for all) and forgets nothing else: what is prepared next runs in fresh processes. */
+/* Stops every group (at most grace_ns in total) and keeps all other state: the next plans run in fresh processes. */
 void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns);
 void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns);
 
-/* Both plans are served by one group: they have the same rank count and environment. */
+/* Both plans can use one group: they have the same rank count and environment. */
 bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
                        const struct dt_point *b);
 

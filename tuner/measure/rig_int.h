@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig_int - preparing a plan (rig.c) and weighing its output (verify.c), as the two know each other */
+/* rig_int - shared by preparing a plan (rig.c) and verifying its output (verify.c) */
 #ifndef DT_TUNER_MEASURE_RIG_INT_H
 #define DT_TUNER_MEASURE_RIG_INT_H
 
@@ -16,15 +16,15 @@ dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
                                struct dt_prepared *prepared,
                                struct dt_failure *failure) DT_MUST_CHECK;
 
-/* A plan that changes the result beyond rounding has nothing to be compared with. */
+/* Lossy plans, which change the result beyond rounding, are not verified. */
 bool dt_verify_skips(const struct dt_rig *rig, const struct dt_point *point);
 
-/* The reference of the point's batch, made when there is none; failed, with its cause, when it cannot be had: plans are
- * then not verified, which the report says. */
+/* The reference of the point's batch, made at the first request; failed, with its cause, when it cannot be made: plans
+ * are then not verified, and the report says so. */
 dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                               const struct dt_reference **reference) DT_MUST_CHECK;
 
-/* Sets the resident's error, and its outcome when that is too large. */
+/* Sets the resident's error, and its outcome when the error is too large. */
 void dt_verify_judge(const struct dt_rig *rig, const struct dt_prepared *prepared,
                      const struct dt_reference *reference, struct dt_resident *resident);
 

@@ -7,14 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-#define IDENTITY_SHARE 0.01 /* the phases make up the step to this share */
+#define IDENTITY_SHARE 0.01 /* largest difference between phases and step */
 
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* NAN where there is no number. */
+/* A number of the object; NAN when missing. */
 static double at(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -27,7 +27,7 @@ static const char *text_at(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-/* What a kind of work has to do on one rank of an even share, and what it could do it at: operations or bytes, a second. */
+/* Amount of a kind of work on one rank (an even share), and its ceiling: operations or bytes a second. */
 struct work {
     const char *unit; /* "flops" or "bytes"; NULL: not known */
     double amount, ceiling;
@@ -70,8 +70,8 @@ static json_t *kind_json(const json_t *kind, double steps, double whole,
     return row;
 }
 
-/* Of one exchange: what a rank sends to others over the time in flight crosses the links; of an all-to-all's buffer it keeps one
- * of n blocks (nccl-tests, doc/PERFORMANCE.md). */
+/* Bandwidths of one exchange: busbw counts the bytes a rank sends to others over the time in flight; a rank keeps one
+ * of the n blocks of an all-to-all's buffer (nccl-tests, doc/PERFORMANCE.md). */
 static json_t *exchange_json(const json_t *exchange, double steps)
 {
     double count = at(exchange, "count"), ranks = at(exchange, "ranks"),

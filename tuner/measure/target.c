@@ -24,7 +24,7 @@ int dt_target_named(const char *plan, const char *name)
     return 0;
 }
 
-/* Ranks a plan's text asks for: its ranks, or the product of its degrees. */
+/* Ranks that a plan's text requests: its ranks, or the product of its degrees. */
 static int ranks_in(const char *plan)
 {
     int named = dt_target_named(plan, "ranks");
@@ -269,7 +269,7 @@ dt_status dt_target_plan(const struct dt_target *target, const char *text, struc
     return dt_space_locate(target->space, values, point);
 }
 
-/* Without a feasible plan the default plan's first violated rule says most about why. */
+/* Without a feasible plan, the first rule that the default plan violates is the most useful reason. */
 dt_status dt_target_check(const struct dt_target *target)
 {
     int64_t values[DT_AXES_MAX];

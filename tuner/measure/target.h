@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* target - what is tuned: the built-in DiT at one size, or a foreign worker; from here on nobody knows which
+/* target - a job ready to run: the built-in DiT at one size, or a foreign worker, behind one interface
  *
- * A target has a space, the plans everyone is compared with, the program that runs a plan, and the identity under which
+ * A target has a space, the default and baseline plans, the program that runs plans, and the identity under which
  * results are stored.
  */
 #ifndef DT_TUNER_MEASURE_TARGET_H
@@ -13,10 +13,10 @@
 
 #include <stdbool.h>
 
-/* Names of what is tuned, for people and for the store. */
+/* Names of the target, for people and for the store. */
 struct dt_identity {
     char title[256];    /* "DiT-S/2, 256 x 256 px, guided, float32" */
-    char engine[64];    /* "dittune", or what a foreign worker calls itself */
+    char engine[64];    /* "dittune", or the foreign worker's name */
     char mode[32];      /* "eager" */
     char dtype[16];     /* "float32" */
     json_t *key, *hard; /* of the store (db/lookup/key.h) */
@@ -33,27 +33,27 @@ struct dt_target_worker {
 /* The devices that plans run on. */
 struct dt_hardware {
     struct dt_backend backend;
-    const char *unit;   /* what a rank takes at least: "core" or "GPU" */
-    int cores, devices; /* cores, or GPUs, there are; most ranks of a plan */
+    const char *unit;   /* device of a rank: "core" or "GPU" */
+    int cores, devices; /* available cores, or GPUs; most ranks of a plan */
 };
 
 /* Operations and bytes of an image (model/workload.h); 0: unknown. */
 struct dt_image_work {
     int sampler_steps;      /* denoising steps */
-    double flops;           /* of one step */
+    double flops;           /* operations of one step */
     double attention_flops; /* the attention's part of flops */
-    double rest_bytes;      /* least that the passes between the matrix products move */
+    double rest_bytes;      /* lower bound of the bytes of passes between the matrix products */
 };
 
 struct dt_target {
     struct dt_space *space;
     json_t *workload;                   /* for the worker's hello; NULL for foreign workers */
-    json_t *reference;                  /* the same in float32, which others are verified against */
-    int64_t plans;                      /* of the space; -1: too many to count */
+    json_t *reference;                  /* the workload in float32, for the reference */
+    int64_t plans;                      /* number of plans; -1: too many to count */
     struct dt_point fallback, baseline; /* the default plan and the 1-rank plan */
     bool foreign;
-    bool limited;      /* a foreign worker's plans of more ranks than devices are left out */
-    int64_t max_bytes; /* most that a rank of a plan may take; 0: no limit */
+    bool limited;      /* a foreign worker's plans with more ranks than devices are excluded */
+    int64_t max_bytes; /* limit of a rank's memory; 0: none */
     bool has_files;    /* weights or input come from files */
     const struct dt_objective *objective;
     double tolerance; /* of verification */
@@ -63,12 +63,12 @@ struct dt_target {
     struct dt_image_work image;
 };
 
-/* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here:
- * fallback and baseline are then unset (dt_space_count is 0). The target keeps nothing of the job but its objective. */
+/* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here: fallback and
+ * baseline are then unset (dt_space_count is 0). Of the job, the target keeps only the objective. */
 dt_status dt_target_new(const struct dt_job *job, struct dt_target **target) DT_MUST_CHECK;
 void dt_target_free(struct dt_target *target);
 
-/* Values of the roles at a point; 1 when there is no such parameter. */
+/* Values of a point's ranks or batch; 1 without such a parameter. */
 int dt_target_ranks(const struct dt_target *target, const struct dt_point *point);
 int dt_target_batch(const struct dt_target *target, const struct dt_point *point);
 /* Devices a plan holds while it runs: ranks, times threads of a CPU rank. */
@@ -78,7 +78,7 @@ bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_po
 /* Before anything is measured: DT_EDIRTY with a sentence when others use the GPUs, unless that was allowed. */
 dt_status dt_target_devices_free(const struct dt_target *target) DT_MUST_CHECK;
 
-/* What the GPUs are called by their maker ("Simulated GPU" where they are none); NULL on cores. Borrowed. */
+/* Product name of the GPUs ("Simulated GPU" for fake ones); NULL on cores. Borrowed. */
 const char *dt_target_hardware(const struct dt_target *target);
 
 /* "8 GPUs" */

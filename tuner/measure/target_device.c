@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What differs between the built-in network on cores and on GPUs is one row each; the rest of a target does not know. */
+/* Differences between cores and GPUs for the built-in network, one row each; the rest of a target is independent of
+ * them. */
 #include "tuner/measure/target_int.h"
 
 #include "base/host.h"
@@ -20,7 +21,7 @@ static bool lacks_gpus(const struct dt_target *target, enum dt_dtype dtype)
 }
 
 static const struct device {
-    const char *unit; /* what a rank takes */
+    const char *unit; /* device of a rank */
     bool by_mpirun;
     bool (*lacks)(const struct dt_target *target, enum dt_dtype dtype);
 } devices[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a foreign worker says of itself in its hello is its space and its identity. */
+/* Builds space and identity of a target from a foreign worker's hello. */
 #include "tuner/measure/target_int.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 
 #define HELLO_SECONDS 20
 
-/* The default point, or with the most ranks at which it is feasible. */
+/* The default point, or the same with the most feasible ranks. */
 static bool locate_default(const struct dt_space *space, int64_t values[], struct dt_point *point)
 {
     int ranks = dt_space_role(space, DT_ROLE_RANKS);
@@ -58,7 +58,7 @@ static void copy_field(const json_t *object, const char *key, const char *fallba
     dt_group_clean(out);
 }
 
-/* What the plans of a worker are made of. */
+/* The announced parts of a hello: parameters, constants and rules. */
 static json_t *announced(const json_t *hello)
 {
     static const char *const names[] = {"parameters", "constants", "rules"};
@@ -83,7 +83,8 @@ static dt_status make_key(const struct dt_job *job, const char *name, const char
     return dt_key_json(&key, &target->identity.key);
 }
 
-/* The hello with a rule of ours: no plan has more ranks than there are devices. The worker's own count of plans is left out. */
+/* Adds our rule to the hello: no plan has more ranks than there are devices. Removes the worker's own count of
+ * plans. */
 static json_t *limited(const json_t *hello, const char *ranks, int devices)
 {
     json_t *copy = dt_json_copy(hello), *rules = json_array();
@@ -103,7 +104,7 @@ static json_t *limited(const json_t *hello, const char *ranks, int devices)
     return made ? copy : NULL;
 }
 
-/* The ranks that a plan's text names are allowed when nobody said how many devices there are. */
+/* Allows the ranks named in a plan's text when the number of devices was not given. */
 static void allow_named(const struct dt_job *job, const char *ranks, struct dt_target *target)
 {
     int named = dt_target_named(job->plan, ranks);
@@ -135,7 +136,7 @@ static dt_status read_space(const struct dt_job *job, const json_t *hello, struc
     return status;
 }
 
-/* A worker has twenty seconds to get ready, or the budget when that is shorter. */
+/* Time for a worker to get ready: twenty seconds, or the budget if shorter. */
 static int64_t hello_ns(const struct dt_job *job)
 {
     int64_t most = HELLO_SECONDS * DT_NS_PER_SECOND;

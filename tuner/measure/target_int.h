@@ -14,14 +14,14 @@ struct dt_target_choice {
     int size; /* pixels; 0: the network's */
 };
 
-/* Chooses what plans run on: backend, cores, devices, program and how ranks are started. */
+/* Chooses back end, cores, devices, program and how ranks are started. */
 dt_status dt_target_place(const struct dt_job *job, struct dt_target *target) DT_MUST_CHECK;
 
-/* By the job, and by the device what it leaves open. */
+/* Chooses by the job, and by the device where the job leaves it open. */
 dt_status dt_target_choose(const struct dt_job *job, const struct dt_target *target,
                            struct dt_target_choice *choice) DT_MUST_CHECK;
 
-/* Fills what the device says of plans; the rest is the caller's. */
+/* Fills the device's limits of plans; the caller sets the rest. */
 void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype,
                       struct dt_limits *limits);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A reference of this session, not the device's nominal clock: the question is whether samples can be compared with those of
- * the other plans, and a machine that always runs at 80 % gives samples that can. */
+/* The reference is the session's, not the device's nominal clock: samples must be comparable with those of the other
+ * plans, and they are on a machine that always runs at 80 %. */
 #include "tuner/measure/throttle.h"
 
 #include "base/array.h"
@@ -18,7 +18,8 @@ void dt_clocks_fini(struct dt_clocks *clocks)
     *clocks = (struct dt_clocks){0};
 }
 
-/* Median clock of a rank over the steps from `from` on; NAN where the worker told none. column: room for the steps. */
+/* Median clock of a rank over the steps from `from` on; NAN where the worker reported none. column: room for the
+ * steps. */
 static double median_clock(const struct dt_result *result, int rank, int from, double column[])
 {
     int n = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* throttle - which samples were taken while a device ran slower than it does in this session
+/* throttle - detects samples taken while a device ran below its clock in this session
  *
- * A worker may tell the clock of each rank during each step (docs/protocol.md). The session's reference is each rank's
- * median in the first trial that had it; a sample whose slowest rank was below 95 % of its own is throttled: kept,
- * labelled, and left out of the statistics by index. A trial asks for as many again, three times at most.
+ * A worker may report the clock of each rank during each step (docs/protocol.md). The session's reference is each
+ * rank's median in the first trial that had it; a sample whose slowest rank was below 95 % of its own is throttled:
+ * kept, labelled, and left out of the statistics by index. A trial asks for as many again, three times at most.
  */
 #ifndef DT_TUNER_MEASURE_THROTTLE_H
 #define DT_TUNER_MEASURE_THROTTLE_H
@@ -20,11 +20,11 @@ struct dt_clocks {
 };
 void dt_clocks_fini(struct dt_clocks *clocks);
 
-/* After a trial: its ranks that had no reference yet get theirs. */
+/* Called after a trial: sets the reference of ranks without one. */
 dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *trial) DT_MUST_CHECK;
 
-/* Sets result->throttled and throttled_steps: of the steps from `least` on, by result->clocks, or, of ranks that have no
- * reference yet, by the median of these steps. */
+/* Sets result->throttled and throttled_steps: for the steps from `least` on, by result->clocks, or, for ranks without a
+ * reference, by the median of these steps. */
 dt_status dt_throttle_mark(struct dt_result *result, int least) DT_MUST_CHECK;
 
 struct dt_kept {
@@ -33,7 +33,7 @@ struct dt_kept {
     int *index;    /* [n] step of each, owned */
 };
 
-/* The steps from `from` on that count: all but the throttled ones, or all when all are throttled. */
+/* Lists the steps from `from` on that count: all but the throttled ones, or all when all are throttled. */
 dt_status dt_throttle_keep(const struct dt_result *result, int from,
                            struct dt_kept *kept) DT_MUST_CHECK;
 void dt_kept_fini(struct dt_kept *kept);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Warm-up: two more steps after the two of verification, always, and as long as was asked for; then the steady part of
- * the measured series is found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless
- * one is reported. A level start that outlasts the first look cannot be seen in it: that is what the long warm-up is for. */
+/* Warm-up: two more steps after the two of verification, always, and as long as requested; then the steady part of the
+ * measured series is found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless
+ * one is reported. A slow start at a constant level that outlasts the first look cannot be detected: the long warm-up
+ * is for that. */
 #include "tuner/measure/trial.h"
 
 #include "base/clock.h"
@@ -13,9 +14,9 @@
 #include <string.h>
 
 #define WARMUP_STEPS 2
-#define WARMUP_MOST  256 /* steps, however short */
-#define WARMUP_CHUNK 16  /* of a request: the clock is looked at in between */
-#define MOST_STEPS   96  /* of all: 64 steady ones and a long warm-up */
+#define WARMUP_MOST  256 /* limit of warm-up steps */
+#define WARMUP_CHUNK 16  /* steps per request: the clock is checked in between */
+#define MOST_STEPS   96  /* limit of all steps: 64 steady ones and a long warm-up */
 
 int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns)
 {
@@ -47,7 +48,7 @@ static bool past(const struct dt_measure *how)
     return dt_clock_ns() >= how->deadline_ns;
 }
 
-/* Until the steps, or the clock with all that is between steps, have taken the time. */
+/* Warms up until the steps, or the wall clock, have taken the time. */
 static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
                          const struct dt_measure *how, struct dt_result *result)
 {
@@ -76,7 +77,7 @@ static int values_of(const struct dt_target *target, const struct dt_result *res
     return n;
 }
 
-/* Against the rival; what is said of samples that will be had again is not said yet. */
+/* Races against the incumbent; waits while throttled samples are being replaced. */
 static enum dt_race_next race(const struct dt_target *target, const struct dt_result *result,
                               const struct dt_result *rival)
 {
@@ -126,8 +127,8 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
     return DT_OK;
 }
 
-/* One request beside the measurement; *answer may be NULL when the worker fails it (which
- * fails the trial only if it was to write the output). */
+/* An extra request; *answer may be NULL when the worker fails it (which fails the trial only if it should write the
+ * output). */
 static dt_status ask(struct dt_resident *resident, json_t *request, const char *want,
                      const struct dt_measure *how, struct dt_result *result, json_t **answer)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a plan's output right? It is compared with that of one float32 rank by a few random projections of each image
+/* Verifies a plan's output against that of one float32 rank by a few random projections of each image
  * (docs/measuring.md), so neither the controller nor the workers keep outputs. */
 #include "tuner/measure/rig_int.h"
 
@@ -19,7 +19,7 @@ static struct dt_point reference_point(const struct dt_rig *rig, const struct dt
     return one;
 }
 
-/* Other data types are compared with float32, in a group of its own; its weights go with it. */
+/* Other data types are compared with float32, computed in a separate group, which is stopped to free its weights. */
 static dt_status make_reference(struct dt_rig *rig, const struct dt_point *one, int64_t deadline_ns,
                                 struct dt_group **group, struct dt_reference *reference,
                                 struct dt_failure *failure)
@@ -49,7 +49,7 @@ dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, 
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     dt_status status = make_reference(rig, &one, deadline_ns, &group, reference, &failure);
     if (status == DT_FAILED && dt_outcome_may_pass(failure.outcome) &&
-        dt_clock_ns() < deadline_ns) /* once more: all depends on it */
+        dt_clock_ns() < deadline_ns) /* one more attempt, since every plan needs it */
         status = make_reference(rig, &one, deadline_ns, &group, reference, &failure);
     if (status != DT_OK && status != DT_FAILED)
         return status;

@@ -6,7 +6,7 @@
 
 #define REASON_MOST 40 /* characters of a reason's name */
 #define MOST_NS     (INT64_C(1) << 53)
-#define MOST_VALUE  (INT64_C(1) << 53) /* of telemetry, either way: whole in a double */
+#define MOST_VALUE  (INT64_C(1) << 53) /* largest magnitude of telemetry: exact in a double */
 #define MOST_LOOKS  (INT64_C(1) << 40)
 
 bool dt_device_answer_ns(const json_t *rows, size_t steps, size_t ranks, long long **ns)
@@ -28,7 +28,7 @@ bool dt_device_answer_ns(const json_t *rows, size_t steps, size_t ranks, long lo
     return true;
 }
 
-/* {"least", "mean", "most"}, in that order of size. */
+/* {"least", "mean", "most"}, in ascending order. */
 static bool is_range(const json_t *range)
 {
     const json_t *least = json_object_get(range, "least"), *mean = json_object_get(range, "mean"),
@@ -39,7 +39,7 @@ static bool is_range(const json_t *range)
            json_integer_value(mean) <= json_integer_value(most);
 }
 
-/* Names go to terminals and files as they are. */
+/* Names are printed and stored unescaped, so they are restricted. */
 static bool is_reason(const json_t *reason)
 {
     const char *name = json_string_value(reason);

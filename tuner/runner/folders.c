@@ -17,7 +17,7 @@
 
 #define PARENT_MOST 200 /* letters; the name takes at most 55 */
 
-/* One number for the boot and the pid namespace, in which a pid has a meaning. */
+/* One number for boot and pid namespace, which give a pid its meaning. */
 static unsigned place(void)
 {
     struct stat space = {.st_ino = 0};
@@ -51,7 +51,7 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
     (void)info;
     (void)kind;
     (void)walk;
-    remove(path); /* what cannot be removed is no reason to leave the rest */
+    remove(path); /* a failure must not keep the rest from being removed */
     return 0;
 }
 
@@ -61,7 +61,7 @@ void dt_folder_remove(const char *folder)
         nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-/* The name is one of ours, and the process that it names has ended. */
+/* The name has our form, and the process in it has ended. */
 static bool is_dead(const char *name, unsigned here)
 {
     int pid, end = 0;

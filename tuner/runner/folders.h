@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* folders - the temporary folders of worker groups, which outlive their session when all its processes are killed at once
+/* folders - temporary folders of worker groups, which remain when all processes of a session are killed at once
  *
- * The name says whose it is: dittune-PID-START-PLACE-XXXXXX, the controller's pid, when that process started, and a number
- * for boot and pid namespace, so that a folder of another host or container is never taken for one of a dead session.
+ * The name identifies the owner: dittune-PID-START-PLACE-XXXXXX, with the controller's pid, its start time, and a
+ * number for boot and pid namespace, so that a folder of another host or container is never removed by mistake.
  */
 #ifndef DT_TUNER_RUNNER_FOLDERS_H
 #define DT_TUNER_RUNNER_FOLDERS_H
@@ -14,7 +14,7 @@
 /* A new folder in parent. DT_EIO names parent and cause; DT_EUSAGE when the path of parent is too long. */
 dt_status dt_folder_make(const char *parent, char folder[DT_FOLDER_ROOM]) DT_MUST_CHECK;
 
-/* With all that is in it; "" is fine. Follows no link. */
+/* Removes the folder with its contents; "" is fine. Follows no link. */
 void dt_folder_remove(const char *folder);
 
 /* Removes the folders of this user's dead sessions from parent. Follows no link. */

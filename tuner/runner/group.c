@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One request, one answer. While it waits this process sleeps in poll on the worker's two streams; it wakes once a
- * second to see whether a signal arrived in between. */
+/* One request, one answer. While waiting, this process sleeps in poll on the worker's two streams, and wakes once a
+ * second to check for signals. */
 #include "tuner/runner/group_int.h"
 
 #include "base/clock.h"
@@ -47,7 +47,7 @@ int64_t dt_group_paused_ns(const struct dt_group *group)
     return group->paused_ns;
 }
 
-/* Sleeps until the worker says something, it is time for the next tick, or the deadline; drains standard error. */
+/* Sleeps until the worker writes, the next tick is due, or the deadline passes; drains standard error. */
 static void rest(struct dt_group *group, int64_t deadline_ns)
 {
     if (dt_group_tick.run != NULL)
@@ -59,7 +59,7 @@ static void rest(struct dt_group *group, int64_t deadline_ns)
     if (poll(pollers, 2, timeout) <= 0)
         return;
     if (pollers[1].revents != 0 && !dt_group_drain(group)) {
-        /* its end: poll would report it for ever */
+        /* end of file, which poll would report for ever */
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         dup3(null, group->process.messages, O_CLOEXEC);
         close(null);
@@ -90,7 +90,7 @@ static void note(struct dt_group *group, char direction, const json_t *message)
     fflush(group->transcript);
 }
 
-/* Where in the worker's output the bytes end that are here now, counted from its start. */
+/* Number of bytes of the worker's output that have arrived, from its start. */
 static size_t arrived(const struct dt_group *group)
 {
     int unread = 0;
@@ -99,7 +99,8 @@ static size_t arrived(const struct dt_group *group)
     return group->wire.taken + group->wire.pending.size + (size_t)unread;
 }
 
-/* The next message that is not a heartbeat. One that is here when the deadline passes is in time, also behind heartbeats. */
+/* The next message that is not a heartbeat. A message that has arrived by the deadline is in time, even behind
+ * heartbeats. */
 static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **message,
                       struct dt_failure *failure)
 {

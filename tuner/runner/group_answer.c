@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers read into plain values; every shape is checked, and what is off is the worker's breach of the protocol. */
+/* Reads answers into plain values; every shape is checked, and a wrong one is a breach of the protocol. */
 #include "tuner/runner/group_int.h"
 #include "tuner/runner/runner.h"
 
@@ -40,7 +40,7 @@ static dt_status breach(struct dt_failure *failure, const char *what)
     return dt_fail(DT_FAILED, "%s", failure->cause);
 }
 
-/* The largest of an array of integers >= least; false when it is none. */
+/* The largest of an array of integers >= least; false for anything else. */
 static bool largest(const json_t *array, size_t n, json_int_t least, int64_t *out)
 {
     int64_t most = 0;
@@ -155,7 +155,7 @@ static dt_status read_clock(const json_t *rows, struct dt_run *run, struct dt_fa
     return DT_OK;
 }
 
-/* What the devices told beside; null is as good as nothing. */
+/* Reads the devices' reports; null counts as absent. */
 static dt_status read_told(const json_t *answer, struct dt_run *run, struct dt_failure *failure)
 {
     size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;

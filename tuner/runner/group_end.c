@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How groups end: killed for what they did, found dead, or told to quit; and what they said last. */
+/* Ends of groups: killed after a fault, found dead, or by quit; and their last messages. */
 #include "base/clock.h"
 #include "tuner/runner/group_int.h"
 #include "tuner/runner/pause.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define DEATH_NS                                                                                   \
-    (2 * DT_NS_PER_SECOND) /* how long the end of a program may follow the end of its output */
+    (2 * DT_NS_PER_SECOND) /* time between the end of a program's output and its own end */
 
 void dt_group_clean(char text[])
 {
@@ -24,7 +24,7 @@ void dt_group_clean(char text[])
             *c = '?';
 }
 
-/* Reads what is there of standard error and keeps its end. False at its end. */
+/* Reads available standard error and keeps its last bytes. False at end of file. */
 bool dt_group_drain(struct dt_group *group)
 {
     char block[65536];
@@ -40,7 +40,7 @@ bool dt_group_drain(struct dt_group *group)
     return true;
 }
 
-/* The last line of standard error that says something, printable. */
+/* The last nonempty line of standard error, made printable. */
 static void last_words(const struct dt_group *group, char out[], size_t room)
 {
     size_t end = group->kept;
@@ -55,7 +55,7 @@ static void last_words(const struct dt_group *group, char out[], size_t room)
     out[n] = '\0';
 }
 
-/* Kills the group and says why. */
+/* Kills the group and sets the cause. */
 dt_status dt_group_break(struct dt_group *group, struct dt_failure *failure,
                          enum dt_outcome outcome, const char *why)
 {
@@ -99,7 +99,7 @@ static void add_words(struct dt_group *group, bool open, char why[], size_t room
         snprintf(why + size, room - size, " (it said: %s)", words);
 }
 
-/* The worker's output ended: did the program end, and how? */
+/* After the end of the worker's output: finds out whether and how the program ended. */
 dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure)
 {
     char why[160] = "closed its output";
@@ -127,7 +127,7 @@ dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure)
     return dt_group_break(group, failure, DT_TRIAL_HUNG, why);
 }
 
-/* Waits for the program's end, reading on what it says, so that it is not stuck in a full pipe. */
+/* Waits for the program's end and keeps reading its output, so that it does not block on a full pipe. */
 static bool await_end(struct dt_group *group, int64_t until, int *wait_status)
 {
     char block[65536];
@@ -159,7 +159,7 @@ bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, ch
         close(group->process.to);
         group->process.to = -1;
     }
-    (void)said; /* a worker that is gone has ended */
+    (void)said; /* a dead worker has ended already */
     if (!await_end(group, dt_clock_machine_ns() + patience_ns, &wait_status))
         return false;
     describe_end(wait_status, how, room);

@@ -16,27 +16,27 @@ struct dt_group {
     struct dt_supervised process;
     struct dt_wire wire;
     json_t *hello, *ready;
-    const char *phase; /* "preparing": what the failure sentence says */
+    const char *phase; /* "preparing", for failure sentences */
     char messages[DT_GROUP_KEPT + 1];
     size_t kept;
     bool alive;
-    int64_t paused_ns; /* of the last request */
+    int64_t paused_ns; /* during the last request */
     FILE *transcript;  /* $DITTUNE_TRANSCRIPT: every message, with its direction; NULL: none */
 };
 
-/* Reads what is there of standard error and keeps its end. False at its end. */
+/* Reads available standard error and keeps its last bytes. False at end of file. */
 bool dt_group_drain(struct dt_group *group);
 
-/* Kills the group and says why. DT_FAILED. */
+/* Kills the group and sets the cause. DT_FAILED. */
 dt_status dt_group_break(struct dt_group *group, struct dt_failure *failure,
                          enum dt_outcome outcome, const char *why);
 
-/* Kills a group that broke the protocol; *failure says how already. DT_FAILED. */
+/* Kills a group that broke the protocol; *failure is already set. DT_FAILED. */
 dt_status dt_group_condemn(struct dt_group *group, struct dt_failure *failure);
 
 /* The worker's output ended: finds out whether and how the program ended. DT_FAILED. */
 dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure);
-/* It did not answer in time: what it wrote for people last may say why. */
+/* Handles a missed deadline; the last line of standard error may give the cause. */
 dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure) DT_MUST_CHECK;
 
 #endif

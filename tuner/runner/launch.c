@@ -39,7 +39,7 @@ bool dt_launch_find(const char *name, char path[], size_t room)
     return false;
 }
 
-/* One for temporary files, one for the memory that ranks share. */
+/* One folder for temporary files, one for memory shared by ranks. */
 static dt_status make_folders(const struct dt_launch *launch, struct dt_start *start)
 {
     static bool swept;
@@ -56,7 +56,7 @@ static dt_status make_folders(const struct dt_launch *launch, struct dt_start *s
     DT_TRY(dt_folder_make(parents[0], start->folders[0]));
     if (launch->ranks > 1 && access(parents[1], W_OK) == 0 &&
         dt_folder_make(parents[1], start->folders[1]) < 0)
-        start->folders[1][0] = '\0'; /* the first will do */
+        start->folders[1][0] = '\0'; /* the first is enough */
     return DT_OK;
 }
 
@@ -139,7 +139,8 @@ static int length(char *const list[])
     return n;
 }
 
-/* Each list goes before the ones before it. What we took out for ourselves is handed on: the worker may be the user's. */
+/* Later lists take precedence. Variables that dittune removed for itself are passed on, since the worker may be the
+ * user's. */
 static char **make_environment(const struct dt_launch *launch, const struct dt_start *start)
 {
     char folder[300], hwloc[] = "HWLOC_HIDE_ERRORS=2", root[] = "OMPI_ALLOW_RUN_AS_ROOT=1",
@@ -185,7 +186,7 @@ static dt_status fill(const struct dt_launch *launch, const char *program, struc
     return DT_OK;
 }
 
-/* A command line instead of a program is a usual mistake, and so is a script that nobody may run. */
+/* Common mistakes: a command line instead of a program, and a script that is not executable. */
 static dt_status not_a_program(const char *name)
 {
     const char *blank = strchr(name, ' ');

@@ -7,9 +7,9 @@
 #include "tuner/runner/supervisor.h"
 
 struct dt_start {
-    char path[4096];     /* of the program to execute */
+    char path[4096];     /* program to execute */
     char **argv, **envp; /* NULL-ended, owned */
-    /* made for this group; the supervisor removes them */
+    /* created for this group; the supervisor removes them */
     char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
 };
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define OUTPUT_MOST (1 << 20)
-#define TURN_MS     50 /* how soon an interrupt is seen */
+#define TURN_MS     50 /* interval of checks for interrupts */
 #define GRACE_NS    (DT_NS_PER_SECOND / 2)
 
 extern char **environ;
@@ -26,7 +26,7 @@ static bool take(int fd, struct dt_text *text)
     return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* Until both pipes are closed or time is up; false when it is up. */
+/* Reads until both pipes are closed; false when the time is up. */
 static bool read_pipes(const struct dt_supervised *child, int64_t deadline_ns,
                        struct dt_output *output)
 {
@@ -46,7 +46,7 @@ static bool read_pipes(const struct dt_supervised *child, int64_t deadline_ns,
     return true;
 }
 
-/* Its pipes are closed: it has ended, or is about to. */
+/* Waits for the end of a child whose pipes are closed. */
 static bool await_end(struct dt_supervised *child, int64_t deadline_ns, int *status)
 {
     while (!dt_supervisor_ended(child, status)) {

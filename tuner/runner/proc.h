@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* proc - what /proc says of processes: who is below whom, who is still the one that had this pid */
+/* proc - processes as seen in /proc: descendants, and the identity behind a pid */
 #ifndef DT_TUNER_RUNNER_PROC_H
 #define DT_TUNER_RUNNER_PROC_H
 
@@ -10,13 +10,13 @@ struct dt_proc {
     pid_t pid;
     char name[17];            /* of the program, cut by the kernel */
     char state;               /* as ps shows it: R, S, D, T, Z.. */
-    unsigned long long start; /* ticks since boot: tells a pid from its next use */
+    unsigned long long start; /* ticks since boot: distinguishes reuses of a pid */
 };
 
 /* False when there is no such process. */
 bool dt_proc_read(pid_t pid, struct dt_proc *proc);
 
-/* Calls visit for every descendant of pid: first those below a child, then the child. */
+/* Calls visit for every descendant of pid, children after their own descendants. */
 void dt_proc_below(pid_t pid, void (*visit)(pid_t pid, void *context), void *context);
 
 #endif

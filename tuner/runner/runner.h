@@ -8,10 +8,10 @@
  *     dt_group_run(group, &(struct dt_steps){prepared.handle, 8, DT_MODE_MEASURE}, deadline, &run, &failure);
  *     dt_group_stop(group, grace);
  *
- * Between the controller and the program stands a supervisor (tuner/runner/supervisor.h): it dies when the controller does, and
- * kills every descendant of the program by pid. What goes wrong in a group is data: the calls return DT_FAILED and say in
- * *failure which outcome the trial has and why; dt_group_alive tells whether the group can go on. Only the controller's own
- * troubles (no memory, no pipe) are other errors.
+ * A supervisor between the controller and the program (tuner/runner/supervisor.h) ends with the controller, and kills
+ * every descendant of the program by pid. Failures of a group are data: the calls return DT_FAILED and set the trial's
+ * outcome and its cause in *failure; dt_group_alive tells whether the group is still usable. Other errors are the
+ * controller's own (no memory, no pipe).
  */
 #ifndef DT_TUNER_RUNNER_RUNNER_H
 #define DT_TUNER_RUNNER_RUNNER_H
@@ -29,7 +29,7 @@ struct dt_launch {
     const char *program;          /* path; a name without '/' is looked up in PATH */
     const char *const *arguments; /* NULL-ended, after the program; may be NULL */
     int ranks;                    /* processes mpirun starts; 1 is fork and exec, without MPI */
-    int own_ranks;       /* a worker that starts its ranks itself is told so many; 0: ranks */
+    int own_ranks;       /* number of ranks for a worker that starts them itself; 0: ranks */
     bool oversubscribed; /* more ranks than cores: waits yield */
     const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */
 };
@@ -40,8 +40,8 @@ struct dt_failure {
         [256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
 };
 
-/* Starts the program, says hello, waits for hello and ready. deadline_ns is dt_clock_ns time. DT_EUSAGE when the program
- * does not exist or mpirun is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank").
+/* Starts the program, sends hello, waits for hello and ready. deadline_ns is dt_clock_ns time. DT_EUSAGE when the
+ * program does not exist or mpirun is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank").
  * workload: borrowed JSON or NULL. */
 dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
                          int64_t deadline_ns, struct dt_group **group,
@@ -51,10 +51,10 @@ const json_t *dt_group_ready(const struct dt_group *group);
 int dt_group_ranks(const struct dt_group *group); /* entries of ready */
 bool dt_group_alive(const struct dt_group *group);
 
-/* How long all was stopped while the last request was answered; 0: it was not. Times in the answer may hold it. */
+/* Time for which all processes were stopped during the last request; 0: none. Times in the answer may include it. */
 int64_t dt_group_paused_ns(const struct dt_group *group);
 
-/* A worker's words as a file and a terminal can take them: what is not printable ASCII becomes '?'. */
+/* Cleans a worker's text for files and terminals: other than printable ASCII becomes '?'. */
 void dt_group_clean(char text[]);
 
 struct dt_verify {
@@ -69,10 +69,10 @@ struct dt_prepared {
     int64_t resident_bytes; /* of the largest rank, all handles */
     int64_t cold_ns;        /* first step, maximum over ranks */
     json_t
-        *memory; /* of the devices, as dt_device_answer_memory; owned, NULL when it was not told */
+        *memory; /* device memory, as from dt_device_answer_memory; owned, NULL when not reported */
     int images, projections; /* 0 when the worker does not verify */
     double *norm;            /* [images], owned */
-    double *projection;      /* [images * projections], owned; NAN where the worker said null */
+    double *projection;      /* [images * projections], owned; NAN where the worker sent null */
 };
 /* plan: {name: value}, borrowed. */
 dt_status dt_group_prepare(struct dt_group *group, const json_t *plan,
@@ -90,12 +90,12 @@ struct dt_run {
     json_t *telemetry;    /* [rank] as dt_device_answer_telemetry, owned; NULL: none */
 };
 enum dt_mode { DT_MODE_WARMUP, DT_MODE_MEASURE };
-const char *dt_mode_text(enum dt_mode mode); /* as the protocol names it */
+const char *dt_mode_text(enum dt_mode mode); /* the protocol's name */
 struct dt_steps {
     int handle, count;
     enum dt_mode mode;
 };
-/* While the steps run this process only sleeps in poll. */
+/* This process only sleeps in poll while the steps run. */
 dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int64_t deadline_ns,
                        struct dt_run *run, struct dt_failure *failure) DT_MUST_CHECK;
 void dt_run_fini(struct dt_run *run);
@@ -108,8 +108,8 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
                         int64_t deadline_ns, json_t **answer,
                         struct dt_failure *failure) DT_MUST_CHECK;
 
-/* Says quit, or closes the worker's standard input, and waits for its end: how it ended ("exited with 0", "killed by
- * signal 9 (SIGKILL)"). False when it still runs at the end of the patience. Only dt_group_stop may follow. */
+/* Sends quit, or closes the worker's standard input, and waits for its end; describes it ("exited with 0", "killed by
+ * signal 9 (SIGKILL)"). False when it still runs after patience_ns. Only dt_group_stop may follow. */
 bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, char how[],
                   size_t room);
 
@@ -120,15 +120,15 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns);
 /* Set by the signal handler of the program (0, SIGINT, SIGTERM): the calls above then return DT_EINTR soon. */
 extern volatile int dt_group_interrupted;
 
-/* Called about once a second while the calls above wait, and before they do, when run is set: for a clock that is drawn. It
- * must be quick, as steps may be measured meanwhile. */
+/* Called about once a second while the calls above wait, and before they wait, if run is set: for the live progress
+ * line. It must be fast, since steps may be measured meanwhile. */
 struct dt_group_tick {
     void (*run)(void *context);
     void *context;
 };
 extern struct dt_group_tick dt_group_tick;
 
-/* The program a name means: a path, or a name looked up in PATH; false when it is none that can be run. */
+/* Finds a program by path, or by name in PATH; false when it is not executable. */
 bool dt_launch_find(const char *name, char path[], size_t room);
 
 /* What a program that is no worker wrote. */
@@ -145,14 +145,15 @@ void dt_output_fini(struct dt_output *output);
 /* ---- the device part of a worker's answers (docs/protocol.md): workers are not trusted. Each returns false when the part is
  * malformed, and has then set nothing. Unknown fields are dropped. */
 
-/* Rows of integers from 0 on: [steps * ranks], to be freed; NULL when out of memory. */
+/* Rows of integers >= 0: [steps * ranks], owned by the caller; NULL when out of memory. */
 bool dt_device_answer_ns(const json_t *rows, size_t steps, size_t ranks, long long **ns);
 
-/* A list of one object a rank, {"looks", "sm_mhz": {"least", "mean", "most"}, .., "reasons": [names]}; new reference. */
+/* A list with one object per rank, {"looks", "sm_mhz": {"least", "mean", "most"}, .., "reasons": [names]}; new
+ * reference. */
 bool dt_device_answer_telemetry(const json_t *list, size_t ranks, json_t **telemetry);
 
-/* Of an answer to prepare: the lists of one integer a rank that it has of before_bytes, taken_bytes, free_bytes and total_bytes,
- * and resident_bytes; new reference, NULL when it has none of the lists. */
+/* From an answer to prepare: those of the lists before_bytes, taken_bytes, free_bytes and total_bytes (one integer per
+ * rank) that are present, and resident_bytes; new reference, NULL when there is no list. */
 bool dt_device_answer_memory(const json_t *answer, size_t ranks, json_t **memory);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Descendants are found through /proc (proc.h), walked from the supervisor down; whoever loses its parent
- * becomes a child of the supervisor, so a loop until no child is left misses no one. */
+/* Descendants are found through /proc (proc.h), walked from the supervisor down; an orphan becomes a child of the
+ * supervisor, so a loop until no child is left misses none. */
 #include "tuner/runner/supervisor.h"
 
 #include "base/clock.h"
@@ -23,19 +23,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_MS     20   /* while it kills */
-#define REST_MS     1000 /* while all is well: samples are being taken */
+#define TICK_MS     20   /* while killing */
+#define REST_MS     1000 /* otherwise, since samples may be taken */
 #define NOTE        (-1)
 #define NOTED_MOST  1024
-#define PATIENCE_NS (10 * DT_NS_PER_SECOND) /* much memory takes a while to be freed */
-#define SHORT_NS    DT_NS_PER_SECOND        /* when another group was given up before */
+#define PATIENCE_NS (10 * DT_NS_PER_SECOND) /* freeing much memory takes time */
+#define SHORT_NS    DT_NS_PER_SECOND        /* after another group was given up */
 
 struct ward {
     pid_t program;
     int control, status;
     int ended; /* readable when the program has ended (pidfd_open), or -1 */
     bool reported;
-    int64_t kill_at; /* 0: not asked to end; otherwise KILL from then on */
+    int64_t kill_at; /* time from which KILL is sent; 0: not requested */
     pid_t noted[NOTED_MOST];
     int noted_count;
 };
@@ -82,7 +82,7 @@ static bool reap(struct ward *ward)
                 write(ward->status, &wait_status, sizeof wait_status) == sizeof wait_status;
             ward->reported = true;
             ward->kill_at =
-                ward->kill_at != 0 ? ward->kill_at : 1; /* what it left behind goes too */
+                ward->kill_at != 0 ? ward->kill_at : 1; /* also ends processes it left behind */
         }
     }
 }
@@ -110,7 +110,7 @@ static void listen_to(struct ward *ward)
     ward->kill_at = dt_clock_machine_ns() + request;
 }
 
-/* libomp registers each process in a file, which one that is killed leaves. */
+/* libomp registers each process in a file, which a killed process leaves behind. */
 static void remove_registered(const struct ward *ward)
 {
     struct dt_proc proc;
@@ -200,7 +200,7 @@ static void supervise(const char *path, char *const argv[], char *const envp[],
     struct ward ward = {.control = pipes->control[0], .status = pipes->status[1]};
     pid_t own = getpid();
     setsid();
-    prctl(PR_SET_PDEATHSIG, SIGCONT); /* so that one that is stopped reads the end of its pipe */
+    prctl(PR_SET_PDEATHSIG, SIGCONT); /* so that a stopped supervisor reads the end of its pipe */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
@@ -282,7 +282,7 @@ void dt_supervisor_note(struct dt_supervised *supervised)
 {
     const int64_t request = NOTE;
     ssize_t put = write(supervised->control, &request, sizeof request);
-    (void)put; /* a supervisor that is gone notes nothing */
+    (void)put; /* a dead supervisor notes nothing */
 }
 
 /* The first descendant that still runs. */
@@ -299,7 +299,7 @@ static void kill_one(pid_t pid, void *context)
     kill(pid, SIGKILL);
 }
 
-/* What keeps a group from its end: its supervisor, or a process below it. */
+/* Reports the process that keeps a group from ending: its supervisor, or a descendant. */
 static void give_up(const struct dt_supervised *supervised)
 {
     struct dt_proc own = {.pid = 0}, below = {.pid = 0};
@@ -350,7 +350,7 @@ void dt_supervisor_stop(struct dt_supervised *supervised, int64_t grace_ns)
     close(supervised->from);
     close(supervised->messages);
     if (supervised->pid > 0) {
-        kill(supervised->pid, SIGCONT); /* it may have been stopped */
+        kill(supervised->pid, SIGCONT); /* it may be stopped */
         int64_t patience_ns = gave_up ? SHORT_NS : supervised->patience_ns;
         if (!await_supervisor(supervised, grace_ns + patience_ns)) {
             give_up(supervised);

@@ -2,9 +2,9 @@
 /* supervisor - a small process between the controller and a worker's processes, so that none outlives its group
  *
  * It is forked, not executed (the controller has one thread and no CUDA or MPI), adopts orphans
- * (PR_SET_CHILD_SUBREAPER), and kills every descendant by pid: when it is told to, when the program ends, and when the
- * pipe from the controller closes because the controller died. Last it removes the group's directories, and what a killed
- * OpenMP library (libomp) left in /dev/shm. When the supervisor itself is killed, the kernel kills the program.
+ * (PR_SET_CHILD_SUBREAPER), and kills every descendant by pid: on request, when the program ends, and when the pipe
+ * from the controller closes because the controller died. Finally it removes the group's directories, and files that a
+ * killed OpenMP library (libomp) left in /dev/shm. When the supervisor itself is killed, the kernel kills the program.
  */
 #ifndef DT_TUNER_RUNNER_SUPERVISOR_H
 #define DT_TUNER_RUNNER_SUPERVISOR_H
@@ -18,8 +18,8 @@
 #define DT_SUPERVISOR_FOLDERS 2
 
 struct dt_supervised {
-    pid_t pid;              /* of the supervisor */
-    int64_t patience_ns;    /* beyond the grace, until dt_supervisor_stop gives it up */
+    pid_t pid;              /* the supervisor's pid */
+    int64_t patience_ns;    /* time after the grace until dt_supervisor_stop gives up */
     int control;            /* write end: a request to kill; closing it kills at once */
     int status;             /* read end: the program's wait status, when it ended */
     int to, from, messages; /* the program's standard input, output, error */
@@ -31,16 +31,16 @@ dt_status dt_supervisor_start(const char *path, char *const argv[], char *const 
                               const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                               struct dt_supervised *out) DT_MUST_CHECK;
 
-/* The program's wait status; false while it runs or when it is not known. Does not wait. */
+/* The program's wait status; false while it runs or when it is unknown. Does not wait. */
 bool dt_supervisor_ended(struct dt_supervised *supervised, int *wait_status);
 
-/* Lets the supervisor note the processes that run now: what they leave in /dev/shm is removed however they end. */
+/* Records the current processes, so that their files in /dev/shm are removed however they end. */
 void dt_supervisor_note(struct dt_supervised *supervised);
 
-/* TERM to all, KILL to what is left after grace_ns; returns when no descendant is left and the folders are gone.
+/* TERM to all, KILL to the remaining ones after grace_ns; returns when no descendant is left and the folders are gone.
  * Closes the descriptors. A group that does not end (a process that waits in a driver or a frozen file system cannot be
- * killed) is given up after the patience: a sentence on standard error names the process and its state, and its supervisor
- * goes on until it has ended. */
+ * killed) is given up after the patience: a sentence on standard error names the process and its state, and its
+ * supervisor goes on until it has ended. */
 void dt_supervisor_stop(struct dt_supervised *supervised, int64_t grace_ns);
 
 #endif

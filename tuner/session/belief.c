@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Guesses, which the first answers correct; only the order of plans matters. Cores of 50 Gflop/s that send 5 GB/s; GPUs of
- * 500 Tflop/s that send 370 GB/s (NVLink 4 after its own overhead, github.com/NVIDIA/nccl-tests/issues/212). */
+/* Rough values, which the first answers correct; only the order of plans matters. Cores of 50 Gflop/s that send 5 GB/s;
+ * GPUs of 500 Tflop/s that send 370 GB/s (NVLink 4 after its own overhead, github.com/NVIDIA/nccl-tests/issues/212). */
 #define FLOPS_PER_BYTE     10
 #define GPU_FLOPS_PER_BYTE 1350
 
@@ -37,7 +37,7 @@ static double table_value(const void *context, const struct dt_point *point)
     return dt_transfer_value(&((const struct dt_belief *)context)->transfer, point);
 }
 
-/* From the table's side, which is small: how many of its plans are plans here. */
+/* Number of the table's plans that exist here; iterates over the table, which is small. */
 static int64_t shared(const struct dt_belief *belief)
 {
     const struct dt_space *space = belief->target->space, *theirs = belief->source->space;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* belief - what a session's search expects of plans before it has measured any
+/* belief - the prior of a session's search
  *
  *     --prior FILE      a table that another machine recorded (docs/search.md)
  *     --prior cost      operations and bytes of each plan (model/cost.h); the built-in network's default
@@ -16,13 +16,13 @@
 struct dt_belief {
     const struct dt_target *target;
     struct dt_workload workload; /* of the built-in network */
-    struct dt_landscape *source; /* owned; NULL: the cost is asked */
+    struct dt_landscape *source; /* owned; NULL: the cost model is used */
     struct dt_transfer transfer; /* from the source */
     char name[160];              /* "" when there is none */
-    struct dt_prior prior;       /* points here: a belief does not move */
+    struct dt_prior prior;       /* points into the belief, which must not move */
 };
 
-/* DT_EUSAGE, DT_EIO: the file is no table, or none of its plans is one of the target's. */
+/* DT_EUSAGE, DT_EIO: the file is no table, or has no plan of the target. */
 dt_status dt_belief_init(struct dt_belief *belief, const struct dt_target *target,
                          const char *option) DT_MUST_CHECK;
 void dt_belief_fini(struct dt_belief *belief);

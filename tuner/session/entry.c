@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans go in by names and values. Figures of the same plan may come from three places; the later one is the better: a
- * trial's are those of a plan that was chosen for them (docs/measuring.md). */
+/* Plans are stored by names and values. Figures of a plan may come from three sources, of which the later is better: a
+ * trial's are biased by the choice (docs/measuring.md). */
 #include "tuner/session/entry.h"
 
 #include "base/clock.h"
@@ -70,7 +70,7 @@ void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant ent
 
 struct list {
     const struct dt_session *session;
-    struct dt_shot *shots; /* each plan once */
+    struct dt_shot *shots; /* distinct plans */
     int count;
 };
 
@@ -136,7 +136,7 @@ static json_t *top_json(const struct dt_session *session)
     return array;
 }
 
-/* Times of the trials, which alone were all measured alike. */
+/* Uses times of trials, since only they were all measured in the same way. */
 static json_t *front_json(const struct dt_session *session)
 {
     struct dt_front_point *points = calloc((size_t)session->count + 1, sizeof *points);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* entry - what the store keeps of a session (docs/database.md) */
+/* entry - the store's entry of a session (docs/database.md) */
 #ifndef DT_TUNER_SESSION_ENTRY_H
 #define DT_TUNER_SESSION_ENTRY_H
 
@@ -9,20 +9,20 @@
 #define DT_ENTRY_FRONT 32    /* most plans of the front; the fastest stay */
 #define DT_ENTRY_SPACE 65536 /* bytes of a foreign worker's space */
 
-/* Describes the machine into session->machine, starting the worker when nobody knows what it is made of. A worker that does not
- * start is no error here: the session will say so, and its fingerprint lacks the worker's versions. */
+/* Sets session->machine, starting the worker when its versions are not cached. A worker that does not start is no error
+ * here: the session reports it, and its fingerprint lacks the worker's versions. */
 void dt_entry_machine(struct dt_session *session);
 
 /* {"hard","soft","info"}, new reference. */
 json_t *dt_entry_fingerprint(const struct dt_session *session);
 
-/* Adds what a reader needs who has neither worker nor model file: "space" of a foreign worker, "network" from a file. */
+/* Adds data for readers without the worker or the model file: "space" of a foreign worker, "network" from a file. */
 void dt_entry_add_work(const struct dt_target *target, json_t *object);
 
 /* The entry, new reference, or NULL when there is nothing to store. */
 json_t *dt_entry(const struct dt_session *session);
 
-/* Keeps the figures of a shoot-out's plans, whose samples go when it ends. */
+/* Keeps the figures of a shoot-out's plans, whose samples are freed when it ends. */
 void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant entrants[], int n);
 
 #endif

@@ -13,10 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIAL_STEPS   13   /* of a usual trial: two of verification, two of warm-up, a first look */
-#define TRIAL_SHARE   0.12 /* of the time: the most a trial may take */
-#define ROUGH         1.1  /* on what is estimated from few trials */
-#define LEAST_SECONDS 1e-3 /* of a trial: a few requests are answered */
+/* steps of a usual trial: two of verification, two of warm-up, the first look */
+#define TRIAL_STEPS   13
+#define TRIAL_SHARE   0.12 /* limit of a trial, as a share of the time */
+#define ROUGH         1.1  /* safety factor for estimates from few trials */
+#define LEAST_SECONDS 1e-3 /* least duration of a trial: a few requests */
 
 /* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
 static void leave_time_for_finals(struct dt_session *session)
@@ -58,8 +59,8 @@ struct room {
     double trial, left; /* seconds of a usual trial, and for all of them */
 };
 
-/* From the trials made: their steps, and what is around them. Groups are started once a class while they can all be kept,
- * else for every trial. */
+/* Estimated from the trials so far: their steps and their overhead. Groups are started once a class while they can all
+ * be kept, else for every trial. */
 static struct room room_for_trials(const struct dt_session *session)
 {
     const struct dt_rig *rig = &session->rig;
@@ -87,8 +88,8 @@ static struct room room_for_trials(const struct dt_session *session)
     return room;
 }
 
-/* As the search is told of a result: one that breaks the limit of latency is no success; what it cost is what such a plan
- * costs, the start of a group for the first of a class included. */
+/* Converts a result for the search: breaking the limit of latency is a failure; the cost includes the start of a group
+ * for the first plan of a class. */
 static struct dt_trial told(const struct dt_session *session, const struct dt_result *result)
 {
     struct dt_trial trial = dt_result_trial(result, session->target);
@@ -100,7 +101,7 @@ static struct dt_trial told(const struct dt_session *session, const struct dt_re
     return trial;
 }
 
-/* What the search says of itself. */
+/* Copies a text of the search. */
 static void copy_words(void (*say)(const struct dt_search *, struct dt_text *),
                        const struct dt_search *search, char text[], size_t room)
 {
@@ -110,8 +111,8 @@ static void copy_words(void (*say)(const struct dt_search *, struct dt_text *),
     dt_text_fini(&words);
 }
 
-/* Seconds that a session of this target takes until its final comparison has what it needs: what was done, a trial, and the
- * comparison, to which the search leaves at most the rest after a third of its share. */
+/* Seconds that a session of this target needs for a complete final comparison: the time so far, a trial, and the
+ * comparison, for which the search gives up at most two thirds of its share. */
 static double seconds_to_decide(const struct dt_session *session, const struct room *room)
 {
     double used = (double)(dt_clock_ns() - session->clock.began_ns) * 1e-9;
@@ -119,7 +120,7 @@ static double seconds_to_decide(const struct dt_session *session, const struct r
     return fmax(used + room->trial + finals, finals / (1 - DT_TRIALS_SHARE / 3)) * ROUGH;
 }
 
-/* Which search it is and how far the time goes; and, when that is not far enough, what would be. */
+/* Notes the search and the number of trials that fit; and, if the budget is too short, a sufficient one. */
 static void note_search(struct dt_session *session, const struct room *room)
 {
     struct dt_text text = {0};
@@ -141,7 +142,7 @@ size_t dt_explore_clause(const char *note)
     return strcspn(note, ";");
 }
 
-/* Asks for the first point: by then a search that chooses has chosen. */
+/* Asks for the first point, which makes a choosing search choose. */
 static dt_status open_search(struct dt_session *session, struct dt_search **search,
                              struct dt_point *first)
 {
@@ -180,14 +181,14 @@ static dt_status run(struct dt_session *session, struct dt_search *search, struc
             break;
         struct dt_trial trial = told(session, &session->trials[session->count - 1]);
         if (trial.outcome == DT_TRIAL_INTERRUPTED)
-            break; /* says nothing of the plan */
+            break; /* no information about the plan */
         dt_search_tell(search, &trial);
         status = dt_search_ask(search, &point);
     }
     return status;
 }
 
-/* What the search says at its end; one that had no more to ask for stopped. */
+/* Records the search's note at its end, and whether it stopped by itself. */
 static void end_search(struct dt_session *session, const struct dt_search *search, bool stopped)
 {
     session->search.stopped = stopped;
@@ -198,7 +199,7 @@ static void end_search(struct dt_session *session, const struct dt_search *searc
                         (int)dt_explore_clause(session->search.note), session->search.note);
 }
 
-/* What other sessions found best; a search that begins knows their times already. */
+/* Tries the best plans of other sessions, so that the search starts with their times. */
 static dt_status try_stored(struct dt_session *session)
 {
     for (int i = 0; i < session->search.known_count; i++)

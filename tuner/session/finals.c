@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The shoot-out chooses the winner, the final comparison judges it on samples the choice has not seen: the figure of
- * the winner is then free of the winner's curse (docs/measuring.md). */
+/* The shoot-out chooses the winner, the final comparison judges it on new samples, so that its figure is free of the
+ * winner's curse (docs/measuring.md). */
 #include "tuner/session/finals.h"
 
 #include "base/clock.h"
@@ -20,14 +20,14 @@
 #define WARM_STEPS     2    /* of a plan before the first round of a set */
 #define MARGIN         1.3
 
-/* The plan may be compared: it ran, or what it failed of may have had another cause. */
+/* The plan may be compared: it ran, or its failure may be temporary. */
 static bool may_run(const struct dt_session *session, const struct dt_point *point)
 {
     const struct dt_result *trial = dt_session_trial(session, point);
     return trial != NULL && (trial->outcome == DT_TRIAL_OK || dt_outcome_may_pass(trial->outcome));
 }
 
-/* Steps of one set and what a step of a plan takes part with: warm-up, and rounds of one untimed and some timed steps. */
+/* Seconds of a plan's steps in one set: warm-up, and rounds of one untimed and some timed steps. */
 static double steps_seconds(double step)
 {
     double timed = fmin(fmax(ceil(VISIT_SECONDS / fmax(step, 1e-9)), 1), DT_VISIT_STEPS);
@@ -70,7 +70,7 @@ static double seconds_until(int64_t ns)
     return (double)(ns - dt_clock_ns()) * 1e-9;
 }
 
-/* Runs a comparison and keeps what it measured, also when a signal ended it. */
+/* Runs a comparison and keeps its measurements, also when a signal ended it. */
 static dt_status compare(struct dt_session *session, const struct dt_compare *how,
                          struct dt_compared *compared)
 {
@@ -145,8 +145,9 @@ static const struct dt_entrant *candidate_of(const struct dt_session *session)
     return NULL;
 }
 
-/* The default once more: what its ratios say is noise. It shares the default's processes where the challenger does, and else
- * has its own: it differs from the default by what the challenger may differ by without being another plan. */
+/* Adds the twin, a second copy of the default whose ratios are noise. It shares the default's processes if the
+ * challenger does, and has its own otherwise, so that all differences but the plan itself are the same as the
+ * challenger's. */
 static void enter_twin(struct dt_session *session, bool challenged)
 {
     if (session->finals.entrant_count == 0 ||
@@ -164,7 +165,7 @@ static void enter_twin(struct dt_session *session, bool challenged)
             candidate != NULL && !dt_rig_same_group(session->target, fallback, &candidate->point)};
 }
 
-/* The plan all are compared with fell: the next one takes its place, and its twin goes too. */
+/* The reference plan was excluded: the next one takes its place, and its twin is removed, too. */
 static void drop_first(struct dt_session *session)
 {
     int kept = 0;
@@ -177,7 +178,7 @@ static void drop_first(struct dt_session *session)
     session->finals.entrant_count = kept;
 }
 
-/* The plan all others are compared with cannot run here, as was found before anything could be decided, and there are others. */
+/* The reference plan cannot run here, nothing is decided yet, and there are other plans. */
 static bool first_fell(const struct dt_session *session)
 {
     const struct dt_entrant *first = &session->finals.entrants[0];

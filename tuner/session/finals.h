@@ -8,7 +8,7 @@
 /* Sets entrants, rounds, best, ties and verdict of the session. */
 dt_status dt_finals_run(struct dt_session *session) DT_MUST_CHECK;
 
-/* Seconds that eight rounds of the plans known so far and `more` like the default will about take, from the trials. */
+/* Estimated seconds of eight rounds of the plans known so far and `more` like the default, from the trials. */
 double dt_finals_seconds(const struct dt_session *session, int more);
 
 #endif

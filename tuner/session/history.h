@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* history - a session in its journal: every sample as it was taken, and back
+/* history - writes a session to its journal, with every sample, and reads it back
  *
- * What is written is raw: times, outcomes, and which plans were compared. What is read back is a session that was judged
- * again by the code that judged it live; nothing that was computed is taken from the journal. To keep another fact,
- * write it in history.c and read it in replay.c: `dittune analyze` then prints what `dittune tune` printed.
+ * The journal has raw data: times, outcomes, and the compared plans. A session that is read back is judged again by the
+ * code that judged it live; no computed figure comes from the journal. To keep another fact, write it in history.c and
+ * read it in replay.c: `dittune analyze` then prints what `dittune tune` printed.
  */
 #ifndef DT_TUNER_SESSION_HISTORY_H
 #define DT_TUNER_SESSION_HISTORY_H
@@ -12,7 +12,7 @@
 
 /* Each does nothing for a session without a journal. */
 dt_status dt_history_begin(const struct dt_session *session, json_t *identity) DT_MUST_CHECK;
-/* The search as it was opened. */
+/* The search and its inputs. */
 dt_status dt_history_search(const struct dt_session *session,
                             const struct dt_search_opts *opts) DT_MUST_CHECK;
 dt_status dt_history_trial(const struct dt_session *session,
@@ -21,8 +21,8 @@ dt_status dt_history_comparison(const struct dt_session *session,
                                 const struct dt_compared *compared) DT_MUST_CHECK;
 dt_status dt_history_end(const struct dt_session *session) DT_MUST_CHECK;
 
-/* `run`, whose journal may be NULL: the plan of a sweep's step (value 0: there is no sweep), and what is measured of it, as
- * often as there are processes, as DT_ENTRANT_PLAN or DT_ENTRANT_BASELINE. */
+/* Records of `run`, whose journal may be NULL: the plan of a sweep's step (value 0: no sweep), and one measurement per
+ * process, with role DT_ENTRANT_PLAN or DT_ENTRANT_BASELINE. */
 dt_status dt_history_run(struct dt_journal *journal, const struct dt_target *target,
                          const struct dt_sweep *sweep, int value) DT_MUST_CHECK;
 /* The step was not measured, or failed. */
@@ -35,26 +35,26 @@ dt_status dt_history_measurement(struct dt_journal *journal, const struct dt_tar
 /* A session read back; all zero before its first record. */
 struct dt_replay {
     struct dt_session session; /* of the job and the target below */
-    struct dt_job job;         /* of it, max_latency_ns */
+    struct dt_job job;         /* only max_latency_ns is set */
     struct dt_target *target;
-    bool ended; /* its end was read: it was not cut short */
+    bool ended; /* its end was read: the session was complete */
 };
 
-/* The next record of the journal, "session" first; other kinds are passed over. Errors name `what`. */
+/* The next record of the journal, "session" first; other kinds are skipped. Errors name `what`. */
 dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
                            const char *what) DT_MUST_CHECK;
 void dt_replay_end(struct dt_replay *replay); /* there are no more */
 void dt_replay_fini(struct dt_replay *replay);
 
-/* The entry of a session that was killed, from its journal. *entry is a new reference, provisional; NULL: the journal is none of a session, the session ended, or it measured no plan that
- * could be stored. DT_EIO, DT_ENOMEM. */
+/* The entry of a session that was killed, from its journal. *entry is a new reference, provisional; NULL: the journal
+ * is not of a session, the session ended, or it measured no plan that could be stored. DT_EIO, DT_ENOMEM. */
 dt_status dt_revive(const char *path, json_t **entry) DT_MUST_CHECK;
 
 /* A recorded table, or a session's journal read as one: dt_landscape_open with that format, too. */
 struct dt_landscape;
 dt_status dt_session_landscape(const char *path, struct dt_landscape **landscape) DT_MUST_CHECK;
 
-/* A run read back; all zero but the functions before its first record. */
+/* A run read back; all zero except the functions before its first record. */
 struct dt_replay_run {
     void *context; /* given to both */
     /* A plan and the 1-rank plan beside it (n is 0: none), judged again. */
@@ -62,7 +62,7 @@ struct dt_replay_run {
                      const struct dt_target *target);
     void (*left_out)(void *context, const struct dt_sweep *sweep, int value, const char *reason);
     bool any;                 /* one of them was called */
-    struct dt_target *target; /* of the plan that is being read; NULL: none */
+    struct dt_target *target; /* target of the current plan; NULL: none */
     struct dt_clocks clocks;
     struct dt_result *parts; /* of each process, owned */
     int count;
@@ -73,7 +73,7 @@ struct dt_replay_run {
 /* The next record, "run" first. */
 dt_status dt_replay_run_record(struct dt_replay_run *run, const json_t *record,
                                const char *what) DT_MUST_CHECK;
-/* There are no more: judges the last plan. An outcome that is not ok is an error, as it was for `run`. */
+/* Call after the last record: judges the last plan. An outcome other than ok is an error, as in `run`. */
 dt_status dt_replay_run_end(struct dt_replay_run *run) DT_MUST_CHECK;
 void dt_replay_run_fini(struct dt_replay_run *run);
 

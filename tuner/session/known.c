@@ -10,7 +10,7 @@ struct reader {
     int distance[DT_KNOWN]; /* of each known plan, ascending */
 };
 
-/* Fields of a key that change which plan is best, but not what a plan is. */
+/* Fields of a key that affect which plan is best, but not the meaning of a plan. */
 static bool may_differ(const char *name)
 {
     static const char *const names[] = {"batch", "devices",   "max_bytes", "max_latency_ns",
@@ -35,7 +35,7 @@ static int differing(const json_t *mine, const json_t *other, bool *same_work)
     return n;
 }
 
-/* The plan at a batch of this session's, when its own is none. */
+/* The plan, at a batch of this session if its own is not feasible. */
 static bool feasible(const struct dt_target *target, const json_t *plan, struct dt_point *point)
 {
     int batch = dt_space_role(target->space, DT_ROLE_BATCH);
@@ -54,7 +54,7 @@ static bool feasible(const struct dt_target *target, const json_t *plan, struct 
     return read;
 }
 
-/* By distance, each plan once. */
+/* Inserts by distance, without duplicates. */
 static void insert(struct reader *reader, const struct dt_point *point, int distance)
 {
     struct dt_session *session = reader->session;

@@ -34,7 +34,7 @@ static bool knows(const struct dt_source *source)
     return is;
 }
 
-/* Trials are all that a landscape needs; comparisons come after them. */
+/* A landscape needs only the trials, which come before comparisons. */
 static dt_status read_record(const json_t *record, int line, void *context)
 {
     struct journal *journal = context;

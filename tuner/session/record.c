@@ -34,7 +34,7 @@ static json_t *trial_json(const struct dt_result *result, const struct dt_target
     return object;
 }
 
-/* The search, and what it went by. */
+/* Adds the search and its inputs. */
 static void add_search(const struct dt_session *session, json_t *object)
 {
     const char *note = session->search.note, *prior = session->search.belief.name;

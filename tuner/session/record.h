@@ -8,8 +8,9 @@
 /* The default's value over the entrant's, above 1 is a gain: ratio, interval, pairs; null without a comparison. */
 json_t *dt_record_gain(const struct dt_entrant *entrant);
 
-/* Stores what is known so far as provisional, for the case that the session is killed: when a better plan was found that the
- * store would lack for more than a minute if it were not stored for the next wait_ns. That it cannot be stored ends nothing. */
+/* Stores the results so far as provisional, in case the session is killed: if a better plan would otherwise be missing
+ * from the store for more than a minute, given that the next call is in wait_ns. A failure to store does not end the
+ * session. */
 void dt_record_now(struct dt_session *session, int64_t wait_ns);
 
 #endif

@@ -70,7 +70,7 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
     return DT_OK;
 }
 
-/* Journals of before have no such record: what of it is in their end is read there. */
+/* Older journals have no such record: their end record has a part of it. */
 static dt_status read_search(struct dt_replay *replay, const json_t *record, const char *what)
 {
     struct dt_session *session = &replay->session;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As dt_measure_processes: one process, or the first that failed, speaks for itself. */
+/* Like dt_measure_processes: a single process, or the first failed one, is the result. */
 static dt_status join(struct dt_replay_run *run, struct dt_result *result)
 {
     struct dt_result *last = &run->parts[run->count - 1];
@@ -35,12 +35,12 @@ dt_status dt_replay_run_end(struct dt_replay_run *run)
 {
     struct dt_result result = {0};
     if (run->target == NULL && run->any)
-        return DT_OK; /* the last one was left out */
+        return DT_OK; /* the last step was left out */
     if (run->count == 0)
         return dt_fail(DT_EUSAGE, "the file ends before the plan was measured");
     dt_status status = join(run, &result);
     bool left_out = run->sweep.values.count > 0 && result.outcome != DT_TRIAL_OK;
-    if (status == DT_OK && !left_out) /* why follows in a record of its own */
+    if (status == DT_OK && !left_out) /* its reason follows in a separate record */
         status = dt_result_status(&result);
     if (status == DT_OK && !left_out) {
         run->any = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A session that was killed wrote no result, but its trials are in its journal: read back, they make the provisional entry that
- * the session would have stored then. Key and fingerprint are those of its first record, not of the machine that reads it. */
+/* A killed session stored no result, but its trials are in its journal: they give the provisional entry that the
+ * session would have stored. Key and fingerprint are those of its first record, not of the machine that reads it. */
 #include "tuner/session/history.h"
 
 #include "tuner/session/entry.h"
@@ -28,7 +28,7 @@ static void visit(const json_t *record, void *context)
     revival->first = json_incref((json_t *)record);
 }
 
-/* A final comparison that was over says who won, but its session did not come to store it. */
+/* A completed final comparison has a verdict that its session did not store any more. */
 static json_t *entry_of(struct revival *revival)
 {
     static const char *const copied[] = {"fingerprint", "network", "space"};

@@ -99,7 +99,7 @@ void dt_session_note(const struct dt_session *session, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    dt_text_mend(sentence); /* it may have been cut amid a character */
+    dt_text_mend(sentence); /* it may be cut within a character */
     session->watch->note(session->watch->context, sentence);
 }
 

@@ -4,8 +4,8 @@
  *     reference -> default, baseline (on GPUs the other way round), --against -> search (explore.h)
  *               -> shoot-out of the top three -> final comparison
  *
- * The default plan goes first, so that a session that is cut short never stores anything slower. The final
- * comparison runs in fresh processes, and every figure that is published comes from it.
+ * The default plan is first, so that an interrupted session never stores a slower plan. The final comparison runs in
+ * fresh processes, and every published figure comes from it.
  */
 #ifndef DT_TUNER_SESSION_SESSION_H
 #define DT_TUNER_SESSION_SESSION_H
@@ -18,7 +18,7 @@
 #define DT_KNOWN 4 /* most plans taken from the store */
 #define DT_SHOTS 4 /* most plans of a shoot-out: the default and its challengers */
 
-/* What stays of a plan's measurement when its samples are gone. */
+/* Figures of a plan after its samples were freed. */
 struct dt_shot {
     struct dt_point point;
     const char *from;      /* where it was measured, as entries name it */
@@ -29,25 +29,24 @@ struct dt_shot {
 };
 
 enum dt_verdict {
-    DT_VERDICT_NONE,   /* nothing was measured */
-    DT_VERDICT_FASTER, /* best beats the default: the interval says so */
-    DT_VERDICT_TIE, /* a candidate looked better, the interval does not say so: the default stays */
-    DT_VERDICT_DEFAULT,     /* no candidate looked better than the default */
+    DT_VERDICT_NONE,    /* nothing was measured */
+    DT_VERDICT_FASTER,  /* best beats the default: the interval says so */
+    DT_VERDICT_TIE,     /* a candidate seemed better, but not by its interval: the default stays */
+    DT_VERDICT_DEFAULT, /* no candidate seemed better than the default */
     DT_VERDICT_PROVISIONAL, /* no final comparison, or the default crashed or hung in it */
-    DT_VERDICT_UNOPPOSED, /* the default cannot run or breaks a limit: best is the fastest that does not */
+    DT_VERDICT_UNOPPOSED, /* the default cannot run or breaks a limit: best is the fastest other */
     DT_VERDICT_INCONCLUSIVE /* too few sets to decide whether the challenger beats the default, which stays */
 };
 const char *dt_verdict_text(enum dt_verdict verdict);
 
-/* Called while a session runs, until dt_session_run returns: what to show of it. */
+/* Callbacks for the display of a running session, until dt_session_run returns. */
 struct dt_session;
 struct dt_watch {
     void *context;                                               /* given to each */
-    void (*begins)(void *context, const struct dt_point *point); /* a trial of it */
+    void (*begins)(void *context, const struct dt_point *point); /* before a trial of the point */
     void (*ended)(void *context, const struct dt_session *session, const struct dt_result *result);
     void (*compares)(void *context, const char *name); /* "shoot-out", "final comparison" */
-    void (*set)(void *context, int set,
-                int sets); /* of the comparison, that was made; of at most */
+    void (*set)(void *context, int set, int sets);     /* number of sets made, and their limit */
     void (*note)(void *context, const char *sentence);
 };
 
@@ -57,13 +56,14 @@ struct dt_session_clock {
     double elapsed_seconds;
 };
 
-/* What the trials are chosen by. */
+/* The search of a session. */
 struct dt_session_search {
-    const char *strategy;            /* as it was asked for; borrowed */
-    char name[160], why[240];        /* the strategy, and why it was chosen; "" before it began */
-    char note[240];                  /* what it said when it ended; "": nothing */
-    bool stopped;                    /* it ended before the time for trials did */
-    struct dt_point known[DT_KNOWN]; /* what other sessions found best */
+    const char *strategy; /* as requested; borrowed */
+    /* the strategy and the reason of the choice; "" before the search */
+    char name[160], why[240];
+    char note[240];                  /* the strategy's final note; "": none */
+    bool stopped;                    /* it ended before the time for trials */
+    struct dt_point known[DT_KNOWN]; /* best plans of other sessions */
     int known_count;
     struct dt_belief belief;
 };
@@ -72,29 +72,30 @@ struct dt_session_search {
 struct dt_session_finals {
     struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison */
     int entrant_count;
-    struct dt_sets sets;     /* of fresh processes, that the final comparison was made in */
-    int rounds;              /* of all sets; of one start in a journal without sets */
-    int best;                /* of entrants; -1: none */
-    struct dt_point ties[3]; /* candidates that the shoot-out could not tell from the best */
+    struct dt_sets sets;     /* sets of fresh processes of the final comparison */
+    int rounds;              /* rounds of all sets; of one start in a journal without sets */
+    int best;                /* index of an entrant; -1: none */
+    struct dt_point ties[3]; /* candidates that tie with the winner of the shoot-out */
     int tie_count;
     struct dt_shot shots[DT_SHOTS]; /* of the shoot-out */
     int shot_count;
 };
 
-/* What of the session is on disk. */
+/* Files of the session. */
 struct dt_session_store {
-    const char *directory;      /* NULL: nothing is stored before the end */
+    const char *directory;      /* NULL: no provisional entries are stored */
     struct dt_journal *journal; /* NULL: none */
     char id[64];                /* of the journal; "" without one */
-    bool stored;                /* the store has taken the result */
-    bool kept;           /* it has a decided result, which this provisional one leaves alone */
-    int64_t unstored_ns; /* since when it lacks a better plan that was found; 0: it lacks none */
+    bool stored;                /* the result is in the store */
+    /* the store has a decided result, which a provisional one does not replace */
+    bool kept;
+    int64_t unstored_ns; /* since when a better plan is not in the store; 0: stored */
 };
 
 struct dt_session {
     const struct dt_job *job;
     const struct dt_target *target;
-    const struct dt_watch *watch; /* NULL: nobody looks */
+    const struct dt_watch *watch; /* NULL: no display */
     struct dt_rig rig;
     struct dt_point against;
     bool has_against;
@@ -104,27 +105,28 @@ struct dt_session {
     struct dt_session_store store;
     struct dt_result *trials; /* owned */
     int count;
-    int first_cost_ms; /* of the first trial that ran; 0: none did */
+    int first_cost_ms; /* cost of the first trial that ran; 0: none ran */
     json_t *machine;   /* tuner/machine/machine.h, owned; NULL before the session is recorded */
     enum dt_verdict verdict;
     bool limit_broken; /* no plan keeps --max-latency */
 };
 
-/* Runs it. The session is initialised with job, target, watch, strategy, journal and deadline_ns. DT_OK (also with failures of
- * plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan keeps the limits), DT_EINTR; *session tells what is known. */
+/* Runs it. The session is initialised with job, target, watch, strategy, journal and deadline_ns. DT_OK (also with
+ * failures of plans), DT_EPROVISIONAL, DT_EALLFAILED, DT_EINFEASIBLE (no plan keeps the limits), DT_EINTR; *session has
+ * the results so far. */
 dt_status dt_session_run(struct dt_session *session) DT_MUST_CHECK;
 
-/* A sentence for whoever watches. */
+/* Sends a sentence to the display. */
 void dt_session_note(const struct dt_session *session, const char *format, ...) DT_FORMAT(2, 3);
 void dt_session_fini(struct dt_session *session);
 
-/* Appends a trial, which then belongs to the session. */
+/* Appends a trial, which the session then owns. */
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result) DT_MUST_CHECK;
 
-/* The point's trial; NULL: it was not tried. Of several attempts (trials.h) the last one that was not interrupted. */
+/* The point's trial; NULL: it was not tried. Of several attempts (trials.h) the last one not interrupted. */
 const struct dt_result *dt_session_trial(const struct dt_session *session,
                                          const struct dt_point *point);
-/* Trial i is its point's, not an attempt that was made again. */
+/* Trial i is the one that counts for its point, not an earlier attempt. */
 bool dt_session_counts(const struct dt_session *session, int i);
 
 /* Results to publish: from the final comparison, or, without one, from the trials; NULL when there is none. */
@@ -133,7 +135,7 @@ const struct dt_result *dt_session_role(const struct dt_session *session,
                                         enum dt_entrant_role role);
 /* The final comparison has figures: two sets, or in journals without sets eight rounds. */
 bool dt_session_compared(const struct dt_session *session);
-/* The comparison was with the default plan: what its ratios say is speed against the default. */
+/* The comparison's first entrant is the default plan, so ratios are relative to it. */
 bool dt_session_against_default(const struct dt_session *session);
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
                                             enum dt_entrant_role role);
@@ -149,28 +151,28 @@ const struct dt_result *dt_session_leader(const struct dt_session *session);
 /* Enough sets of fresh processes (or, in journals without sets, rounds) for a verdict. */
 bool dt_session_enough(const struct dt_session *session);
 
-/* What is stored may be replaced by any decided result: there was no final comparison, or it decided nothing. */
+/* The result is provisional, replaceable by any decided one: there was no final comparison, or it did not decide. */
 bool dt_session_provisional(const struct dt_session *session);
 
-/* Of the objective, smaller is better; NAN: there is none. */
+/* The objective's value, smaller is better; NAN: none. */
 double dt_session_value(const struct dt_session *session, const struct dt_result *result);
 
-/* What the default's twin says in the final comparison, pairs 0 without one: the margin within which all is a tie. */
+/* The noise floor from the default's twin in the final comparison; pairs is 0 without a twin. */
 struct dt_noise dt_session_noise(const struct dt_session *session);
-/* Why there is no twin, or what is wrong with the noise; nothing when all is well. */
+/* Appends the reason for a missing twin, or a warning about noise, if any. */
 void dt_session_noise_note(const struct dt_session *session, struct dt_text *out);
 
-/* The worker had no memory for it, which another program may have held; not: it takes more than --max-bytes. */
+/* The worker ran out of memory, possibly because of other programs; not: the plan exceeds --max-bytes. */
 bool dt_session_refused(const struct dt_session *session, const struct dt_result *result);
 
-/* Bytes of the first clause of what the search said at its end: the reason; --json has the rest. */
+/* Bytes of the first clause of the search's note, its reason to stop; --json has the rest. */
 size_t dt_explore_clause(const char *note);
 
 /* ---- the store and the journal */
 
 /* Sets known and known_count of the session from the store: the same work, perhaps under another objective, limit or
- * batch, with other devices or on another machine; what is nearest first, and only what is feasible here. Empty if the
- * store is unreadable: saving the session reports the error. */
+ * batch, with other devices or on another machine; nearest first, and only feasible ones. Empty if the store is
+ * unreadable: saving the session reports the error. */
 void dt_known_read(struct dt_session *session, const char *directory);
 
 /* Starts and ends the session's journal; stores the entry. */

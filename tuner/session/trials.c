@@ -11,19 +11,19 @@
 #include <stdio.h>
 
 #define FIRST_SHARE                                                                                \
-    0.35 /* of the time: the most the first trial may take; one that hangs must not end the session */
-#define AGAIN_SHARE 0.12 /* the most that one more attempt may take */
+    0.35 /* limit of the first trial, as a share of the time; if it hangs the session goes on */
+#define AGAIN_SHARE 0.12 /* limit of a further attempt */
 #define STRAYS                                                                                     \
-    3 /* plans of the search that may have failed by accident; more have a cause of their own */
+    3 /* up to this many failed plans of the search are retried; more suggest a permanent cause */
 #define KNOWN_MOST 3 /* default, baseline, --against */
 #define KNOWN_SHARE                                                                                \
-    0.08 /* the default and the baseline take no further look beyond this share of the time */
-#define RACING_SHARE 0.04 /* nor does any other plan beyond this */
+    0.08 /* share of the time after which default and baseline begin no further look */
+#define RACING_SHARE 0.04 /* the same for all other plans */
 #define HALF_WIDTH   0.01
 #define SOAK_SECONDS                                                                               \
-    3 /* of warm-up in a session's first trial, and at most this share of the time */
+    3 /* seconds of warm-up in a session's first trial, at most this share of the time */
 #define SOAK_SHARE     0.02
-#define SETTLE_SECONDS 5 /* for the memory of a killed trial to come back */
+#define SETTLE_SECONDS 5 /* time for the memory of a killed trial to be freed */
 
 /* Longest a trial may take: an eighth of the time, but enough for what the first one needed. */
 static int64_t trial_deadline(const struct dt_session *session, double share)
@@ -38,7 +38,7 @@ static int64_t trial_deadline(const struct dt_session *session, double share)
                                                         : session->clock.search_deadline_ns;
 }
 
-/* A worker that was killed gives its GPUs' memory back when the driver gets to it. Groups that are parked hold theirs. */
+/* The driver frees the GPU memory of a killed worker after a while. Parked groups keep theirs, so they are stopped. */
 static dt_status settle(struct dt_session *session, const struct dt_result *result)
 {
     const struct dt_target *target = session->target;
@@ -77,7 +77,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
                              .rest_ns = dt_clock_ns() + (int64_t)(rest * (double)all),
                              .half_width = HALF_WIDTH,
                              .incumbent = racing ? dt_session_leader(session) : NULL};
-    if (session->count == 0) /* the machine's own slow start is nobody's fault */
+    if (session->count == 0) /* a slow start of the machine must not count against a plan */
         how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
     struct dt_result result;
     if (racing)
@@ -97,8 +97,8 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     return settle(session, &result);
 }
 
-/* The known plans in their order, the default first; on GPUs the plan of one, which needs no NCCL: whatever becomes of that,
- * there is a result. Returns how many they are. */
+/* The known plans in their order, the default first; on GPUs the 1-rank plan, which needs no NCCL, so that there is a
+ * result even if NCCL fails. Returns their number. */
 static int list_known(const struct dt_session *session, const struct dt_point *known[KNOWN_MOST])
 {
     const struct dt_target *target = session->target;
@@ -117,7 +117,7 @@ static int list_known(const struct dt_session *session, const struct dt_point *k
     return n;
 }
 
-/* The first trial that runs says how long one may take. */
+/* The first trial that runs sets the time limit of others. */
 static dt_status try_known(struct dt_session *session, const struct dt_point *point, double share)
 {
     int64_t began = dt_clock_ns();
@@ -127,14 +127,14 @@ static dt_status try_known(struct dt_session *session, const struct dt_point *po
     return DT_OK;
 }
 
-/* The same plan may run the next time. A worker that had no memory is asked again when the search is over: what else was in the
- * memory may be gone. A plan that takes more than --max-bytes takes it again. */
+/* The failure may be temporary. After out of memory the plan is tried again when the search is over, since other users
+ * of the memory may have ended. A plan above --max-bytes is not. */
 static bool may_pass(const struct dt_session *session, const struct dt_result *trial, bool late)
 {
     return dt_outcome_may_pass(trial->outcome) || (late && dt_session_refused(session, trial));
 }
 
-/* One more attempt of the known plans that may run the next time, while there is time for trials. */
+/* Retries the known plans with temporary failures, while there is time for trials. */
 static dt_status try_again(struct dt_session *session, bool late)
 {
     const struct dt_point *known[KNOWN_MOST];

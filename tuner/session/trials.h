@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trials - plans run one at a time, and kept: the plans everything is judged by, then what the search asks for */
+/* trials - runs plans one at a time and keeps the results: first the known plans, then those of the search */
 #ifndef DT_TUNER_SESSION_TRIALS_H
 #define DT_TUNER_SESSION_TRIALS_H
 
@@ -9,13 +9,13 @@
  * stop the last groups. */
 #define DT_TRIALS_SHARE 0.60
 
-/* Default, baseline, --against. One that failed in a way that may pass (dt_outcome_may_pass) is tried again after them. */
+/* Default, baseline, --against. Plans with temporary failures (dt_outcome_may_pass) are tried again after them. */
 dt_status dt_trials_known(struct dt_session *session) DT_MUST_CHECK;
 
-/* Of a search that ended before its time: its plans that failed in such a way, once more, when they are three at most. */
+/* When the search ended early: retries its plans with such failures once, if there are at most three. */
 dt_status dt_trials_strays(struct dt_session *session) DT_MUST_CHECK;
 
-/* The last attempt of the known plans, before the final comparison: half of the time that is left is theirs. */
+/* The last attempt of the known plans, before the final comparison: they get half of the remaining time. */
 dt_status dt_trials_last(struct dt_session *session) DT_MUST_CHECK;
 
 /* One trial of at most this share of the time, into the session's list. racing: it ends when the plan is slower than the

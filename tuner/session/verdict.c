@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define TIE_MOST 1.01 /* a candidate of the shoot-out slower by more is no tie */
+#define TIE_MOST 1.01 /* a shoot-out candidate that is slower by more does not tie */
 
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result)
 {
@@ -76,19 +76,19 @@ static bool simpler(const struct dt_session *session, const struct dt_result *a,
     return odd_values(session, &a->point) < odd_values(session, &b->point);
 }
 
-/* b is slower than a by less than so few sets tell apart. */
+/* b is slower than a by less than so few sets can resolve. */
 static bool tied(const struct dt_entrant *a, const struct dt_entrant *b)
 {
     return b->ratio.ratio <= TIE_MOST * a->ratio.ratio;
 }
 
-/* It was measured beside the default. Journals of older versions have a twin among the candidates. */
+/* The entrant was measured beside the default. Journals of older versions have a twin among the candidates. */
 static bool may_win(const struct dt_entrant *entrant)
 {
     return entrant->ratio.pairs > 0 && !dt_entrant_twin(entrant);
 }
 
-/* The least ratio, and among those it ties with the simplest. */
+/* Chooses the least ratio, or the simplest plan that ties with it. */
 int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entrants[], int n)
 {
     int best = -1, chosen;
@@ -114,7 +114,7 @@ static int fastest_eligible(const struct dt_session *session)
     for (int i = 0; i < session->finals.entrant_count; i++) {
         const struct dt_result *result = &session->finals.entrants[i].result;
         if (dt_entrant_twin(&session->finals.entrants[i]))
-            continue; /* the default, which is not fit */
+            continue; /* the default, which is not eligible */
         if (!session->finals.entrants[i].out && dt_session_eligible(session, result) &&
             (best < 0 || dt_session_value(session, result) <
                              dt_session_value(session, &session->finals.entrants[best].result)))
@@ -189,8 +189,8 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
     return !dt_session_refused(session, result) || attempts(session, &result->point) > 1;
 }
 
-/* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A failure of it that may have
- * had another cause decides nothing, nor does a default that there was no time for. */
+/* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A temporary failure of the
+ * default decides nothing, nor does a lack of time for it. */
 static void decide_without_default(struct dt_session *session)
 {
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
@@ -202,7 +202,7 @@ static void decide_without_default(struct dt_session *session)
     session->limit_broken = session->finals.best < 0 && session->job->max_latency_ns > 0;
 }
 
-/* The challenger was compared in enough sets, or failed as often as it may. */
+/* The challenger was compared in enough sets, or is excluded after its failures. */
 static bool compared_enough(const struct dt_session *session, const struct dt_entrant *challenger)
 {
     if (session->finals.sets.count == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* verdict - what the samples of a session say: who is compared, who is best, and how sure that is
+/* verdict - decides from a session's samples: plans to compare, the best plan, and the verdict
  *
- * Nothing here runs a plan or reads a clock: a session that was read back from its journal comes to the same verdict.
+ * Nothing here runs a plan or reads a clock: a session that is read back from its journal gets the same verdict.
  */
 #ifndef DT_TUNER_SESSION_VERDICT_H
 #define DT_TUNER_SESSION_VERDICT_H
@@ -11,7 +11,7 @@
 
 #define DT_CANDIDATES 3 /* of a shoot-out */
 
-/* The best eligible trials that are not the default, best first; how many. */
+/* Lists the best eligible trials other than the default, best first; returns their number. */
 int dt_verdict_candidates(const struct dt_session *session,
                           const struct dt_result *top[DT_CANDIDATES]);
 
@@ -21,14 +21,14 @@ int dt_verdict_choose(struct dt_session *session, const struct dt_entrant entran
 /* Best and verdict of the session from the entrants of its final comparison. */
 void dt_verdict_decide(struct dt_session *session);
 
-/* Without a final comparison what is known is provisional. */
+/* Sets a provisional result when there was no final comparison. */
 void dt_verdict_end(struct dt_session *session);
 
 /* The entrant runs the default plan. */
 bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant);
 
-/* The failure shows that the plan cannot run here: a wrong answer; or no trial of it ran, and it would fail alike again (without
- * memory: it did, twice). */
+/* The failure shows that the plan cannot run here: a wrong answer; or no trial of it ran, and the failure is permanent
+ * (out of memory: twice). */
 bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_result *result);
 
 #endif

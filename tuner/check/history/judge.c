@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times and gains are compared as ratios, so their logarithms are what may step and drift. A moment that has no figure, or a
- * provisional one, is no point of a series. */
+/* Times and gains are compared as ratios, so steps and drifts are sought in their logarithms. Moments without a figure,
+ * and provisional ones, are left out. */
 #include "tuner/check/history/timeline.h"
 
 #include <math.h>
@@ -119,7 +119,7 @@ static void differences(struct news *news, const json_t *then, const json_t *now
     }
 }
 
-/* Between two moments; a moment that does not know its versions has those of the one before. */
+/* Differences between two moments; a moment without versions has those of the previous one. */
 static void add_differences(const struct dt_entry_timeline *line, int before, int after,
                             struct dt_text *out)
 {

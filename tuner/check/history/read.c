@@ -60,7 +60,7 @@ static struct dt_moment of_check(json_t *record)
     return moment;
 }
 
-/* A later check's stamp is on it, and the versions may be the check's. */
+/* A later check stamped it, and the versions may be the check's. */
 static bool stamped(const json_t *record)
 {
     const json_t *info = json_object_get(json_object_get(record, "fingerprint"), "info");
@@ -81,7 +81,7 @@ static struct dt_moment of_entry(json_t *record)
     return moment;
 }
 
-/* NULL when the record names no entry, when the filter holds it back, or memory is short. */
+/* NULL when the record names no entry, the filter excludes it, or memory runs out. */
 static struct dt_entry_timeline *line_of(struct reader *reader, json_t *key, json_t *hard)
 {
     struct dt_timelines *lines = reader->lines;
@@ -105,7 +105,7 @@ static struct dt_entry_timeline *line_of(struct reader *reader, json_t *key, jso
     return &lines->lines[lines->count++];
 }
 
-/* Takes the moment's record. */
+/* Owns the moment's record. */
 static void add(struct reader *reader, struct dt_entry_timeline *line, struct dt_moment *moment)
 {
     bool wanted = line != NULL && moment->t_wall_ns >= reader->filter->since_ns;
@@ -117,7 +117,7 @@ static void add(struct reader *reader, struct dt_entry_timeline *line, struct dt
         json_decref(moment->record);
 }
 
-/* An entry is of the journal that it names: where a store was merged or imported, another holds a copy. */
+/* An entry belongs to the journal it names: after a merge or import another journal has a copy. */
 static void set_origin(struct dt_moment *moment)
 {
     const json_t *info = json_object_get(json_object_get(moment->record, "fingerprint"), "info");
@@ -154,7 +154,8 @@ static bool has_run(const struct dt_entry_timeline *line, const char *run)
     return false;
 }
 
-/* An entry whose journal is gone, or came from another store. One that a check put there names the check's. */
+/* Adds an entry whose journal is missing, or is in another store. An entry stored by a check names the check's
+ * journal. */
 static void visit_entry(const json_t *borrowed, void *context)
 {
     struct reader *reader = context;
@@ -181,14 +182,14 @@ static int by_time(const void *a, const void *b)
     return strcmp(one->run, other->run);
 }
 
-/* Of two copies of a result the one that no check stamped is kept, else the first. */
+/* Of two copies of a result the one without a stamp is kept, else the first. */
 static bool copy_of(const struct dt_entry_timeline *line, int i, int k)
 {
     bool mine = stamped(line->moments[i].record), its = stamped(line->moments[k].record);
     return mine != its ? mine : k < i;
 }
 
-/* What a check stored is of its journal, too: a plan that it confirmed is no second moment, another one is an update. */
+/* A check's journal also has the entry it stored: a confirmed plan is no second moment, another plan is an update. */
 static bool told_before(struct dt_entry_timeline *line, int i)
 {
     struct dt_moment *moment = &line->moments[i];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* timeline - what a store's journals tell of each of its entries, session by session and check by check
+/* timeline - the history of each entry from a store's journals: its sessions and checks
  *
  *     DT_TRY(dt_timelines_read(directory, &selection, &lines));
  *     DT_TRY(dt_timelines_judge(&lines));
  *
- * A moment is a session that found a plan (`best`) or a check of it (`check`). Nothing is measured, and nothing is
- * written. A record that is damaged is skipped and counted. To add a format: one function in
- * tuner/cli/report/, and a row in tuner/cli/commands/history.c.
+ * A moment is a session that found a plan (`best`) or a check of it (`check`). Nothing is measured or written. Damaged
+ * records are skipped and counted. To add a format: one function in tuner/cli/report/, and a row in
+ * tuner/cli/commands/history.c.
  */
 #ifndef DT_TUNER_CHECK_HISTORY_TIMELINE_H
 #define DT_TUNER_CHECK_HISTORY_TIMELINE_H
@@ -17,17 +17,17 @@
 enum dt_moment_kind {
     DT_MOMENT_SESSION,
     DT_MOMENT_CHECK,
-    DT_MOMENT_UPDATE /* a check put another plan into the store (--update) */
+    DT_MOMENT_UPDATE /* a check replaced the plan in the store (--update) */
 };
 const char *dt_moment_text(enum dt_moment_kind kind); /* "session", "check", "update" */
 
 struct dt_moment {
-    json_t *record; /* owned: the journal's, or the store's entry where its journal is gone */
+    json_t *record; /* owned: from the journal, or the store's entry where its journal is missing */
     int64_t t_wall_ns;
     enum dt_moment_kind kind;
-    char run[64];           /* the journal; "" where the entry names none */
+    char run[64];           /* the journal's id; "" where the entry names none */
     const char *verdict;    /* borrowed from record, never NULL */
-    bool provisional;       /* not judged: too little was measured */
+    bool provisional;       /* not judged: too few measurements */
     double tuned, fallback; /* seconds a step of the plan and of the default; NAN */
     double gain, low, high; /* the default's value over the plan's, above 1 is a gain; NAN */
     const json_t *plan;     /* borrowed; may be NULL */
@@ -36,7 +36,7 @@ struct dt_moment {
 
 enum dt_series_of { DT_OF_TUNED, DT_OF_DEFAULT, DT_OF_GAIN, DT_SERIES_COUNT };
 
-/* One of the three through time: where it stepped and drifted. */
+/* One of the three series with its steps and drifts. */
 struct dt_course {
     int *at; /* owned: moment of each point */
     int count;
@@ -56,22 +56,21 @@ struct dt_entry_timeline {
 struct dt_timelines {
     struct dt_entry_timeline *lines; /* owned, by title */
     int count;
-    int journals; /* that were read */
-    int damaged,
-        spoiled; /* records that were skipped; journals in which they were, or that could not be read at all */
+    int journals;          /* number of journals read */
+    int damaged, spoiled;  /* skipped records; journals with such records, or unreadable ones */
+    struct dt_text unread; /* owned: for each unreadable journal a line with the cause */
     struct dt_text
-        unread; /* owned: a sentence with its cause for each journal that could not be read at all, a line each */
-    struct dt_text
-        store_cause; /* owned: why best.json could not be read; the journals were read all the same */
+        store_cause; /* owned: why best.json could not be read; the journals were still read */
     dt_status store_status; /* of that */
 };
 
 struct dt_moment_filter {
-    const char *text; /* (optional) part of the title or of the key, in any case of letters */
+    const char *text; /* (optional) part of the title or of the key, ignoring case */
     int64_t since_ns; /* wall time */
 };
 
-/* DT_EIO when runs/ is there and cannot be read. A missing folder is an empty history. What could not be read is in lines. */
+/* DT_EIO when runs/ exists and cannot be read. A missing folder is an empty history. Unreadable files are listed in
+ * lines. */
 dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter *filter,
                             struct dt_timelines *lines) DT_MUST_CHECK;
 /* Fills the courses. */
@@ -84,14 +83,14 @@ const char *dt_series_text(enum dt_series_of series);
 /* Moment of a point of a series. */
 const struct dt_moment *dt_course_at(const struct dt_entry_timeline *line, enum dt_series_of series,
                                      int point);
-/* Versions, settings and plans that changed where a series did, as in "mpi 4.1.4 -> 5.0.1 at the same time"; appended,
- * nothing when there are none. change: index. */
+/* Appends versions, settings and plans that changed together with a series, as in "mpi 4.1.4 -> 5.0.1 at the same
+ * time", if any. change: index. */
 void dt_course_news(const struct dt_entry_timeline *line, enum dt_series_of series, int change,
                     struct dt_text *out);
 /* The plan as in "ranks=2 ulysses=2"; safe to print. */
 void dt_plan_words(const json_t *plan, struct dt_text *out);
 
-/* "2026-11-02", and "2026-11-02 14:03", of Greenwich. */
+/* "2026-11-02", and "2026-11-02 14:03", in UTC. */
 void dt_day(int64_t t_wall_ns, char out[16]);
 void dt_minute(int64_t t_wall_ns, char out[24]);
 

@@ -14,12 +14,12 @@
 
 struct analysis {
     const struct dt_options *options;
-    struct dt_replay replay;  /* once a session's record was read */
+    struct dt_replay replay;  /* set once a session's record was read */
     struct dt_replay_run run; /* or a run's */
-    json_t *plans;            /* of the run, what is to be printed of each */
-    struct dt_text plan;      /* the same of the last one for people */
+    json_t *plans;            /* of the run, an object for each */
+    struct dt_text plan;      /* text of the last one */
     bool session, is_run;
-    struct dt_text trials, comparisons; /* what was found out, JSON or words */
+    struct dt_text trials, comparisons; /* results, JSON or text */
     int trial_count, comparison_count;
     struct dt_clocks clocks; /* the first trial's, as in a session */
 };
@@ -76,7 +76,7 @@ static dt_status analyze_trial(const json_t *record, const char *what, struct an
 /* A recorded comparison: room for its entrants. */
 struct rounds {
     int n, looks;
-    int recorded, rounds; /* those in the file, and those until it was decided */
+    int recorded, rounds; /* rounds in the file, and those until the decision */
     struct dt_sets sets;  /* of fresh processes; count 0: rounds of one start */
     double threshold;     /* NAN: no gate */
     const char **roles;
@@ -140,7 +140,7 @@ static dt_status read_rounds(const json_t *record, const char *what, struct roun
     return DT_OK;
 }
 
-/* The gate asks by itself, whatever the comparison stopped at: all pairs of entrant i are there for it. */
+/* The gate has its own looks, independent of the comparison's end: it uses all pairs of entrant i. */
 static enum dt_gate gate_of(const struct rounds *rounds, int i, struct dt_ratio *ratio)
 {
     double logs[DT_ROUNDS_MOST];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Of several bad things the worst decides the exit code: a plan that lost (4), an interruption (130, 143), what could not be
- * told (5). */
+/* The worst result decides the exit code: a plan that lost (4), an interruption (130, 143), an undecided plan (5). */
 #include "tuner/cli/report/check.h"
 
 #include "base/clock.h"
@@ -27,7 +26,7 @@ static json_t *run_json(const struct dt_check_run *run)
                      run->interrupted);
 }
 
-/* Before minutes of measuring, and kept open: a pipe is opened once. */
+/* Opened before minutes of measuring, and kept open, since a pipe can be opened only once. */
 static dt_status open_junit(const char *path, FILE **file)
 {
     *file = path != NULL ? fopen(path, "we") : NULL;
@@ -48,7 +47,7 @@ static dt_status write_junit(const struct dt_check_run *run, const char *path, F
     return status;
 }
 
-/* Annotations go where the report is not when that is JSON: the runner reads both. */
+/* With a JSON report annotations go to standard error: the runner reads both streams. */
 static dt_status print(const struct dt_options *options, const struct dt_check_run *run)
 {
     struct dt_text text = {0}, annotations = {0};
@@ -65,7 +64,8 @@ static dt_status print(const struct dt_options *options, const struct dt_check_r
     return dt_print_text(&text);
 }
 
-/* "; the first: dit-s/2, 256 x 256 px: too noisy to judge": all that a console shows when the report goes to a file. */
+/* "; the first: dit-s/2, 256 x 256 px: too noisy to judge": the only output on a console when the report goes to a
+ * file. */
 static void add_first(const json_t *record, struct dt_text *out)
 {
     const char *title = json_string_value(json_object_get(record, "title"));

@@ -30,7 +30,7 @@ static dt_status find(const char *word, const struct dt_verb **verb)
     return status;
 }
 
-/* A verb ends where it is: no session waits to be ended well, and a commit that is cut off leaves the old file or the
+/* A signal ends the command at once: there is no session to end, and an interrupted commit leaves the old file or the
  * new one (tests/db/faults). */
 static void leave(int number)
 {
@@ -40,7 +40,7 @@ static void leave(int number)
 static void leave_on_signals(void)
 {
     dt_signals_catch(leave);
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what was told before stays told */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* so that earlier lines are not lost */
 }
 
 dt_status dt_command_db(const struct dt_options *options)

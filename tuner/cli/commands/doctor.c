@@ -3,10 +3,10 @@
 #include "tuner/cli/print.h"
 #include "tuner/machine/machine.h"
 
-/* A driver that has to wake GPUs up may take a while. */
+/* Waking GPUs up may take the driver a while. */
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 
-/* A file has the facts as they are, or as --json prints them. */
+/* A file has plain facts, or the output of --json. */
 static dt_status read_facts(const struct dt_options *options, json_t **facts)
 {
     json_t *file = NULL;

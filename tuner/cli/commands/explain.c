@@ -30,7 +30,7 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
     dt_explanation_fini(&explanation);
     if (status < 0 || feasible)
         return status;
-    return dt_fail(DT_EINFEASIBLE, "%s", ""); /* that was printed */
+    return dt_fail(DT_EINFEASIBLE, "%s", ""); /* printed already */
 }
 
 dt_status dt_command_explain(const struct dt_options *options)

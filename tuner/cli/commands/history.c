@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the journals of a store tell of its entries: reads, never measures. */
+/* Shows the history of a store's entries from its journals; measures nothing. */
 #include "tuner/cli/report/history.h"
 #include "base/clock.h"
 #include "db/store.h"
@@ -29,7 +29,7 @@ static const struct format *find_format(const struct dt_options *options)
     return NULL;
 }
 
-/* "30d", "12h", "2w" before now; "2026-11-02" of Greenwich. */
+/* "30d", "12h", "2w" before now; "2026-11-02" in UTC. */
 static dt_status parse_since(const char *text, int64_t *since_ns)
 {
     static const struct {
@@ -56,10 +56,10 @@ static dt_status parse_since(const char *text, int64_t *since_ns)
                    text);
 }
 
-/* Said once, wherever the history goes: standard output may be read by a program. */
+/* Warns once on standard error, since a program may read standard output. */
 static void warn(const struct dt_timelines *lines)
 {
-    int torn = lines->spoiled; /* journals of which the rest was read */
+    int torn = lines->spoiled; /* partly read journals */
     for (const char *at = dt_text_at(&lines->unread); *at != '\0'; torn--) {
         size_t size = strcspn(at, "\n");
         dt_print_note("warning: %.*s; what it holds is missing here", (int)size, at);
@@ -76,7 +76,7 @@ static void warn(const struct dt_timelines *lines)
                       dt_text_at(&lines->store_cause));
 }
 
-/* Nothing to show, and not all could be read: then nothing is no answer. */
+/* An error when nothing is found and some files could not be read. */
 static dt_status check_read(const struct dt_timelines *lines)
 {
     if (lines->count > 0 || lines->journals > 0)

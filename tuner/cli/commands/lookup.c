@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the options leave open is as the answer has it. */
+/* Values that the options leave open come from the answer. */
 static dt_status constants_of(const struct dt_options *options, const struct dt_answer *answer,
                               json_t **constants)
 {
@@ -71,7 +71,7 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     return dt_print_text(&text);
 }
 
-/* What --require asks for: decided is an exact answer whose session came to a verdict. */
+/* Values of --require; decided: an exact answer that is not provisional. */
 struct required {
     enum dt_tier tier;
     bool decided;
@@ -88,7 +88,7 @@ static bool enough(const struct dt_answer *answer, const struct required *requir
     return answer->tier >= required->tier && !(required->decided && answer->provisional);
 }
 
-/* Only JSON is printed: who reads it sees the tier, who reads a plan alone does not. */
+/* Prints only JSON, which includes the tier; a plan alone would not show it. */
 static dt_status refuse(const struct dt_options *options, const struct dt_query *query,
                         const struct dt_answer *answer)
 {

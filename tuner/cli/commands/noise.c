@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One plan compared with itself, as the final comparison of a session compares two: sets of fresh processes, mirrored
- * random rounds, but all 16 sets, so that the answer is as sharp as a session's can be. */
+/* Compares one plan with itself like the final comparison of a session: sets of fresh processes, mirrored random
+ * rounds, but always all 16 sets, for the best resolution a session can have. */
 #include "base/clock.h"
 #include "base/figures.h"
 #include "tuner/cli/alone.h"
@@ -93,7 +93,7 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
     dt_text_fini(&note);
 }
 
-/* A plan that hung until the budget's end may only have had too little of it. */
+/* A plan that hung until the end of the budget may only have lacked time. */
 static dt_status judge(const struct dt_entrant copies[2], int sets, bool late)
 {
     for (int i = 0; i < 2; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One plan, measured like a trial, with its phases and the 1-rank plan beside it (which also is the reference its
- * output is compared with). A sweep does it for each batch or rank count. */
+/* Measures one plan like a trial, with its phases, and beside it the 1-rank plan (which is also the reference for its
+ * output). A sweep does it for each batch or rank count. */
 #include "base/clock.h"
 #include "base/figures.h"
 #include "tuner/cli/alone.h"
@@ -24,16 +24,16 @@
 struct run {
     const struct dt_options *options;
     struct dt_job job;
-    struct dt_journal *raw; /* NULL: none is asked for */
+    struct dt_journal *raw; /* NULL: not requested */
     const struct dt_target *target;
     struct dt_progress progress;
-    enum dt_entrant_role role; /* of what is measured: the plan or the baseline */
-    int value;                 /* of the sweep's step; 0: there is no sweep */
+    enum dt_entrant_role role; /* role of the current plan: the plan or the baseline */
+    int value;                 /* value of the sweep's step; 0: no sweep */
     int made;                  /* processes that have measured the plan */
     int measured;              /* steps of the sweep, or the plan */
-    int failed;          /* steps of the sweep whose plan failed, which is more than not to fit */
-    json_t *list;        /* what is to be printed of each plan */
-    struct dt_text text; /* of the plan, unless a sweep's list says it all */
+    int failed;          /* steps of the sweep whose plan failed, infeasible ones not included */
+    json_t *list;        /* JSON object of each plan */
+    struct dt_text text; /* text of the plan, empty for a sweep */
 };
 
 /* "measuring", "batch=2, process 3 of 5" */
@@ -51,7 +51,7 @@ static void show_next(struct run *run, const struct dt_point *point)
     dt_progress_now(&run->progress, point, what);
 }
 
-/* What one of several processes, or one step of a sweep, came to. */
+/* Shows the result of one of several processes, or of one step of a sweep. */
 static void show_made(struct run *run, const struct dt_result *result)
 {
     int all = (int)run->options->run.processes;
@@ -125,7 +125,7 @@ static void name_plan(const struct dt_options *options, int value, struct dt_tex
         dt_text_add(out, " %s=%d", options->run.sweep.ranks ? "ranks" : "batch", value);
 }
 
-/* What was measured, also when a signal ended it. */
+/* Adds a result, also when a signal ended it. */
 static void add_result(struct run *run, const struct dt_result *result, const struct dt_result *one,
                        bool interrupted)
 {
@@ -199,7 +199,8 @@ static dt_status run_one(struct run *run, int value)
     return status;
 }
 
-/* A step whose plan does not fit, or fails, is left out and told; the first error counts where nothing was measured. */
+/* A step whose plan does not fit, or fails, is left out and reported; when nothing was measured, the first error
+ * counts. */
 static dt_status sweep_all(struct run *run, const struct dt_ints *values)
 {
     dt_status first = DT_OK;
@@ -244,7 +245,7 @@ static dt_status run_all(const struct dt_options *options, const struct dt_job *
     return status < 0 ? dt_fail(status, "%s", why) : printed;
 }
 
-/* Before minutes of measuring: can the file of that option be written where it shall go? */
+/* Checks before minutes of measuring that the option's file can be written. */
 static dt_status check_writable(const struct dt_options *options, const char *option,
                                 const char *path)
 {

@@ -35,7 +35,7 @@ static json_t *rules_json(const struct dt_space *space)
     return list;
 }
 
-/* Plans are written as they come: there may be millions. */
+/* Plans are printed one by one, since there may be millions. */
 static dt_status print_plans(const struct dt_space *space, bool json)
 {
     struct dt_text text = {0};

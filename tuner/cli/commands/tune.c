@@ -26,7 +26,7 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
     return dt_print_text(&text);
 }
 
-/* Ctrl-C and a budget that ended keep what is known: the session is stored and shown whatever ended it. */
+/* After Ctrl-C or the end of the budget the session's results are still stored and shown. */
 static dt_status tune_target(const struct dt_options *options, const struct dt_job *job,
                              const struct dt_target *target, int64_t deadline_ns, json_t *list)
 {
@@ -68,7 +68,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
         status = dt_fail(status, "%s", ended);
     dt_status printed = report(options, &session, list);
     if (status == DT_EPROVISIONAL && !options->print.json && dt_session_best(&session) != NULL)
-        status = dt_fail(status, "%s", ""); /* the report says it */
+        status = dt_fail(status, "%s", ""); /* the report has the reason */
     if (status == DT_EINTR)
         status = dt_fail(status, "interrupted%s",
                          dt_session_best(&session) != NULL ? "; what was known is stored"
@@ -104,7 +104,7 @@ static dt_status introduce(const struct dt_options *options, const struct dt_tar
     return status;
 }
 
-/* Says why no GPU is used, once; DT_EDIRTY when others are on them. */
+/* Prints once why no GPU is used; DT_EDIRTY when others use them. */
 static dt_status ready(const struct dt_options *options, const struct dt_target *target)
 {
     if (target->hardware.backend.why[0] != '\0' && !options->print.quiet)

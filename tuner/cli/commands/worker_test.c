@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The conformance test for authors of workers (docs/protocol.md): a row is a promise of the protocol and the function
- * that asks the program to keep it. The checks run in order in one group; after a broken promise that leaves no group the
- * rest is skipped. */
+ * that tests it. The checks run in order in one group; when a failure ends the group, the rest is skipped. */
 #include "base/clock.h"
 #include "tuner/cli/alone.h"
 #include "tuner/cli/options_job.h"
@@ -28,10 +27,10 @@ struct test {
     struct dt_target *target;
     struct dt_group *group;
     struct dt_failure failure;
-    bool starts;                      /* it kept its first promise */
+    bool starts;                      /* the first check passed */
     struct dt_prepared first, second; /* the default plan, made resident twice */
-    bool skipped;                     /* the check has nothing to look at */
-    char why[320];                    /* of the check that failed, or what was found */
+    bool skipped;                     /* the check does not apply */
+    char why[320];                    /* reason of a failure, or a finding */
 };
 
 static bool no(struct test *test, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -45,7 +44,7 @@ static bool no(struct test *test, const char *format, ...)
     return false;
 }
 
-/* The promise is about something that the worker does not have. */
+/* Skips a promise about an optional part that the worker lacks. */
 static bool skip(struct test *test, const char *why)
 {
     test->skipped = true;
@@ -166,7 +165,7 @@ static bool check_interleave(struct test *test)
     return true;
 }
 
-/* A request that must be answered by 'failed', and the group goes on. */
+/* The worker answers the request by 'failed' and stays usable. */
 static bool refuses(struct test *test, json_t *request, const char *what)
 {
     json_t *answer = NULL;
@@ -205,7 +204,7 @@ static bool check_release(struct test *test)
                    "a run of a released handle");
 }
 
-/* Processor time of a process, all threads; 0 when it is gone. */
+/* Processor time of all threads of a process; 0 when it has ended. */
 static int64_t process_ns(pid_t pid)
 {
     clockid_t clock;
@@ -229,8 +228,7 @@ static int64_t cpu_ns(const struct dt_group *group)
 
 static bool check_parked(struct test *test)
 {
-    dt_clock_sleep_ns(DT_NS_PER_SECOND /
-                      2); /* spinning after a parallel region may last this long */
+    dt_clock_sleep_ns(DT_NS_PER_SECOND / 2); /* limit of spinning after a parallel region */
     int64_t before = cpu_ns(test->group), began = dt_clock_machine_ns();
     dt_clock_sleep_ns(PARKED_NS);
     double share = (double)(cpu_ns(test->group) - before) / (double)(dt_clock_machine_ns() - began);
@@ -262,7 +260,8 @@ static bool check_end_of_file(struct test *test)
     return ended || no(test, "it still ran 5 s after the end of its standard input");
 }
 
-/* Sixteen plans, spread over the list, give the 1-rank plan's output. Projections of `first` stay known after its group. */
+/* Sixteen plans, spread over the list, give the 1-rank plan's output. The projections of `first` are kept after its
+ * group ends. */
 static bool check_agree(struct test *test)
 {
     struct dt_rig rig;
@@ -298,7 +297,7 @@ static bool check_agree(struct test *test)
 static const struct check {
     const char *name, *promise;
     bool (*run)(struct test *test);
-    bool alone; /* needs no group of its own; otherwise it is skipped when there is none */
+    bool alone; /* runs without a group; other checks are skipped without one */
 } checks[] = {
     {"start", "answers hello, then ready with one entry a rank", check_start, true},
     {"prepare", "makes its 1-rank plan resident", check_prepare, false},
@@ -318,7 +317,7 @@ static const struct check {
 };
 enum { CHECKS = sizeof checks / sizeof checks[0] };
 
-/* One row of the list; counts what failed. */
+/* Prints one row of the list and counts failures. */
 static void report(const struct check *check, const struct test *test, const char *result,
                    bool json, json_t *list)
 {
@@ -372,7 +371,7 @@ static void check_one(struct test *test, const struct check *check, bool first, 
     report(check, test, test->skipped ? "skipped" : kept ? "ok" : "FAILED", json, list);
 }
 
-/* What a worker does not have is skipped and breaks nothing. */
+/* Skipped checks are not failures. */
 static dt_status judge(const char *program, const struct counts *counts)
 {
     if (dt_group_interrupted != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One column is one row of a table. What a store says is printed escaped: it may be anybody's. */
+/* Each column is a row of a table. Texts of a store are untrusted and printed escaped. */
 #include "tuner/cli/database/verbs.h"
 
 #include "base/clock.h"
@@ -142,7 +142,7 @@ static const struct column {
 #define COLUMNS  (int)(sizeof columns / sizeof columns[0])
 #define CELL_MAX 40
 
-/* A cell that leaves room for the others; the last one may be of any length. */
+/* A cell, cut to leave room for the others; the last may have any length. */
 static void fill(int column, const json_t *entry, struct dt_text *cell)
 {
     dt_text_clear(cell);
@@ -198,7 +198,7 @@ static dt_status print_table(const json_t *entries)
     return dt_print_text(&out);
 }
 
-/* *left_out counts the lines that are no entries; each is told. */
+/* *left_out counts the lines that are no entries; each is reported. */
 static dt_status collect(const struct dt_snapshot *snapshot, const struct dt_choice *choice,
                          json_t *entries, int *left_out)
 {

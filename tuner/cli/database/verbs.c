@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What is told: lines as they come, warnings on standard error, or a list for one JSON object. */
+/* Output of upkeep: lines as they come, warnings on standard error, or a list for one JSON object. */
 struct report {
     json_t *list;
     struct dt_upkeep upkeep;
@@ -54,7 +54,7 @@ static void begin(struct report *report, const struct dt_options *options)
     report->upkeep.context = report;
 }
 
-/* The report is printed also when the verb failed; its status stands. */
+/* Prints the report also when the verb failed; returns the verb's status. */
 static dt_status end(struct report *report, dt_status status)
 {
     const struct dt_upkeep *upkeep = &report->upkeep;
@@ -79,7 +79,7 @@ static dt_status verify(const struct dt_options *options, const char *directory,
     return end(&report, dt_upkeep_verify(directory, &report.upkeep));
 }
 
-/* A new store has none yet, but a folder whose name was mistyped is not one to merge nothing from. */
+/* A store without best.json may be new, but a missing folder is probably mistyped. */
 static dt_status merge_one(const char *directory, const char *other, struct dt_upkeep *upkeep)
 {
     json_t *entries = NULL;
@@ -94,7 +94,7 @@ static dt_status merge_one(const char *directory, const char *other, struct dt_u
     return status;
 }
 
-/* The rest was carried on: what was left out is said, and in the exit code. */
+/* The rest was processed: reports left-out lines, also by the exit code. */
 static dt_status check_whole(const struct dt_upkeep *upkeep, dt_status status)
 {
     if (status != DT_OK || upkeep->broken == 0)
@@ -103,7 +103,7 @@ static dt_status check_whole(const struct dt_upkeep *upkeep, dt_status status)
                    upkeep->broken == 1 ? " is" : "s are", upkeep->broken == 1 ? "y" : "ies");
 }
 
-/* Each store is one edit of its own: what was said to be taken is taken, whatever becomes of the next. */
+/* Each store is merged in its own edit, so reported entries stay merged if the next store fails. */
 static dt_status merge(const struct dt_options *options, const char *directory,
                        const char *const *words, int count)
 {
@@ -115,7 +115,7 @@ static dt_status merge(const struct dt_options *options, const char *directory,
     return end(&report, check_whole(&report.upkeep, status));
 }
 
-/* A signal that ends the verb waits for it: half a file would only be in the way of the next try. */
+/* Signals are blocked during the write, since a partial file would hinder the next attempt. */
 static dt_status write_whole(const char *path, const struct dt_text *text)
 {
     sigset_t ends, before;
@@ -134,7 +134,7 @@ static dt_status export_all(const struct dt_options *options, const char *direct
 {
     json_t *entries = NULL;
     struct dt_text text = {0};
-    struct dt_upkeep upkeep = {.tell = warn}; /* standard output is the file's */
+    struct dt_upkeep upkeep = {.tell = warn}; /* standard output has the export */
     (void)options;
     DT_TRY(dt_upkeep_entries(directory, &upkeep, &entries));
     dt_status status = dt_upkeep_export(entries, &text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verbs - what `dittune db` does to a store, one row each
+/* verbs - the verbs of `dittune db`, one row each
  *
  * To add one: a function, here or in a file of its own, and a row in verbs.c.
  */
@@ -11,8 +11,8 @@
 
 struct dt_verb {
     const char *name, *arguments;
-    int least, most; /* how many words follow it */
-    bool chooses;    /* of entries, by ids and --filter */
+    int least, most; /* number of words after it */
+    bool chooses;    /* takes ids and --filter */
     const char *doc;
     /* words: those after the verb */
     dt_status (*run)(const struct dt_options *options, const char *directory,
@@ -24,19 +24,19 @@ extern const int dt_verb_count;
 
 dt_status dt_verb_show(const struct dt_options *options, const char *directory,
                        const char *const *words, int count) DT_MUST_CHECK;
-/* What a verb that chooses entries was told. */
+/* Selection of entries on the command line. */
 struct dt_choice {
     const char *const *words; /* beginnings of ids; count 0: all */
     int count;
     const char *filter; /* NULL: none */
 };
-/* The beginning fits the id of the line. */
+/* The line's id begins with one of the words. */
 bool dt_choice_of_id(const struct dt_choice *choice, uint64_t id);
-/* The filter fits the entry's title or key. */
+/* The filter matches the entry's title or key. */
 bool dt_choice_of_entry(const struct dt_choice *choice, const json_t *entry);
-/* DT_EUSAGE: nothing was chosen; the sentence says by what. */
+/* DT_EUSAGE for an empty selection; the sentence names the ids and the filter. */
 dt_status dt_choice_none(const struct dt_choice *choice) DT_MUST_CHECK;
-/* The ids of the lines that are chosen, to be freed by the caller; what is no entry is only chosen without a filter. */
+/* The ids of the chosen lines, owned by the caller; lines that are no entries are chosen only without a filter. */
 dt_status dt_choice_ids(const struct dt_choice *choice, const char *directory, uint64_t **ids,
                         size_t *count) DT_MUST_CHECK;
 

@@ -12,7 +12,7 @@
 
 #define PATIENCE_NS (20 * DT_NS_PER_SECOND)
 
-/* Those that are not given are left to the query's own defaults. */
+/* Sets a number that was given; otherwise the query's default applies. */
 static dt_status set_number(struct dt_query *query, const char *name, int64_t value)
 {
     char text[32];
@@ -37,7 +37,7 @@ static dt_status set_batches(struct dt_query *query, const struct dt_ints *batch
     return status;
 }
 
-/* --engine xdit-runner:0.7.0 asks for plans of xdit; whose words they are printed in is the exporter's matter. */
+/* --engine xdit-runner:0.7.0 asks for plans of xdit; the exporter uses the full name. */
 static dt_status set_engine(struct dt_query *query, const char *engine)
 {
     json_t *family = NULL;
@@ -72,7 +72,7 @@ static dt_status set_builtin(const struct dt_options *options, struct dt_query *
     return options->job.batches.count > 0 ? set_batches(query, &options->job.batches) : DT_OK;
 }
 
-/* What a foreign worker calls itself, and its rules. */
+/* Sets a foreign worker's name, workload and rules. */
 static dt_status set_foreign(const struct dt_target *target, struct dt_query *query)
 {
     struct dt_text space = {0};

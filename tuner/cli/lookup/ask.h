@@ -6,11 +6,12 @@
 #include "db/lookup/lookup.h"
 #include "tuner/cli/options.h"
 
-/* Sealed. The machine is --machine's, else the cached description, else the worker's own words: only then, or with --worker, is
- * one started. */
+/* Sealed. The machine is that of --machine, else the cached description, else asked of the worker: only then, or with
+ * --worker, is one started. */
 dt_status dt_ask(const struct dt_options *options, struct dt_query **query) DT_MUST_CHECK;
 
-/* Appends the command line that asks for what a session of these options stored of the target, quoted for sh. */
+/* Appends the command line, quoted for sh, that looks up the entry a session with these options stored for the
+ * target. */
 struct dt_target;
 void dt_ask_line(const struct dt_options *options, const struct dt_target *target,
                  struct dt_text *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything that the key says is named, also where it is today's default: the line is right on another day, too. */
+/* Names every field of the key, also those at their defaults, so that the line stays valid when defaults change. */
 #include "db/engines/engines.h"
 #include "tuner/cli/lookup/ask.h"
 #include "tuner/measure/measure.h"

@@ -11,7 +11,7 @@ static void add_plan(const json_t *plan, struct dt_text *out)
     json_object_foreach((json_t *)plan, name, value)
     {
         dt_text_add(out, "%s%s=", before, name);
-        if (json_is_string(value)) /* whoever prints it escapes it */
+        if (json_is_string(value)) /* escaped when it is printed */
             dt_text_add(out, "%s", json_string_value(value));
         else
             dt_print_value(value, out);
@@ -19,7 +19,7 @@ static void add_plan(const json_t *plan, struct dt_text *out)
     }
 }
 
-/* A store is a file that others may have written: none of its bytes moves a terminal's cursor. */
+/* Text of a store is untrusted, so it is escaped for the terminal. */
 static void add_row(const char *name, const char *text, struct dt_text *out)
 {
     dt_text_add(out, "  %-9s ", name);

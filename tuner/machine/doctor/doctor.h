@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor - what keeps plans from running on this machine's GPUs, or makes them slower than they could be (docs/doctor.md)
+/* doctor - finds problems that keep plans from this machine's GPUs or slow them down (docs/doctor.md)
  *
- * Facts are gathered once, as JSON: what `dittune-worker-cuda --devices` says, and what the system says of itself. Rules look at
- * nothing else, so the facts of another machine are judged as well:
+ * Facts are gathered once, as JSON, from `dittune-worker-cuda --devices` and from the system. Rules use nothing else,
+ * so they can be applied to the facts of another machine:
  *
  *     dt_doctor_facts(&facts);                       -- or a file's
  *     dt_doctor_judge(facts, &findings);
@@ -31,9 +31,9 @@ struct dt_doctor_rule {
     const char *name;
     enum dt_severity severity;
     bool each; /* asked of each device */
-    /* True when the fault is there; then `what` is the sentence. device: NULL for rules about the machine. */
+    /* True when the fault is present; `what` then has the sentence. device: NULL for rules about the machine. */
     bool (*found)(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what);
-    const char *mend; /* how to mend it, one sentence */
+    const char *mend; /* the remedy, one sentence */
 };
 
 struct dt_doctor_rules {
@@ -43,10 +43,10 @@ struct dt_doctor_rules {
 extern const struct dt_doctor_rules dt_doctor_software, dt_doctor_device, dt_doctor_links,
     dt_doctor_host;
 
-/* A variable the libraries read (or people think they do). */
+/* A variable that libraries read, or are believed to read. */
 struct dt_doctor_variable {
     const char *rule, *name;
-    const char *values; /* " 1 TRUE " any of these; NULL: whatever it is */
+    const char *values; /* " 1 TRUE ": any of these; NULL: any value */
     enum dt_severity severity;
     bool (*matters)(const struct dt_doctor_view *view); /* NULL: always */
     const char *what, *mend;
@@ -54,12 +54,12 @@ struct dt_doctor_variable {
 extern const struct dt_doctor_variable dt_doctor_variables[];
 extern const int dt_doctor_variable_count;
 
-/* Fields that may be missing, null or of another type: then fallback, "" or false. */
+/* Read a field; one that is missing, null or of another type gives fallback, "" or false. */
 int64_t dt_doctor_int(const json_t *object, const char *key, int64_t fallback);
 const char *dt_doctor_text(const json_t *object, const char *key);
 bool dt_doctor_is(const json_t *object, const char *key, bool value);
 /* A variable of the environment of the worker; NULL when it is not set. */
 const char *dt_doctor_environment(const struct dt_doctor_view *view, const char *name);
-bool dt_doctor_has_infiniband(const struct dt_doctor_view *view); /* with a port that is up */
+bool dt_doctor_has_infiniband(const struct dt_doctor_view *view); /* with an active port */
 
 #endif

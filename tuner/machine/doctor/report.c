@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the driver or a file says goes to a terminal escaped. */
+/* Texts from the driver or a file are escaped for the terminal. */
 #include "tuner/machine/doctor/doctor.h"
 
 static void add_versions(const json_t *devices, struct dt_text *out)

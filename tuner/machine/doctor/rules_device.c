@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is the matter with one GPU. */
+/* Rules about one GPU. */
 #include "tuner/machine/doctor/doctor.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 /* The kernels are built for compute capability 8.0 and later (cmake/cuda.cmake). */
 #define COMPUTE_LEAST    8
 #define COMPUTE_COMPILED 9
-/* What driver and ECC keep of an idle GPU is below this; more belongs to somebody. */
+/* Driver and ECC reserve less than this on an idle GPU; more means that someone uses it. */
 #define KEPT_BYTES (2LL << 30)
 
 static bool has_reason(const json_t *device, const char *name)
@@ -35,8 +35,8 @@ static bool old_device(const struct dt_doctor_view *view, const json_t *device,
     return true;
 }
 
-/* For compute capabilities above 9 the build has PTX only, unless it was told (cmake/cuda.cmake), and a driver does not compile that of
- * a newer toolkit (NVIDIA, CUDA Compatibility, Minor Version Compatibility). */
+/* For compute capabilities above 9 the build has PTX only, unless configured otherwise (cmake/cuda.cmake), and a driver
+ * does not compile that of a newer toolkit (NVIDIA, CUDA Compatibility, Minor Version Compatibility). */
 static bool newer_ptx(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
     int major = 0;
@@ -83,7 +83,7 @@ static bool others(const struct dt_doctor_view *view, const json_t *device, stru
     return true;
 }
 
-/* Where NVML hides processes (of other containers), memory still tells. */
+/* Where NVML hides processes (of other containers), memory use still shows them. */
 static bool memory_used(const struct dt_doctor_view *view, const json_t *device,
                         struct dt_text *what)
 {
@@ -143,7 +143,7 @@ static bool power_brake(const struct dt_doctor_view *view, const json_t *device,
     return true;
 }
 
-/* Heat and brake set this one, too. */
+/* Heat and power brake set this reason, too. */
 static bool slowdown(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
     (void)view;

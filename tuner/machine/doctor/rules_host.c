@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine around the GPUs. */
+/* Rules about the machine around the GPUs. */
 #include "tuner/machine/doctor/doctor.h"
 
 #include <string.h>
 
-/* What NCCL's guide asks of containers (Troubleshooting, Shared memory and Docker): --shm-size=1g --ulimit memlock=-1. */
+/* Requirements of NCCL's guide for containers (Troubleshooting, Shared memory and Docker): --shm-size=1g --ulimit
+ * memlock=-1. */
 #define SHM_LEAST (1LL << 30)
 
 static bool small_shm(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)

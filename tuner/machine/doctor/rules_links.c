@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is between the GPUs, and to other machines. */
+/* Rules about the links between GPUs and to other machines. */
 #include "tuner/machine/doctor/doctor.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static const json_t *cell(const struct dt_doctor_view *view, const char *matrix,
     return json_array_get(json_array_get(rows, (size_t)a), (size_t)b);
 }
 
-/* Directly enough connected that the hardware lets one GPU reach into the other. */
+/* Connected closely enough for direct peer access. */
 static bool is_near(const char *link)
 {
     return link != NULL &&

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What is built, installed and loaded. */
+/* Rules about built, installed and loaded software. */
 #include "tuner/machine/doctor/doctor.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* NCCL's all-to-all is an operation of its own from here on (NVIDIA/nccl, release 2.28). */
+/* First release in which all-to-all is an operation of its own (NVIDIA/nccl, release 2.28). */
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 28
 /* cuDNN's attention operation (NVIDIA/cudnn-frontend, sdpa_support_surface.h). */

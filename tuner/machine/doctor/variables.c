@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Variables that do harm, or nothing any more. NCCL's: its user guide, Environment Variables; what is in the part "Debugging" there
- * "should not be used in production". Those called not read are not among the strings of libnccl 2.28.9. PyTorch's names of its
- * own variables begin with TORCH_ since 2.2 (torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp). */
+/* Variables that are harmful, or no longer read. NCCL's: its user guide, Environment Variables; those in the part
+ * "Debugging" "should not be used in production". Those called not read are not among the strings of libnccl 2.28.9.
+ * PyTorch's names of its own variables begin with TORCH_ since 2.2
+ * (torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp). */
 #include "tuner/machine/doctor/doctor.h"
 
 #include <stddef.h>

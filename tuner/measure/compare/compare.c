@@ -7,10 +7,10 @@
 
 #include <math.h>
 
-#define LEAST_ROUNDS 2 /* of a set: an order and its mirror */
-#define USUAL_ROUNDS 4 /* of a set, at least, where there is time */
+#define LEAST_ROUNDS 2 /* per set: an order and its mirror */
+#define USUAL_ROUNDS 4 /* least rounds of a set, where there is time */
 
-/* A comparison while it is made. */
+/* State of a running comparison. */
 struct course {
     struct dt_rig *rig;
     struct dt_entrant *entrants;
@@ -18,10 +18,10 @@ struct course {
     const struct dt_compare *how;
     struct dt_sets *sets;
     int rounds;       /* of each set; 0: not chosen yet */
-    int64_t setup_ns; /* of a set until its first round, the longest so far */
-    int64_t round_ns; /* the longest so far */
-    int64_t set_ns;   /* the longest set so far, its end included */
-    bool alone;       /* the plans do not fit beside each other: one is resident at a time */
+    int64_t setup_ns; /* longest time from the start of a set to its first round */
+    int64_t round_ns; /* longest round so far */
+    int64_t set_ns;   /* longest set so far, including its end */
+    bool alone;       /* the plans do not fit together: one is resident at a time */
     bool ended;       /* the time is up */
 };
 
@@ -30,8 +30,8 @@ bool dt_compare_may_pass(enum dt_outcome outcome)
     return dt_outcome_may_pass(outcome) || outcome == DT_TRIAL_MEMORY;
 }
 
-/* It failed in this set; whether it is tried again in the next one depends on how often it did, and on why. When it is out, the
- * others may fit beside each other. */
+/* Handles a failure in this set: the number and kind of failures decide whether the plan is tried again. When it is
+ * excluded, the others may fit together. */
 static void fail(struct course *course, struct dt_entrant *entrant)
 {
     int most = entrant == course->entrants ? DT_ATTEMPTS_FIRST : DT_ATTEMPTS;
@@ -43,7 +43,8 @@ static void fail(struct course *course, struct dt_entrant *entrant)
     }
 }
 
-/* It does not fit while others are resident: from now on there is one at a time. A twin that does not is no loss. */
+/* The plan does not fit while others are resident: from now on one is resident at a time. A twin that does not fit is
+ * dropped. */
 static bool crowded_out(struct course *course, struct dt_entrant *entrant)
 {
     bool others = false;
@@ -56,13 +57,13 @@ static bool crowded_out(struct course *course, struct dt_entrant *entrant)
     return course->alone = true;
 }
 
-/* Visited in this set: it is resident, or can be made so again. */
+/* The entrant is visited in this set: it is resident, or can be made resident again. */
 static bool takes_part(const struct dt_entrant *entrant)
 {
     return !entrant->out && !entrant->decided && entrant->result.outcome == DT_TRIAL_OK;
 }
 
-/* A plan that failed when the time was up is not at fault. */
+/* A failure after the end of the time does not count against the plan. */
 static bool late(struct course *course, struct dt_entrant *entrant)
 {
     if (dt_clock_ns() < course->how->deadline_ns)
@@ -90,7 +91,7 @@ void dt_compare_order(int order[], int n, int round, uint64_t seed)
     }
 }
 
-/* Round k of the set that is being made; `base` rounds were made before it. */
+/* Makes round k of the current set; `base` rounds were made before the set. */
 static dt_status one_round(struct course *course, int base, int k)
 {
     int order[DT_ENTRANTS] = {0};
@@ -112,7 +113,8 @@ static dt_status one_round(struct course *course, int base, int k)
     return DT_OK;
 }
 
-/* As many rounds as take the time of making the plans resident, but not so many that the sets that decide do not fit. */
+/* Chooses rounds that take about as long as making the plans resident, but leaves time for the sets needed to
+ * decide. */
 static int choose_rounds(const struct course *course, int64_t began_ns)
 {
     double setup = (double)course->setup_ns, round = (double)course->round_ns;
@@ -144,7 +146,7 @@ static dt_status make_rounds(struct course *course, int base, int64_t began_ns, 
     return DT_OK;
 }
 
-/* A twin that hangs must not use up the time of the plans: it gets what all before it took, and a second. */
+/* A hanging twin must not use up the time of the plans: it gets the time of all before it plus a second. */
 static int64_t deadline_of(const struct course *course, const struct dt_entrant *entrant,
                            int64_t began_ns)
 {
@@ -153,7 +155,7 @@ static int64_t deadline_of(const struct course *course, const struct dt_entrant 
     return short_one ? until : course->how->deadline_ns;
 }
 
-/* In which a set makes the plans resident: a random order, of which the next set has the mirror. */
+/* Order in which a set makes the plans resident: random, with its mirror in the next set. */
 static void preparing_order(const struct course *course, int order[DT_ENTRANTS])
 {
     dt_compare_order(order, course->n, course->sets->count, course->how->seed + 1);
@@ -177,7 +179,7 @@ static dt_status make_all_resident(struct course *course)
             return DT_OK;
         if (crowded_out(course, entrant))
             return DT_OK;
-        fail(course, entrant); /* the others are tried all the same: who can run is news */
+        fail(course, entrant); /* the others are tried nevertheless, to learn which can run */
     }
     int64_t took = dt_clock_ns() - began;
     course->setup_ns = took > course->setup_ns ? took : course->setup_ns;
@@ -191,7 +193,7 @@ static void release_all(struct course *course)
     course->rig->pinned = false;
 }
 
-/* A fresh start, in which all that are not out have another attempt. */
+/* Starts fresh processes; all plans that are not excluded get another attempt. */
 static void begin_set(struct course *course)
 {
     dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
@@ -278,7 +280,7 @@ static dt_status one_set(struct course *course)
     return status;
 }
 
-/* A twin must not cost the comparison its verdict: it is left out when the sets that decide do not fit with it. */
+/* A twin must not cost the comparison its verdict: it is dropped when the sets needed to decide do not fit with it. */
 static void spare_twin(struct course *course)
 {
     int missing = DT_SETS_LEAST - course->sets->count;
@@ -296,7 +298,7 @@ static void spare_twin(struct course *course)
     }
 }
 
-/* True: no further set is worth its time. */
+/* True when no further set is needed. */
 static bool after_set(const struct course *course)
 {
     const struct dt_compare *how = course->how;
@@ -307,7 +309,7 @@ static bool after_set(const struct course *course)
     return decided && !how->every_set;
 }
 
-/* The first set is begun in any case, a later one only when its least rounds fit. */
+/* The first set always begins, a later one only when its least rounds fit. */
 static bool fits(const struct course *course)
 {
     int64_t least =
@@ -316,7 +318,7 @@ static bool fits(const struct course *course)
            dt_clock_ns() + least + least / 10 <= course->how->deadline_ns;
 }
 
-/* Sets until decided, the most, or the time is up. */
+/* Makes sets until decided, up to the limit of sets or time. */
 static dt_status sets_until(struct course *course)
 {
     const struct dt_compare *how = course->how;
@@ -348,7 +350,7 @@ static void enter(const struct dt_rig *rig, struct dt_entrant *entrant)
         entrant->visits[k] = NAN;
 }
 
-/* An entrant that failed in the last set is out, unless it ran in enough others. */
+/* Excludes an entrant that failed in the last set, unless it ran in enough others. */
 static void leave(const struct course *course, struct dt_entrant *entrant)
 {
     if (entrant->out || entrant->result.outcome == DT_TRIAL_OK)

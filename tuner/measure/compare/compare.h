@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* compare - several plans side by side, in turn, in several sets of fresh processes (docs/measuring.md)
  *
- * What stays constant while a plan is resident is different in the next start, so plans are made resident anew for each
- * set, in another order, and the spread between sets is part of every interval (tuner/measure/compare/judge.h). Within a set the plans
- * are visited in rounds, A B C, C B A, ...: drift hits all alike, because every round visits every plan, and the order of
- * two rounds is a random one and its mirror. Where plans do not fit beside each other a set visits one after the other; drift
- * then cancels between sets only. A visit is one untimed step, to undo what the plan before left in the caches,
- * and then enough timed steps for 20 ms.
+ * Effects that are constant while a plan is resident differ in the next start, so plans are made resident again for
+ * each set, in another order, and the spread between sets is part of every interval (tuner/measure/compare/judge.h).
+ * Within a set the plans are visited in rounds, A B C, C B A, ...: drift affects all plans alike, because every round
+ * visits every plan, and the order of two rounds is a random one and its mirror. Where plans do not fit beside each
+ * other a set visits one after the other; drift then cancels between sets only. A visit is one untimed step, to undo
+ * the previous plan's effect on the caches, and then enough timed steps for 20 ms.
  */
 #ifndef DT_TUNER_MEASURE_COMPARE_COMPARE_H
 #define DT_TUNER_MEASURE_COMPARE_COMPARE_H
@@ -14,13 +14,13 @@
 #include "tuner/measure/compare/entrant.h"
 #include "tuner/measure/rig.h"
 
-#define DT_ATTEMPTS       2 /* of an entrant that fails in a way that may pass */
+#define DT_ATTEMPTS       2 /* for an entrant with possibly temporary failures */
 #define DT_ATTEMPTS_FIRST 3 /* of entrant 0, without which there is no comparison */
 
 struct dt_compare {
     int64_t deadline_ns;
     int sets;       /* most sets: 1..DT_SETS_MOST */
-    bool every_set; /* as many as there is time for, whatever the looks say */
+    bool every_set; /* make as many as time allows, even when decided */
     uint64_t seed;
     void (*progress)(void *context, int set, int sets);
     void *context;
@@ -36,7 +36,7 @@ struct dt_compare {
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                          const struct dt_compare *how, struct dt_sets *sets) DT_MUST_CHECK;
 
-/* An entrant that failed so may run in another set: as dt_outcome_may_pass, and memory may be another program's the next time. */
+/* The failure may be temporary: like dt_outcome_may_pass, or out of memory, which another program may have caused. */
 bool dt_compare_may_pass(enum dt_outcome outcome);
 
 /* The order of n entrants in a round: a random one in even rounds, its mirror in the next. */

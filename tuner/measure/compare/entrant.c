@@ -50,7 +50,7 @@ static void look_at(const struct dt_target *target, const struct dt_entrant entr
     }
 }
 
-/* After a set, the last of all when `last`; true: decided. */
+/* Judges after a set, the final one when `last`; true: decided. */
 bool dt_entrants_judge(const struct dt_target *target, struct dt_entrant entrants[], int n,
                        const struct dt_sets *sets, bool last)
 {
@@ -67,7 +67,7 @@ bool dt_entrants_judge(const struct dt_target *target, struct dt_entrant entrant
     return decided;
 }
 
-/* The median visit of each set of fresh processes; how many sets have one. */
+/* Writes the median visit of each set of fresh processes; returns the number of sets with visits. */
 static int set_seconds(const struct dt_entrant *entrant, const struct dt_sets *sets,
                        double seconds[DT_SETS_MOST])
 {
@@ -120,7 +120,7 @@ dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *se
     if (n < DT_SETS_LEAST)
         result->processes.interval = (struct dt_interval){NAN, NAN};
     result->summary.interval = result->processes.interval;
-    result->summary.unreliable = false; /* that is about neighbouring samples of one start */
+    result->summary.unreliable = false; /* that concerns neighbouring samples of one start */
     return DT_OK;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Drift hits all entrants of a round alike, so a round's ratio is free of it. Several sets of fresh processes give the
- * mean of their median log ratios with Student's t (stats/paired/sets.c); rounds of one start the median of all log ratios with
- * the interval of the sign test (stats/paired/ratio.c). Both are looked at several times, with alphas that add up. */
+/* Drift hits all entrants of a round alike, so a round's ratio is free of it. Several sets of fresh processes give
+ * the mean of their median log ratios with Student's t (stats/paired/sets.c); rounds of one start the median of all
+ * log ratios with the interval of the sign test (stats/paired/ratio.c). Both have several looks, with alphas that
+ * add up. */
 #include "tuner/measure/compare/judge.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ int dt_sets_rounds(const struct dt_sets *sets)
     return rounds;
 }
 
-/* There are enough starts to say something of the next one, or nothing but this start is spoken of. */
+/* There are enough sets for a conclusion about the next start, or the data are of one start. */
 static bool says(const struct dt_ratio *ratio)
 {
     return ratio->pairs > 0 && (ratio->sets == 0 || ratio->sets >= DT_SETS_LEAST);
@@ -87,7 +88,7 @@ static double margin_of(const struct dt_judged judged[], int n)
     return margin;
 }
 
-/* Better by less than the margin is not decided: with more rounds the margin shrinks. */
+/* Better by less than the margin is undecided: with more rounds the margin shrinks. */
 static bool decided(const struct dt_judged judged[], int n)
 {
     double margin = margin_of(judged, n);

@@ -56,8 +56,8 @@ struct dt_levels dt_levels(const struct dt_entrant copies[2], const struct dt_se
         return levels;
     double n = (double)sums.visits / (2 * sums.sets), all = dt_stats_mean(sums.means, sums.sets);
     double visit = sums.within / (sums.visits - 2 * sums.sets);
-    double copy = sums.copies / sums.sets; /* of a residency's mean: r + v / n */
-    double set = 0;                        /* of a set's mean: t + (r + v / n) / 2 */
+    double copy = sums.copies / sums.sets; /* variance of a residency's mean: r + v / n */
+    double set = 0;                        /* variance of a set's mean: t + (r + v / n) / 2 */
     for (int s = 0; s < sums.sets; s++)
         set += (sums.means[s] - all) * (sums.means[s] - all) / (sums.sets - 1);
     levels.visit = sqrt(visit);

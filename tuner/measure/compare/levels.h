@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* levels - how much of a plan's noise comes from the visits, the residencies and the starts of its processes */
+/* levels - parts of a plan's noise from visits, residencies and starts of its processes */
 #ifndef DT_TUNER_MEASURE_COMPARE_LEVELS_H
 #define DT_TUNER_MEASURE_COMPARE_LEVELS_H
 
 #include "tuner/measure/compare/entrant.h"
 
-/* Standard deviations of the logarithm of the time, so shares of it. NAN: too few sets to tell. */
+/* Standard deviations of the log time, so shares of the time. NAN: too few sets. */
 struct dt_levels {
-    int sets;         /* that had visits of both copies */
+    int sets;         /* sets with visits of both copies */
     double visit;     /* from visit to visit of one residency, drift within the set included */
     double residency; /* from one residency to another in the same processes */
     double start; /* from one start of the processes to the next, drift between the sets included */

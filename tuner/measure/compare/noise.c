@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The spread of the visits is taken from the median absolute deviation: a single spike among tens of visits does not
- * harm a median of ratios, so it must not make a machine too noisy to judge either. */
+ * affect a median of ratios, so it must not make a machine count as too noisy, either. */
 #include "tuner/measure/compare/noise.h"
 
 #include <math.h>

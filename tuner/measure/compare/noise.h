@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* noise - what a comparison of a plan with itself says: the smallest difference the machine can resolve now
+/* noise - the noise floor from comparing a plan with itself: the smallest difference the machine can resolve now
  *
  * The same plan is made resident twice and compared like two plans. The interval of their ratio is the noise floor: smaller
  * differences between plans are not evidence (docs/measuring.md).
@@ -9,17 +9,17 @@
 
 #include "tuner/measure/compare/compare.h"
 
-#define DT_NOISE_MOST 0.05 /* a margin or a spread above this is too noisy to judge by */
+#define DT_NOISE_MOST 0.05 /* above this margin or spread the machine is too noisy to judge */
 
 struct dt_noise {
-    int pairs;    /* 0: not known, all else is NAN or false */
-    int sets;     /* of fresh processes; 0: of one start */
-    double ratio; /* of the twin's times over the first copy's */
+    int pairs;    /* 0: unknown, all other fields are NAN or false */
+    int sets;     /* sets of fresh processes; 0: one start */
+    double ratio; /* twin's times over the first copy's */
     struct dt_interval interval;
     double margin; /* largest |ratio - 1| that the interval holds */
-    double cv;     /* of the visits, of the copy that spreads more: 1.4826 MAD over the median */
+    double cv;     /* spread of the visits of the noisier copy: 1.4826 MAD over the median */
     bool noisy;    /* margin or cv above DT_NOISE_MOST */
-    bool differs;  /* the interval does not hold 1: the place or the order had an effect */
+    bool differs;  /* the interval excludes 1: placement or order had an effect */
 };
 
 /* first: the plan (entrant 0 of the comparison); twin: the same plan once more, with its ratio against first. */
@@ -29,7 +29,7 @@ struct dt_noise dt_noise_none(void); /* nothing is known: pairs is 0 */
 /* "margin", "ratio", "interval", "pairs"; null when pairs is 0. New reference. */
 json_t *dt_noise_json(const struct dt_noise *noise);
 
-/* What is wrong with it, for a warning; nothing when all is well. */
+/* Appends a warning about excessive noise, if any. */
 void dt_noise_note(const struct dt_noise *noise, struct dt_text *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* role - what a plan is in a comparison (role.def) */
+/* role - roles of plans in a comparison (role.def) */
 #ifndef DT_TUNER_MEASURE_COMPARE_ROLE_H
 #define DT_TUNER_MEASURE_COMPARE_ROLE_H
 

@@ -12,8 +12,8 @@
 dt_status dt_visit_prepare(struct dt_rig *rig, struct dt_entrant *entrant,
                            int64_t deadline_ns) DT_MUST_CHECK;
 
-/* One untimed step, then timed ones for about 20 ms: sets the visit of that round. Where the plan's group died meanwhile, the plan
- * is made resident again first. */
+/* One untimed step, then timed ones for about 20 ms: sets the visit of that round. If the plan's group died meanwhile,
+ * the plan is first made resident again. */
 dt_status dt_visit_make(struct dt_rig *rig, struct dt_entrant *entrant, int round,
                         int64_t deadline_ns) DT_MUST_CHECK;
 

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* raw - what was measured, as JSON from which every number that was printed can be computed again
+/* raw - measurements as JSON from which every printed number can be computed again
  *
- * Times as they were taken and facts that are no statistics: nothing here was derived, and reading it back calls the same
- * functions as measuring did. Other programs may write such records too: docs/database.md has the fields, and what is
- * not there takes its default.
+ * Raw times and facts, no statistics: nothing here is derived, and reading calls the same functions as measuring. Other
+ * programs may write such records, too: docs/database.md has the fields; missing ones take their defaults.
  */
 #ifndef DT_TUNER_MEASURE_RAW_RAW_H
 #define DT_TUNER_MEASURE_RAW_RAW_H
 
 #include "tuner/measure/compare/compare.h"
 
-/* What of a target is needed so that its plans can be printed and judged again; new reference. From it comes a target that
- * runs nothing: its space has axes only. Errors name `what`. */
+/* Writes the part of a target needed to print and judge its plans again; new reference. Reading it gives a target that
+ * cannot run plans: its space has only axes. Errors name `what`. */
 json_t *dt_raw_target(const struct dt_target *target);
 dt_status dt_raw_read_target(const json_t *record, const char *what,
                              struct dt_target **target) DT_MUST_CHECK;
 
-/* A list of plans and back; at most `room`, and what is no plan of the space is left out. */
+/* Write and read a list of plans; at most `room`, skipping those not in the space. */
 json_t *dt_raw_points(const struct dt_space *space, const struct dt_point points[], int n);
 int dt_raw_read_points(const json_t *list, const struct dt_space *space, struct dt_point points[],
                        int room);
 
-/* Everything of a result that was measured, found out or decided while it was; new reference. Reading it back, *result is
- * initialised here and to be freed by the caller, also after an error; its statistics are still to be made. */
+/* Writes all measurements, facts and decisions of a result; new reference. Reading initialises *result, which the
+ * caller frees, also after an error; it has no statistics yet. */
 json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *target);
 dt_status dt_raw_read_result(const json_t *record, const char *what, const struct dt_target *target,
                              struct dt_result *result) DT_MUST_CHECK;
 
-/* A comparison, as it stands when its rounds are over; new reference. */
+/* A comparison after its rounds. */
 struct dt_compared {
     const char *name; /* "shoot-out", "final comparison" */
     struct dt_entrant *entrants;
@@ -52,15 +51,16 @@ dt_status dt_raw_read_comparison(const json_t *record, const char *what,
 dt_status dt_raw_read_samples(const json_t *record, const char *what,
                               struct dt_result *result) DT_MUST_CHECK;
 
-/* Into a record: "clock", steps x ranks, and "throttled", the steps that were; nothing when the worker told no clocks. */
+/* Into a record: "clock", steps x ranks, and "throttled", the steps that were; nothing when the worker reported no
+ * clocks. */
 void dt_raw_add_clock(const struct dt_result *result, json_t *record);
 
 /* Then the statistics of a trial: with "looks" at the level of the look reached, else at "level". */
 dt_status dt_raw_finish_trial(const json_t *record, const char *what,
                               struct dt_result *result) DT_MUST_CHECK;
 
-/* Seconds of the visits of an entrant that "ns" and "requests", or "visits_ns", tell of: NAN where there is none.
- * *rounds: how many were told of, at most DT_ROUNDS_MOST. */
+/* Reads seconds of an entrant's visits from "ns" and "requests", or "visits_ns": NAN where there is none. *rounds:
+ * their number, at most DT_ROUNDS_MOST. */
 dt_status dt_raw_read_visits(const json_t *entrant, const char *what, double visits[DT_ROUNDS_MOST],
                              int *rounds) DT_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Seconds that came from a clock's nanoseconds are written as those: they give the same double again. */
+/* Times are written in nanoseconds, which give the same double again. */
 #include "tuner/measure/raw/raw.h"
 
 #include <math.h>

@@ -124,7 +124,7 @@ dt_status dt_raw_read_samples(const json_t *record, const char *what, struct dt_
     return dt_json_has(record, "requests") ? read_requests(record, what, result) : DT_OK;
 }
 
-/* As the trial went: statistics after each request, then the next look or the same again. */
+/* Replays the trial: statistics after each request, then the next look or the same again. */
 static dt_status replay_looks(struct dt_result *result)
 {
     int all = result->steps;
@@ -150,7 +150,7 @@ static dt_status finish(struct dt_result *result, bool looks, double level)
     return dt_result_finish(result, level, dt_result_detects(result), result->least);
 }
 
-/* How many of the steps each fresh process made, all of them together. */
+/* Number of steps of each fresh process; they add up to all steps. */
 static dt_status read_processes(const json_t *record, const char *what, int all, int steps[],
                                 int *n)
 {
@@ -258,7 +258,7 @@ static bool missed(const json_t *entrant, int round)
     return false;
 }
 
-/* A request is the visit of a round, in order, but for the rounds that are named as missed. */
+/* Requests are the visits of the rounds, in order, except missed rounds. */
 static dt_status visits_of(const json_t *entrant, const struct dt_result *result, const char *what,
                            double visits[], int *rounds)
 {

@@ -30,7 +30,7 @@ static dt_status read_number(const json_t *record, const char *what, const char 
     return DT_OK;
 }
 
-/* Those that older records lack are 0. */
+/* Fields missing from older records are 0. */
 static dt_status read_amounts(const json_t *record, const char *what, struct dt_target *target)
 {
     DT_TRY(dt_json_real(record, what, "image_flops", &target->image.flops));
