@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/record.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+int64_t dt_ns_of(double seconds)
+{
+    return isfinite(seconds) ? (int64_t)llround(seconds * 1e9) : DT_NO_NS;
+}
+
+double dt_seconds_of(int64_t ns)
+{
+    return ns > 0 ? (double)ns * 1e-9 : NAN;
+}
+
+static bool is_text(const json_t *value)
+{
+    return json_is_string(value);
+}
+
+static void read_text(const json_t *value, void *member)
+{
+    *(const char **)member = json_string_value(value);
+}
+
+static json_t *write_text(const void *member)
+{
+    const char *text = *(const char *const *)member;
+    return text != NULL ? json_string(text) : json_null();
+}
+
+static bool is_flag(const json_t *value)
+{
+    return json_is_boolean(value);
+}
+
+static void read_flag(const json_t *value, void *member)
+{
+    *(bool *)member = json_is_true(value);
+}
+
+static json_t *write_flag(const void *member)
+{
+    return json_boolean(*(const bool *)member);
+}
+
+static bool is_count(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0 &&
+           json_integer_value(value) <= INT_MAX;
+}
+
+static bool is_positive(const json_t *value)
+{
+    return is_count(value) && json_integer_value(value) > 0;
+}
+
+static void read_count(const json_t *value, void *member)
+{
+    *(int *)member = (int)json_integer_value(value);
+}
+
+static json_t *write_count(const void *member)
+{
+    return json_integer(*(const int *)member);
+}
+
+static bool is_integer(const json_t *value)
+{
+    return json_is_integer(value);
+}
+
+static void read_integer(const json_t *value, void *member)
+{
+    *(int64_t *)member = json_integer_value(value);
+}
+
+static json_t *write_integer(const void *member)
+{
+    return json_integer(*(const int64_t *)member);
+}
+
+static int64_t time_of(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0 ? json_integer_value(value)
+                                                                    : DT_NO_NS;
+}
+
+static bool is_time(const json_t *value)
+{
+    return time_of(value) != DT_NO_NS;
+}
+
+static void read_time(const json_t *value, void *member)
+{
+    *(int64_t *)member = time_of(value);
+}
+
+static json_t *write_time(const void *member)
+{
+    int64_t ns = *(const int64_t *)member;
+    return ns != DT_NO_NS ? json_integer(ns) : json_null();
+}
+
+static bool is_real(const json_t *value)
+{
+    return json_is_number(value);
+}
+
+static bool is_ratio(const json_t *value)
+{
+    return json_number_value(value) > 0;
+}
+
+static void read_real(const json_t *value, void *member)
+{
+    *(double *)member = json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static json_t *write_real(const void *member)
+{
+    double number = *(const double *)member;
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+static bool is_pair(const json_t *value)
+{
+    return json_is_array(value) && json_array_size(value) == 2;
+}
+
+static json_t *pair(json_t *low, json_t *high)
+{
+    return json_pack("[o,o]", low, high);
+}
+
+static void read_interval(const json_t *value, void *member)
+{
+    struct dt_span *span = member;
+    read_real(json_array_get(value, 0), &span->low);
+    read_real(json_array_get(value, 1), &span->high);
+}
+
+static json_t *write_interval(const void *member)
+{
+    const struct dt_span *span = member;
+    if (!isfinite(span->low) && !isfinite(span->high))
+        return json_null();
+    return pair(write_real(&span->low), write_real(&span->high));
+}
+
+static void read_interval_ns(const json_t *value, void *member)
+{
+    struct dt_span_ns *span = member;
+    *span =
+        (struct dt_span_ns){time_of(json_array_get(value, 0)), time_of(json_array_get(value, 1))};
+}
+
+static json_t *write_interval_ns(const void *member)
+{
+    const struct dt_span_ns *span = member;
+    return pair(write_time(&span->low), write_time(&span->high));
+}
+
+bool dt_kind_is_object(const json_t *value)
+{
+    return json_is_object(value);
+}
+
+bool dt_kind_is_list(const json_t *value)
+{
+    return json_is_array(value);
+}
+
+void dt_kind_read_json(const json_t *value, void *member)
+{
+    *(json_t **)member = (json_t *)value;
+}
+
+json_t *dt_kind_write_json(const void *member)
+{
+    json_t *value = *(json_t *const *)member;
+    return value != NULL ? value : json_null();
+}
+
+#define KIND(name, expected, type, right, as)                                                      \
+    {                                                                                              \
+        name, expected, sizeof(type), right, read_##as, write_##as                                 \
+    }
+
+const struct dt_kind dt_kind_text = KIND("text", "a string", char *, is_text, text);
+const struct dt_kind dt_kind_flag = KIND("flag", "true or false", bool, is_flag, flag);
+const struct dt_kind dt_kind_count = KIND("count", "an integer of 0 or more", int, is_count, count);
+const struct dt_kind dt_kind_positive =
+    KIND("positive", "an integer of 1 or more", int, is_positive, count);
+const struct dt_kind dt_kind_integer = KIND("integer", "an integer", int64_t, is_integer, integer);
+const struct dt_kind dt_kind_bytes = KIND("bytes", "a number of bytes", int64_t, is_time, integer);
+const struct dt_kind dt_kind_time = KIND("time", "a number of nanoseconds", int64_t, is_time, time);
+const struct dt_kind dt_kind_real = KIND("real", "a number", double, is_real, real);
+const struct dt_kind dt_kind_ratio = KIND("ratio", "a number above 0", double, is_ratio, real);
+const struct dt_kind dt_kind_interval =
+    KIND("interval", "[low, high]", struct dt_span, is_pair, interval);
+const struct dt_kind dt_kind_interval_ns =
+    KIND("interval_ns", "[low, high]", struct dt_span_ns, is_pair, interval_ns);
+const struct dt_kind dt_kind_object = {"object",          "an object",       sizeof(json_t *),
+                                       dt_kind_is_object, dt_kind_read_json, dt_kind_write_json};
+const struct dt_kind dt_kind_list = {"list",          "an array",        sizeof(json_t *),
+                                     dt_kind_is_list, dt_kind_read_json, dt_kind_write_json};
+
+static void read_list(const struct dt_field *field, const json_t *array, char *out)
+{
+    size_t size = json_array_size(array);
+    int count = size < (size_t)field->most ? (int)size : field->most;
+    for (int i = 0; i < count; i++)
+        dt_record_read(field->record, json_array_get(array, (size_t)i),
+                       out + field->offset + (size_t)i * field->record->size);
+    *(int *)(void *)(out + field->count) = count;
+}
+
+void dt_record_read(const struct dt_record *record, const json_t *object, void *out)
+{
+    memset(out, 0, record->size);
+    *(bool *)out = json_is_object(object);
+    for (int i = 0; i < record->field_count; i++) {
+        const struct dt_field *field = &record->fields[i];
+        const json_t *value = field->name != NULL ? json_object_get(object, field->name) : object;
+        char *member = (char *)out + field->offset;
+        if (field->most > 0)
+            read_list(field, value, out);
+        else if (field->record != NULL)
+            dt_record_read(field->record, value, member);
+        else
+            field->kind->read(field->kind->right(value) ? value : NULL, member);
+    }
+}
+
+static bool is_right(const struct dt_field *field, const json_t *value)
+{
+    if (json_is_null(value))
+        return field->need != DT_NEED_ALWAYS;
+    if (field->kind != NULL)
+        return field->kind->right(value);
+    return field->most > 0 ? json_is_array(value) : json_is_object(value);
+}
+
+static const char *expected(const struct dt_field *field)
+{
+    return field->kind != NULL ? field->kind->expected : field->most > 0 ? "an array" : "an object";
+}
+
+dt_status dt_record_check(const struct dt_record *record, const json_t *object, const char *what)
+{
+    for (int i = 0; i < record->field_count; i++) {
+        const struct dt_field *field = &record->fields[i];
+        if (field->name == NULL)
+            DT_TRY(dt_record_check(field->record, object, what));
+        const json_t *value = field->name != NULL ? json_object_get(object, field->name) : NULL;
+        if (value != NULL && !is_right(field, value))
+            return dt_fail(DT_EUSAGE, "%s: '%s' is not %s%s", what, field->name, expected(field),
+                           field->need == DT_NEED_ALWAYS ? "" : " or null");
+    }
+    return DT_OK;
+}
+
+static json_t *list_json(const struct dt_field *field, const char *from)
+{
+    json_t *array = json_array();
+    int count = *(const int *)(const void *)(from + field->count);
+    bool whole = array != NULL;
+    for (int i = 0; i < count; i++)
+        whole =
+            json_array_append_new(
+                array, dt_record_json(field->record, from + field->offset +
+                                                         (size_t)i * field->record->size)) == 0 &&
+            whole;
+    if (whole)
+        return array;
+    json_decref(array);
+    return NULL;
+}
+
+static bool is_zero(const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+static json_t *field_json(const struct dt_field *field, const char *from)
+{
+    if (field->most > 0)
+        return list_json(field, from);
+    return field->record != NULL ? dt_record_json(field->record, from + field->offset)
+                                 : field->kind->write(from + field->offset);
+}
+
+/* Takes all that the struct holds, also when memory is short. */
+static bool add_fields(const struct dt_record *record, const char *from, json_t *object)
+{
+    bool whole = object != NULL;
+    for (int i = 0; i < record->field_count; i++) {
+        const struct dt_field *field = &record->fields[i];
+        const char *member = from + field->offset;
+        size_t size = field->record != NULL ? field->record->size : field->kind->size;
+        if (field->name == NULL)
+            whole = add_fields(field->record, member, object) && whole;
+        else if (field->need != DT_NEED_OPTIONAL || !is_zero(member, size))
+            whole = json_object_set_new(object, field->name, field_json(field, from)) == 0 && whole;
+    }
+    return whole;
+}
+
+json_t *dt_record_json(const struct dt_record *record, const void *from)
+{
+    if (!*(const bool *)from)
+        return json_null();
+    json_t *object = json_object();
+    if (add_fields(record, from, object))
+        return object;
+    json_decref(object);
+    return NULL;
+}
