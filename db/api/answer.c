@@ -54,11 +54,11 @@ int32_t dittune_answer_gain(const struct dittune_answer *answer, double *ratio, 
                             double *high)
 {
     const struct dt_answer *of = dt_api_answer(answer);
-    if (of == NULL || ratio == NULL || low == NULL || high == NULL || !(of->gain > 0))
+    if (of == NULL || ratio == NULL || low == NULL || high == NULL || !of->gain.known)
         return 0;
-    *ratio = of->gain;
-    *low = of->gain_low;
-    *high = of->gain_high;
+    *ratio = of->gain.ratio;
+    *low = of->gain.interval.low;
+    *high = of->gain.interval.high;
     return 1;
 }
 

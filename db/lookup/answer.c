@@ -94,52 +94,36 @@ static bool take_reason(struct dt_text *reason, const struct dt_refusals *refusa
     return found->reason != NULL && !refusals->text.failed && (!refused || found->refused != NULL);
 }
 
-static void read_gain(const json_t *entry, struct dt_answer *answer)
-{
-    const json_t *gain = json_object_get(entry, "gain");
-    const json_t *interval = json_object_get(gain, "interval");
-    double ratio = json_number_value(json_object_get(gain, "ratio"));
-    if (!(ratio > 0) || !isfinite(ratio))
-        return;
-    answer->gain = ratio;
-    answer->gain_low = json_number_value(json_array_get(interval, 0));
-    answer->gain_high = json_number_value(json_array_get(interval, 1));
-    answer->pairs = (int)json_integer_value(json_object_get(gain, "pairs"));
-}
-
-static const json_t *object_or_null(const json_t *value)
-{
-    return json_is_object(value) ? value : NULL;
-}
-
 /* Reads the figures of exactly this plan. */
-static void read_figures(const json_t *entry, struct dt_answer *answer)
+static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *answer)
 {
-    const json_t *fallback = json_object_get(json_object_get(entry, "default"), "plan");
-    read_gain(entry, answer);
-    answer->is_default = fallback != NULL && json_equal(fallback, json_object_get(entry, "plan"));
-    answer->figures = object_or_null(json_object_get(entry, "figures"));
-    answer->noise = object_or_null(json_object_get(entry, "noise"));
+    const json_t *fallback = entry->fallback.plan;
+    if (entry->gain.ratio > 0)
+        answer->gain = entry->gain;
+    answer->is_default = fallback != NULL && json_equal(fallback, entry->plan);
+    answer->figures = entry->figures;
+    answer->noise = entry->noise;
 }
 
 /* A plan fitted to another count of devices has no measurements. */
 static void describe(const struct dt_match *match, const json_t *entry, bool refit,
                      struct dt_answer *answer)
 {
-    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    struct dt_stored_entry fields;
+    dt_record_read(&dt_record_stored_entry, entry, &fields);
     answer->tier = match->tier;
     answer->provisional = match->provisional;
     answer->distance = match->distance;
-    answer->engine = json_string_value(json_object_get(hard, "engine"));
-    answer->mode = json_string_value(json_object_get(hard, "mode"));
+    answer->engine = json_string_value(json_object_get(fields.fingerprint.hard, "engine"));
+    answer->mode = json_string_value(json_object_get(fields.fingerprint.hard, "mode"));
     answer->evidence = refit && match->tier == DT_TIER_SCALED ? tiers[DT_TIER_HEURISTIC].evidence
                                                               : tiers[match->tier].evidence;
     answer->entry = entry;
-    answer->verdict = json_string_value(json_object_get(entry, "verdict"));
+    answer->verdict = fields.verdict;
     if (match->provisional)
-        answer->why_provisional = dt_reason_provisional(entry);
+        answer->why_provisional = dt_reason_provisional(dt_verdict_of(fields.verdict));
     if (match->tier != DT_TIER_PROXY && !refit)
-        read_figures(entry, answer);
+        read_figures(&fields, answer);
 }
 
 dt_status dt_answer_of_entry(const struct dt_query *query, const struct dt_match *match,
@@ -206,14 +190,18 @@ static json_t *borrowed(const json_t *value)
 
 static json_t *gain_json(const struct dt_answer *answer)
 {
-    if (!(answer->gain > 0))
+    const struct dt_gain *gain = &answer->gain;
+    if (!gain->known)
         return json_null();
-    return json_pack("{s:f, s:[f,f], s:i}", "ratio", answer->gain, "interval", answer->gain_low,
-                     answer->gain_high, "pairs", answer->pairs);
+    return json_pack("{s:f, s:o, s:i}", "ratio", gain->ratio, "interval",
+                     dt_kind_interval.write(&gain->interval), "pairs", gain->pairs);
 }
 
 json_t *dt_answer_json(const struct dt_answer *answer)
 {
+    const json_t *figures =
+        answer->figures.known ? json_object_get(answer->entry, "figures") : NULL;
+    const json_t *noise = answer->noise.known ? json_object_get(answer->entry, "noise") : NULL;
     json_t *age = answer->age_ns < 0 ? json_null() : json_integer(answer->age_ns / 1000000000);
     json_t *distance = isfinite(answer->distance) ? json_real(answer->distance) : json_null();
     return json_pack(
@@ -223,8 +211,8 @@ json_t *dt_answer_json(const struct dt_answer *answer)
         borrowed(answer->stale_reasons), "distance", distance, "reason", answer->reason,
         "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
         answer->mode, "gain", gain_json(answer), "provisional", (int)answer->provisional, "verdict",
-        answer->verdict, "median_ns", borrowed(json_object_get(answer->figures, "median_ns")),
-        "interval_ns", borrowed(json_object_get(answer->figures, "interval_ns")), "noise",
-        borrowed(answer->noise), "plan", borrowed(answer->plan), "hint", borrowed(answer->hint),
-        "key", borrowed(answer->key), "entry", borrowed(answer->entry));
+        answer->verdict, "median_ns", borrowed(json_object_get(figures, "median_ns")),
+        "interval_ns", borrowed(json_object_get(figures, "interval_ns")), "noise", borrowed(noise),
+        "plan", borrowed(answer->plan), "hint", borrowed(answer->hint), "key",
+        borrowed(answer->key), "entry", borrowed(answer->entry));
 }

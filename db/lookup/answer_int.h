@@ -39,7 +39,7 @@ struct dt_found *dt_answer_lend(const struct dt_found *found, const struct dt_qu
 void dt_found_free(struct dt_found *found);
 
 /* Why the entry is provisional: a sentence without subject. */
-const char *dt_reason_provisional(const json_t *entry);
+const char *dt_reason_provisional(enum dt_verdict verdict);
 
 /* Appends the basis of the tier, in words. */
 void dt_reason_add(const struct dt_query *query, const struct dt_match *match, const json_t *entry,

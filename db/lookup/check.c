@@ -118,9 +118,9 @@ static dt_status check_limits(const struct dt_query *query, const struct dt_spac
                               const json_t *entry, const int64_t values[])
 {
     const struct dt_asked *asked = &query->asked;
-    const json_t *figures = json_object_get(entry, "figures");
-    json_int_t bytes = json_integer_value(json_object_get(figures, "peak_bytes"));
-    json_int_t median = json_integer_value(json_object_get(figures, "median_ns"));
+    struct dt_measured figures;
+    dt_record_read(&dt_record_measured, json_object_get(entry, "figures"), &figures);
+    int64_t bytes = figures.peak_bytes, median = figures.median_ns;
     if (asked->max_bytes > 0 && asked->foreign && bytes <= 0)
         return dt_fail(DT_EINFEASIBLE, "nobody knows whether it keeps max_bytes: the entry has no "
                                        "peak_bytes");

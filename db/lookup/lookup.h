@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "db/lookup/machine.h"
+#include "db/stored.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,11 +77,9 @@ struct dt_answer {
     int64_t age_ns;  /* since the entry was stored; -1: unknown, or no entry */
     /* A sentence with the basis of the tier, and why stronger ones were refused. */
     const char *reason;
-    const char *refused;              /* its part about refusals; NULL: none */
-    const char *evidence;             /* "measured", "proxy", "predicted"; NULL with tier none */
-    const char *engine, *mode;        /* that measured it; NULL: none */
-    double gain, gain_low, gain_high; /* over the default plan, above 1 is faster; 0: unknown */
-    int pairs;
+    const char *refused;         /* its part about refusals; NULL: none */
+    const char *evidence;        /* "measured", "proxy", "predicted"; NULL with tier none */
+    const char *engine, *mode;   /* that measured it; NULL: none */
     bool is_default;             /* the plan is the default plan of the session that measured it */
     const char *why_provisional; /* a sentence without subject; NULL: it is not */
     /* All below are borrowed from the answer, NULL when there is none. */
@@ -88,10 +87,11 @@ struct dt_answer {
     const json_t *plan;          /* name to value */
     const json_t *entry;         /* the stored entry the plan came from */
     const char *verdict;         /* verdict of its session, from the entry */
-    /* From the entry, for the plan as measured: NULL where tier or fitting changed it. */
-    const json_t *figures; /* {"median_ns", "interval_ns", ...} */
-    const json_t *noise;   /* {"margin", ...}: differences below it count as ties */
-    const json_t *key;     /* the query's key */
+    /* From the entry, for the plan as measured: not known where tier or fitting changed it. */
+    struct dt_gain gain;
+    struct dt_measured figures;
+    struct dt_noise_floor noise;
+    const json_t *key; /* the query's key */
     const json_t *
         hint; /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or none */
 };

@@ -3,7 +3,6 @@
 #include "db/lookup/answer_int.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct difference {
     unsigned miss;
@@ -110,10 +109,9 @@ static const struct difference differences[] = {
     {DT_MISS_NAME, add_name},
 };
 
-const char *dt_reason_provisional(const json_t *entry)
+const char *dt_reason_provisional(enum dt_verdict verdict)
 {
-    const char *verdict = json_string_value(json_object_get(entry, "verdict"));
-    if (verdict != NULL && strcmp(verdict, "inconclusive") == 0)
+    if (verdict == DT_VERDICT_INCONCLUSIVE)
         return "the final comparison of its session could not decide";
     return "its session was interrupted or ended before its final comparison";
 }
@@ -121,6 +119,7 @@ const char *dt_reason_provisional(const json_t *entry)
 void dt_reason_add(const struct dt_query *query, const struct dt_match *match, const json_t *entry,
                    const struct dt_fitted *fitted, struct dt_text *out)
 {
+    const char *verdict = json_string_value(json_object_get(entry, "verdict"));
     dt_text_add(out, "measured");
     if (match->misses == 0)
         dt_text_add(out, " for this very question on hardware of this make");
@@ -135,7 +134,7 @@ void dt_reason_add(const struct dt_query *query, const struct dt_match *match, c
     if (fitted->changed[0] != '\0')
         dt_text_add(out, "; %s", fitted->changed);
     if (match->provisional)
-        dt_text_add(out, "; provisional: %s", dt_reason_provisional(entry));
+        dt_text_add(out, "; provisional: %s", dt_reason_provisional(dt_verdict_of(verdict)));
 }
 
 /* Two refusals are enough for a message. */

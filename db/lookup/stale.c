@@ -2,8 +2,6 @@
 /* Compares fields that both sides have. A field on one side only is ignored: older sessions stored fewer fields. */
 #include "db/lookup/lookup_int.h"
 
-#include <string.h>
-
 static void add_value(const json_t *value, struct dt_text *text)
 {
     if (json_is_string(value))
@@ -71,18 +69,12 @@ static bool compare(const json_t *was, const json_t *now, json_t *reasons)
     return done;
 }
 
-static int64_t time_of(const json_t *fingerprint, const char *name)
-{
-    const json_t *info = json_object_get(fingerprint, "info");
-    json_int_t time = json_integer_value(json_object_get(info, name));
-    return time > 0 ? time : 0;
-}
-
 int64_t dt_stored_ns(const json_t *fingerprint)
 {
-    int64_t stored = time_of(fingerprint, "t_wall_ns");
-    int64_t checked = time_of(fingerprint, "checked_ns");
-    return checked > stored ? checked : stored;
+    struct dt_stored_info info;
+    dt_record_read(&dt_record_stored_info, json_object_get(fingerprint, "info"), &info);
+    int64_t latest = info.checked_ns > info.t_wall_ns ? info.checked_ns : info.t_wall_ns;
+    return latest > 0 ? latest : 0;
 }
 
 bool dt_stale_by_age(const struct dt_query *query, int64_t stored_ns)
@@ -94,12 +86,13 @@ json_t *dt_stale_reasons(const struct dt_query *query, const json_t *fingerprint
 {
     json_t *reasons = json_array();
     int64_t stored = dt_stored_ns(fingerprint);
-    bool done =
-        reasons != NULL && compare(json_object_get(fingerprint, "soft"), query->soft, reasons);
+    struct dt_fingerprint was;
+    dt_record_read(&dt_record_fingerprint, fingerprint, &was);
+    bool done = reasons != NULL && compare(was.soft, query->soft, reasons);
     if (done && dt_stale_by_age(query, stored)) {
         json_t *old =
             json_sprintf("it was %s %lld days ago, more than %d",
-                         stored > time_of(fingerprint, "t_wall_ns") ? "checked" : "stored",
+                         was.info.checked_ns > was.info.t_wall_ns ? "checked" : "stored",
                          (long long)((dt_query_now(query) - stored) / DT_DAY_NS), DT_STALE_DAYS);
         done = json_array_append_new(reasons, old) == 0;
     }

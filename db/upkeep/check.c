@@ -5,99 +5,16 @@
 #include "db/canonical_int.h"
 #include "db/entry_int.h"
 #include "db/journal.h"
+#include "db/stored.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static bool is_text(const json_t *value)
-{
-    return json_is_string(value);
-}
-
-static bool is_flag(const json_t *value)
-{
-    return json_is_boolean(value);
-}
-
-static bool is_object(const json_t *value)
-{
-    return json_is_object(value);
-}
-
-static bool is_object_or_null(const json_t *value)
-{
-    return json_is_object(value) || json_is_null(value);
-}
-
-static bool is_array(const json_t *value)
-{
-    return json_is_array(value);
-}
-
-/* A parameter's value. */
-static bool are_plain(const json_t *object)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)object, name, value)
-    {
-        if (json_is_object(value) || json_is_array(value) || json_is_null(value))
-            return false;
-    }
-    return json_is_object(object);
-}
-
-/* The name of a journal, never a path. */
-static bool is_file_name(const json_t *value)
-{
-    static const char allowed[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                  "._:+-";
-    const char *name = json_string_value(value);
-    return name != NULL && name[0] != '.' && strlen(name) < 200 &&
-           name[strspn(name, allowed)] == '\0';
-}
-
-static const struct row {
-    const char *name;
-    bool (*right)(const json_t *value);
-    const char *expected;
-} rows[] = {
-    {"plan", are_plain, "an object of numbers, words and true or false"},
-    {"verdict", is_text, "a string"},
-    {"provisional", is_flag, "true or false"},
-    {"figures", is_object_or_null, "an object or null"},
-    {"default", is_object_or_null, "an object or null"},
-    {"baseline", is_object_or_null, "an object or null"},
-    {"gain", is_object_or_null, "an object or null"},
-    {"noise", is_object_or_null, "an object or null"},
-    {"top", is_array, "an array"},
-    {"pareto", is_array, "an array"},
-    {"space", is_object_or_null, "an object or null"},
-    {"network", is_object_or_null, "an object or null"},
-    {"journal", is_file_name, "the name of a journal"},
-};
-
-static const struct row parts[] = {
-    {"soft", is_object, "an object"},
-    {"info", is_object, "an object"},
-};
-
-static dt_status check_rows(const json_t *object, const struct row *row, size_t n, const char *what)
-{
-    for (size_t i = 0; i < n; i++) {
-        const json_t *value = json_object_get(object, row[i].name);
-        if (value != NULL && !row[i].right(value))
-            return dt_fail(DT_EUSAGE, "%s: '%s' is not %s", what, row[i].name, row[i].expected);
-    }
-    return DT_OK;
-}
-
 dt_status dt_upkeep_check(const json_t *entry, const char *what)
 {
     DT_TRY(dt_entry_check(entry, what));
-    DT_TRY(check_rows(entry, rows, sizeof rows / sizeof rows[0], what));
-    return check_rows(json_object_get(entry, "fingerprint"), parts, sizeof parts / sizeof parts[0],
-                      what);
+    DT_TRY(dt_record_check(&dt_record_stored_entry, entry, what));
+    return dt_record_check(&dt_record_fingerprint, json_object_get(entry, "fingerprint"), what);
 }
 
 dt_status dt_upkeep_checksum(const json_t *entry, char hex[9])

@@ -2,6 +2,7 @@
 #include "db/upkeep/upkeep_int.h"
 
 #include "db/canonical_int.h"
+#include "db/stored.h"
 
 #include <string.h>
 
@@ -24,36 +25,28 @@ static dt_status identity(const json_t *entry, struct dt_text *text)
     return dt_canonical_add(json_object_get(json_object_get(entry, "fingerprint"), "hard"), text);
 }
 
-static int64_t time_of(const json_t *entry, const char *name)
+static int after(int64_t mine, int64_t its)
 {
-    const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
-    return json_integer_value(json_object_get(info, name));
+    return (mine > its) - (mine < its);
 }
 
 /* Orders copies of one session's result by their last check. */
-static int order(const json_t *entry, const json_t *known)
+static int order(const struct dt_stored_info *entry, const struct dt_stored_info *known)
 {
-    static const char *const names[] = {"t_wall_ns", "checked_ns"};
-    for (int i = 0; i < 2; i++) {
-        int64_t mine = time_of(entry, names[i]), its = time_of(known, names[i]);
-        if (mine != its)
-            return mine > its ? 1 : -1;
-    }
-    return 0;
-}
-
-static bool provisional(const json_t *entry)
-{
-    return json_is_true(json_object_get(entry, "provisional"));
+    int session = after(entry->t_wall_ns, known->t_wall_ns);
+    return session != 0 ? session : after(entry->checked_ns, known->checked_ns);
 }
 
 static enum dt_offer compare(const json_t *entry, const json_t *known, bool later)
 {
-    int newer = order(entry, known);
+    struct dt_stored_entry mine, its;
+    dt_record_read(&dt_record_stored_entry, entry, &mine);
+    dt_record_read(&dt_record_stored_entry, known, &its);
+    int newer = order(&mine.fingerprint.info, &its.fingerprint.info);
     if (json_equal(entry, known))
         return DT_OFFER_SAME;
-    if (provisional(entry) != provisional(known))
-        return provisional(entry) ? DT_OFFER_PROVISIONAL : DT_OFFER_DECIDED;
+    if (mine.provisional != its.provisional)
+        return mine.provisional ? DT_OFFER_PROVISIONAL : DT_OFFER_DECIDED;
     return newer > 0 || (newer == 0 && later) ? DT_OFFER_NEWER : DT_OFFER_OLDER;
 }
 

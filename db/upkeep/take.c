@@ -5,6 +5,7 @@
 #include "db/entry_int.h"
 #include "db/journal.h"
 #include "db/snapshot.h"
+#include "db/stored.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -100,9 +101,9 @@ static void tell(const struct taking *taking, const json_t *entry, enum dt_offer
 /* Warns about entries from the future: the newer wins a merge, so such an entry wins until its date. */
 static void tell_future(const struct taking *taking, const json_t *entry)
 {
-    const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
-    int64_t ahead =
-        json_integer_value(json_object_get(info, "t_wall_ns")) / 1000000000 - time(NULL);
+    struct dt_stored_entry fields;
+    dt_record_read(&dt_record_stored_entry, entry, &fields);
+    int64_t ahead = fields.fingerprint.info.t_wall_ns / 1000000000 - time(NULL);
     struct dt_text name = {0};
     if (ahead > 86400 && dt_upkeep_name(entry, &name) == DT_OK)
         dt_upkeep_say(taking->upkeep, DT_TELL_WARNING,

@@ -9,12 +9,14 @@
 #define DT_TUNER_CHECK_CHECK_H
 
 #include "db/journal.h"
+#include "db/stored.h"
 #include "tuner/check/judge.h"
 #include "tuner/measure/measure.h"
 
 /* An entry of the store that is to be checked. */
 struct dt_check_item {
-    json_t *stored; /* owned */
+    json_t *stored;               /* owned */
+    struct dt_stored_entry entry; /* its fields, borrowed from it */
     char title[200];
     int64_t checked_ns; /* wall time of the last check; 0: never */
 };
@@ -100,9 +102,6 @@ json_t *dt_check_successors(const struct dt_check_entry *again);
 /* Stores the rival that replaces the tuned plan, or stamps an entry that did not lose; sets updated and note. */
 dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
                           int64_t deadline_ns) DT_MUST_CHECK;
-
-/* Figures of one plan as they are stored; a new reference. */
-json_t *dt_check_figures(const struct dt_entrant *entrant, const struct dt_target *target);
 
 /* The whole run: records in the order in which they were made. */
 struct dt_check_run {

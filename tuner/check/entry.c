@@ -18,7 +18,7 @@
 
 static const json_t *key_of(const struct dt_check_entry *entry)
 {
-    return json_object_get(entry->item->stored, "key");
+    return entry->item->entry.key;
 }
 
 static const char *string_of(const json_t *object, const char *name)
@@ -68,11 +68,10 @@ static int pixels(json_int_t height)
 /* The entry's stored network, if it fits its key; false: an older entry, or a preset. */
 static bool kept_network(const struct dt_check_entry *entry, struct dt_network *network)
 {
-    const json_t *kept = json_object_get(entry->item->stored, "network");
+    const json_t *kept = entry->item->entry.network;
     struct dt_network read;
     char id[DT_KEY_ID_SIZE];
-    if (!json_is_object(kept) ||
-        dt_network_from_json(kept, "the entry's network", &read) != DT_OK ||
+    if (kept == NULL || dt_network_from_json(kept, "the entry's network", &read) != DT_OK ||
         dt_key_network(&read, id) != DT_OK || strcmp(id, string_of(key_of(entry), "network")) != 0)
         return false;
     *network = read;
@@ -93,26 +92,26 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
 }
 
 /* The plan has more ranks than devices, so it was tuned with --oversubscribe. */
-static bool oversubscribed(const json_t *stored, const json_t *hard)
+static bool oversubscribed(const struct dt_stored_entry *stored)
 {
-    const json_t *gpus = json_object_get(hard, "gpus");
-    return integer_of(json_object_get(stored, "plan"), "ranks") >
+    const json_t *gpus = json_object_get(stored->fingerprint.hard, "gpus");
+    return integer_of(stored->plan, "ranks") >
            (gpus != NULL ? json_integer_value(gpus) : dt_host_cores());
 }
 
 static dt_status make_job(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry), *batches = json_object_get(key, "batch");
-    const json_t *hard =
-        json_object_get(json_object_get(entry->item->stored, "fingerprint"), "hard");
+    const struct dt_stored_entry *stored = &entry->item->entry;
     struct dt_job job = entry->opts->job;
     json_int_t devices = integer_of(key, "devices");
     job.plan = job.weights = job.input = NULL;
     job.seed = 1;
     job.batches = (struct dt_ints){0};
     job.devices = devices > 0 && devices <= INT_MAX ? (int)devices : 0;
-    job.backend = json_object_get(hard, "gpus") != NULL ? DT_BACKEND_CUDA : DT_BACKEND_CPU;
-    job.oversubscribe = job.oversubscribe || oversubscribed(entry->item->stored, hard);
+    job.backend = json_object_get(stored->fingerprint.hard, "gpus") != NULL ? DT_BACKEND_CUDA
+                                                                            : DT_BACKEND_CPU;
+    job.oversubscribe = job.oversubscribe || oversubscribed(stored);
     job.max_bytes = integer_of(key, "max_bytes");
     job.max_latency_ns = integer_of(key, "max_latency_ns");
     for (size_t i = 0; i < json_array_size(batches) && i < DT_LIST_MAX; i++)
@@ -172,11 +171,9 @@ static dt_status make_target(struct dt_check_entry *entry)
     if (of_entry(status))
         return leave(entry, DT_CHECK_NOT_CHECKED, dt_message());
     DT_TRY(status);
-    const json_t *hard =
-        json_object_get(json_object_get(entry->item->stored, "fingerprint"), "hard");
     if (!json_equal(entry->target->identity.key, key))
         return other_key(entry);
-    if (!json_equal(entry->target->identity.hard, hard))
+    if (!json_equal(entry->target->identity.hard, entry->item->entry.fingerprint.hard))
         return leave(entry, DT_CHECK_NOT_CHECKED,
                      "it was measured with another engine, mode or amount of memory");
     return DT_OK;
@@ -201,13 +198,11 @@ static void leave_against(struct dt_check_entry *entry)
 /* Adds the next best plans that are still feasible. */
 static void enter_runners_up(struct dt_check_entry *entry)
 {
-    const json_t *top = json_object_get(entry->item->stored, "top"), *row;
+    const struct dt_stored_entry *stored = &entry->item->entry;
     struct dt_point point;
-    size_t i;
     int before = entry->count;
-    json_array_foreach((json_t *)top, i, row)
-    {
-        const json_t *plan = json_object_get(row, "plan");
+    for (int i = 0; i < stored->top_count; i++) {
+        const json_t *plan = stored->top[i].plan;
         if (plan != NULL && entry->count < before + RUNNERS_UP &&
             dt_point_from_json(entry->target->space, plan, &point) == DT_OK)
             enter(entry, DT_ENTRANT_RUNNER_UP, &point);
@@ -226,9 +221,9 @@ static bool scattered(const struct dt_check_entry *entry)
 static dt_status enter_plans(struct dt_check_entry *entry)
 {
     struct dt_target *target = entry->target;
-    const json_t *plan = json_object_get(entry->item->stored, "plan");
+    const json_t *plan = entry->item->entry.plan;
     struct dt_point point;
-    if (!json_is_object(plan))
+    if (plan == NULL)
         return leave(entry, DT_CHECK_UNSUPPORTED, "there is no plan in the entry");
     dt_status status = dt_target_check(target);
     if (status == DT_OK)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/check/check.h"
 
+#include "tuner/session/session.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -23,11 +25,6 @@ static json_t *text_or_null(const char *text)
 static double median_of(const struct dt_entrant *entrant)
 {
     return entrant->result.n > 0 ? entrant->result.summary.median : NAN;
-}
-
-json_t *dt_check_figures(const struct dt_entrant *entrant, const struct dt_target *target)
-{
-    return dt_result_figures(&entrant->result, target);
 }
 
 /* The visits in whole nanoseconds, null where a visit failed or was not made: every figure follows from them. */
@@ -96,12 +93,8 @@ static int rival_of_role(const struct dt_check_entry *entry, enum dt_entrant_rol
 static json_t *gain_now(const struct dt_check_entry *entry)
 {
     int i = rival_of_role(entry, DT_ENTRANT_DEFAULT);
-    const struct dt_ratio *ratio = i >= 0 ? &entry->judge.rivals[i].ratio : NULL;
-    if (ratio == NULL || !isfinite(ratio->interval.high))
-        return json_null();
-    return json_pack("{s:f, s:[f,f], s:i, s:i}", "ratio", 1 / ratio->ratio, "interval",
-                     1 / ratio->interval.high, 1 / ratio->interval.low, "pairs", ratio->pairs,
-                     "sets", ratio->sets);
+    struct dt_gain gain = dt_gain_of(i >= 0 ? &entry->judge.rivals[i].ratio : NULL);
+    return dt_record_json(&dt_record_gain, &gain);
 }
 
 static double default_now(const struct dt_check_entry *entry)
@@ -179,18 +172,17 @@ static json_t *replaced_by(const struct dt_check_entry *entry)
 json_t *dt_check_record(const struct dt_check_entry *entry)
 {
     const json_t *stored = entry->item->stored;
-    const json_t *fingerprint = json_object_get(stored, "fingerprint");
+    const struct dt_stored_entry *fields = &entry->item->entry;
     json_t *gain = json_object_get(stored, "gain");
     json_t *then = json_object_get(json_object_get(stored, "default"), "median_ns");
     json_t *record = json_pack(
         "{s:O?, s:O, s:O?, s:s, s:s, s:o, s:O?, s:o, s:O?, s:O?, s:f, s:f, s:o, s:b, s:s?, s:o, "
         "s:O?}",
-        "id", json_object_get(stored, "id"), "key", json_object_get(stored, "key"), "hard",
-        json_object_get(fingerprint, "hard"), "title", entry->item->title, "verdict",
-        dt_check_verdict_text(entry->verdict), "reason", text_or_null(entry->reason), "plan",
-        json_object_get(stored, "plan"), "rivals", rivals_json(entry), "default_then_ns", then,
-        "gain_then", gain, "threshold", entry->opts->threshold, "lose_alpha",
-        entry->judge.lose_alpha, "soft_changed",
+        "id", json_object_get(stored, "id"), "key", fields->key, "hard", fields->fingerprint.hard,
+        "title", entry->item->title, "verdict", dt_check_verdict_text(entry->verdict), "reason",
+        text_or_null(entry->reason), "plan", json_object_get(stored, "plan"), "rivals",
+        rivals_json(entry), "default_then_ns", then, "gain_then", gain, "threshold",
+        entry->opts->threshold, "lose_alpha", entry->judge.lose_alpha, "soft_changed",
         entry->changed != NULL ? json_incref(entry->changed) : json_array(), "searched_again", 0,
         "updated", entry->updated, "note", text_or_null(entry->note), "soft", entry->soft);
     json_object_set_new(record, "replaced_by", replaced_by(entry));

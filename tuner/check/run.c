@@ -16,14 +16,11 @@
 /* Stored step times of the entrants; an unknown one counts like the tuned plan's. */
 static int stored_steps(const struct dt_check_entry *entry, double seconds[DT_ENTRANTS])
 {
-    static const char *const fields[] = {"figures", "default", "baseline"};
-    double known[3];
-    for (int i = 0; i < 3; i++)
-        known[i] = (double)json_integer_value(json_object_get(
-                       json_object_get(entry->item->stored, fields[i]), "median_ns")) *
-                   1e-9;
+    const struct dt_stored_entry *stored = &entry->item->entry;
+    int64_t tuned_ns = stored->figures.median_ns > 0 ? stored->figures.median_ns : 0;
+    int64_t known[] = {tuned_ns, stored->fallback.median_ns, stored->baseline.median_ns};
     for (int i = 0; i < entry->count; i++)
-        seconds[i] = i < 3 && known[i] > 0 ? known[i] : known[0];
+        seconds[i] = (double)(i < 3 && known[i] > 0 ? known[i] : tuned_ns) * 1e-9;
     return entry->count;
 }
 

@@ -85,11 +85,11 @@ static void visit(const json_t *stored, void *context)
 {
     struct selection *selection = context;
     struct dt_check_list *list = selection->list;
-    const json_t *key = json_object_get(stored, "key");
     struct dt_check_item item = {.stored = NULL};
-    dt_check_title(key, item.title, sizeof item.title);
-    if (!this_machine(selection, json_object_get(json_object_get(stored, "fingerprint"), "hard")) ||
-        !dt_check_passes(selection->filter, item.title, key)) {
+    dt_record_read(&dt_record_stored_entry, stored, &item.entry);
+    dt_check_title(item.entry.key, item.title, sizeof item.title);
+    if (!this_machine(selection, item.entry.fingerprint.hard) ||
+        !dt_check_passes(selection->filter, item.title, item.entry.key)) {
         list->others++;
         return;
     }
@@ -99,6 +99,7 @@ static void visit(const json_t *stored, void *context)
     }
     item.stored = json_deep_copy(stored);
     selection->failed = selection->failed || item.stored == NULL;
+    dt_record_read(&dt_record_stored_entry, item.stored, &item.entry);
     list->items[list->count++] = item;
 }
 
@@ -112,11 +113,9 @@ static void note_check(const json_t *record, void *context)
         return;
     for (int i = 0; i < list->count; i++) {
         struct dt_check_item *item = &list->items[i];
-        const json_t *fingerprint = json_object_get(item->stored, "fingerprint");
         int64_t at = integer_of(record, "t_wall_ns");
-        if (at > item->checked_ns &&
-            json_equal(json_object_get(item->stored, "key"), json_object_get(record, "key")) &&
-            json_equal(json_object_get(fingerprint, "hard"), json_object_get(record, "hard")))
+        if (at > item->checked_ns && json_equal(item->entry.key, json_object_get(record, "key")) &&
+            json_equal(item->entry.fingerprint.hard, json_object_get(record, "hard")))
             item->checked_ns = at;
     }
 }

@@ -45,7 +45,6 @@ static json_t *describe(const struct dt_target *target, int64_t deadline_ns)
 
 dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns)
 {
-    const json_t *fingerprint = json_object_get(entry->item->stored, "fingerprint");
     json_t *machine = describe(entry->target, deadline_ns);
     entry->soft = json_incref(json_object_get(machine, "soft"));
     entry->info = json_incref(json_object_get(machine, "info"));
@@ -53,6 +52,6 @@ dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns)
     json_decref(machine);
     if (entry->soft == NULL || entry->info == NULL || entry->changed == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    differences(json_object_get(fingerprint, "soft"), entry->soft, "", entry->changed);
+    differences(entry->item->entry.fingerprint.soft, entry->soft, "", entry->changed);
     return DT_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "db/store.h"
 #include "stats/front.h"
+#include "tuner/session/session.h"
 
 #define STOP_SECONDS 0.6 /* to stop the groups */
 
@@ -52,45 +53,37 @@ static int successor(const struct dt_check_entry *entry)
     return rival >= 0 ? rival + 1 : -1;
 }
 
-static json_t *gain_of(const struct dt_ratio *ratio)
+static struct dt_measured figures_of(const struct dt_check_entry *entry, int i)
 {
-    if (ratio->sets < DT_SETS_LEAST)
-        return json_null();
-    return json_pack("{s:f, s:[f,f], s:i, s:i}", "ratio", 1 / ratio->ratio, "interval",
-                     1 / ratio->interval.high, 1 / ratio->interval.low, "pairs", ratio->pairs,
-                     "sets", ratio->sets);
+    return dt_measured_of(&entry->entrants[i].result, entry->target);
 }
 
-static json_t *role_figures(const struct dt_check_entry *entry, enum dt_entrant_role role,
-                            int winner)
+/* Of the winner, or of the entrant of that plan, whether it ran or not. */
+static struct dt_measured role_figures(const struct dt_check_entry *entry,
+                                       const struct dt_point *point, int winner)
 {
-    const struct dt_target *target = entry->target;
-    const struct dt_point *point =
-        role == DT_ENTRANT_DEFAULT ? &target->fallback : &target->baseline;
-    if (dt_point_equal(target->space, &entry->entrants[winner].point, point))
-        return dt_check_figures(&entry->entrants[winner], target);
+    const struct dt_space *space = entry->target->space;
+    if (dt_point_equal(space, &entry->entrants[winner].point, point))
+        return figures_of(entry, winner);
     for (int i = 0; i < entry->count; i++)
-        if (dt_point_equal(target->space, &entry->entrants[i].point, point))
-            return dt_check_figures(&entry->entrants[i], target);
-    return json_null();
+        if (dt_point_equal(space, &entry->entrants[i].point, point))
+            return figures_of(entry, i);
+    return (struct dt_measured){.known = false};
 }
 
 /* The winner, then the previous best plans. */
-static json_t *top_of(const struct dt_check_entry *entry, int winner)
+static void fill_top(const struct dt_check_entry *entry, int winner, struct dt_stored_entry *now)
 {
-    json_t *top = json_array();
-    json_array_append_new(top, dt_check_figures(&entry->entrants[winner], entry->target));
-    for (int i = 0; i < entry->count - entry->twin && json_array_size(top) < 3; i++)
+    now->top[now->top_count++] = figures_of(entry, winner);
+    for (int i = 0; i < entry->count - entry->twin && now->top_count < DT_TOP_MOST; i++)
         if (i != winner && !entry->entrants[i].out && entry->entrants[i].role != DT_ENTRANT_TUNED)
-            json_array_append_new(top, dt_check_figures(&entry->entrants[i], entry->target));
-    return top;
+            now->top[now->top_count++] = figures_of(entry, i);
 }
 
 /* Only plans that ran here: times of the session are not compared with today's. */
-static json_t *front_of(const struct dt_check_entry *entry)
+static void fill_front(const struct dt_check_entry *entry, struct dt_stored_entry *now)
 {
     struct dt_front_point points[DT_ENTRANTS];
-    json_t *array = json_array();
     int n = 0;
     for (int i = 0; i < entry->count - entry->twin; i++) {
         const struct dt_result *result = &entry->entrants[i].result;
@@ -101,50 +94,57 @@ static json_t *front_of(const struct dt_check_entry *entry)
                                         result->peak_bytes, i};
     }
     n = dt_front(points, n);
-    for (int k = 0; k < n; k++) {
-        const struct dt_result *result = &entry->entrants[points[k].index].result;
-        json_array_append_new(
-            array, json_pack("{s:o, s:I, s:I, s:i}", "plan",
-                             dt_point_json(entry->target->space, &result->point), "median_ns",
-                             (json_int_t)llround(result->summary.median * 1e9), "peak_bytes",
-                             (json_int_t)result->peak_bytes, "batch", result->batch));
-    }
-    return array;
+    for (int k = 0; k < n; k++)
+        now->pareto[now->pareto_count++] =
+            dt_front_figures(&entry->entrants[points[k].index].result, entry->target);
 }
 
-static json_t *fingerprint_of(const struct dt_check_entry *entry)
+static enum dt_verdict verdict_of(const struct dt_check_entry *entry, int winner, int fallback,
+                                  const struct dt_ratio *ratio)
 {
-    json_t *fingerprint = json_deep_copy(json_object_get(entry->item->stored, "fingerprint"));
+    if (winner == fallback)
+        return DT_VERDICT_DEFAULT;
+    if (fallback < 0)
+        return DT_VERDICT_UNOPPOSED;
+    return dt_judge_beats(ratio, entry->judge.margin) ? DT_VERDICT_FASTER : DT_VERDICT_TIE;
+}
+
+/* The stored entry with what this comparison says of it. Fields that it does not say, or that are not known here, stay. NULL
+ * when memory is short. */
+static json_t *changed(const struct dt_check_entry *entry, struct dt_stored_entry *now)
+{
+    static const char *const kept[] = {"key", "fingerprint", "noise"};
+    json_t *said = dt_record_json(&dt_record_stored_entry, now);
+    json_t *copy = said != NULL ? json_deep_copy(entry->item->stored) : NULL;
+    json_t *fingerprint = json_object_get(copy, "fingerprint");
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        json_object_del(said, kept[i]);
+    json_object_update(copy, said);
     json_object_set(fingerprint, "soft", entry->soft);
     json_object_set(fingerprint, "info", entry->info);
-    return fingerprint;
+    json_decref(said);
+    return copy;
 }
 
-/* The stored entry with the winner's plan; unknown fields are kept. */
+/* The winner takes the plan's place. */
 static json_t *replaced(const struct dt_check_entry *entry, int winner, const char *journal)
 {
     const struct dt_target *target = entry->target;
-    const struct dt_entrant *won = &entry->entrants[winner];
     int fallback = entrant_at(entry, &target->fallback);
     struct dt_ratio none = {.ratio = NAN, .interval = {NAN, NAN}};
     struct dt_ratio ratio = fallback >= 0 ? ratio_of(entry, winner, fallback) : none;
-    const char *verdict = winner == fallback                            ? "default"
-                          : fallback < 0                                ? "unopposed"
-                          : dt_judge_beats(&ratio, entry->judge.margin) ? "faster"
-                                                                        : "tie";
-    json_t *copy = json_deep_copy(entry->item->stored);
-    json_object_set_new(copy, "fingerprint", fingerprint_of(entry));
-    json_object_set_new(copy, "plan", dt_point_json(target->space, &won->point));
-    json_object_set_new(copy, "verdict", json_string(verdict));
-    json_object_set_new(copy, "provisional", json_false());
-    json_object_set_new(copy, "figures", dt_check_figures(won, target));
-    json_object_set_new(copy, "default", role_figures(entry, DT_ENTRANT_DEFAULT, winner));
-    json_object_set_new(copy, "baseline", role_figures(entry, DT_ENTRANT_BASELINE, winner));
-    json_object_set_new(copy, "gain", gain_of(&ratio));
-    json_object_set_new(copy, "top", top_of(entry, winner));
-    json_object_set_new(copy, "pareto", front_of(entry));
-    json_object_set_new(copy, "journal", json_string(journal));
-    return copy;
+    struct dt_stored_entry now = {
+        .known = true,
+        .plan = dt_point_json(target->space, &entry->entrants[winner].point),
+        .verdict = dt_verdict_text(verdict_of(entry, winner, fallback, &ratio)),
+        .figures = figures_of(entry, winner),
+        .fallback = role_figures(entry, &target->fallback, winner),
+        .baseline = role_figures(entry, &target->baseline, winner),
+        .gain = dt_gain_of(ratio.sets >= DT_SETS_LEAST ? &ratio : NULL),
+        .journal = journal};
+    fill_top(entry, winner, &now);
+    fill_front(entry, &now);
+    return changed(entry, &now);
 }
 
 /* Another program may have changed the entry during the check. */

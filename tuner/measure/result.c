@@ -374,21 +374,3 @@ json_t *dt_result_json(const struct dt_result *result, const struct dt_target *t
         json_object_set_new(object, "roofline", roofline);
     return object;
 }
-
-static json_t *nanoseconds(double seconds)
-{
-    return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
-}
-
-json_t *dt_result_figures(const struct dt_result *result, const struct dt_target *target)
-{
-    if (result == NULL || result->n == 0)
-        return json_null();
-    return json_pack("{s:o, s:o, s:[o,o], s:o, s:I, s:i, s:i}", "plan",
-                     dt_point_json(target->space, &result->point), "median_ns",
-                     nanoseconds(result->summary.median), "interval_ns",
-                     nanoseconds(result->summary.interval.low),
-                     nanoseconds(result->summary.interval.high), "cold_ns",
-                     nanoseconds(result->cold_seconds), "peak_bytes",
-                     (json_int_t)result->peak_bytes, "samples", result->n, "batch", result->batch);
-}

@@ -101,7 +101,4 @@ json_t *dt_result_samples_json(const struct dt_result *result);
 /* All fields of docs/json.md; new reference. */
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target);
 
-/* Figures of one plan in integers (times in ns), as they are stored: new reference; null where nothing was measured. */
-json_t *dt_result_figures(const struct dt_result *result, const struct dt_target *target);
-
 #endif

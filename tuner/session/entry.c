@@ -17,11 +17,6 @@
 
 #define WORKER_NS (20 * DT_NS_PER_SECOND)
 
-static json_t *nanoseconds(double seconds)
-{
-    return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
-}
-
 void dt_entry_machine(struct dt_session *session)
 {
     const struct dt_target *target = session->target;
@@ -38,24 +33,37 @@ void dt_entry_machine(struct dt_session *session)
         session->machine = dt_machine_describe(NULL, NULL, &worker);
 }
 
-json_t *dt_entry_fingerprint(const struct dt_session *session)
+struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session)
 {
     json_t *soft = json_object_get(session->machine, "soft");
-    return json_pack("{s:O, s:O?, s:{s:s, s:s, s:I}}", "hard", session->target->identity.hard,
-                     "soft", soft, "info", "host", dt_host_name(), "boot_id", dt_host_boot(),
-                     "t_wall_ns", (json_int_t)dt_clock_wall_ns());
+    return (struct dt_fingerprint){.known = true,
+                                   .hard = json_incref(session->target->identity.hard),
+                                   .soft = json_incref(soft),
+                                   .info = {.known = true,
+                                            .host = dt_host_name(),
+                                            .boot_id = dt_host_boot(),
+                                            .t_wall_ns = dt_clock_wall_ns()}};
+}
+
+struct dt_gain dt_entry_gain(const struct dt_session *session)
+{
+    bool compared = session->finals.best >= 0 && dt_session_against_default(session);
+    return dt_gain_of(compared ? &session->finals.entrants[session->finals.best].ratio : NULL);
 }
 
 static struct dt_shot shot(const struct dt_session *session, const struct dt_result *result,
                            const char *from)
 {
-    return (struct dt_shot){.point = result->point,
-                            .from = from,
-                            .value = dt_session_value(session, result),
-                            .seconds = result->summary.median,
-                            .interval = result->summary.interval,
-                            .peak_bytes = result->peak_bytes,
-                            .batch = result->batch};
+    const struct dt_interval *interval = &result->summary.interval;
+    return (struct dt_shot){
+        .point = result->point,
+        .value = dt_session_value(session, result),
+        .figures = {.known = true,
+                    .median_ns = dt_ns_of(result->summary.median),
+                    .interval_ns = {dt_ns_of(interval->low), dt_ns_of(interval->high)},
+                    .peak_bytes = result->peak_bytes,
+                    .batch = result->batch,
+                    .from = from}};
 }
 
 void dt_entry_keep_shots(struct dt_session *session, const struct dt_entrant entrants[], int n)
@@ -114,49 +122,36 @@ static void list_plans(struct list *list)
         qsort(list->shots + 1, (size_t)list->count - 1, sizeof list->shots[0], by_value);
 }
 
-static json_t *shot_json(const struct dt_shot *one, const struct dt_space *space)
-{
-    return json_pack("{s:o, s:o, s:[o,o], s:I, s:i, s:s}", "plan",
-                     dt_point_json(space, &one->point), "median_ns", nanoseconds(one->seconds),
-                     "interval_ns", nanoseconds(one->interval.low), nanoseconds(one->interval.high),
-                     "peak_bytes", (json_int_t)one->peak_bytes, "batch", one->batch, "from",
-                     one->from);
-}
-
-static json_t *top_json(const struct dt_session *session)
+static void fill_top(const struct dt_session *session, struct dt_stored_entry *entry)
 {
     int room = 1 + session->finals.entrant_count + session->finals.shot_count + session->count;
     struct list list = {.session = session, .shots = calloc((size_t)room, sizeof *list.shots)};
-    json_t *array = json_array();
     if (list.shots != NULL)
         list_plans(&list);
-    for (int i = 0; i < list.count && i < DT_ENTRY_TOP; i++)
-        json_array_append_new(array, shot_json(&list.shots[i], session->target->space));
+    for (int i = 0; i < list.count && i < DT_TOP_MOST; i++) {
+        entry->top[i] = list.shots[i].figures;
+        entry->top[i].plan = dt_point_json(session->target->space, &list.shots[i].point);
+        entry->top_count = i + 1;
+    }
     free(list.shots);
-    return array;
 }
 
 /* Uses times of trials, since only they were all measured in the same way. */
-static json_t *front_json(const struct dt_session *session)
+static void fill_front(const struct dt_session *session, struct dt_stored_entry *entry)
 {
     struct dt_front_point *points = calloc((size_t)session->count + 1, sizeof *points);
-    json_t *array = json_array();
     int n = 0;
     for (int i = 0; points != NULL && i < session->count; i++)
         if (dt_session_eligible(session, &session->trials[i]))
             points[n++] = (struct dt_front_point){dt_session_value(session, &session->trials[i]),
                                                   session->trials[i].peak_bytes, i};
     n = points != NULL ? dt_front(points, n) : 0;
-    for (int k = 0; k < n && k < DT_ENTRY_FRONT; k++) {
+    for (int k = 0; k < n && k < DT_PARETO_MOST; k++) {
         const struct dt_result *trial = &session->trials[points[k].index];
-        json_array_append_new(array, json_pack("{s:o, s:o, s:I, s:i}", "plan",
-                                               dt_point_json(session->target->space, &trial->point),
-                                               "median_ns", nanoseconds(trial->summary.median),
-                                               "peak_bytes", (json_int_t)trial->peak_bytes, "batch",
-                                               trial->batch));
+        entry->pareto[k] = dt_front_figures(trial, session->target);
+        entry->pareto_count = k + 1;
     }
     free(points);
-    return array;
 }
 
 /* Presets are known by their names. */
@@ -193,20 +188,23 @@ json_t *dt_entry(const struct dt_session *session)
     const struct dt_result *best = dt_session_best(session);
     if (best == NULL || session->limit_broken)
         return NULL;
-    const struct dt_entrant *entrant =
-        session->finals.best >= 0 && dt_session_against_default(session)
-            ? &session->finals.entrants[session->finals.best]
-            : NULL;
     struct dt_noise noise = dt_session_noise(session);
-    json_t *entry = json_pack(
-        "{s:O, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "key",
-        target->identity.key, "fingerprint", dt_entry_fingerprint(session), "plan",
-        dt_point_json(target->space, &best->point), "verdict", dt_verdict_text(session->verdict),
-        "provisional", dt_session_provisional(session), "figures", dt_result_figures(best, target),
-        "default", dt_result_figures(dt_session_role(session, DT_ENTRANT_DEFAULT), target),
-        "baseline", dt_result_figures(dt_session_role(session, DT_ENTRANT_BASELINE), target),
-        "gain", dt_record_gain(entrant), "noise", dt_noise_json(&noise), "top", top_json(session),
-        "pareto", front_json(session), "journal", session->store.id);
-    dt_entry_add_work(target, entry);
-    return entry;
+    struct dt_stored_entry entry = {
+        .known = true,
+        .key = json_incref(target->identity.key),
+        .fingerprint = dt_entry_fingerprint(session),
+        .plan = dt_point_json(target->space, &best->point),
+        .verdict = dt_verdict_text(session->verdict),
+        .provisional = dt_session_provisional(session),
+        .figures = dt_measured_of(best, target),
+        .fallback = dt_measured_of(dt_session_role(session, DT_ENTRANT_DEFAULT), target),
+        .baseline = dt_measured_of(dt_session_role(session, DT_ENTRANT_BASELINE), target),
+        .gain = dt_entry_gain(session),
+        .noise = dt_noise_floor_of(&noise),
+        .journal = session->store.id};
+    fill_top(session, &entry);
+    fill_front(session, &entry);
+    json_t *json = dt_record_json(&dt_record_stored_entry, &entry);
+    dt_entry_add_work(target, json);
+    return json;
 }

@@ -5,16 +5,17 @@
 
 #include "tuner/session/session.h"
 
-#define DT_ENTRY_TOP   3     /* best plans */
-#define DT_ENTRY_FRONT 32    /* most plans of the front; the fastest stay */
 #define DT_ENTRY_SPACE 65536 /* bytes of a foreign worker's space */
 
 /* Sets session->machine, starting the worker when its versions are not cached. A worker that does not start is no error
  * here: the session reports it, and its fingerprint lacks the worker's versions. */
 void dt_entry_machine(struct dt_session *session);
 
-/* {"hard","soft","info"}, new reference. */
-json_t *dt_entry_fingerprint(const struct dt_session *session);
+/* It owns its JSON. */
+struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session);
+
+/* Of the session's best over its default; not known without a comparison with it. */
+struct dt_gain dt_entry_gain(const struct dt_session *session);
 
 /* Adds data for readers without the worker or the model file: "space" of a foreign worker, "network" from a file. */
 void dt_entry_add_work(const struct dt_target *target, json_t *object);

@@ -85,13 +85,14 @@ static void visit(const json_t *entry, void *context)
 {
     struct reader *reader = context;
     const struct dt_target *target = reader->session->target;
+    struct dt_stored_entry fields;
     struct dt_point point;
     bool same_work = true, any = true;
-    int distance = differing(target->identity.key, json_object_get(entry, "key"), &same_work);
-    if (!same_work || !feasible(target, json_object_get(entry, "plan"), &point))
+    dt_record_read(&dt_record_stored_entry, entry, &fields);
+    int distance = differing(target->identity.key, fields.key, &same_work);
+    if (!same_work || !feasible(target, fields.plan, &point))
         return;
-    distance += differing(target->identity.hard,
-                          json_object_get(json_object_get(entry, "fingerprint"), "hard"), &any);
+    distance += differing(target->identity.hard, fields.fingerprint.hard, &any);
     insert(reader, &point, distance);
 }
 

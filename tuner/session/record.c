@@ -17,13 +17,49 @@ static json_t *result_or_null(const struct dt_result *result, const struct dt_ta
     return result != NULL ? dt_result_json(result, target) : json_null();
 }
 
-json_t *dt_record_gain(const struct dt_entrant *entrant)
+struct dt_measured dt_measured_of(const struct dt_result *result, const struct dt_target *target)
 {
-    if (entrant == NULL || !isfinite(entrant->ratio.interval.high))
-        return json_null();
-    return json_pack("{s:f, s:[f,f], s:i, s:i}", "ratio", 1 / entrant->ratio.ratio, "interval",
-                     1 / entrant->ratio.interval.high, 1 / entrant->ratio.interval.low, "pairs",
-                     entrant->ratio.pairs, "sets", entrant->ratio.sets);
+    if (result == NULL || result->n == 0)
+        return (struct dt_measured){.known = false};
+    const struct dt_interval *interval = &result->summary.interval;
+    return (struct dt_measured){.known = true,
+                                .plan = dt_point_json(target->space, &result->point),
+                                .median_ns = dt_ns_of(result->summary.median),
+                                .interval_ns = {dt_ns_of(interval->low), dt_ns_of(interval->high)},
+                                .cold_ns = dt_ns_of(result->cold_seconds),
+                                .peak_bytes = result->peak_bytes,
+                                .samples = result->n,
+                                .batch = result->batch};
+}
+
+struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target)
+{
+    return (struct dt_measured){.known = true,
+                                .plan = dt_point_json(target->space, &result->point),
+                                .median_ns = dt_ns_of(result->summary.median),
+                                .peak_bytes = result->peak_bytes,
+                                .batch = result->batch};
+}
+
+struct dt_gain dt_gain_of(const struct dt_ratio *ratio)
+{
+    if (ratio == NULL || !isfinite(ratio->interval.high))
+        return (struct dt_gain){.known = false};
+    return (struct dt_gain){.known = true,
+                            .ratio = 1 / ratio->ratio,
+                            .interval = {1 / ratio->interval.high, 1 / ratio->interval.low},
+                            .pairs = ratio->pairs,
+                            .sets = ratio->sets};
+}
+
+struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise)
+{
+    return (struct dt_noise_floor){.known = noise->pairs > 0,
+                                   .margin = noise->margin,
+                                   .ratio = noise->ratio,
+                                   .interval = {noise->interval.low, noise->interval.high},
+                                   .pairs = noise->pairs,
+                                   .sets = noise->sets};
 }
 
 static json_t *trial_json(const struct dt_result *result, const struct dt_target *target)
@@ -48,10 +84,11 @@ static void add_search(const struct dt_session *session, json_t *object)
 
 static void add_noise(const struct dt_session *session, json_t *object)
 {
-    struct dt_noise noise = dt_session_noise(session);
+    struct dt_noise measured = dt_session_noise(session);
+    struct dt_noise_floor noise = dt_noise_floor_of(&measured);
     struct dt_text note = {0};
     dt_session_noise_note(session, &note);
-    json_object_set_new(object, "noise", dt_noise_json(&noise));
+    json_object_set_new(object, "noise", dt_record_json(&dt_record_noise_floor, &noise));
     json_object_set_new(object, "noise_note",
                         note.size > 0 ? json_string(dt_text_at(&note)) : json_null());
     dt_text_fini(&note);
@@ -63,10 +100,7 @@ json_t *dt_record_session(const struct dt_session *session)
     json_t *trials = json_array();
     for (int i = 0; i < session->count; i++)
         json_array_append_new(trials, trial_json(&session->trials[i], target));
-    const struct dt_entrant *best =
-        session->finals.best >= 0 ? &session->finals.entrants[session->finals.best] : NULL;
-    if (!dt_session_against_default(session))
-        best = NULL; /* no gain to speak of */
+    struct dt_gain gain = dt_entry_gain(session);
     json_t *object = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:o, s:f, s:s, s:s}", "title",
         target->identity.title, "objective", target->objective->name, "best",
@@ -75,7 +109,7 @@ json_t *dt_record_session(const struct dt_session *session)
         result_or_null(dt_session_role(session, DT_ENTRANT_BASELINE), target), "against",
         result_or_null(session->has_against ? dt_session_role(session, DT_ENTRANT_AGAINST) : NULL,
                        target),
-        "gain", dt_record_gain(best), "ties",
+        "gain", dt_record_json(&dt_record_gain, &gain), "ties",
         dt_raw_points(target->space, session->finals.ties, session->finals.tie_count), "rounds",
         session->finals.rounds, "sets", session->finals.sets.count, "search", session->search.name,
         "search_reason", session->search.why, "trials", trials, "elapsed_seconds",
@@ -93,8 +127,9 @@ dt_status dt_record_begin(struct dt_session *session, const char *directory)
     snprintf(session->store.id, sizeof session->store.id, "%s",
              dt_journal_id(session->store.journal));
     dt_entry_machine(session);
+    struct dt_fingerprint fingerprint = dt_entry_fingerprint(session);
     json_t *identity = json_pack("{s:O, s:o}", "key", session->target->identity.key, "fingerprint",
-                                 dt_entry_fingerprint(session));
+                                 dt_record_json(&dt_record_fingerprint, &fingerprint));
     dt_entry_add_work(session->target, identity);
     return dt_history_begin(session, identity);
 }
@@ -106,7 +141,9 @@ static dt_status store(struct dt_session *session, const char *directory, json_t
     if (dt_session_provisional(session))
         DT_TRY(dt_store_get(directory, session->target->identity.key,
                             session->target->identity.hard, &before));
-    session->store.kept = before != NULL && json_is_false(json_object_get(before, "provisional"));
+    struct dt_stored_entry there;
+    dt_record_read(&dt_record_stored_entry, before, &there);
+    session->store.kept = there.known && !there.provisional;
     json_decref(before);
     if (session->store.kept)
         return DT_OK;

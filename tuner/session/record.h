@@ -5,9 +5,6 @@
 
 #include "tuner/session/session.h"
 
-/* The default's value over the entrant's, above 1 is a gain: ratio, interval, pairs; null without a comparison. */
-json_t *dt_record_gain(const struct dt_entrant *entrant);
-
 /* Stores the results so far as provisional, in case the session is killed: if a better plan would otherwise be missing
  * from the store for more than a minute, given that the next call is in wait_ns. A failure to store does not end the
  * session. */

@@ -29,13 +29,6 @@ bool dt_session_counts(const struct dt_session *session, int i)
     return dt_session_trial(session, &session->trials[i].point) == &session->trials[i];
 }
 
-const char *dt_verdict_text(enum dt_verdict verdict)
-{
-    static const char *const texts[] = {"none",        "faster",    "tie",         "default",
-                                        "provisional", "unopposed", "inconclusive"};
-    return texts[verdict];
-}
-
 dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result)
 {
     DT_TRY(DT_GROW(session->trials, session->count, 1));

@@ -11,6 +11,7 @@
 #define DT_TUNER_SESSION_SESSION_H
 
 #include "db/journal.h"
+#include "db/stored.h"
 #include "search/search.h"
 #include "tuner/measure/measure.h"
 #include "tuner/session/belief.h"
@@ -21,23 +22,9 @@
 /* Figures of a plan after its samples were freed. */
 struct dt_shot {
     struct dt_point point;
-    const char *from;      /* where it was measured, as entries name it */
-    double value, seconds; /* of the objective, smaller is better; median of a step */
-    struct dt_interval interval;
-    int64_t peak_bytes;
-    int batch;
+    double value;               /* of the objective, smaller is better */
+    struct dt_measured figures; /* as entries have them; plan: NULL */
 };
-
-enum dt_verdict {
-    DT_VERDICT_NONE,    /* nothing was measured */
-    DT_VERDICT_FASTER,  /* best beats the default: the interval says so */
-    DT_VERDICT_TIE,     /* a candidate seemed better, but not by its interval: the default stays */
-    DT_VERDICT_DEFAULT, /* no candidate seemed better than the default */
-    DT_VERDICT_PROVISIONAL, /* no final comparison, or the default crashed or hung in it */
-    DT_VERDICT_UNOPPOSED, /* the default cannot run or breaks a limit: best is the fastest other */
-    DT_VERDICT_INCONCLUSIVE /* too few sets to decide whether the challenger beats the default, which stays */
-};
-const char *dt_verdict_text(enum dt_verdict verdict);
 
 /* Callbacks for the display of a running session, until dt_session_run returns. */
 struct dt_session;
@@ -181,5 +168,12 @@ dt_status dt_record_end(struct dt_session *session, const char *directory) DT_MU
 
 /* The object of `tune --json` (docs/json.md), new reference. */
 json_t *dt_record_session(const struct dt_session *session);
+
+/* As an entry has them (db/entry.def). Figures are not known where nothing was measured (or result is NULL), and own their
+ * plan; those of a front are fewer; a gain, of the default's value over an entrant's, where ratio is NULL or has no interval. */
+struct dt_measured dt_measured_of(const struct dt_result *result, const struct dt_target *target);
+struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target);
+struct dt_gain dt_gain_of(const struct dt_ratio *ratio);
+struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise);
 
 #endif

@@ -5,6 +5,7 @@
 #include "db/journal.h"
 #include "db/snapshot.h"
 #include "db/store.h"
+#include "db/stored.h"
 #include "tuner/check/check.h"
 
 #include <dirent.h>
@@ -21,63 +22,45 @@ struct reader {
     bool failed; /* out of memory */
 };
 
-static double seconds_of(const json_t *object, const char *name)
+static double above_zero(double number)
 {
-    json_int_t ns = json_integer_value(json_object_get(object, name));
-    return ns > 0 ? (double)ns * 1e-9 : NAN;
+    return number > 0 ? number : NAN;
 }
 
-static double above_zero(const json_t *value)
+static void set_gain(const struct dt_gain *gain, struct dt_moment *moment)
 {
-    double number = json_number_value(value);
-    return isfinite(number) && number > 0 ? number : NAN;
-}
-
-static void set_gain(const json_t *gain, struct dt_moment *moment)
-{
-    const json_t *interval = json_object_get(gain, "interval");
-    moment->gain = above_zero(json_object_get(gain, "ratio"));
-    moment->low = above_zero(json_array_get(interval, 0));
-    moment->high = above_zero(json_array_get(interval, 1));
-}
-
-static void set_verdict(struct dt_moment *moment)
-{
-    const char *verdict = json_string_value(json_object_get(moment->record, "verdict"));
-    moment->verdict = verdict != NULL ? verdict : "";
+    moment->gain = above_zero(gain->ratio);
+    moment->low = above_zero(gain->interval.low);
+    moment->high = above_zero(gain->interval.high);
 }
 
 /* record is borrowed. */
 static struct dt_moment of_check(json_t *record)
 {
+    const char *verdict = json_string_value(json_object_get(record, "verdict"));
     struct dt_moment moment = {.record = json_incref(record), .kind = DT_MOMENT_CHECK};
-    moment.tuned = seconds_of(record, "tuned_ns");
-    moment.fallback = seconds_of(record, "default_ns");
+    struct dt_gain gain;
+    moment.tuned = dt_seconds_of(json_integer_value(json_object_get(record, "tuned_ns")));
+    moment.fallback = dt_seconds_of(json_integer_value(json_object_get(record, "default_ns")));
     moment.soft = json_object_get(record, "soft");
     moment.plan = json_object_get(record, "plan");
-    set_gain(json_object_get(record, "gain_now"), &moment);
-    set_verdict(&moment);
+    moment.verdict = verdict != NULL ? verdict : "";
+    dt_record_read(&dt_record_gain, json_object_get(record, "gain_now"), &gain);
+    set_gain(&gain, &moment);
     return moment;
 }
 
-/* A later check stamped it, and the versions may be the check's. */
-static bool stamped(const json_t *record)
-{
-    const json_t *info = json_object_get(json_object_get(record, "fingerprint"), "info");
-    return json_object_get(info, "checked_ns") != NULL;
-}
-
-static struct dt_moment of_entry(json_t *record)
+static struct dt_moment of_entry(json_t *record, const struct dt_stored_entry *entry)
 {
     struct dt_moment moment = {.record = json_incref(record)};
-    moment.tuned = seconds_of(json_object_get(record, "figures"), "median_ns");
-    moment.fallback = seconds_of(json_object_get(record, "default"), "median_ns");
-    moment.provisional = json_is_true(json_object_get(record, "provisional"));
-    moment.soft =
-        stamped(record) ? NULL : json_object_get(json_object_get(record, "fingerprint"), "soft");
-    moment.plan = json_object_get(record, "plan");
-    set_gain(json_object_get(record, "gain"), &moment);
-    set_verdict(&moment);
+    moment.tuned = dt_seconds_of(entry->figures.median_ns);
+    moment.fallback = dt_seconds_of(entry->fallback.median_ns);
+    moment.provisional = entry->provisional;
+    moment.stamped = entry->fingerprint.info.checked_ns != 0;
+    moment.soft = moment.stamped ? NULL : entry->fingerprint.soft;
+    moment.plan = entry->plan;
+    moment.verdict = entry->verdict != NULL ? entry->verdict : "";
+    set_gain(&entry->gain, &moment);
     return moment;
 }
 
@@ -118,32 +101,31 @@ static void add(struct reader *reader, struct dt_entry_timeline *line, struct dt
 }
 
 /* An entry belongs to the journal it names: after a merge or import another journal has a copy. */
-static void set_origin(struct dt_moment *moment)
+static void set_origin(const struct dt_stored_entry *entry, struct dt_moment *moment)
 {
-    const json_t *info = json_object_get(json_object_get(moment->record, "fingerprint"), "info");
-    const char *journal = json_string_value(json_object_get(moment->record, "journal"));
-    if (journal == NULL || strcmp(journal, moment->run) == 0)
+    if (entry->journal == NULL || strcmp(entry->journal, moment->run) == 0)
         return;
-    snprintf(moment->run, sizeof moment->run, "%s", journal);
-    moment->t_wall_ns = json_integer_value(json_object_get(info, "t_wall_ns"));
+    snprintf(moment->run, sizeof moment->run, "%s", entry->journal);
+    moment->t_wall_ns = entry->fingerprint.info.t_wall_ns;
 }
 
 static void visit(const json_t *borrowed, void *context)
 {
     struct reader *reader = context;
-    json_t *record = (json_t *)borrowed, *key = json_object_get(record, "key");
+    struct dt_stored_entry entry;
+    json_t *record = (json_t *)borrowed;
     const char *kind = json_string_value(json_object_get(record, "kind"));
     bool check = kind != NULL && strcmp(kind, "check") == 0;
     if (!check && (kind == NULL || strcmp(kind, "best") != 0))
         return;
-    json_t *hard = check ? json_object_get(record, "hard")
-                         : json_object_get(json_object_get(record, "fingerprint"), "hard");
-    struct dt_moment moment = check ? of_check(record) : of_entry(record);
+    dt_record_read(&dt_record_stored_entry, record, &entry);
+    struct dt_moment moment = check ? of_check(record) : of_entry(record, &entry);
     moment.t_wall_ns = json_integer_value(json_object_get(record, "t_wall_ns"));
     snprintf(moment.run, sizeof moment.run, "%s", reader->run);
     if (!check)
-        set_origin(&moment);
-    add(reader, line_of(reader, key, hard), &moment);
+        set_origin(&entry, &moment);
+    json_t *hard = check ? json_object_get(record, "hard") : entry.fingerprint.hard;
+    add(reader, line_of(reader, entry.key, hard), &moment);
 }
 
 static bool has_run(const struct dt_entry_timeline *line, const char *run)
@@ -159,16 +141,15 @@ static bool has_run(const struct dt_entry_timeline *line, const char *run)
 static void visit_entry(const json_t *borrowed, void *context)
 {
     struct reader *reader = context;
-    json_t *entry = (json_t *)borrowed, *fingerprint = json_object_get(entry, "fingerprint");
-    const char *journal = json_string_value(json_object_get(entry, "journal"));
-    struct dt_entry_timeline *line =
-        line_of(reader, json_object_get(entry, "key"), json_object_get(fingerprint, "hard"));
-    struct dt_moment moment = of_entry(entry);
-    moment.t_wall_ns =
-        json_integer_value(json_object_get(json_object_get(fingerprint, "info"), "t_wall_ns"));
+    json_t *record = (json_t *)borrowed;
+    struct dt_stored_entry entry;
+    dt_record_read(&dt_record_stored_entry, record, &entry);
+    struct dt_entry_timeline *line = line_of(reader, entry.key, entry.fingerprint.hard);
+    struct dt_moment moment = of_entry(record, &entry);
+    moment.t_wall_ns = entry.fingerprint.info.t_wall_ns;
     if (line != NULL && line->stored == NULL)
-        line->stored = json_incref(json_object_get(entry, "plan"));
-    snprintf(moment.run, sizeof moment.run, "%s", journal != NULL ? journal : "");
+        line->stored = json_incref(entry.plan);
+    snprintf(moment.run, sizeof moment.run, "%s", entry.journal != NULL ? entry.journal : "");
     if (line != NULL && has_run(line, moment.run))
         line = NULL;
     add(reader, line, &moment);
@@ -185,7 +166,7 @@ static int by_time(const void *a, const void *b)
 /* Of two copies of a result the one without a stamp is kept, else the first. */
 static bool copy_of(const struct dt_entry_timeline *line, int i, int k)
 {
-    bool mine = stamped(line->moments[i].record), its = stamped(line->moments[k].record);
+    bool mine = line->moments[i].stamped, its = line->moments[k].stamped;
     return mine != its ? mine : k < i;
 }
 

@@ -28,6 +28,7 @@ struct dt_moment {
     char run[64];           /* the journal's id; "" where the entry names none */
     const char *verdict;    /* borrowed from record, never NULL */
     bool provisional;       /* not judged: too few measurements */
+    bool stamped;           /* by a later check: the versions may be the check's */
     double tuned, fallback; /* seconds a step of the plan and of the default; NAN */
     double gain, low, high; /* the default's value over the plan's, above 1 is a gain; NAN */
     const json_t *plan;     /* borrowed; may be NULL */

@@ -8,6 +8,7 @@
 #include "tuner/cli/print.h"
 #include "tuner/cli/progress.h"
 #include "tuner/measure/measure.h"
+#include "tuner/session/session.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +41,8 @@ static void add_levels(const struct dt_entrant copies[2], const struct dt_sets *
 static json_t *noise_json(const struct dt_entrant copies[2], const struct dt_noise *noise,
                           const struct dt_target *target, const struct dt_sets *sets)
 {
-    json_t *object = dt_noise_json(noise);
+    struct dt_noise_floor floor = dt_noise_floor_of(noise);
+    json_t *object = dt_record_json(&dt_record_noise_floor, &floor);
     json_t *list = json_array();
     for (int i = 0; i < 2; i++)
         json_array_append_new(list, dt_result_json(&copies[i].result, target));

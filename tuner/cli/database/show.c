@@ -4,30 +4,31 @@
 
 #include "base/clock.h"
 #include "db/snapshot.h"
+#include "db/stored.h"
 #include "tuner/cli/print.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const json_t *key_of(const json_t *entry, const char *name)
+static const json_t *key_of(const struct dt_stored_entry *entry, const char *name)
 {
-    return json_object_get(json_object_get(entry, "key"), name);
+    return json_object_get(entry->key, name);
 }
 
-static void show_id(const json_t *entry, struct dt_text *out)
+static void show_id(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    const char *id = json_string_value(json_object_get(entry, "id"));
-    dt_text_add(out, "%.8s", id != NULL ? id : "-");
+    dt_text_add(out, "%.8s", entry->id != NULL ? entry->id : "-");
 }
 
-static void show_work(const json_t *entry, struct dt_text *out)
+static void show_work(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     const json_t *model = key_of(entry, "model");
     dt_print_value(model != NULL ? model : key_of(entry, "worker"), out);
 }
 
-static void show_latent(const json_t *entry, struct dt_text *out)
+static void show_latent(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     if (key_of(entry, "height") == NULL && key_of(entry, "width") == NULL) {
         dt_text_add(out, "-");
@@ -38,7 +39,7 @@ static void show_latent(const json_t *entry, struct dt_text *out)
     dt_print_value(key_of(entry, "width"), out);
 }
 
-static void show_batch(const json_t *entry, struct dt_text *out)
+static void show_batch(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     const json_t *batch = key_of(entry, "batch"), *value;
     size_t i;
@@ -53,66 +54,59 @@ static void show_batch(const json_t *entry, struct dt_text *out)
     }
 }
 
-static void show_ranks(const json_t *entry, struct dt_text *out)
+static void show_ranks(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     dt_print_value(key_of(entry, "devices"), out);
 }
 
-static void show_dtype(const json_t *entry, struct dt_text *out)
+static void show_dtype(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     dt_print_value(key_of(entry, "dtype"), out);
 }
 
-static void show_objective(const json_t *entry, struct dt_text *out)
+static void show_objective(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     dt_print_value(key_of(entry, "objective"), out);
 }
 
-static void show_verdict(const json_t *entry, struct dt_text *out)
+static void show_verdict(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    bool provisional = json_is_true(json_object_get(entry, "provisional"));
-    if (provisional)
-        dt_text_add(out, "provisional");
-    else
-        dt_print_value(json_object_get(entry, "verdict"), out);
+    const char *verdict = entry->verdict != NULL ? entry->verdict : "-";
+    dt_text_show(entry->provisional ? dt_verdict_text(DT_VERDICT_PROVISIONAL) : verdict, out);
 }
 
-static void show_gain(const json_t *entry, struct dt_text *out)
+static void show_gain(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    const json_t *ratio = json_object_get(json_object_get(entry, "gain"), "ratio");
-    double value = json_number_value(ratio);
-    if (json_is_number(ratio))
-        dt_text_add(out, value < 1e4 ? "%.3fx" : "%.3gx", value);
+    double ratio = entry->gain.ratio;
+    if (isfinite(ratio))
+        dt_text_add(out, ratio < 1e4 ? "%.3fx" : "%.3gx", ratio);
     else
         dt_text_add(out, "-");
 }
 
-static void show_age(const json_t *entry, struct dt_text *out)
+static void show_age(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    const json_t *info = json_object_get(json_object_get(entry, "fingerprint"), "info");
-    const json_t *then = json_object_get(info, "checked_ns");
-    if (!json_is_integer(then))
-        then = json_object_get(info, "t_wall_ns");
-    double days = (double)(dt_clock_wall_ns() - json_integer_value(then)) / 86400e9;
-    if (json_is_integer(then) && days < 0)
+    const struct dt_stored_info *info = &entry->fingerprint.info;
+    int64_t then = info->checked_ns != 0 ? info->checked_ns : info->t_wall_ns;
+    double days = (double)(dt_clock_wall_ns() - then) / 86400e9;
+    if (then != 0 && days < 0)
         dt_text_add(out, "in the future");
-    else if (json_is_integer(then))
+    else if (then != 0)
         dt_text_add(out, "%.*f d", days < 10 ? 1 : 0, days);
     else
         dt_text_add(out, "-");
 }
 
-static void show_device(const json_t *entry, struct dt_text *out)
+static void show_device(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
-    dt_print_value(json_object_get(hard, "device"), out);
+    dt_print_value(json_object_get(entry->fingerprint.hard, "device"), out);
 }
 
-static void show_plan(const json_t *entry, struct dt_text *out)
+static void show_plan(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     const char *name, *space = "";
     json_t *value;
-    json_object_foreach(json_object_get(entry, "plan"), name, value)
+    json_object_foreach(entry->plan, name, value)
     {
         dt_text_add(out, "%s", space);
         dt_text_show(name, out);
@@ -124,7 +118,7 @@ static void show_plan(const json_t *entry, struct dt_text *out)
 
 static const struct column {
     const char *title;
-    void (*show)(const json_t *entry, struct dt_text *out);
+    void (*show)(const struct dt_stored_entry *entry, struct dt_text *out);
 } columns[] = {
     {"ID", show_id},
     {"WORK", show_work},
@@ -143,7 +137,7 @@ static const struct column {
 #define CELL_MAX 40
 
 /* A cell, cut to leave room for the others; the last may have any length. */
-static void fill(int column, const json_t *entry, struct dt_text *cell)
+static void fill(int column, const struct dt_stored_entry *entry, struct dt_text *cell)
 {
     dt_text_clear(cell);
     columns[column].show(entry, cell);
@@ -155,7 +149,7 @@ static void fill(int column, const json_t *entry, struct dt_text *cell)
     dt_text_add(cell, "...");
 }
 
-static void widen(const json_t *entry, size_t width[])
+static void widen(const struct dt_stored_entry *entry, size_t width[])
 {
     struct dt_text cell = {0};
     for (int i = 0; i < COLUMNS; i++) {
@@ -174,7 +168,7 @@ static void add_cell(const char *cell, size_t size, size_t width, bool last, str
         dt_text_add(out, "%*s", (int)(width - size + 2), "");
 }
 
-static void add_row(const json_t *entry, const size_t width[], struct dt_text *out)
+static void add_row(const struct dt_stored_entry *entry, const size_t width[], struct dt_text *out)
 {
     struct dt_text cell = {0};
     for (int i = 0; i < COLUMNS; i++) {
@@ -187,14 +181,23 @@ static void add_row(const json_t *entry, const size_t width[], struct dt_text *o
 static dt_status print_table(const json_t *entries)
 {
     size_t width[COLUMNS], i;
-    const json_t *entry;
+    const json_t *json;
+    struct dt_stored_entry entry;
     struct dt_text out = {0};
     for (int k = 0; k < COLUMNS; k++)
         width[k] = strlen(columns[k].title);
-    json_array_foreach(entries, i, entry) widen(entry, width);
+    json_array_foreach(entries, i, json)
+    {
+        dt_record_read(&dt_record_stored_entry, json, &entry);
+        widen(&entry, width);
+    }
     for (int k = 0; k < COLUMNS; k++)
         add_cell(columns[k].title, strlen(columns[k].title), width[k], k == COLUMNS - 1, &out);
-    json_array_foreach(entries, i, entry) add_row(entry, width, &out);
+    json_array_foreach(entries, i, json)
+    {
+        dt_record_read(&dt_record_stored_entry, json, &entry);
+        add_row(&entry, width, &out);
+    }
     return dt_print_text(&out);
 }
 

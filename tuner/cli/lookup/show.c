@@ -57,11 +57,11 @@ static void add_milliseconds(double ns, struct dt_text *out)
 
 static void add_time(const struct dt_answer *answer, struct dt_text *out)
 {
-    const json_t *median = json_object_get(answer->figures, "median_ns");
-    if (!json_is_integer(median) || json_integer_value(median) <= 0)
+    int64_t median_ns = answer->figures.median_ns;
+    if (median_ns <= 0)
         return;
     dt_text_add(out, "  %-9s ", "time");
-    add_milliseconds((double)json_integer_value(median), out);
+    add_milliseconds((double)median_ns, out);
     dt_text_add(out, " a step%s\n", where(answer));
 }
 
@@ -76,7 +76,7 @@ static void add_verdict(const struct dt_answer *answer, struct dt_text *out)
 
 static void add_noise(const struct dt_answer *answer, struct dt_text *out)
 {
-    double margin = json_number_value(json_object_get(answer->noise, "margin"));
+    double margin = answer->noise.margin;
     if (margin > 0)
         dt_text_add(out, "  %-9s %.2g %%: differences below that count as ties%s\n", "noise",
                     100 * margin, where(answer));
@@ -84,14 +84,15 @@ static void add_noise(const struct dt_answer *answer, struct dt_text *out)
 
 static void add_gain(const struct dt_answer *answer, struct dt_text *out)
 {
+    const struct dt_gain *gain = &answer->gain;
     if (answer->is_default) {
         dt_text_add(out, "  %-9s none: it is the default plan, nothing beat it%s\n", "gain",
                     where(answer));
         return;
     }
     dt_text_add(out, "  %-9s %.3g times the default plan's speed (%.3g to %.3g, %d pair%s)%s\n",
-                "gain", answer->gain, answer->gain_low, answer->gain_high, answer->pairs,
-                answer->pairs == 1 ? "" : "s", where(answer));
+                "gain", gain->ratio, gain->interval.low, gain->interval.high, gain->pairs,
+                gain->pairs == 1 ? "" : "s", where(answer));
 }
 
 static void add_hint(const json_t *hint, struct dt_text *out)
@@ -119,7 +120,7 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
     if (answer->verdict != NULL)
         add_verdict(answer, out);
     add_time(answer, out);
-    if (answer->gain > 0)
+    if (answer->gain.known)
         add_gain(answer, out);
     add_noise(answer, out);
     if (answer->age_ns >= 0)

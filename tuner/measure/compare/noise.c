@@ -32,15 +32,6 @@ struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entr
     return noise;
 }
 
-json_t *dt_noise_json(const struct dt_noise *noise)
-{
-    if (noise->pairs == 0)
-        return json_null();
-    return json_pack("{s:f, s:f, s:[f,f], s:i, s:i}", "margin", noise->margin, "ratio",
-                     noise->ratio, "interval", noise->interval.low, noise->interval.high, "pairs",
-                     noise->pairs, "sets", noise->sets);
-}
-
 void dt_noise_note(const struct dt_noise *noise, struct dt_text *out)
 {
     if (noise->margin > DT_NOISE_MOST)

@@ -26,9 +26,6 @@ struct dt_noise {
 struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entrant *twin);
 struct dt_noise dt_noise_none(void); /* nothing is known: pairs is 0 */
 
-/* "margin", "ratio", "interval", "pairs"; null when pairs is 0. New reference. */
-json_t *dt_noise_json(const struct dt_noise *noise);
-
 /* Appends a warning about excessive noise, if any. */
 void dt_noise_note(const struct dt_noise *noise, struct dt_text *out);
 

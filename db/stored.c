@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "db/stored.h"
+
+#include <string.h>
+
+static bool is_plan(const json_t *object)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)object, name, value)
+    {
+        if (json_is_object(value) || json_is_array(value) || json_is_null(value))
+            return false;
+    }
+    return json_is_object(object);
+}
+
+static bool is_journal(const json_t *value)
+{
+    static const char allowed[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                  "._:+-";
+    const char *name = json_string_value(value);
+    return name != NULL && name[0] != '.' && strlen(name) < 200 &&
+           name[strspn(name, allowed)] == '\0';
+}
+
+static void read_journal(const json_t *value, void *member)
+{
+    *(const char **)member = json_string_value(value);
+}
+
+static json_t *write_journal(const void *member)
+{
+    return json_string(*(const char *const *)member);
+}
+
+#define OBJECT(name)                                                                               \
+    {                                                                                              \
+        name, "an object", sizeof(json_t *), dt_kind_is_object, dt_kind_read_json,                 \
+            dt_kind_write_json                                                                     \
+    }
+
+const struct dt_kind dt_kind_key = OBJECT("key");
+const struct dt_kind dt_kind_hard = OBJECT("hard");
+const struct dt_kind dt_kind_soft = OBJECT("soft");
+const struct dt_kind dt_kind_network = OBJECT("network");
+const struct dt_kind dt_kind_space = OBJECT("space");
+const struct dt_kind dt_kind_plan = {"plan",
+                                     "an object of numbers, words and true or false",
+                                     sizeof(json_t *),
+                                     is_plan,
+                                     dt_kind_read_json,
+                                     dt_kind_write_json};
+const struct dt_kind dt_kind_journal = {
+    "journal", "the name of a journal", sizeof(char *), is_journal, read_journal, write_journal};
+
+#include "base/record_rows.h"
+
+#include "db/entry.def"
+
+static const char *const texts[] = {"none",        "faster",    "tie",         "default",
+                                    "provisional", "unopposed", "inconclusive"};
+
+const char *dt_verdict_text(enum dt_verdict verdict)
+{
+    return texts[verdict];
+}
+
+enum dt_verdict dt_verdict_of(const char *text)
+{
+    for (int i = 0; text != NULL && i <= DT_VERDICT_INCONCLUSIVE; i++)
+        if (strcmp(texts[i], text) == 0)
+            return (enum dt_verdict)i;
+    return DT_VERDICT_NONE;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* stored - the fields of an entry of the store (db/entry.def), and the verdict of its session
+ *
+ *     struct dt_stored_entry entry;
+ *     dt_record_read(&dt_record_stored_entry, json, &entry);    -- borrows from json
+ *
+ * What this version does not know stays in the JSON: whoever changes an entry changes a copy of that.
+ */
+#ifndef DT_DB_STORED_H
+#define DT_DB_STORED_H
+
+#include "base/record.h"
+
+#define DT_KIND_key     json_t *
+#define DT_KIND_hard    json_t *
+#define DT_KIND_soft    json_t *
+#define DT_KIND_plan    json_t *     /* an object of numbers, words and true or false */
+#define DT_KIND_journal const char * /* a file's name, never a path */
+#define DT_KIND_network json_t *
+#define DT_KIND_space   json_t *
+extern const struct dt_kind dt_kind_key, dt_kind_hard, dt_kind_soft, dt_kind_plan, dt_kind_journal,
+    dt_kind_network, dt_kind_space;
+
+#define DT_TOP_MOST    3  /* best plans */
+#define DT_PARETO_MOST 32 /* most plans of the front; the fastest stay */
+
+#include "base/record_structs.h"
+
+#include "db/entry.def"
+
+/* Of a session. Texts are "none", "faster", "tie", ... */
+enum dt_verdict {
+    DT_VERDICT_NONE,    /* nothing was measured */
+    DT_VERDICT_FASTER,  /* best beats the default: the interval says so */
+    DT_VERDICT_TIE,     /* a candidate seemed better, but not by its interval: the default stays */
+    DT_VERDICT_DEFAULT, /* no candidate seemed better than the default */
+    DT_VERDICT_PROVISIONAL, /* no final comparison, or the default crashed or hung in it */
+    DT_VERDICT_UNOPPOSED, /* the default cannot run or breaks a limit: best is the fastest other */
+    DT_VERDICT_INCONCLUSIVE /* too few sets to decide whether the challenger beats the default, which stays */
+};
+const char *dt_verdict_text(enum dt_verdict verdict);
+/* The verdict of a text that a session wrote; DT_VERDICT_NONE: there is none, or this version does not know it. */
+enum dt_verdict dt_verdict_of(const char *text);
+
+#endif
