@@ -53,6 +53,14 @@ void dt_check_title(const json_t *key, char title[], size_t room);
 /* The title or the key's text contains the filter (NULL: all), ignoring case. */
 bool dt_check_passes(const char *filter, const char *title, const json_t *key);
 
+#define DT_CHECK_ROWS      (DT_CHECK_RIVALS + 1) /* with an --against that is no plan here */
+#define DT_KIND_successors json_t *              /* [check_successor] */
+extern const struct dt_kind dt_kind_successors;
+
+#include "base/record_structs.h"
+
+#include "tuner/check/check.def"
+
 /* State of one entry's check. */
 struct dt_check_entry {
     const struct dt_check_opts *opts;
@@ -67,15 +75,15 @@ struct dt_check_entry {
     bool twin;
     double values[DT_ENTRANTS][DT_ROUNDS_MOST]; /* of the objective */
     struct dt_check_judge judge;
-    struct dt_sets sets; /* sets of fresh processes made so far */
-    int64_t seed;        /* of the order of the visits */
-    bool fell;           /* the tuned plan failed where others ran */
-    json_t *soft, *info; /* today's fingerprint, owned */
-    json_t *changed;     /* names of differences from the stored soft one, owned */
-    const char *updated; /* "replaced", "stamped", or NULL */
-    json_t *best;        /* the updated entry, for the journal; owned */
-    json_t *successors;  /* comparison of the plans that ran when the tuned plan failed, owned */
-    char note[300];      /* about the update; "": nothing */
+    struct dt_sets sets;    /* sets of fresh processes made so far */
+    int64_t seed;           /* of the order of the visits */
+    bool fell;              /* the tuned plan failed where others ran */
+    json_t *soft, *info;    /* today's fingerprint, owned */
+    json_t *changed;        /* names of differences from the stored soft one, owned */
+    bool replaced, stamped; /* what --update did */
+    json_t *best;           /* the updated entry, for the journal; owned */
+    json_t *successors;     /* comparison of the plans that ran when the tuned plan failed, owned */
+    char note[300];         /* about the update; "": nothing */
 };
 
 /* Makes the target of the entry's key and adds the plans. When it cannot, it sets verdict and reason (DT_OK). */
@@ -93,8 +101,9 @@ dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns) DT_MU
 dt_status dt_check_measure(struct dt_check_entry *entry, double lose_alpha,
                            int64_t deadline_ns) DT_MUST_CHECK;
 
-/* The check record (docs/check.md); a new reference. */
-json_t *dt_check_record(const struct dt_check_entry *entry);
+/* The check record (docs/check.md), but for what the run adds: gain_lost, retune. It owns its JSON values, and borrows its texts
+ * from the entry. */
+struct dt_check_record dt_check_record(const struct dt_check_entry *entry);
 
 /* The rows of the comparison of successors: every plan over the first; a new reference. */
 json_t *dt_check_successors(const struct dt_check_entry *again);
@@ -103,12 +112,19 @@ json_t *dt_check_successors(const struct dt_check_entry *again);
 dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
                           int64_t deadline_ns) DT_MUST_CHECK;
 
+/* A record as it was written, and its fields, borrowed from it. */
+struct dt_checked {
+    json_t *json; /* owned */
+    struct dt_check_record record;
+};
+
 /* The whole run: records in the order in which they were made. */
 struct dt_check_run {
     const struct dt_check_opts *opts;
     struct dt_journal *journal;
-    int comparisons; /* planned comparisons, for the false-alarm rate of LOSES */
-    json_t *records; /* owned */
+    int comparisons;            /* planned comparisons, for the false-alarm rate of LOSES */
+    struct dt_checked *records; /* owned */
+    int count;
     int counts[DT_CHECK_UNSUPPORTED + 1];
     int lost_gain; /* entries whose gain fell by more than --max-gain-loss */
     bool interrupted;

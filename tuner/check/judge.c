@@ -11,16 +11,26 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Shares of lose_alpha at each look. Four sets are too few: with two placements that differ by a tenth, all four favour
  * the same one of two equal plans once in 128 times. */
 static const double lose_share[DT_SET_LOOKS] = {0, .1, .2, .3, .4};
 
+static const char *const texts[] = {"inconclusive", "ties",        "wins",
+                                    "loses",        "not checked", "unsupported"};
+
 const char *dt_check_verdict_text(enum dt_check_verdict verdict)
 {
-    static const char *const texts[] = {"inconclusive", "ties",        "wins",
-                                        "loses",        "not checked", "unsupported"};
     return texts[verdict];
+}
+
+enum dt_check_verdict dt_check_verdict_of(const char *text)
+{
+    for (int i = 0; text != NULL && i <= DT_CHECK_UNSUPPORTED; i++)
+        if (strcmp(texts[i], text) == 0)
+            return (enum dt_check_verdict)i;
+    return DT_CHECK_INCONCLUSIVE;
 }
 
 double dt_check_lose_alpha(int comparisons)

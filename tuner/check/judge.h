@@ -34,6 +34,8 @@ enum dt_check_verdict {
     DT_CHECK_UNSUPPORTED
 };
 const char *dt_check_verdict_text(enum dt_check_verdict verdict); /* "wins", "not checked", ... */
+/* Inconclusive: there is none, or this version does not know it. */
+enum dt_check_verdict dt_check_verdict_of(const char *text);
 
 struct dt_check_rival {
     const double *values; /* of each round, smaller is better; NAN where the visit failed */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/check/check.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "db/store.h"
 #include "tuner/check/budget.h"
@@ -91,8 +92,7 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
     DT_TRY(dt_check_soft(entry, end_ns));
     int n = stored_steps(entry, seconds);
     int64_t now = dt_clock_ns(),
-            share = dt_check_share_ns(end_ns - now, left, json_array_size(run->records) == 0,
-                                      seconds, n);
+            share = dt_check_share_ns(end_ns - now, left, run->count == 0, seconds, n);
     if (share == 0) {
         leave(entry, "the budget ended before it: --budget gives more");
         return DT_OK;
@@ -106,35 +106,32 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
 }
 
 /* Today's gain with its whole interval is below the share of the stored gain that --max-gain-loss allows. */
-static bool lost_gain(const struct dt_check_run *run, const json_t *record)
+static bool lost_gain(const struct dt_check_run *run, const struct dt_check_record *record)
 {
-    const json_t *then = json_object_get(record, "gain_then");
-    const json_t *now = json_object_get(record, "gain_now");
-    double least =
-        json_number_value(json_object_get(then, "ratio")) * (1 - run->opts->max_gain_loss);
-    double high = json_number_value(json_array_get(json_object_get(now, "interval"), 1));
-    return run->opts->max_gain_loss > 0 && json_is_object(then) && json_is_object(now) &&
-           high < least;
+    double least = record->then.gain.ratio * (1 - run->opts->max_gain_loss);
+    return run->opts->max_gain_loss > 0 && record->then.gain.known && record->now.gain.known &&
+           record->now.gain.interval.high < least;
 }
 
 static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
 {
-    json_t *record = dt_check_record(entry);
+    struct dt_check_record record = dt_check_record(entry);
     struct dt_text retune = {0};
-    if (record == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory");
-    bool lost = lost_gain(run, record);
     dt_check_retune(entry, &retune);
-    json_object_set_new(record, "gain_lost", json_boolean(lost));
     if (retune.size > 0)
         dt_text_clean(retune.bytes);
-    json_object_set_new(record, "retune",
-                        retune.size > 0 ? json_string(dt_text_at(&retune)) : json_null());
+    record.gain_lost = lost_gain(run, &record);
+    record.retune = retune.size > 0 ? dt_text_at(&retune) : NULL;
+    json_t *json = dt_record_json(&dt_record_check_record, &record);
     dt_text_fini(&retune);
-    run->lost_gain += lost;
+    if (json == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    struct dt_checked *checked = &run->records[run->count++];
+    checked->json = json;
+    dt_record_read(&dt_record_check_record, json, &checked->record);
+    run->lost_gain += checked->record.gain_lost;
     run->counts[entry->verdict]++;
-    json_array_append_new(run->records, record);
-    DT_TRY(dt_journal_add(run->journal, "check", record));
+    DT_TRY(dt_journal_add(run->journal, "check", json));
     return entry->best != NULL ? dt_journal_add(run->journal, "best", entry->best) : DT_OK;
 }
 
@@ -142,7 +139,6 @@ dt_status dt_check_run(struct dt_check_run *run)
 {
     struct dt_check_list list;
     int64_t end_ns = dt_clock_ns() + run->opts->budget_ns;
-    run->records = json_array();
     dt_status status = dt_check_select(run->opts, &list);
     run->comparisons = list.count * (PLANNED_RIVALS + (run->opts->against != NULL));
     if (status == DT_OK && list.count > 0 && run->opts->update)
@@ -150,6 +146,8 @@ dt_status dt_check_run(struct dt_check_run *run)
     if (status == DT_OK && list.count > 0)
         status = dt_journal_open(run->opts->directory, &run->journal);
     struct dt_check_entry *entry = malloc(sizeof *entry);
+    if (status == DT_OK)
+        status = DT_RESIZE(run->records, list.count);
     if (entry == NULL && status == DT_OK)
         status = dt_fail(DT_ENOMEM, "out of memory");
     for (int i = 0; status == DT_OK && i < list.count; i++) {
@@ -169,8 +167,11 @@ dt_status dt_check_run(struct dt_check_run *run)
 
 void dt_check_run_fini(struct dt_check_run *run)
 {
-    json_decref(run->records);
+    for (int i = 0; i < run->count; i++)
+        json_decref(run->records[i].json);
+    free(run->records);
     dt_journal_close(run->journal);
     run->records = NULL;
+    run->count = 0;
     run->journal = NULL;
 }

@@ -107,15 +107,16 @@ static void visit(const json_t *stored, void *context)
 static void note_check(const json_t *record, void *context)
 {
     struct dt_check_list *list = context;
-    const char *verdict = string_of(record, "verdict");
+    struct dt_check_record check;
+    dt_record_read(&dt_record_check_record, record, &check);
     if (strcmp(string_of(record, "kind"), "check") != 0 ||
-        strcmp(verdict, dt_check_verdict_text(DT_CHECK_NOT_CHECKED)) == 0)
+        dt_check_verdict_of(check.verdict) == DT_CHECK_NOT_CHECKED)
         return;
     for (int i = 0; i < list->count; i++) {
         struct dt_check_item *item = &list->items[i];
         int64_t at = integer_of(record, "t_wall_ns");
-        if (at > item->checked_ns && json_equal(item->entry.key, json_object_get(record, "key")) &&
-            json_equal(item->entry.fingerprint.hard, json_object_get(record, "hard")))
+        if (at > item->checked_ns && json_equal(item->entry.key, check.subject.key) &&
+            json_equal(item->entry.fingerprint.hard, check.subject.hard))
             item->checked_ns = at;
     }
 }

@@ -162,8 +162,7 @@ static dt_status still_there(const struct dt_check_entry *entry, const char *dir
 }
 
 /* id and crc are the store's. */
-static dt_status put(struct dt_check_entry *entry, const char *directory, json_t *copy,
-                     const char *done)
+static dt_status put(struct dt_check_entry *entry, const char *directory, json_t *copy, bool *done)
 {
     bool same = false;
     if (copy == NULL)
@@ -174,7 +173,7 @@ static dt_status put(struct dt_check_entry *entry, const char *directory, json_t
     if (status == DT_OK && same)
         status = dt_store_put(directory, copy);
     if (status == DT_OK && same) {
-        entry->updated = done;
+        *done = true;
         entry->best = json_incref(copy);
     } else if (status == DT_OK)
         snprintf(entry->note, sizeof entry->note,
@@ -244,7 +243,7 @@ static dt_status replace_failed(struct dt_check_entry *entry, const char *direct
     int winner = status == DT_OK ? fastest(again) : -1;
     entry->successors = dt_check_successors(again);
     if (status == DT_OK && winner >= 0)
-        status = put(entry, directory, replaced(again, winner, journal), "replaced");
+        status = put(entry, directory, replaced(again, winner, journal), &entry->replaced);
     else if (status == DT_OK)
         snprintf(entry->note, sizeof entry->note,
                  "not updated: the budget was too short to compare the plans that are left");
@@ -275,14 +274,14 @@ dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, c
                           int64_t deadline_ns)
 {
     if (entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES)
-        return put(entry, directory, stamped(entry), "stamped");
+        return put(entry, directory, stamped(entry), &entry->stamped);
     if (entry->verdict != DT_CHECK_LOSES)
         return DT_OK;
     if (entry->fell)
         return replace_failed(entry, directory, journal, deadline_ns);
     int winner = successor(entry);
     if (winner > 0)
-        return put(entry, directory, replaced(entry, winner, journal), "replaced");
+        return put(entry, directory, replaced(entry, winner, journal), &entry->replaced);
     snprintf(entry->note, sizeof entry->note, "not updated: no other plan was found to be better");
     return DT_OK;
 }

@@ -35,18 +35,15 @@ static void set_gain(const struct dt_gain *gain, struct dt_moment *moment)
 }
 
 /* record is borrowed. */
-static struct dt_moment of_check(json_t *record)
+static struct dt_moment of_check(json_t *record, const struct dt_check_record *check)
 {
-    const char *verdict = json_string_value(json_object_get(record, "verdict"));
     struct dt_moment moment = {.record = json_incref(record), .kind = DT_MOMENT_CHECK};
-    struct dt_gain gain;
-    moment.tuned = dt_seconds_of(json_integer_value(json_object_get(record, "tuned_ns")));
-    moment.fallback = dt_seconds_of(json_integer_value(json_object_get(record, "default_ns")));
-    moment.soft = json_object_get(record, "soft");
-    moment.plan = json_object_get(record, "plan");
-    moment.verdict = verdict != NULL ? verdict : "";
-    dt_record_read(&dt_record_gain, json_object_get(record, "gain_now"), &gain);
-    set_gain(&gain, &moment);
+    moment.tuned = dt_seconds_of(check->now.tuned_ns);
+    moment.fallback = dt_seconds_of(check->now.default_ns);
+    moment.soft = check->update.soft;
+    moment.plan = check->plan;
+    moment.verdict = check->verdict != NULL ? check->verdict : "";
+    set_gain(&check->now.gain, &moment);
     return moment;
 }
 
@@ -118,13 +115,15 @@ static void visit(const json_t *borrowed, void *context)
     bool check = kind != NULL && strcmp(kind, "check") == 0;
     if (!check && (kind == NULL || strcmp(kind, "best") != 0))
         return;
+    struct dt_check_record checked;
     dt_record_read(&dt_record_stored_entry, record, &entry);
-    struct dt_moment moment = check ? of_check(record) : of_entry(record, &entry);
+    dt_record_read(&dt_record_check_record, record, &checked);
+    struct dt_moment moment = check ? of_check(record, &checked) : of_entry(record, &entry);
     moment.t_wall_ns = json_integer_value(json_object_get(record, "t_wall_ns"));
     snprintf(moment.run, sizeof moment.run, "%s", reader->run);
     if (!check)
         set_origin(&entry, &moment);
-    json_t *hard = check ? json_object_get(record, "hard") : entry.fingerprint.hard;
+    json_t *hard = check ? checked.subject.hard : entry.fingerprint.hard;
     add(reader, line_of(reader, entry.key, hard), &moment);
 }
 

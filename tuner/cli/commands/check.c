@@ -15,11 +15,13 @@
 
 static json_t *run_json(const struct dt_check_run *run)
 {
-    json_t *counts = json_object();
+    json_t *counts = json_object(), *entries = json_array();
+    for (int i = 0; i < run->count; i++)
+        json_array_append(entries, run->records[i].json);
     for (int i = 0; i <= DT_CHECK_UNSUPPORTED; i++)
         json_object_set_new(counts, dt_check_verdict_text((enum dt_check_verdict)i),
                             json_integer(run->counts[i]));
-    return json_pack("{s:O, s:o, s:i, s:f, s:f, s:i, s:s?, s:b}", "entries", run->records, "counts",
+    return json_pack("{s:o, s:o, s:i, s:f, s:f, s:i, s:s?, s:b}", "entries", entries, "counts",
                      counts, "comparisons", run->comparisons, "run_alpha", DT_CHECK_RUN_ALPHA,
                      "threshold", run->opts->threshold, "gains_lost", run->lost_gain, "journal",
                      run->journal != NULL ? dt_journal_id(run->journal) : NULL, "interrupted",
@@ -66,17 +68,15 @@ static dt_status print(const struct dt_options *options, const struct dt_check_r
 
 /* "; the first: dit-s/2, 256 x 256 px: too noisy to judge": the only output on a console when the report goes to a
  * file. */
-static void add_first(const json_t *record, struct dt_text *out)
+static void add_first(const struct dt_check_record *record, struct dt_text *out)
 {
-    const char *title = json_string_value(json_object_get(record, "title"));
-    const char *reason = json_string_value(json_object_get(record, "reason"));
-    if (record == NULL)
-        return;
-    dt_text_add(out, "; the first: %s: %s", title != NULL ? title : "?",
-                reason != NULL ? reason : json_string_value(json_object_get(record, "verdict")));
+    if (record != NULL)
+        dt_text_add(out, "; the first: %s: %s", record->subject.title,
+                    record->reason != NULL ? record->reason : record->verdict);
 }
 
-static dt_status fail(dt_status status, int n, int count, const char *what, const json_t *first)
+static dt_status fail(dt_status status, int n, int count, const char *what,
+                      const struct dt_check_record *first)
 {
     struct dt_text why = {0};
     add_first(first, &why);
@@ -88,17 +88,16 @@ static dt_status fail(dt_status status, int n, int count, const char *what, cons
 static dt_status judged(const struct dt_check_run *run)
 {
     int failing = 0, open = 0;
-    size_t i;
-    json_t *record, *first_failing = NULL, *first_open = NULL;
-    json_array_foreach(run->records, i, record)
-    {
+    const struct dt_check_record *first_failing = NULL, *first_open = NULL;
+    for (int i = 0; i < run->count; i++) {
+        const struct dt_check_record *record = &run->records[i].record;
         bool fails = dt_check_fails(run, record), asks = dt_check_open_question(record);
         first_failing = fails && failing == 0 ? record : first_failing;
         first_open = asks && open == 0 ? record : first_open;
         failing += fails;
         open += asks;
     }
-    int count = (int)json_array_size(run->records);
+    int count = run->count;
     if (failing > 0)
         return fail(DT_EWINNER, failing, count, "no longer do what they should", first_failing);
     if (run->interrupted)
@@ -151,7 +150,7 @@ dt_status dt_command_check(const struct dt_options *options)
     dt_status status = dt_check_run(&run), reported = DT_OK;
     char why[1024];
     snprintf(why, sizeof why, "%s", dt_message());
-    if (json_array_size(run.records) > 0 || status == DT_OK) {
+    if (run.count > 0 || status == DT_OK) {
         reported = print(options, &run);
         if (reported == DT_OK && junit != NULL)
             reported = write_junit(&run, options->check.junit, junit);

@@ -10,10 +10,10 @@ void dt_check_junit(const struct dt_check_run *run, struct dt_text *out);
 void dt_check_github(const struct dt_check_run *run, struct dt_text *out); /* annotations */
 
 /* Whether a record makes the run fail (exit code 4), or leaves something open (5). */
-bool dt_check_fails(const struct dt_check_run *run, const json_t *record);
-bool dt_check_open_question(const json_t *record);
+bool dt_check_fails(const struct dt_check_run *run, const struct dt_check_record *record);
+bool dt_check_open_question(const struct dt_check_record *record);
 
 /* The command line that tunes the entry of a record again, or why there is none. */
-const char *dt_check_again(const json_t *record);
+const char *dt_check_again(const struct dt_check_record *record);
 
 #endif

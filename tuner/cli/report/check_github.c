@@ -18,28 +18,18 @@ static void escape(const char *text, bool property, struct dt_text *out)
     }
 }
 
-static const char *string_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
 void dt_check_github(const struct dt_check_run *run, struct dt_text *out)
 {
-    size_t i;
-    json_t *record;
-    json_array_foreach(run->records, i, record)
-    {
+    for (int i = 0; i < run->count; i++) {
+        const struct dt_check_record *record = &run->records[i].record;
         bool fails = dt_check_fails(run, record);
-        const char *reason = string_of(record, "reason");
+        const char *reason = record->reason != NULL ? record->reason : "";
         struct dt_text message = {0};
         if (!fails && !dt_check_open_question(record))
             continue;
-        dt_text_add(&message, "%s: %s%s%s%s\nto tune again: %s", string_of(record, "verdict"),
-                    string_of(record, "title"), reason[0] != '\0' ? ": " : "", reason,
-                    json_is_true(json_object_get(record, "gain_lost"))
-                        ? ": it lost too much of its gain over the default"
-                        : "",
+        dt_text_add(&message, "%s: %s%s%s%s\nto tune again: %s", record->verdict,
+                    record->subject.title, reason[0] != '\0' ? ": " : "", reason,
+                    record->gain_lost ? ": it lost too much of its gain over the default" : "",
                     dt_check_again(record));
         dt_text_add(out, "::%s title=", fails ? "error" : "warning");
         escape("dittune check", true, out);

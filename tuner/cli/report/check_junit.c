@@ -19,12 +19,6 @@ static void escape(const char *text, struct dt_text *out)
     }
 }
 
-static const char *string_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
 static void add_attribute(const char *name, const char *value, struct dt_text *out)
 {
     dt_text_add(out, " %s=\"", name);
@@ -32,17 +26,16 @@ static void add_attribute(const char *name, const char *value, struct dt_text *o
     dt_text_add(out, "\"");
 }
 
-static void add_case(const struct dt_check_run *run, const json_t *record, struct dt_text *out)
+static void add_case(const struct dt_check_run *run, const struct dt_check_record *record,
+                     struct dt_text *out)
 {
-    const char *verdict = string_of(record, "verdict"), *reason = string_of(record, "reason");
+    const char *verdict = record->verdict, *reason = record->reason != NULL ? record->reason : "";
     bool fails = dt_check_fails(run, record), open = dt_check_open_question(record);
     struct dt_text what = {0};
     dt_text_add(&what, "%s%s%s%s", verdict, reason[0] != '\0' ? ": " : "", reason,
-                json_is_true(json_object_get(record, "gain_lost"))
-                    ? "; it lost too much of its gain over the default"
-                    : "");
+                record->gain_lost ? "; it lost too much of its gain over the default" : "");
     dt_text_add(out, "    <testcase classname=\"dittune.check\"");
-    add_attribute("name", string_of(record, "title"), out);
+    add_attribute("name", record->subject.title, out);
     dt_text_add(out, ">\n");
     if (fails || open) {
         dt_text_add(out, fails ? "      <failure" : "      <skipped");
@@ -60,10 +53,8 @@ static void add_case(const struct dt_check_run *run, const json_t *record, struc
 void dt_check_junit(const struct dt_check_run *run, struct dt_text *out)
 {
     int failures = 0, skipped = 0;
-    size_t i;
-    json_t *record;
-    json_array_foreach(run->records, i, record)
-    {
+    for (int i = 0; i < run->count; i++) {
+        const struct dt_check_record *record = &run->records[i].record;
         bool fails = dt_check_fails(run, record);
         failures += fails;
         skipped += !fails && dt_check_open_question(record);
@@ -72,10 +63,8 @@ void dt_check_junit(const struct dt_check_run *run, struct dt_text *out)
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite "
                 "name=\"dittune check\" tests=\"%d\" failures=\"%d\" errors=\"0\" "
                 "skipped=\"%d\">\n",
-                (int)json_array_size(run->records), failures, skipped);
-    json_array_foreach(run->records, i, record)
-    {
-        add_case(run, record, out);
-    }
+                run->count, failures, skipped);
+    for (int i = 0; i < run->count; i++)
+        add_case(run, &run->records[i].record, out);
     dt_text_add(out, "  </testsuite>\n</testsuites>\n");
 }
