@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Measures the source as a place to work in: functions, comments, structs, includes between folders, circles, and how many
-files each recipe of docs/adding.md touches. Prints Markdown; judges nothing (tools/check-layers.py does).
+files each patch of docs/adding touches. Prints Markdown; judges nothing (tools/check-layers.py does).
 
     tools/house.py [ROOT]
 
@@ -112,9 +112,11 @@ def show_includes(texts):
 
 
 def circles(texts):
-    """Groups of folders that include each other (Tarjan 1972)."""
+    """Groups of folders that include each other (Tarjan 1972); headers that only include others do not count."""
     arrows = collections.defaultdict(set)
     for path, text in texts.items():
+        if all(line.startswith("#") for line in COMMENT.sub("", text).split("\n") if line.strip()):
+            continue
         for header in INCLUDE.findall(text):
             if os.path.dirname(path) != os.path.dirname(header) and any(within(header, folder) for folder in PRODUCT):
                 arrows[os.path.dirname(path)].add(os.path.dirname(header))
@@ -159,17 +161,13 @@ def show_structs(texts):
 
 
 def show_recipes(root):
-    """Each heading of docs/adding.md and the files that its recipe touches."""
-    rows, title, touched = [], None, []
-    for line in [*(root / "docs" / "adding.md").read_text(encoding="utf-8").split("\n"), "## "]:
-        if line.startswith("## "):
-            if title and touched:
-                tests = sum(path.startswith("tests/") for path in touched)
-                rows.append((title, len(touched) - tests, tests, ", ".join(touched)))
-            title, touched = line[3:], []
-        elif line.startswith("+++ "):
-            touched.append(line[4:].removeprefix("b/"))
-    print("Files touched by the recipes of docs/adding.md:\n")
+    """Each patch of docs/adding and the files that it touches."""
+    rows = []
+    for patch in sorted((root / "docs" / "adding").glob("*.patch")):
+        touched = re.findall(r"^\+\+\+ b/(.*)$", patch.read_text(encoding="utf-8"), re.M)
+        tests = sum(path.startswith("tests/") for path in touched)
+        rows.append((patch.stem.replace("_", " "), len(touched) - tests, tests, ", ".join(touched)))
+    print("Files touched by the patches of docs/adding:\n")
     table(("to add", "files", "tests", "which"), rows)
 
 

@@ -294,4 +294,5 @@ def main():
         return plant(mutations, options.jobs, pathlib.Path(folder))
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -200,7 +200,7 @@ static bool check_release(struct test *test)
         return no(test, "%s", dt_message());
     return refuses(test,
                    json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", test->second.handle,
-                             "n", 1, "mode", "measure"),
+                             "n", 1, "mode", dt_mode_text(DT_MODE_MEASURE)),
                    "a run of a released handle");
 }
 

@@ -51,7 +51,8 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
         known_row(session, DT_ENTRANT_DEFAULT),
         known_row(session, DT_ENTRANT_BASELINE),
         known_row(session, DT_ENTRANT_AGAINST),
-        {"candidate", candidate != NULL ? &candidate->result : NULL, judged(session, candidate)},
+        {dt_entrant_role_text(DT_ENTRANT_CANDIDATE), candidate != NULL ? &candidate->result : NULL,
+         judged(session, candidate)},
         {"fastest", not_compared(session), NULL},
     };
     dt_table_text(rows, sizeof rows / sizeof rows[0], session->target, out);
