@@ -36,7 +36,7 @@ dt_status dt_fail(dt_status code, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    dt_text_mend(sentence); /* it may have been cut amid a character */
+    dt_text_mend(sentence); /* it may be cut within a character */
     dt_text_clean(sentence);
     memcpy(message, sentence, sizeof message);
     return code;

@@ -36,10 +36,10 @@ struct dt_best_line {
 
 struct dt_best {
     enum dt_best_state state;
-    struct dt_text
-        text; /* owned; the bytes of the file, or of what a version 1 file was turned into */
-    struct dt_text
-        dropped; /* owned; version 1 files: a line for each entry that could not be converted */
+    /* owned; the bytes of the file, or of what a version 1 file was turned into */
+    struct dt_text text;
+    /* owned; version 1 files: a line for each entry that could not be converted */
+    struct dt_text dropped;
     size_t header, footer; /* the header is text[0, header), the footer from there to the end */
     struct dt_best_line *lines; /* owned; in the order of the file; of GOOD, READONLY and OLD */
     size_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* forward - running a plan of the built-in DiT on this rank
  *
- * Weights are loaded once a process and shared by the plans resident in it; a pass is one plan made resident. Written
- * once against two tables: compute (kernels/compute.h) and comm (kernels/comm.h).
+ * Weights are loaded once a process and shared by the plans resident in it; a pass is one plan made resident. The pass
+ * is written once against two tables: compute (kernels/compute.h) and comm (kernels/comm.h).
  *
  *     compute->open(0, &device);
  *     dt_weights_new(&workload, device, &weights);
@@ -28,13 +28,13 @@ dt_status dt_weights_new(const struct dt_workload *workload, struct dt_device *d
                          struct dt_weights **weights) DT_MUST_CHECK;
 void dt_weights_free(struct dt_weights *weights);
 
-/* Where the time of a step went, on this rank; sums over steps until cleared by the caller. */
+/* Time of steps by kind on this rank; sums over steps until the caller clears them. */
 enum dt_phase_kind {
     DT_PHASE_ATTENTION,
     DT_PHASE_GEMM,
     DT_PHASE_EXCHANGE,
     DT_PHASE_REST,
-    DT_PHASE_IDLE, /* the device had nothing to do: between two of its calls, by its own clock; 0 where it is the host */
+    DT_PHASE_IDLE, /* gaps between the device's operations, by its own clock; 0 on the host */
     DT_PHASE_KINDS
 };
 enum dt_block_kind {
@@ -44,7 +44,7 @@ enum dt_block_kind {
     DT_BLOCK_SAMPLER,
     DT_BLOCK_KINDS
 };
-/* Ulysses there and back, the ring, the other half of the guidance. */
+/* Ulysses forth and back, the ring, and the other half of the guidance. */
 enum dt_exchange_kind {
     DT_EXCHANGE_FORTH,
     DT_EXCHANGE_BACK,
@@ -59,7 +59,7 @@ struct dt_exchanged {
 struct dt_phases {
     int64_t kind_ns[DT_PHASE_KINDS];
     int64_t exchange_bytes, exchange_in_flight_ns;    /* sent by this rank; posted to completed */
-    struct dt_exchanged exchanges[DT_EXCHANGE_KINDS]; /* what they consist of */
+    struct dt_exchanged exchanges[DT_EXCHANGE_KINDS]; /* parts of the kind exchange */
     int64_t block_count[DT_BLOCK_KINDS];
     int64_t block_ns[DT_BLOCK_KINDS][DT_PHASE_SAMPLES]; /* first samples of each kind */
     int64_t step_ns;                                    /* whole steps */
@@ -76,22 +76,22 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
                       const struct dt_weights *weights, struct dt_comm *world,
                       struct dt_pass **pass) DT_MUST_CHECK;
 void dt_pass_free(struct dt_pass *pass);
-/* Allocated for it on this rank, weights apart: memory of the device, and the host's where they are one. */
+/* Bytes allocated for it on this rank, without weights: device memory, and host memory where they are the same. */
 int64_t dt_pass_bytes(const struct dt_pass *pass);
 
-/* One denoising step (with an input file: one forward pass of it), done on return. phases may be NULL; to fill it costs a
- * GPU some time between its kernels, and such a step is never replayed from a graph. DT_ETIMEOUT, DT_ELIB: the device or a
+/* One denoising step (with an input file: one forward pass of it), done on return. phases may be NULL; filling it takes
+ * time between a GPU's kernels, and such a step is never replayed from a graph. DT_ETIMEOUT, DT_ELIB: the device or a
  * comm is lost, and with it every pass on it. */
 dt_status dt_pass_step(struct dt_pass *pass, struct dt_phases *phases) DT_MUST_CHECK;
-/* What the last step took by the device's own clock, from its first call to its last; 0 where that is the host's. */
+/* Time of the last step by the device's clock, from its first call to its last; 0 on the host. */
 int64_t dt_pass_device_ns(const struct dt_pass *pass);
 void dt_pass_reset(struct dt_pass *pass); /* back to the first step of the trajectory */
 
 /* The last step's network output (after guidance), [B, out_channels, h, w], gathered to rank 0 (out is NULL elsewhere).
  * Collective. */
 dt_status dt_pass_output(struct dt_pass *pass, float *out) DT_MUST_CHECK;
-/* Rank 0: norm[B] and projections[B * count] of that output as docs/protocol.md says. When an exchange of the first step
- * did not deliver what was sent, the projections are off by the norm, an error of 100 %. Collective. */
+/* Rank 0: norm[B] and projections[B * count] of that output as docs/protocol.md says. When an exchange of the first
+ * steps delivered wrong data, the projections are off by the norm, an error of 100 %. Collective. */
 dt_status dt_pass_verify(struct dt_pass *pass, uint64_t seed, int count, double norm[],
                          double projections[]) DT_MUST_CHECK;
 /* Rank 0 writes `out` to a safetensors file (temp + rename). Collective. */

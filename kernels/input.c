@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trajectory starts from. Image i is the same in every plan and batch: its noise and class depend on the seed
- * and i only. */
+/* The start of a trajectory. Image i is the same in every plan and batch: its noise and class depend on the seed and i
+ * only. */
 #include "kernels/pass_int.h"
 
 #include "base/rng.h"
@@ -40,7 +40,7 @@ void dt_sampler_update(int step, int steps, float *keep, float *move)
     *move = (float)(sqrt(1.0 - next) - sqrt(1.0 - here) * ratio);
 }
 
-/* Where row `y` of the patch of own token t, channel c, lies in an image [in_channels, height, width]. */
+/* Offset of row `y` of the patch of own token t, channel c, in an image [in_channels, height, width]. */
 static int64_t pixel_at(const struct dt_pass *pass, int token, int c, int y)
 {
     const struct dt_workload *workload = &pass->workload;

@@ -32,7 +32,7 @@ static dt_status make(struct dt_pass *pass, const struct dt_op *op, int parts,
     return pass->compute->linear_new(pass->device, pass->workload.dtype, shape, &layer->linear);
 }
 
-/* A plan makes queries, keys and values in one way. */
+/* A plan uses only one of the layers for queries, keys and values. */
 static dt_status make_queries(struct dt_pass *pass, const struct dt_op *op,
                               struct dt_pass_layer *layer)
 {

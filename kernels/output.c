@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One token's [p, p, channels] into its image [channels, height, width]; with mean, what is there stays by half. */
+/* Copies one token's [p, p, channels] into its image [channels, height, width]; with mean, averages with the present
+ * values. */
 static void place_token(const struct dt_workload *workload, int token, const float *from, bool mean,
                         float *image)
 {
@@ -26,8 +27,8 @@ static void place_token(const struct dt_workload *workload, int token, const flo
             }
 }
 
-/* Both halves of the guidance hold the guided channels, equal to the bit, and each chains its own latent from them: their
- * mean is the result, so that an error of either shows. */
+/* Both halves of the guidance hold the guided channels, equal to the bit, and each chains its own latent from them: the
+ * result is their mean, so that an error of either is visible. */
 static void place_rank(const struct dt_pass *pass, int rank, const float *from, float *out)
 {
     const struct dt_workload *workload = &pass->workload;
@@ -77,7 +78,7 @@ static double norm_of(const float *image, int64_t size)
     return sqrt(sum);
 }
 
-/* Rank 0: whether all that was sent in the counted steps arrived as it was. */
+/* Rank 0: *intact is true when all data sent in the counted steps arrived unchanged. */
 static dt_status check_exchanges(struct dt_pass *pass, bool *intact)
 {
     uint64_t own[2] = {0};

@@ -3,8 +3,8 @@
  * 2023) outside, as in USP (Fang & Zhao 2024).
  *
  * Work goes chunk by chunk: some of the heads this rank owns. With ulysses a chunk arrives by an all-to-all from the
- * ranks of the ring block and leaves by another. With a ring the keys and values of a chunk go around, and the parts are
- * merged by log-sum-exp. What travels is padded to equal size; the padding is never unpacked.
+ * ranks of the ring block and leaves by another. With a ring the keys and values of a chunk go around, and the parts
+ * are merged by log-sum-exp. Exchanged data is padded to equal size; the padding is never unpacked.
  */
 #include "kernels/parallel_int.h"
 
@@ -56,7 +56,7 @@ static struct dt_attention operation(struct dt_pass *pass, const struct dt_chunk
     return op;
 }
 
-/* The chunk's queries against `keys` keys: into out, or into PART and its log-sum-exp and merged. */
+/* Attention of the chunk's queries to `keys` keys: written to out, or to PART with its log-sum-exp and merged. */
 static void attend(struct dt_pass *pass, const struct dt_chunk *chunk, int keys, bool merge)
 {
     struct dt_attention op = operation(pass, chunk, keys, merge);
@@ -97,7 +97,7 @@ static dt_status rotate(struct dt_pass *pass, const struct dt_chunk *chunk, cons
     return status;
 }
 
-/* Where the keys that a ring moves begin: those of the chunk. */
+/* Start of the chunk's keys that a ring moves. */
 static char *ring_start(const struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     int64_t keys = 2LL * pass->layout.sequences * pass->layout.block_slots * chunk->width;
@@ -112,7 +112,7 @@ static void place_keys(const struct dt_pass *pass, struct dt_chunk *chunk, char 
     chunk->v = at + dt_chunk_bytes(pass, pass->layout.sequences * chunk->kv_at.sequence);
 }
 
-/* With overlap the next block is under way while this one is computed on. */
+/* With overlap the next block is in flight while this one is used. */
 static dt_status attend_ring(struct dt_pass *pass, struct dt_chunk *chunk)
 {
     int ranks = pass->plan.ring, tokens = dt_workload_tokens(&pass->workload);
@@ -139,7 +139,7 @@ static dt_status attend_ring(struct dt_pass *pass, struct dt_chunk *chunk)
     return DT_OK;
 }
 
-/* Where the chunk's tensors lie: with ulysses where they arrive, else where they are. */
+/* Sets the places of the chunk's tensors: with ulysses where they arrive, else in place. */
 static void place_chunk(struct dt_pass *pass, struct dt_chunk *chunk)
 {
     const struct dt_layout *layout = &pass->layout;
@@ -165,7 +165,7 @@ static void place_chunk(struct dt_pass *pass, struct dt_chunk *chunk)
     chunk->out_at = (struct dt_strides){layout->tokens * channels, channels};
 }
 
-/* Without ulysses queries stay where they are; keys and values too, unless they must travel. */
+/* Without ulysses queries stay in place; keys and values, too, unless a ring moves them. */
 static void take_own(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     int64_t rows = (int64_t)pass->layout.sequences * pass->layout.tokens;
@@ -191,7 +191,7 @@ static dt_status attend_chunk(struct dt_pass *pass, struct dt_chunk *chunk)
     return DT_OK;
 }
 
-/* With overlap the next chunk is under way while this one is computed on, and outputs are waited for at the end. */
+/* With overlap the next chunk is in flight while this one is used, and outputs are waited for at the end. */
 static dt_status attend_ulysses(struct dt_pass *pass, int block)
 {
     int chunks = pass->plan.chunks;
@@ -215,7 +215,8 @@ static dt_status attend_ulysses(struct dt_pass *pass, int block)
     return DT_OK;
 }
 
-/* Direct exchange: the layers write what is sent. Values first: they are under way while queries and keys are made. */
+/* Direct exchange: the layers write the data to send. Values first, so that they are in flight while queries and keys
+ * are computed. */
 dt_status dt_pass_queries(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     const struct dt_pass_layer *layer = &pass->layers[op->tensor];
@@ -246,7 +247,7 @@ dt_status dt_pass_attention(struct dt_pass *pass, int block)
     return status;
 }
 
-/* A ring meets every block's keys, first without and then with a merge; chunks differ in heads. */
+/* A ring uses every block's keys, first without and then with a merge; chunks differ in heads. */
 dt_status dt_pass_attention_ready(struct dt_pass *pass)
 {
     int tokens = dt_workload_tokens(&pass->workload), ranks = pass->plan.ring;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* parallel_int - the part of an attention that is worked on at a time, as ulysses.c and parallel.c share it */
+/* parallel_int - a chunk of an attention, shared by ulysses.c and parallel.c */
 #ifndef DT_KERNELS_PARALLEL_INT_H
 #define DT_KERNELS_PARALLEL_INT_H
 
@@ -16,22 +16,22 @@ struct dt_chunk {
 
 struct dt_chunk dt_chunk_at(const struct dt_pass *pass, int block, int index);
 
-/* Bytes of `count` elements of what flows between layers. */
+/* Bytes of `count` activations. */
 int64_t dt_chunk_bytes(const struct dt_pass *pass, int64_t count);
 
-/* op without its element. */
+/* Copies with op; sets its element. */
 void dt_chunk_copy(struct dt_pass *pass, struct dt_copy op);
 
-/* Tokens that ulysses rank u of the own ring block holds, and where they start in the block. */
+/* Tokens of ulysses rank u in the own ring block, and their start in the block. */
 int dt_peer_tokens(const struct dt_pass *pass, int u);
 int dt_peer_offset(const struct dt_pass *pass, int u);
 
-/* How chunks travel: packed (ulysses.c) or direct (direct.c). */
+/* Ways to exchange chunks: packed (ulysses.c) or direct (direct.c). */
 struct dt_ulysses {
     /* (optional) The values of chunk 0, before the queries and keys are made. */
     dt_status (*post_values)(struct dt_pass *pass, int block);
-    /* A chunk's way to its heads' owners, and what it brought to where attention reads it; its outputs' way back, and
-     * what came of those in ATTENTION. */
+    /* Posts a chunk to its heads' owners, and takes the received data to where attention reads it; posts its outputs
+     * back, and takes the received ones into ATTENTION. */
     dt_status (*post_forth)(struct dt_pass *pass, int block, int index);
     dt_status (*take_forth)(struct dt_pass *pass, const struct dt_chunk *chunk);
     dt_status (*post_back)(struct dt_pass *pass, const struct dt_chunk *chunk);

@@ -63,7 +63,7 @@ dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan
     return check_degrees(workload, plan);
 }
 
-/* What lies in the host's memory, and what the layers need for their shapes. */
+/* Allocates the buffers in host memory, and prepares the layers for their shapes. */
 static dt_status allocate_host(struct dt_pass *pass)
 {
     size_t chunks = (size_t)pass->plan.chunks;
@@ -84,8 +84,8 @@ static dt_status allocate_host(struct dt_pass *pass)
     return dt_pass_layers(pass);
 }
 
-/* With windows the memory is that of the comm which sends most, as much on every rank as the largest needs: NCCL registers
- * windows of equal size. */
+/* With windows the memory comes from the comm that sends most, with the largest rank's size on every rank, since NCCL
+ * registers windows of equal size. */
 static dt_status allocate_arena(struct dt_pass *pass)
 {
     struct dt_comm *comm = pass->comms[DT_DEGREE_ulysses] != NULL ? pass->comms[DT_DEGREE_ulysses]
@@ -107,8 +107,8 @@ static dt_status allocate_device(struct dt_pass *pass)
 {
     const struct dt_compute *compute = pass->compute;
     DT_TRY(allocate_arena(pass));
-    /* Not-a-number: a read of what nobody wrote shows in the output, in every build. And every page is there before the
-     * first step. */
+    /* Fills with NAN, so that a read of unwritten memory shows in the output of every build. It also touches every page
+     * before the first step. */
     compute->fill(pass->device, pass->arena, 0xff, pass->layout.bytes);
     compute->fill(pass->device, dt_pass_at(pass, DT_BUFFER_RESULT), 0,
                   pass->layout.count[DT_BUFFER_RESULT] * (int64_t)sizeof(float));
@@ -117,7 +117,7 @@ static dt_status allocate_device(struct dt_pass *pass)
     return dt_pass_fill(pass);
 }
 
-/* All ranks learn whether one of them failed, so that none waits for it later. */
+/* All ranks learn of a failure of one, so that none waits for it later. */
 static dt_status agree(struct dt_comm *world, dt_status own)
 {
     dt_status worst = own;

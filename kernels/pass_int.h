@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pass_int - a resident plan, as the files of the forward pass share it */
+/* pass_int - a resident plan, shared by the files of the forward pass */
 #ifndef DT_KERNELS_PASS_INT_H
 #define DT_KERNELS_PASS_INT_H
 
@@ -13,7 +13,7 @@
 struct dt_pass_layer {
     struct dt_linear_shape shape;
     struct dt_linear *linear; /* own; NULL: the plan does not need it */
-    int first;                /* its first output, of those of the tensor */
+    int first;                /* index of its first output in the tensor */
 };
 
 struct dt_timeline;
@@ -30,29 +30,29 @@ struct dt_pass {
     struct dt_comm *world;             /* borrowed */
     struct dt_comm *comms[DT_DEGREES]; /* own, along each degree; NULL where it is 1 */
     struct dt_request *forth, *back;   /* [chunks] all-to-alls of the heads, and of their outputs */
-    struct dt_request values;          /* direct exchange: values that go first */
+    struct dt_request values;          /* direct exchange: values sent first */
     struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */
     struct dt_message *sends, *recvs;    /* direct exchange: [3 * ulysses * N] of one */
     char *arena;                         /* layout.bytes, of the device */
-    struct dt_comm *lender;              /* one of the above, when the arena is of its alloc */
+    struct dt_comm *lender;              /* owner of the arena, one of the comms above, or NULL */
     char *host;                          /* layout.host_bytes */
-    float *times;                        /* host: what is put into DT_BUFFER_TIME */
-    int step;                            /* of the trajectory, next */
+    float *times;                        /* host: source of DT_BUFFER_TIME */
+    int step;                            /* next step of the trajectory */
     int counted;                         /* steps done, up to DT_COUNTED_STEPS */
     struct dt_graph *graph;              /* own; of a step, once it was recorded */
     struct dt_timeline *timeline;        /* own */
 };
 
-#define DT_COUNTED_STEPS 2 /* those that the output is verified after */
+#define DT_COUNTED_STEPS 2 /* steps before the output is verified */
 
-/* A buffer of float32, and element `at` of any buffer: an address of the device, but for those that layout.host names. */
+/* A buffer of float32, and element `at` of any buffer: an address of the device, except for buffers in layout.host. */
 float *dt_pass_at(const struct dt_pass *pass, int buffer);
 void *dt_pass_data(const struct dt_pass *pass, int buffer, int64_t at);
 
 /* A buffer, or the half of it that is the block's when it is there twice. */
 void *dt_pass_half(const struct dt_pass *pass, int buffer, int block);
 
-/* Makes the linear layers ready, for the threads that are set. */
+/* Prepares the linear layers for the current number of threads. */
 dt_status dt_pass_layers(struct dt_pass *pass) DT_MUST_CHECK;
 void dt_pass_layers_free(struct dt_pass *pass);
 
@@ -64,9 +64,8 @@ dt_status dt_pass_run(struct dt_pass *pass, const struct dt_op *list, int block,
 void dt_pass_apply(struct dt_pass *pass, const struct dt_pass_layer *layer, const struct dt_op *op,
                    int block, void *y);
 
-/* timeline.c: where a step's time goes, by marks in the device's queue. A step that is not looked at (phases NULL) costs
- * nothing but two marks. What is queued from begin on counts for the lap that ends it, what passes between a lap and the next begin is
- * idle. */
+/* timeline.c: times of a step's parts, by marks in the device's queue. An untraced step (phases NULL) has only two
+ * marks. Work queued after begin counts for the lap that ends it; time between a lap and the next begin is idle. */
 dt_status dt_timeline_new(struct dt_device *device, struct dt_timeline **timeline) DT_MUST_CHECK;
 void dt_timeline_free(struct dt_timeline *timeline);
 void dt_timeline_start(struct dt_timeline *timeline, struct dt_phases *phases);
@@ -76,19 +75,19 @@ void dt_pass_begin(struct dt_pass *pass);
 void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind);
 void dt_pass_block(struct dt_pass *pass, enum dt_block_kind kind); /* one ends here */
 
-/* A range of a profiler's timeline begins; NULL: the last one ends. */
+/* Begins a range on a profiler's timeline; NULL: ends the last one. */
 void dt_pass_range(const struct dt_pass *pass, const char *name);
 
 /* Notes that request is about to be posted; the next lap of DT_PHASE_EXCHANGE ends the posting. */
 void dt_pass_posted(struct dt_pass *pass, struct dt_request *request);
 
-/* Waits for request and accounts for it; the time since the last lap before is rest. */
+/* Waits for request and accounts for it; the time since the previous lap is rest. */
 dt_status dt_pass_wait(struct dt_pass *pass, struct dt_comm *comm,
                        struct dt_request *request) DT_MUST_CHECK;
 
-/* Over all ranks what was sent is what was received, so the two sums (0 sent, 1 received) are equal unless a word was
- * changed on its way: one element of thousands may move the output by less than rounding, but not the sum. On the first
- * steps only. */
+/* Checksums of exchanges: over all ranks the sums of sent (0) and received (1) words are equal unless a word was
+ * changed. One wrong element of thousands may change the output by less than rounding, but always changes the sum. On
+ * the first steps only. */
 void dt_pass_count(struct dt_pass *pass, int sum, const void *data, int64_t bytes);
 
 /* Makes the attention ready for every shape the plan calls it with. */
@@ -97,7 +96,7 @@ dt_status dt_pass_attention_ready(struct dt_pass *pass) DT_MUST_CHECK;
 /* QKV, or what is sent of it: DT_OP_QUERIES. */
 dt_status dt_pass_queries(struct dt_pass *pass, const struct dt_op *op, int block) DT_MUST_CHECK;
 
-/* That to ATTENTION, over all tokens of the sequence, wherever they are. */
+/* Computes ATTENTION from it, over all tokens of the sequence on all ranks. */
 dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
 
 /* DT_EUSAGE, DT_EUNSUP when the plan is not feasible for the workload. */

@@ -61,7 +61,7 @@ void dt_pass_count(struct dt_pass *pass, int sum, const void *data, int64_t byte
     pass->compute->sum(pass->device, data, bytes, sums + sum);
 }
 
-/* The eps of the own tokens, to and from the rank that runs the other half. */
+/* Exchanges the eps of the own tokens with the rank that runs the other half. */
 static dt_status swap_eps(struct dt_pass *pass)
 {
     const struct dt_network *network = &pass->workload.network;
@@ -89,7 +89,7 @@ static dt_status swap_eps(struct dt_pass *pass)
     return DT_OK;
 }
 
-/* Image i of the result out of the images' passes, wherever they ran. */
+/* Computes image i of the result from its passes, on whichever rank they ran. */
 static void guide(struct dt_pass *pass, int i)
 {
     const struct dt_network *network = &pass->workload.network;
@@ -146,7 +146,7 @@ static dt_status sample(struct dt_pass *pass)
     return DT_OK;
 }
 
-/* What changes from step to step reaches the device before the rest is queued, so that the rest may be a graph. */
+/* Data that changes between steps is copied to the device first, so that the rest can be a graph. */
 static dt_status begin_step(struct dt_pass *pass)
 {
     const struct dt_layout *layout = &pass->layout;
@@ -209,7 +209,7 @@ static bool can_record(const struct dt_pass *pass)
     return all;
 }
 
-/* The first steps run as they come: libraries load kernels and connect ranks then, and what is sent is counted. */
+/* The first steps run directly: libraries load kernels and connect ranks, and exchanges are checksummed. */
 static bool by_graph(const struct dt_pass *pass, const struct dt_phases *phases)
 {
     return pass->plan.graph != 0 && pass->compute->record != NULL && phases == NULL &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks are numbered through a step and read once, when it is done: to read one earlier would make the device wait. When
- * there are more than a device keeps, the full table is read in the middle; what that takes is not counted. */
+/* Marks are numbered through a step and read once, when it is done: to read one earlier would make the device wait.
+ * When there are more than a device keeps, the full table is read in the middle; that time is not counted. */
 #include "kernels/pass_int.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 
 enum { NO_BLOCK = -1 };
 
-/* What the time before a mark was. */
+/* Kind of the time before a mark. */
 struct note {
     signed char kind, block, exchange;
     int posted; /* the mark of the exchange whose wait ends here, or -1 */
@@ -19,11 +19,11 @@ struct note {
 
 struct dt_timeline {
     struct dt_device *device;
-    struct dt_phases *phases; /* NULL: nobody looks */
+    struct dt_phases *phases; /* NULL: not traced */
     dt_status status;         /* the first error */
     int count;
     bool open;        /* between begin and lap */
-    int posting;      /* the kind of exchange that is being posted */
+    int posting;      /* kind of the exchange being posted */
     int64_t base_ns;  /* of mark 0 within the step */
     int64_t block_ns; /* where the block began */
     int64_t step_ns;  /* of the last step, by the device's clock */
@@ -118,7 +118,7 @@ void dt_timeline_end(struct dt_timeline *timeline)
         timeline->device->compute->mark(timeline->device, 1);
 }
 
-/* A step that nobody looks at has two marks. */
+/* An untraced step has two marks. */
 static dt_status read_ends(struct dt_timeline *timeline)
 {
     int64_t ns[2] = {0};
@@ -146,7 +146,7 @@ int64_t dt_pass_device_ns(const struct dt_pass *pass)
     return pass->timeline->step_ns;
 }
 
-/* On the host there is nothing between two calls but the caller's own work, which is rest. */
+/* On the host the time between two calls is the caller's own work, which is rest. */
 void dt_pass_begin(struct dt_pass *pass)
 {
     struct dt_timeline *timeline = pass->timeline;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ulysses (Jacobs et al. 2023): a chunk arrives by an all-to-all from the ranks of the ring block and leaves by another.
- * What travels is padded to equal size; the padding is never unpacked. */
+/* Ulysses (Jacobs et al. 2023): a chunk arrives by an all-to-all from the ranks of the ring block and leaves by
+ * another. Exchanged data is padded to equal size; the padding is never unpacked. */
 #include "kernels/parallel_int.h"
 
 struct dt_chunk dt_chunk_at(const struct dt_pass *pass, int block, int index)
@@ -45,7 +45,7 @@ int dt_peer_offset(const struct dt_pass *pass, int u)
     return dt_workload_offset(tokens, ranks, first + u) - dt_workload_offset(tokens, ranks, first);
 }
 
-/* Elements of one peer's block of an all-to-all, `parts` tensors wide, and where a chunk's exchange starts. */
+/* Elements of one peer's block of an all-to-all with `parts` tensors, and the start of a chunk's exchange. */
 static int64_t wire_block(const struct dt_pass *pass, const struct dt_chunk *chunk, int parts)
 {
     return (int64_t)pass->layout.sequences * pass->layout.slots * parts * chunk->width;
@@ -88,7 +88,7 @@ static dt_status post_forth(struct dt_pass *pass, int block, int index)
     return status;
 }
 
-/* What arrived, without padding: q [N, K, h, D], k and v [2, N, K, h, D]. */
+/* Unpacks received data without padding: q [N, K, h, D], k and v [2, N, K, h, D]. */
 static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     const struct dt_layout *layout = &pass->layout;
@@ -142,7 +142,7 @@ static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     return status;
 }
 
-/* Own tokens, heads of every peer, into ATTENTION [N, t, H, D]. */
+/* Copies own tokens with all peers' heads into ATTENTION [N, t, H, D]. */
 static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     const struct dt_layout *layout = &pass->layout;

@@ -54,8 +54,8 @@ static void fill_position(const struct dt_workload *workload, float *data)
     }
 }
 
-/* A table of another grid, as that of the network's own size, is not used: it is a formula. As many tokens on a grid of
- * another shape than the network's own square are another grid too. */
+/* A table for another grid, such as that of the network's own size, is not used, since it is a formula. The same number
+ * of tokens on a grid of another shape is another grid, too. */
 static bool table_fits(const struct dt_workload *workload, const struct dt_safetensor *table)
 {
     int64_t across = workload->network.latent_size / workload->network.patch;
@@ -65,7 +65,7 @@ static bool table_fits(const struct dt_workload *workload, const struct dt_safet
            (own || table->shape[1] != across * across);
 }
 
-/* Values of a tensor as they come: from the file, or seeded. */
+/* Unpacked values of a tensor: from the file, or seeded. */
 static void fill(const struct dt_workload *workload, const struct dt_safetensors *file, int index,
                  float *data)
 {
@@ -93,7 +93,7 @@ static int64_t largest(const struct dt_workload *workload)
     return most;
 }
 
-/* Tensors pass through a buffer of the host that holds the largest of them. */
+/* Tensors pass through a host buffer of the largest one's size. */
 static dt_status fill_all(const struct dt_workload *workload, const struct dt_safetensors *file,
                           struct dt_weights *weights)
 {
@@ -140,7 +140,7 @@ static dt_status allocate(const struct dt_workload *workload, struct dt_device *
         return status;
     }
     weights->data = data;
-    device->compute->fill(device, data, 0, weights->bytes); /* what pads a packed weight */
+    device->compute->fill(device, data, 0, weights->bytes); /* padding of packed weights */
     *out = weights;
     return DT_OK;
 }

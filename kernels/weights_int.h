@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weights_int - where the values of model/tensors.h lie */
+/* weights_int - addresses of the tensors of model/tensors.h */
 #ifndef DT_KERNELS_WEIGHTS_INT_H
 #define DT_KERNELS_WEIGHTS_INT_H
 

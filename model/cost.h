@@ -10,7 +10,7 @@
 
 struct dt_cost {
     double flops; /* of rank 0, which has the largest share, in one step */
-    double bytes; /* it sends in one step */
+    double bytes; /* sent in one step */
 };
 struct dt_cost dt_cost_of(const struct dt_workload *workload, const struct dt_plan *plan);
 

@@ -30,8 +30,8 @@ enum dt_tensor_kind {
     DT_TENSOR_POSITION /* the sine-cosine table of positions [1, T, C]: a file need not have it */
 };
 struct dt_tensor_row {
-    const char
-        *name; /* in the authors' PyTorch code; of a block's tensors what follows "blocks.<i>." */
+    /* in the authors' PyTorch code; of a block's tensors what follows "blocks.<i>." */
+    const char *name;
     const char *shape; /* a letter a dimension */
     enum dt_tensor_kind kind;
     float seeded; /* LINEAR: gain over 1/sqrt(inputs); PLAIN: standard deviation */
@@ -72,7 +72,8 @@ struct dt_op {
     enum dt_op_kind kind;
     enum dt_op_when when;
     bool
-        next; /* it works for the next block: its tensors, its half of a buffer that is there twice (but not the gate's) */
+        /* works for the next block: its tensors, and its half of a doubled buffer (except the gate) */
+        next;
     int x, y, by; /* enum dt_buffer, or the family's own */
     int tensor;   /* row of the family's tensors */
     enum dt_activation act;
@@ -92,7 +93,7 @@ struct dt_family {
     dt_status (*check)(const char *what, const struct dt_network *network);
     int64_t (*size)(const struct dt_network *network,
                     char letter);        /* (optional) of its own letters */
-    const struct dt_tensor_row *tensors; /* those of the whole network, then those of each block */
+    const struct dt_tensor_row *tensors; /* rows of the whole network, then rows of each block */
     int whole, of_block;                 /* how many */
     const struct dt_buffer_row *buffers; /* from DT_BUFFER_OWN on, at most DT_FAMILY_BUFFERS */
     int buffer_count;

@@ -65,9 +65,8 @@ struct dt_layout {
     int block, block_slots;  /* K of the own ring block, and the most of any */
     int heads, chunk_heads;  /* heads owned after the all-to-all; of the largest chunk */
     int64_t scratch;         /* floats of one thread's attention scratch */
-    int64_t
-        offset[DT_BUFFER_COUNT]; /* bytes from the start of the device's, or of the host's, memory;
-                                      * multiples of 256 */
+    /* bytes from the start of the device's, or of the host's, memory; multiples of 256 */
+    int64_t offset[DT_BUFFER_COUNT];
     int64_t count[DT_BUFFER_COUNT]; /* elements; 0: the plan does not need it */
     int element[DT_BUFFER_COUNT];   /* bytes of one */
     bool host[DT_BUFFER_COUNT];     /* always in host memory: results that leave the device */

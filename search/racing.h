@@ -17,8 +17,8 @@
 #define DT_RACE_HOPELESS 1.25 /* times the incumbent */
 
 struct dt_race {
-    const double
-        *best; /* warm samples of the incumbent in the order they were taken; NULL: none yet */
+    /* warm samples of the incumbent in the order they were taken; NULL: none yet */
+    const double *best;
     int best_count;
     int most; /* warm repetitions a plan gets at most */
 };

@@ -38,8 +38,8 @@ struct dt_prior {
 struct dt_seen;
 
 struct dt_search_opts {
-    const struct dt_space
-        *space; /* sealed, with at least one feasible point; outlives the search */
+    /* sealed, with at least one feasible point; outlives the search */
+    const struct dt_space *space;
     uint64_t seed;
     const struct dt_point *start; /* (optional) the default plan: asked first unless told */
     const struct dt_point *known; /* (optional) known-good plans: asked next unless told */
@@ -62,8 +62,8 @@ struct dt_strategy {
     const char *name, *doc;
     const char *paper; /* source of the method: author, year, title */
     size_t state_size; /* the core allocates it, zeroed, and frees it */
-    const struct dt_knob
-        *knobs; /* (optional) rows, the last with name NULL; at most DT_KNOBS_MAX */
+    /* (optional) rows, the last with name NULL; at most DT_KNOBS_MAX */
+    const struct dt_knob *knobs;
     dt_status (*init)(void *state, const struct dt_search_opts *opts);
     /* Proposes a point; DT_DONE when none is left or none is worth a trial (see note); DT_WAIT when an earlier answer
      * is needed first. The core proposes start and known points itself, and accepts only feasible new points: it asks

@@ -176,8 +176,8 @@ dt_status dt_space_locate(const struct dt_space *space, const int64_t values[],
 /* Every violated rule (and value outside its axis) with its numbers, and the nearest feasible points (fewest changed
  * parameters, then least change in log2). */
 struct dt_explanation {
-    json_t *
-        json; /* {"plan", "feasible", "violations": [{"rule","sentence","numbers"}], "nearest": [{plan}, ..]} */
+    /* {"plan", "feasible", "violations": [{"rule","sentence","numbers"}], "nearest": [{plan}, ..]} */
+    json_t *json;
     struct dt_text text; /* the same for people */
 };
 dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],

@@ -56,8 +56,8 @@ struct dt_space {
     int owned_count;
     struct dt_diagram *diagram;
     int64_t count; /* -1: unknown */
-    uint64_t *
-        rows; /* [count] points packed into words, ascending; NULL when they are too many or too long */
+    /* [count] points packed into words, ascending; NULL when they are too many or too long */
+    uint64_t *rows;
     uint8_t shifts[DT_AXES_MAX]; /* of each axis in a row */
     uint16_t masks[DT_AXES_MAX];
     bool *kept;            /* for each rule: the diagram includes it */

@@ -7,11 +7,11 @@
 
 #include <stdint.h>
 
-/* Smaller is better in both. What has no finite value is on no front. */
+/* Smaller is better in both. Points without finite values are on no front. */
 struct dt_front_point {
     double value;
     int64_t bytes;
-    int index; /* of the caller's */
+    int index; /* index in the caller's list */
 };
 
 /* Sorts the points and moves those of the front to their beginning, fastest first; of equals the one with the smallest

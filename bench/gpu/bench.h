@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench - how fast single operations of a GPU are, through the table of kernels/compute.h
+/* bench - speed of single operations of a GPU, through the table of kernels/compute.h
  *
  * A row is one operation on one shape: it is queued once untimed, then in batches between two marks of the device, and the median of
  * the batches' means is printed beside a rate. To add a group of rows: one function, and a row in the table of main.c.
@@ -13,7 +13,7 @@
 
 struct bench {
     struct dt_device *device;
-    bool quick; /* shapes so small that they only show that everything runs */
+    bool quick; /* tiny shapes, only to check that everything runs */
     int failures;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How near the kernels come to what the libraries and the memory of this machine give, side by side in one run.
+/* Compares the kernels with the libraries and the memory of this machine, side by side in one run.
  *
  *     bench-kernels [linear|attention|passes]... [--threads N] [--turns N]      (default: all, 2 threads, 7 turns)
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What it takes to read, count and list the spaces in files.
+/* Measures the time to read, count and list the spaces in files.
  *
  *     bench-space-speed FILE...
  *

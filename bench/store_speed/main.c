@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a commit costs beside the least that is safe, and what reading the file costs.
+/* Measures the cost of a commit beside the least that is safe, and the cost of reading the file.
  *
  *     bench-store-speed DIRECTORY ENTRIES ROUNDS        JSON: nanoseconds of each round, and the least of the readings
  *

@@ -32,12 +32,12 @@ dt_status dt_form_parse(const char *text, enum dt_form *form) DT_MUST_CHECK;
 struct dt_export_request {
     const char *engine; /* "xdit", the newest version, or "xdit:0.4.5" */
     enum dt_form form;
-    const json_t
-        *plan; /* {"ulysses": 2, ...}; parameters not named take the engine file's defaults */
+    /* {"ulysses": 2, ...}; parameters not named take the engine file's defaults */
+    const json_t *plan;
     const json_t *key;  /* of the entry: model, height, width, guidance, dtype, devices */
     const json_t *hard; /* its hard fingerprint, with the engine that measured it */
-    const json_t
-        *constants; /* names for the engine's rules, {"heads": 24}; override the key's model */
+    /* names for the engine's rules, {"heads": 24}; override the key's model */
+    const json_t *constants;
     const char *program, *checkpoint; /* the user's values of {program} and {checkpoint} */
 };
 

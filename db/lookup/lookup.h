@@ -92,8 +92,8 @@ struct dt_answer {
     struct dt_measured figures;
     struct dt_noise_floor noise;
     const json_t *key; /* the query's key */
-    const json_t *
-        hint; /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or none */
+    /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or none */
+    const json_t *hint;
 };
 
 /* "Nothing was found" is an answer: tier none. The answer must be freed before snapshot and query. DT_ENOMEM;

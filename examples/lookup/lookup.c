@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan that a program would run with: what dittune stored, else the program's own.
+/* Prints the plan that a program would use: the stored one, else the program's default.
  *
  *     lookup STORE MACHINE [NAME=VALUE ...]      as in  lookup ~/.local/share/dittune machine.json model=dit-s/2 devices=4
  *
- * STORE is the directory that `dittune --db` took, MACHINE what `dittune machine --json` printed; "-" stands for the usual
+ * STORE is the directory of `dittune --db`, MACHINE the output of `dittune machine --json`; "-" selects the default
  * place of either. docs/lookup.md lists the names. With engine=xdit:0.4.5 the words for that engine are printed, too.
  *
  *     cc lookup.c $(pkg-config --cflags --libs dittune) -o lookup
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
         return 2;
     }
     int32_t code = ask(&session, argc, argv, why, sizeof why);
-    /* Whatever went wrong is no reason to stop: say it, and run as before. */
+    /* An error is no reason to stop: print it and run with the default. */
     if (code != DITTUNE_OK)
         fprintf(stderr, "lookup: %s (%s)\n", why, dittune_status_text(code));
     if (code == DITTUNE_OK && dittune_answer_count(session.answer) > 0)

@@ -42,8 +42,8 @@ struct dt_shared_queue {
 struct dt_shared_peer {
     struct dt_shared_queue out, in;
     bool arriving; /* frame is read, its bytes not completely */
-    struct dt_shared_frame
-        frame; /* for a posted receive, or set aside, or (both NULL) in the pipe */
+    /* for a posted receive, or set aside, or (both NULL) in the pipe */
+    struct dt_shared_frame frame;
     struct dt_shared_piece *into;
     struct dt_shared_aside *aside, *kept;
 };

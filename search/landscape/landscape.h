@@ -17,8 +17,8 @@
 
 struct dt_entry {
     enum dt_outcome outcome;
-    double
-        value; /* mean of the repetitions in the table's unit, smaller is better; NAN: it failed */
+    /* mean of the repetitions in the table's unit, smaller is better; NAN: it failed */
+    double value;
     double cost;        /* total seconds of the trial */
     int64_t peak_bytes; /* 0: unknown */
     int64_t first;      /* index of its first repetition in the samples */

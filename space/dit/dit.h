@@ -43,12 +43,12 @@ enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct 
 #define DT_GPU_NCCL_BYTES    (INT64_C(2) << 30)
 
 struct dt_limits {
-    const struct dt_gpus
-        *gpus;          /* NULL: plans of the CPU; else cores and memory_bytes are not looked at */
-    int cores;          /* physical cores of the machine */
-    int devices;        /* most ranks; may exceed cores (oversubscribed) */
-    bool oversubscribe; /* false: ranks <= cores, or GPUs, is a rule */
-    bool no_dtype;      /* the machine does not run the workload's data type */
+    /* NULL: plans of the CPU; else cores and memory_bytes are not looked at */
+    const struct dt_gpus *gpus;
+    int cores;            /* physical cores of the machine */
+    int devices;          /* most ranks; may exceed cores (oversubscribed) */
+    bool oversubscribe;   /* false: ranks <= cores, or GPUs, is a rule */
+    bool no_dtype;        /* the machine does not run the workload's data type */
     int64_t memory_bytes; /* of the machine, for all ranks together */
     int64_t max_bytes;    /* of one rank; 0: no limit */
     const int *batches;   /* feasible values of batch */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every accessor against the JSON of the same answer, which Jansson reads; handles that are NULL; messages in small rooms. */
+/* Compares every accessor with the JSON of the same answer; tests NULL handles, and messages in small buffers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +99,7 @@ static void accessors_agree_with_the_json(void **state)
     dittune_machine_free(machine);
 }
 
-/* An engine by its name, with its version, or by the name of its file: all are what its entries are called. */
+/* An engine by its name, with its version, or by the name of its file: all select the same entries. */
 static void engines_have_versions(void **state)
 {
     static const char *const names[] = {"xdit", "xdit:0.7.0", "xdit:0.4.5", "xdit-runner:0.7.0"};
@@ -144,7 +144,7 @@ static void check_rows(const json_t *rows, const struct dittune_export *words, b
     assert_true(n > 0);
 }
 
-/* The list of engines, each of which takes the plan or says which rule forbids it; what it says, against the JSON form. */
+/* Each listed engine accepts the plan or names the rule that forbids it; the accessors agree with the JSON form. */
 static void exports_agree_with_the_json(void **state)
 {
     (void)state;
@@ -242,7 +242,7 @@ static void nothing_minds_null(void **state)
     assert_string_equal(dittune_status_text(DITTUNE_OK), "ok");
 }
 
-/* As much of the sentence as fits, whole characters, and nothing behind the room. */
+/* A sentence is cut at a whole character, and nothing is written beyond the buffer. */
 static void messages_fit(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan of a worker of one's own: words among its values, and rules that came with the question. */
+/* The plan of a foreign worker: texts among its values, and rules given with the query. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@
 #include <locale.h>
 #include <signal.h>
 
-/* Everything once, and every kind of mistake. */
+/* Calls every function, and makes every kind of mistake. */
 static void use_all(const struct dittune_machine *machine)
 {
     struct dittune_db *db = session_open(), *none = NULL;

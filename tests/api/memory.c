@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone */
-/* The n-th allocation fails, once and for ever after, for every n: the library says so by its code, or answers as it does
- * with memory enough. Jansson's allocations fail by its own hook, ours by standing in for malloc where no sanitizer does. */
+/* The n-th allocation fails, once or permanently, for every n: the library returns the code, or the complete answer.
+ * Jansson's allocations fail by its own hook, ours by replacing malloc where no sanitizer does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #endif
 #endif
 
-static long left = -1; /* allocations until one fails; below zero: none does */
+static long left = -1; /* allocations until one fails; below zero: none fails */
 static bool for_ever;  /* and every one after it */
 static bool failed;
 
@@ -66,7 +66,7 @@ static void *reluctant(size_t size)
 static char *store_text;
 static size_t store_size;
 
-/* What one question needs; the tier and the texts are what is found out. */
+/* A question and its results: the tier and the texts. */
 struct story {
     struct dittune_db *db;
     struct dittune_machine *machine;
@@ -123,7 +123,7 @@ static int32_t tell(struct story *story, size_t question, char *why)
     return code;
 }
 
-/* Fails the n-th allocation; whether there was one. */
+/* Fails the n-th allocation; returns whether there was one. */
 static bool fail_at(long n, bool ever, size_t question, const struct story *wanted)
 {
     struct story story = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the store and the machine are looked for when nobody says, and what is read when best.json is damaged. */
+/* Default places of the store and the machine, and the fallback when best.json is damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* session - a store, a machine and questions through the public library, as another program has them
+/* session - a store, a machine and questions through the public library
  *
  * Include after cmocka.h: everything here asserts.
  */

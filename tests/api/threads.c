@@ -50,7 +50,7 @@ static void look(struct shared *shared, const struct dittune_db *db, size_t i, b
     dittune_answer_free(answer);
 }
 
-/* A question of one's own about the machine that all share, and all that is made of its answer. */
+/* Asks an own question about the shared machine, and writes out the whole answer. */
 static void write_out(struct shared *shared, size_t i)
 {
     struct dittune_query *query = session_ask(shared->machine, i);
@@ -67,7 +67,7 @@ static void write_out(struct shared *shared, size_t i)
     dittune_query_free(query);
 }
 
-/* What every thread shares stays the first version; what it opens itself may be any. */
+/* The shared store stays the first version; a store opened by the thread may be any version. */
 static void *read_many(void *context)
 {
     struct shared *shared = context;
@@ -98,7 +98,7 @@ static dt_status replace(const struct dt_machine *machine, size_t number)
     if (status == DT_OK)
         do
             status = dt_store_put(scratch, entry);
-        while (status == DT_ELOCK); /* a lock is not fair: on a slow disk one may wait in vain */
+        while (status == DT_ELOCK); /* locks are not fair: on a slow disk a writer may time out */
     json_decref(entry);
     dt_query_free(query);
     return status;

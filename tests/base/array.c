@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The law: whatever the counts an array goes through, what was written stays, and the room is there (the address sanitizer and
- * realloc's own size look). */
+/* For any sequence of counts the elements are kept and there is room for all (checked by the address sanitizer). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine under the test, and hwloc's made-up ones (HWLOC_SYNTHETIC), each in a child of its own: the topology is
- * read once a process, and binding cannot be taken back. */
+/* Tests the real machine and hwloc's synthetic ones (HWLOC_SYNTHETIC), each in a child process: the topology is read
+ * once per process, and binding cannot be undone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What check(argument) returns, in a child: 0 is good, 1..100 names the step that failed. */
+/* Runs check(argument) in a child: 0 is success, 1..100 the number of the failed step. */
 static int in_child(int (*check)(int argument), int argument)
 {
     int outcome = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* The parser against Jansson's own, which it stands in for: the same texts, the same values. And
- * what Jansson's cannot: it tells bad text from memory that ran out, whichever allocation fails. */
+/* Compares the parser with Jansson's own: equal acceptance and values. In contrast to Jansson's, it distinguishes
+ * invalid text from lack of memory, whichever allocation fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 #define CASES 300000
 
-/* Every kind of token, and what a mutation turns into what is nearly one. */
+/* Every kind of token, as seeds for mutations. */
 static const char *const seeds[] = {
     "{\"a\":1,\"b\":[true,false,null],\"c\":{\"d\":\"e\"}}",
     "[0,-0,12,-34,5.6,-7.8e9,1E+2,3e-4,9223372036854775807,-9223372036854775808]",

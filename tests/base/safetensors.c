@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files written here byte by byte as the format says, true ones and every kind of lie. */
+/* Files written byte by byte, valid ones and every kind of invalid one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -189,7 +189,7 @@ static void unreadable_files_are_io_errors(void **state)
     assert_null(file);
 }
 
-/* Every prefix of a true file, and files with a few bytes changed: refused or read, never more than that. */
+/* Every prefix of a valid file, and files with a few changed bytes: refused or read, without other effects. */
 static void no_bytes_do_harm(void **state)
 {
     (void)state;
@@ -242,7 +242,7 @@ static void what_is_written_comes_back(void **state)
     assert_int_equal(dt_safetensors_write("/tmp", tensors, 2), DT_EIO);
 }
 
-/* Whoever may write in the folder cannot lead the writer to another file. */
+/* A planted link in the folder does not redirect the writer to another file. */
 static void no_link_is_followed(void **state)
 {
     (void)state;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* virtual - base/clock.h with a session's time that is planted: a program linked with this file never waits for it
+/* virtual - base/clock.h with virtual time of a session: a program linked with this file never waits for it
  *
  * DITTUNE_CLOCK names a file of eight bytes, the nanoseconds since the session began. The scenario worker
- * (tests/scenario) adds to it what each answer is said to take; nothing else moves it, but for DITTUNE_CLOCK_LOOK: the
- * nanoseconds that pass at each look at the clock (1000 when it is not set), so that no loop waits for ever. Without
+ * (tests/scenario) adds the planted duration of each answer; otherwise only DITTUNE_CLOCK_LOOK advances it: the
+ * nanoseconds that pass at each reading of the clock (1000 when not set), so that no loop waits for ever. Without
  * DITTUNE_CLOCK the time is the process's own, shared with its children. DITTUNE_CLOCK_WALL is the time of day, in
- * nanoseconds since 1970, at which the session began, so that what depends on it repeats; else it is now.
+ * nanoseconds since 1970, at which the session began, for repeatable tests; else the current time.
  *
  * The load of the machine is planted, too: 0, or DITTUNE_CLOCK_LOAD.
  *
- * Bit 62 of the eight bytes is set while a worker has moved the time and its answer is not yet written: whoever looks
- * then waits for it, so an answer is there as soon as its time is, however slow the machine is. */
+ * Bit 62 of the eight bytes is set while a worker has advanced the time but not yet written its answer: readers then
+ * wait, so that on any machine an answer is available as soon as its time is. */
 #include "base/clock.h"
 
 #include <errno.h>

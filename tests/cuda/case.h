@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* case - the CUDA back end beside the CPU's: the same data on both, for tests that compare them
  *
- * Nothing here knows whether the GPU is a real one: the same tests run with a fake one and on a machine that has one.
+ * The same tests run with fake and with real GPUs.
  */
 #ifndef DT_TESTS_CUDA_CASE_H
 #define DT_TESTS_CUDA_CASE_H
@@ -48,7 +48,7 @@ static inline float *random_floats(const char *name, int64_t n)
     return x;
 }
 
-/* In place: what is left of them in the data type. */
+/* Rounds the numbers in place to the data type. */
 static inline void round_floats(enum dt_dtype dtype, float *x, int64_t n)
 {
     for (int64_t i = 0; dtype == DT_BFLOAT16 && i < n; i++)
@@ -80,7 +80,7 @@ static inline void *array_new(struct dt_device *device, enum dt_dtype dtype, con
     return memory;
 }
 
-/* What is there, as float32; new. */
+/* Returns the contents as float32; owned by the caller. */
 static inline float *array_read(struct dt_device *device, enum dt_dtype dtype, const void *memory,
                                 int64_t n)
 {

@@ -37,7 +37,7 @@ static dt_status run_pass(struct dt_device *gpu, struct dt_comm *comm)
     return status;
 }
 
-/* What a network does not need: recordings, narrow layers, marks and rates. */
+/* Runs operations that a network does not use: recordings, narrow layers, marks and rates. */
 static dt_status run_rest(struct dt_device *gpu)
 {
     const struct dt_linear_shape shape = {.rows = 4, .in = 64, .out = 64, .act = DT_ACT_GELU};
@@ -95,7 +95,7 @@ static dt_status run_all(void)
     return status;
 }
 
-/* A failure that is only told when memory is given back changes nothing, so it has no status. */
+/* A failure while freeing memory has no status, since it changes nothing. */
 static void check(int at, int code, dt_status status, int *silent)
 {
     const char *message = dt_message();
@@ -176,7 +176,7 @@ static void a_lost_device_stays_lost(void **state)
     gpu->compute->close(gpu);
 }
 
-/* A step that was short of memory is told once, and the next may run. */
+/* A step that ran out of memory is reported once, and the next may run. */
 static void short_memory_passes(void **state)
 {
     (void)state;
@@ -225,7 +225,7 @@ static void a_plan_too_large_leaves_room(void **state)
     assert_int_equal(dt_fake_cuda_blocks(0), 0);
 }
 
-/* What may not be recorded spoils the recording, and only that. */
+/* An operation that cannot be captured invalidates only the capture. */
 static void a_spoilt_recording_harms_nothing(void **state)
 {
     (void)state;
@@ -252,7 +252,7 @@ static void a_spoilt_recording_harms_nothing(void **state)
     assert_int_equal(dt_fake_cuda_blocks(0), 0);
 }
 
-/* What never ends is not waited for twice, and its memory is left to the end of the process. */
+/* Work that never ends is waited for only once, and its memory is kept to the end of the process. */
 static void a_hung_device_is_left(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Linear layers on the GPU against sums in double of the rounded inputs: every data type, activation and output, groups, shapes that
- * are no multiples of anything, every rank of proposal; what is done when the library (a fake one, lt= in DITTUNE_FAKE_CUDA) lacks a
- * part of it; and nothing is written beside the output. */
+/* Linear layers on the GPU against sums in double of the rounded inputs: every data type, activation and output,
+ * groups, shapes that are no multiples of anything, every rank of proposal; the fallbacks when the library (a fake one,
+ * lt= in DITTUNE_FAKE_CUDA) lacks an algorithm; and nothing is written outside the output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

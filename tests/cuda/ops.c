@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every operation of the table but linear layers: the GPU against the CPU back end, on the same random data, into memory that was
- * not a number before. Distances are derived where each is compared. */
+/* Compares every operation of the table except linear layers with the CPU back end, on the same random data, into
+ * memory filled with NAN. Tolerances are derived beside each comparison. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 static struct dt_device *gpu, *cpu;
 
-/* What an operation left in up to two arrays. */
+/* Result of an operation in up to two arrays. */
 struct result {
     float *out[2];
     int64_t size[2];
@@ -52,7 +52,7 @@ static void *floats(struct dt_device *device, enum dt_dtype dtype, const char *n
     return memory;
 }
 
-/* The data types that the processor has an answer in, from float32 on. */
+/* Number of data types that the processor supports, from float32 on. */
 static int compared(void)
 {
     if (dt_compute_cpu.usable(DT_BFLOAT16))

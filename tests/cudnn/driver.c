@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for libcuda.so.1 where there is none: cuDNN finds every function it looks up, may "load" the kernels it compiled and asks
- * for their attributes; everything else is refused as the toolkit's stub refuses it. Nothing can be launched. */
+/* Replaces libcuda.so.1 where it is missing: cuDNN finds every function, can "load" the kernels it compiled and query
+ * their attributes; all other calls fail as in the toolkit's stub. Nothing can be launched. */
 #include <stddef.h>
 #include <string.h>
 

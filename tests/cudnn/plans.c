@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cuDNN's plans for GPUs that are only described: every attention our networks ask for has one, what has none is refused with a
- * sentence. cuDNN compiles the kernels for real (NVRTC), tests/cudnn/driver.c takes them; nothing runs. Each device is a process
- * of its own: a description that cuDNN does not like may crash it. */
+/* cuDNN's plans for described GPUs: every attention of our networks has one, and unsupported shapes are refused with a
+ * sentence. cuDNN compiles the kernels for real (NVRTC), tests/cudnn/driver.c takes them; nothing runs. Each device is
+ * a process of its own: a description that cuDNN does not like may crash it. */
 #include "kernels/cuda/cudnn.h"
 #include "tests/lib/dose.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* best.json of about 2 kB cut at every byte and with every bit turned: each of them is refused. Nothing is let through, not
- * even what would mean the same. */
+/* best.json of about 2 kB, truncated at every byte and with every bit flipped: each version is refused, even if it had
+ * the same meaning. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

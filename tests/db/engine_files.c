@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An engine's file of one's own: every form a value may have, and a sentence for every mistake. */
+/* Custom engine files: every form of a value, and a sentence for every mistake. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

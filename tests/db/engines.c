@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every engine's file owes, whichever files db/engines has. */
+/* Requirements of every file in db/engines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

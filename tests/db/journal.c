@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a journal gives back, whole, torn at any byte, or with any bit turned. */
+/* Reading a journal that is whole, torn at any byte, or has any bit flipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

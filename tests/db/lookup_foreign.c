@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans of foreign workers: rules come with the query or with the entry, never from the built-in network; what cannot be checked is
- * not returned. */
+/* Plans of foreign workers: rules come with the query or with the entry, never from the built-in network; plans that
+ * cannot be checked are not returned. */
 #include "tests/db/lookup.h"
 
 #define SPACE                                                                                      \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Random stores, most of whose plans are legal nowhere, asked at random: every plan that comes back keeps the rules of the question,
- * written down here once more; without the entry that was best no answer gets stronger; and no tier crosses hardware. */
+/* Random queries on random stores with mostly infeasible plans: every returned plan keeps the rules of the query,
+ * which are implemented again here; removing the best entry never makes an answer stronger; and no tier uses other
+ * hardware. */
 #include "tests/db/lookup.h"
 
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One stored entry, one change to it, to the machine or to the question: which tier, stale or not. The expectations were written down
- * from docs/lookup.md, not from what the code answered. */
+/* One stored entry and one change to it, to the machine or to the query: the tier, and whether it is stale. The
+ * expectations come from docs/lookup.md, not from the code. */
 #include "tests/db/lookup.h"
 
 struct row {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* What goes through a shell comes back byte for byte, whatever the words hold: sh itself is asked. */
+/* Quoted words come back from sh itself byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

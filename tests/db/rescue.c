@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `dittune db` brings back: from journals, from whole lines, from an older version; and what it may remove. */
+/* Recovery by `dittune db`: from journals, from intact lines, from an older version; and its removals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

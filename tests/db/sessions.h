@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sessions - stores as sessions leave them, and what `dittune db` tells of them
+/* sessions - stores as sessions leave them, and the reports of `dittune db`
  *
  * Include after cmocka.h, as scratch.h.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a store keeps, and what it refuses, one program at a time. */
+/* Entries that a store keeps or refuses, with one program at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

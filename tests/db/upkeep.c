@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `dittune db` names as broken, and what it takes from elsewhere. */
+/* Damage that `dittune db` reports, and entries it merges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

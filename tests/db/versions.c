@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores of other versions, with fields nobody knows, spelt otherwise, too large: kept, read or refused. */
+/* Stores of other versions, with unknown fields, in other layouts, too large: kept, read or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What kernels/cuda/nvml.c reads is what the files h200.nvml and old.nvml say; what a driver has not is unknown, not wrong. */
+/* kernels/cuda/nvml.c reads the values of the files h200.nvml and old.nvml; values a driver lacks are unknown, not
+ * wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

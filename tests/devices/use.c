@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is on a GPU before a trial, on fake GPUs and the fake NVML, which says what h200.nvml and old.nvml have. */
+/* Use of a GPU before a trial, on fake GPUs with the fake NVML and its files h200.nvml and old.nvml. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

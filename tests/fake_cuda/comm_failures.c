@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every way out of an exchange by NCCL that fails: an error at the post, one that is found later, none at all and a deadline;
- * an abort, one that hangs; a rank that is killed. And which communicators are kept. The ranks are processes. */
+/* Failing exchanges by NCCL: an error at the post, a later error, a deadline without an error, an abort, an abort that
+ * hangs, a killed rank. Also the cache of communicators. The ranks are processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ struct way {
     dt_status abort; /* what it must say */
 };
 
-/* What each rank ended with. */
+/* Final state of each rank. */
 struct told {
     dt_status status[RANKS_MOST];
     char message[RANKS_MOST][300];

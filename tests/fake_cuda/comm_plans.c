@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole networks on ranks with a GPU each, by NCCL: what only GPUs have of a plan (pieces sent from where they lie, values
- * first, one graph for a step, windows) changes not a bit of what exchanges through the host's memory give, and that is what
- * one rank of the CPU computes. */
+/* Whole networks on ranks with a GPU each, by NCCL: features of GPU plans only (pieces sent in place, values first,
+ * one graph per step, windows) give the same bits as exchanges through host memory, which agree with one rank of the
+ * CPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

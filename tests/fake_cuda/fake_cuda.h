@@ -32,8 +32,8 @@ int64_t dt_fake_cuda_launches(int device);
 /* How often a planted fault was met since dt_fake_cuda_set. */
 int dt_fake_cuda_fired(void);
 
-/* What the fake CUDA found wrong, the first sentence since dt_fake_cuda_set; "" when nothing was. With a box, those of all processes
- * are in BOX.log, too. */
+/* The first error found by the fake CUDA since dt_fake_cuda_set, a sentence; "" without any. With a box, those of all
+ * processes are in BOX.log, too. */
 const char *dt_fake_cuda_complaint(void);
 
 /* What a rank posted to NCCL, in order, a line each, as "alltoall comm=1 count=64 type=9"; NULL-ended pieces are joined. Ranks

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_cuda_int - what the parts of the fake CUDA know of each other
+/* fake_cuda_int - declarations shared by the parts of the fake CUDA
  *
  * One mutex guards all; what a stream runs, runs without it. A stream is a thread and a list of items; an event is a point,
  * shared by who records it and who waits for it; a capture collects items as nodes instead, and a launched graph runs them:

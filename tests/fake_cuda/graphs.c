@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures and graphs: what they run, what they refuse. */
+/* Captures and graphs: work they run, and calls they refuse. */
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* machine - what the fake CUDA and the fake NVML know of the machine: its settings, what its processes share, complaints
+/* machine - the fake machine for the fake CUDA and the fake NVML: settings, state shared by its processes, complaints
  *
  * Needs no header of NVIDIA's, so that the fake NVML is built everywhere.
  */

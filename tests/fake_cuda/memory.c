@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of fake devices: who may touch it, what is in it, how much there is. */
+/* Memory of fake devices: access, contents and size. */
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include <cuda_runtime_api.h>

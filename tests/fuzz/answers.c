@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a foreign worker says: its hello, made resident, run, released and asked for more, by the controller's own dialogue.
- * The process behind it is played here, so that nothing is started or killed. */
+/* Answers of a foreign worker to the controller's dialogue: hello, prepare, run, release and more. The process is
+ * simulated here, so nothing is started or killed. */
 #include "base/clock.h"
 #include "tests/fuzz/mutant.h"
 #include "tuner/runner/launch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan's text as a person types it, in the space of DiT-S/2 on eight cores: parsed, placed, explained. */
+/* A plan's text in the space of DiT-S/2 on eight cores: parsed, located, explained. */
 #include "space/dit/dit.h"
 #include "tests/fuzz/mutant.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What comes over the protocol's line, in blocks of any size: messages cut out of it, and the workload and space of a hello. */
+/* Input of the protocol in blocks of any size: messages are extracted, and the workload and space of a hello read. */
 #include "worker/wire.h"
 #include "model/workload.h"
 #include "space/space.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fake GPUs of tests/fake_cuda compute with in place of the CPU back end: the kernels themselves, on the emulator. So
- * whole networks run with the real host code and the real kernels. The fake GPUs' streams are threads; the emulator takes
- * one launch at a time. Bounds of buffers are the fake GPUs' to check here. */
+/* Replaces the CPU back end behind the fake GPUs of tests/fake_cuda by the kernels themselves on the emulator, so whole
+ * networks run with the real host code and the real kernels. The fake GPUs' streams are threads; the emulator takes one
+ * launch at a time. The fake GPUs check the bounds of buffers here. */
 #define dt_launch_narrow          emu_launch_narrow
 #define dt_launch_modulate        emu_launch_modulate
 #define dt_launch_merge           emu_launch_merge

@@ -35,13 +35,13 @@ void emu_anywhere(int device);
 /* The sentence of the launch that failed last; "" when none did since emu_reset. */
 const char *emu_error(void);
 
-/* How a warp's accesses to one kind of memory went. */
+/* Counters of a warp's accesses to one kind of memory. */
 struct emu_traffic {
     int64_t requests; /* warp-wide instructions */
     int64_t bytes;    /* asked for by threads */
     int64_t wide;     /* of them by accesses of 16 bytes */
-    int64_t
-        units; /* global: sectors of 32 bytes touched; shared: passes over the 32 banks of 4 bytes */
+    /* global: sectors of 32 bytes touched; shared: passes over the 32 banks of 4 bytes */
+    int64_t units;
     int64_t least; /* units if the same bytes were dense, or free of conflicts */
 };
 

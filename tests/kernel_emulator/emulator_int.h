@@ -9,7 +9,7 @@ struct emu_dim {
     unsigned x, y, z;
 };
 
-/* What a fiber sees of itself: one object, so that the hooks can tell it from shared memory. */
+/* State visible to a fiber: one object, so that the hooks can distinguish it from shared memory. */
 struct emu_self {
     emu_dim thread, block, block_size, grid_size;
     int id;            /* of the thread in its block */
@@ -53,7 +53,7 @@ void emu_enter_thread(void); /* static shared memory is the calling thread's */
 bool emu_on_stack(
     const void *at); /* fibers.cpp: of a fiber, or the launcher's, where parameters are */
 const char *emu_source(const void *pc);
-/* What __cvta_generic_to_shared makes of a pointer, and back. */
+/* Implements __cvta_generic_to_shared, and its inverse. */
 uint32_t emu_shared_number(const void *at);
 void *emu_shared_pointer(uint32_t number);
 unsigned char *emu_arena_shared(

@@ -195,7 +195,7 @@ static void what_is_not_built_is_refused(void **state)
     assert_true(built > 0);
 }
 
-/* What the space is told of a kernel's shared memory is what the kernel asks for. */
+/* The shared memory that the space assumes equals the kernel's request. */
 static void shared_memory_is_foretold(void **state)
 {
     struct dt_attention_instance is;

@@ -114,8 +114,8 @@ static inline void near(double got, double want, double bound, const char *what,
         fail_msg("%s[%lld] is %.9g, not %.9g +- %g", what, (long long)i, got, want, bound);
 }
 
-/* What every kernel over long rows owes: 16 bytes an access, and sectors at most twice as many as needed (an access of
- * eight floats is two of 16 bytes, each of half a sector). */
+/* Requirements of every kernel over long rows: 16 bytes an access, and sectors at most twice as many as needed (an
+ * access of eight floats is two of 16 bytes, each of half a sector). */
 static inline void moves_well(const char *what)
 {
     struct emu_tally t = emu_counts();

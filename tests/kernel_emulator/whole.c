@@ -25,7 +25,7 @@ static void try_plan(struct dt_workload workload, struct dt_plan plan)
     if (network_run(&run) != DT_OK)
         fail_msg("%s: %s", network_text(&plan, text), run.message);
     double error = network_error(out, baseline, plan.batch, size);
-    /* What the data type costs (model/dtype.c); in float32 the order of sums. */
+    /* Tolerance of the data type (model/dtype.c); in float32 of the order of sums. */
     if (!(error < (workload.dtype == DT_FLOAT32 ? 5e-6 : dt_dtype_tolerance(workload.dtype))))
         fail_msg("%s: relative error %.2e", network_text(&plan, text), error);
     free(baseline);

@@ -200,7 +200,7 @@ static dt_status every_size(struct dt_comm *comm, void *arg)
     return DT_OK;
 }
 
-/* How many of the sizes below a way to exchange is tried with. */
+/* Number of the sizes below for a kind of comm. */
 static int sizes_of(const struct ranks *kind)
 {
     return dose_thin() ? 1 : kind->gpu ? 2 : dose_full() ? 4 : 3;
@@ -247,7 +247,7 @@ static void several_are_under_way(void **state)
     on_all(many_under_way);
 }
 
-/* What is said to all: from rank 0 and back, and a barrier that nobody leaves before the last one came. */
+/* Broadcast from rank 0, gather, and a barrier that no rank leaves before the last one arrives. */
 static dt_status told_and_gathered(struct dt_comm *comm, void *arg)
 {
     int *came = arg;

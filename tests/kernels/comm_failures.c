@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the ranks of a shared memory are told when one of them goes, and what waiting costs. */
+/* Errors of the ranks of a shared comm when one of them ends, and the cost of waiting. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ static void a_rank_that_left_ends_the_waits_for_it(void **state)
     expect_told(threads, (struct going){.before = 0, .halfway = true});
 }
 
-/* What a rank sent before it left arrives. */
+/* Data sent before a rank leaves arrives. */
 static dt_status send_and_leave(struct dt_comm *comm, void *arg)
 {
     char own[64] = "from 0", got[64] = "";

@@ -15,7 +15,7 @@
 
 enum { MOST_RANKS = 8, MOST_COMMS = 8, ID = 16 };
 
-/* What one rank posted, in the terms of dt_fake_order. */
+/* Posts of one rank, in the form of dt_fake_order. */
 struct posted {
     int comms;
     char id[MOST_COMMS][ID + 1];   /* in the order of their first exchange */

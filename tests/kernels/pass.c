@@ -32,8 +32,8 @@ extern void *__libc_memalign(size_t align, size_t size);
 static atomic_int counting, allocations;
 static atomic_llong allocated;
 
-/* What this program asks for. The libraries' own is theirs: OpenBLAS takes a table of jobs for each product it splits
- * among threads, LLVM's OpenMP one for each team, and they give it back. */
+/* Counts this program's own allocations, not those of libraries: OpenBLAS takes a table of jobs for each product it
+ * splits among threads, LLVM's OpenMP one for each team, and they give it back. */
 static void count(size_t size, const void *caller)
 {
     Dl_info where, own;

@@ -19,7 +19,7 @@
 
 enum { RANKS = 2, MOST = 70000, BYTES = 4 << 20 };
 
-/* What one rank has sent and received, in pieces of any size. */
+/* Data sent and received by one rank, in pieces of any size. */
 struct rank {
     struct dt_shared_map map;
     int64_t sent, received, wrong, unheard; /* unheard: a bell that did not wake it */

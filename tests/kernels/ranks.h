@@ -24,7 +24,7 @@ enum { RANKS_MOST = 8 };
 
 typedef dt_status (*ranks_body)(struct dt_comm *comm, void *arg);
 
-/* How many ranks of this run have freed their comm: what a rank waits for when another must be gone. */
+/* Number of ranks that have freed their comm, for tests that wait for the end of a rank. */
 static int *ranks_gone;
 
 struct ranks_job {

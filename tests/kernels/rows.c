@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What works row by row, of every instruction set this processor has, against plain float64 formulas. */
+/* Compares the row operations of every instruction set of this processor with plain float64 formulas. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

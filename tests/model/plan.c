@@ -98,7 +98,7 @@ static void test_json(void **state)
     json_decref(root);
 }
 
-/* What only the other device has may be left out, and is then its fallback. */
+/* Parameters of the other device may be left out, and then have their fallbacks. */
 static void test_devices(void **state)
 {
     static const enum dt_on devices[] = {DT_ON_CPU, DT_ON_GPU};

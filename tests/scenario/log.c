@@ -10,7 +10,7 @@
 
 #define STRIKE "{\"op\":\"fault\",\"row\":"
 
-/* How many lines of the log begin so. */
+/* Number of lines of the log with this beginning. */
 static int count_lines(const char *path, const char *begin)
 {
     char *line = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What chance adds: a step takes on rank r
+/* Random effects: a step takes on rank r
  *
  *   ns * residency * process * exp(drift + noise) * (1 + spike) * (1 + mode) * (1 + warm) * (1 + step) * (1 +- swing) * (1 + late_r) * rank_r / clock_r
  *
@@ -63,7 +63,7 @@ static double warm(const struct scenario *scenario, int step)
     return k < scenario->warm_steps ? scenario->warm_size : 0;
 }
 
-/* What multiplies the true time of every rank. */
+/* Factor on the true time of every rank. */
 static double common(const struct scenario *scenario, struct stream *stream, int step)
 {
     double keep = exp(-1 / scenario->drift_tau), sd = sqrt(log1p(scenario->cv * scenario->cv));

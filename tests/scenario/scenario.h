@@ -88,7 +88,7 @@ struct handle {
 
 void stream_start(const struct scenario *scenario, int process, struct stream *stream);
 
-/* What multiplies the time of a plan as long as it stays resident. */
+/* Factor on the time of a plan while it is resident. */
 double stream_residency(const struct scenario *scenario, struct stream *stream);
 
 /* One step of the handle: the times of all ranks. Appends the ranks' clocks to clocks unless it is NULL, and adds the time of
@@ -141,7 +141,7 @@ struct worker {
 int log_open(struct worker *worker, const char *scenario_path);
 /* Appends a line, and takes the reference to it. */
 void log_note(const struct worker *worker, json_t *line);
-/* How often the row of "faults" has struck, in all processes of the scenario. */
+/* Number of strikes of the row of "faults", over all processes of the scenario. */
 int log_strikes(const struct worker *worker, int row);
 
 /* Exits when a row of "faults" names a fault or a request that there is not. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What auto takes: by the plans there are, and by the trials that the budget has room for, said or worked out. */
+/* The choice of auto by the number of plans, and by the number of trials that fit, given or computed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

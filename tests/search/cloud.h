@@ -26,7 +26,7 @@ static inline struct dt_cloud make_cloud(int dims, int count, uint64_t seed)
     return cloud;
 }
 
-/* What is believed of them: normal numbers. */
+/* Prior values: normal numbers. */
 static inline void believe(struct dt_cloud *cloud, uint64_t seed)
 {
     struct dt_rng rng = dt_rng_at(seed, "belief");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every strategy owes, whichever rows strategies.def has. */
+/* Guarantees of every strategy in strategies.def. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What designs promise of a full box: a Latin hypercube of n points meets each of n values of every axis once; the first 2^k
- * points of a Sobol sequence do so for 2^k values. Draws do neither. */
+/* Properties of designs in a full box: a Latin hypercube of n points meets each of n values of every axis once; the
+ * first 2^k points of a Sobol sequence do so for 2^k values. Draws do neither. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

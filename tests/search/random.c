@@ -66,7 +66,7 @@ static void every_permutation(void **state)
     dt_space_free(space);
 }
 
-/* What is told changes which points are left, not that they are equally likely. */
+/* Told points are left out; the others stay equally likely. */
 static void uniform_after_a_warm_start(void **state)
 {
     int counts[30] = {0}, cells[20], n = 0;

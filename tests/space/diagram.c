@@ -249,7 +249,7 @@ static void nearest(void **state)
     }
 }
 
-/* What costs more than the bound is given up, and nothing is left of it. */
+/* A diagram beyond the bound is given up and freed. */
 static void bounds(void **state)
 {
     static const struct dt_bound tight[] = {{.work = 2000, .edges = 1000000},

@@ -18,7 +18,7 @@ struct machine {
     int batches[8];
 };
 
-/* What one case varies; zeros are the usual. */
+/* Varied inputs of a case; zeros are the defaults. */
 struct given {
     int heads, height, width, devices, cores;
     bool guidance, oversubscribe;

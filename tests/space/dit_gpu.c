@@ -253,7 +253,7 @@ static void parse(const struct dt_space *space, const char *text, struct dt_plan
     *plan = dt_dit_plan(space, &point);
 }
 
-/* What is named is kept, the rest is such that the plan is legal where it can be. */
+/* Named values are kept; the rest is completed to a feasible plan if possible. */
 static void completed(void **state)
 {
     struct machine m;

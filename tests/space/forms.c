@@ -124,7 +124,7 @@ static void wide_ranges(void **state)
     dt_space_free(space);
 }
 
-/* What is repeated n times between two texts. */
+/* A text repeated n times between two others. */
 static char *repeated(const char *before, const char *each, const char *after, int n)
 {
     struct dt_text text = {0};
@@ -168,7 +168,7 @@ static void too_much(void **state)
     }
 }
 
-/* As much as is allowed, and rules that look at all of it: an answer or a sentence, soon. */
+/* Spaces at the limits, with rules on all of it: a quick answer or an error. */
 static void as_much_as_there_may_be(void **state)
 {
     struct dt_space *space = NULL;

@@ -127,7 +127,7 @@ static void round_trip(void **state)
         assert_int_equal(dt_space_parse(space, dt_text_at(&text), values), DT_OK);
         assert_int_equal(dt_space_locate(space, values, &found), DT_OK);
         assert_int_equal(dt_space_index(space, &found), k);
-        /* What differs from the defaults is enough. */
+        /* Only values other than the defaults are needed. */
         dt_text_clear(&text);
         dt_point_short(space, &point, &text);
         assert_true(text.size > 0);

@@ -154,7 +154,7 @@ static void a_step_is_found(void **state)
         check_planted(&planted[i]);
 }
 
-/* Where the drift is small against the noise the points do not tell it from a step; that is said. */
+/* Where the drift is small against the noise it cannot be distinguished from a step, and may_be_line is set. */
 static void a_drift_is_no_step(void **state)
 {
     static const double drifts[] = {0.02, 0.04, 0.06, 0.08, 0.12, 0.3, -0.3};

@@ -29,8 +29,8 @@ struct dt_check_list {
 
 /* Request of a run of checks. Texts are borrowed. */
 struct dt_check_opts {
-    struct dt_job
-        job; /* parts that entries lack: the worker, the back end, the network of a file */
+    /* parts that entries lack: the worker, the back end, the network of a file */
+    struct dt_job job;
     const char *model,
         *db; /* --model and --db for the line that tunes an entry again; NULL: not given */
     const char *directory;        /* of the store */

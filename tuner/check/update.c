@@ -46,7 +46,7 @@ static bool fits(const struct dt_check_entry *entry, int i)
 static int successor(const struct dt_check_entry *entry)
 {
     int fallback =
-        entrant_at(entry, &entry->target->fallback) - 1; /* as a rival; < 0: it is none */
+        entrant_at(entry, &entry->target->fallback) - 1; /* index as a rival; < 0: none */
     if (fallback >= 0 && (entry->judge.rivals[fallback].out || !fits(entry, fallback + 1)))
         fallback = -1;
     int rival = dt_check_successor(&entry->judge, &entry->sets, fallback >= 0 ? fallback : -1);
@@ -236,7 +236,7 @@ static dt_status replace_failed(struct dt_check_entry *entry, const char *direct
     struct dt_check_entry *again = malloc(sizeof *again);
     if (again == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    *again = *entry; /* it borrows everything but its entrants */
+    *again = *entry; /* borrows everything except its entrants */
     again->count = 0;
     again->twin = false;
     dt_status status = elect(entry, deadline_ns, again);

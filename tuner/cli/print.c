@@ -39,7 +39,7 @@ void dt_print_note(const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    dt_text_mend(line); /* it may have been cut amid a character */
+    dt_text_mend(line); /* it may be cut within a character */
     dt_text_clean(line);
     fprintf(stderr, "dittune: %s\n", line);
 }

@@ -24,10 +24,10 @@ struct dt_progress {
 void dt_progress_init(struct dt_progress *progress, const struct dt_target *target, bool quiet,
                       int64_t deadline_ns);
 void dt_progress_now(struct dt_progress *progress, const struct dt_point *point,
-                     const char *stage); /* what is running */
+                     const char *stage); /* current activity */
 void dt_progress_trial(struct dt_progress *progress,
-                       const struct dt_result *result);  /* what ended */
-void dt_progress_set(void *progress, int set, int sets); /* of the comparison, that was made */
+                       const struct dt_result *result);  /* result of a finished trial */
+void dt_progress_set(void *progress, int set, int sets); /* number of sets made */
 void dt_progress_note(struct dt_progress *progress, const char *format, ...)
     DT_FORMAT(2, 3);                                /* a line of its own */
 void dt_progress_end(struct dt_progress *progress); /* clears the line */

@@ -22,10 +22,10 @@ struct dt_result {
     double cold_seconds;   /* the first step, slowest rank */
     double verified_error; /* relative, worst image; NAN when not verified */
     double cost_seconds;   /* wall time the trial took */
-    double
-        reference_seconds; /* part of cost_seconds spent on the reference of its batch; not recorded */
-    double flop_peak;      /* GEMM rate measured beside the plan; 0: not measured */
-    double copy_peak;      /* bytes a second read and written by a large copy; 0: not measured */
+    /* part of cost_seconds spent on the reference of its batch; not recorded */
+    double reference_seconds;
+    double flop_peak; /* GEMM rate measured beside the plan; 0: not measured */
+    double copy_peak; /* bytes a second read and written by a large copy; 0: not measured */
     struct dt_device_report device; /* reports of its devices */
     int steps;                      /* of ns, warm-up included */
     long long *ns;                  /* [steps * ranks], owned */
@@ -51,9 +51,9 @@ struct dt_result {
     int *last;               /* [ranks] steps in which the rank was last, owned */
     double *process_seconds; /* [processes.n] median of each fresh process, owned; NULL: of one */
     struct dt_processes processes;
-    json_t
-        *exchanges; /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
-    json_t *phases; /* sums over the measured requests, owned; NULL: not reported */
+    /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
+    json_t *exchanges;
+    json_t *phases;  /* sums over the measured requests, owned; NULL: not reported */
     int phase_steps; /* of the longest request */
 };
 

@@ -9,8 +9,8 @@ struct dt_measure {
     int64_t deadline_ns; /* the trial ends at this time in any case */
     int64_t rest_ns;     /* with 8 samples no further look begins after this time; 0: none */
     double warm_seconds; /* least total time of warm-up steps; at least two are made */
-    double
-        half_width; /* stop when the median's interval is this narrow, as a share of the median */
+    /* stop when the median's interval is this narrow, as a share of the median */
+    double half_width;
     /* Best plan so far: sampling stops once this one is shown to be slower; NULL: never. */
     const struct dt_result *incumbent;
     bool peak;      /* also measure the GEMM peak */

@@ -68,8 +68,8 @@ struct dt_prepared {
     int64_t peak_bytes;     /* of the largest rank */
     int64_t resident_bytes; /* of the largest rank, all handles */
     int64_t cold_ns;        /* first step, maximum over ranks */
-    json_t
-        *memory; /* device memory, as from dt_device_answer_memory; owned, NULL when not reported */
+    /* device memory, as from dt_device_answer_memory; owned, NULL when not reported */
+    json_t *memory;
     int images, projections; /* 0 when the worker does not verify */
     double *norm;            /* [images], owned */
     double *projection;      /* [images * projections], owned; NAN where the worker sent null */
@@ -83,8 +83,8 @@ void dt_prepared_fini(struct dt_prepared *prepared);
 struct dt_run {
     int steps, ranks;
     long long *ns; /* [steps * ranks], owned */
-    double *
-        clock; /* [steps * ranks] in the worker's own unit, owned; NULL when the worker gives none */
+    /* [steps * ranks] in the worker's own unit, owned; NULL when the worker gives none */
+    double *clock;
     json_t *phases;       /* owned; NULL when the worker gives none */
     long long *device_ns; /* [steps * ranks] by the devices' own clocks, owned; NULL: none */
     json_t *telemetry;    /* [rank] as dt_device_answer_telemetry, owned; NULL: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* actor - does to a store what it is told to, each time in a child that may be killed
+/* actor - executes commands on a store, each in a child that may be killed
  *
  *     actor FOLDER <COMMANDS
  *     actor FOLDER "VERB ARGUMENTS"    itself, once

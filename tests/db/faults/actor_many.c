@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the actor does beside others: it reads while they write, appends with them, holds the lock against them. */
+/* Verbs for concurrent use: reading while others write, appending together, holding the lock. */
 #include "db/file_int.h"
 #include "db/journal.h"
 #include "db/store.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the actor does to a store now and then. Each acknowledges "done=1". */
+/* Verbs for upkeep. Each acknowledges "done=1". */
 #include "base/clock.h"
 #include "db/journal.h"
 #include "db/store.h"

@@ -44,8 +44,9 @@ static struct {
     enum mode mode;
     int error;
     bool
-        later; /* memory counts from the first call on a file of ours: what libraries do at their start is not our concern */
-    bool now;  /* the call that is being made is a chosen one */
+        /* allocations count from the first call on a file of ours, to skip those of libraries at their start */
+        later;
+    bool now; /* the call that is being made is a chosen one */
 } armed;
 
 /* ---- what becomes of a call ---- */

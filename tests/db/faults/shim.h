@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* shim - the calls of a program on the files below one folder, counted, and some of them made to fail
  *
- * A shared library that stands before libc: the actor is linked with it, any other program takes it by LD_PRELOAD. Only
- * calls on files below $FAULT_ROOT count, so call n is the same one in every run. What becomes of it is said by
- * dt_fault_arm or, to a program that knows nothing of this, by $FAULT:
+ * A shared library in front of libc: the actor is linked with it, other programs use it by LD_PRELOAD. Only calls on
+ * files below $FAULT_ROOT count, so call n is the same one in every run. dt_fault_arm, or in other programs $FAULT,
+ * selects the fault:
  *
  *     "0"               nothing, they are only counted
  *     "N MODE"          call N, counted from 1
@@ -25,7 +25,7 @@
 #define DT_FAULT_CALLS 65536
 
 struct dt_fault_counters {
-    int calls, hits;            /* since it was armed, and those of them that were made to fail */
+    int calls, hits;            /* calls since arming, and how many of them were made to fail */
     long allocations;           /* since it was armed */
     long live;                  /* allocated and not freed since it was armed */
     char kinds[DT_FAULT_CALLS]; /* a letter for each call, as in shim.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lt_int - what cuBLASLt's opaque structures hold here */
+/* lt_int - contents of cuBLASLt's opaque structures */
 #ifndef DT_TESTS_FAKE_CUDA_BLAS_LT_INT_H
 #define DT_TESTS_FAKE_CUDA_BLAS_LT_INT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes on after a call has returned, and the states it leads to. */
+/* Work that continues after a call has returned, and the resulting states. */
 #include "tests/fake_cuda/nccl/nccl_int.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each rank posted, in order: in memory, and with a box also in BOX.posted.RANK. */
+/* Log of each rank's posts, in order: in memory, and with a box also in BOX.posted.RANK. */
 #include "tests/fake_cuda/nccl/nccl_int.h"
 
 #include <fcntl.h>

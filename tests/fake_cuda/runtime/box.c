@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the processes of one fake machine share: bytes taken of each device by each process, in a mapped file. A process
- * that is gone gives its bytes back: the next who counts sees that its pid is. */
+/* State shared by the processes of one fake machine: bytes of each device used by each process, in a mapped file. Bytes
+ * of a dead process are freed by the next count. */
 #include "tests/fake_cuda/machine.h"
 
 #include <errno.h>

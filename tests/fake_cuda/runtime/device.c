@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices, what every call begins and ends with, and errors. */
+/* Devices, the prologue and epilogue of every call, and errors. */
 #include "tests/fake_cuda/fake_cuda_int.h"
 
 #include <stdio.h>

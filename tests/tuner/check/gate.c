@@ -36,7 +36,8 @@ struct noise {
     double place[ENTRANTS]; /* of each plan, as long as it is resident */
 };
 
-/* What a run is like: the tuned plan takes 1 + slower times as long as its first `against` rivals, as long as the others. */
+/* Planted effects of a run: the tuned plan takes (1 + slower) times as long as its first `against` rivals, and as long
+ * as the others. */
 struct planted {
     double cv, slower;
     double residency; /* deviation of a plan's time from one residency to the next */
@@ -122,7 +123,8 @@ static void fill_blocks(int n, struct noise *noise)
             values[i][k] = next_factor(noise);
 }
 
-/* What dt_stats_gate says of the first rival, as if it were the only comparison of the run, and all rounds of one start. */
+/* The result of dt_stats_gate for the first rival, as if it were the only comparison of the run, with all rounds of one
+ * start. */
 static bool fails_alone(void)
 {
     double logs[ALL];
@@ -258,7 +260,7 @@ static void test_slower_plans_do_not_pass(void **state)
         }
 }
 
-/* What matters is seen: a loss of 6 % or 10 % by nearly every entry. */
+/* Losses of 6 % or 10 % are detected for nearly every entry. */
 static void test_losses_are_seen(void **state)
 {
     (void)state;

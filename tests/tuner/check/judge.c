@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What check's judge says of sets of fresh processes. Each has two rounds, whose ratios are the set's, and the sets alternate
- * about the planted ratio, so that intervals follow by hand (tests/tuner/measure/judge_sets.c). */
+/* Verdicts of check's judge on sets of fresh processes. Each has two rounds, whose ratios are the set's, and the sets
+ * alternate about the planted ratio, so that intervals can be computed by hand (tests/tuner/measure/judge_sets.c). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

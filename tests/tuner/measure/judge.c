@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a comparison stops and what it says, on rounds whose order statistics are known: at the looks 8, 16, 32, 64 the
- * interval of the median runs from the 1st, 3rd, 9th, 23rd smallest ratio to the mirror of that. (Tail sums of the
- * binomial: 2 * 1/2^8 = .0078 <= .008; 2 * 137/2^16 = .0042 <= .010 < 2 * 697/2^16; .0070 <= .012 < .0201;
- * .0169 <= .020 < .0328.) */
+/* End and verdict of a comparison, on rounds whose order statistics are known: at the looks 8, 16, 32, 64 the interval
+ * of the median runs from the 1st, 3rd, 9th, 23rd smallest ratio to the mirror of that. (Tail sums of the binomial: 2 *
+ * 1/2^8 = .0078 <= .008; 2 * 137/2^16 = .0042 <= .010 < 2 * 697/2^16; .0070 <= .012 < .0201; .0169 <= .020 < .0328.) */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a comparison in sets of fresh processes stops and what it says. Each set has two rounds, whose ratios are the set's,
- * so that intervals follow by hand: t(.997; 3) = 6.993, t(.996; 5) = 4.219, t(.993; 15) = 2.767. */
+/* End and verdict of a comparison in sets of fresh processes. Each set has two rounds, whose ratios are the set's, so
+ * that intervals can be computed by hand: t(.997; 3) = 6.993, t(.996; 5) = 4.219, t(.993; 15) = 2.767. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

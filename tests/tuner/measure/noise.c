@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What two copies of a plan say, from planted ratios. */
+/* The noise floor from two copies of a plan with planted ratios. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

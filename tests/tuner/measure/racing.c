@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many samples a plan gets beside a rival, by scripted workers: another number of steps than the script's ends the
- * worker. Three warm ones show what is far slower, eight what is slower; what is not gets all. */
+/* Number of samples of a plan that races against an incumbent, with scripted workers: another number of steps than the
+ * script's ends the worker. Three warm ones show what is far slower, eight what is slower; what is not gets all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

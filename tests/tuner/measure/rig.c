@@ -86,7 +86,7 @@ static void test_another_shape_is_not_compared(void **state)
     assert_true(isnan(resident.verified_error));
 }
 
-/* What a plan that is released took of the memory of its device is freed, if nobody asked for it. */
+/* Releasing a plan frees the report of its memory, even if it was never described. */
 static void test_nothing_is_kept_of_what_is_released(void **state)
 {
     (void)state;

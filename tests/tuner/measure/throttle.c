@@ -106,7 +106,7 @@ static void test_throttled_samples_are_had_again(void **state)
     end(&result);
 }
 
-/* What is throttled again and again: three more requests, then the trial goes on with the seven it has, which are too few
+/* Persistent throttling: three more requests, then the trial goes on with the seven samples it has, which are too few
  * for an interval at the first look: eight more. */
 static void test_not_for_ever(void **state)
 {

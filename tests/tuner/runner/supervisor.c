@@ -218,8 +218,8 @@ static void await_read(const struct dt_supervised *supervised)
         dt_clock_sleep_ns(DT_NS_PER_SECOND / 1000);
 }
 
-/* What libomp leaves of processes that are killed, by the supervisor or by somebody before: the second one is known from a
- * note. */
+/* Files that libomp leaves of killed processes are removed; processes killed by others are known from
+ * dt_supervisor_note. */
 static void test_registrations_are_removed(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which failures of a plan show that it cannot run here: every kind, after each history of its trials. */
+/* Failures that show that a plan cannot run here: every kind, after each history of its trials. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which stored plans a session tries first: of the same work, nearest first, each once, legal here. */
+/* Stored plans that a session tries first: for the same work, nearest first, without duplicates, feasible here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -118,7 +118,7 @@ static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text 
     const struct dt_moment *moment = &line->moments[i];
     char minute[24], gain[32] = "-", verdict[14];
     snprintf(verdict, sizeof verdict, "%s", moment->verdict);
-    dt_text_mend(verdict); /* it may have been cut amid a character */
+    dt_text_mend(verdict); /* it may be cut within a character */
     dt_text_clean(verdict);
     dt_minute(moment->t_wall_ns, minute);
     if (isfinite(moment->gain))

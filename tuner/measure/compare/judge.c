@@ -7,9 +7,8 @@
 
 #include <math.h>
 
-#define DECIDED_HALF_WIDTH                                                                         \
-    0.005             /* of the ratio: both sides of a tie are then within half a per cent */
-#define LEAST_PAIRS 2 /* of a set that counts: an order and its mirror */
+#define DECIDED_HALF_WIDTH 0.005 /* of the ratio: a tie is within half a per cent on both sides */
+#define LEAST_PAIRS        2     /* of a set that counts: an order and its mirror */
 
 int dt_sets_rounds(const struct dt_sets *sets)
 {

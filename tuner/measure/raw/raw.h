@@ -33,7 +33,7 @@ struct dt_compared {
     int count;
     struct dt_sets sets;      /* of fresh processes; count 0: a record of rounds of one start */
     int rounds, looks;        /* rounds: of all sets; looks: at rounds of one start */
-    bool complete;            /* it ended by itself, not by a signal */
+    bool complete;            /* not ended by a signal */
     struct dt_clocks *clocks; /* of the session, borrowed */
 };
 /* "sets": rounds of each set of fresh processes; count 0 where the record has none. */
