@@ -210,7 +210,7 @@ static struct dt_refits refits(const void *state)
 
 const struct dt_strategy dt_strategy_portfolio = {
     .name = "portfolio",
-    .doc = "a bandit over genetic, ils, annealing and tpe: who found new bests is asked more",
+    .doc = "a bandit over genetic, ils, annealing and tpe, by the new bests each has found",
     .paper =
         "Fialho et al. 2010, Analyzing bandit-based adaptive operator selection; as in OpenTuner",
     .state_size = sizeof(struct portfolio),

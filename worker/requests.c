@@ -106,7 +106,7 @@ dt_status dt_session_beat(struct dt_worker_session *session)
     if (session->seat.rank != 0 || dt_clock_ns() - session->wire.last_write_ns < DT_NS_PER_SECOND)
         return DT_OK;
     if (dt_watch_gone(&session->wire))
-        return dt_fail(DT_EDEAD, "the controller is gone");
+        return dt_fail(DT_EDEAD, "the controller has ended");
     json_t *message = json_pack("{s:s}", "op", "heartbeat");
     dt_status status = dt_wire_write(&session->wire, message);
     json_decref(message);

@@ -31,7 +31,7 @@ static dt_status read_hello(struct dt_worker_session *session, const json_t *hel
         return dt_fail(DT_EUSAGE, "hello wants ranks=%d, but %d were started: use mpirun -np %d",
                        (int)ranks, session->seat.size, (int)ranks);
     if (!json_is_object(json_object_get(hello, "workload")))
-        return dt_fail(DT_EUSAGE, "hello has no workload, and dittune-worker knows none by itself");
+        return dt_fail(DT_EUSAGE, "hello has no workload, and dittune-worker has no default");
     return dt_workload_from_json(json_object_get(hello, "workload"), "the workload",
                                  &session->workload);
 }

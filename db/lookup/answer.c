@@ -167,7 +167,7 @@ dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *
         dt_text_add(&reason, "%s%s", i == 0 ? "; by the default rule: " : ", then ",
                     dt_params[dt_degrees[dt_degrees_grown[i]].param].name);
     if (plan != NULL && query->asked.max_latency_ns > 0)
-        dt_text_add(&reason, "; nobody knows whether it keeps max_latency");
+        dt_text_add(&reason, "; max_latency was not checked");
     made->plan = plan;
     made->hint = hint;
     made->stale_reasons = json_array();

@@ -122,7 +122,7 @@ static dt_status check_limits(const struct dt_query *query, const struct dt_spac
     dt_record_read(&dt_record_measured, json_object_get(entry, "figures"), &figures);
     int64_t bytes = figures.peak_bytes, median = figures.median_ns;
     if (asked->max_bytes > 0 && asked->foreign && bytes <= 0)
-        return dt_fail(DT_EINFEASIBLE, "nobody knows whether it keeps max_bytes: the entry has no "
+        return dt_fail(DT_EINFEASIBLE, "cannot check max_bytes: the entry has no "
                                        "peak_bytes");
     if (asked->max_bytes > 0 && bytes > asked->max_bytes)
         return dt_fail(DT_EINFEASIBLE,
@@ -132,7 +132,7 @@ static dt_status check_limits(const struct dt_query *query, const struct dt_spac
     if (asked->max_latency_ns == 0)
         return DT_OK;
     if (median <= 0)
-        return dt_fail(DT_EINFEASIBLE, "nobody knows whether it keeps max_latency: the entry has "
+        return dt_fail(DT_EINFEASIBLE, "cannot check max_latency: the entry has "
                                        "no median_ns");
     double expected = (double)median * longer(query, rules, entry, values);
     if (expected > (double)asked->max_latency_ns)

@@ -85,7 +85,7 @@ dt_status dt_query_set(struct dt_query *query, const char *name, const char *val
     if (at < 0)
         return unknown(name);
     if (strlen(value) >= DT_QUERY_VALUE)
-        return dt_fail(DT_EUSAGE, "%s has %zu bytes, at most %d are looked at", name, strlen(value),
+        return dt_fail(DT_EUSAGE, "%s has %zu bytes, the limit is %d", name, strlen(value),
                        DT_QUERY_VALUE - 1);
     if (value[0] != '\0') {
         DT_TRY(dt_query_check(at, value));

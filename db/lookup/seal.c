@@ -99,7 +99,7 @@ static dt_status check_text(const char *name, const char *value)
 {
     if (strlen(value) < 1024)
         return DT_OK;
-    return dt_fail(DT_EUSAGE, "%s has %zu bytes, at most 1023 are looked at", name, strlen(value));
+    return dt_fail(DT_EUSAGE, "%s has %zu bytes, the limit is 1023", name, strlen(value));
 }
 
 static dt_status check_size(const char *name, const char *value)

@@ -106,10 +106,11 @@ static void tell_future(const struct taking *taking, const json_t *entry)
     int64_t ahead = fields.fingerprint.info.t_wall_ns / 1000000000 - time(NULL);
     struct dt_text name = {0};
     if (ahead > 86400 && dt_upkeep_name(entry, &name) == DT_OK)
-        dt_upkeep_say(taking->upkeep, DT_TELL_WARNING,
-                      "%s from %s is dated %lld days in the future: by its date it goes before "
-                      "others for as long, and it does not age",
-                      dt_text_at(&name), taking->from, (long long)(ahead / 86400));
+        dt_upkeep_say(
+            taking->upkeep, DT_TELL_WARNING,
+            "%s from %s is dated %lld days in the future: until then it takes precedence over "
+            "others, and it does not age",
+            dt_text_at(&name), taking->from, (long long)(ahead / 86400));
     dt_text_fini(&name);
 }
 

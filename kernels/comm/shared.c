@@ -248,7 +248,7 @@ static dt_status check(struct dt_comm *comm)
     for (int i = 0; i < root->map.region->ranks; i++) {
         int pid;
         if (i != root->map.rank && dt_shared_failed(&root->map, i, &pid))
-            return dt_fail(DT_ETIMEOUT, "rank %d (process %d) has failed or is gone", i, pid);
+            return dt_fail(DT_ETIMEOUT, "rank %d (process %d) has failed or ended", i, pid);
     }
     return DT_OK;
 }

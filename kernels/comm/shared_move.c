@@ -282,7 +282,7 @@ static dt_status look_for_the_dead(struct dt_shared_root *root,
         if (atomic_load(&root->map.region->rank[i].state) == DT_SHARED_FAILED)
             return dt_fail(DT_ETIMEOUT, "rank %d (process %d) has failed", i, pid);
         if (open_to(&root->peers[i].in, transfer) || open_to(&root->peers[i].out, transfer))
-            return dt_fail(DT_EDEAD, "rank %d (process %d) is gone in the middle of an exchange", i,
+            return dt_fail(DT_EDEAD, "rank %d (process %d) ended in the middle of an exchange", i,
                            pid);
     }
     return DT_OK;

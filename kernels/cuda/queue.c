@@ -104,7 +104,7 @@ dt_status dt_cuda_times(struct dt_device *device, int n, int64_t ns[])
     struct dt_cuda *cuda = dt_cuda_of(device);
     DT_TRY(dt_cuda_ready(cuda));
     if (n > cuda->mark_count)
-        return dt_fail(DT_EUSAGE, "%d marks are asked for, %d were ever made", n, cuda->mark_count);
+        return dt_fail(DT_EUSAGE, "%d marks requested, %d were made", n, cuda->mark_count);
     for (int i = 0; i < n; i++) {
         float milliseconds = 0.0F;
         DT_CUDA(cuda, cudaEventElapsedTime(&milliseconds, cuda->marks[0], cuda->marks[i]),

@@ -38,8 +38,8 @@ def the_list():
 def one_command():
     done = dit("ranks=4 ulysses=2 cfg=2 threads=3 chunks=1", "xdit:0.4.5", "--format", "argv")
     t.check("a command", done.code == 0 and done.out == XDIT_COMMAND, done)
-    t.check("what it cannot be told",
-            "not told to the engine: threads=3\n" in done.err and "chunks" not in done.err, done)
+    t.check("parameters that it cannot express",
+            "not expressible for the engine: threads=3\n" in done.err and "chunks" not in done.err, done)
     t.check("who measured it", "not measured on xdit 0.4.5\n" in done.err, done)
     done = dit("ranks=4 ulysses=2 cfg=2", "xdit-runner", "--format", "argv")
     t.check("xdit counts processes by the underscore",

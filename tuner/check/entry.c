@@ -147,8 +147,7 @@ static dt_status other_key(struct dt_check_entry *entry)
                      "the worker's parameters or rules are no longer those that the plan is stored "
                      "for");
     if (preset(string_of(key, "model")))
-        snprintf(why, sizeof why,
-                 "its %s is not what this program makes of the same words: tune it again",
+        snprintf(why, sizeof why, "this program computes another %s from its key: tune it again",
                  field[0] != '\0' ? field : "key");
     else
         snprintf(why, sizeof why, "'%.100s' came from a file: pass it again with --model FILE",

@@ -126,7 +126,7 @@ static void tell(const struct dt_export *export, enum dt_form form)
         tell_keywords(export);
     json_array_foreach(export->unexpressed, i, row)
     {
-        dt_text_add(&text, "%s%s=", i > 0 ? ", " : "not told to the engine: ",
+        dt_text_add(&text, "%s%s=", i > 0 ? ", " : "not expressible for the engine: ",
                     json_string_value(json_object_get(row, "name")));
         add_value(json_object_get(row, "value"), &text);
     }
@@ -245,7 +245,7 @@ static void add_engine(const json_t *engine, struct dt_text *out)
     int listed = 0;
     dt_text_add(&full, "%s:%s", json_string_value(json_object_get(engine, "engine")),
                 json_string_value(json_object_get(engine, "version")));
-    dt_text_add(out, "%-26s %s\n%-26s cannot be told ", dt_text_at(&full),
+    dt_text_add(out, "%-26s %s\n%-26s cannot express ", dt_text_at(&full),
                 json_string_value(json_object_get(engine, "doc")), "");
     json_object_foreach(json_object_get(engine, "cannot"), name, row)
         dt_text_add(out, "%s%s", listed++ > 0 ? ", " : "", name);

@@ -126,8 +126,7 @@ void dt_device_report_warnings(const struct dt_result *result, struct dt_text *o
     struct dt_device_memory memory = dt_device_memory(result);
     json_t *reasons = dt_device_report_reasons(result);
     for (size_t i = 0; i < json_array_size(reasons); i++)
-        dt_text_add(out, "%s%s",
-                    i == 0 ? "warning: the devices said why clocks were lower: " : ", ",
+        dt_text_add(out, "%s%s", i == 0 ? "warning: reasons for lower clocks: " : ", ",
                     json_string_value(json_array_get(reasons, i)));
     if (json_array_size(reasons) > 0)
         dt_text_add(out, "\n");

@@ -96,7 +96,7 @@ static void add_words(struct dt_group *group, bool open, char why[], size_t room
     last_words(group, words, sizeof words);
     size_t size = strlen(why);
     if (words[0] != '\0')
-        snprintf(why + size, room - size, " (it said: %s)", words);
+        snprintf(why + size, room - size, " (last message: %s)", words);
 }
 
 /* After the end of the worker's output: finds out whether and how the program ended. */

@@ -86,7 +86,7 @@ static void add_text(const struct dt_entrant copies[2], const struct dt_noise *n
     add_levels(copies, sets, out);
     dt_text_add(out,
                 "The smallest difference this machine can resolve now is %.2g %%: a plan that is "
-                "faster or slower by less cannot be told from the same plan run twice.\n",
+                "faster or slower by less cannot be distinguished from the same plan run twice.\n",
                 100 * noise->margin);
     struct dt_text note = {0};
     dt_noise_note(noise, &note);

@@ -80,9 +80,8 @@ static dt_status simulate(const struct dt_options *options, struct dt_simulation
         .name = options->search.prior, .value = prior_value, .context = &table};
     dt_status status = DT_OK;
     if (options->search.prior != NULL && strcmp(options->search.prior, "cost") == 0)
-        return dt_fail(DT_EUSAGE,
-                       "--prior cost belongs to a session: a table says nothing of operations and "
-                       "bytes");
+        return dt_fail(DT_EUSAGE, "--prior cost needs a session: a table has no operations and "
+                                  "bytes");
     if (options->search.prior != NULL && strcmp(options->search.prior, "none") != 0) {
         status = read_prior(options->search.prior, simulation.landscape, &table);
         simulation.prior = &prior;

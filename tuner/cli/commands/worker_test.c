@@ -311,7 +311,7 @@ static const struct check {
      false},
     {"release", "releases a plan, and refuses to run it afterwards", check_release, false},
     {"parked", "uses under 1 % of a core between requests", check_parked, false},
-    {"quit", "exits with 0 when told to quit", check_quit, false},
+    {"quit", "exits with 0 on quit", check_quit, false},
     {"eof", "exits when its standard input ends", check_end_of_file, true},
     {"agree", "other plans give the output of the 1-rank plan", check_agree, true},
 };

@@ -72,7 +72,7 @@ static void add_gauge(const struct dt_timelines *lines, enum dt_series_of series
 static void add_verdicts(const struct dt_timelines *lines, struct dt_text *out)
 {
     dt_text_add(out, "# TYPE dittune_verdict stateset\n"
-                     "# HELP dittune_verdict What a check said of the stored plan.\n");
+                     "# HELP dittune_verdict Verdict of a check on the stored plan.\n");
     for (int i = 0; i < lines->count; i++)
         for (int k = 0; k < lines->lines[i].count; k++) {
             const struct dt_moment *moment = &lines->lines[i].moments[k];

@@ -234,7 +234,7 @@ static void add_throttled(const struct dt_session *session, struct dt_text *out)
 static void add_ties(const struct dt_session *session, struct dt_text *out)
 {
     for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
-        dt_text_add(out, "Not told apart from the best in the shoot-out: ");
+        dt_text_add(out, "Tied with the best in the shoot-out: ");
         dt_point_short(session->target->space, &session->finals.ties[i], out);
         dt_text_add(out, "\n");
     }
