@@ -5,8 +5,8 @@
  * stride is in elements. Memory is the device's own, from alloc, unless a comment says host.
  *
  * A device is a queue: calls without a result are queued in order and may return before they are done, so their inputs
- * must not change until finish. Their first error is kept and returned by the next finish. Only alloc, pack and the
- * *_new and *_ready calls allocate: shapes are checked and scratch is sized before (model/layout.h).
+ * must not change until finish. Their first error is kept and returned by the next finish. Only memory.alloc,
+ * linear.pack, linear.make and attention.ready allocate: shapes are checked and scratch is sized before (model/layout.h).
  *
  * To add a back end: a folder kernels/<name>/ with its struct dt_compute at the bottom of <name>.c, and a row in
  * kernels/compute.c.
@@ -29,7 +29,7 @@ struct dt_device {
 /* y[rows, out] = act(x[rows, in] weight[out, in]^T + bias[out]): a layer prepared for a number of rows and the current
  * number of threads. weight is packed, bias float32; y is float32 when wide, else an activation. Not reentrant.
  *
- * groups above 1 (where weight_row is not NULL): the outputs are split into that many equal parts, and part g is a
+ * groups above 1 (where linear.weight_row is not NULL): the outputs are split into that many equal parts, and part g is a
  * separate matrix [rows, out / groups] at y + g * group_stride, so that an exchange can send it without a pass that
  * reorders. */
 struct dt_linear_shape {
@@ -172,18 +172,7 @@ struct dt_compute {
     dt_status (*open)(int index, struct dt_device **device);
     void (*close)(struct dt_device *device);        /* NULL is fine; after an error too */
     const char *(*model)(struct dt_device *device); /* product name */
-    /* Bytes that are free now, and in total. */
-    dt_status (*memory)(struct dt_device *device, int64_t *free_bytes, int64_t *total_bytes);
     void (*threads)(struct dt_device *device, int count);
-
-    /* Memory of the device, at multiples of 256 bytes. DT_ENOMEM names the bytes. */
-    dt_status (*alloc)(struct dt_device *device, int64_t bytes, void **memory);
-    void (*release)(struct dt_device *device, void *memory); /* NULL is fine; waits */
-    /* Copies from and to host memory, in order with queued work. The host's buffer may be reused on return; get
-     * waits. */
-    dt_status (*put)(struct dt_device *device, void *to, const void *from, int64_t bytes);
-    dt_status (*get)(struct dt_device *device, void *to, const void *from, int64_t bytes);
-    void (*fill)(struct dt_device *device, void *to, int byte, int64_t bytes);
 
     /* Waits until all queued work is done. check(arg), when not NULL, is called meanwhile; its error ends the wait.
      * DT_ETIMEOUT after deadline_ns (dt_clock_ns time); DT_ELIB with the sentence of the failed call: the device is
@@ -191,63 +180,88 @@ struct dt_compute {
     dt_status (*finish)(struct dt_device *device, int64_t deadline_ns,
                         dt_status (*check)(void *arg), void *arg);
 
-    /* mark records the time at which the queue reaches it; times, after finish, gives the times of marks 0 to n-1 since
-     * mark 0, precise to about a microsecond on a GPU. */
-    void (*mark)(struct dt_device *device, int slot);
-    dt_status (*times)(struct dt_device *device, int n, int64_t ns[]);
+    /* FLOP/s of a large linear layer, measured now (takes about 0.3 s). */
+    dt_status (*peak)(struct dt_device *device, enum dt_dtype dtype, double *flop_rate);
 
-    /* (optional, NULL together) clock reads the cycle counter of a multiprocessor: slot 0 before a step, slot 1
-     * after it. The other, after finish, gives the rate between the two readings; 0 if they are of different
-     * multiprocessors. */
-    void (*clock)(struct dt_device *device, int slot);
-    dt_status (*clock_rate)(struct dt_device *device, double *hz);
-    /* (optional, NULL together) Reads the device's state, from any thread, in about a millisecond; and gives the name
-     * of bit i of its reasons, NULL past the last. */
-    void (*health)(struct dt_device *device, struct dt_health *health);
-    const char *(*reason)(int i);
-    /* (optional) Begins a range on a profiler's timeline; NULL: ends the last one. */
-    void (*range)(struct dt_device *device, const char *name);
+    struct {
+        /* Bytes that are free now, and in total. */
+        dt_status (*space)(struct dt_device *device, int64_t *free_bytes, int64_t *total_bytes);
+        /* Memory of the device, at multiples of 256 bytes. DT_ENOMEM names the bytes. */
+        dt_status (*alloc)(struct dt_device *device, int64_t bytes, void **memory);
+        void (*release)(struct dt_device *device, void *memory); /* NULL is fine; waits */
+        /* Copies from and to host memory, in order with queued work. The host's buffer may be reused on return; get
+         * waits. */
+        dt_status (*put)(struct dt_device *device, void *to, const void *from, int64_t bytes);
+        dt_status (*get)(struct dt_device *device, void *to, const void *from, int64_t bytes);
+        void (*fill)(struct dt_device *device, void *to, int byte, int64_t bytes);
+    } memory;
+
+    struct {
+        /* mark records the time at which the queue reaches it; times, after finish, gives the times of marks 0 to n-1
+         * since mark 0, precise to about a microsecond on a GPU. */
+        void (*mark)(struct dt_device *device, int slot);
+        dt_status (*times)(struct dt_device *device, int n, int64_t ns[]);
+        /* (optional, NULL together) clock reads the cycle counter of a multiprocessor: slot 0 before a step, slot 1
+         * after it. The other, after finish, gives the rate between the two readings; 0 if they are of different
+         * multiprocessors. */
+        void (*clock)(struct dt_device *device, int slot);
+        dt_status (*clock_rate)(struct dt_device *device, double *hz);
+        /* (optional) Begins a range on a profiler's timeline; NULL: ends the last one. */
+        void (*range)(struct dt_device *device, const char *name);
+    } timeline;
+
+    struct { /* (optional, NULL together) */
+        /* Reads the device's state, from any thread, in about a millisecond. */
+        void (*read)(struct dt_device *device, struct dt_health *health);
+        const char *(*reason)(int i); /* the name of bit i of its reasons, NULL past the last */
+    } health;
 
     /* (optional, NULL together) Work queued between record and recorded is captured instead of run, and run by each
      * replay. put, get, mark and finish are not allowed in between. */
-    dt_status (*record)(struct dt_device *device);
-    dt_status (*recorded)(struct dt_device *device, struct dt_graph **graph);
-    void (*replay)(struct dt_device *device, struct dt_graph *graph);
-    void (*graph_free)(struct dt_device *device, struct dt_graph *graph); /* NULL is fine */
+    struct {
+        dt_status (*record)(struct dt_device *device);
+        dt_status (*recorded)(struct dt_device *device, struct dt_graph **graph);
+        void (*replay)(struct dt_device *device, struct dt_graph *graph);
+        void (*free)(struct dt_device *device, struct dt_graph *graph); /* NULL is fine */
+    } graph;
 
-    /* Converts weight[out, in] from host memory to the layout of the back end's library: dt_tensor.bytes long, anywhere
-     * on the device. */
-    dt_status (*pack)(struct dt_device *device, enum dt_dtype dtype, const float *weight, int in,
-                      int out, void *packed);
-    /* (optional) Bytes from the start of a packed weight to its row `row`; NULL: it cannot be split. */
-    int64_t (*weight_row)(enum dt_dtype dtype, int in, int row);
-    dt_status (*linear_new)(struct dt_device *device, enum dt_dtype dtype,
-                            const struct dt_linear_shape *shape, struct dt_linear **linear);
-    void (*linear)(struct dt_device *device, struct dt_linear *linear,
-                   const struct dt_linear_call *call);
-    void (*linear_free)(struct dt_linear *linear); /* NULL is fine */
+    struct {
+        /* Converts weight[out, in] from host memory to the layout of the back end's library: dt_tensor.bytes long,
+         * anywhere on the device. */
+        dt_status (*pack)(struct dt_device *device, enum dt_dtype dtype, const float *weight,
+                          int in, int out, void *packed);
+        /* (optional) Bytes from the start of a packed weight to its row `row`; NULL: it cannot be split. */
+        int64_t (*weight_row)(enum dt_dtype dtype, int in, int row);
+        dt_status (*make)(struct dt_device *device, enum dt_dtype dtype,
+                          const struct dt_linear_shape *shape, struct dt_linear **linear);
+        void (*apply)(struct dt_device *device, struct dt_linear *linear,
+                      const struct dt_linear_call *call);
+        void (*free)(struct dt_linear *linear); /* NULL is fine */
+    } linear;
 
-    /* Prepares calls of this shape (pointers are ignored, except whether lse is NULL). DT_EUNSUP names the tile or the
-     * head dimension that was not built. */
-    dt_status (*attention_ready)(struct dt_device *device, enum dt_dtype dtype,
-                                 const struct dt_attention *op);
-    void (*attention)(struct dt_device *device, enum dt_dtype dtype, const struct dt_attention *op);
-    void (*merge)(struct dt_device *device, enum dt_dtype dtype, const struct dt_merge *op);
+    struct {
+        /* Prepares calls of this shape (pointers are ignored, except whether lse is NULL). DT_EUNSUP names the tile or
+         * the head dimension that was not built. */
+        dt_status (*ready)(struct dt_device *device, enum dt_dtype dtype,
+                           const struct dt_attention *op);
+        void (*run)(struct dt_device *device, enum dt_dtype dtype, const struct dt_attention *op);
+        void (*merge)(struct dt_device *device, enum dt_dtype dtype, const struct dt_merge *op);
+    } attention;
 
-    void (*narrow)(struct dt_device *device, enum dt_dtype dtype, const float *x, void *y,
-                   int64_t n); /* to an activation */
-    void (*modulate)(struct dt_device *device, enum dt_dtype dtype, const struct dt_modulate *op);
-    void (*copy)(struct dt_device *device, const struct dt_copy *op);
-    /* *sum += sum of the 16-bit words of data, in 64 bits. */
-    void (*sum)(struct dt_device *device, const void *data, int64_t bytes, uint64_t *sum);
-    void (*sinusoid)(struct dt_device *device, const struct dt_sinusoid *op);
-    void (*condition)(struct dt_device *device, const struct dt_condition *op);
-    void (*position)(struct dt_device *device, const struct dt_position *op);
-    void (*guide)(struct dt_device *device, const struct dt_guide *op);
-    void (*sampler)(struct dt_device *device, const struct dt_sampler *op);
-
-    /* FLOP/s of a large linear layer, measured now (takes about 0.3 s). */
-    dt_status (*peak)(struct dt_device *device, enum dt_dtype dtype, double *flop_rate);
+    struct {
+        void (*narrow)(struct dt_device *device, enum dt_dtype dtype, const float *x, void *y,
+                       int64_t n); /* to an activation */
+        void (*modulate)(struct dt_device *device, enum dt_dtype dtype,
+                         const struct dt_modulate *op);
+        void (*copy)(struct dt_device *device, const struct dt_copy *op);
+        /* *sum += sum of the 16-bit words of data, in 64 bits. */
+        void (*sum)(struct dt_device *device, const void *data, int64_t bytes, uint64_t *sum);
+        void (*sinusoid)(struct dt_device *device, const struct dt_sinusoid *op);
+        void (*condition)(struct dt_device *device, const struct dt_condition *op);
+        void (*position)(struct dt_device *device, const struct dt_position *op);
+        void (*guide)(struct dt_device *device, const struct dt_guide *op);
+        void (*sampler)(struct dt_device *device, const struct dt_sampler *op);
+    } rows;
 };
 
 extern const struct dt_compute dt_compute_cpu;

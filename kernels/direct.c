@@ -41,9 +41,9 @@ static void list_forth(struct dt_pass *pass, const struct dt_chunk *chunk, int p
             int64_t group = ((int64_t)part * ranks + u) * chunks + chunk->index;
             int64_t from = (group * layout->sequences + n) * piece(pass, chunk);
             int64_t at = arrival(pass, chunk, part, n) + dt_peer_offset(pass, u) * chunk->width;
-            add(pass->sends, &counts[0], u, dt_pass_data(pass, DT_BUFFER_SEND, from),
+            add(pass->exchanges.sends, &counts[0], u, dt_pass_data(pass, DT_BUFFER_SEND, from),
                 dt_chunk_bytes(pass, piece(pass, chunk)));
-            add(pass->recvs, &counts[1], u, dt_pass_data(pass, to, at),
+            add(pass->exchanges.recvs, &counts[1], u, dt_pass_data(pass, to, at),
                 dt_chunk_bytes(pass, (int64_t)dt_peer_tokens(pass, u) * chunk->width));
         }
 }
@@ -56,11 +56,11 @@ static void count(struct dt_pass *pass, int sum, const struct dt_message *list, 
 
 static dt_status post(struct dt_pass *pass, const int counts[2], struct dt_request *request)
 {
-    count(pass, 0, pass->sends, counts[0]);
+    count(pass, 0, pass->exchanges.sends, counts[0]);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, request);
-    dt_status status = dt_comm_exchange(pass->comms[DT_DEGREE_ulysses], pass->sends, counts[0],
-                                        pass->recvs, counts[1], request);
+    dt_status status = dt_comm_exchange(pass->comms[DT_DEGREE_ulysses], pass->exchanges.sends,
+                                        counts[0], pass->exchanges.recvs, counts[1], request);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -76,7 +76,7 @@ static dt_status post_values(struct dt_pass *pass, int block)
     struct dt_chunk chunk = dt_chunk_at(pass, block, 0);
     int counts[2] = {0};
     list_forth(pass, &chunk, VALUES, counts);
-    return post(pass, counts, &pass->values);
+    return post(pass, counts, &pass->exchanges.values);
 }
 
 static dt_status post_forth(struct dt_pass *pass, int block, int index)
@@ -85,18 +85,19 @@ static dt_status post_forth(struct dt_pass *pass, int block, int index)
     int counts[2] = {0};
     for (int part = 0; part < (apart(pass, index) ? VALUES : PARTS); part++)
         list_forth(pass, &chunk, part, counts);
-    return post(pass, counts, &pass->forth[index]);
+    return post(pass, counts, &pass->exchanges.forth[index]);
 }
 
 static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     int counts[2] = {0};
     if (apart(pass, chunk->index))
-        DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->values));
-    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->forth[chunk->index]));
+        DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.values));
+    DT_TRY(
+        dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.forth[chunk->index]));
     for (int part = 0; part < PARTS; part++)
         list_forth(pass, chunk, part, counts);
-    count(pass, 1, pass->recvs, counts[1]);
+    count(pass, 1, pass->exchanges.recvs, counts[1]);
     return DT_OK;
 }
 
@@ -115,9 +116,9 @@ static void list_back(struct dt_pass *pass, const struct dt_chunk *chunk, int co
             int64_t from =
                 arrival(pass, chunk, QUERIES, n) + dt_peer_offset(pass, u) * chunk->width;
             int64_t to = returned(pass, chunk, u) + n * piece(pass, chunk);
-            add(pass->sends, &counts[0], u, dt_pass_data(pass, DT_BUFFER_HEADS, from),
+            add(pass->exchanges.sends, &counts[0], u, dt_pass_data(pass, DT_BUFFER_HEADS, from),
                 dt_chunk_bytes(pass, (int64_t)dt_peer_tokens(pass, u) * chunk->width));
-            add(pass->recvs, &counts[1], u, dt_pass_data(pass, DT_BUFFER_BACK_RECV, to),
+            add(pass->exchanges.recvs, &counts[1], u, dt_pass_data(pass, DT_BUFFER_BACK_RECV, to),
                 dt_chunk_bytes(pass, piece(pass, chunk)));
         }
 }
@@ -126,7 +127,7 @@ static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
 {
     int counts[2] = {0};
     list_back(pass, chunk, counts);
-    return post(pass, counts, &pass->back[chunk->index]);
+    return post(pass, counts, &pass->exchanges.back[chunk->index]);
 }
 
 /* Copies own tokens with all peers' heads into ATTENTION [N, t, H, D]. */
@@ -135,9 +136,9 @@ static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     const struct dt_layout *layout = &pass->layout;
     int64_t channels = pass->workload.network.hidden, width = chunk->width;
     int counts[2] = {0};
-    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->back[chunk->index]));
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.back[chunk->index]));
     list_back(pass, chunk, counts);
-    count(pass, 1, pass->recvs, counts[1]);
+    count(pass, 1, pass->exchanges.recvs, counts[1]);
     for (int u = 0; u < pass->plan.ulysses; u++) {
         int64_t head = (int64_t)u * layout->heads + chunk->first;
         int64_t column = head * dt_network_head(&pass->workload.network);

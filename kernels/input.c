@@ -85,7 +85,7 @@ static dt_status fill_from_file(struct dt_pass *pass, float *latent, int32_t lab
     for (int i = 0; status == DT_OK && i < pass->layout.images; i++) {
         int image = pass->layout.first_image + i;
         fill_image(pass, i, input.x, latent);
-        pass->times[i] = (float)dt_input_time(&input, image);
+        pass->memory.times[i] = (float)dt_input_time(&input, image);
         labels[i] = input.label != NULL ? (int32_t)dt_input_label(&input, image) : 0;
     }
     dt_input_close(&input);
@@ -117,8 +117,9 @@ static dt_status put(struct dt_pass *pass, int buffer, const void *from)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t bytes = layout->count[buffer] * layout->element[buffer];
-    return bytes > 0 ? pass->compute->put(pass->device, dt_pass_at(pass, buffer), from, bytes)
-                     : DT_OK;
+    return bytes > 0
+               ? pass->compute->memory.put(pass->device, dt_pass_at(pass, buffer), from, bytes)
+               : DT_OK;
 }
 
 dt_status dt_pass_fill(struct dt_pass *pass)

@@ -29,7 +29,7 @@ static dt_status make(struct dt_pass *pass, const struct dt_op *op, int parts,
         shape->groups = parts * pass->plan.ulysses * pass->plan.chunks;
         shape->group_stride = (int64_t)shape->rows * (shape->out / shape->groups);
     }
-    return pass->compute->linear_new(pass->device, pass->workload.dtype, shape, &layer->linear);
+    return pass->compute->linear.make(pass->device, pass->workload.dtype, shape, &layer->linear);
 }
 
 /* A plan uses only one of the layers for queries, keys and values. */
@@ -69,8 +69,8 @@ void dt_pass_layers_free(struct dt_pass *pass)
 {
     const struct dt_family *family = pass->workload.network.family;
     for (int i = 0; pass->layers != NULL && i < family->whole + family->of_block; i++)
-        pass->compute->linear_free(pass->layers[i].linear);
-    pass->compute->linear_free(pass->v_first.linear);
+        pass->compute->linear.free(pass->layers[i].linear);
+    pass->compute->linear.free(pass->v_first.linear);
     free(pass->layers);
 }
 
@@ -82,19 +82,19 @@ void dt_pass_apply(struct dt_pass *pass, const struct dt_pass_layer *layer, cons
     const float *bias = dt_weights_at(pass->weights, op->tensor + 1, block);
     struct dt_linear_call call = {dt_pass_data(pass, op->x, 0), weight, bias + layer->first, y};
     if (layer->first > 0)
-        call.weight =
-            weight + pass->compute->weight_row(pass->workload.dtype, shape->in, layer->first);
+        call.weight = weight + pass->compute->linear.weight_row(pass->workload.dtype, shape->in,
+                                                                layer->first);
     if (dt_dtype_bytes(pass->workload.dtype) != (int)sizeof(float) && is_wide(pass, op->x)) {
         dt_pass_begin(pass);
         void *cast = dt_pass_data(pass, DT_BUFFER_CAST, 0);
-        pass->compute->narrow(pass->device, pass->workload.dtype, call.x, cast,
-                              (int64_t)shape->rows * shape->in);
+        pass->compute->rows.narrow(pass->device, pass->workload.dtype, call.x, cast,
+                                   (int64_t)shape->rows * shape->in);
         call.x = cast;
     }
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_begin(pass);
     dt_pass_range(pass, "gemm");
-    pass->compute->linear(pass->device, layer->linear, &call);
+    pass->compute->linear.apply(pass->device, layer->linear, &call);
     dt_pass_range(pass, NULL);
     dt_pass_lap(pass, DT_PHASE_GEMM);
 }

@@ -15,7 +15,7 @@ static dt_status sinusoid(struct dt_pass *pass, const struct dt_op *op, int bloc
                                pass->layout.sequences, DT_TIME_CHANNELS};
     (void)block;
     dt_pass_begin(pass);
-    pass->compute->sinusoid(pass->device, &call);
+    pass->compute->rows.sinusoid(pass->device, &call);
     return DT_OK;
 }
 
@@ -33,7 +33,7 @@ static dt_status label(struct dt_pass *pass, const struct dt_op *op, int block)
         dt_pass_data(pass, op->by, 0), dt_pass_at(pass, op->y),
         pass->layout.sequences,        pass->workload.network.hidden};
     dt_pass_begin(pass);
-    pass->compute->condition(pass->device, &call);
+    pass->compute->rows.condition(pass->device, &call);
     return DT_OK;
 }
 
@@ -50,7 +50,7 @@ static dt_status position(struct dt_pass *pass, const struct dt_op *op, int bloc
                                layout->tokens,
                                channels};
     dt_pass_begin(pass);
-    pass->compute->position(pass->device, &call);
+    pass->compute->rows.position(pass->device, &call);
     return DT_OK;
 }
 
@@ -76,7 +76,7 @@ static dt_status modulate(struct dt_pass *pass, const struct dt_op *op, int bloc
         call.gate = gate + op->gate.at * channels;
     }
     dt_pass_begin(pass);
-    pass->compute->modulate(pass->device, pass->workload.dtype, &call);
+    pass->compute->rows.modulate(pass->device, pass->workload.dtype, &call);
     return DT_OK;
 }
 

@@ -51,7 +51,7 @@ dt_status dt_pass_output(struct dt_pass *pass, float *out)
     struct dt_comm *world = pass->world;
     float *own = dt_pass_at(pass, DT_BUFFER_COPY);
     float *all = out != NULL ? dt_pass_at(pass, DT_BUFFER_GATHER) : NULL;
-    DT_TRY(pass->compute->get(pass->device, own, dt_pass_at(pass, DT_BUFFER_RESULT), bytes));
+    DT_TRY(pass->compute->memory.get(pass->device, own, dt_pass_at(pass, DT_BUFFER_RESULT), bytes));
     DT_TRY(world->ops->gather(world, own, all, (size_t)bytes));
     for (int rank = 0; all != NULL && rank < world->size; rank++)
         place_rank(pass, rank, all + rank * floats, out);
@@ -82,8 +82,8 @@ static double norm_of(const float *image, int64_t size)
 static dt_status check_exchanges(struct dt_pass *pass, bool *intact)
 {
     uint64_t own[2] = {0};
-    DT_TRY(
-        pass->compute->get(pass->device, own, dt_pass_data(pass, DT_BUFFER_SUMS, 0), sizeof own));
+    DT_TRY(pass->compute->memory.get(pass->device, own, dt_pass_data(pass, DT_BUFFER_SUMS, 0),
+                                     sizeof own));
     uint64_t lost = 0, *all = calloc((size_t)pass->world->size, sizeof own);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "no memory to verify %d ranks", pass->world->size);

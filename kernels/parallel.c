@@ -63,7 +63,7 @@ static void attend(struct dt_pass *pass, const struct dt_chunk *chunk, int keys,
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_begin(pass);
     dt_pass_range(pass, "attention");
-    pass->compute->attention(pass->device, pass->workload.dtype, &op);
+    pass->compute->attention.run(pass->device, pass->workload.dtype, &op);
     if (pass->world->ops->note != NULL)
         pass->world->ops->note(pass->world, "attention", chunk->block);
     if (merge) {
@@ -72,7 +72,7 @@ static void attend(struct dt_pass *pass, const struct dt_chunk *chunk, int keys,
                                 chunk->out_at, op.sequences,
                                 op.heads,      op.head,
                                 op.queries};
-        pass->compute->merge(pass->device, pass->workload.dtype, &join);
+        pass->compute->attention.merge(pass->device, pass->workload.dtype, &join);
     }
     dt_pass_range(pass, NULL);
     dt_pass_lap(pass, DT_PHASE_ATTENTION);
@@ -90,9 +90,9 @@ static dt_status rotate(struct dt_pass *pass, const struct dt_chunk *chunk, cons
     int64_t bytes = rotated(pass, chunk);
     dt_pass_count(pass, 0, from, bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
-    dt_pass_posted(pass, &pass->rotation);
-    dt_status status =
-        dt_comm_shift(pass->comms[DT_DEGREE_ring], from, to, (size_t)bytes, &pass->rotation);
+    dt_pass_posted(pass, &pass->exchanges.rotation);
+    dt_status status = dt_comm_shift(pass->comms[DT_DEGREE_ring], from, to, (size_t)bytes,
+                                     &pass->exchanges.rotation);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -129,7 +129,7 @@ static dt_status attend_ring(struct dt_pass *pass, struct dt_chunk *chunk)
         if (more && !pass->plan.overlap)
             DT_TRY(rotate(pass, chunk, here, next));
         if (more) {
-            DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ring], &pass->rotation));
+            DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ring], &pass->exchanges.rotation));
             dt_pass_count(pass, 1, next, rotated(pass, chunk));
         }
         char *last = here;
@@ -260,7 +260,7 @@ dt_status dt_pass_attention_ready(struct dt_pass *pass)
                 place_keys(pass, &chunk, ring_start(pass, &chunk), keys);
             struct dt_attention op =
                 operation(pass, &chunk, keys, owner != pass->layout.place.ring);
-            DT_TRY(pass->compute->attention_ready(pass->device, pass->workload.dtype, &op));
+            DT_TRY(pass->compute->attention.ready(pass->device, pass->workload.dtype, &op));
         }
     }
     return DT_OK;

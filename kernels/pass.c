@@ -68,17 +68,19 @@ static dt_status allocate_host(struct dt_pass *pass)
 {
     size_t chunks = (size_t)pass->plan.chunks;
     size_t pieces = 3 * (size_t)pass->plan.ulysses * (size_t)pass->layout.sequences;
-    pass->sends = calloc(pieces, sizeof *pass->sends);
-    pass->recvs = calloc(pieces, sizeof *pass->recvs);
-    pass->forth = calloc(chunks, sizeof *pass->forth);
-    pass->back = calloc(chunks, sizeof *pass->back);
-    pass->times = calloc((size_t)pass->layout.count[DT_BUFFER_TIME], sizeof *pass->times);
-    pass->host = aligned_alloc(256, (size_t)pass->layout.host_bytes);
-    if (pass->forth == NULL || pass->back == NULL || pass->times == NULL || pass->host == NULL ||
-        pass->sends == NULL || pass->recvs == NULL)
+    pass->exchanges.sends = calloc(pieces, sizeof *pass->exchanges.sends);
+    pass->exchanges.recvs = calloc(pieces, sizeof *pass->exchanges.recvs);
+    pass->exchanges.forth = calloc(chunks, sizeof *pass->exchanges.forth);
+    pass->exchanges.back = calloc(chunks, sizeof *pass->exchanges.back);
+    pass->memory.times =
+        calloc((size_t)pass->layout.count[DT_BUFFER_TIME], sizeof *pass->memory.times);
+    pass->memory.host = aligned_alloc(256, (size_t)pass->layout.host_bytes);
+    if (pass->exchanges.forth == NULL || pass->exchanges.back == NULL ||
+        pass->memory.times == NULL || pass->memory.host == NULL || pass->exchanges.sends == NULL ||
+        pass->exchanges.recvs == NULL)
         return dt_fail(DT_ENOMEM, "no memory for %lld bytes of results",
                        (long long)pass->layout.host_bytes);
-    memset(pass->host, 0xff, (size_t)pass->layout.host_bytes);
+    memset(pass->memory.host, 0xff, (size_t)pass->layout.host_bytes);
     DT_TRY(dt_timeline_new(pass->device, &pass->timeline));
     pass->compute->threads(pass->device, pass->plan.threads);
     return dt_pass_layers(pass);
@@ -93,13 +95,13 @@ static dt_status allocate_arena(struct dt_pass *pass)
     struct dt_layout largest;
     void *arena = NULL;
     if (pass->plan.windows == 0 || comm == NULL || comm->ops->alloc == NULL) {
-        DT_TRY(pass->compute->alloc(pass->device, pass->layout.bytes, &arena));
+        DT_TRY(pass->compute->memory.alloc(pass->device, pass->layout.bytes, &arena));
     } else {
         dt_layout_init(&largest, &pass->workload, &pass->plan, 0);
         DT_TRY(comm->ops->alloc(comm, largest.bytes, &arena));
-        pass->lender = comm;
+        pass->memory.lender = comm;
     }
-    pass->arena = arena;
+    pass->memory.arena = arena;
     return DT_OK;
 }
 
@@ -109,10 +111,10 @@ static dt_status allocate_device(struct dt_pass *pass)
     DT_TRY(allocate_arena(pass));
     /* Fills with NAN, so that a read of unwritten memory shows in the output of every build. It also touches every page
      * before the first step. */
-    compute->fill(pass->device, pass->arena, 0xff, pass->layout.bytes);
-    compute->fill(pass->device, dt_pass_at(pass, DT_BUFFER_RESULT), 0,
-                  pass->layout.count[DT_BUFFER_RESULT] * (int64_t)sizeof(float));
-    compute->fill(pass->device, dt_pass_at(pass, DT_BUFFER_SUMS), 0, 2 * sizeof(uint64_t));
+    compute->memory.fill(pass->device, pass->memory.arena, 0xff, pass->layout.bytes);
+    compute->memory.fill(pass->device, dt_pass_at(pass, DT_BUFFER_RESULT), 0,
+                         pass->layout.count[DT_BUFFER_RESULT] * (int64_t)sizeof(float));
+    compute->memory.fill(pass->device, dt_pass_at(pass, DT_BUFFER_SUMS), 0, 2 * sizeof(uint64_t));
     DT_TRY(dt_pass_attention_ready(pass));
     return dt_pass_fill(pass);
 }
@@ -195,21 +197,21 @@ void dt_pass_free(struct dt_pass *pass)
     if (pass == NULL)
         return;
     dt_pass_layers_free(pass);
-    if (pass->compute->graph_free != NULL)
-        pass->compute->graph_free(pass->device, pass->graph);
+    if (pass->compute->graph.free != NULL)
+        pass->compute->graph.free(pass->device, pass->graph);
     dt_timeline_free(pass->timeline);
-    if (pass->lender != NULL)
-        pass->lender->ops->release(pass->lender, pass->arena);
+    if (pass->memory.lender != NULL)
+        pass->memory.lender->ops->release(pass->memory.lender, pass->memory.arena);
     else
-        pass->compute->release(pass->device, pass->arena);
+        pass->compute->memory.release(pass->device, pass->memory.arena);
     for (int i = DT_DEGREES - 1; i >= 0; i--)
         dt_comm_free(pass->comms[i]);
-    free(pass->host);
-    free(pass->times);
-    free(pass->forth);
-    free(pass->back);
-    free(pass->sends);
-    free(pass->recvs);
+    free(pass->memory.host);
+    free(pass->memory.times);
+    free(pass->exchanges.forth);
+    free(pass->exchanges.back);
+    free(pass->exchanges.sends);
+    free(pass->exchanges.recvs);
     free(pass);
 }
 

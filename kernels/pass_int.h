@@ -26,21 +26,26 @@ struct dt_pass {
     struct dt_device *device; /* the weights' */
     const struct dt_compute *compute;
     struct dt_pass_layer *layers;      /* own; by the family's row of the weight */
-    struct dt_pass_layer v_first;      /* direct exchange: those that go first */
+    struct dt_pass_layer v_first;      /* direct exchange: the values that go first */
     struct dt_comm *world;             /* borrowed */
     struct dt_comm *comms[DT_DEGREES]; /* own, along each degree; NULL where it is 1 */
-    struct dt_request *forth, *back;   /* [chunks] all-to-alls of the heads, and of their outputs */
-    struct dt_request values;          /* direct exchange: values sent first */
-    struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */
-    struct dt_message *sends, *recvs;    /* direct exchange: [3 * ulysses * N] of one */
-    char *arena;                         /* layout.bytes, of the device */
-    struct dt_comm *lender;              /* owner of the arena, one of the comms above, or NULL */
-    char *host;                          /* layout.host_bytes */
-    float *times;                        /* host: source of DT_BUFFER_TIME */
-    int step;                            /* next step of the trajectory */
-    int counted;                         /* steps done, up to DT_COUNTED_STEPS */
-    struct dt_graph *graph;              /* own; of a step, once it was recorded */
-    struct dt_timeline *timeline;        /* own */
+    struct {
+        /* [chunks] all-to-alls of the heads, and of their outputs */
+        struct dt_request *forth, *back;
+        struct dt_request values;            /* direct exchange: values sent first */
+        struct dt_request rotation, partner; /* of the ring; of the other half of the guidance */
+        struct dt_message *sends, *recvs;    /* direct exchange: [3 * ulysses * N] of one */
+    } exchanges;
+    struct {
+        char *arena;            /* layout.bytes, of the device */
+        struct dt_comm *lender; /* owner of the arena, one of comms, or NULL */
+        char *host;             /* layout.host_bytes */
+        float *times;           /* host: source of DT_BUFFER_TIME */
+    } memory;
+    int step;                     /* next step of the trajectory */
+    int counted;                  /* steps done, up to DT_COUNTED_STEPS */
+    struct dt_graph *graph;       /* own; of a step, once it was recorded */
+    struct dt_timeline *timeline; /* own */
 };
 
 #define DT_COUNTED_STEPS 2 /* steps before the output is verified */
@@ -103,7 +108,7 @@ dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
 dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan *plan,
                         int ranks) DT_MUST_CHECK;
 
-/* Fills LATENT, NOISE, the labels and pass->times for the first step: seeded, or from the input file. */
+/* Fills LATENT, NOISE, the labels and the times for the first step: seeded, or from the input file. */
 dt_status dt_pass_fill(struct dt_pass *pass) DT_MUST_CHECK;
 
 /* Timestep of a step of the trajectory, and latent = keep * latent + move * eps after it (DDIM, eta 0). */

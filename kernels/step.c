@@ -48,7 +48,7 @@ float *dt_pass_at(const struct dt_pass *pass, int buffer)
 
 void *dt_pass_data(const struct dt_pass *pass, int buffer, int64_t at)
 {
-    char *from = pass->layout.host[buffer] ? pass->host : pass->arena;
+    char *from = pass->layout.host[buffer] ? pass->memory.host : pass->memory.arena;
     return from + pass->layout.offset[buffer] + at * pass->layout.element[buffer];
 }
 
@@ -58,7 +58,7 @@ void dt_pass_count(struct dt_pass *pass, int sum, const void *data, int64_t byte
         return;
     dt_pass_begin(pass);
     uint64_t *sums = dt_pass_data(pass, DT_BUFFER_SUMS, 0);
-    pass->compute->sum(pass->device, data, bytes, sums + sum);
+    pass->compute->rows.sum(pass->device, data, bytes, sums + sum);
 }
 
 /* Exchanges the eps of the own tokens with the rank that runs the other half. */
@@ -78,13 +78,13 @@ static dt_status swap_eps(struct dt_pass *pass)
                          .element = sizeof(float)};
     size_t bytes = (size_t)pixels * (size_t)network->in_channels * sizeof(float);
     dt_pass_begin(pass);
-    pass->compute->copy(pass->device, &op);
+    pass->compute->rows.copy(pass->device, &op);
     dt_pass_count(pass, 0, send, (int64_t)bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
-    dt_pass_posted(pass, &pass->partner);
-    DT_TRY(dt_comm_shift(pass->comms[DT_DEGREE_cfg], send, recv, bytes, &pass->partner));
+    dt_pass_posted(pass, &pass->exchanges.partner);
+    DT_TRY(dt_comm_shift(pass->comms[DT_DEGREE_cfg], send, recv, bytes, &pass->exchanges.partner));
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
-    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_cfg], &pass->partner));
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_cfg], &pass->exchanges.partner));
     dt_pass_count(pass, 1, recv, (int64_t)bytes);
     return DT_OK;
 }
@@ -118,7 +118,7 @@ static void guide(struct dt_pass *pass, int i)
         op.uncond = op.cond;
         op.uncond_stride = op.cond_stride;
     }
-    pass->compute->guide(pass->device, &op);
+    pass->compute->rows.guide(pass->device, &op);
 }
 
 static dt_status sample(struct dt_pass *pass)
@@ -141,7 +141,7 @@ static dt_status sample(struct dt_pass *pass)
         dt_pass_begin(pass);
         guide(pass, i);
         if (pass->workload.input[0] == '\0')
-            pass->compute->sampler(pass->device, &op);
+            pass->compute->rows.sampler(pass->device, &op);
     }
     return DT_OK;
 }
@@ -155,7 +155,7 @@ static dt_status begin_step(struct dt_pass *pass)
     if (pass->workload.input[0] == '\0') {
         float time = dt_sampler_time(pass->step, pass->workload.sampler_steps);
         for (int n = 0; n < sequences; n++)
-            pass->times[n] = time;
+            pass->memory.times[n] = time;
         if (pass->step == 0) {
             struct dt_copy op = {.to = dt_pass_at(pass, DT_BUFFER_LATENT),
                                  .from = dt_pass_at(pass, DT_BUFFER_NOISE),
@@ -163,13 +163,13 @@ static dt_status begin_step(struct dt_pass *pass)
                                  .width = floats,
                                  .element = sizeof(float)};
             dt_pass_begin(pass);
-            pass->compute->copy(pass->device, &op);
+            pass->compute->rows.copy(pass->device, &op);
         }
     }
-    dt_sampler_update(pass->step, pass->workload.sampler_steps, &pass->times[sequences],
-                      &pass->times[sequences + 1]);
-    return pass->compute->put(pass->device, dt_pass_at(pass, DT_BUFFER_TIME), pass->times,
-                              (sequences + 2) * (int64_t)sizeof(float));
+    dt_sampler_update(pass->step, pass->workload.sampler_steps, &pass->memory.times[sequences],
+                      &pass->memory.times[sequences + 1]);
+    return pass->compute->memory.put(pass->device, dt_pass_at(pass, DT_BUFFER_TIME),
+                                     pass->memory.times, (sequences + 2) * (int64_t)sizeof(float));
 }
 
 static dt_status queue_step(struct dt_pass *pass)
@@ -212,19 +212,19 @@ static bool can_record(const struct dt_pass *pass)
 /* The first steps run directly: libraries load kernels and connect ranks, and exchanges are checksummed. */
 static bool by_graph(const struct dt_pass *pass, const struct dt_phases *phases)
 {
-    return pass->plan.graph != 0 && pass->compute->record != NULL && phases == NULL &&
+    return pass->plan.graph != 0 && pass->compute->graph.record != NULL && phases == NULL &&
            pass->counted >= DT_COUNTED_STEPS && can_record(pass);
 }
 
 static dt_status replay_step(struct dt_pass *pass)
 {
     if (pass->graph == NULL) {
-        DT_TRY(pass->compute->record(pass->device));
+        DT_TRY(pass->compute->graph.record(pass->device));
         dt_status status = queue_step(pass), ended;
-        ended = pass->compute->recorded(pass->device, &pass->graph);
+        ended = pass->compute->graph.recorded(pass->device, &pass->graph);
         DT_TRY(status != DT_OK ? status : ended);
     }
-    pass->compute->replay(pass->device, pass->graph);
+    pass->compute->graph.replay(pass->device, pass->graph);
     return DT_OK;
 }
 

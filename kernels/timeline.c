@@ -67,7 +67,7 @@ static dt_status read_marks(struct dt_timeline *timeline)
     const struct dt_compute *compute = timeline->device->compute;
     int64_t deadline = dt_clock_ns() + PATIENCE_NS;
     DT_TRY(compute->finish(timeline->device, deadline, NULL, NULL));
-    DT_TRY(compute->times(timeline->device, timeline->count, timeline->ns));
+    DT_TRY(compute->timeline.times(timeline->device, timeline->count, timeline->ns));
     for (int i = 1; i < timeline->count; i++) {
         const struct note *note = &timeline->notes[i];
         int64_t now = timeline->ns[i];
@@ -91,11 +91,11 @@ static int add_mark(struct dt_timeline *timeline, int kind, int block, int poste
             timeline->status = status;
         timeline->count = 0;
         posted = -1;
-        timeline->device->compute->mark(timeline->device, timeline->count++);
+        timeline->device->compute->timeline.mark(timeline->device, timeline->count++);
     }
     timeline->notes[timeline->count] = (struct note){(signed char)kind, (signed char)block,
                                                      (signed char)timeline->posting, posted};
-    timeline->device->compute->mark(timeline->device, timeline->count);
+    timeline->device->compute->timeline.mark(timeline->device, timeline->count);
     return timeline->count++;
 }
 
@@ -109,13 +109,13 @@ void dt_timeline_start(struct dt_timeline *timeline, struct dt_phases *phases)
     if (phases != NULL)
         (void)add_mark(timeline, DT_PHASE_REST, NO_BLOCK, -1);
     else if (!timeline->device->compute->host)
-        timeline->device->compute->mark(timeline->device, 0);
+        timeline->device->compute->timeline.mark(timeline->device, 0);
 }
 
 void dt_timeline_end(struct dt_timeline *timeline)
 {
     if (timeline->phases == NULL && !timeline->device->compute->host)
-        timeline->device->compute->mark(timeline->device, 1);
+        timeline->device->compute->timeline.mark(timeline->device, 1);
 }
 
 /* An untraced step has two marks. */
@@ -123,7 +123,7 @@ static dt_status read_ends(struct dt_timeline *timeline)
 {
     int64_t ns[2] = {0};
     if (!timeline->device->compute->host)
-        DT_TRY(timeline->device->compute->times(timeline->device, 2, ns));
+        DT_TRY(timeline->device->compute->timeline.times(timeline->device, 2, ns));
     timeline->step_ns = ns[1];
     return DT_OK;
 }
@@ -158,8 +158,8 @@ void dt_pass_begin(struct dt_pass *pass)
 
 void dt_pass_range(const struct dt_pass *pass, const char *name)
 {
-    if (pass->compute->range != NULL)
-        pass->compute->range(pass->device, name);
+    if (pass->compute->timeline.range != NULL)
+        pass->compute->timeline.range(pass->device, name);
 }
 
 void dt_pass_lap(struct dt_pass *pass, enum dt_phase_kind kind)
@@ -184,12 +184,13 @@ void dt_pass_block(struct dt_pass *pass, enum dt_block_kind kind)
 
 static enum dt_exchange_kind kind_of(const struct dt_pass *pass, const struct dt_request *request)
 {
-    if (request == &pass->rotation)
+    if (request == &pass->exchanges.rotation)
         return DT_EXCHANGE_RING;
-    if (request == &pass->partner)
+    if (request == &pass->exchanges.partner)
         return DT_EXCHANGE_CFG;
-    return request >= pass->back && request < pass->back + pass->plan.chunks ? DT_EXCHANGE_BACK
-                                                                             : DT_EXCHANGE_FORTH;
+    return request >= pass->exchanges.back && request < pass->exchanges.back + pass->plan.chunks
+               ? DT_EXCHANGE_BACK
+               : DT_EXCHANGE_FORTH;
 }
 
 void dt_pass_posted(struct dt_pass *pass, struct dt_request *request)

@@ -27,7 +27,7 @@ void dt_chunk_copy(struct dt_pass *pass, struct dt_copy op)
 {
     op.element = element(pass);
     dt_pass_begin(pass);
-    pass->compute->copy(pass->device, &op);
+    pass->compute->rows.copy(pass->device, &op);
 }
 
 int dt_peer_tokens(const struct dt_pass *pass, int u)
@@ -80,10 +80,10 @@ static dt_status post_forth(struct dt_pass *pass, int block, int index)
     }
     dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
-    dt_pass_posted(pass, &pass->forth[index]);
+    dt_pass_posted(pass, &pass->exchanges.forth[index]);
     dt_status status = dt_comm_alltoall(pass->comms[DT_DEGREE_ulysses], send,
                                         dt_pass_data(pass, DT_BUFFER_RECV, start), (size_t)bytes,
-                                        &pass->forth[index]);
+                                        &pass->exchanges.forth[index]);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -95,7 +95,8 @@ static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
     int64_t peer_block = wire_block(pass, chunk, 3), width = chunk->width;
     int64_t start = wire_start(pass, chunk, 3);
     int64_t whole = (int64_t)layout->sequences * layout->block * width;
-    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->forth[chunk->index]));
+    DT_TRY(
+        dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.forth[chunk->index]));
     dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_RECV, start),
                   dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
     for (int u = 0; u < pass->plan.ulysses; u++) {
@@ -134,10 +135,10 @@ static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
                       .width = width});
     dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
-    dt_pass_posted(pass, &pass->back[chunk->index]);
+    dt_pass_posted(pass, &pass->exchanges.back[chunk->index]);
     dt_status status = dt_comm_alltoall(pass->comms[DT_DEGREE_ulysses], send,
                                         dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
-                                        (size_t)bytes, &pass->back[chunk->index]);
+                                        (size_t)bytes, &pass->exchanges.back[chunk->index]);
     dt_pass_lap(pass, DT_PHASE_EXCHANGE);
     return status;
 }
@@ -149,7 +150,7 @@ static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     int64_t peer_block = wire_block(pass, chunk, 1), width = chunk->width;
     int64_t channels = pass->workload.network.hidden;
     int64_t start = wire_start(pass, chunk, 1);
-    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->back[chunk->index]));
+    DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.back[chunk->index]));
     dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
                   dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
     for (int u = 0; u < pass->plan.ulysses; u++) {

@@ -108,10 +108,11 @@ static dt_status fill_all(const struct dt_workload *workload, const struct dt_sa
         dt_tensor_init(&tensor, workload, i);
         fill(workload, file, i, work);
         if (tensor.kind == DT_TENSOR_LINEAR)
-            status = device->compute->pack(device, workload->dtype, work, dt_tensor_in(&tensor),
-                                           dt_tensor_out(&tensor), to);
+            status = device->compute->linear.pack(
+                device, workload->dtype, work, dt_tensor_in(&tensor), dt_tensor_out(&tensor), to);
         else
-            status = device->compute->put(device, to, work, tensor.size * (int64_t)sizeof(float));
+            status =
+                device->compute->memory.put(device, to, work, tensor.size * (int64_t)sizeof(float));
     }
     free(work);
     return status;
@@ -134,13 +135,13 @@ static dt_status allocate(const struct dt_workload *workload, struct dt_device *
         weights->at[i] = weights->bytes;
         weights->bytes += (tensor.bytes + 63) / 64 * 64;
     }
-    dt_status status = device->compute->alloc(device, weights->bytes, &data);
+    dt_status status = device->compute->memory.alloc(device, weights->bytes, &data);
     if (status != DT_OK) {
         free(weights);
         return status;
     }
     weights->data = data;
-    device->compute->fill(device, data, 0, weights->bytes); /* padding of packed weights */
+    device->compute->memory.fill(device, data, 0, weights->bytes); /* padding of packed weights */
     *out = weights;
     return DT_OK;
 }
@@ -168,7 +169,7 @@ void dt_weights_free(struct dt_weights *weights)
 {
     if (weights == NULL)
         return;
-    weights->device->compute->release(weights->device, weights->data);
+    weights->device->compute->memory.release(weights->device, weights->data);
     free(weights);
 }
 

@@ -97,8 +97,8 @@ static dt_status allocate(const struct dt_worker_session *session, struct probe 
     for (size_t i = 0; i < probe->sizes; i++)
         most = probe->bytes[i] > most ? probe->bytes[i] : most;
     probe->device = session->device;
-    DT_TRY(session->compute->alloc(probe->device, most, &probe->send));
-    DT_TRY(session->compute->alloc(probe->device, most, &probe->recv));
+    DT_TRY(session->compute->memory.alloc(probe->device, most, &probe->send));
+    DT_TRY(session->compute->memory.alloc(probe->device, most, &probe->recv));
     probe->host = malloc((size_t)most);
     probe->ns = calloc(probe->sizes * (size_t)probe->n, sizeof *probe->ns);
     if (probe->host == NULL || probe->ns == NULL)
@@ -165,10 +165,10 @@ static dt_status time_size(struct dt_worker_session *session, struct probe *prob
     const struct dt_compute *compute = session->compute;
     for (int64_t i = 0; i < bytes; i++)
         probe->host[i] = word(probe, probe->comm->rank, i);
-    DT_TRY(compute->put(probe->device, probe->send, probe->host, bytes));
-    compute->fill(probe->device, probe->recv, 0, bytes);
+    DT_TRY(compute->memory.put(probe->device, probe->send, probe->host, bytes));
+    compute->memory.fill(probe->device, probe->recv, 0, bytes);
     DT_TRY(exchange(probe, bytes));
-    DT_TRY(compute->get(probe->device, probe->host, probe->recv, bytes));
+    DT_TRY(compute->memory.get(probe->device, probe->host, probe->recv, bytes));
     compare(probe, bytes);
     for (int64_t i = 0; i < probe->n; i++) {
         DT_TRY(dt_session_align(session));
@@ -237,8 +237,8 @@ dt_status dt_request_exchange(struct dt_worker_session *session, const json_t *r
         *answer = reply(&probe, parts);
     json_decref(parts);
     dt_comm_free(probe.comm);
-    session->compute->release(session->device, probe.send);
-    session->compute->release(session->device, probe.recv);
+    session->compute->memory.release(session->device, probe.send);
+    session->compute->memory.release(session->device, probe.recv);
     free(probe.host);
     free(probe.ns);
     return status;

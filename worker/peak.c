@@ -24,11 +24,11 @@ static dt_status best_copy(struct dt_worker_session *session, char *memory, int6
                                .width = ROW_BYTES / 4,
                                .element = 4};
     int64_t end = dt_clock_ns() + COPY_NS;
-    compute->fill(session->device, memory, 1, 2 * bytes);
+    compute->memory.fill(session->device, memory, 1, 2 * bytes);
     DT_TRY(compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
     do {
         int64_t start = dt_clock_ns();
-        compute->copy(session->device, &op);
+        compute->rows.copy(session->device, &op);
         DT_TRY(compute->finish(session->device, start + PATIENCE_NS, NULL, NULL));
         double now = 2e9 * (double)bytes / (double)(dt_clock_ns() - start);
         *rate = now > *rate ? now : *rate;
@@ -42,14 +42,14 @@ static dt_status copy_rate(struct dt_worker_session *session, double *rate)
     const struct dt_compute *compute = session->compute;
     int64_t there = 0, total = 0, bytes = compute->host ? HOST_BYTES : MOST_BYTES;
     void *memory = NULL;
-    DT_TRY(compute->memory(session->device, &there, &total));
+    DT_TRY(compute->memory.space(session->device, &there, &total));
     while (bytes > there / 8 / (session->seat.host_size > 0 ? session->seat.host_size : 1))
         bytes /= 2;
     if (bytes < LEAST_BYTES)
         return DT_OK;
-    DT_TRY(compute->alloc(session->device, 2 * bytes, &memory));
+    DT_TRY(compute->memory.alloc(session->device, 2 * bytes, &memory));
     dt_status status = best_copy(session, memory, bytes, rate);
-    compute->release(session->device, memory);
+    compute->memory.release(session->device, memory);
     return status;
 }
 

@@ -49,7 +49,7 @@ static dt_status check_memory(struct dt_worker_session *session, const struct dt
     if (session->weights == NULL)
         need = dt_workload_rank_bytes(&session->workload, plan);
     int64_t there = 0, total = 0;
-    DT_TRY(session->compute->memory(session->device, &there, &total));
+    DT_TRY(session->compute->memory.space(session->device, &there, &total));
     if (session->weights == NULL)
         session->free_bytes = there;
     session->before_bytes = there;
@@ -164,7 +164,7 @@ static json_t *describe_rank(const struct dt_worker_session *session,
     json_t *part = json_pack("{s:I,s:I,s:I}", "peak_bytes", (json_int_t)peak, "resident_bytes",
                              (json_int_t)resident_bytes(session), "cold_ns", (json_int_t)cold_ns);
     if (!session->compute->host &&
-        session->compute->memory(session->device, &there, &total) == DT_OK) {
+        session->compute->memory.space(session->device, &there, &total) == DT_OK) {
         json_object_set_new(part, "before_bytes", json_integer(session->before_bytes));
         json_object_set_new(part, "taken_bytes", json_integer(session->free_bytes - there));
         json_object_set_new(part, "free_bytes", json_integer(there));

@@ -26,23 +26,23 @@ static dt_status step(struct dt_worker_session *session, struct dt_pass *pass,
 {
     const struct dt_compute *compute = session->compute;
     DT_TRY(dt_session_align(session));
-    if (compute->clock != NULL)
-        compute->clock(session->device, 0);
+    if (compute->timeline.clock != NULL)
+        compute->timeline.clock(session->device, 0);
     int64_t start = dt_clock_ns();
     DT_TRY(dt_pass_step(pass, phases));
     *ns = dt_clock_ns() - start;
-    if (compute->clock != NULL)
-        compute->clock(session->device, 1);
+    if (compute->timeline.clock != NULL)
+        compute->timeline.clock(session->device, 1);
     return dt_session_beat(session);
 }
 
 static dt_status read_clock(struct dt_worker_session *session, double *hz)
 {
     const struct dt_compute *compute = session->compute;
-    if (compute->clock == NULL)
+    if (compute->timeline.clock == NULL)
         return DT_OK;
     DT_TRY(compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
-    return compute->clock_rate(session->device, hz);
+    return compute->timeline.clock_rate(session->device, hz);
 }
 
 /* Tracing slows a GPU down, so one extra step is traced that does not count. */

@@ -110,8 +110,8 @@ static dt_status connect_devices(struct dt_worker_session *session)
     session->world = world;
     if (world->device != NULL) {
         const int64_t bytes = 2LL * world->size * DT_SESSION_TOKEN;
-        DT_TRY(session->compute->alloc(session->device, bytes, &session->tokens));
-        session->compute->fill(session->device, session->tokens, 0, bytes);
+        DT_TRY(session->compute->memory.alloc(session->device, bytes, &session->tokens));
+        session->compute->memory.fill(session->device, session->tokens, 0, bytes);
     }
     return fault != NULL ? dt_comm_fault(world, fault, &session->world) : DT_OK;
 }
@@ -145,7 +145,7 @@ static json_t *entry(const struct dt_worker_session *session)
     int64_t free_bytes = 0, total = 0;
     json_t *cores = json_array();
     if (session->device != NULL &&
-        session->compute->memory(session->device, &free_bytes, &total) != DT_OK)
+        session->compute->memory.space(session->device, &free_bytes, &total) != DT_OK)
         total = 0;
     for (int i = 0; i < seat->core_count; i++)
         json_array_append_new(cores, json_integer(seat->cores[i]));
@@ -235,7 +235,7 @@ void dt_session_fini(struct dt_worker_session *session)
         dt_pass_free(session->residents[i].pass);
     dt_weights_free(session->weights);
     if (session->device != NULL)
-        session->compute->release(session->device, session->tokens);
+        session->compute->memory.release(session->device, session->tokens);
     dt_comm_free(session->world != NULL ? session->world : session->host);
     if (session->device != NULL)
         session->device->compute->close(session->device);

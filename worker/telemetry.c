@@ -14,7 +14,7 @@ enum { NAMES = sizeof names / sizeof names[0] };
 static void look(struct dt_telemetry *telemetry)
 {
     struct dt_health health;
-    telemetry->device->compute->health(telemetry->device, &health);
+    telemetry->device->compute->health.read(telemetry->device, &health);
     const int64_t values[NAMES] = {health.sm_mhz, health.memory_mhz, health.power_mw,
                                    health.temperature_c, health.utilization};
     telemetry->looks++;
@@ -57,7 +57,7 @@ void dt_telemetry_start(struct dt_telemetry *telemetry, struct dt_device *device
 {
     pthread_condattr_t clock;
     *telemetry = (struct dt_telemetry){.device = device};
-    if (device->compute->health == NULL) {
+    if (device->compute->health.read == NULL) {
         telemetry->device = NULL;
         return;
     }
@@ -74,9 +74,9 @@ static json_t *reasons(const struct dt_telemetry *telemetry)
 {
     json_t *list = json_array();
     const struct dt_compute *compute = telemetry->device->compute;
-    for (int i = 0; compute->reason != NULL && compute->reason(i) != NULL; i++)
+    for (int i = 0; compute->health.reason != NULL && compute->health.reason(i) != NULL; i++)
         if ((telemetry->reasons >> i & 1) != 0)
-            json_array_append_new(list, json_string(compute->reason(i)));
+            json_array_append_new(list, json_string(compute->health.reason(i)));
     return list;
 }
 

@@ -8,7 +8,7 @@
 
 static void call(struct bench *bench, void *arg)
 {
-    bench->device->compute->attention(bench->device, DT_BFLOAT16, arg);
+    bench->device->compute->attention.run(bench->device, DT_BFLOAT16, arg);
 }
 
 static void time_kernel(struct bench *bench, struct dt_attention *op)
@@ -20,7 +20,7 @@ static void time_kernel(struct bench *bench, struct dt_attention *op)
                  op->stages, op->warps);
     snprintf(what, sizeof what, "attention S=%d D=%d %d heads, %s", op->queries, op->head,
              op->heads, kernel);
-    if (compute->attention_ready(bench->device, DT_BFLOAT16, op) != DT_OK) {
+    if (compute->attention.ready(bench->device, DT_BFLOAT16, op) != DT_OK) {
         printf("%-58s not run: %s\n", what, dt_message());
         return;
     }

@@ -6,7 +6,7 @@
 
 static void call(struct bench *bench, void *arg)
 {
-    bench->device->compute->copy(bench->device, arg);
+    bench->device->compute->rows.copy(bench->device, arg);
 }
 
 void bench_copy(struct bench *bench)

@@ -16,7 +16,7 @@ struct layer {
 static void call(struct bench *bench, void *arg)
 {
     struct layer *layer = arg;
-    bench->device->compute->linear(bench->device, layer->linear, &layer->call);
+    bench->device->compute->linear.apply(bench->device, layer->linear, &layer->call);
 }
 
 static void time_choice(struct bench *bench, struct layer *layer, int choice)
@@ -31,14 +31,14 @@ static void time_choice(struct bench *bench, struct layer *layer, int choice)
     snprintf(what, sizeof what, "linear %s %d x %d -> %d%s, proposal %d",
              dt_dtype_text(layer->dtype), layer->rows, layer->in, layer->out,
              layer->act == DT_ACT_GELU ? ", gelu" : "", choice);
-    if (compute->linear_new(bench->device, layer->dtype, &shape, &layer->linear) != DT_OK) {
+    if (compute->linear.make(bench->device, layer->dtype, &shape, &layer->linear) != DT_OK) {
         bench_refused(bench, what);
         return;
     }
     bench_time(bench, &(struct bench_row){what, "TFLOP/s",
                                           2.0 * layer->rows * (double)layer->in * layer->out, call,
                                           layer});
-    compute->linear_free(layer->linear);
+    compute->linear.free(layer->linear);
 }
 
 static void time_layer(struct bench *bench, struct layer layer)

@@ -24,12 +24,12 @@ static dt_status run_batch(struct bench *bench, const struct bench_row *row, int
 {
     const struct dt_compute *compute = bench->device->compute;
     int64_t times[2];
-    compute->mark(bench->device, 0);
+    compute->timeline.mark(bench->device, 0);
     for (int i = 0; i < calls; i++)
         row->call(bench, row->arg);
-    compute->mark(bench->device, 1);
+    compute->timeline.mark(bench->device, 1);
     DT_TRY(compute->finish(bench->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
-    DT_TRY(compute->times(bench->device, 2, times));
+    DT_TRY(compute->timeline.times(bench->device, 2, times));
     *ns = times[1] / calls;
     return DT_OK;
 }
@@ -66,19 +66,19 @@ void *bench_memory(struct bench *bench, int64_t bytes)
     /* Words of this form are numbers of magnitude 0.5 to 2 in bfloat16, and as either half of a float32. */
     for (size_t i = 0; random[0] == 0 && i < PIECE / 2; i++)
         random[i] = (uint16_t)(0x3f00 | (dt_rng_hash(1, 2, i) & 0x80ff));
-    dt_status status = compute->alloc(bench->device, bytes, &memory);
+    dt_status status = compute->memory.alloc(bench->device, bytes, &memory);
     for (int64_t at = 0; status == DT_OK && at < bytes; at += PIECE)
-        status = compute->put(bench->device, (char *)memory + at, random,
-                              bytes - at < PIECE ? bytes - at : PIECE);
+        status = compute->memory.put(bench->device, (char *)memory + at, random,
+                                     bytes - at < PIECE ? bytes - at : PIECE);
     if (status == DT_OK)
         return memory;
-    compute->release(bench->device, memory);
+    compute->memory.release(bench->device, memory);
     return NULL;
 }
 
 void bench_release(struct bench *bench, void *memory)
 {
-    bench->device->compute->release(bench->device, memory);
+    bench->device->compute->memory.release(bench->device, memory);
 }
 
 static void (*const groups[])(struct bench *bench) = {bench_copy, bench_linear, bench_attention,

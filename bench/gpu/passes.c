@@ -6,7 +6,7 @@
 
 static void call(struct bench *bench, void *arg)
 {
-    bench->device->compute->modulate(bench->device, DT_BFLOAT16, arg);
+    bench->device->compute->rows.modulate(bench->device, DT_BFLOAT16, arg);
 }
 
 static void time_width(struct bench *bench, int tokens, int channels, bool gated)

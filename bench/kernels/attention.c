@@ -13,7 +13,7 @@ struct work {
 static void run(void *arg)
 {
     struct work *work = arg;
-    dt_compute_cpu.attention(NULL, work->dtype, &work->op);
+    dt_compute_cpu.attention.run(NULL, work->dtype, &work->op);
 }
 
 static int64_t scratch_of(const struct work *work)

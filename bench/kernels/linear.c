@@ -12,7 +12,7 @@ struct layer {
 static void run(void *arg)
 {
     struct layer *layer = arg;
-    dt_compute_cpu.linear(NULL, layer->linear, &layer->call);
+    dt_compute_cpu.linear.apply(NULL, layer->linear, &layer->call);
 }
 
 static void bench(enum dt_dtype dtype, const char *name, const int size[3], enum dt_activation act)
@@ -28,9 +28,9 @@ static void bench(enum dt_dtype dtype, const char *name, const int size[3], enum
     layer.call =
         (struct dt_linear_call){dt_bench_numbers(dtype, rows * in), packed,
                                 dt_bench_numbers(DT_FLOAT32, out), dt_bench_room(4 * rows * out)};
-    if (dt_compute_cpu.pack(NULL, dtype, dt_bench_numbers(DT_FLOAT32, in * out), size[1], size[2],
-                            packed) != DT_OK ||
-        dt_compute_cpu.linear_new(NULL, dtype, &shape, &layer.linear) != DT_OK) {
+    if (dt_compute_cpu.linear.pack(NULL, dtype, dt_bench_numbers(DT_FLOAT32, in * out), size[1],
+                                   size[2], packed) != DT_OK ||
+        dt_compute_cpu.linear.make(NULL, dtype, &shape, &layer.linear) != DT_OK) {
         printf("%s: %s\n", name, dt_message());
         return;
     }

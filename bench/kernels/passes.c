@@ -38,7 +38,7 @@ static void modulate(struct streams *s, const void *branch)
                                    .sequences = 1,
                                    .tokens = (int)s->rows,
                                    .channels = s->channels};
-    dt_compute_cpu.modulate(NULL, s->dtype, &op);
+    dt_compute_cpu.rows.modulate(NULL, s->dtype, &op);
 }
 
 static void run_joined(void *arg)

@@ -44,9 +44,9 @@ static dt_status flip(struct plan *plan)
         return DT_OK;
     }
     const struct dt_compute *compute = plan->device->compute;
-    DT_TRY(compute->get(plan->device, &value, element, sizeof value));
+    DT_TRY(compute->memory.get(plan->device, &value, element, sizeof value));
     value = -value;
-    DT_TRY(compute->put(plan->device, element, &value, sizeof value));
+    DT_TRY(compute->memory.put(plan->device, element, &value, sizeof value));
     return DT_OK;
 }
 

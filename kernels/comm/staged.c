@@ -113,7 +113,7 @@ static dt_status fetch(struct dt_comm *comm, const struct dt_message *sends, int
     DT_TRY(device->compute->finish(device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
     char *at = stage->memory;
     for (int i = 0; i < send_count; i++) {
-        DT_TRY(device->compute->get(device, at, sends[i].at, (int64_t)sends[i].bytes));
+        DT_TRY(device->compute->memory.get(device, at, sends[i].at, (int64_t)sends[i].bytes));
         at += sends[i].bytes;
     }
     stage->sent = (size_t)(at - stage->memory);
@@ -181,7 +181,7 @@ static dt_status wait(struct dt_comm *comm, struct dt_request *request)
     char *at = stage->memory + stage->sent;
     for (int i = 0; i < stage->count; i++) {
         const struct dt_message *to = &stage->pieces[i];
-        DT_TRY(device->compute->put(device, to->at, at, (int64_t)to->bytes));
+        DT_TRY(device->compute->memory.put(device, to->at, at, (int64_t)to->bytes));
         at += to->bytes;
     }
     while (*in != stage)

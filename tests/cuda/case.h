@@ -61,16 +61,17 @@ static inline void *array_new(struct dt_device *device, enum dt_dtype dtype, con
 {
     void *memory = NULL;
     int64_t bytes = n * (dtype == DT_BFLOAT16 ? 2 : 4);
-    dt_status status = device->compute->alloc(device, bytes, &memory);
+    dt_status status = device->compute->memory.alloc(device, bytes, &memory);
     if (status == DT_OK && x == NULL)
-        device->compute->fill(device, memory, 0xff, bytes);
+        device->compute->memory.fill(device, memory, 0xff, bytes);
     if (status == DT_OK && x != NULL && dtype != DT_BFLOAT16)
-        status = device->compute->put(device, memory, x, bytes);
+        status = device->compute->memory.put(device, memory, x, bytes);
     if (status == DT_OK && x != NULL && dtype == DT_BFLOAT16) {
         uint16_t *narrow = malloc((size_t)bytes);
         for (int64_t i = 0; narrow != NULL && i < n; i++)
             narrow[i] = bf16_of(x[i]);
-        status = narrow != NULL ? device->compute->put(device, memory, narrow, bytes) : DT_ENOMEM;
+        status =
+            narrow != NULL ? device->compute->memory.put(device, memory, narrow, bytes) : DT_ENOMEM;
         free(narrow);
     }
     if (status != DT_OK) {
@@ -90,8 +91,8 @@ static inline float *array_read(struct dt_device *device, enum dt_dtype dtype, c
                            ? DT_ENOMEM
                            : device->compute->finish(device, soon(), NULL, NULL);
     if (status == DT_OK)
-        status = dtype == DT_BFLOAT16 ? device->compute->get(device, narrow, memory, 2 * n)
-                                      : device->compute->get(device, x, memory, 4 * n);
+        status = dtype == DT_BFLOAT16 ? device->compute->memory.get(device, narrow, memory, 2 * n)
+                                      : device->compute->memory.get(device, x, memory, 4 * n);
     if (status != DT_OK) {
         fprintf(stderr, "%s\n", dt_message());
         abort();

@@ -47,36 +47,36 @@ static dt_status run_rest(struct dt_device *gpu)
     void *memory = NULL;
     double hz;
     int64_t ns[2];
-    dt_status status = compute->alloc(gpu, 1 << 20, &memory);
+    dt_status status = compute->memory.alloc(gpu, 1 << 20, &memory);
     if (status != DT_OK)
         return status;
     char *at = memory;
-    compute->fill(gpu, memory, 0, 1 << 20);
+    compute->memory.fill(gpu, memory, 0, 1 << 20);
     const struct dt_linear_call call = {at, at + 4096, (float *)memory, at + 65536};
-    status = compute->linear_new(gpu, DT_BFLOAT16, &shape, &linear);
+    status = compute->linear.make(gpu, DT_BFLOAT16, &shape, &linear);
     if (status == DT_OK)
-        compute->linear(gpu, linear, &call);
+        compute->linear.apply(gpu, linear, &call);
     if (status == DT_OK)
-        status = compute->record(gpu);
+        status = compute->graph.record(gpu);
     if (status == DT_OK) {
-        compute->linear(gpu, linear, &call);
-        status = compute->recorded(gpu, &graph);
+        compute->linear.apply(gpu, linear, &call);
+        status = compute->graph.recorded(gpu, &graph);
     }
     if (status == DT_OK) {
-        compute->mark(gpu, 0);
-        compute->clock(gpu, 0);
-        compute->replay(gpu, graph);
-        compute->clock(gpu, 1);
-        compute->mark(gpu, 1);
+        compute->timeline.mark(gpu, 0);
+        compute->timeline.clock(gpu, 0);
+        compute->graph.replay(gpu, graph);
+        compute->timeline.clock(gpu, 1);
+        compute->timeline.mark(gpu, 1);
         status = compute->finish(gpu, soon(), NULL, NULL);
     }
     if (status == DT_OK)
-        status = compute->times(gpu, 2, ns);
+        status = compute->timeline.times(gpu, 2, ns);
     if (status == DT_OK)
-        status = compute->clock_rate(gpu, &hz);
-    compute->graph_free(gpu, graph);
-    compute->linear_free(linear);
-    compute->release(gpu, memory);
+        status = compute->timeline.clock_rate(gpu, &hz);
+    compute->graph.free(gpu, graph);
+    compute->linear.free(linear);
+    compute->memory.release(gpu, memory);
     return status;
 }
 
@@ -157,22 +157,22 @@ static void a_lost_device_stays_lost(void **state)
     char byte;
     dt_fake_cuda_set("devices=1:fault=launch,at=3,code=700");
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
-    assert_int_equal(gpu->compute->alloc(gpu, 4096, &memory), DT_OK);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, 4096, &memory), DT_OK);
     for (int i = 0; i < 20; i++)
-        gpu->compute->sum(gpu, memory, 2048, memory);
+        gpu->compute->rows.sum(gpu, memory, 2048, memory);
     assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_ELIB);
     assert_non_null(strstr(dt_message(), "the device is lost"));
     assert_non_null(strstr(dt_message(), "cudaErrorIllegalAddress"));
-    assert_int_equal(gpu->compute->alloc(gpu, 4096, &more), DT_ELIB);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, 4096, &more), DT_ELIB);
     assert_non_null(strstr(dt_message(), "the device is lost"));
-    assert_int_equal(gpu->compute->get(gpu, &byte, memory, 1), DT_ELIB);
-    assert_int_equal(gpu->compute->put(gpu, memory, &byte, 1), DT_ELIB);
-    assert_int_equal(gpu->compute->record(gpu), DT_ELIB);
+    assert_int_equal(gpu->compute->memory.get(gpu, &byte, memory, 1), DT_ELIB);
+    assert_int_equal(gpu->compute->memory.put(gpu, memory, &byte, 1), DT_ELIB);
+    assert_int_equal(gpu->compute->graph.record(gpu), DT_ELIB);
     int64_t launches = dt_fake_cuda_launches(0);
-    gpu->compute->sum(gpu, memory, 2048, memory);
+    gpu->compute->rows.sum(gpu, memory, 2048, memory);
     assert_int_equal(dt_fake_cuda_launches(0), launches);
     assert_int_equal(gpu->compute->finish(gpu, 0, NULL, NULL), DT_ELIB);
-    gpu->compute->release(gpu, memory);
+    gpu->compute->memory.release(gpu, memory);
     gpu->compute->close(gpu);
 }
 
@@ -184,14 +184,14 @@ static void short_memory_passes(void **state)
     void *memory = NULL;
     dt_fake_cuda_set("devices=1:fault=dt_launch_sum,at=2,code=2");
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
-    assert_int_equal(gpu->compute->alloc(gpu, 4096, &memory), DT_OK);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, 4096, &memory), DT_OK);
     for (int i = 0; i < 3; i++)
-        gpu->compute->sum(gpu, memory, 2048, memory);
+        gpu->compute->rows.sum(gpu, memory, 2048, memory);
     assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_ENOMEM);
     assert_non_null(strstr(dt_message(), "add up words"));
-    gpu->compute->sum(gpu, memory, 2048, memory);
+    gpu->compute->rows.sum(gpu, memory, 2048, memory);
     assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_OK);
-    gpu->compute->release(gpu, memory);
+    gpu->compute->memory.release(gpu, memory);
     gpu->compute->close(gpu);
     assert_int_equal(dt_fake_cuda_blocks(0), 0);
 }
@@ -234,20 +234,20 @@ static void a_spoilt_recording_harms_nothing(void **state)
     void *memory = NULL, *more = NULL;
     dt_fake_cuda_set("devices=1");
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
-    assert_int_equal(gpu->compute->alloc(gpu, 4096, &memory), DT_OK);
-    assert_int_equal(gpu->compute->record(gpu), DT_OK);
-    gpu->compute->sum(gpu, memory, 2048, memory);
-    dt_status status = gpu->compute->alloc(gpu, 4096, &more);
-    gpu->compute->sum(gpu, memory, 2048, memory);
-    dt_status end = gpu->compute->recorded(gpu, &graph);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, 4096, &memory), DT_OK);
+    assert_int_equal(gpu->compute->graph.record(gpu), DT_OK);
+    gpu->compute->rows.sum(gpu, memory, 2048, memory);
+    dt_status status = gpu->compute->memory.alloc(gpu, 4096, &more);
+    gpu->compute->rows.sum(gpu, memory, 2048, memory);
+    dt_status end = gpu->compute->graph.recorded(gpu, &graph);
     assert_true(status != DT_OK || end == DT_OK);
     if (end != DT_OK)
         assert_null(graph);
-    gpu->compute->graph_free(gpu, graph);
-    gpu->compute->sum(gpu, memory, 2048, memory);
+    gpu->compute->graph.free(gpu, graph);
+    gpu->compute->rows.sum(gpu, memory, 2048, memory);
     assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_OK);
-    gpu->compute->release(gpu, memory);
-    gpu->compute->release(gpu, more);
+    gpu->compute->memory.release(gpu, memory);
+    gpu->compute->memory.release(gpu, more);
     gpu->compute->close(gpu);
     assert_int_equal(dt_fake_cuda_blocks(0), 0);
 }
@@ -262,17 +262,17 @@ static void a_hung_device_is_left(void **state)
     dt_status status = DT_OK;
     dt_fake_cuda_set("devices=1:fault=launch,at=2,do=hang");
     assert_int_equal(dt_compute_cuda.open(0, &gpu), DT_OK);
-    assert_int_equal(gpu->compute->alloc(gpu, 4096, &memory), DT_OK);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, 4096, &memory), DT_OK);
     for (int i = 0; i < 3; i++)
-        gpu->compute->sum(gpu, memory, 2048, memory);
+        gpu->compute->rows.sum(gpu, memory, 2048, memory);
     int64_t deadline = dt_clock_ns() + DT_NS_PER_SECOND / 10;
     assert_int_equal(gpu->compute->finish(gpu, deadline, NULL, NULL), DT_ETIMEOUT);
     assert_non_null(strstr(dt_message(), "add up words"));
     for (int i = 0; i < 20 && status == DT_OK; i++)
-        status = gpu->compute->put(gpu, memory, &byte, 1);
+        status = gpu->compute->memory.put(gpu, memory, &byte, 1);
     assert_int_equal(status, DT_ETIMEOUT);
-    assert_int_equal(gpu->compute->get(gpu, &byte, memory, 1), DT_ETIMEOUT);
-    gpu->compute->release(gpu, memory);
+    assert_int_equal(gpu->compute->memory.get(gpu, &byte, memory, 1), DT_ETIMEOUT);
+    gpu->compute->memory.release(gpu, memory);
     gpu->compute->close(gpu);
     assert_true(dt_fake_cuda_blocks(0) > 0);
 }

@@ -87,10 +87,11 @@ static void try(struct trial *trial)
     void *weight = NULL, *x = array_new(gpu, trial->dtype, trial->x, in_size),
          *bias = array_new(gpu, DT_FLOAT32, trial->bias, shape->out),
          *y = array_new(gpu, y_dtype, NULL, size);
-    assert_int_equal(gpu->compute->alloc(gpu, packed, &weight), DT_OK);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, packed, &weight), DT_OK);
     assert_int_equal(
-        gpu->compute->pack(gpu, trial->dtype, trial->weight, shape->in, shape->out, weight), DT_OK);
-    dt_status status = gpu->compute->linear_new(gpu, trial->dtype, shape, &linear);
+        gpu->compute->linear.pack(gpu, trial->dtype, trial->weight, shape->in, shape->out, weight),
+        DT_OK);
+    dt_status status = gpu->compute->linear.make(gpu, trial->dtype, shape, &linear);
     bool narrow = trial->dtype == DT_BFLOAT16 && !shape->wide;
     if (bare && narrow && shape->act != DT_ACT_NONE)
         assert_int_equal(status, DT_EUNSUP);
@@ -99,17 +100,17 @@ static void try(struct trial *trial)
     const struct dt_linear_call call = {x, weight, bias, y};
     for (int i = 0; i < 2 && status == DT_OK;
          i++) { /* the second finds the bias where the first left it */
-        gpu->compute->fill(gpu, y, 0xff, size * (y_dtype == DT_BFLOAT16 ? 2 : 4));
-        gpu->compute->linear(gpu, linear, &call);
+        gpu->compute->memory.fill(gpu, y, 0xff, size * (y_dtype == DT_BFLOAT16 ? 2 : 4));
+        gpu->compute->linear.apply(gpu, linear, &call);
         float *got = array_read(gpu, y_dtype, y, size);
         check_all(trial, got, size);
         free(got);
     }
-    gpu->compute->linear_free(linear);
-    gpu->compute->release(gpu, weight);
-    gpu->compute->release(gpu, y);
-    gpu->compute->release(gpu, bias);
-    gpu->compute->release(gpu, x);
+    gpu->compute->linear.free(linear);
+    gpu->compute->memory.release(gpu, weight);
+    gpu->compute->memory.release(gpu, y);
+    gpu->compute->memory.release(gpu, bias);
+    gpu->compute->memory.release(gpu, x);
     trial->tried++;
 }
 
@@ -172,26 +173,27 @@ static void weights_are_cut(void **state)
              *y = array_new(gpu, type, NULL, ROWS * OUT);
         struct dt_linear *linear = NULL;
         struct dt_linear_shape shape = {.rows = ROWS, .in = IN, .out = OUT};
-        assert_int_equal(gpu->compute->pack(gpu, type, weight, IN, OUT, packed), DT_OK);
-        assert_int_equal(gpu->compute->linear_new(gpu, type, &shape, &linear), DT_OK);
-        gpu->compute->linear(gpu, linear, &(struct dt_linear_call){x_at, packed, bias_at, y});
+        assert_int_equal(gpu->compute->linear.pack(gpu, type, weight, IN, OUT, packed), DT_OK);
+        assert_int_equal(gpu->compute->linear.make(gpu, type, &shape, &linear), DT_OK);
+        gpu->compute->linear.apply(gpu, linear, &(struct dt_linear_call){x_at, packed, bias_at, y});
         whole = array_read(gpu, type, y, ROWS * OUT);
-        gpu->compute->linear_free(linear);
+        gpu->compute->linear.free(linear);
         shape.out = OUT / 2;
-        assert_int_equal(gpu->compute->linear_new(gpu, type, &shape, &linear), DT_OK);
+        assert_int_equal(gpu->compute->linear.make(gpu, type, &shape, &linear), DT_OK);
         const struct dt_linear_call call = {
-            x_at, packed + gpu->compute->weight_row(type, IN, OUT / 2), bias_at + OUT / 2, y};
-        gpu->compute->linear(gpu, linear, &call);
+            x_at, packed + gpu->compute->linear.weight_row(type, IN, OUT / 2), bias_at + OUT / 2,
+            y};
+        gpu->compute->linear.apply(gpu, linear, &call);
         half = array_read(gpu, type, y, ROWS * OUT / 2);
         for (int row = 0; row < ROWS; row++)
             for (int i = 0; i < OUT / 2; i++)
                 assert_true(fabsf(half[row * OUT / 2 + i] - whole[row * OUT + OUT / 2 + i]) <=
                             4e-3F * (1.0F + fabsf(whole[row * OUT + OUT / 2 + i])));
-        gpu->compute->linear_free(linear);
-        gpu->compute->release(gpu, packed);
-        gpu->compute->release(gpu, bias_at);
-        gpu->compute->release(gpu, x_at);
-        gpu->compute->release(gpu, y);
+        gpu->compute->linear.free(linear);
+        gpu->compute->memory.release(gpu, packed);
+        gpu->compute->memory.release(gpu, bias_at);
+        gpu->compute->memory.release(gpu, x_at);
+        gpu->compute->memory.release(gpu, y);
         free(x);
         free(weight);
         free(bias);
@@ -211,31 +213,31 @@ static void biases_follow_their_memory(void **state)
     void *x = array_new(gpu, DT_BFLOAT16, zeros, ROWS * IN),
          *weight = array_new(gpu, DT_BFLOAT16, zeros, IN * OUT),
          *y = array_new(gpu, DT_BFLOAT16, NULL, ROWS * OUT);
-    assert_int_equal(gpu->compute->linear_new(gpu, DT_BFLOAT16, &shape, &linear), DT_OK);
+    assert_int_equal(gpu->compute->linear.make(gpu, DT_BFLOAT16, &shape, &linear), DT_OK);
     float value = 1.0F, *bias = NULL;
     for (int i = 0; i < 6; i++, value *= 2.0F) {
         float values[OUT];
         for (int k = 0; k < OUT; k++)
             values[k] = value;
         if (i % 3 == 0) {
-            gpu->compute->release(gpu, bias);
+            gpu->compute->memory.release(gpu, bias);
             bias = array_new(gpu, DT_FLOAT32, values, OUT);
         } else if (i % 3 == 1) {
-            assert_int_equal(gpu->compute->put(gpu, bias, values, sizeof values), DT_OK);
+            assert_int_equal(gpu->compute->memory.put(gpu, bias, values, sizeof values), DT_OK);
         } else {
-            gpu->compute->fill(gpu, bias, 0, sizeof values);
+            gpu->compute->memory.fill(gpu, bias, 0, sizeof values);
         }
-        gpu->compute->linear(gpu, linear, &(struct dt_linear_call){x, weight, bias, y});
+        gpu->compute->linear.apply(gpu, linear, &(struct dt_linear_call){x, weight, bias, y});
         float *got = array_read(gpu, DT_BFLOAT16, y, ROWS * OUT);
         for (int k = 0; k < ROWS * OUT; k++)
             assert_true(got[k] == (i % 3 == 2 ? 0.0F : value));
         free(got);
     }
-    gpu->compute->linear_free(linear);
-    gpu->compute->release(gpu, bias);
-    gpu->compute->release(gpu, x);
-    gpu->compute->release(gpu, weight);
-    gpu->compute->release(gpu, y);
+    gpu->compute->linear.free(linear);
+    gpu->compute->memory.release(gpu, bias);
+    gpu->compute->memory.release(gpu, x);
+    gpu->compute->memory.release(gpu, weight);
+    gpu->compute->memory.release(gpu, y);
 }
 
 static void peak_is_a_rate(void **state)

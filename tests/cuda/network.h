@@ -133,7 +133,7 @@ static inline dt_status network_body(struct dt_comm *world, void *arg)
     struct dt_compute watched = *compute;
     dt_status status = compute->open(run->nccl ? world->rank : 0, &device);
     if (status == DT_OK && run->range != NULL) {
-        watched.range = run->range;
+        watched.timeline.range = run->range;
         device->compute = &watched;
     }
     if (status == DT_OK)

@@ -88,11 +88,11 @@ static struct result run_modulate(struct dt_device *device, enum dt_dtype dtype,
                                    .sequences = N,
                                    .tokens = T,
                                    .channels = channels};
-    device->compute->modulate(device, dtype, &op);
+    device->compute->rows.modulate(device, dtype, &op);
     take(&result, 0, device, dtype, memory[2], size);
     take(&result, 1, device, DT_FLOAT32, memory[0], size);
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        device->compute->release(device, memory[i]);
+        device->compute->memory.release(device, memory[i]);
     return result;
 }
 
@@ -152,16 +152,16 @@ static struct result run_attention(struct dt_device *device, enum dt_dtype dtype
                                     .warps = 4,
                                     .scratch = scratch,
                                     .scratch_floats = 1 << 18};
-    if (device->compute->attention_ready(device, dtype, &op) != DT_OK)
+    if (device->compute->attention.ready(device, dtype, &op) != DT_OK)
         fail_msg("%s", dt_message());
-    device->compute->attention(device, dtype, &op);
+    device->compute->attention.run(device, dtype, &op);
     take(&result, 0, device, dtype, out, out_size);
     if (form->lse)
         take(&result, 1, device, DT_FLOAT32, lse, lse_size);
-    device->compute->release(device, qkv);
-    device->compute->release(device, out);
-    device->compute->release(device, lse);
-    device->compute->release(device, scratch);
+    device->compute->memory.release(device, qkv);
+    device->compute->memory.release(device, out);
+    device->compute->memory.release(device, lse);
+    device->compute->memory.release(device, scratch);
     free(all);
     return result;
 }
@@ -194,11 +194,11 @@ static void what_was_not_built_is_said(void **state)
     op.tile_kv = 64;
     op.stages = 1;
     op.warps = 4;
-    assert_int_equal(gpu->compute->attention_ready(gpu, DT_BFLOAT16, &op), DT_EUNSUP);
+    assert_int_equal(gpu->compute->attention.ready(gpu, DT_BFLOAT16, &op), DT_EUNSUP);
     assert_non_null(strstr(dt_message(), "tile_q=77"));
     op.tile_q = 64;
     op.head = 56;
-    assert_int_equal(gpu->compute->attention_ready(gpu, DT_BFLOAT16, &op), DT_EUNSUP);
+    assert_int_equal(gpu->compute->attention.ready(gpu, DT_BFLOAT16, &op), DT_EUNSUP);
     assert_non_null(strstr(dt_message(), "56 channels"));
 }
 
@@ -220,11 +220,11 @@ static struct result run_merge(struct dt_device *device, enum dt_dtype dtype)
                                 .heads = H,
                                 .head = D,
                                 .queries = Q};
-    device->compute->merge(device, dtype, &op);
+    device->compute->attention.merge(device, dtype, &op);
     take(&result, 0, device, dtype, memory[0], SIZE);
     take(&result, 1, device, DT_FLOAT32, memory[2], LSE);
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        device->compute->release(device, memory[i]);
+        device->compute->memory.release(device, memory[i]);
     free(lse);
     free(part_lse);
     return result;
@@ -244,10 +244,10 @@ static struct result run_copy(struct dt_device *device, int element)
                                .from_stride = {8 / words, 96 / words, 24 / words},
                                .width = 6 / words,
                                .element = element};
-    device->compute->copy(device, &op);
+    device->compute->rows.copy(device, &op);
     take(&result, 0, device, DT_BFLOAT16, to, TO);
-    device->compute->release(device, from);
-    device->compute->release(device, to);
+    device->compute->memory.release(device, from);
+    device->compute->memory.release(device, to);
     return result;
 }
 
@@ -263,20 +263,20 @@ static struct result run_small(struct dt_device *device, int which)
          *updates = array_new(device, DT_FLOAT32, update, 2);
     const struct dt_compute *compute = device->compute;
     if (which == 0)
-        compute->sinusoid(device, &(struct dt_sinusoid){x, out, N, C});
+        compute->rows.sinusoid(device, &(struct dt_sinusoid){x, out, N, C});
     else if (which == 1)
-        compute->condition(device, &(struct dt_condition){x, y, labels, out, N, C});
+        compute->rows.condition(device, &(struct dt_condition){x, y, labels, out, N, C});
     else if (which == 2)
-        compute->position(device, &(struct dt_position){x, y, out, N, 2, T, C});
+        compute->rows.position(device, &(struct dt_position){x, y, out, N, 2, T, C});
     else if (which == 3)
-        compute->guide(device, &(struct dt_guide){x, y, y + MOST, out, 9, 8, 11, 6, 3, 4.0F});
+        compute->rows.guide(device, &(struct dt_guide){x, y, y + MOST, out, 9, 8, 11, 6, 3, 4.0F});
     else
-        compute->sampler(device, &(struct dt_sampler){x, y, updates, T, 3, 6, PIXELS});
+        compute->rows.sampler(device, &(struct dt_sampler){x, y, updates, T, 3, 6, PIXELS});
     take(&result, 0, device, DT_FLOAT32, which == 4 ? x : out, which == 4 ? T * 3 * PIXELS : MOST);
-    compute->release(device, x);
-    compute->release(device, out);
-    compute->release(device, labels);
-    compute->release(device, updates);
+    compute->memory.release(device, x);
+    compute->memory.release(device, out);
+    compute->memory.release(device, labels);
+    compute->memory.release(device, updates);
     return result;
 }
 
@@ -304,12 +304,12 @@ static void narrowing_rounds_to_even(void **state)
     memcpy(x, ties, sizeof ties);
     from = array_new(gpu, DT_FLOAT32, x, N);
     void *to = array_new(gpu, DT_BFLOAT16, NULL, N);
-    gpu->compute->narrow(gpu, DT_BFLOAT16, from, to, N);
+    gpu->compute->rows.narrow(gpu, DT_BFLOAT16, from, to, N);
     got = array_read(gpu, DT_BFLOAT16, to, N);
     round_floats(DT_BFLOAT16, x, N);
     assert_memory_equal(got, x, N * sizeof *x);
-    gpu->compute->release(gpu, from);
-    gpu->compute->release(gpu, to);
+    gpu->compute->memory.release(gpu, from);
+    gpu->compute->memory.release(gpu, to);
     free(x);
     free(got);
 }
@@ -327,16 +327,16 @@ static void words_are_added_up(void **state)
     }
     void *data = NULL, *sum = NULL;
     const uint64_t start = 41;
-    assert_int_equal(gpu->compute->alloc(gpu, N * 2, &data), DT_OK);
-    assert_int_equal(gpu->compute->alloc(gpu, 8, &sum), DT_OK);
-    assert_int_equal(gpu->compute->put(gpu, data, words, N * 2), DT_OK);
-    assert_int_equal(gpu->compute->put(gpu, sum, &start, 8), DT_OK);
-    gpu->compute->sum(gpu, data, N * 2, sum);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, N * 2, &data), DT_OK);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, 8, &sum), DT_OK);
+    assert_int_equal(gpu->compute->memory.put(gpu, data, words, N * 2), DT_OK);
+    assert_int_equal(gpu->compute->memory.put(gpu, sum, &start, 8), DT_OK);
+    gpu->compute->rows.sum(gpu, data, N * 2, sum);
     assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_OK);
-    assert_int_equal(gpu->compute->get(gpu, &got, sum, 8), DT_OK);
+    assert_int_equal(gpu->compute->memory.get(gpu, &got, sum, 8), DT_OK);
     assert_true(got == expect);
-    gpu->compute->release(gpu, data);
-    gpu->compute->release(gpu, sum);
+    gpu->compute->memory.release(gpu, data);
+    gpu->compute->memory.release(gpu, sum);
     free(words);
 }
 

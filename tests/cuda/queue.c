@@ -23,32 +23,32 @@ static void memory_comes_back(void **state)
         assert_non_null(back);
         for (int64_t k = 0; k < n; k++)
             host[k] = (unsigned char)(k * 31 + k / 251);
-        assert_int_equal(gpu->compute->alloc(gpu, n, &memory), DT_OK);
+        assert_int_equal(gpu->compute->memory.alloc(gpu, n, &memory), DT_OK);
         assert_int_equal((uintptr_t)memory % 256, 0);
-        gpu->compute->fill(gpu, memory, 0xab, n);
-        assert_int_equal(gpu->compute->put(gpu, memory, host, n), DT_OK);
+        gpu->compute->memory.fill(gpu, memory, 0xab, n);
+        assert_int_equal(gpu->compute->memory.put(gpu, memory, host, n), DT_OK);
         memset(host, 0, (size_t)n);
-        assert_int_equal(gpu->compute->get(gpu, back, memory, n), DT_OK);
+        assert_int_equal(gpu->compute->memory.get(gpu, back, memory, n), DT_OK);
         for (int64_t k = 0; k < n; k++)
             if (back[k] != (unsigned char)(k * 31 + k / 251))
                 fail_msg("byte %lld of %lld", (long long)k, (long long)n);
-        gpu->compute->release(gpu, memory);
+        gpu->compute->memory.release(gpu, memory);
         free(host);
         free(back);
     }
-    gpu->compute->release(gpu, NULL);
+    gpu->compute->memory.release(gpu, NULL);
 }
 
 static void too_much_is_out_of_memory(void **state)
 {
     (void)state;
     void *memory = NULL;
-    assert_int_equal(gpu->compute->alloc(gpu, 1LL << 50, &memory), DT_ENOMEM);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, 1LL << 50, &memory), DT_ENOMEM);
     assert_non_null(strstr(dt_message(), "1125899906842624 bytes"));
     assert_null(memory);
     assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_OK);
-    assert_int_equal(gpu->compute->alloc(gpu, 1024, &memory), DT_OK);
-    gpu->compute->release(gpu, memory);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, 1024, &memory), DT_OK);
+    gpu->compute->memory.release(gpu, memory);
 }
 
 static void there_is_no_such_gpu(void **state)
@@ -70,17 +70,17 @@ static void marks_are_in_order(void **state)
     void *memory = array_new(gpu, DT_FLOAT32, NULL, N);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < MARKS; i++) {
-            gpu->compute->mark(gpu, i);
-            gpu->compute->fill(gpu, memory, i & 0xff, N);
+            gpu->compute->timeline.mark(gpu, i);
+            gpu->compute->memory.fill(gpu, memory, i & 0xff, N);
         }
         assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_OK);
-        assert_int_equal(gpu->compute->times(gpu, MARKS, ns), DT_OK);
+        assert_int_equal(gpu->compute->timeline.times(gpu, MARKS, ns), DT_OK);
         assert_int_equal(ns[0], 0);
         for (int i = 1; i < MARKS; i++)
             assert_true(ns[i] >= ns[i - 1]);
         assert_true(ns[MARKS - 1] > 0);
     }
-    gpu->compute->release(gpu, memory);
+    gpu->compute->memory.release(gpu, memory);
 }
 
 static void a_recording_runs_only_when_told(void **state)
@@ -92,25 +92,25 @@ static void a_recording_runs_only_when_told(void **state)
     void *from = array_new(gpu, DT_FLOAT32, x, N), *to = array_new(gpu, DT_FLOAT32, NULL, N);
     const struct dt_copy op = {
         .to = to, .from = from, .count = {1, 1, 1}, .width = N, .element = sizeof(float)};
-    assert_int_equal(gpu->compute->record(gpu), DT_OK);
-    gpu->compute->copy(gpu, &op);
-    assert_int_equal(gpu->compute->recorded(gpu, &graph), DT_OK);
+    assert_int_equal(gpu->compute->graph.record(gpu), DT_OK);
+    gpu->compute->rows.copy(gpu, &op);
+    assert_int_equal(gpu->compute->graph.recorded(gpu, &graph), DT_OK);
     float *got = array_read(gpu, DT_FLOAT32, to, N);
     for (int i = 0; i < N; i++)
         assert_true(isnan(got[i]));
     free(got);
     for (int round = 0; round < 3; round++) {
         x[0] = (float)round;
-        assert_int_equal(gpu->compute->put(gpu, from, x, N * (int64_t)sizeof(float)), DT_OK);
-        gpu->compute->replay(gpu, graph);
+        assert_int_equal(gpu->compute->memory.put(gpu, from, x, N * (int64_t)sizeof(float)), DT_OK);
+        gpu->compute->graph.replay(gpu, graph);
         got = array_read(gpu, DT_FLOAT32, to, N);
         assert_memory_equal(got, x, N * sizeof(float));
         free(got);
     }
-    gpu->compute->graph_free(gpu, graph);
-    gpu->compute->graph_free(gpu, NULL);
-    gpu->compute->release(gpu, from);
-    gpu->compute->release(gpu, to);
+    gpu->compute->graph.free(gpu, graph);
+    gpu->compute->graph.free(gpu, NULL);
+    gpu->compute->memory.release(gpu, from);
+    gpu->compute->memory.release(gpu, to);
     free(x);
 }
 
@@ -127,17 +127,17 @@ static void waiting_ends(void **state)
     enum { N = 32 << 20, TIMES = 64 };
     void *memory = NULL;
     int calls = 0;
-    assert_int_equal(gpu->compute->alloc(gpu, N, &memory), DT_OK);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, N, &memory), DT_OK);
     for (int i = 0; i < TIMES; i++)
-        gpu->compute->fill(gpu, memory, i, N);
+        gpu->compute->memory.fill(gpu, memory, i, N);
     dt_status status = gpu->compute->finish(gpu, dt_clock_ns(), NULL, NULL);
     assert_true(status == DT_OK || status == DT_ETIMEOUT);
     for (int i = 0; i < TIMES; i++)
-        gpu->compute->fill(gpu, memory, i, N);
+        gpu->compute->memory.fill(gpu, memory, i, N);
     status = gpu->compute->finish(gpu, soon(), count_calls, &calls);
     assert_true(status == DT_OK || (status == DT_ELIB && strcmp(dt_message(), "enough") == 0));
     assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_OK);
-    gpu->compute->release(gpu, memory);
+    gpu->compute->memory.release(gpu, memory);
 }
 
 static void versions_are_told(void **state)
@@ -155,10 +155,10 @@ static void clocks_have_a_rate(void **state)
 {
     (void)state;
     double hz = -1.0;
-    gpu->compute->clock(gpu, 0);
-    gpu->compute->clock(gpu, 1);
+    gpu->compute->timeline.clock(gpu, 0);
+    gpu->compute->timeline.clock(gpu, 1);
     assert_int_equal(gpu->compute->finish(gpu, soon(), NULL, NULL), DT_OK);
-    assert_int_equal(gpu->compute->clock_rate(gpu, &hz), DT_OK);
+    assert_int_equal(gpu->compute->timeline.clock_rate(gpu, &hz), DT_OK);
     assert_true(hz >= 0.0 && hz < 1e11);
 }
 

@@ -99,7 +99,7 @@ static void run_modulate(const struct modulate_case *m, enum dt_dtype dtype)
     float *branch = m->branch ? wide_copy(dtype, op.branch, n) : NULL;
     oracle.branch = branch;
     oracle.y = malloc((size_t)n * sizeof(float));
-    dt_compute_cpu.modulate(cpu, DT_FLOAT32, &oracle);
+    dt_compute_cpu.rows.modulate(cpu, DT_FLOAT32, &oracle);
     emu_reset();
     ran(dt_launch_modulate(dtype, &op, NULL));
     compare_modulate(&op, dtype, &oracle);
@@ -156,7 +156,7 @@ static void run_merge(const struct merge_case *m, enum dt_dtype dtype)
     oracle.out = wide_copy(dtype, op.out, out_count);
     oracle.part = part;
     oracle.lse = wide_copy(DT_FLOAT32, op.lse, lse_count);
-    dt_compute_cpu.merge(cpu, DT_FLOAT32, &oracle);
+    dt_compute_cpu.attention.merge(cpu, DT_FLOAT32, &oracle);
     emu_reset();
     ran(dt_launch_merge(dtype, &op, NULL));
     for (int64_t i = 0; i < out_count; i++) {

@@ -34,7 +34,7 @@ static void run_copy(const struct copy_case *c)
     struct dt_copy oracle = op;
     oracle.to = malloc(to_bytes + 1);
     memset(oracle.to, 0xff, to_bytes);
-    dt_compute_cpu.copy(cpu, &oracle);
+    dt_compute_cpu.rows.copy(cpu, &oracle);
     emu_reset();
     ran(dt_launch_copy(&op, NULL));
     assert_memory_equal(op.to, oracle.to, to_bytes);
@@ -76,7 +76,7 @@ static void sum_is_exact(void **state)
             if (counts[c] == 70002 && shift == 0)
                 moves_well("sum");
             uint64_t oracle = 5;
-            dt_compute_cpu.sum(cpu, data, (int64_t)counts[c], &oracle);
+            dt_compute_cpu.rows.sum(cpu, data, (int64_t)counts[c], &oracle);
             assert_true(oracle == want);
         }
 }
@@ -95,7 +95,7 @@ static void sinusoid_is_the_cpu_s(void **state)
         op.out = emu_alloc((size_t)(3 * channels) * sizeof(float), 0);
         struct dt_sinusoid oracle = op;
         oracle.out = malloc((size_t)(3 * channels) * sizeof(float));
-        dt_compute_cpu.sinusoid(cpu, &oracle);
+        dt_compute_cpu.rows.sinusoid(cpu, &oracle);
         emu_reset();
         ran(dt_launch_sinusoid(&op, NULL));
         for (int i = 0; i < 3 * channels; i++)
@@ -119,7 +119,7 @@ static void condition_is_the_cpu_s(void **state)
         op.out = emu_alloc((size_t)(4 * channels) * sizeof(float), 0);
         struct dt_condition oracle = op;
         oracle.out = malloc((size_t)(4 * channels) * sizeof(float));
-        dt_compute_cpu.condition(cpu, &oracle);
+        dt_compute_cpu.rows.condition(cpu, &oracle);
         emu_reset();
         ran(dt_launch_condition(&op, NULL));
         for (int i = 0; i < 4 * channels; i++)
@@ -143,7 +143,7 @@ static void position_is_the_cpu_s(void **state)
             op.out = emu_alloc((size_t)(4 * n) * sizeof(float), shift);
             struct dt_position oracle = op;
             oracle.out = malloc((size_t)(4 * n) * sizeof(float));
-            dt_compute_cpu.position(cpu, &oracle);
+            dt_compute_cpu.rows.position(cpu, &oracle);
             emu_reset();
             ran(dt_launch_position(&op, NULL));
             assert_memory_equal(op.out, oracle.out, (size_t)(4 * n) * sizeof(float));
@@ -169,7 +169,7 @@ static void guide_is_the_cpu_s(void **state)
             op.out = emu_alloc((size_t)(37 * channels) * sizeof(float), 0);
             struct dt_guide oracle = op;
             oracle.out = malloc((size_t)(37 * channels) * sizeof(float));
-            dt_compute_cpu.guide(cpu, &oracle);
+            dt_compute_cpu.rows.guide(cpu, &oracle);
             emu_reset();
             ran(dt_launch_guide(&op, NULL));
             for (int i = 0; i < 37 * channels; i++) {
@@ -202,7 +202,7 @@ static void sampler_is_the_cpu_s(void **state)
             float *before = wide_copy(DT_FLOAT32, op.latent, n);
             struct dt_sampler oracle = op;
             oracle.latent = wide_copy(DT_FLOAT32, op.latent, n);
-            dt_compute_cpu.sampler(cpu, &oracle);
+            dt_compute_cpu.rows.sampler(cpu, &oracle);
             emu_reset();
             ran(dt_launch_sampler(&op, NULL));
             for (int64_t i = 0; i < n; i++) /* |step eps| is at most what was added */

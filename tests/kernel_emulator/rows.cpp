@@ -174,7 +174,7 @@ static void copy_case(int element, int64_t width, int64_t gap, int shift)
     std::vector<unsigned char> want(bytes, 0xff);
     op.from = from;
     op.to = want.data();
-    dt_compute_cpu.copy(NULL, &op);
+    dt_compute_cpu.rows.copy(NULL, &op);
     op.to = to;
     emu_reset();
     launched(dt_launch_copy(&op, NULL));
@@ -217,7 +217,7 @@ static void narrow_and_sum_are_the_cpu_s(void **)
             }
             uint64_t *sum = (uint64_t *)emu_alloc(8, 0), want = 11;
             *sum = 11;
-            dt_compute_cpu.sum(NULL, y, n * 2, &want);
+            dt_compute_cpu.rows.sum(NULL, y, n * 2, &want);
             launched(dt_launch_sum(y, n * 2, sum, NULL));
             assert_true(*sum == want);
             emu_forget();
@@ -279,7 +279,7 @@ static void small_ones_are_the_cpu_s(void **)
     int32_t *label = (int32_t *)emu_alloc(12, 0);
     label[0] = 4, label[1] = 0, label[2] = 2;
     struct dt_condition condition = {x, table, label, want, 3, 40};
-    dt_compute_cpu.condition(NULL, &condition);
+    dt_compute_cpu.rows.condition(NULL, &condition);
     condition.out = out;
     launched(dt_launch_condition(&condition, NULL));
     for (int i = 0; i < 120; i++)
@@ -288,7 +288,7 @@ static void small_ones_are_the_cpu_s(void **)
     float *time = floats(3, 0);
     time[0] = 0.0f, time[1] = 999.0f, time[2] = 20.5f;
     struct dt_sinusoid sinusoid = {time, want, 3, 40};
-    dt_compute_cpu.sinusoid(NULL, &sinusoid);
+    dt_compute_cpu.rows.sinusoid(NULL, &sinusoid);
     sinusoid.out = out;
     launched(dt_launch_sinusoid(&sinusoid, NULL));
     for (int i = 0; i < 120; i++) // an angle of up to 1000 has an error of 1000 times that of exp
@@ -296,14 +296,14 @@ static void small_ones_are_the_cpu_s(void **)
 
     for (int channels : {8, 20, 13}) {
         struct dt_position position = {floats(2 * 3 * 13 * 2, 0), table, want, 4, 2, 3, channels};
-        dt_compute_cpu.position(NULL, &position);
+        dt_compute_cpu.rows.position(NULL, &position);
         position.out = out;
         launched(dt_launch_position(&position, NULL));
         assert_memory_equal(out, want, 12 * (size_t)channels * 4);
     }
 
     struct dt_guide guide = {x, x + 50, table, want, 9, 11, 6, 5, 3, 1.75f};
-    dt_compute_cpu.guide(NULL, &guide);
+    dt_compute_cpu.rows.guide(NULL, &guide);
     guide.out = out;
     launched(dt_launch_guide(&guide, NULL));
     assert_memory_equal(out, want, 30 * 4);
@@ -312,7 +312,7 @@ static void small_ones_are_the_cpu_s(void **)
     memcpy(before, x, sizeof before);
     memcpy(want, x, sizeof before);
     struct dt_sampler sampler = {want, table, update, 3, 4, 8, 4};
-    dt_compute_cpu.sampler(NULL, &sampler);
+    dt_compute_cpu.rows.sampler(NULL, &sampler);
     sampler.latent = x;
     launched(dt_launch_sampler(&sampler, NULL));
     assert_memory_equal(x, want, 48 * 4);

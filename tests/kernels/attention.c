@@ -206,16 +206,16 @@ static void parts_merge_to_the_whole(void **state)
                               .scratch_floats = scratch_floats(DT_FLOAT32, &s)};
     struct dt_merge merge = {out, lse, part, part_lse, {0, C}, 1, HEADS, HEAD, QUERIES};
     dt_compute_cpu.threads(NULL, 1);
-    dt_compute_cpu.attention(NULL, DT_FLOAT32, &op);
+    dt_compute_cpu.attention.run(NULL, DT_FLOAT32, &op);
     for (int i = 0; i < 4; i++) {
         op.k = k + cuts[i] * C;
         op.v = v + cuts[i] * C;
         op.keys = cuts[i + 1] - cuts[i];
         op.out = i == 0 ? out : part;
         op.lse = i == 0 ? lse : part_lse;
-        dt_compute_cpu.attention(NULL, DT_FLOAT32, &op);
+        dt_compute_cpu.attention.run(NULL, DT_FLOAT32, &op);
         if (i > 0)
-            dt_compute_cpu.merge(NULL, DT_FLOAT32, &merge);
+            dt_compute_cpu.attention.merge(NULL, DT_FLOAT32, &merge);
     }
     for (int i = 0; i < QUERIES * C; i++)
         assert_true(fabsf(out[i] - whole[i]) < 1e-6f);

@@ -51,7 +51,7 @@ static inline void *ranks_alloc(const struct dt_comm *comm, size_t bytes)
     void *memory = NULL;
     if (comm->device == NULL)
         memory = malloc(bytes);
-    else if (comm->device->compute->alloc(comm->device, (int64_t)bytes, &memory) < 0)
+    else if (comm->device->compute->memory.alloc(comm->device, (int64_t)bytes, &memory) < 0)
         memory = NULL;
     if (memory == NULL)
         abort();
@@ -61,7 +61,7 @@ static inline void *ranks_alloc(const struct dt_comm *comm, size_t bytes)
 static inline void ranks_release(const struct dt_comm *comm, void *memory)
 {
     if (comm->device != NULL)
-        comm->device->compute->release(comm->device, memory);
+        comm->device->compute->memory.release(comm->device, memory);
     else
         free(memory);
 }
@@ -70,7 +70,7 @@ static inline void ranks_put(const struct dt_comm *comm, void *to, const void *f
 {
     if (comm->device == NULL)
         memcpy(to, from, bytes);
-    else if (comm->device->compute->put(comm->device, to, from, (int64_t)bytes) < 0)
+    else if (comm->device->compute->memory.put(comm->device, to, from, (int64_t)bytes) < 0)
         abort();
 }
 
@@ -89,7 +89,7 @@ static inline dt_status ranks_get(struct dt_comm *comm, void *to, const void *fr
     }
     DT_TRY(
         device->compute->finish(device, dt_clock_ns() + 600 * DT_NS_PER_SECOND, ranks_check, comm));
-    return device->compute->get(device, to, from, (int64_t)bytes);
+    return device->compute->memory.get(device, to, from, (int64_t)bytes);
 }
 
 /* Memory that processes started later have in common, zeroed. */

@@ -82,7 +82,7 @@ static cudaError_t attention(struct CUstream_st *stream, void *data)
     if (op->tile_q <= 0 || op->tile_kv <= 0)
         op->tile_q = op->tile_kv = 64;
     make_scratch(stream, op);
-    dt_compute_cpu.attention(fake_cpu(stream), all.dtype, op);
+    dt_compute_cpu.attention.run(fake_cpu(stream), all.dtype, op);
     return cudaSuccess;
 }
 

@@ -85,8 +85,8 @@ static cudaError_t narrow(struct CUstream_st *stream, void *data)
     if (!fake_see_field(stream, &all.op.plain.from, all.op.plain.n * 4) ||
         !fake_see_field(stream, &all.op.plain.to, all.op.plain.n * size_of(&all)))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.narrow(fake_cpu(stream), all.dtype, all.op.plain.from, all.op.plain.to,
-                          all.op.plain.n);
+    dt_compute_cpu.rows.narrow(fake_cpu(stream), all.dtype, all.op.plain.from, all.op.plain.to,
+                               all.op.plain.n);
     return cudaSuccess;
 }
 
@@ -109,7 +109,7 @@ static cudaError_t modulate(struct CUstream_st *stream, void *data)
         !fake_see_field(stream, &op->shift, shift) || !fake_see_field(stream, &op->scale, shift) ||
         !fake_see_field(stream, &op->y, values * size_of(&all)))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.modulate(fake_cpu(stream), all.dtype, op);
+    dt_compute_cpu.rows.modulate(fake_cpu(stream), all.dtype, op);
     return cudaSuccess;
 }
 
@@ -136,7 +136,7 @@ static cudaError_t merge(struct CUstream_st *stream, void *data)
         !fake_see_field(stream, &op->part, rows * width * size_of(&all)) ||
         !fake_see_field(stream, &op->part_lse, lse))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.merge(fake_cpu(stream), all.dtype, op);
+    dt_compute_cpu.attention.merge(fake_cpu(stream), all.dtype, op);
     return cudaSuccess;
 }
 
@@ -163,7 +163,7 @@ static cudaError_t copy(struct CUstream_st *stream, void *data)
         !fake_see_field(stream, &op->from,
                         span(op->count, op->from_stride, op->width) * op->element))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.copy(fake_cpu(stream), op);
+    dt_compute_cpu.rows.copy(fake_cpu(stream), op);
     return cudaSuccess;
 }
 
@@ -179,7 +179,7 @@ static cudaError_t sum(struct CUstream_st *stream, void *data)
     if (!fake_see_field(stream, &all.op.plain.from, all.op.plain.n) ||
         !fake_see_field(stream, &all.op.plain.to, 8))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.sum(fake_cpu(stream), all.op.plain.from, all.op.plain.n, all.op.plain.to);
+    dt_compute_cpu.rows.sum(fake_cpu(stream), all.op.plain.from, all.op.plain.n, all.op.plain.to);
     return cudaSuccess;
 }
 
@@ -196,7 +196,7 @@ static cudaError_t sinusoid(struct CUstream_st *stream, void *data)
     if (!fake_see_field(stream, &op->time, op->count * 4) ||
         !fake_see_field(stream, &op->out, (int64_t)op->count * op->channels * 4))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.sinusoid(fake_cpu(stream), op);
+    dt_compute_cpu.rows.sinusoid(fake_cpu(stream), op);
     return cudaSuccess;
 }
 
@@ -220,7 +220,7 @@ static cudaError_t condition(struct CUstream_st *stream, void *data)
         most = op->label[i] > most ? op->label[i] : most;
     if (!fake_see_field(stream, &op->table, (most + 1) * (int64_t)op->channels * 4))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.condition(fake_cpu(stream), op);
+    dt_compute_cpu.rows.condition(fake_cpu(stream), op);
     return cudaSuccess;
 }
 
@@ -239,7 +239,7 @@ static cudaError_t position(struct CUstream_st *stream, void *data)
         !fake_see_field(stream, &op->position, image) ||
         !fake_see_field(stream, &op->out, op->sequences * image))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.position(fake_cpu(stream), op);
+    dt_compute_cpu.rows.position(fake_cpu(stream), op);
     return cudaSuccess;
 }
 
@@ -260,7 +260,7 @@ static cudaError_t guide(struct CUstream_st *stream, void *data)
         (op->guided < op->channels && !fake_see_field(stream, &op->rest, values)) ||
         !fake_see_field(stream, &op->out, values))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.guide(fake_cpu(stream), op);
+    dt_compute_cpu.rows.guide(fake_cpu(stream), op);
     return cudaSuccess;
 }
 
@@ -279,7 +279,7 @@ static cudaError_t sampler(struct CUstream_st *stream, void *data)
         !fake_see_field(stream, &op->eps, pixels * op->eps_channels) ||
         !fake_see_field(stream, &op->update, 8))
         return cudaErrorIllegalAddress;
-    dt_compute_cpu.sampler(fake_cpu(stream), op);
+    dt_compute_cpu.rows.sampler(fake_cpu(stream), op);
     return cudaSuccess;
 }
 
