@@ -226,12 +226,12 @@ void dt_record_read(const struct dt_record *record, const json_t *object, void *
         const struct dt_field *field = &record->fields[i];
         const json_t *value = field->name != NULL ? json_object_get(object, field->name) : object;
         char *member = (char *)out + field->offset;
-        if (field->most > 0)
-            read_list(field, value, out);
-        else if (field->record != NULL)
-            dt_record_read(field->record, value, member);
-        else
+        if (field->record == NULL)
             field->kind->read(field->kind->right(value) ? value : NULL, member);
+        else if (field->most > 0)
+            read_list(field, value, out);
+        else
+            dt_record_read(field->record, value, member);
     }
 }
 
@@ -290,10 +290,10 @@ static bool is_zero(const char *bytes, size_t n)
 
 static json_t *field_json(const struct dt_field *field, const char *from)
 {
-    if (field->most > 0)
-        return list_json(field, from);
-    return field->record != NULL ? dt_record_json(field->record, from + field->offset)
-                                 : field->kind->write(from + field->offset);
+    if (field->record == NULL)
+        return field->kind->write(from + field->offset);
+    return field->most > 0 ? list_json(field, from)
+                           : dt_record_json(field->record, from + field->offset);
 }
 
 /* Takes all that the struct holds, also when memory is short. */
@@ -304,7 +304,7 @@ static bool add_fields(const struct dt_record *record, const char *from, json_t 
         const struct dt_field *field = &record->fields[i];
         const char *member = from + field->offset;
         size_t size = field->record != NULL ? field->record->size : field->kind->size;
-        if (field->name == NULL)
+        if (field->record != NULL && field->name == NULL)
             whole = add_fields(field->record, member, object) && whole;
         else if (field->need != DT_NEED_OPTIONAL || !is_zero(member, size))
             whole = json_object_set_new(object, field->name, field_json(field, from)) == 0 && whole;
