@@ -3,11 +3,14 @@
  * and no two have the same time. */
 #include "tuner/cli/report/history.h"
 
+#include "tuner/check/check.h"
+
 #include <math.h>
 #include <string.h>
 
-static const char *const verdicts[] = {"wins",         "ties",        "loses",
-                                       "inconclusive", "not checked", "unsupported"};
+static const enum dt_check_verdict verdicts[] = {DT_CHECK_WINS,        DT_CHECK_TIES,
+                                                 DT_CHECK_LOSES,       DT_CHECK_INCONCLUSIVE,
+                                                 DT_CHECK_NOT_CHECKED, DT_CHECK_UNSUPPORTED};
 
 static void add_escaped(const char *text, struct dt_text *out)
 {
@@ -69,23 +72,28 @@ static void add_gauge(const struct dt_timelines *lines, enum dt_series_of series
         }
 }
 
+static void add_verdict(const struct dt_entry_timeline *line, const struct dt_moment *moment,
+                        struct dt_text *out)
+{
+    for (size_t v = 0; v < sizeof verdicts / sizeof verdicts[0]; v++) {
+        const char *text = dt_check_verdict_text(verdicts[v]);
+        dt_text_add(out, "dittune_verdict");
+        add_labels(line, out);
+        dt_text_add(out, ",dittune_verdict=\"%s\"} %d", text, strcmp(text, moment->verdict) == 0);
+        add_time(moment, out);
+    }
+}
+
 static void add_verdicts(const struct dt_timelines *lines, struct dt_text *out)
 {
     dt_text_add(out, "# TYPE dittune_verdict stateset\n"
                      "# HELP dittune_verdict Verdict of a check on the stored plan.\n");
-    for (int i = 0; i < lines->count; i++)
-        for (int k = 0; k < lines->lines[i].count; k++) {
-            const struct dt_moment *moment = &lines->lines[i].moments[k];
-            for (size_t v = 0; v < sizeof verdicts / sizeof verdicts[0] &&
-                               moment->kind == DT_MOMENT_CHECK && counts(&lines->lines[i], k);
-                 v++) {
-                dt_text_add(out, "dittune_verdict");
-                add_labels(&lines->lines[i], out);
-                dt_text_add(out, ",dittune_verdict=\"%s\"} %d", verdicts[v],
-                            strcmp(verdicts[v], moment->verdict) == 0);
-                add_time(moment, out);
-            }
-        }
+    for (int i = 0; i < lines->count; i++) {
+        const struct dt_entry_timeline *line = &lines->lines[i];
+        for (int k = 0; k < line->count; k++)
+            if (line->moments[k].kind == DT_MOMENT_CHECK && counts(line, k))
+                add_verdict(line, &line->moments[k], out);
+    }
 }
 
 static void add_plans(const struct dt_timelines *lines, struct dt_text *out)
