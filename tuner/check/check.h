@@ -61,6 +61,20 @@ extern const struct dt_kind dt_kind_successors;
 
 #include "tuner/check/check.def"
 
+/* The machine as it is today; owned. NULL before dt_check_soft. */
+struct dt_check_today {
+    json_t *soft, *info; /* of the fingerprint */
+    json_t *changed;     /* names of differences from the stored soft one */
+};
+
+/* What --update did. */
+struct dt_check_written {
+    bool replaced, stamped;
+    json_t *best;       /* the updated entry, for the journal; owned */
+    json_t *successors; /* comparison of the plans that ran when the tuned plan failed, owned */
+    char note[300];     /* why nothing was written; "": nothing to say */
+};
+
 /* State of one entry's check. */
 struct dt_check_entry {
     const struct dt_check_opts *opts;
@@ -75,15 +89,11 @@ struct dt_check_entry {
     bool twin;
     double values[DT_ENTRANTS][DT_ROUNDS_MOST]; /* of the objective */
     struct dt_check_judge judge;
-    struct dt_sets sets;    /* sets of fresh processes made so far */
-    int64_t seed;           /* of the order of the visits */
-    bool fell;              /* the tuned plan failed where others ran */
-    json_t *soft, *info;    /* today's fingerprint, owned */
-    json_t *changed;        /* names of differences from the stored soft one, owned */
-    bool replaced, stamped; /* what --update did */
-    json_t *best;           /* the updated entry, for the journal; owned */
-    json_t *successors;     /* comparison of the plans that ran when the tuned plan failed, owned */
-    char note[300];         /* about the update; "": nothing */
+    struct dt_sets sets; /* sets of fresh processes made so far */
+    int64_t seed;        /* of the order of the visits */
+    bool fell;           /* the tuned plan failed where others ran */
+    struct dt_check_today today;
+    struct dt_check_written written;
 };
 
 /* Makes the target of the entry's key and adds the plans. When it cannot, it sets verdict and reason (DT_OK). */

@@ -262,13 +262,14 @@ void dt_check_close(struct dt_check_entry *entry)
     for (int i = 0; i < entry->count; i++)
         dt_entrant_fini(&entry->entrants[i]);
     dt_target_free(entry->target);
-    json_decref(entry->soft);
-    json_decref(entry->info);
-    json_decref(entry->best);
-    json_decref(entry->successors);
-    json_decref(entry->changed);
+    json_decref(entry->today.soft);
+    json_decref(entry->today.info);
+    json_decref(entry->written.best);
+    json_decref(entry->written.successors);
+    json_decref(entry->today.changed);
     entry->target = NULL;
-    entry->soft = entry->info = entry->changed = entry->best = entry->successors = NULL;
+    entry->today = (struct dt_check_today){.soft = NULL};
+    entry->written = (struct dt_check_written){.best = NULL};
     entry->count = 0;
 }
 

@@ -156,15 +156,15 @@ json_t *dt_check_successors(const struct dt_check_entry *again)
 
 static struct dt_check_update update_of(const struct dt_check_entry *entry)
 {
-    json_t *plan = entry->replaced ? json_object_get(entry->best, "plan") : NULL;
+    json_t *plan = entry->written.replaced ? json_object_get(entry->written.best, "plan") : NULL;
     return (struct dt_check_update){.known = true,
-                                    .updated = entry->replaced  ? "replaced"
-                                               : entry->stamped ? "stamped"
-                                                                : NULL,
-                                    .note = text_or_null(entry->note),
-                                    .soft = json_incref(entry->soft),
+                                    .updated = entry->written.replaced  ? "replaced"
+                                               : entry->written.stamped ? "stamped"
+                                                                        : NULL,
+                                    .note = text_or_null(entry->written.note),
+                                    .soft = json_incref(entry->today.soft),
                                     .replaced_by = json_incref(plan),
-                                    .successors = json_incref(entry->successors)};
+                                    .successors = json_incref(entry->written.successors)};
 }
 
 struct dt_check_record dt_check_record(const struct dt_check_entry *entry)
@@ -183,7 +183,8 @@ struct dt_check_record dt_check_record(const struct dt_check_entry *entry)
         .then = {.known = true, .default_ns = stored->fallback.median_ns, .gain = stored->gain},
         .threshold = entry->opts->threshold,
         .lose_alpha = entry->judge.lose_alpha,
-        .soft_changed = entry->changed != NULL ? json_incref(entry->changed) : json_array(),
+        .soft_changed =
+            entry->today.changed != NULL ? json_incref(entry->today.changed) : json_array(),
         .update = update_of(entry),
         .now = entry->sets.count > 0 ? now_of(entry) : nothing_measured};
     for (int i = 0; i < entry->judge.count; i++)

@@ -58,8 +58,9 @@ static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, 
         run->interrupted = true;
     else if (status < 0) {
         fail(run, status);
-        snprintf(entry->note, sizeof entry->note, "not updated: %.250s", run->failure);
-        dt_text_clean(entry->note);
+        snprintf(entry->written.note, sizeof entry->written.note, "not updated: %.250s",
+                 run->failure);
+        dt_text_clean(entry->written.note);
     }
     return DT_OK;
 }
@@ -132,7 +133,8 @@ static dt_status keep(struct dt_check_run *run, struct dt_check_entry *entry)
     run->lost_gain += checked->record.gain_lost;
     run->counts[entry->verdict]++;
     DT_TRY(dt_journal_add(run->journal, "check", json));
-    return entry->best != NULL ? dt_journal_add(run->journal, "best", entry->best) : DT_OK;
+    return entry->written.best != NULL ? dt_journal_add(run->journal, "best", entry->written.best)
+                                       : DT_OK;
 }
 
 dt_status dt_check_run(struct dt_check_run *run)

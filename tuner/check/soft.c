@@ -46,12 +46,12 @@ static json_t *describe(const struct dt_target *target, int64_t deadline_ns)
 dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns)
 {
     json_t *machine = describe(entry->target, deadline_ns);
-    entry->soft = json_incref(json_object_get(machine, "soft"));
-    entry->info = json_incref(json_object_get(machine, "info"));
-    entry->changed = json_array();
+    entry->today.soft = json_incref(json_object_get(machine, "soft"));
+    entry->today.info = json_incref(json_object_get(machine, "info"));
+    entry->today.changed = json_array();
     json_decref(machine);
-    if (entry->soft == NULL || entry->info == NULL || entry->changed == NULL)
+    if (entry->today.soft == NULL || entry->today.info == NULL || entry->today.changed == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    differences(entry->item->entry.fingerprint.soft, entry->soft, "", entry->changed);
+    differences(entry->item->entry.fingerprint.soft, entry->today.soft, "", entry->today.changed);
     return DT_OK;
 }

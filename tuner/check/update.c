@@ -120,8 +120,8 @@ static json_t *changed(const struct dt_check_entry *entry, struct dt_stored_entr
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         json_object_del(said, kept[i]);
     json_object_update(copy, said);
-    json_object_set(fingerprint, "soft", entry->soft);
-    json_object_set(fingerprint, "info", entry->info);
+    json_object_set(fingerprint, "soft", entry->today.soft);
+    json_object_set(fingerprint, "info", entry->today.info);
     json_decref(said);
     return copy;
 }
@@ -174,9 +174,9 @@ static dt_status put(struct dt_check_entry *entry, const char *directory, json_t
         status = dt_store_put(directory, copy);
     if (status == DT_OK && same) {
         *done = true;
-        entry->best = json_incref(copy);
+        entry->written.best = json_incref(copy);
     } else if (status == DT_OK)
-        snprintf(entry->note, sizeof entry->note,
+        snprintf(entry->written.note, sizeof entry->written.note,
                  "not updated: another program has stored a plan meanwhile");
     json_decref(copy);
     return status;
@@ -241,11 +241,11 @@ static dt_status replace_failed(struct dt_check_entry *entry, const char *direct
     again->twin = false;
     dt_status status = elect(entry, deadline_ns, again);
     int winner = status == DT_OK ? fastest(again) : -1;
-    entry->successors = dt_check_successors(again);
+    entry->written.successors = dt_check_successors(again);
     if (status == DT_OK && winner >= 0)
-        status = put(entry, directory, replaced(again, winner, journal), &entry->replaced);
+        status = put(entry, directory, replaced(again, winner, journal), &entry->written.replaced);
     else if (status == DT_OK)
-        snprintf(entry->note, sizeof entry->note,
+        snprintf(entry->written.note, sizeof entry->written.note,
                  "not updated: the budget was too short to compare the plans that are left");
     for (int i = 0; i < again->count; i++)
         dt_entrant_fini(&again->entrants[i]);
@@ -261,7 +261,7 @@ static json_t *stamped(const struct dt_check_entry *entry)
     json_t *fingerprint = json_object_get(copy, "fingerprint");
     json_t *info = json_object_get(fingerprint, "info");
     if (entry->verdict == DT_CHECK_WINS)
-        json_object_set(fingerprint, "soft", entry->soft);
+        json_object_set(fingerprint, "soft", entry->today.soft);
     if (!json_is_object(info)) {
         info = json_object();
         json_object_set_new(fingerprint, "info", info);
@@ -274,14 +274,15 @@ dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, c
                           int64_t deadline_ns)
 {
     if (entry->verdict == DT_CHECK_WINS || entry->verdict == DT_CHECK_TIES)
-        return put(entry, directory, stamped(entry), &entry->stamped);
+        return put(entry, directory, stamped(entry), &entry->written.stamped);
     if (entry->verdict != DT_CHECK_LOSES)
         return DT_OK;
     if (entry->fell)
         return replace_failed(entry, directory, journal, deadline_ns);
     int winner = successor(entry);
     if (winner > 0)
-        return put(entry, directory, replaced(entry, winner, journal), &entry->replaced);
-    snprintf(entry->note, sizeof entry->note, "not updated: no other plan was found to be better");
+        return put(entry, directory, replaced(entry, winner, journal), &entry->written.replaced);
+    snprintf(entry->written.note, sizeof entry->written.note,
+             "not updated: no other plan was found to be better");
     return DT_OK;
 }
