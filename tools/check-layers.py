@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Fails on an #include that breaks the layers: an arrow that points up, a header that another module keeps to itself, a
-foreign library outside its doors; on a circle between folders; on two structs of one name; and on an array grown by hand.
+foreign library outside its doors, and a function of one that is declared by hand; on a circle between folders; on two
+structs of one name; and on an array grown by hand.
 
     tools/check-layers.py [ROOT]
 
@@ -63,6 +64,9 @@ OPAQUE = {"dt_linear"}  # one for each compute back end, which alone sees the in
 SUFFIXES = (".c", ".h", ".def", ".cu", ".cuh", ".inc")
 GROWS = "base/array.c"  # the one place of the product that calls realloc
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]')
+# A function of another library, declared without its header: then no door is seen, and another version may not have it.
+FOREIGN = "MPI_ cblas_ cublas cuda cudnn dnnl_ gsl_ hwloc_ json_ LAPACKE_ nccl nvml omp_ openblas_ gz"
+DECLARATION = re.compile(rf"^(?!static\b)(?:[ \t]+extern[ \t]+|(?=[A-Za-z_]))[\w \t*]*?\b((?:{FOREIGN.replace(' ', '|')})\w*)\(")
 STRUCT = re.compile(r"^(?:static )?(?:const )?struct (dt_\w+) \{")
 
 complaints = []
@@ -168,6 +172,8 @@ def read(paths):
             include, struct = INCLUDE.match(line), STRUCT.match(line)
             if module_of(path) and path != GROWS and re.search(r"\brealloc\(", line):
                 complain(path, number, f"realloc: only in {GROWS}; DT_GROW of base/array.h grows an array")
+            if module_of(path) and (declared := DECLARATION.match(line)):
+                complain(path, number, f"{declared[1]}: another library's function is declared by its own header alone")
             if struct and module_of(path):
                 structs[struct[1]].append((path, number))
             if include and include[1] == "<":

@@ -74,10 +74,13 @@ plant tuner/measure/x.c '#include <cuda_runtime.h>' 'only in kernels/'
 plant worker/x.c '#include <nccl.h>' 'only in kernels/'
 
 plant search/x.c '    rows = realloc(rows, size);' 'only in base/array.c'
+plant search/x.c 'void openblas_set_num_threads(int threads);' 'by its own header'
+plant stats/x.c '    extern int gsl_sf_gamma_e(double x);' 'by its own header'
 plant kernels/cuda/x.cuh '#include "space/space.h"' 'kernels may not include space'
 plant tuner/cli/x.cu '#include <cuda_runtime.h>' 'only in kernels/'
 
 accept base/array.c '    moved = realloc(old, bytes);'
+accept search/x.c '    gsl_rng_free(rng);'
 accept tuner/runner/x.c '#include "worker/wire.h"'
 accept tuner/measure/x.c '#include "search/racing.h"'
 accept tuner/check/x.c '#include "tuner/session/session.h"'
