@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char message[1024];
+static _Thread_local char message[sizeof((struct dt_error *)NULL)->sentence];
 
 static const struct row {
     dt_status code;
@@ -45,6 +45,20 @@ dt_status dt_fail(dt_status code, const char *format, ...)
 const char *dt_message(void)
 {
     return message;
+}
+
+dt_status dt_error_keep(struct dt_error *error, dt_status status)
+{
+    if (status < 0 && error->status == DT_OK) {
+        error->status = status;
+        memcpy(error->sentence, message, sizeof message);
+    }
+    return status;
+}
+
+dt_status dt_error_raise(const struct dt_error *error)
+{
+    return error->status == DT_OK ? DT_OK : dt_fail(error->status, "%s", error->sentence);
 }
 
 const char *dt_status_text(dt_status code)

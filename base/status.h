@@ -26,8 +26,27 @@ typedef int dt_status;
  * no full stop, names the offending value and what would work. */
 dt_status dt_fail(dt_status code, const char *format, ...) DT_FORMAT(2, 3);
 
-/* The sentence of the last dt_fail of this thread; "" when there was none. Valid until the next dt_fail. */
+/* The sentence of the last dt_fail of this thread; "" when there was none. Valid until the next dt_fail, of which it may be an
+ * argument: dt_fail(status, "%s: %s", name, dt_message()). */
 const char *dt_message(void);
+
+/* An error that is kept with its sentence while other calls go on, which may fail too:
+ *
+ *     struct dt_error error = {DT_OK, ""};
+ *     dt_error_keep(&error, measure(plan));
+ *     dt_error_keep(&error, put_away(plan));
+ *     return dt_error_raise(&error);
+ */
+struct dt_error {
+    dt_status status; /* DT_OK: none is kept */
+    char sentence[1024];
+};
+
+/* Keeps status, if it is the first error, and this thread's sentence. Returns status. */
+dt_status dt_error_keep(struct dt_error *error, dt_status status);
+
+/* The error, its sentence this thread's again, on whatever thread it was kept; DT_OK when there is none. */
+dt_status dt_error_raise(const struct dt_error *error) DT_MUST_CHECK;
 
 /* The row of a code: its text, and the exit code of a program that stops because of it. */
 const char *dt_status_text(dt_status code);

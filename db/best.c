@@ -194,11 +194,11 @@ static void forget_lines(struct dt_best *best)
 /* A file of another form may be of version 1, in any layout, or of a later version. */
 static dt_status parse_other(const char *what, struct dt_best *best)
 {
-    char sentence[1024];
+    struct dt_error error = {DT_OK, ""};
     json_t *root = NULL;
     int64_t major = MAJOR;
     enum dt_best_state state = DT_BEST_BROKEN;
-    snprintf(sentence, sizeof sentence, "%s", dt_message());
+    dt_error_keep(&error, DT_EUSAGE);
     dt_status status = dt_json_parse(dt_text_at(&best->text), best->text.size, what, &root);
     if (status == DT_OK)
         status = dt_best_version(root, what, &major, &state);
@@ -207,9 +207,9 @@ static dt_status parse_other(const char *what, struct dt_best *best)
         if (status == DT_OK)
             status = parse_lines(what, best);
     } else if (status == DT_OK && state != DT_BEST_NEWER) {
-        status = dt_fail(DT_EUSAGE, "%s", sentence);
+        status = dt_error_raise(&error);
     } else if (status == DT_EUSAGE && (best->text.size == 0 || best->text.bytes[0] == '{')) {
-        dt_fail(DT_EUSAGE, "%s", sentence); /* more useful than the position of a JSON error */
+        status = dt_error_raise(&error); /* more useful than the position of a JSON error */
     }
     json_decref(root);
     if (status == DT_OK)

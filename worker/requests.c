@@ -149,24 +149,22 @@ static bool is_lost(const struct dt_worker_session *session, dt_status status)
     return lost || status == DT_ENOMEM;
 }
 
-/* Other ranks may wait on their devices for data that this rank will never send. */
-static void tell_others(struct dt_worker_session *session)
+/* Other ranks may wait on their devices for data that this rank will never send. The first error is reported. */
+static dt_status tell_others(struct dt_worker_session *session, dt_status status)
 {
     struct dt_comm *host = session->host;
-    dt_status ignored = DT_OK;
-    char sentence[1024];
-    snprintf(sentence, sizeof sentence, "%s", dt_message());
+    struct dt_error first = {DT_OK, ""};
+    dt_error_keep(&first, status);
     if (session->links.size > 1 && host->ops->abort != NULL)
-        ignored = host->ops->abort(host, dt_clock_ns() + DT_NS_PER_SECOND);
-    if (ignored != DT_OK)
-        (void)dt_fail(ignored, "%s", sentence); /* the first error is reported */
+        dt_error_keep(&first, host->ops->abort(host, dt_clock_ns() + DT_NS_PER_SECOND));
+    return dt_error_raise(&first);
 }
 
 dt_status dt_session_settle(struct dt_worker_session *session, dt_status status, json_t *mine,
                             json_t **parts)
 {
     if (is_lost(session, status))
-        tell_others(session);
+        status = tell_others(session, status);
     status = dt_links_agree(&session->links, status, mine, parts);
     session->broken = is_lost(session, status);
     return status;

@@ -153,12 +153,7 @@ static dt_status find_rules(const struct dt_query *query, const json_t *entry,
     if (!json_is_object(space))
         return dt_fail(DT_EINFEASIBLE, "the entry holds no rules to check it by");
     dt_status status = dt_space_rules_from_json(space, "the entry's space", own);
-    if (status == DT_EUSAGE || status == DT_EUNSUP) {
-        char why[512];
-        snprintf(why, sizeof why, "%s", dt_message());
-        return dt_fail(DT_EINFEASIBLE, "%s", why);
-    }
-    return status;
+    return status == DT_EUSAGE || status == DT_EUNSUP ? DT_EINFEASIBLE : status;
 }
 
 static dt_status to_json(const struct dt_space *rules, const int64_t values[],

@@ -28,6 +28,11 @@ void dt_upkeep_say(struct dt_upkeep *upkeep, enum dt_tell kind, const char *form
     upkeep->tell(kind, sentence, upkeep->context);
 }
 
+void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char *opening)
+{
+    dt_upkeep_say(upkeep, kind, "%s%s", opening, dt_message());
+}
+
 void dt_upkeep_dropped(struct dt_upkeep *upkeep, const struct dt_best *best, enum dt_tell kind,
                        const char *opening)
 {

@@ -25,7 +25,7 @@ static dt_status offer(struct rebuild *rebuild, const json_t *entry, const char 
     enum dt_offer ignored;
     dt_status status = dt_entry_check(entry, what); /* its crc was right, so this store wrote it */
     if (status == DT_EUSAGE) {
-        dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "left out: %s", dt_message());
+        dt_upkeep_say_error(rebuild->upkeep, DT_TELL_NOTE, "left out: ");
         return DT_OK;
     }
     DT_TRY(status);
@@ -73,7 +73,7 @@ static dt_status read_journal(struct rebuild *rebuild, const char *path, const c
     if (status == DT_OK)
         status = revive(rebuild, path, name);
     if (status == DT_EIO && rebuild->salvage) { /* otherwise the result would be incomplete */
-        dt_upkeep_say(rebuild->upkeep, DT_TELL_NOTE, "left out: %s", dt_message());
+        dt_upkeep_say_error(rebuild->upkeep, DT_TELL_NOTE, "left out: ");
         status = DT_OK;
     }
     if (status == DT_OK && bad > 0)

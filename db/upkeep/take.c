@@ -129,7 +129,7 @@ static dt_status offer_each(struct taking *taking, struct dt_pick *store, struct
             status = dt_upkeep_seal(entry, dt_text_at(&what));
         dt_text_fini(&what);
         if (status == DT_EUSAGE) {
-            dt_upkeep_say(taking->upkeep, DT_TELL_BROKEN, "%s", dt_message());
+            dt_upkeep_say_error(taking->upkeep, DT_TELL_BROKEN, "");
             taking->refused++;
             continue;
         }

@@ -72,7 +72,7 @@ static dt_status check_line(const struct dt_best *best, size_t i, const char *na
     if (status == DT_OK && best->state != DT_BEST_READONLY) /* a later version may know better */
         status = dt_upkeep_check(entry, what);
     if (status == DT_EUSAGE) {
-        dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s", dt_message());
+        dt_upkeep_say_error(upkeep, DT_TELL_BROKEN, "");
         status = DT_OK;
     } else if (status == DT_OK) {
         status = dt_entry_id(entry, &id);
@@ -111,13 +111,13 @@ static dt_status check_best(int fd, const char *directory, const char *name,
     struct dt_best best = {.state = DT_BEST_ABSENT};
     dt_status status = dt_best_load(fd, directory, name, &best);
     if (status == DT_EIO) {
-        dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s", dt_message());
+        dt_upkeep_say_error(upkeep, DT_TELL_BROKEN, "");
         return DT_OK;
     }
     if (status == DT_OK && dt_best_readable(&best))
         status = check_readable(&best, name, upkeep);
     else if (status == DT_OK && best.state == DT_BEST_NEWER)
-        dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s", dt_message());
+        dt_upkeep_say_error(upkeep, DT_TELL_BROKEN, "");
     else if (status == DT_OK && best.state == DT_BEST_BROKEN)
         dt_upkeep_say(upkeep, DT_TELL_BROKEN,
                       "%s; %zu of its lines are whole, 'dittune db rebuild --salvage' uses them",
@@ -184,7 +184,7 @@ static dt_status check_journals(const char *directory, struct dt_upkeep *upkeep)
             status = dt_journal_verify(dt_text_at(&path), see, see_damage, &journal);
         bool gone = status == DT_EIO && is_gone(dt_text_at(&path));
         if (status == DT_EIO && !gone)
-            dt_upkeep_say(upkeep, DT_TELL_BROKEN, "%s", dt_message());
+            dt_upkeep_say_error(upkeep, DT_TELL_BROKEN, "");
         status = status == DT_EIO ? DT_OK : status;
         journals += !gone;
         records += journal.records;

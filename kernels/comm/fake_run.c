@@ -68,15 +68,14 @@ struct job {
     struct dt_comm *comm;
     void *arg;
     dt_status status;
-    char message[200];
+    struct dt_error error;
 };
 
 static void *work(void *arg)
 {
     struct job *job = arg;
-    job->status = job->body(job->comm, job->arg);
+    job->status = dt_error_keep(&job->error, job->body(job->comm, job->arg));
     if (job->status < 0) {
-        snprintf(job->message, sizeof job->message, "%s", dt_message());
         pthread_mutex_lock(&job->fake->lock);
         job->fake->broken = true; /* no rank waits for messages of this rank */
         pthread_cond_broadcast(&job->fake->changed);
@@ -108,7 +107,7 @@ dt_status dt_fake_run(struct dt_fake *fake, dt_status (*body)(struct dt_comm *co
             continue;
         first = jobs[i].status;
         if (jobs[i].started && first < 0)
-            (void)dt_fail(first, "%s", jobs[i].message); /* the message is from another thread */
+            first = dt_error_raise(&jobs[i].error); /* the message is from another thread */
     }
     free(jobs);
     return first;

@@ -13,11 +13,9 @@
 /* A post is launched by a thread that NCCL starts for it, which takes tens of microseconds. */
 #define EAGER_NS 1000000
 
-void dt_nccl_lose(struct dt_nccl_root *root, const char *sentence)
+void dt_nccl_lose(struct dt_nccl_root *root)
 {
-    if (!root->lost)
-        snprintf(root->sentence, sizeof root->sentence, "%s", sentence);
-    root->lost = true;
+    dt_error_keep(&root->lost, DT_ELIB);
 }
 
 dt_status dt_nccl_check(struct dt_nccl_root *root, ncclResult_t code, ncclComm_t comm,
@@ -31,13 +29,13 @@ dt_status dt_nccl_check(struct dt_nccl_root *root, ncclResult_t code, ncclComm_t
                                fatal ? "communicator lost: " : "", what, ncclGetErrorString(code),
                                last != NULL && *last != '\0' ? ": " : "", last != NULL ? last : "");
     if (fatal)
-        dt_nccl_lose(root, dt_message());
+        dt_nccl_lose(root);
     return status;
 }
 
 dt_status dt_nccl_ready(struct dt_nccl_root *root)
 {
-    return root->lost ? dt_fail(DT_ELIB, "%s", root->sentence) : DT_OK;
+    return dt_error_raise(&root->lost);
 }
 
 dt_status dt_nccl_settle(struct dt_nccl_root *root, ncclComm_t comm, int64_t deadline_ns,
@@ -59,7 +57,7 @@ dt_status dt_nccl_settle(struct dt_nccl_root *root, ncclComm_t comm, int64_t dea
     }
     dt_status status =
         dt_fail(DT_ETIMEOUT, "communicator lost: no end of %s: a rank is hung or dead", what);
-    dt_nccl_lose(root, dt_message());
+    dt_nccl_lose(root);
     return status;
 }
 
@@ -156,6 +154,7 @@ dt_status dt_nccl_abort(struct dt_nccl_root *root, int64_t deadline_ns)
             job->comms[job->count++] = group->comm;
         group->comm = NULL;
     }
-    dt_nccl_lose(root, "communicator lost: it was aborted");
+    if (root->lost.status == DT_OK)
+        root->lost = (struct dt_error){DT_ELIB, "communicator lost: it was aborted"};
     return run_abortion(root, job, deadline_ns);
 }

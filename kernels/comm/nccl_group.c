@@ -102,7 +102,9 @@ static dt_status end_group(struct dt_nccl_root *root, struct dt_nccl_group *grou
 
 void dt_nccl_end(struct dt_nccl_root *root)
 {
-    dt_status status = root->lost || cudaStreamQuery(root->stream) != cudaSuccess ? DT_ELIB : DT_OK;
+    dt_status status = root->lost.status != DT_OK || cudaStreamQuery(root->stream) != cudaSuccess
+                           ? DT_ELIB
+                           : DT_OK;
     while (status == DT_OK && root->groups != NULL)
         status = end_group(root, root->groups);
     if (status != DT_OK && dt_nccl_abort(root, dt_clock_ns() + END_NS) != DT_OK)
@@ -250,7 +252,7 @@ static dt_status add_group(struct dt_nccl_root *root, struct dt_comm *host, cons
     if (status == DT_OK && group != NULL)
         status = new_group(root, host, decision, group);
     if (status != DT_OK)
-        dt_nccl_lose(root, dt_message()); /* some ranks may have it */
+        dt_nccl_lose(root); /* some ranks may have it */
     *out = group;
     return status;
 }

@@ -50,9 +50,8 @@ struct dt_nccl_root {
     struct dt_nccl_group *groups;
     struct dt_nccl_memory *memories;
     struct dt_nccl_events *idle, *posted;
-    bool lost;           /* NCCL failed, for the reason in sentence */
-    bool stuck;          /* an abort hangs: nothing may be freed */
-    char sentence[1024]; /* reason of the failure */
+    struct dt_error lost; /* why NCCL failed */
+    bool stuck;           /* an abort hangs: nothing may be freed */
 };
 
 /* This rank's view of a comm. */
@@ -86,8 +85,8 @@ dt_status dt_nccl_seat_group(struct dt_nccl_seat *seat) DT_MUST_CHECK;
 dt_status dt_nccl_check(struct dt_nccl_root *root, ncclResult_t code, ncclComm_t comm,
                         const char *what) DT_MUST_CHECK;
 
-/* From now on every call on the root fails with this sentence, or with an earlier one. */
-void dt_nccl_lose(struct dt_nccl_root *root, const char *sentence);
+/* From now on every call on the root fails with this thread's error message, or with an earlier one. */
+void dt_nccl_lose(struct dt_nccl_root *root);
 
 /* Returns the stored error; DT_OK if there is none. */
 dt_status dt_nccl_ready(struct dt_nccl_root *root) DT_MUST_CHECK;

@@ -56,9 +56,8 @@ void dt_cuda_attention(struct dt_device *device, enum dt_dtype dtype, const stru
 #ifdef DT_HAVE_CUDNN
     if (op->kind == DT_ATTENTION_CUDNN) {
         cuda->last = "attend by cuDNN";
-        dt_status status = dt_cuda_sdpa_run(cuda->sdpa, op, cuda->workspace, DT_CUDA_LIBRARY_BYTES);
-        if (status != DT_OK)
-            dt_cuda_keep_status(cuda, status, dt_message());
+        dt_error_keep(&cuda->error,
+                      dt_cuda_sdpa_run(cuda->sdpa, op, cuda->workspace, DT_CUDA_LIBRARY_BYTES));
         return;
     }
 #endif

@@ -60,13 +60,13 @@ const void *dt_cuda_bias(struct dt_cuda *cuda, const float *bias, int count)
     char *to = copies + (kept ? biases->used : KEPT_BYTES);
     dt_cuda_keep(cuda, dt_launch_narrow(DT_BFLOAT16, bias, to, count, cuda->stream),
                  "narrow a bias");
-    if (kept && cuda->status == DT_OK) {
+    if (kept && cuda->error.status == DT_OK) {
         *entry = (struct entry){bias, count, biases->used};
         biases->used += bytes;
         biases->taken++;
         biases->live++;
     }
-    return cuda->status == DT_OK ? to : NULL;
+    return cuda->error.status == DT_OK ? to : NULL;
 }
 
 /* A copy's memory is not reused while any other copy exists: a graph may still read it. */

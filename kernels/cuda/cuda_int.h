@@ -47,9 +47,8 @@ struct dt_cuda {
     bool stuck;                   /* a wait ended before the queued work did */
     struct dt_cuda_block *blocks; /* allocated by alloc */
     const char *last;             /* name of the last queued operation */
-    dt_status status;             /* status of the first error; DT_OK: none */
+    struct dt_error error;        /* the first */
     bool lost;                    /* permanently */
-    char sentence[1024];          /* message of that error */
     char model[256], pci[32];
 };
 
@@ -68,8 +67,6 @@ dt_status dt_cuda_check(struct dt_cuda *cuda, int code, const char *what) DT_MUS
 
 /* For calls that queue `what` and return nothing: keeps an error. */
 void dt_cuda_keep(struct dt_cuda *cuda, int code, const char *what);
-/* Keeps a status with a given sentence. */
-void dt_cuda_keep_status(struct dt_cuda *cuda, dt_status status, const char *sentence);
 
 /* Returns from the calling function when a call of the CUDA runtime fails. */
 #define DT_CUDA(cuda, call, what) DT_TRY(dt_cuda_check((cuda), (int)(call), (what)))

@@ -197,14 +197,12 @@ static dt_status check_shape(const struct dt_attention *op)
 
 static dt_status refused(const struct dt_attention *op, dt_status status)
 {
-    char reason[512];
     if (status != DT_EUNSUP)
         return status;
-    snprintf(reason, sizeof reason, "%s", dt_message());
     return dt_fail(DT_EUNSUP,
                    "attention=cudnn: no plan for %d x %d heads of %d, %d queries, %d keys%s: %s",
                    op->sequences, op->heads, op->head, op->queries, op->keys,
-                   op->lse != NULL ? ", with log-sum-exp" : "", reason);
+                   op->lse != NULL ? ", with log-sum-exp" : "", dt_message());
 }
 
 dt_status dt_cuda_sdpa_ready(struct dt_cuda_sdpa *sdpa, const struct dt_attention *op,

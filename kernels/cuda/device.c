@@ -25,12 +25,12 @@ struct dt_cuda *dt_cuda_of(struct dt_device *device)
 struct dt_cuda *dt_cuda_enter(struct dt_device *device)
 {
     struct dt_cuda *cuda = dt_cuda_of(device);
-    return cuda->status == DT_OK ? cuda : NULL;
+    return cuda->error.status == DT_OK ? cuda : NULL;
 }
 
 dt_status dt_cuda_ready(struct dt_cuda *cuda)
 {
-    return cuda->status == DT_OK ? DT_OK : dt_fail(cuda->status, "%s", cuda->sentence);
+    return dt_error_raise(&cuda->error);
 }
 
 /* Errors after which the process must be relaunched according to driver_types.h, and memory errors. */
@@ -52,14 +52,6 @@ static bool is_sticky(cudaError_t code)
     return false;
 }
 
-void dt_cuda_keep_status(struct dt_cuda *cuda, dt_status status, const char *sentence)
-{
-    if (cuda->status != DT_OK)
-        return;
-    cuda->status = status;
-    snprintf(cuda->sentence, sizeof cuda->sentence, "%s", sentence);
-}
-
 static dt_status failed(struct dt_cuda *cuda, cudaError_t code, const char *what)
 {
     const char *name = cudaGetErrorName(code), *why = cudaGetErrorString(code);
@@ -69,10 +61,9 @@ static dt_status failed(struct dt_cuda *cuda, cudaError_t code, const char *what
     if (!is_sticky(code))
         return dt_fail(DT_ELIB, "GPU %d could not %s: %s (%s)", cuda->base.index, what, why, name);
     cuda->lost = true;
-    dt_status status = dt_fail(DT_ELIB, "the device is lost: GPU %d could not %s: %s (%s)",
-                               cuda->base.index, what, why, name);
-    dt_cuda_keep_status(cuda, status, dt_message());
-    return status;
+    return dt_error_keep(&cuda->error,
+                         dt_fail(DT_ELIB, "the device is lost: GPU %d could not %s: %s (%s)",
+                                 cuda->base.index, what, why, name));
 }
 
 dt_status dt_cuda_check(struct dt_cuda *cuda, int code, const char *what)
@@ -83,10 +74,8 @@ dt_status dt_cuda_check(struct dt_cuda *cuda, int code, const char *what)
 void dt_cuda_keep(struct dt_cuda *cuda, int code, const char *what)
 {
     cuda->last = what;
-    if (code == (int)cudaSuccess)
-        return;
-    dt_status status = failed(cuda, (cudaError_t)code, what);
-    dt_cuda_keep_status(cuda, status, dt_message());
+    if (code != (int)cudaSuccess)
+        dt_error_keep(&cuda->error, failed(cuda, (cudaError_t)code, what));
 }
 
 static dt_status make_slots(struct dt_cuda *cuda)

@@ -276,10 +276,8 @@ static void keep_product(struct dt_cuda *cuda, cublasStatus_t code)
     static const char what[] = "multiply matrices";
     cudaError_t cause = code == CUBLAS_STATUS_SUCCESS ? cudaSuccess : cudaGetLastError();
     dt_cuda_keep(cuda, (int)cause, what);
-    if (code != CUBLAS_STATUS_SUCCESS && cause == cudaSuccess) {
-        dt_status status = checked(code, what);
-        dt_cuda_keep_status(cuda, status, dt_message());
-    }
+    if (cause == cudaSuccess)
+        dt_error_keep(&cuda->error, checked(code, what));
 }
 
 void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
@@ -291,18 +289,19 @@ void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
     if (cuda == NULL)
         return;
     const void *bias = is_wide(linear) ? call->bias : dt_cuda_bias(cuda, call->bias, shape->out);
-    for (int i = 0; i < linear->groups && linear->seeded && cuda->status == DT_OK; i++)
+    for (int i = 0; i < linear->groups && linear->seeded && cuda->error.status == DT_OK; i++)
         seed(linear, (const char *)bias + i * out * y_element,
              (char *)call->y + i * shape->group_stride * y_element, out);
-    for (int i = 0; i < (linear->batched ? 1 : linear->groups) && cuda->status == DT_OK; i++) {
+    for (int i = 0; i < (linear->batched ? 1 : linear->groups) && cuda->error.status == DT_OK;
+         i++) {
         const char *weight =
             (const char *)call->weight + i * out * shape->in * element_of(type_of(linear->dtype));
         keep_product(cuda,
                      multiply(linear, call->x, weight, (const char *)bias + i * out * y_element,
                               (char *)call->y + i * shape->group_stride * y_element));
     }
-    for (int i = 0; i < linear->groups && cuda->status == DT_OK && linear->after != DT_ACT_NONE;
-         i++)
+    for (int i = 0;
+         i < linear->groups && cuda->error.status == DT_OK && linear->after != DT_ACT_NONE; i++)
         dt_cuda_keep(cuda,
                      dt_launch_activation(linear->after, (float *)call->y + i * shape->group_stride,
                                           shape->rows * out, cuda->stream),

@@ -24,7 +24,7 @@ static dt_status told(struct dt_cuda *cuda)
 {
     dt_status status = dt_cuda_ready(cuda);
     if (!cuda->lost)
-        cuda->status = DT_OK;
+        cuda->error.status = DT_OK;
     return status;
 }
 

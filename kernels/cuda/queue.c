@@ -43,7 +43,7 @@ static dt_status ended(struct dt_cuda *cuda, cudaError_t code)
     }
     dt_status status = dt_cuda_ready(cuda);
     if (status == DT_ENOMEM && !cuda->lost)
-        cuda->status = DT_OK; /* reported once; later work may run */
+        cuda->error.status = DT_OK; /* reported once; later work may run */
     return status;
 }
 
@@ -52,7 +52,7 @@ dt_status dt_cuda_finish(struct dt_device *device, int64_t deadline_ns,
 {
     enum { CHECK_EACH = 64 };
     struct dt_cuda *cuda = dt_cuda_of(device);
-    if (cuda->status != DT_OK && cuda->status != DT_ENOMEM)
+    if (cuda->error.status != DT_OK && cuda->error.status != DT_ENOMEM)
         return dt_cuda_ready(cuda);
     for (int polls = 0;; polls += polls < INT32_MAX ? 1 : 0) {
         cudaError_t code = cudaStreamQuery(cuda->stream);
@@ -94,7 +94,7 @@ void dt_cuda_mark(struct dt_device *device, int slot)
         return;
     dt_status status = slot < cuda->mark_count ? DT_OK : make_marks(cuda, slot + 1);
     if (status != DT_OK)
-        dt_cuda_keep_status(cuda, status, dt_message());
+        dt_error_keep(&cuda->error, status);
     else
         dt_cuda_keep(cuda, (int)cudaEventRecord(cuda->marks[slot], cuda->stream), "note a time");
 }

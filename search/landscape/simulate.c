@@ -112,11 +112,8 @@ static void work(const struct dt_simulation *simulation, int job, struct dt_runs
 {
     for (int repeat = job; repeat < runs->repeats; repeat += simulation->jobs) {
         struct dt_repeat *its = &runs->list[repeat];
-        its->status = run(simulation, repeat, runs);
-        if (its->status < 0) {
-            snprintf(its->message, sizeof its->message, "%s", dt_message());
+        if (dt_error_keep(&its->error, run(simulation, repeat, runs)) < 0)
             return;
-        }
     }
 }
 
@@ -188,8 +185,7 @@ dt_status dt_simulate(const struct dt_simulation *simulation, struct dt_runs *ru
     DT_TRY(make_room(simulation, runs));
     dt_status status = fan_out(simulation, runs);
     for (int i = 0; i < runs->repeats && status == DT_OK; i++)
-        if (runs->list[i].status < 0)
-            status = dt_fail(runs->list[i].status, "%s", runs->list[i].message);
+        status = dt_error_raise(&runs->list[i].error);
     if (status < 0)
         dt_runs_fini(runs);
     return status;

@@ -24,8 +24,7 @@ struct dt_repeat {
     double seconds;  /* recorded cost of the evaluations */
     double start_ms; /* processor time to begin */
     char note[160];  /* why it stopped */
-    dt_status status;
-    char message[256]; /* error message */
+    struct dt_error error;
 };
 
 struct dt_runs {

@@ -108,11 +108,9 @@ static dt_status fill_rules(struct dt_space *space, const json_t *root, const ch
 /* Sentences of add_axis and the rules' compiler name the error but not the file; `what` is put before them. */
 static dt_status add_source(dt_status status, const char *what)
 {
-    char sentence[1024];
     if (strncmp(dt_message(), what, strlen(what)) == 0)
         return status;
-    snprintf(sentence, sizeof sentence, "%s", dt_message());
-    return dt_fail(status, "%s: %s", what, sentence);
+    return dt_fail(status, "%s: %s", what, dt_message());
 }
 
 static dt_status read_space(const json_t *root, const char *what,

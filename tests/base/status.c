@@ -105,6 +105,23 @@ static void codes_differ(void **state)
             assert_true(all[i] != all[j]);
 }
 
+static void first_error_is_kept(void **state)
+{
+    (void)state;
+    struct dt_error error = {DT_OK, ""};
+    assert_int_equal(dt_error_raise(&error), DT_OK);
+    assert_int_equal(dt_error_keep(&error, DT_OK), DT_OK);
+    assert_int_equal(dt_error_keep(&error, DT_DONE), DT_DONE);
+    assert_int_equal(error.status, DT_OK);
+    assert_int_equal(dt_error_keep(&error, dt_fail(DT_EIO, "no file %d", 1)), DT_EIO);
+    assert_int_equal(dt_error_keep(&error, dt_fail(DT_ENOMEM, "no memory")), DT_ENOMEM);
+    assert_string_equal(dt_message(), "no memory");
+    assert_int_equal(dt_error_raise(&error), DT_EIO);
+    assert_string_equal(dt_message(), "no file 1");
+    assert_int_equal(dt_fail(DT_EUSAGE, "it: %s", dt_message()), DT_EUSAGE);
+    assert_string_equal(dt_message(), "it: no file 1");
+}
+
 static dt_status tries(dt_status inner)
 {
     DT_TRY(inner);
@@ -128,6 +145,7 @@ int main(void)
         cmocka_unit_test(one_sentence_a_thread),
         cmocka_unit_test(exit_codes),
         cmocka_unit_test(codes_differ),
+        cmocka_unit_test(first_error_is_kept),
         cmocka_unit_test(try_passes_errors_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,8 +138,7 @@ struct dt_check_run {
     int counts[DT_CHECK_UNSUPPORTED + 1];
     int lost_gain; /* entries whose gain fell by more than --max-gain-loss */
     bool interrupted;
-    dt_status failed; /* error of the store or the journal: the rest is not checked */
-    char failure[600];
+    struct dt_error failed; /* error of the store or the journal: the rest is not checked */
 };
 /* The records hold the results so far, for any return value. */
 dt_status dt_check_run(struct dt_check_run *run) DT_MUST_CHECK;

@@ -40,15 +40,6 @@ static dt_status give_up(struct dt_check_run *run, struct dt_check_entry *entry,
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
-/* The first error is the run's; results so far are kept and reported. */
-static void fail(struct dt_check_run *run, dt_status status)
-{
-    if (status < 0 && run->failed == DT_OK) {
-        run->failed = status;
-        snprintf(run->failure, sizeof run->failure, "%s", dt_message());
-    }
-}
-
 /* A failed write to the store ends the run; after a signal the store is unchanged. */
 static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, int64_t deadline_ns)
 {
@@ -57,9 +48,9 @@ static dt_status update(struct dt_check_run *run, struct dt_check_entry *entry, 
     if (status == DT_EINTR)
         run->interrupted = true;
     else if (status < 0) {
-        fail(run, status);
+        dt_error_keep(&run->failed, status);
         snprintf(entry->written.note, sizeof entry->written.note, "not updated: %.250s",
-                 run->failure);
+                 run->failed.sentence);
         dt_text_clean(entry->written.note);
     }
     return DT_OK;
@@ -74,9 +65,9 @@ static dt_status check_one(struct dt_check_run *run, struct dt_check_entry *entr
         leave(entry, "interrupted");
         return DT_OK;
     }
-    if (run->failed < 0) {
+    if (run->failed.status < 0) {
         char why[560];
-        snprintf(why, sizeof why, "an error ended the run before it: %.500s", run->failure);
+        snprintf(why, sizeof why, "an error ended the run before it: %.500s", run->failed.sentence);
         leave(entry, why);
         dt_text_clean(entry->reason);
         return DT_OK;
@@ -159,12 +150,12 @@ dt_status dt_check_run(struct dt_check_run *run)
             run->opts->progress(entry->item->title, i, list.count);
         status = check_one(run, entry, list.count - i, end_ns);
         if (status == DT_OK)
-            fail(run, keep(run, entry));
+            dt_error_keep(&run->failed, keep(run, entry));
         dt_check_close(entry);
     }
     free(entry);
     dt_check_list_fini(&list);
-    return status == DT_OK && run->failed < 0 ? dt_fail(run->failed, "%s", run->failure) : status;
+    return status == DT_OK ? dt_error_raise(&run->failed) : status;
 }
 
 void dt_check_run_fini(struct dt_check_run *run)

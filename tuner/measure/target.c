@@ -274,12 +274,11 @@ dt_status dt_target_check(const struct dt_target *target)
 {
     int64_t values[DT_AXES_MAX];
     struct dt_point point;
-    char why[600] = "";
     if (dt_space_count(target->space) != 0)
         return DT_OK;
-    if (dt_space_parse(target->space, "", values) == DT_OK &&
-        dt_space_locate(target->space, values, &point) < 0)
-        snprintf(why, sizeof why, "; the default plan: %s", dt_message());
-    return dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f%s",
-                   dt_space_cartesian(target->space), why);
+    bool violates = dt_space_parse(target->space, "", values) == DT_OK &&
+                    dt_space_locate(target->space, values, &point) < 0;
+    return dt_fail(DT_EINFEASIBLE, "no feasible plan among %.0f%s%s",
+                   dt_space_cartesian(target->space), violates ? "; the default plan: " : "",
+                   violates ? dt_message() : "");
 }

@@ -244,10 +244,10 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     dt_wire_init(&group->wire, group->process.from, group->process.to);
     status = greet(group, launch, workload, deadline_ns, failure);
     if (status < 0) {
-        char message[512];
-        snprintf(message, sizeof message, "%s", dt_message());
+        struct dt_error error = {DT_OK, ""};
+        dt_error_keep(&error, status);
         dt_group_stop(group, DT_NS_PER_SECOND / 5);
-        return dt_fail(status, "%s", message);
+        return dt_error_raise(&error);
     }
     dt_supervisor_note(&group->process);
     *out = group;

@@ -273,9 +273,7 @@ dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter
     struct reader reader = {.filter = filter, .lines = &made};
     dt_status status = read_journals(&reader, directory);
     if (status == DT_OK)
-        made.store_status = dt_store_each(directory, visit_entry, &reader);
-    if (made.store_status < 0)
-        dt_text_add(&made.store_cause, "%s", dt_message());
+        dt_error_keep(&made.store, dt_store_each(directory, visit_entry, &reader));
     if (status == DT_OK && reader.failed)
         status = dt_fail(DT_ENOMEM, "out of memory for the history of %s", directory);
     sort(&made);
@@ -302,6 +300,5 @@ void dt_timelines_fini(struct dt_timelines *lines)
     }
     free(lines->lines);
     dt_text_fini(&lines->unread);
-    dt_text_fini(&lines->store_cause);
     *lines = (struct dt_timelines){.count = 0};
 }

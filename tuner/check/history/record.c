@@ -83,5 +83,5 @@ json_t *dt_timelines_json(const struct dt_timelines *lines)
         json_array_append_new(entries, line_json(&lines->lines[i]));
     return json_pack("{s:o, s:{s:i, s:i, s:i}, s:b}", "entries", entries, "journals", "read",
                      lines->journals, "damaged_records", lines->damaged, "damaged", lines->spoiled,
-                     "store_unreadable", lines->store_status < 0);
+                     "store_unreadable", lines->store.status < 0);
 }

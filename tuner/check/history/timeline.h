@@ -60,9 +60,7 @@ struct dt_timelines {
     int journals;          /* number of journals read */
     int damaged, spoiled;  /* skipped records; journals with such records, or unreadable ones */
     struct dt_text unread; /* owned: for each unreadable journal a line with the cause */
-    /* owned: why best.json could not be read; the journals were still read */
-    struct dt_text store_cause;
-    dt_status store_status; /* status of reading best.json */
+    struct dt_error store; /* why best.json could not be read; the journals were still read */
 };
 
 struct dt_moment_filter {

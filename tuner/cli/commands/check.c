@@ -147,16 +147,15 @@ dt_status dt_command_check(const struct dt_options *options)
     DT_TRY(read_options(options, &opts));
     DT_TRY(dt_alone(options));
     DT_TRY(open_junit(options->check.junit, &junit));
-    dt_status status = dt_check_run(&run), reported = DT_OK;
-    char why[1024];
-    snprintf(why, sizeof why, "%s", dt_message());
+    struct dt_error error = {DT_OK, ""};
+    dt_status status = dt_error_keep(&error, dt_check_run(&run)), reported = DT_OK;
     if (run.count > 0 || status == DT_OK) {
         reported = print(options, &run);
         if (reported == DT_OK && junit != NULL)
             reported = write_junit(&run, options->check.junit, junit);
     }
     if (status < 0)
-        status = dt_fail(status, "%s", why);
+        status = dt_error_raise(&error);
     else
         status = reported < 0 ? reported : judged(&run);
     if (junit != NULL)

@@ -71,9 +71,8 @@ static void warn(const struct dt_timelines *lines)
                 "verify' names them); what they held is missing here\n",
                 lines->damaged, lines->damaged == 1 ? "" : "s", torn, torn == 1 ? "" : "s",
                 lines->damaged == 1 ? "was" : "were");
-    if (lines->store_status < 0 && lines->journals > 0)
-        dt_print_note("warning: %s; the journals were read all the same",
-                      dt_text_at(&lines->store_cause));
+    if (lines->store.status < 0 && lines->journals > 0)
+        dt_print_note("warning: %s; the journals were read all the same", lines->store.sentence);
 }
 
 /* An error when nothing is found and some files could not be read. */
@@ -81,8 +80,7 @@ static dt_status check_read(const struct dt_timelines *lines)
 {
     if (lines->count > 0 || lines->journals > 0)
         return DT_OK;
-    if (lines->store_status < 0)
-        return dt_fail(lines->store_status, "%s", dt_text_at(&lines->store_cause));
+    DT_TRY(dt_error_raise(&lines->store));
     if (lines->unread.size > 0)
         return dt_fail(DT_EIO, "none of the journals could be read");
     return DT_OK;

@@ -203,24 +203,23 @@ static dt_status run_one(struct run *run, int value)
  * counts. */
 static dt_status sweep_all(struct run *run, const struct dt_ints *values)
 {
-    dt_status first = DT_OK;
-    char why[1024] = "";
+    struct dt_error first = {DT_OK, ""};
     for (int i = 0; i < values->count; i++) {
-        dt_status status = run_one(run, values->values[i]);
+        struct dt_error error = {DT_OK, ""};
+        dt_status status = dt_error_keep(&error, run_one(run, values->values[i]));
         if (status == DT_OK)
             continue;
         if (status != DT_EINFEASIBLE && status != DT_FAILED)
             return status;
-        if (first == DT_OK)
-            snprintf(why, sizeof why, "%s", dt_message());
-        first = first == DT_OK ? status : first;
+        if (first.status == DT_OK)
+            first = error;
         json_array_append_new(run->list, dt_record_left_out(&run->options->run.sweep,
-                                                            values->values[i], dt_message()));
+                                                            values->values[i], error.sentence));
         DT_TRY(dt_history_left_out(run->raw, &run->options->run.sweep, values->values[i],
-                                   dt_message()));
+                                   error.sentence));
     }
     if (run->measured == 0)
-        return dt_fail(first, "%s", why);
+        return dt_error_raise(&first);
     return run->failed > 0 ? dt_fail(DT_FAILED, "the plans of %d of %d steps of the sweep failed",
                                      run->failed, values->count)
                            : DT_OK;
@@ -231,18 +230,18 @@ static dt_status run_all(const struct dt_options *options, const struct dt_job *
     const struct dt_ints *values = &options->run.sweep.values;
     struct run run = {.options = options, .job = *job, .list = json_array()};
     dt_status status = DT_OK, printed = DT_OK;
-    char why[1024];
+    struct dt_error error = {DT_OK, ""};
     if (options->run.raw != NULL)
         status = dt_journal_create(options->run.raw, &run.raw);
     if (status == DT_OK)
         status = values->count > 0 ? sweep_all(&run, values) : run_one(&run, 0);
-    snprintf(why, sizeof why, "%s", dt_message());
+    dt_error_keep(&error, status);
     if (run.measured > 0)
         printed = dt_print_run(&options->run.sweep, run.list, &run.text, options->print.json);
     dt_journal_close(run.raw);
     dt_text_fini(&run.text);
     json_decref(run.list);
-    return status < 0 ? dt_fail(status, "%s", why) : printed;
+    return status < 0 ? dt_error_raise(&error) : printed;
 }
 
 /* Checks before minutes of measuring that the option's file can be written. */

@@ -57,15 +57,11 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     dt_progress_init(&progress, target, options->print.quiet, deadline_ns);
     progress.began_ns = session.clock.began_ns;
     session.watch = &watch;
-    status = dt_session_run(&session);
+    struct dt_error ended = {DT_OK, ""};
+    dt_error_keep(&ended, dt_session_run(&session));
     dt_progress_end(&progress);
-    char ended[1024];
-    snprintf(ended, sizeof ended, "%s", dt_message());
     dt_status stored = dt_record_end(&session, directory);
-    if (stored < 0)
-        status = stored;
-    else if (status < 0)
-        status = dt_fail(status, "%s", ended);
+    status = stored < 0 ? stored : dt_error_raise(&ended);
     dt_status printed = report(options, &session, list);
     if (status == DT_EPROVISIONAL && !options->print.json && dt_session_best(&session) != NULL)
         status = dt_fail(status, "%s", ""); /* the report has the reason */
@@ -145,9 +141,9 @@ dt_status dt_command_tune(const struct dt_options *options)
     int64_t end = dt_clock_ns() + options->job.budget_ns;
     warn_of_store(options);
     json_t *list = json_array();
-    char why[1024] = "";
-    dt_status worst = DT_OK;
-    for (int i = 0; i < sizes && worst != DT_EINTR; i++) {
+    struct dt_error worst = {DT_OK, ""};
+    for (int i = 0; i < sizes && worst.status != DT_EINTR; i++) {
+        struct dt_error error = {DT_OK, ""};
         job.size = options->job.sizes.count > 0 ? options->job.sizes.values[i] : 0;
         struct dt_target *target = NULL;
         int64_t now = dt_clock_ns(), share = (end - now) / (sizes - i);
@@ -158,13 +154,12 @@ dt_status dt_command_tune(const struct dt_options *options)
             status = introduce(options, target);
         if (status == DT_OK)
             status = tune_target(options, &job, target, now + share, list);
+        dt_error_keep(&error, status);
         dt_target_free(target);
-        if (status < 0 && (worst == DT_OK || status == DT_EINTR)) {
-            worst = status;
-            snprintf(why, sizeof why, "%s", dt_message());
-        }
-        if (status < 0 && sizes > 1 && status != DT_EINTR && dt_message()[0] != '\0')
-            dt_print_note("--size %d: %s", job.size, dt_message());
+        if (worst.status == DT_OK || status == DT_EINTR)
+            worst = error;
+        if (sizes > 1 && status != DT_EINTR && error.sentence[0] != '\0')
+            dt_print_note("--size %d: %s", job.size, error.sentence);
     }
     dt_status printed = DT_OK;
     if (options->print.json && sizes == 1 && json_array_size(list) == 1)
@@ -172,5 +167,5 @@ dt_status dt_command_tune(const struct dt_options *options)
     else if (options->print.json && json_array_size(list) > 0)
         printed = dt_print_json(json_pack("{s:O}", "results", list));
     json_decref(list);
-    return worst < 0 ? dt_fail(worst, "%s", why) : printed;
+    return worst.status < 0 ? dt_error_raise(&worst) : printed;
 }

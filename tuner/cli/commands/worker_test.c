@@ -44,6 +44,11 @@ static bool no(struct test *test, const char *format, ...)
     return false;
 }
 
+static bool fine(struct test *test, dt_status status)
+{
+    return status == DT_OK || no(test, "%s", dt_message());
+}
+
 /* Skips a promise about an optional part that the worker lacks. */
 static bool skip(struct test *test, const char *why)
 {
@@ -67,7 +72,7 @@ static bool prepare(struct test *test, uint64_t seed, struct dt_prepared *prepar
     dt_status status =
         dt_group_prepare(test->group, plan, &verify, deadline(), prepared, &test->failure);
     json_decref(plan);
-    return status == DT_OK || no(test, "%s", dt_message());
+    return fine(test, status);
 }
 
 static bool start(struct test *test)
@@ -75,7 +80,7 @@ static bool start(struct test *test)
     struct dt_launch launch = {.program = test->target->worker.program, .ranks = 1};
     dt_status status = dt_group_start(&launch, test->target->workload, dt_clock_ns() + START_NS,
                                       &test->group, &test->failure);
-    return status == DT_OK || no(test, "%s", dt_message());
+    return fine(test, status);
 }
 
 static bool check_start(struct test *test)
@@ -133,8 +138,8 @@ static bool check_verify(struct test *test)
         changed += other.projection[i] != test->first.projection[i];
     dt_status status = dt_group_release(test->group, other.handle, deadline(), &test->failure);
     dt_prepared_fini(&other);
-    if (status != DT_OK)
-        return no(test, "%s", dt_message());
+    if (!fine(test, status))
+        return false;
     return changed > n / 2 || no(test, "another seed gave the same projections");
 }
 
@@ -147,7 +152,7 @@ static bool run_steps(struct test *test, int handle, int n, enum dt_mode mode)
     dt_run_fini(&run);
     if (!same)
         return no(test, "ns has another number of ranks than cold_ns");
-    return status == DT_OK || no(test, "%s", dt_message());
+    return fine(test, status);
 }
 
 static bool check_run(struct test *test)
@@ -196,8 +201,8 @@ static bool check_refuse_value(struct test *test)
 
 static bool check_release(struct test *test)
 {
-    if (dt_group_release(test->group, test->second.handle, deadline(), &test->failure) != DT_OK)
-        return no(test, "%s", dt_message());
+    if (!fine(test, dt_group_release(test->group, test->second.handle, deadline(), &test->failure)))
+        return false;
     return refuses(test,
                    json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", test->second.handle,
                              "n", 1, "mode", dt_mode_text(DT_MODE_MEASURE)),
@@ -339,11 +344,10 @@ static dt_status find_target(const struct dt_options *options, struct dt_target 
     DT_TRY(dt_options_job(options, NULL, &job));
     job.worker = options->words.rest[0];
     job.devices = RANKS_MOST;
-    dt_status status = dt_target_new(&job, target);
+    struct dt_error error = {DT_OK, ""};
+    dt_status status = dt_error_keep(&error, dt_target_new(&job, target));
     if (status != DT_FAILED && status != DT_EUSAGE)
         return status;
-    char message[512];
-    snprintf(message, sizeof message, "%s", dt_message());
     job.worker = NULL;
     job.devices = 0;
     if (access(options->words.rest[0], X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
@@ -351,7 +355,7 @@ static dt_status find_target(const struct dt_options *options, struct dt_target 
                  options->words.rest[0]);
         return DT_OK;
     }
-    return dt_fail(status, "%s", message);
+    return dt_error_raise(&error);
 }
 
 struct counts {
