@@ -69,9 +69,9 @@ const char *dt_block_text(enum dt_block_kind kind);
 const char *dt_exchange_text(enum dt_exchange_kind kind);
 int dt_exchange_degree(enum dt_exchange_kind kind); /* of model/degrees.def: along which it goes */
 
-/* Collective over `world` (plan->ranks ranks; borrowed; for the weights' device unless that is the host). Allocates
- * dt_layout.bytes of the device in one piece, dt_layout.host_bytes, and splits the communicators. DT_ENOMEM, DT_EUNSUP,
- * DT_EUSAGE. */
+/* The plan must have a layout (dt_dit_check in space/dit/dit.h). Collective over `world` (plan->ranks ranks; borrowed; for the
+ * weights' device unless that is the host). Allocates dt_layout.bytes of the device in one piece, dt_layout.host_bytes, and
+ * splits the communicators. DT_ENOMEM, DT_EUNSUP, DT_EUSAGE. */
 dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *plan,
                       const struct dt_weights *weights, struct dt_comm *world,
                       struct dt_pass **pass) DT_MUST_CHECK;

@@ -14,39 +14,8 @@ static bool tile_known(const struct dt_plan *plan)
     return q_known && kv_known;
 }
 
-static dt_status check_degrees(const struct dt_workload *workload, const struct dt_plan *plan)
+static dt_status check(const struct dt_workload *workload, const struct dt_plan *plan, int ranks)
 {
-    int heads = workload->network.heads, tokens = dt_workload_tokens(workload);
-    if (heads % plan->ulysses != 0)
-        return dt_fail(DT_EUSAGE, "ulysses=%d does not divide the %d heads", plan->ulysses, heads);
-    if (plan->chunks > heads / plan->ulysses)
-        return dt_fail(DT_EUSAGE, "chunks=%d, but a rank owns %d heads", plan->chunks,
-                       heads / plan->ulysses);
-    if (plan->ulysses * plan->ring > tokens)
-        return dt_fail(DT_EUSAGE, "ulysses=%d x ring=%d ranks cannot share %d tokens",
-                       plan->ulysses, plan->ring, tokens);
-    if (plan->exchange == DT_PLAN_DIRECT &&
-        (plan->ulysses == 1 || heads / plan->ulysses % plan->chunks != 0))
-        return dt_fail(DT_EUSAGE,
-                       "exchange=direct needs ulysses above 1, and chunks of equal size");
-    if (plan->dp > plan->batch)
-        return dt_fail(DT_EUSAGE, "dp=%d groups cannot share a batch of %d", plan->dp, plan->batch);
-    if (plan->cfg > 2 || (plan->cfg == 2 && !workload->guidance))
-        return dt_fail(DT_EUSAGE, "cfg=%d, but %s", plan->cfg,
-                       workload->guidance ? "guidance has two halves" : "guidance is off");
-    return DT_OK;
-}
-
-dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan *plan, int ranks)
-{
-    for (int i = 0; i < dt_param_count; i++) {
-        int value = dt_plan_get(plan, i), low = dt_params[i].fallback == 0 ? 0 : 1;
-        if (value < low)
-            return dt_fail(DT_EUSAGE, "%s=%d, expected %d or more", dt_params[i].name, value, low);
-    }
-    if ((int64_t)plan->dp * plan->cfg * plan->ulysses * plan->ring != plan->ranks)
-        return dt_fail(DT_EUSAGE, "dp=%d x cfg=%d x ulysses=%d x ring=%d is not ranks=%d", plan->dp,
-                       plan->cfg, plan->ulysses, plan->ring, plan->ranks);
     if (plan->ranks != ranks)
         return dt_fail(DT_EUSAGE, "ranks=%d, but the group has %d", plan->ranks, ranks);
     if (dt_plan_on(plan) == DT_ON_CPU && !tile_known(plan))
@@ -60,7 +29,7 @@ dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan
     if (workload->sampler_steps < 1)
         return dt_fail(DT_EUSAGE, "sampler_steps is %d, expected 1 or more",
                        workload->sampler_steps);
-    return check_degrees(workload, plan);
+    return DT_OK;
 }
 
 /* Allocates the buffers in host memory, and prepares the layers for their shapes. */
@@ -161,7 +130,7 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
                       struct dt_pass **pass)
 {
     struct dt_device *device = dt_weights_device(weights);
-    DT_TRY(dt_pass_check(workload, plan, world->size));
+    DT_TRY(check(workload, plan, world->size));
     if (device->compute->host != (dt_plan_on(plan) == DT_ON_CPU))
         return dt_fail(DT_EUSAGE, "stages=%d: this is a plan of %s, and this back end is %s",
                        plan->stages, plan->stages == 0 ? "the CPU" : "a GPU",

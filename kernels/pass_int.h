@@ -104,10 +104,6 @@ dt_status dt_pass_queries(struct dt_pass *pass, const struct dt_op *op, int bloc
 /* Computes ATTENTION from it, over all tokens of the sequence on all ranks. */
 dt_status dt_pass_attention(struct dt_pass *pass, int block) DT_MUST_CHECK;
 
-/* DT_EUSAGE, DT_EUNSUP when the plan is not feasible for the workload. */
-dt_status dt_pass_check(const struct dt_workload *workload, const struct dt_plan *plan,
-                        int ranks) DT_MUST_CHECK;
-
 /* Fills LATENT, NOISE, the labels and the times for the first step: seeded, or from the input file. */
 dt_status dt_pass_fill(struct dt_pass *pass) DT_MUST_CHECK;
 

@@ -3,6 +3,7 @@
  * reading and sizing (alone), making resident (collective), the first two steps (collective). */
 #include "base/clock.h"
 #include "base/host.h"
+#include "space/dit/dit.h"
 #include "worker/session.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ static dt_status read_plan(struct dt_worker_session *session, const json_t *requ
     if (plan->ranks != session->seat.size)
         return dt_fail(DT_EINFEASIBLE, "the plan wants ranks=%d, this group has %d", plan->ranks,
                        session->seat.size);
+    DT_TRY(dt_dit_check(&session->workload, plan));
     if (free_place(session) == NULL)
         return dt_fail(DT_EINFEASIBLE, "%d plans are resident already: release one",
                        DT_SESSION_RESIDENTS);

@@ -3,33 +3,10 @@
  * names they speak of. */
 #include "space/dit/dit_int.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEVICES_MAX = DT_DIT_VALUES, CORES_MAX = 65536, BATCH_MAX = 65536 };
-
-/* The degrees multiply to the ranks: what stands before the first is left out. */
-enum { BEFORE = sizeof " * " - 1 };
-static const char product[] =
-#define DT_DEGREE(name, inner, grows, exchange, doc) " * " #name
-#include "model/degrees.def"
-#undef DT_DEGREE
-    " == ranks";
-static const char product_sentence[] =
-#define DT_DEGREE(name, inner, grows, exchange, doc) " x " #name
-#include "model/degrees.def"
-#undef DT_DEGREE
-    " must be the number of ranks";
-
-static const struct {
-    enum dt_on on;
-    const char *expr, *sentence;
-} rules[] = {
-#define DT_RULE(on, expr, sentence) {on, expr, sentence},
-#include "space/dit/dit_rules.def"
-#undef DT_RULE
-};
 
 static int tile_limit(const int tiles[], int n, int tokens)
 {
@@ -48,33 +25,11 @@ static struct dt_plan plan_of(const struct dt_dit *dit, const int64_t values[])
     return plan;
 }
 
-/* Only a plan that keeps the structural rules has a layout. On GPUs tiles have no part in it, and may not be decided yet. */
-static bool has_layout(const struct dt_dit *dit, const int64_t values[])
-{
-    static const int counts[] = {DT_AT_ranks,  DT_AT_dp,      DT_AT_cfg,   DT_AT_ulysses,
-                                 DT_AT_ring,   DT_AT_threads, DT_AT_batch, DT_AT_chunks,
-                                 DT_AT_tile_q, DT_AT_tile_kv};
-    int n = sizeof counts / sizeof counts[0] - (dit->on == DT_ON_GPU ? 2 : 0);
-    for (int i = 0; i < n; i++) {
-        int axis = dit->axis[counts[i]];
-        if (axis >= 0 && (values[axis] < 1 || values[axis] > BATCH_MAX))
-            return false;
-    }
-    struct dt_plan plan = plan_of(dit, values);
-    const struct dt_workload *workload = &dit->workload;
-    int64_t sequence = (int64_t)plan.ulysses * plan.ring;
-    if (plan.cfg > dt_workload_passes(workload) || sequence > dt_workload_tokens(workload))
-        return false;
-    return plan.dp * plan.cfg * sequence == plan.ranks && plan.batch % plan.dp == 0 &&
-           workload->network.heads % plan.ulysses == 0 &&
-           workload->network.heads / plan.ulysses % plan.chunks == 0;
-}
-
 /* 0 for a plan without a layout, as other rules speak of it then. */
 static int64_t rank_bytes(const void *context, const int64_t values[])
 {
     const struct dt_dit *dit = context;
-    if (!has_layout(dit, values))
+    if (!dt_dit_has_layout(dit, values))
         return 0;
     struct dt_plan plan = plan_of(dit, values);
     if (dit->on == DT_ON_GPU)
@@ -114,6 +69,8 @@ static int64_t tile_bytes(const void *context, const int64_t values[])
 static void free_dit(void *context)
 {
     struct dt_dit *dit = context;
+    for (int i = 0; i < dit->layout_count; i++)
+        dt_expr_free(dit->layout[i]);
     free(dit->batches);
     free(dit);
 }
@@ -264,12 +221,7 @@ static dt_status add_axes(struct dt_space *space, const struct dt_dit *dit)
     return status;
 }
 
-struct constant {
-    const char *name;
-    int64_t value;
-};
-
-static dt_status add_constants(struct dt_space *space, const struct constant list[], size_t n)
+static dt_status add_constants(struct dt_space *space, const struct dt_dit_fact list[], size_t n)
 {
     for (size_t i = 0; i < n; i++)
         DT_TRY(dt_space_add_constant(space, list[i].name, list[i].value));
@@ -284,7 +236,7 @@ static dt_status add_cpu_names(struct dt_space *space, const struct dt_dit *dit,
 #include "model/degrees.def"
 #undef DT_DEGREE
         "ranks", "threads", "batch", "tile_q", "tile_kv", "chunks", NULL};
-    const struct constant constants[] = {
+    const struct dt_dit_fact constants[] = {
         {"cores", dit->cores},
         {"oversubscribe", limits->oversubscribe},
         {"memory_bytes", limits->memory_bytes},
@@ -308,7 +260,7 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
     static const char *const tile[] = {"tile_q", "tile_kv", "stages", "warps", NULL};
     const struct dt_gpus *gpus = &dit->gpus;
     int head = dt_network_head(&dit->workload.network);
-    const struct constant constants[] = {
+    const struct dt_dit_fact constants[] = {
         {"gpus", gpus->count},
         {"oversubscribe", limits->oversubscribe},
         {"memory_bytes", gpus->memory_bytes},
@@ -334,26 +286,11 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
 static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
                            const struct dt_limits *limits)
 {
-    const struct constant constants[] = {
-        {"heads", dit->workload.network.heads},
-        {"tokens", dt_workload_tokens(&dit->workload)},
-        {"guidance", dit->workload.guidance},
-    };
-    DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));
+    struct dt_dit_fact facts[DT_DIT_FACTS];
+    dt_dit_facts(dit, facts);
+    DT_TRY(add_constants(space, facts, DT_DIT_FACTS));
     return dit->on == DT_ON_GPU ? add_gpu_names(space, dit, limits)
                                 : add_cpu_names(space, dit, limits);
-}
-
-/* The ranks are a multiple of the product of the degrees up to any of them. */
-static dt_status add_prunes(struct dt_space *space)
-{
-    const char *first = product + BEFORE;
-    for (const char *end = strstr(first, " * "); end != NULL; end = strstr(end + 1, " * ")) {
-        char multiple[256];
-        snprintf(multiple, sizeof multiple, "ranks %% (%.*s) == 0", (int)(end - first), first);
-        DT_TRY(dt_space_add_prune(space, multiple));
-    }
-    return DT_OK;
 }
 
 static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
@@ -361,27 +298,28 @@ static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
 {
     DT_TRY(add_axes(space, dit));
     DT_TRY(add_names(space, dit, limits));
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if ((rules[i].on & dit->on) != 0)
-            DT_TRY(dt_space_add_rule(space, rules[i].expr, rules[i].sentence));
-    DT_TRY(add_prunes(space));
+    DT_TRY(dt_dit_add_rules(space, dit));
     dt_space_set_complete(space, dt_dit_complete, dit);
     return finish(space);
 }
 
 static dt_status make(const struct dt_workload *workload, const struct dt_limits *limits,
-                      dt_status (*finish)(struct dt_space *space), struct dt_space **space)
+                      const struct dt_plan *only, dt_status (*finish)(struct dt_space *space),
+                      struct dt_space **space)
 {
     struct dt_dit *dit = NULL;
     struct dt_space *made = NULL;
     DT_TRY(new_dit(workload, limits, &dit));
+    dit->only = only;
     dt_status status = dt_space_new(&made);
     if (status != DT_OK) {
         free_dit(dit);
         return status;
     }
     dt_space_own(made, dit, free_dit);
-    status = fill(made, dit, limits, finish);
+    status = dt_dit_compile_layout(dit);
+    if (status == DT_OK)
+        status = fill(made, dit, limits, finish);
     if (status != DT_OK) {
         dt_space_free(made);
         return status;
@@ -393,13 +331,35 @@ static dt_status make(const struct dt_workload *workload, const struct dt_limits
 dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limits *limits,
                        struct dt_space **space)
 {
-    return make(workload, limits, dt_space_seal, space);
+    return make(workload, limits, NULL, dt_space_seal, space);
 }
 
 dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limits *limits,
                        struct dt_space **space)
 {
-    return make(workload, limits, dt_space_compile, space);
+    return make(workload, limits, NULL, dt_space_compile, space);
+}
+
+/* In the space of this one plan a rule that does not hold is all that can be wrong. */
+dt_status dt_dit_check(const struct dt_workload *workload, const struct dt_plan *plan)
+{
+    const struct dt_gpus gpus = {.count = 1};
+    const struct dt_limits limits = {.gpus = dt_plan_on(plan) == DT_ON_GPU ? &gpus : NULL,
+                                     .cores = 1,
+                                     .devices = 1,
+                                     .batches = &plan->batch,
+                                     .batch_count = 1};
+    struct dt_space *space = NULL;
+    struct dt_point point;
+    int64_t values[DT_AXES_MAX];
+    int axis = 0;
+    DT_TRY(make(workload, &limits, plan, dt_space_compile, &space));
+    for (int i = 0; i < DT_PARAMS; i++)
+        if ((dt_params[i].on & dt_plan_on(plan)) != 0)
+            values[axis++] = dt_plan_get(plan, i);
+    dt_status status = dt_space_locate(space, values, &point);
+    dt_space_free(space);
+    return status;
 }
 
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point)

@@ -63,6 +63,10 @@ dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limit
 dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limits *limits,
                        struct dt_space **space) DT_MUST_CHECK;
 
+/* Whether a plan is feasible on some machine: all rules but the rows DT_SESSION. A worker asks this before it runs a plan. DT_EINFEASIBLE with the sentence of the rule and its numbers. */
+dt_status dt_dit_check(const struct dt_workload *workload,
+                       const struct dt_plan *plan) DT_MUST_CHECK;
+
 /* The plan of a point of such a space. */
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point);
 

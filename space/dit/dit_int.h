@@ -4,8 +4,10 @@
 #define DT_SPACE_DIT_DIT_INT_H
 
 #include "space/dit/dit.h"
+#include "space/expr/expr.h"
 
-enum { DT_DIT_VALUES = 4096 };
+/* Values of a parameter, rules about the layout, and what these know of the workload. */
+enum { DT_DIT_VALUES = 4096, DT_DIT_LAYOUTS = 16, DT_DIT_FACTS = 3 };
 
 struct dt_dit {
     struct dt_workload workload;
@@ -17,8 +19,25 @@ struct dt_dit {
     int batch_count;
     int tile_q_limit,
         tile_kv_limit; /* the smallest tile that holds the sequence, or the largest there is */
-    struct dt_attn_tile tile; /* the default, on GPUs */
+    struct dt_attn_tile tile;   /* the default, on GPUs */
+    const struct dt_plan *only; /* borrowed: the space is this plan, on any machine; else NULL */
+    struct dt_expr *layout[DT_DIT_LAYOUTS]; /* own */
+    int layout_count;
 };
+
+/* Names that the rules about the layout may use beside the parameters, with their values: heads, tokens, guidance. */
+struct dt_dit_fact {
+    const char *name;
+    int64_t value;
+};
+void dt_dit_facts(const struct dt_dit *dit, struct dt_dit_fact facts[DT_DIT_FACTS]);
+
+/* The rules of dit's device; with `only` the rows DT_SESSION are left out. */
+dt_status dt_dit_add_rules(struct dt_space *space, const struct dt_dit *dit) DT_MUST_CHECK;
+
+/* Whether values (axis order) keep the rules about the layout, once those are compiled. */
+dt_status dt_dit_compile_layout(struct dt_dit *dit) DT_MUST_CHECK;
+bool dt_dit_has_layout(const struct dt_dit *dit, const int64_t values[]);
 
 /* The values of a parameter that are worth trying, ascending. */
 struct dt_dit_set {

@@ -172,5 +172,8 @@ void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set)
 #undef DT_PARAM
     };
     set->count = 0;
-    sets[param](dit, set);
+    if (dit->only != NULL && dt_params[param].labels == NULL)
+        add(set, dt_plan_get(dit->only, param));
+    else
+        sets[param](dit, set);
 }

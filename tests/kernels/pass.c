@@ -290,14 +290,6 @@ static void illegal_plans_are_refused(void **state)
     struct dt_plan plan = case_plan(1, 1, 3, 1);
     expect_refused(plan, DT_EUSAGE, "ranks=3, but the group has 1");
     plan = case_plan(1, 1, 1, 1);
-    plan.ulysses = 2;
-    expect_refused(plan, DT_EUSAGE, "is not ranks=1");
-    plan = case_plan(1, 1, 1, 1);
-    plan.chunks = 5;
-    expect_refused(plan, DT_EUSAGE, "a rank owns 4 heads");
-    plan.chunks = 0;
-    expect_refused(plan, DT_EUSAGE, "chunks=0");
-    plan = case_plan(1, 1, 1, 1);
     plan.tile_q = 33;
     expect_refused(plan, DT_EUNSUP, "tile_q=33");
 }

@@ -5,7 +5,7 @@ and the group goes on."""
 from lib_group import Dittune, Group
 
 PLANS = ((2, dict(ranks=2, ring=2)), (2, dict(ranks=2, cfg=2)), (3, dict(ranks=3, ulysses=3)),
-         (3, dict(ranks=3, ulysses=3, overlap=1)), (3, dict(ranks=3, ring=3, overlap=1)))
+         (3, dict(ranks=3, ring=3, overlap=1)))
 REFUSED = (dict(ranks=2), dict(tile_q=33), dict(cfg=2), dict(ulysses=-1), dict(batch=0))
 
 
