@@ -12,21 +12,22 @@ static dt_status add_note(json_t *notes, json_t *sentence)
     return DT_OK;
 }
 
-/* The row of a setting of dittune's own kernels and exchanges, which engine files do not mention; NULL: it is none. New
- * reference. */
-static json_t *own_setting(const json_t *plan, const char *name)
+/* The row of a parameter of the built-in network that the engine's file does not name; NULL: it is none. New reference. */
+static json_t *unnamed(const json_t *plan, const char *name)
 {
     struct dt_plan read;
     if (dt_plan_from_json(plan, &read) != DT_OK)
         return NULL;
     for (int i = 0; i < dt_param_count; i++) {
         const struct dt_param *param = &dt_params[i];
-        if (param->on != DT_ON_GPU || strcmp(param->name, name) != 0)
+        if (strcmp(param->name, name) != 0)
             continue;
-        return json_pack("{s:o, s:s}", "neutral",
+        return json_pack("{s:o, s:s*}", "neutral",
                          param->labels != NULL ? json_string(param->labels[param->fallback])
                                                : json_integer(param->fallback),
-                         "why", "a setting of dittune's own kernels and exchanges");
+                         "why",
+                         param->on == DT_ON_GPU ? "a setting of dittune's own kernels and exchanges"
+                                                : NULL);
     }
     return NULL;
 }
@@ -45,15 +46,15 @@ static dt_status list_unexpressed(const struct dt_engine *engine, const json_t *
         json_t *row = json_object_get(cannot, name);
         if (row == NULL && json_object_get(parameters, name) != NULL)
             continue;
-        row = row != NULL ? json_incref(row) : own_setting(plan, name);
+        row = row != NULL ? json_incref(row) : unnamed(plan, name);
         const json_t *neutral = json_object_get(row, "neutral");
         if (neutral != NULL && json_equal(neutral, value)) {
             json_decref(row);
             continue;
         }
-        json_t *why = row != NULL ? json_incref(json_object_get(row, "why"))
-                                  : json_sprintf("%s %s has no such parameter here", engine->name,
-                                                 engine->version);
+        json_t *why = json_incref(json_object_get(row, "why"));
+        if (why == NULL)
+            why = json_sprintf("%s %s has no such parameter here", engine->name, engine->version);
         json_decref(row);
         if (json_array_append_new(unexpressed, json_pack("{s:s, s:O, s:o}", "name", name, "value",
                                                          value, "why", why)) != 0)

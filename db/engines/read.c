@@ -38,6 +38,40 @@ static dt_status read_names(struct dt_engine *engine, const char *what)
     return DT_OK;
 }
 
+/* The rows of unnamed.def for what the file does not name, before what else it lists. */
+static dt_status complete_cannot(struct dt_engine *engine)
+{
+    static const struct {
+        const char *name;
+        int neutral;
+        const char *why;
+    } rows[] = {
+#define DT_UNNAMED(name, neutral, why) {#name, neutral, why},
+#include "db/engines/unnamed.def"
+#undef DT_UNNAMED
+    };
+    const char *name;
+    json_t *listed = json_object_get(engine->root, "cannot"), *all = json_object(), *row;
+    int failed = all == NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (json_object_get(json_object_get(engine->root, "parameters"), rows[i].name) != NULL)
+            continue;
+        row = json_incref(json_object_get(listed, rows[i].name));
+        if (row == NULL)
+            row = rows[i].neutral < 0
+                      ? json_pack("{s:s}", "why", rows[i].why)
+                      : json_pack("{s:i, s:s}", "neutral", rows[i].neutral, "why", rows[i].why);
+        failed |= json_object_set_new(all, rows[i].name, row);
+    }
+    json_object_foreach(listed, name, row)
+    {
+        if (json_object_get(all, name) == NULL)
+            failed |= json_object_set(all, name, row);
+    }
+    failed |= json_object_set_new(engine->root, "cannot", all);
+    return failed == 0 ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
 static dt_status read_rules(struct dt_engine *engine, const char *what)
 {
     json_t *rules = NULL, *row = NULL;
@@ -80,6 +114,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
     DT_TRY(dt_json_array(engine->root, what, "environment", &unused));
     DT_TRY(dt_json_array(engine->root, what, "kwargs", &unused));
     DT_TRY(read_names(engine, what));
+    DT_TRY(complete_cannot(engine));
     return read_rules(engine, what);
 }
 

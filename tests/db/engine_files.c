@@ -47,6 +47,34 @@ static void assert_json(json_t *found, const char *want)
     json_decref(found);
 }
 
+/* The shared rows come first; a parameter that the file names has none, and a row of the file stands in for the shared one. */
+static void what_a_file_does_not_name(void **state)
+{
+    (void)state;
+    struct dt_engine *engine = NULL;
+    const char *text =
+        "{\"engine\": \"mine\", \"version\": \"1\", \"doc\": \"d\", \"sources\": {}, "
+        "\"processes\": \"ranks\","
+        "\"replicas\": \"1\", \"words\": [], \"environment\": [], \"kwargs\": [], \"rules\": [],"
+        "\"parameters\": {\"ranks\": \"1\", \"chunks\": \"1\"},"
+        "\"cannot\": {\"dp\": {\"why\": \"no\"}, \"overlap\": {\"neutral\": 1, \"why\": "
+        "\"mine\"}}}";
+    const char *name, *const wanted[] = {"threads", "tile_q", "tile_kv", "overlap", "dp"};
+    json_t *row;
+    int n = 0;
+    assert_int_equal(dt_engine_read(text, "mine", &engine), DT_OK);
+    json_object_foreach(json_object_get(engine->root, "cannot"), name, row)
+    {
+        assert_in_range(n, 0, 4);
+        assert_string_equal(name, wanted[n++]);
+        assert_true(json_is_string(json_object_get(row, "why")));
+    }
+    assert_int_equal(n, 5);
+    row = json_object_get(json_object_get(engine->root, "cannot"), "overlap");
+    assert_string_equal(json_string_value(json_object_get(row, "why")), "mine");
+    dt_engine_free(engine);
+}
+
 static void every_form(void **state)
 {
     (void)state;
@@ -161,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form),
+        cmocka_unit_test(what_a_file_does_not_name),
         cmocka_unit_test(a_plan_of_other_values),
         cmocka_unit_test(a_file_with_a_mistake),
         cmocka_unit_test(a_word_with_a_mistake),
