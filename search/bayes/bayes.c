@@ -47,8 +47,9 @@ static void fini(void *state)
 static dt_status init(void *state, const struct dt_search_opts *opts)
 {
     struct bayes *bayes = state;
-    *bayes = (struct bayes){
-        .opts = *opts, .rng = dt_rng_at(opts->seed, "bayes"), .gain = 1, .best = INFINITY};
+    *bayes = (struct bayes){.opts = *opts,
+                            .rng = dt_rng_at(opts->seed, "bayes"),
+                            .stop = {.gain = 1, .best = INFINITY}};
     for (int i = 0; i < KNOBS; i++)
         bayes->knobs[i] = opts->knobs != NULL ? opts->knobs[i] : knobs[i].fallback;
     DT_TRY(dt_candidates_init(&bayes->candidates, opts->space, (int)bayes->knobs[CANDIDATES],
@@ -62,19 +63,19 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
 
 static void forget(struct bayes *bayes, int candidate)
 {
-    for (int i = 0; i < bayes->asked_count; i++)
-        if (bayes->asked[i] == candidate) {
-            for (int j = i + 1; j < bayes->asked_count; j++)
-                bayes->asked[j - 1] = bayes->asked[j];
-            bayes->asked_count--;
+    for (int i = 0; i < bayes->outstanding.count; i++)
+        if (bayes->outstanding.at[i] == candidate) {
+            for (int j = i + 1; j < bayes->outstanding.count; j++)
+                bayes->outstanding.at[j - 1] = bayes->outstanding.at[j];
+            bayes->outstanding.count--;
             return;
         }
 }
 
 static dt_status remember(struct bayes *bayes, int candidate)
 {
-    DT_TRY(DT_GROW(bayes->asked, bayes->asked_count, 1));
-    bayes->asked[bayes->asked_count++] = candidate;
+    DT_TRY(DT_GROW(bayes->outstanding.at, bayes->outstanding.count, 1));
+    bayes->outstanding.at[bayes->outstanding.count++] = candidate;
     bayes->candidates.seen[candidate] = true;
     return DT_OK;
 }
@@ -102,9 +103,9 @@ static int place(struct bayes *bayes, const struct dt_point *point)
 static void look_closer(struct bayes *bayes, const struct dt_trial *trial)
 {
     const int count = bayes->candidates.cloud.count;
-    if (!(trial->value < bayes->best))
+    if (!(trial->value < bayes->stop.best))
         return;
-    bayes->best = trial->value;
+    bayes->stop.best = trial->value;
     dt_candidates_surround(&bayes->candidates, &trial->point);
     show(bayes, count);
 }
@@ -117,7 +118,7 @@ static void tell(void *state, const struct dt_trial *trial)
     if (candidate < 0)
         return;
     forget(bayes, candidate);
-    bayes->waiting = false;
+    bayes->outstanding.waiting = false;
     bayes->candidates.seen[candidate] = true;
     bayes->told += !bayes->answered[candidate];
     bayes->answered[candidate] = true;
@@ -132,12 +133,12 @@ static void tell(void *state, const struct dt_trial *trial)
 static bool must_wait(struct bayes *bayes)
 {
     int64_t outstanding = bayes->opts.seen->count - bayes->told;
-    if (outstanding <= bayes->lost)
+    if (outstanding <= bayes->outstanding.lost)
         return false;
-    if (bayes->waiting)
-        bayes->lost = outstanding;
-    bayes->waiting = !bayes->waiting;
-    return bayes->waiting;
+    if (bayes->outstanding.waiting)
+        bayes->outstanding.lost = outstanding;
+    bayes->outstanding.waiting = !bayes->outstanding.waiting;
+    return bayes->outstanding.waiting;
 }
 
 /* Stop because a gain is too unlikely: not before LEAST answers, and not on one verdict, since the trials in between
@@ -149,9 +150,9 @@ static bool enough(struct bayes *bayes)
         chance = bayes->opts.seconds > 0 ? 0.05 : 0;
     if (!(chance > 0) || !bayes->candidates.whole || dt_bayes_answers(bayes) < LEAST)
         return false;
-    bayes->gain = dt_bayes_gain(bayes, chance);
-    bayes->unlikely = bayes->gain < chance ? bayes->unlikely + 1 : 0;
-    return bayes->unlikely >= IN_A_ROW;
+    bayes->stop.gain = dt_bayes_gain(bayes, chance);
+    bayes->stop.unlikely = bayes->stop.gain < chance ? bayes->stop.unlikely + 1 : 0;
+    return bayes->stop.unlikely >= IN_A_ROW;
 }
 
 static dt_status ask_model(struct bayes *bayes, int *candidate)
@@ -221,10 +222,10 @@ static void note(const void *state, struct dt_text *out)
 {
     const struct bayes *bayes = state;
     const char *between = "";
-    if (bayes->gain < 1) {
-        double share = 100 * fmax(bayes->gain, 1e-6);
-        const char *below = bayes->gain < 1e-6 ? "below " : "";
-        if (bayes->gain < UNLIKELY)
+    if (bayes->stop.gain < 1) {
+        double share = 100 * fmax(bayes->stop.gain, 1e-6);
+        const char *below = bayes->stop.gain < 1e-6 ? "below " : "";
+        if (bayes->stop.gain < UNLIKELY)
             dt_text_add(out, "a plan faster by 0.5 %% is unlikely (%s%.2g %%)", below, share);
         else
             dt_text_add(out, "the chance of a plan faster by 0.5 %% is %.2g %%", share);

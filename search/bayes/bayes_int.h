@@ -34,6 +34,22 @@ enum knob {
 /* Models of the log value: COLD from the answers alone, WARM around the prior. */
 enum { COLD, WARM, MODELS };
 
+/* Candidates that were asked for and not yet told. */
+struct outstanding {
+    int32_t *at; /* [count] in the order of asking; owned */
+    int count;
+    int believed; /* how many of them have a fantasy in the models */
+    bool waiting; /* waiting for answers before a fit; none came yet */
+    int64_t lost; /* answers that will not come */
+};
+
+/* What decides whether the search goes on. */
+struct stop {
+    double best;  /* least value told */
+    double gain;  /* probability of a gain when last computed; 1 before */
+    int unlikely; /* consecutive verdicts that a gain is unlikely */
+};
+
 struct bayes {
     struct dt_search_opts opts;
     double knobs[KNOBS];
@@ -50,15 +66,9 @@ struct bayes {
     int explored;   /* design points so far, from the prior and others */
     int told;       /* number of candidates no longer outstanding */
     bool *answered; /* [room] */
-    int32_t *asked; /* [asked_count] outstanding candidates in the order of asking */
-    int asked_count;
-    int believed; /* number of outstanding candidates with a fantasy in the models */
+    struct outstanding outstanding;
     int fantasies[MODELS];
-    bool waiting; /* waiting for answers before a fit; none came yet */
-    int64_t lost; /* answers that will not come */
-    double gain;  /* probability of a gain when last computed; 1 before */
-    double best;  /* least value told */
-    int unlikely; /* consecutive verdicts that a gain is unlikely */
+    struct stop stop;
     struct dt_refits refits;
     dt_status status; /* error of a tell, returned by the next ask */
 };

@@ -48,7 +48,7 @@ void dt_bayes_close(struct bayes *bayes)
     dt_hint_fini(&bayes->hint);
     dt_vote_fini(&bayes->vote);
     free(bayes->answered);
-    free(bayes->asked);
+    free(bayes->outstanding.at);
 }
 
 int dt_bayes_answers(const struct bayes *bayes)
@@ -84,15 +84,15 @@ void dt_bayes_wake(struct bayes *bayes)
     for (int m = 0; m < bayes->models; m++)
         for (; bayes->fantasies[m] > 0; bayes->fantasies[m]--)
             dt_process_pop(&bayes->model[m]);
-    bayes->believed = 0;
+    bayes->outstanding.believed = 0;
 }
 
 /* An outstanding point counts as an answer equal to its predicted mean (kriging believer; Ginsbourger, Le Riche,
  * Carraro 2010), so that the next one lies elsewhere. */
 dt_status dt_bayes_believe(struct bayes *bayes)
 {
-    for (; bayes->believed < bayes->asked_count; bayes->believed++) {
-        int k = bayes->asked[bayes->believed];
+    for (; bayes->outstanding.believed < bayes->outstanding.count; bayes->outstanding.believed++) {
+        int k = bayes->outstanding.at[bayes->outstanding.believed];
         for (int m = 0; m < bayes->models; m++)
             if (knows(bayes, m, k) && m < dt_bayes_models(bayes)) {
                 DT_TRY(
