@@ -206,9 +206,8 @@ static dt_status parse_other(const char *what, struct dt_best *best)
         status = dt_best_upgrade(root, what, best);
         if (status == DT_OK)
             status = parse_lines(what, best);
-    } else if (status == DT_OK && state != DT_BEST_NEWER) {
-        status = dt_error_raise(&error);
-    } else if (status == DT_EUSAGE && (best->text.size == 0 || best->text.bytes[0] == '{')) {
+    } else if ((status == DT_OK && state != DT_BEST_NEWER) ||
+               (status == DT_EUSAGE && (best->text.size == 0 || best->text.bytes[0] == '{'))) {
         status = dt_error_raise(&error); /* more useful than the position of a JSON error */
     }
     json_decref(root);
