@@ -143,7 +143,7 @@ MODELS = [
          files={"m.json": None}),
     Case("model-file-field", "run --model m.json", 2,
          "the model file m.json: unknown field 'headz', did you mean 'heads'?",
-         files={"m.json": '{"name": "x", "headz": 3}'}),
+         files={"m.json": '{"name": "x", "family": "dit", "headz": 3}'}),
     Case("model-file-missing", "run --model nowhere.json", 74, f"cannot read the model file nowhere.json: {NO_FILE}"),
     Case("model-file-truncated", "run --model m.json", 2,
          "the model file m.json is not valid JSON: line 1, column 23: unexpected token near end of file",

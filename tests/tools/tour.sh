@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The drawings of docs/tour.md are as the includes, and the check sees a changed include and a drawing that is missing.
+set -euo pipefail
+source=$2
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+"$source/tools/check-tour.py" "$source"
+
+mkdir "$copy/docs"
+cp "$source/docs/tour.md" "$copy/docs/"
+for module in base model space stats search db kernels worker tuner; do cp -r "$source/$module" "$copy/"; done
+refused() { ! "$source/tools/check-tour.py" "$copy" >"$copy/out" 2>&1 || { echo "not seen: $1"; exit 1; }; }
+sed -i '1a #include "model/cost.h"' "$copy/model/dtype.h"
+refused "dtype.h above cost.h"
+"$source/tools/check-tour.py" --fix "$copy" >/dev/null
+"$source/tools/check-tour.py" "$copy" >/dev/null
+sed -i 's/drawing=stats/drawing/' "$copy/docs/tour.md"
+refused "no drawing of stats"
+grep -q "no drawing of stats" "$copy/out"
