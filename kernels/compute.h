@@ -15,7 +15,8 @@
 #define DT_KERNELS_COMPUTE_H
 
 #include "base/status.h"
-#include "model/family.h"
+#include "model/activation.h"
+#include "model/dtype.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -34,7 +34,7 @@ static int64_t arrival(const struct dt_pass *pass, const struct dt_chunk *chunk,
 static void list_forth(struct dt_pass *pass, const struct dt_chunk *chunk, int part, int counts[2])
 {
     const struct dt_layout *layout = &pass->layout;
-    enum dt_buffer to = part == QUERIES ? DT_BUFFER_QUERY : DT_BUFFER_KV;
+    int to = part == QUERIES ? DT_BUFFER_QUERY : DT_BUFFER_KV;
     int ranks = pass->plan.ulysses, chunks = pass->plan.chunks;
     for (int u = 0; u < ranks; u++)
         for (int n = 0; n < layout->sequences; n++) {

@@ -13,6 +13,7 @@
 #ifndef DT_MODEL_FAMILY_H
 #define DT_MODEL_FAMILY_H
 
+#include "model/activation.h"
 #include "model/layout.h"
 #include "model/workload.h"
 
@@ -44,8 +45,6 @@ struct dt_buffer_row {
     bool activation;   /* elements are of the workload's data type; otherwise of 32 bits */
     bool twice;        /* one for the current block beside one for the next */
 };
-
-enum dt_activation { DT_ACT_NONE, DT_ACT_GELU, DT_ACT_SILU };
 
 /* The comments name the operation's buffers; T is its tensor. */
 enum dt_op_kind {
