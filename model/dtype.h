@@ -4,7 +4,7 @@
  * A data type applies to the weights of linear layers and the activations between them (normalised stream, queries,
  * keys, values, attention, MLP, exchanges). The residual stream, sums, biases and the network's output are float32
  * always. tf32 is float32 except for the products of linear layers, whose factors are rounded to 10 bits of mantissa:
- * GPUs only.
+ * GPUs only. To add one: docs/adding.md.
  */
 #ifndef DT_MODEL_DTYPE_H
 #define DT_MODEL_DTYPE_H

@@ -14,8 +14,9 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* What flows between ranks, in the workload's data type; all else that is not of the network is float32. */
-static const bool travels[DT_BUFFER_COUNT] = {
+/* Buffers in the workload's data type: those of exchanges and of attention, and the copy that a linear layer reads. The
+ * network's are rows of its family, the rest is float32. */
+static const bool activation[DT_BUFFER_COUNT] = {
     [DT_BUFFER_CAST] = true,      [DT_BUFFER_SEND] = true,      [DT_BUFFER_RECV] = true,
     [DT_BUFFER_BACK_SEND] = true, [DT_BUFFER_BACK_RECV] = true, [DT_BUFFER_QUERY] = true,
     [DT_BUFFER_KV] = true,        [DT_BUFFER_KV_NEXT] = true,   [DT_BUFFER_HEADS] = true,
@@ -92,7 +93,7 @@ static void size_network(struct dt_layout *layout, const struct dt_workload *wor
         if (row != NULL)
             count[i] = dt_family_rows(layout, row->rows) * dt_family_product(workload, row->width) *
                        (row->twice ? 2 : 1);
-        layout->element[i] = travels[i] || (row != NULL && row->activation)
+        layout->element[i] = activation[i] || (row != NULL && row->activation)
                                  ? dt_dtype_bytes(workload->dtype)
                                  : (int)sizeof(float);
     }

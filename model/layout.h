@@ -3,7 +3,8 @@
  *
  * The forward pass allocates dt_layout.bytes of the device once, and dt_layout.host_bytes of the host, and uses these
  * offsets, so the predicted memory is the allocated memory. Buffers of the network are rows of its family
- * (model/family.h); to add another, a name in enum dt_buffer and its size in layout.c.
+ * (model/family.h). To add another: a name in enum dt_buffer and, in layout.c, its size, and whether it has the
+ * workload's data type or lies in host memory.
  *
  * Letters: b images of this rank, N sequences (b times the passes run here), t tokens of this rank, S slots (the most
  * tokens of any rank: exchanged buffers are padded to equal size), h heads of a chunk, K tokens of a ring block.

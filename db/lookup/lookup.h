@@ -47,7 +47,7 @@ void dt_query_free(struct dt_query *query);
  *     model         a preset's name or a JSON file          dit-s/2
  *     size          pixels, "512" or "512x768" (height x width); or height and width apart; the model's own
  *     guidance      0 or 1                                  1
- *     dtype         float32 or bfloat16                     float32
+ *     dtype         float32, bfloat16 or tf32               float32
  *     devices       most ranks                              the machine's cores
  *     oversubscribe 0 or 1: more ranks than cores or GPUs   0
  *     batch         "1,2,4"                                 1

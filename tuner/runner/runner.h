@@ -40,7 +40,8 @@ struct dt_failure {
         [256]; /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing" */
 };
 
-/* Starts the program, sends hello, waits for hello and ready. deadline_ns is dt_clock_ns time. DT_EUSAGE when the
+/* Starts the program, sends hello, waits for hello and ready. deadline_ns is dt_clock_ns time; callers
+ * choose it (tuner/measure/rig.c: start and prepare; trial.c: run; tuner/session/trials.c: the whole trial). DT_EUSAGE when the
  * program does not exist or mpirun is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank").
  * workload: borrowed JSON or NULL. */
 dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
