@@ -96,7 +96,7 @@ static inline void embed(const struct reference *ref, const double *image, doubl
                                image[(a * ref->workload->height + t / columns * p + i) *
                                          ref->workload->width +
                                      t % columns * p + j];
-            int quarter = ref->c / 4, k = o % (2 * quarter);
+            int quarter = ref->c < 4 ? 1 : ref->c / 4, k = o % (2 * quarter);
             double at = o < 2 * quarter ? t % columns : t / columns;
             double angle = at / pow(10000.0, (double)(k % quarter) / quarter);
             x[t * ref->c + o] = sum + (k < quarter ? sin(angle) : cos(angle));

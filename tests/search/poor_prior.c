@@ -75,7 +75,7 @@ static void unit_does_not_matter(void **state)
     for (uint64_t seed = 0; seed < 8; seed++)
         for (int p = 0; p < 2; p++)
             for (int ahead = 1; ahead < 4; ahead++) {
-                int seconds[EVALUATIONS], nanoseconds[EVALUATIONS];
+                int seconds[EVALUATIONS] = {0}, nanoseconds[EVALUATIONS] = {0};
                 ask_and_tell(&priors[p], seed, 1, ahead, seconds);
                 ask_and_tell(&priors[p], seed, 1e9, ahead, nanoseconds);
                 assert_memory_equal(seconds, nanoseconds, SAME * sizeof seconds[0]);

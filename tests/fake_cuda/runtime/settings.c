@@ -189,6 +189,7 @@ void fake_complain(const char *format, ...)
     char line[512], path[300];
     va_list list;
     va_start(list, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was started above */
     vsnprintf(line, sizeof line, format, list);
     va_end(list);
     pthread_mutex_lock(&complaint_mutex);
