@@ -124,7 +124,7 @@ int dt_plan_degree(const struct dt_plan *plan, int degree);
 /* From a rank to the next along a degree: the product of the degrees inside it. */
 int dt_plan_stride(const struct dt_plan *plan, int degree);
 
-/* A rank's coordinates. */
+/* A rank's coordinates: its place along each degree. */
 struct dt_place {
 #define DT_DEGREE(name, inner, grows, exchange, doc) int name;
 #include "model/degrees.def"

@@ -7,11 +7,11 @@
 
 #include <math.h>
 
-#define START_SECONDS 0.5 /* start of a plan's processes */
-#define SETUP_STEPS   5   /* cold, verified, warm */
-#define VISIT_SECONDS 0.02
-#define SET_ROUNDS    4 /* usual ones */
-#define MARGIN        1.3
+#define USUAL_START_SECONDS 0.5 /* start of a plan's processes */
+#define SETUP_STEPS         5   /* cold, verified, warm */
+#define VISIT_SECONDS       0.02
+#define SET_ROUNDS          4 /* usual ones */
+#define MARGIN              1.3
 
 /* Seconds of a visit: one untimed step, and timed ones for 20 ms. */
 static double visit_seconds(double step)
@@ -24,8 +24,8 @@ int64_t dt_check_estimate_ns(const double step_seconds[], int n, int sets)
 {
     double seconds = 0;
     for (int i = 0; i < n; i++)
-        seconds += START_SECONDS + MARGIN * (SETUP_STEPS * step_seconds[i] +
-                                             SET_ROUNDS * visit_seconds(step_seconds[i]));
+        seconds += USUAL_START_SECONDS + MARGIN * (SETUP_STEPS * step_seconds[i] +
+                                                   SET_ROUNDS * visit_seconds(step_seconds[i]));
     return (int64_t)(sets * seconds * 1e9);
 }
 

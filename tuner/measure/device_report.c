@@ -192,7 +192,7 @@ static void add_causes(json_t *to, const json_t *names)
 json_t *dt_device_report_reasons(const struct dt_result *result)
 {
     json_t *names = json_array();
-    int step = result->least;
+    int step = result->warm_up_steps;
     for (int k = 0; k < result->request_count && result->throttled_steps > 0; k++) {
         bool throttled = result->throttled == NULL; /* several processes: warned already */
         for (int i = 0; i < result->requests[k] && !throttled && step + i < result->steps; i++)

@@ -98,7 +98,7 @@ static dt_status add_phases(struct dt_result *result, const struct dt_run *run)
 static dt_status add_request(struct dt_result *result, int steps)
 {
     DT_TRY(DT_RESIZE(result->requests, result->request_count + 1));
-    result->least = result->request_count == 0 ? result->steps : result->least;
+    result->warm_up_steps = result->request_count == 0 ? result->steps : result->warm_up_steps;
     result->requests[result->request_count++] = steps;
     return DT_OK;
 }
@@ -187,7 +187,7 @@ dt_status dt_result_finish(struct dt_result *result, double level, bool detect, 
 
 bool dt_result_detects(const struct dt_result *result)
 {
-    return result->steps - result->least >= DETECT_LEAST;
+    return result->steps - result->warm_up_steps >= DETECT_LEAST;
 }
 
 /* Number of samples that are not throttled. */
@@ -206,7 +206,7 @@ dt_status dt_result_look(struct dt_result *result)
 {
     int need = dt_look_samples[result->look];
     DT_TRY(dt_result_finish(result, 1 - dt_look_alpha[result->look], dt_result_detects(result),
-                            result->least));
+                            result->warm_up_steps));
     int n = usable(result), spoilt = result->throttled_steps;
     bool lacking = spoilt > 0 && (n == 0 || (n < need && n + spoilt >= need));
     result->waits = lacking && result->retries < RETRIES_MOST;

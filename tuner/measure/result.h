@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* result - the measurements of one plan: every sample of every rank, and their statistics
  *
- * Samples are added in order, warm-up included; dt_result_finish finds the steady part and computes its statistics. No
+ * Steps are added in order, warm-up included; dt_result_finish finds the steady part and computes its statistics. No
  * sample is deleted: statistics exclude samples by index.
  */
 #ifndef DT_TUNER_MEASURE_RESULT_H
@@ -29,7 +29,7 @@ struct dt_result {
     struct dt_device_report device; /* reports of its devices */
     int steps;                      /* of ns, warm-up included */
     long long *ns;                  /* [steps * ranks], owned */
-    int least;                      /* steps before the first measured request: always warm-up */
+    int warm_up_steps;              /* before the first measured request */
     int *requests;                  /* [request_count] steps of each measured request, owned */
     int request_count;
     double *clock; /* [steps * ranks] in the worker's own unit, NAN: unknown; NULL: none; owned */

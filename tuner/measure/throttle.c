@@ -49,9 +49,9 @@ static dt_status references(const struct dt_clocks *known, const struct dt_resul
 dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *trial)
 {
     double *rate = NULL;
-    if (trial->clock == NULL || trial->steps <= trial->least)
+    if (trial->clock == NULL || trial->steps <= trial->warm_up_steps)
         return DT_OK;
-    DT_TRY(references(clocks, trial, trial->least, &rate));
+    DT_TRY(references(clocks, trial, trial->warm_up_steps, &rate));
     int most = clocks->ranks > trial->ranks ? clocks->ranks : trial->ranks;
     dt_status status = DT_RESIZE(clocks->rate, most);
     if (status == DT_OK) {

@@ -11,14 +11,14 @@
 #include <math.h>
 #include <string.h>
 
-#define SHOOTOUT_SHARE 0.75
-#define SHOOTOUT_SETS  2
-#define STOP_SECONDS   0.6  /* to stop the last groups */
-#define START_SECONDS  0.5  /* of a set's processes, while nothing is known */
-#define VISIT_SECONDS  0.02 /* of timed steps */
-#define LEAST_ROUNDS   2    /* of a set */
-#define WARM_STEPS     2    /* of a plan before the first round of a set */
-#define MARGIN         1.3
+#define SHOOTOUT_SHARE      0.75
+#define SHOOTOUT_SETS       2
+#define STOP_SECONDS        0.6  /* to stop the last groups */
+#define USUAL_START_SECONDS 0.5  /* of a set's processes, while nothing is known */
+#define VISIT_SECONDS       0.02 /* of timed steps */
+#define LEAST_ROUNDS        2    /* of a set */
+#define WARM_STEPS          2    /* of a plan before the first round of a set */
+#define MARGIN              1.3
 
 /* The plan may be compared: it ran, or its failure may be temporary. */
 static bool may_run(const struct dt_session *session, const struct dt_point *point)
@@ -39,7 +39,8 @@ static double comparison_seconds(const struct dt_session *session, int sets, int
                                  double steps)
 {
     const struct dt_rig *rig = &session->rig;
-    double start = rig->started > 0 ? (double)rig->start_ns * 1e-9 / rig->started : START_SECONDS;
+    double start =
+        rig->started > 0 ? (double)rig->start_ns * 1e-9 / rig->started : USUAL_START_SECONDS;
     double prepare = rig->prepared > 0 ? (double)rig->prepare_ns * 1e-9 / rig->prepared : 0;
     return MARGIN * sets * (fmin(plans, 3) * start + plans * prepare + steps);
 }

@@ -39,7 +39,7 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         "cause", result->cause, "cold_ns", nanoseconds(result->cold_seconds), "peak_bytes",
         (json_int_t)result->peak_bytes, "verified_error",
         isfinite(result->verified_error) ? json_real(result->verified_error) : json_null(),
-        "cost_ns", nanoseconds(result->cost_seconds), "least", result->least, "requests",
+        "cost_ns", nanoseconds(result->cost_seconds), "least", result->warm_up_steps, "requests",
         requests(result), "ns", matrix(result));
     if (result->flop_peak > 0)
         json_object_set_new(object, "peak_flop_rate", json_real(result->flop_peak));

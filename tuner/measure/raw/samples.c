@@ -96,7 +96,7 @@ static dt_status read_requests(const json_t *record, const char *what, struct dt
     json_t *list;
     DT_TRY(dt_json_array(record, what, "requests", &list));
     int n = (int)json_array_size(list);
-    int64_t left = result->steps - result->least;
+    int64_t left = result->steps - result->warm_up_steps;
     result->requests = calloc((size_t)n + 1, sizeof *result->requests);
     if (result->requests == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
@@ -120,7 +120,7 @@ dt_status dt_raw_read_samples(const json_t *record, const char *what, struct dt_
     DT_TRY(read_matrix(record, what, result));
     if (dt_json_has(record, "least"))
         DT_TRY(dt_json_int(record, what, "least", 0, result->steps, &least));
-    result->least = (int)least;
+    result->warm_up_steps = (int)least;
     return dt_json_has(record, "requests") ? read_requests(record, what, result) : DT_OK;
 }
 
@@ -128,7 +128,7 @@ dt_status dt_raw_read_samples(const json_t *record, const char *what, struct dt_
 static dt_status replay_looks(struct dt_result *result)
 {
     int all = result->steps;
-    result->steps = result->least;
+    result->steps = result->warm_up_steps;
     for (int i = 0; i < result->request_count; i++) {
         dt_result_next(result);
         result->steps += result->requests[i];
@@ -147,7 +147,7 @@ static dt_status finish(struct dt_result *result, bool looks, double level)
         DT_TRY(dt_result_look(result));
         level = result->n < dt_look_samples[0] ? 1 - dt_look_alpha[0] : dt_judge_level(result->n);
     }
-    return dt_result_finish(result, level, dt_result_detects(result), result->least);
+    return dt_result_finish(result, level, dt_result_detects(result), result->warm_up_steps);
 }
 
 /* Number of steps of each fresh process; they add up to all steps. */
@@ -193,7 +193,8 @@ static dt_status finish_processes(struct dt_result *result, const int steps[], i
         at += (size_t)steps[i] * (size_t)result->ranks;
         parts[i].clocks = result->clocks;
         status = dt_result_add(&parts[i], &run, false);
-        parts[i].least = result->least < steps[i] ? result->least : steps[i];
+        parts[i].warm_up_steps =
+            result->warm_up_steps < steps[i] ? result->warm_up_steps : steps[i];
         if (status == DT_OK)
             status = finish(&parts[i], looks, level);
         if (status == DT_OK && result->clocks != NULL)
@@ -262,7 +263,7 @@ static bool missed(const json_t *entrant, int round)
 static dt_status visits_of(const json_t *entrant, const struct dt_result *result, const char *what,
                            double visits[], int *rounds)
 {
-    int from = result->least, round = 0;
+    int from = result->warm_up_steps, round = 0;
     for (int i = 0; i < result->request_count && round < DT_ROUNDS_MOST; round++) {
         if (missed(entrant, round))
             continue;
