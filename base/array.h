@@ -6,7 +6,7 @@
  *     list.items[list.count++] = item;
  *     free(list.items);
  *
- * The room of an array follows from its count, so nobody keeps it: at least the next power of two, and 16. That holds
+ * The room of an array follows from its count and is not stored: it is at least the next power of two, and 16. That holds
  * while DT_GROW alone allocates the array; the count may shrink.
  */
 #ifndef DT_BASE_ARRAY_H
@@ -21,7 +21,7 @@
 #define DT_GROW(items, count, more)                                                                \
     dt_array_grow(&(items), (size_t)(count), (size_t)(more), sizeof *(items))
 
-/* Makes the array, which anyone may have allocated, `count` items long, and never NULL. DT_ENOMEM: nothing has changed. */
+/* Makes an array, allocated in any way, `count` items long, and never NULL. DT_ENOMEM: nothing has changed. */
 #define DT_RESIZE(items, count) dt_array_resize(&(items), (size_t)(count), sizeof *(items))
 
 /* items: the address of the pointer. */

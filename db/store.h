@@ -30,9 +30,9 @@ dt_status dt_store_warnings(const char *directory, struct dt_text *out) DT_MUST_
 /* entry must hold "key" (object), "fingerprint" {"hard","soft","info"}, "plan" and what else the caller wants kept.
  * Replaces the entry of the same key and hard fingerprint; other entries and unknown fields are kept as they are. Blocks for
  * the lock at most 10 s (DT_ELOCK). A broken best.json is kept as best.json.bad-<time> and the commit goes on from best.json.1
- * when that is good, else from an empty store. DT_ECORRUPT: written by a newer dittune, or to be migrated; left alone. DT_EUSAGE: not an entry,
- * the store would grow beyond what is read, or it is on a network file system. DT_EIO: best.json is as it was, or (the sentence says so) it is the new one
- * but may not survive a loss of power. */
+ * when that is good, else from an empty store. DT_ECORRUPT: written by a newer dittune, or to be migrated; left
+ * alone. DT_EUSAGE: not an entry, the store would grow beyond what is read, or it is on a network file system. DT_EIO:
+ * best.json is as it was, or (the sentence says so) it is the new one but may not survive a loss of power. */
 dt_status dt_store_put(const char *directory, json_t *entry) DT_MUST_CHECK;
 
 /* *entry is a new reference, or NULL with DT_OK when nothing matches key and hard exactly. Never locks. A missing

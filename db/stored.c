@@ -31,7 +31,8 @@ static void read_journal(const json_t *value, void *member)
 
 static json_t *write_journal(const void *member)
 {
-    return json_string(*(const char *const *)member);
+    const char *name = *(const char *const *)member;
+    return name != NULL ? json_string(name) : json_null();
 }
 
 #define OBJECT(name)                                                                               \

@@ -22,8 +22,8 @@
 struct dt_weights;
 struct dt_pass;
 
-/* On device (borrowed until the last pass is freed): seeded, or read from workload->weights (safetensors, float32, the authors' PyTorch names; every tensor checked for
- * presence, dtype and shape; a name that is not the network's is refused). DT_EUSAGE with a sentence, DT_EIO, DT_ENOMEM. */
+/* On device (borrowed until the last pass is freed): seeded, or read from workload->weights (safetensors, float32, the
+ * authors' PyTorch names; every tensor is checked for presence, dtype and shape; an unknown name is refused). DT_EUSAGE with a sentence, DT_EIO, DT_ENOMEM. */
 dt_status dt_weights_new(const struct dt_workload *workload, struct dt_device *device,
                          struct dt_weights **weights) DT_MUST_CHECK;
 void dt_weights_free(struct dt_weights *weights);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* parallel_int - a chunk of an attention, shared by ulysses.c and parallel.c */
+/* parallel_int - a chunk of an attention, shared by parallel.c, ulysses.c and direct.c */
 #ifndef DT_KERNELS_PARALLEL_INT_H
 #define DT_KERNELS_PARALLEL_INT_H
 

@@ -51,8 +51,9 @@ int64_t dt_family_size(const struct dt_workload *workload, char letter)
     case 'T':
         return dt_workload_tokens(workload);
     default:
-        return letter >= '2' && letter <= '9' ? (int64_t)(letter - '0') * network->hidden
-                                              : network->family->size(network, letter);
+        if (letter >= '2' && letter <= '9')
+            return (int64_t)(letter - '0') * network->hidden;
+        return network->family->size != NULL ? network->family->size(network, letter) : 0;
     }
 }
 

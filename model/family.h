@@ -74,12 +74,12 @@ struct dt_op {
         /* works for the next block: its tensors, and its half of a doubled buffer (except the gate) */
         next;
     int x, y, by; /* enum dt_buffer, or the family's own */
-    int tensor;   /* row of the family's tensors */
+    int tensor; /* row of the family's tensors; operations of one tensor have one act and buffers of one width */
     enum dt_activation act;
     struct dt_part gate, shift; /* MODULATE; scale is the part after shift */
 };
 
-/* What an image is conditioned on: an integer from 0 to network.own[count], which stands for "none". */
+/* The condition of an image: an integer from 0 to network.own[count], which stands for "none". */
 struct dt_label {
     const char *input; /* tensor of an input file, [B] I64 */
     int buffer, count;

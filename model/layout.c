@@ -78,8 +78,8 @@ static int64_t cast_elements(const struct dt_layout *layout, const struct dt_fam
     int64_t most = 0;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (const struct dt_op *op = lists[i]; op->kind != DT_OP_END; op++)
-            if (op->kind == DT_OP_LINEAR && !dt_family_buffer(family, op->x)->activation &&
-                layout->count[op->x] > most)
+            if ((op->kind == DT_OP_LINEAR || op->kind == DT_OP_QUERIES) &&
+                !dt_family_buffer(family, op->x)->activation && layout->count[op->x] > most)
                 most = layout->count[op->x];
     return most;
 }

@@ -35,7 +35,8 @@ int dt_tensor_in(const struct dt_tensor *tensor);
 void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload, int index);
 
 /* Opens a weights file whose every tensor is there, of the right shape, float32 and known. Only a table of positions may
- * be missing or have another number of tokens: it is a formula, so who needs it for another grid computes it. The caller closes. DT_EIO, DT_EUSAGE, DT_ENOMEM. */
+ * be missing or have another number of tokens: it is computed from a formula. The caller closes. DT_EIO, DT_EUSAGE,
+ * DT_ENOMEM. */
 dt_status dt_tensors_open(const char *path, const struct dt_network *network,
                           struct dt_safetensors **file) DT_MUST_CHECK;
 

@@ -185,7 +185,9 @@ dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],
 void dt_explanation_fini(struct dt_explanation *explanation);
 
 /* {"parameters": [{"name","values","role","default","doc"}] or {name: values or the same object},
- *  "rules": [{"if","say"} or "expr"], "constants": {name: int}, "cartesian": n, "valid": n}, from a worker's hello or a user's file. values: [ints or strings], {"from","to","step"} or {"from","to","factor"}. The two counts, if present, are compared. The space is sealed. docs/search.md describes the format. */
+ *  "rules": [{"if","say"} or "expr"], "constants": {name: int}, "cartesian": n, "valid": n}
+ * from a worker's hello or a user's file. values: [ints or strings], {"from","to","step"} or {"from","to","factor"}. The
+ * two counts, if present, are compared. The space is sealed. docs/search.md describes the format. */
 dt_status dt_space_from_json(const json_t *root, const char *what,
                              struct dt_space **space) DT_MUST_CHECK;
 

@@ -10,7 +10,7 @@
 
 enum { ENTRIES = 4096, MOST = ENTRIES * 3 / 4 }; /* a power of two */
 
-/* The end of the memory is for a temporary copy of the largest bias that linear_new accepts. */
+/* The end of the memory is for a temporary copy of the largest bias that linear.make accepts. */
 #define KEPT_BYTES (DT_CUDA_BIAS_BYTES - DT_CUDA_BIAS_MOST * (int64_t)sizeof(uint16_t))
 #define ALIGN      64
 

@@ -2,8 +2,8 @@
 /* dit - the space of the built-in DiT: rows of model/plan.def, rules of space/dit/dit_rules.def
  *
  * The careful user's default for what is not named: degrees as far as each goes, in the order of model/degrees.def
- * (ulysses up to the head limit); all cores of a rank's share as threads. With `ranks` unnamed it is the product of the named degrees, or else all
- * devices that are cores.
+ * (ulysses up to the head limit); all cores of a rank's share as threads. With `ranks` unnamed it is the product of the
+ * named degrees, or else all devices that are cores.
  *
  * On GPUs a rank has one to itself, and attention its tiles by FlashAttention-2's choice for the head dimension.
  */
@@ -13,7 +13,7 @@
 #include "model/workload.h"
 #include "space/space.h"
 
-/* What a plan's rules ask of the GPUs of a machine, of which it uses the first so many. */
+/* The GPUs of a machine, as the rules of plans need them. A plan uses the first GPUs, one for each rank. */
 struct dt_gpus {
     int count;
     int64_t memory_bytes; /* of the smallest */
@@ -33,7 +33,7 @@ struct dt_dit_usual {
 };
 struct dt_dit_usual dt_dit_usual(const struct dt_gpus *gpus);
 
-/* And in which data type: bfloat16 on GPUs that have attention for the network's heads in it. */
+/* The data type that people usually run a network in: bfloat16 on GPUs that have attention for the network's heads in it. */
 enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct dt_gpus *gpus);
 
 /* What a GPU's memory holds beside a plan's own: the back end's workspace (kernels/cuda), and allowances for the CUDA context with
@@ -63,7 +63,8 @@ dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limit
 dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limits *limits,
                        struct dt_space **space) DT_MUST_CHECK;
 
-/* Whether a plan is feasible on some machine: all rules but the rows DT_SESSION. A worker asks this before it runs a plan. DT_EINFEASIBLE with the sentence of the rule and its numbers. */
+/* Whether a plan is feasible on some machine: all rules but the rows DT_SESSION. A worker asks this before it runs a plan.
+ * DT_EINFEASIBLE with the sentence of the rule and its numbers; DT_EUSAGE for a value that no space can have; DT_ENOMEM. */
 dt_status dt_dit_check(const struct dt_workload *workload,
                        const struct dt_plan *plan) DT_MUST_CHECK;
 

@@ -6,7 +6,7 @@
 #include "space/dit/dit.h"
 #include "space/expr/expr.h"
 
-/* Values of a parameter, rules about the layout, and what these know of the workload. */
+/* Most values of a parameter, most rows DT_LAYOUT, and the constants of the workload that those may name. */
 enum { DT_DIT_VALUES = 4096, DT_DIT_LAYOUTS = 16, DT_DIT_FACTS = 3 };
 
 struct dt_dit {

@@ -8,7 +8,7 @@
 
 enum { VALUE_MAX = 65536 }; /* larger values overflow the sizes of a layout */
 
-/* The degrees multiply to the ranks: what stands before the first is left out. */
+/* The degrees multiply to the ranks. The texts begin with a separator, BEFORE characters long, which their users skip. */
 enum { BEFORE = sizeof " * " - 1 };
 static const char product[] =
 #define DT_DEGREE(name, inner, grows, exchange, doc) " * " #name
@@ -35,6 +35,17 @@ static const struct rule {
 #undef DT_SESSION
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
+
+#define DT_LAYOUT(expr, sentence) +1
+#define DT_RULE(on, expr, sentence)
+#define DT_SESSION(on, expr, sentence)
+_Static_assert(0
+#include "space/dit/dit_rules.def"
+                   <= DT_DIT_LAYOUTS,
+               "struct dt_dit has no room for so many rows DT_LAYOUT");
+#undef DT_LAYOUT
+#undef DT_RULE
+#undef DT_SESSION
 
 /* The ranks are a multiple of the product of the degrees up to any of them. */
 static dt_status add_prunes(struct dt_space *space)

@@ -104,7 +104,7 @@ void dt_check_close(struct dt_check_entry *entry);
  * preset, or its worker unknown, and not given, or where its image is not square, since the line would tune something
  * else. */
 void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out);
-/* Sets soft, info and changed. */
+/* Sets entry->today. */
 dt_status dt_check_soft(struct dt_check_entry *entry, int64_t deadline_ns) DT_MUST_CHECK;
 
 /* Measures and judges until deadline_ns (monotonic). DT_EINTR: a signal arrived. */
@@ -118,7 +118,7 @@ struct dt_check_record dt_check_record(const struct dt_check_entry *entry);
 /* The rows of the comparison of successors: every plan over the first; a new reference. */
 json_t *dt_check_successors(const struct dt_check_entry *again);
 
-/* Stores the rival that replaces the tuned plan, or stamps an entry that did not lose; sets updated and note. */
+/* Stores the rival that replaces the tuned plan, or stamps an entry that did not lose; sets written. */
 dt_status dt_check_update(struct dt_check_entry *entry, const char *directory, const char *journal,
                           int64_t deadline_ns) DT_MUST_CHECK;
 

@@ -58,7 +58,7 @@ static struct dt_measured figures_of(const struct dt_check_entry *entry, int i)
     return dt_measured_of(&entry->entrants[i].result, entry->target);
 }
 
-/* Of the winner, or of the entrant of that plan, whether it ran or not. */
+/* The figures of the winner, or of the entrant of that plan, whether it ran or not. */
 static struct dt_measured role_figures(const struct dt_check_entry *entry,
                                        const struct dt_point *point, int winner)
 {

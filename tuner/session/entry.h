@@ -11,10 +11,10 @@
  * here: the session reports it, and its fingerprint lacks the worker's versions. */
 void dt_entry_machine(struct dt_session *session);
 
-/* It owns its JSON. */
+/* The fingerprint of the session's machine, which owns its JSON values. */
 struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session);
 
-/* Of the session's best over its default; not known without a comparison with it. */
+/* The gain of the session's best plan over its default; not known without a comparison with it. */
 struct dt_gain dt_entry_gain(const struct dt_session *session);
 
 /* Adds data for readers without the worker or the model file: "space" of a foreign worker, "network" from a file. */

@@ -71,6 +71,7 @@ enum {
     BUFFERS_END
 };
 enum { BUFFERS = BUFFERS_END - DT_BUFFER_OWN };
+_Static_assert((int)BUFFERS <= (int)DT_FAMILY_BUFFERS, "dt_layout has no room for them");
 
 #define BUFFER(id) [(id)-DT_BUFFER_OWN]
 static const struct dt_buffer_row buffers[BUFFERS] = {

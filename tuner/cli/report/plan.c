@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of one plan. */
+/* The report on one plan. */
 #include "base/figures.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/measure/measure.h"

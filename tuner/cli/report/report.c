@@ -85,7 +85,7 @@ static void add_tie(const struct dt_session *session, const struct dt_entrant *c
         dt_text_add(out, "which includes 1: the default stays.");
 }
 
-/* What the rounds say of themselves. */
+/* The noise within the rounds. */
 static void add_noise(const struct dt_session *session, struct dt_text *out)
 {
     struct dt_noise noise = dt_session_noise(session);
