@@ -38,30 +38,35 @@ static dt_status read_names(struct dt_engine *engine, const char *what)
     return DT_OK;
 }
 
-/* The rows of unnamed.def for what the file does not name, before what else it lists. */
+/* Parameters of the built-in network that engines have no word for: a row of "cannot" for each engine whose file does not
+ * name the parameter. All other parameters that a file does not name are neutral at their default. */
+static const struct {
+    const char *name;
+    int neutral; /* the value without effect; -1: none */
+    const char *why;
+} unnamed[] = {
+    {"threads", -1, "threads of a processor; the engine computes on a device"},
+    {"tile_q", -1, "the attention kernel chooses its own blocks"},
+    {"tile_kv", -1, "the attention kernel chooses its own blocks"},
+    {"overlap", 0, "no flag: what overlaps is the engine's own choice"},
+    {"chunks", 1, "the all-to-all goes in one piece"},
+};
+
+/* Puts the rows of unnamed that the file does not name before what else it lists. */
 static dt_status complete_cannot(struct dt_engine *engine)
 {
-    static const struct {
-        const char *name;
-        int neutral;
-        const char *why;
-    } rows[] = {
-#define DT_UNNAMED(name, neutral, why) {#name, neutral, why},
-#include "db/engines/unnamed.def"
-#undef DT_UNNAMED
-    };
     const char *name;
     json_t *listed = json_object_get(engine->root, "cannot"), *all = json_object(), *row;
     int failed = all == NULL;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (json_object_get(json_object_get(engine->root, "parameters"), rows[i].name) != NULL)
+    for (size_t i = 0; i < sizeof unnamed / sizeof unnamed[0]; i++) {
+        if (json_object_get(json_object_get(engine->root, "parameters"), unnamed[i].name) != NULL)
             continue;
-        row = json_incref(json_object_get(listed, rows[i].name));
+        row = json_incref(json_object_get(listed, unnamed[i].name));
         if (row == NULL)
-            row = rows[i].neutral < 0
-                      ? json_pack("{s:s}", "why", rows[i].why)
-                      : json_pack("{s:i, s:s}", "neutral", rows[i].neutral, "why", rows[i].why);
-        failed |= json_object_set_new(all, rows[i].name, row);
+            row = unnamed[i].neutral < 0 ? json_pack("{s:s}", "why", unnamed[i].why)
+                                         : json_pack("{s:i, s:s}", "neutral", unnamed[i].neutral,
+                                                     "why", unnamed[i].why);
+        failed |= json_object_set_new(all, unnamed[i].name, row);
     }
     json_object_foreach(listed, name, row)
     {

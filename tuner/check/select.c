@@ -108,9 +108,10 @@ static void note_check(const json_t *record, void *context)
 {
     struct dt_check_list *list = context;
     struct dt_check_record check;
+    if (strcmp(string_of(record, "kind"), "check") != 0)
+        return;
     dt_record_read(&dt_record_check_record, record, &check);
-    if (strcmp(string_of(record, "kind"), "check") != 0 ||
-        dt_check_verdict_of(check.verdict) == DT_CHECK_NOT_CHECKED)
+    if (dt_check_verdict_of(check.verdict) == DT_CHECK_NOT_CHECKED)
         return;
     for (int i = 0; i < list->count; i++) {
         struct dt_check_item *item = &list->items[i];
