@@ -11,6 +11,7 @@
 #include "tuner/runner/supervisor.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,25 +277,37 @@ static pid_t trace(pid_t pid)
     return 0;
 }
 
+/* Stops the group, and returns what that writes to standard error. */
+static const char *stopped(struct dt_supervised *supervised)
+{
+    static char said[512];
+    int ends[2], keep = dup(STDERR_FILENO);
+    supervised->patience_ns = DT_NS_PER_SECOND / 10;
+    assert_int_equal(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    dt_supervisor_stop(supervised, 0);
+    dup2(keep, STDERR_FILENO);
+    close(keep);
+    close(ends[1]);
+    ssize_t size = read(ends[0], said, sizeof said - 1);
+    assert_true(size > 0);
+    said[size] = 0;
+    close(ends[0]);
+    return said;
+}
+
 static void test_a_group_that_does_not_end_is_given_up(void **state)
 {
     (void)state;
     struct dt_supervised supervised;
-    char said[512] = "", want[64];
-    int ends[2], keep = dup(STDERR_FILENO);
+    char want[64];
     start("sleep 1000", nowhere, &supervised);
     pid_t pid = supervised.pid, tracer = trace(pid);
     if (tracer == 0) {
         dt_supervisor_stop(&supervised, 0);
-        close(keep);
         skip(); /* not allowed here */
     }
-    supervised.patience_ns = DT_NS_PER_SECOND / 10;
-    assert_int_equal(pipe(ends), 0);
-    dup2(ends[1], STDERR_FILENO);
-    dt_supervisor_stop(&supervised, 0);
-    dup2(keep, STDERR_FILENO);
-    assert_true(read(ends[0], said, sizeof said - 1) > 0);
+    const char *said = stopped(&supervised);
     snprintf(want, sizeof want, "process %d (", (int)pid);
     assert_non_null(strstr(said, want));
     assert_non_null(strstr(said, "its state is t: it is stopped"));
@@ -302,9 +315,48 @@ static void test_a_group_that_does_not_end_is_given_up(void **state)
     kill(tracer, SIGKILL);
     assert_int_equal(waitpid(tracer, NULL, 0), tracer);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    close(ends[0]);
-    close(ends[1]);
-    close(keep);
+}
+
+static bool put(const char *folder, const char *file, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *to = fopen(path, "w");
+    bool written = to != NULL && fputs(text, to) >= 0;
+    return to != NULL && fclose(to) == 0 && written;
+}
+
+/* A process in the freezer of cgroup 1 waits uninterruptibly: no signal ends it, as in a driver that does not answer. */
+static void test_a_process_that_cannot_be_killed_is_given_up(void **state)
+{
+    (void)state;
+    struct dt_supervised supervised;
+    char folder[200], pid[32], want[64];
+    snprintf(folder, sizeof folder, "/sys/fs/cgroup/freezer/dittune-test-%d", (int)getpid());
+    if (mkdir(folder, 0700) != 0)
+        skip(); /* no such freezer, or not allowed here */
+    start("echo $$; exec sleep 1000", nowhere, &supervised);
+    ssize_t size = read(supervised.from, pid, sizeof pid - 1);
+    assert_true(size > 1);
+    pid[size - 1] = 0;
+    bool frozen = put(folder, "cgroup.procs", pid) && put(folder, "freezer.state", "FROZEN");
+    pid_t supervisor = supervised.pid;
+    if (frozen) {
+        const char *said = stopped(&supervised);
+        snprintf(want, sizeof want, "process %s (sleep)", pid);
+        assert_non_null(strstr(said, want));
+        assert_non_null(strstr(said, "its state is D: it waits for a device or a file system"));
+        assert_int_equal(kill(atoi(pid), 0), 0);
+        assert_true(put(folder, "freezer.state", "THAWED"));
+        assert_int_equal(waitpid(supervisor, NULL, 0), supervisor);
+    } else {
+        dt_supervisor_stop(&supervised, 0);
+    }
+    assert_true(come_to(0));
+    while (rmdir(folder) != 0 && errno == EBUSY)
+        dt_clock_sleep_ns(DT_NS_PER_SECOND / 100);
+    if (!frozen)
+        skip();
 }
 
 int main(void)
@@ -322,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_a_killed_supervisor_takes_the_program),
         cmocka_unit_test(test_registrations_are_removed),
         cmocka_unit_test(test_a_group_that_does_not_end_is_given_up),
+        cmocka_unit_test(test_a_process_that_cannot_be_killed_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
