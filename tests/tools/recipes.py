@@ -3,7 +3,8 @@
 """Each patch of docs/adding fits the tree, and docs/adding.md names each with the files it touches. At the full dose each is
 applied to a copy, which is built, and its test passes.
 
-A patch begins with words about it, then "test: NAME", the test of ctest that must pass, or "build: TARGET" alone.
+A patch begins with words about it, then "test: NAME", the test of ctest that must pass, or "build: TARGET" alone. What the
+target pages writes because of it is not in the patch: "pages: FILE" names it.
 """
 import pathlib
 import re
@@ -29,6 +30,7 @@ class Recipe:
         self.touched = re.findall(r"^\+\+\+ b/(.*)$", text, re.M)
         self.tests = [(name, "") for name in re.findall(r"^test: (.*)$", text, re.M)]
         self.targets = re.findall(r"^build: (.*)$", text, re.M)
+        self.pages = re.findall(r"^pages: (.*)$", text, re.M)
 
 
 def fits(recipe):
@@ -42,6 +44,15 @@ def fits(recipe):
     t.check(f"docs/adding.md has a row of {name} with {count}", row.endswith(count), row)
 
 
+def rewrite_pages(copy, recipe):
+    """What the target pages changes in the copy is what the patch says."""
+    copy.configure(recipe.step)
+    ok, said = copy.run("cmake", "--build", "--preset", recipe.step, "-j2", "--target", "pages")
+    pages = [*SOURCE.glob("docs/*.md"), *SOURCE.glob("schema/*.json")]
+    changed = [str(path.relative_to(SOURCE)) for path in pages if path.read_bytes() != (copy.root / path.relative_to(SOURCE)).read_bytes()]
+    t.check(f"{recipe.patch.name} changes {recipe.pages}", ok and sorted(changed) == sorted(recipe.pages), f"{changed}\n{said[-2000:]}")
+
+
 def works(copy, recipe):
     done = t.run("git", "apply", recipe.patch, cwd=copy.root)
     t.check(f"{recipe.patch.name} is applied", done.code == 0, done)
@@ -50,6 +61,8 @@ def works(copy, recipe):
         copy.configure(recipe.step)
         ok, said = copy.run("cmake", "--build", "--preset", recipe.step, "-j2", "--target", target)
         t.check(f"{recipe.patch.name} is built", ok, said[-2000:])
+    if recipe.pages:
+        rewrite_pages(copy, recipe)
     try:
         copy.build(recipe)
         for name, check in recipe.tests:
@@ -57,7 +70,7 @@ def works(copy, recipe):
             t.check(f"{recipe.patch.name} passes {name}", ok, said[-2000:])
     except mutate.Unfit as wrong:
         t.check(f"{recipe.patch.name} is built", False, str(wrong))
-    for path in map(pathlib.Path, recipe.touched):
+    for path in map(pathlib.Path, [*recipe.touched, *recipe.pages]):
         if (SOURCE / path).exists():
             copy.bring(path)
         else:

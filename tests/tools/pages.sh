@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What pages and schemas repeat of the sources is as the sources are: spoilt, and written anew, it is what the tree has.
+set -euo pipefail
+build=$1 source=$2
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+for folder in docs schema tools base model space stats search db kernels worker tuner; do cp -r "$source/$folder" "$copy/"; done
+(cd "$source" && find tests -name records.c -exec cp --parents {} "$copy" \;)
+spoil() # file, command of sed
+{
+    sed -i "$2" "$copy/$1"
+    ! cmp -s "$copy/$1" "$source/$1" || { echo "$1 has nothing for $2"; exit 1; }
+}
+spoil docs/cli.md '0,/--budget/s//--money/'
+spoil docs/json.md "/^| .cold_ns. | the first/d"
+spoil docs/json.md '/^| `successors` | where/s/where/when/'
+spoil docs/tour.md '/^uses     base  model$/d'
+spoil schema/dittune-best-2.schema.json '/"cold_ns": /d'
+spoil schema/dittune-trial-1.schema.json 's/of the tuned plan over this one/of this one/'
+"$copy/tools/rewrite-pages.sh" "$build" "$copy"
+for folder in docs schema; do
+    diff -ru "$source/$folder" "$copy/$folder" || { echo "make them anew: cmake --build $build --target pages"; exit 1; }
+done
