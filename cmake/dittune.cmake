@@ -231,6 +231,10 @@ function(dt_worker)
     target_compile_definitions(dt_worker PUBLIC DT_VERSION="${PROJECT_VERSION}")
     add_executable(dittune-worker ${CMAKE_SOURCE_DIR}/worker/main.c)
     target_link_libraries(dittune-worker PRIVATE dt_worker)
+    file(GLOB command CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/worker/command/*.c)
+    add_executable(dittune-worker-command ${command})
+    target_link_libraries(dittune-worker-command PRIVATE dt_wire dt_space)
+    target_compile_definitions(dittune-worker-command PRIVATE DT_VERSION="${PROJECT_VERSION}")
 endfunction()
 
 # The controller: a room is a module, and links what is below it.

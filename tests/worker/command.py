@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""dittune-worker-command: words and placeholders, the time by each --time, what a command does wrong, and a whole session."""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import BUILD, Dittune
+
+t = Dittune(clock="real")
+WORKER = BUILD / "dittune-worker-command"
+SPACE = t.write("space.json", {
+    "parameters": [{"name": "ranks", "role": "ranks", "values": [1, 2], "default": 1},
+                   {"name": "mode", "values": ["plain", "$HOME;a"], "default": "plain"},
+                   {"name": "flag", "role": "environment", "variable": "FLAG", "values": [0, 1], "default": 0}],
+    "constants": {"rows": 96}, "rules": [{"if": "ranks == 1 || mode == 'plain'", "say": "two ranks are plain"}]})
+PLAN = {"ranks": 1, "mode": "$HOME;a", "flag": 0}
+USUAL = ("--space", SPACE, "--time", "regex:took ([0-9.e+-]+) s")
+
+
+class Worker:
+    """The worker of a command, asked as the controller asks."""
+
+    def __init__(self, command, *options):
+        self.process = subprocess.Popen(list(map(str, [WORKER, "--command", command, *(options or USUAL)])), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=t.environment, text=True)
+        self.hello = self.ask(op="hello", protocol=1, ranks=1, workload=None)
+        self.ready = self.hear() if self.hello["op"] == "hello" else None
+
+    def hear(self):
+        while (message := json.loads(self.process.stdout.readline()))["op"] == "heartbeat":
+            pass
+        return message
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self.hear()
+
+    def prepare(self, **plan):
+        return self.ask(op="prepare", plan={**PLAN, **plan}, seed=1, verify={"projections": 2, "seed": 1})
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(60)
+
+
+def prepared(command, *options, **plan):
+    worker = Worker(command, *options)
+    answer = worker.prepare(**plan) if worker.ready else worker.hello
+    worker.end()
+    return answer
+
+
+def words():
+    """One placeholder stays in one word, whatever its value; with --shell it is quoted."""
+    seen = t.path / "seen"
+    program = t.write("program", f"#!/bin/sh\nprintf '%s|' \"$@\" >{seen}\necho took 0.5 s\n")
+    program.chmod(0o755)
+    answer = prepared(f"{program} {{ranks}} {{mode}} {{x")
+    t.check("a brace alone is refused", answer["op"] == "failed" and "single '{'" in answer["say"], answer)
+    answer = prepared(f"{program} a'b  c' \"d {{mode}}\" --ranks={{ranks}} {{rows}} {{{{}}}} '' e\\ f")
+    t.check("the words are the command's", seen.read_text() == "ab  c|d $HOME;a|--ranks=1|96|{}||e f|", seen.read_text())
+    t.check("the time is what it printed", answer["cold_ns"] == [500_000_000] and answer["peak_bytes"][0] > 0, answer)
+    answer = prepared(f"{program} {{mode}} {{ranks}} | cat", *USUAL, "--shell")
+    t.check("in a shell, values are quoted", seen.read_text() == "$HOME;a|1|", seen.read_text())
+    t.check("and a pipe is a pipe", answer["op"] == "prepared", answer)
+
+
+def times():
+    """What --time finds, in which unit."""
+    def time(text, how, *more):
+        path = t.write("text", text)
+        answer = prepared(f"sh -c 'cat {path} # {{ranks}} {{mode}}'", "--space", SPACE, "--time", how, *more)
+        return answer["cold_ns"][0] if answer["op"] == "prepared" else answer["say"]
+
+    cases = [("several: the median", "took 1 s\ntook 9 s\ntook 2 s\n", ("regex:took ([0-9]+) s",), 2e9),
+             ("of an even number: between the two", "took 1 s\ntook 2 s\n", ("regex:took ([0-9]+) s",), 1.5e9),
+             ("a match that is no number is passed over", "took long s\ntook 3 s\n", ("regex:took (.*) s",), 3e9),
+             ("^ is each line's begin", "x 1\n2\n", ("regex:^([0-9]+)$",), 2e9),
+             ("matches in one line", "1ms,2ms,6ms", ("regex:([0-9]+)ms", "--unit", "ms"), 2e6),
+             ("the last line that is an object", '{"a":1}\nlog\n{"a":{"b":[5,7]}}\nend\n', ("json:a.b[1]", "--unit", "us"), 7e3),
+             ("a list: the median", '{"steps":[3,1,2]}', ("json:steps",), 2e9),
+             ("an output of many lines", '{\n"a":\n4}\n', ("json:a", "--unit", "ns"), 4),
+             ("no match", "loading\nend of it\n", ("regex:took ([0-9]+) s",), "no time where --time says; it ends with: loading|end of it"),
+             ("no such path", '{"a":1}', ("json:b",), "no time where --time says"),
+             ("zero", "took 0 s", ("regex:took ([0-9]+) s",), "not above zero"),
+             ("nan", "took nan s", ("regex:took ([a-z]+) s",), "not above zero")]
+    for name, text, how, want in cases:
+        got = time(text, *how)
+        t.check(f"time: {name}", want in got if isinstance(want, str) else got == want, got)
+    wall = time("", "wall")
+    t.check("time: wall is the whole command", isinstance(wall, int) and wall > 100_000, wall)
+
+
+def refused():
+    """What is wrong with the options reaches the controller in answer to hello."""
+    cases = [("sh {rank} {mode} {ranks}", USUAL, "placeholder '{rank}' is no parameter of the space; it has ranks, mode, flag"),
+             ("sh {mode}", USUAL, "the command has no {ranks}"), ("", USUAL, "the command is empty"),
+             ("sh 'a {ranks} {mode}", USUAL, "the command's ' has no end"), ("sh {ranks} {mode", USUAL, "single '{'"),
+             ("sh {ranks} {mode} {}", USUAL, "no name of a parameter"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "step"), "is not wall, regex:EXPRESSION or json:PATH"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:([0-9"), "cannot be read"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:[0-9]+"), "has no group"),
+             ("sh {ranks} {mode}", (*USUAL, "--unit", "m"), "the unit 'm' is not s, ms, us or ns"),
+             ("sh {ranks} {mode}", (*USUAL, "--timeout", "0"), "--timeout '0' is not a number of seconds"),
+             ("sh {ranks} {mode}", ("--space", t.path / "none.json", "--time", "wall"), "none.json"),
+             ("sh {ranks} {mode}", ("--time", "wall"), "needs --command, --space and --time")]
+    for command, options, part in cases:
+        worker = Worker(command, *options)
+        t.check(f"refused: {part}", worker.hello["op"] == "failed" and part in worker.hello["say"], worker.hello)
+        worker.end()
+    done = t.run(WORKER, "--nothing", "x")
+    t.check("another option: the usage", done.code == 2 and "usage: dittune-worker-command" in done.err, done)
+
+
+def fails():
+    """A run that goes wrong is answered by its kind and the last words; the worker goes on."""
+    tail = " # {ranks} {mode}'"
+    cases = [("sh -c 'echo no such file >&2; exit 3" + tail, "error", "exited with 3; its output ends with: no such file"),
+             ("sh -c 'echo CUDA out of memory >&2; exit 1" + tail, "memory", "CUDA out of memory"),
+             ("sh -c 'kill -9 $$" + tail, "error", "was killed by signal 9"),
+             ("./nowhere {ranks} {mode}", "infeasible", "the program './nowhere' of the command cannot be run: No such file")]
+    for command, kind, part in cases:
+        worker = Worker(command)
+        answers = [worker.prepare(), worker.prepare()]
+        t.check(f"fails: {part}", all(a["op"] == "failed" and a["kind"] == kind and part in a["say"] for a in answers), answers)
+        t.check("and the worker ends well", worker.end() == 0)
+    worker = Worker("sh -c 'echo took 1 s # {ranks} {mode}'")
+    answer = worker.prepare(ranks=2)
+    t.check("a rule is kept", answer["op"] == "failed" and answer["kind"] == "infeasible" and "two ranks are plain" in answer["say"], answer)
+    worker.end()
+
+
+def ends():
+    """A command that does not end is killed with all its processes, after --timeout or when the controller is gone."""
+    marks = lambda: [pid for pid, line in t.processes() if "sleep 4711" in line]
+    hang = "sh -c 'sleep 4711 & sleep 4711; echo {ranks} {mode}'"
+    answer = prepared(hang, *USUAL, "--timeout", "0.3")
+    t.check("it did not end in time", answer["op"] == "failed" and "did not end within" in answer["say"], answer)
+    t.check("nothing of it is left", t.until(lambda: not marks()), marks())
+    worker = Worker(hang)
+    worker.process.stdin.write(json.dumps({"op": "prepare", "plan": PLAN, "seed": 1}) + "\n")
+    worker.process.stdin.flush()
+    t.until(lambda: len(marks()) >= 2)
+    worker.process.stdin.close()
+    t.check("the controller is gone: so is the worker", worker.process.wait(60) == 0)
+    t.check("nothing of that is left", t.until(lambda: not marks()), marks())
+
+
+def session():
+    """dittune tunes a command: the plan that prints the least time is found."""
+    program = t.write("engine", "#!/bin/sh\n[ $2 = plain ] && echo took 0.0$((3 - $1))0 s || echo took 0.09 s\n")
+    program.chmod(0o755)
+    space = t.write("two.json", {"parameters": [{"name": "ranks", "role": "ranks", "values": [1, 2], "default": 1},
+                                                {"name": "mode", "values": ["plain", "slow"], "default": "slow"}]})
+    start = t.write("start", f"#!/bin/sh\nexec {WORKER} --space {space} --time 'regex:took ([0-9.]+) s' --command '{program} {{ranks}} {{mode}}'\n")
+    start.chmod(0o755)
+    done = t.tool("worker-test", start)
+    t.check("the promises of the protocol are kept", done.code == 0, done)
+    done = t.tool("tune", "--worker", start, "--devices", "2", "--budget", "60s", "--json")
+    best = done.json and done.json["best"]
+    t.check("the best plan is found", done.code == 0 and best["plan"] == {"ranks": 2, "mode": "plain"}, done)
+    t.check("with its time", best and abs(best["median_seconds"] - 0.01) < 1e-9, best)
+
+
+for part in (words, times, refused, fails, ends, session):
+    part()
+t.none_left()
+t.finish()

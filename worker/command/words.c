@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/command/words.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static dt_status add_word(struct dt_command_line *command, int *count, struct dt_text *word)
+{
+    if (*count == DT_COMMAND_WORDS)
+        return dt_fail(DT_EUSAGE, "the command has more than %d words", DT_COMMAND_WORDS);
+    dt_text_add(word, "%s", "");
+    command->words[*count] = dt_text_take(word);
+    return command->words[(*count)++] != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+/* Appends the word at *at, which begins with no blank, and moves *at behind it. */
+static dt_status take_word(const char **at, struct dt_text *word)
+{
+    char quote = 0;
+    for (; **at != 0 && (quote != 0 || !isspace((unsigned char)**at)); ++*at) {
+        if (**at == quote && quote != 0) {
+            quote = 0;
+        } else if (quote == 0 && (**at == '\'' || **at == '"')) {
+            quote = **at;
+        } else {
+            if (**at == '\\' && quote != '\'' && (*at)[1] != 0)
+                ++*at;
+            dt_text_add_bytes(word, *at, 1);
+        }
+    }
+    return quote == 0 ? DT_OK : dt_fail(DT_EUSAGE, "the command's %c has no end", quote);
+}
+
+static dt_status split(const char *text, struct dt_command_line *out)
+{
+    int count = 0;
+    for (;;) {
+        struct dt_text word = {0};
+        while (isspace((unsigned char)*text))
+            text++;
+        if (*text == 0)
+            break;
+        dt_status status = take_word(&text, &word);
+        if (status == DT_OK)
+            status = add_word(out, &count, &word);
+        dt_text_fini(&word);
+        DT_TRY(status);
+    }
+    return count > 0 ? DT_OK : dt_fail(DT_EUSAGE, "the command is empty");
+}
+
+dt_status dt_line_read(const char *text, bool shell, struct dt_command_line *out)
+{
+    *out = (struct dt_command_line){.shell = shell};
+    dt_status status = DT_OK;
+    if (!shell) {
+        status = split(text, out);
+    } else {
+        const char *const shell_words[] = {"sh", "-c", text};
+        for (int i = 0; i < 3 && status == DT_OK; i++)
+            if ((out->words[i] = strdup(shell_words[i])) == NULL)
+                status = dt_fail(DT_ENOMEM, "out of memory");
+    }
+    if (status < 0)
+        dt_line_fini(out);
+    return status;
+}
+
+void dt_line_fini(struct dt_command_line *command)
+{
+    for (int i = 0; command->words[i] != NULL; i++)
+        free(command->words[i]);
+    *command = (struct dt_command_line){0};
+}
+
+struct piece {
+    char name[80]; /* of a placeholder; "": it is text */
+    size_t size;   /* bytes of the command */
+    char literal;  /* what text stands for */
+};
+
+/* The placeholder or the byte of text that the command goes on with. */
+static dt_status next_piece(const char *text, struct piece *piece)
+{
+    const char *end = text[0] == '{' ? strchr(text, '}') : NULL;
+    *piece = (struct piece){.size = 1, .literal = text[0]};
+    if ((text[0] == '{' || text[0] == '}') && text[1] == text[0]) {
+        piece->size = 2;
+        return DT_OK;
+    }
+    if (text[0] == '}' || (text[0] == '{' && end == NULL))
+        return dt_fail(DT_EUSAGE,
+                       "the command has a single '%c' at '%.40s'; write '%c%c' for a brace",
+                       text[0], text, text[0], text[0]);
+    if (end == NULL)
+        return DT_OK;
+    size_t length = (size_t)(end - text - 1);
+    if (length == 0 || length >= sizeof piece->name)
+        return dt_fail(DT_EUSAGE, "the command's placeholder '%.*s' has no name of a parameter",
+                       (int)(length < 40 ? length + 2 : 42), text);
+    memcpy(piece->name, text + 1, length);
+    piece->size = length + 2;
+    return DT_OK;
+}
+
+static dt_status refuse_name(const char *name, const struct dt_space *space)
+{
+    struct dt_text known = {0};
+    for (int i = 0; i < dt_space_axes(space); i++)
+        dt_text_add(&known, "%s%s", i > 0 ? ", " : "", dt_space_axis(space, i)->name);
+    dt_status status = dt_fail(
+        DT_EUSAGE, "the command's placeholder '{%s}' is no parameter of the space; it has %s", name,
+        dt_text_at(&known));
+    dt_text_fini(&known);
+    return status;
+}
+
+/* Marks the parameters that are placeholders of a word as used. */
+static dt_status check_word(const char *word, const struct dt_space *space, bool used[])
+{
+    struct piece piece;
+    int64_t constant;
+    for (; *word != 0; word += piece.size) {
+        DT_TRY(next_piece(word, &piece));
+        int axis = dt_space_find(space, piece.name);
+        if (axis >= 0)
+            used[axis] = true;
+        else if (piece.name[0] != 0 && !dt_space_constant(space, piece.name, &constant))
+            return refuse_name(piece.name, space);
+    }
+    return DT_OK;
+}
+
+dt_status dt_line_check(const struct dt_command_line *command, const struct dt_space *space)
+{
+    bool used[DT_AXES_MAX] = {false};
+    for (int i = 0; command->words[i] != NULL; i++)
+        DT_TRY(check_word(command->words[i], space, used));
+    for (int i = 0; i < dt_space_axes(space); i++) {
+        const struct dt_axis *axis = dt_space_axis(space, i);
+        if (!used[i] && axis->role != DT_ROLE_ENVIRONMENT)
+            return dt_fail(
+                DT_EUSAGE,
+                "the command has no {%s}: plans that differ in it would be the same command",
+                axis->name);
+    }
+    return DT_OK;
+}
+
+static void add_value(const char *name, const struct dt_space *space, const struct dt_point *plan,
+                      bool shell, struct dt_text *word)
+{
+    int axis = dt_space_find(space, name);
+    int64_t number = 0;
+    if (axis >= 0)
+        number = dt_point_value(space, plan, axis);
+    else
+        (void)dt_space_constant(space, name, &number);
+    const char *const *labels = axis >= 0 ? dt_space_axis(space, axis)->labels : NULL;
+    if (labels == NULL)
+        dt_text_add(word, "%lld", (long long)number);
+    else if (shell)
+        dt_text_add(word, "'%s'", labels[number]); /* a label has no quotes (space.h) */
+    else
+        dt_text_add(word, "%s", labels[number]);
+}
+
+static dt_status fill_word(const char *word, const struct dt_command_line *command,
+                           const struct dt_space *space, const struct dt_point *plan, char **out)
+{
+    struct dt_text text = {0};
+    struct piece piece;
+    dt_text_add(&text, "%s", "");
+    for (; *word != 0; word += piece.size) {
+        dt_status status = next_piece(word, &piece);
+        if (status < 0) {
+            dt_text_fini(&text);
+            return status;
+        }
+        if (piece.name[0] == 0)
+            dt_text_add_bytes(&text, &piece.literal, 1);
+        else
+            add_value(piece.name, space, plan, command->shell, &text);
+    }
+    *out = dt_text_take(&text);
+    return *out != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_space *space,
+                       const struct dt_point *plan, char ***argv)
+{
+    char **words = calloc(DT_COMMAND_WORDS + 1, sizeof *words);
+    dt_status status = words != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    for (int i = 0; status == DT_OK && command->words[i] != NULL; i++)
+        status = fill_word(command->words[i], command, space, plan, &words[i]);
+    if (status < 0) {
+        dt_line_free(words);
+        words = NULL;
+    }
+    *argv = words;
+    return status;
+}
+
+void dt_line_free(char **argv)
+{
+    for (int i = 0; argv != NULL && argv[i] != NULL; i++)
+        free(argv[i]);
+    free(argv);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* words - a command line with {placeholders} for the values of a plan
+ *
+ *     dt_line_read("torchrun --nproc-per-node {ranks} run.py", false, &command);
+ *     dt_line_check(&command, space);              -- every name is known, every parameter is used
+ *     dt_line_fill(&command, space, plan, &argv);  -- one word stays one word, whatever the value
+ *     dt_line_free(argv);
+ */
+#ifndef DT_WORKER_COMMAND_WORDS_H
+#define DT_WORKER_COMMAND_WORDS_H
+
+#include "space/space.h"
+
+#define DT_COMMAND_WORDS 512
+
+struct dt_command_line {
+    char *words[DT_COMMAND_WORDS + 1]; /* owned, NULL-ended */
+    bool shell;                        /* words are "sh", "-c", text; values are quoted for sh */
+};
+
+/* Splits text into words at blanks, as sh does: '...', "..." and \ keep blanks; nothing else is special. With shell, text is
+ * one word for sh -c. DT_EUSAGE: no word, a quote without its end. */
+dt_status dt_line_read(const char *text, bool shell, struct dt_command_line *out) DT_MUST_CHECK;
+void dt_line_fini(struct dt_command_line *command);
+
+/* DT_EUSAGE when a placeholder is neither a parameter nor a constant of the space, or when a parameter, other than an
+ * environment variable, is in no word: its plans would be one and the same. */
+dt_status dt_line_check(const struct dt_command_line *command,
+                        const struct dt_space *space) DT_MUST_CHECK;
+
+/* The words of a plan in *argv, NULL-ended, owned by the caller. "{{" and "}}" are braces. */
+dt_status dt_line_fill(const struct dt_command_line *command, const struct dt_space *space,
+                       const struct dt_point *plan, char ***argv) DT_MUST_CHECK;
+void dt_line_free(char **argv);
+
+#endif
