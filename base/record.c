@@ -67,6 +67,11 @@ static json_t *write_count(const void *member)
     return json_integer(*(const int *)member);
 }
 
+static json_t *write_positive(const void *member)
+{
+    return *(const int *)member > 0 ? write_count(member) : json_null();
+}
+
 static bool is_integer(const json_t *value)
 {
     return json_is_integer(value);
@@ -80,6 +85,11 @@ static void read_integer(const json_t *value, void *member)
 static json_t *write_integer(const void *member)
 {
     return json_integer(*(const int64_t *)member);
+}
+
+static json_t *write_moment(const void *member)
+{
+    return *(const int64_t *)member != 0 ? write_integer(member) : json_null();
 }
 
 static int64_t time_of(const json_t *value)
@@ -153,14 +163,14 @@ static json_t *write_interval(const void *member)
 static void read_interval_ns(const json_t *value, void *member)
 {
     struct dt_span_ns *span = member;
-    *span =
-        (struct dt_span_ns){time_of(json_array_get(value, 0)), time_of(json_array_get(value, 1))};
+    *span = (struct dt_span_ns){value != NULL, time_of(json_array_get(value, 0)),
+                                time_of(json_array_get(value, 1))};
 }
 
 static json_t *write_interval_ns(const void *member)
 {
     const struct dt_span_ns *span = member;
-    return pair(write_time(&span->low), write_time(&span->high));
+    return span->known ? pair(write_time(&span->low), write_time(&span->high)) : json_null();
 }
 
 bool dt_kind_is_object(const json_t *value)
@@ -184,29 +194,29 @@ json_t *dt_kind_write_json(const void *member)
     return value != NULL ? value : json_null();
 }
 
-#define KIND(name, expected, type, right, as)                                                      \
+#define KIND(name, expected, right, reads, writes)                                                 \
     {                                                                                              \
-        name, expected, sizeof(type), right, read_##as, write_##as                                 \
+        name, expected, is_##right, read_##reads, write_##writes                                   \
     }
 
-const struct dt_kind dt_kind_text = KIND("text", "a string", char *, is_text, text);
-const struct dt_kind dt_kind_flag = KIND("flag", "true or false", bool, is_flag, flag);
-const struct dt_kind dt_kind_count = KIND("count", "an integer of 0 or more", int, is_count, count);
+const struct dt_kind dt_kind_text = KIND("text", "a string", text, text, text);
+const struct dt_kind dt_kind_flag = KIND("flag", "true or false", flag, flag, flag);
+const struct dt_kind dt_kind_count = KIND("count", "an integer of 0 or more", count, count, count);
 const struct dt_kind dt_kind_positive =
-    KIND("positive", "an integer of 1 or more", int, is_positive, count);
-const struct dt_kind dt_kind_integer = KIND("integer", "an integer", int64_t, is_integer, integer);
-const struct dt_kind dt_kind_bytes = KIND("bytes", "a number of bytes", int64_t, is_time, integer);
-const struct dt_kind dt_kind_time = KIND("time", "a number of nanoseconds", int64_t, is_time, time);
-const struct dt_kind dt_kind_real = KIND("real", "a number", double, is_real, real);
-const struct dt_kind dt_kind_ratio = KIND("ratio", "a number above 0", double, is_ratio, real);
-const struct dt_kind dt_kind_interval =
-    KIND("interval", "[low, high]", struct dt_span, is_pair, interval);
+    KIND("positive", "an integer of 1 or more", positive, count, positive);
+const struct dt_kind dt_kind_integer = KIND("integer", "an integer", integer, integer, integer);
+const struct dt_kind dt_kind_moment = KIND("moment", "an integer", integer, integer, moment);
+const struct dt_kind dt_kind_bytes = KIND("bytes", "a number of bytes", time, integer, integer);
+const struct dt_kind dt_kind_time = KIND("time", "a number of nanoseconds", time, time, time);
+const struct dt_kind dt_kind_real = KIND("real", "a number", real, real, real);
+const struct dt_kind dt_kind_ratio = KIND("ratio", "a number above 0", ratio, real, real);
+const struct dt_kind dt_kind_interval = KIND("interval", "[low, high]", pair, interval, interval);
 const struct dt_kind dt_kind_interval_ns =
-    KIND("interval_ns", "[low, high]", struct dt_span_ns, is_pair, interval_ns);
-const struct dt_kind dt_kind_object = {"object",          "an object",       sizeof(json_t *),
-                                       dt_kind_is_object, dt_kind_read_json, dt_kind_write_json};
-const struct dt_kind dt_kind_list = {"list",          "an array",        sizeof(json_t *),
-                                     dt_kind_is_list, dt_kind_read_json, dt_kind_write_json};
+    KIND("interval_ns", "[low, high]", pair, interval_ns, interval_ns);
+const struct dt_kind dt_kind_object = {"object", "an object", dt_kind_is_object, dt_kind_read_json,
+                                       dt_kind_write_json};
+const struct dt_kind dt_kind_list = {"list", "an array", dt_kind_is_list, dt_kind_read_json,
+                                     dt_kind_write_json};
 
 static void read_list(const struct dt_field *field, const json_t *array, char *out)
 {
@@ -235,10 +245,16 @@ void dt_record_read(const struct dt_record *record, const json_t *object, void *
     }
 }
 
+/* A list without items is an empty one. */
+static bool may_be_null(const struct dt_field *field)
+{
+    return field->need != DT_NEED_ALWAYS && field->most == 0;
+}
+
 static bool is_right(const struct dt_field *field, const json_t *value)
 {
     if (json_is_null(value))
-        return field->need != DT_NEED_ALWAYS;
+        return may_be_null(field);
     if (field->kind != NULL)
         return field->kind->right(value);
     return field->most > 0 ? json_is_array(value) : json_is_object(value);
@@ -258,7 +274,7 @@ dt_status dt_record_check(const struct dt_record *record, const json_t *object, 
         const json_t *value = field->name != NULL ? json_object_get(object, field->name) : NULL;
         if (value != NULL && !is_right(field, value))
             return dt_fail(DT_EUSAGE, "%s: '%s' is not %s%s", what, field->name, expected(field),
-                           field->need == DT_NEED_ALWAYS ? "" : " or null");
+                           may_be_null(field) ? " or null" : "");
     }
     return DT_OK;
 }
@@ -280,14 +296,6 @@ static json_t *list_json(const struct dt_field *field, const char *from)
     return NULL;
 }
 
-static bool is_zero(const char *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (bytes[i] != 0)
-            return false;
-    return true;
-}
-
 static json_t *field_json(const struct dt_field *field, const char *from)
 {
     if (field->record == NULL)
@@ -302,23 +310,23 @@ static bool add_fields(const struct dt_record *record, const char *from, json_t 
     bool whole = object != NULL;
     for (int i = 0; i < record->field_count; i++) {
         const struct dt_field *field = &record->fields[i];
-        const char *member = from + field->offset;
-        size_t size = field->record != NULL ? field->record->size : field->kind->size;
-        if (field->record != NULL && field->name == NULL)
-            whole = add_fields(field->record, member, object) && whole;
-        else if (field->need != DT_NEED_OPTIONAL || !is_zero(member, size))
-            whole = json_object_set_new(object, field->name, field_json(field, from)) == 0 && whole;
+        if (field->name == NULL) {
+            whole = add_fields(field->record, from + field->offset, object) && whole;
+            continue;
+        }
+        json_t *value = field_json(field, from);
+        if (field->need != DT_NEED_OPTIONAL || !json_is_null(value))
+            whole = json_object_set_new(object, field->name, value) == 0 && whole;
     }
     return whole;
 }
 
 json_t *dt_record_json(const struct dt_record *record, const void *from)
 {
-    if (!*(const bool *)from)
-        return json_null();
+    const bool known = *(const bool *)from;
     json_t *object = json_object();
-    if (add_fields(record, from, object))
+    if (add_fields(record, from, object) && known)
         return object;
     json_decref(object);
-    return NULL;
+    return known ? NULL : json_null();
 }

@@ -21,6 +21,7 @@ struct dt_span {
     double low, high; /* NAN: none, null in JSON */
 };
 struct dt_span_ns {
+    bool known;        /* false: null in JSON */
     int64_t low, high; /* DT_NO_NS: none, each null in JSON */
 };
 
@@ -33,7 +34,6 @@ double dt_seconds_of(int64_t ns);
 struct dt_kind {
     const char *name;     /* of its definition in a schema */
     const char *expected; /* "a string", for sentences */
-    size_t size;          /* of the member */
     bool (*right)(const json_t *value);
     void (*read)(const json_t *value, void *member); /* value: right, or NULL: nothing */
     json_t *(*write)(const void *member);            /* steals what the member points to */
@@ -43,7 +43,7 @@ enum dt_need {
     DT_NEED_ALWAYS,  /* never null */
     DT_NEED_OR_NULL, /* null for nothing */
     DT_NEED_SINCE,   /* the same, but files of older versions lack it */
-    DT_NEED_OPTIONAL /* left out where all bytes of the member are zero */
+    DT_NEED_OPTIONAL /* left out where it would be null */
 };
 
 struct dt_record;
@@ -72,8 +72,8 @@ void dt_record_read(const struct dt_record *record, const json_t *object, void *
 dt_status dt_record_check(const struct dt_record *record, const json_t *object,
                           const char *what) DT_MUST_CHECK;
 
-/* The object, fields in the order of the rows; it steals the JSON values that the struct holds. New reference; NULL when
- * memory is short; null when the struct is not known. */
+/* The object, fields in the order of the rows; it steals the JSON values that the struct holds, also one that is not known.
+ * New reference; NULL when memory is short; null when the struct is not known. */
 json_t *dt_record_json(const struct dt_record *record, const void *from);
 
 /* C types of the kinds: text is NULL when there is none, an object is a json_t that is borrowed or stolen, see above. */
@@ -82,6 +82,7 @@ json_t *dt_record_json(const struct dt_record *record, const void *from);
 #define DT_KIND_count       int /* 0 and more */
 #define DT_KIND_positive    int /* 0: nothing */
 #define DT_KIND_integer     int64_t
+#define DT_KIND_moment      int64_t /* wall time in nanoseconds; 0: nothing */
 #define DT_KIND_bytes       int64_t /* 0 and more */
 #define DT_KIND_time        int64_t /* nanoseconds, 0 and more; DT_NO_NS */
 #define DT_KIND_real        double  /* NAN */
@@ -91,8 +92,8 @@ json_t *dt_record_json(const struct dt_record *record, const void *from);
 #define DT_KIND_object      json_t *
 #define DT_KIND_list        json_t *
 extern const struct dt_kind dt_kind_text, dt_kind_flag, dt_kind_count, dt_kind_positive,
-    dt_kind_integer, dt_kind_bytes, dt_kind_time, dt_kind_real, dt_kind_ratio, dt_kind_interval,
-    dt_kind_interval_ns, dt_kind_object, dt_kind_list;
+    dt_kind_integer, dt_kind_moment, dt_kind_bytes, dt_kind_time, dt_kind_real, dt_kind_ratio,
+    dt_kind_interval, dt_kind_interval_ns, dt_kind_object, dt_kind_list;
 /* For kinds of one's own that hold JSON values. */
 bool dt_kind_is_object(const json_t *value);
 bool dt_kind_is_list(const json_t *value);

@@ -37,8 +37,7 @@ static json_t *write_journal(const void *member)
 
 #define OBJECT(name)                                                                               \
     {                                                                                              \
-        name, "an object", sizeof(json_t *), dt_kind_is_object, dt_kind_read_json,                 \
-            dt_kind_write_json                                                                     \
+        name, "an object", dt_kind_is_object, dt_kind_read_json, dt_kind_write_json                \
     }
 
 const struct dt_kind dt_kind_key = OBJECT("key");
@@ -46,14 +45,10 @@ const struct dt_kind dt_kind_hard = OBJECT("hard");
 const struct dt_kind dt_kind_soft = OBJECT("soft");
 const struct dt_kind dt_kind_network = OBJECT("network");
 const struct dt_kind dt_kind_space = OBJECT("space");
-const struct dt_kind dt_kind_plan = {"plan",
-                                     "an object of numbers, words and true or false",
-                                     sizeof(json_t *),
-                                     is_plan,
-                                     dt_kind_read_json,
-                                     dt_kind_write_json};
-const struct dt_kind dt_kind_journal = {
-    "journal", "the name of a journal", sizeof(char *), is_journal, read_journal, write_journal};
+const struct dt_kind dt_kind_plan = {"plan", "an object of numbers, words and true or false",
+                                     is_plan, dt_kind_read_json, dt_kind_write_json};
+const struct dt_kind dt_kind_journal = {"journal", "the name of a journal", is_journal,
+                                        read_journal, write_journal};
 
 #include "base/record_rows.h"
 

@@ -29,7 +29,7 @@ static const char whole[] = "{\"name\":\"a\",\"sure\":true,\"pairs\":8,\"bytes\"
                             "\"ratio\":1.5,\"interval\":[1.25,2.0],"
                             "\"interval_ns\":[1,null],\"plan\":{\"ranks\":2},\"batches\":[1,2],"
                             "\"inner\":{\"n\":1},\"inners\":[{\"n\":2},"
-                            "{\"n\":3}],\"maybe_ns\":9}";
+                            "{\"n\":3}],\"maybe_ns\":0}";
 
 static void written_as_it_was_read(void **state)
 {
@@ -60,13 +60,14 @@ static void nothing_is_null_or_left_out(void **state)
     assert_true(!outer.known && outer.name == NULL && isnan(outer.ratio) && !outer.inner.known);
     json_t *none = dt_record_json(&dt_record_test_outer, &outer);
     assert_true(json_is_null(none));
-    struct dt_test_outer bare = {.known = true, .took_ns = dt_ns_of(NAN), .ratio = NAN};
+    struct dt_test_outer bare = {
+        .known = true, .took_ns = dt_ns_of(NAN), .ratio = NAN, .maybe_ns = DT_NO_NS};
     json_t *json = dt_record_json(&dt_record_test_outer, &bare);
     assert_int_equal(dt_json_text(json, &text), DT_OK);
     assert_string_equal(
         dt_text_at(&text),
         "{\"name\":null,\"sure\":false,\"pairs\":0,\"bytes\":0,\"took_ns\":null,\"ratio\":null,"
-        "\"interval\":[0.0,0.0],\"interval_ns\":[0,0],\"plan\":null,\"batches\":null,"
+        "\"interval\":[0.0,0.0],\"interval_ns\":null,\"plan\":null,\"batches\":null,"
         "\"inner\":null,\"inners\":[]}");
     dt_text_fini(&text);
     json_decref(json);
@@ -88,7 +89,8 @@ static void wrong_is_nothing_and_refused(void **state)
         {"{\"interval\":[1]}", "the test: 'interval' is not [low, high]"},
         {"{\"plan\":[]}", "the test: 'plan' is not an object"},
         {"{\"inner\":5}", "the test: 'inner' is not an object or null"},
-        {"{\"inners\":{}}", "the test: 'inners' is not an array or null"},
+        {"{\"inners\":null}", "the test: 'inners' is not an array"},
+        {"{\"inners\":{}}", "the test: 'inners' is not an array"},
     };
     struct dt_test_outer none, outer;
     json_t *empty = json_object();
@@ -116,6 +118,34 @@ static void list_ends_at_its_room(void **state)
     json_decref(root);
 }
 
+static void optional_is_left_out_where_it_is_nothing(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"{\"maybe_ns\":0,\"maybe\":{\"n\":0}}", "{}"};
+    for (int i = 0; i < 2; i++) {
+        struct dt_test_outer outer;
+        json_t *root = parsed(texts[i]);
+        dt_record_read(&dt_record_test_outer, root, &outer);
+        outer.maybe.n = 5 * i; /* of a part that is not known */
+        json_t *again = dt_record_json(&dt_record_test_outer, &outer);
+        assert_true((json_object_get(again, "maybe_ns") != NULL) == (i == 0));
+        assert_true((json_object_get(again, "maybe") != NULL) == (i == 0));
+        json_decref(again);
+        json_decref(root);
+    }
+}
+
+static void unknown_records_release_what_they_hold(void **state)
+{
+    (void)state;
+    json_t *plan = json_object();
+    const struct dt_test_outer outer = {.known = false, .plan = json_incref(plan)};
+    const json_t *none = dt_record_json(&dt_record_test_outer, &outer);
+    assert_true(json_is_null(none));
+    assert_int_equal(plan->refcount, 1);
+    json_decref(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +153,8 @@ int main(void)
         cmocka_unit_test(nothing_is_null_or_left_out),
         cmocka_unit_test(wrong_is_nothing_and_refused),
         cmocka_unit_test(list_ends_at_its_room),
+        cmocka_unit_test(optional_is_left_out_where_it_is_nothing),
+        cmocka_unit_test(unknown_records_release_what_they_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-const struct dt_kind dt_kind_successors = {"successors",    "an array",        sizeof(json_t *),
-                                           dt_kind_is_list, dt_kind_read_json, dt_kind_write_json};
+const struct dt_kind dt_kind_successors = {"successors", "an array", dt_kind_is_list,
+                                           dt_kind_read_json, dt_kind_write_json};
 
 #include "base/record_rows.h"
 

@@ -60,7 +60,8 @@ static struct dt_shot shot(const struct dt_session *session, const struct dt_res
         .value = dt_session_value(session, result),
         .figures = {.known = true,
                     .median_ns = dt_ns_of(result->summary.median),
-                    .interval_ns = {dt_ns_of(interval->low), dt_ns_of(interval->high)},
+                    .interval_ns = {true, dt_ns_of(interval->low), dt_ns_of(interval->high)},
+                    .cold_ns = DT_NO_NS,
                     .peak_bytes = result->peak_bytes,
                     .batch = result->batch,
                     .from = from}};

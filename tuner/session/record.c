@@ -22,14 +22,15 @@ struct dt_measured dt_measured_of(const struct dt_result *result, const struct d
     if (result == NULL || result->n == 0)
         return (struct dt_measured){.known = false};
     const struct dt_interval *interval = &result->summary.interval;
-    return (struct dt_measured){.known = true,
-                                .plan = dt_point_json(target->space, &result->point),
-                                .median_ns = dt_ns_of(result->summary.median),
-                                .interval_ns = {dt_ns_of(interval->low), dt_ns_of(interval->high)},
-                                .cold_ns = dt_ns_of(result->cold_seconds),
-                                .peak_bytes = result->peak_bytes,
-                                .samples = result->n,
-                                .batch = result->batch};
+    return (struct dt_measured){
+        .known = true,
+        .plan = dt_point_json(target->space, &result->point),
+        .median_ns = dt_ns_of(result->summary.median),
+        .interval_ns = {true, dt_ns_of(interval->low), dt_ns_of(interval->high)},
+        .cold_ns = dt_ns_of(result->cold_seconds),
+        .peak_bytes = result->peak_bytes,
+        .samples = result->n,
+        .batch = result->batch};
 }
 
 struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target)
@@ -37,6 +38,7 @@ struct dt_measured dt_front_figures(const struct dt_result *result, const struct
     return (struct dt_measured){.known = true,
                                 .plan = dt_point_json(target->space, &result->point),
                                 .median_ns = dt_ns_of(result->summary.median),
+                                .cold_ns = DT_NO_NS,
                                 .peak_bytes = result->peak_bytes,
                                 .batch = result->batch};
 }
