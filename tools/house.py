@@ -6,14 +6,14 @@ files each patch of docs/adding touches. Prints Markdown; judges nothing (tools/
     tools/house.py [ROOT]
 
 A function is what stands between a brace at the start of a line and the next one, with its signature. A field is a
-declarator in the body of a struct, of a struct inside it, too. Standard library only.
+declarator in the body of a struct. A struct inside it that has a name is one of its fields and counts as a struct of its
+own; the fields of one without a name count as its own. Standard library only.
 """
 import collections
 import os
 import pathlib
 import re
 import statistics
-import subprocess
 import sys
 
 PRODUCT = ("base", "stats", "model", "space", "search", "db", "kernels", "worker",
@@ -22,11 +22,12 @@ SOURCES, HEADERS = (".c", ".cu"), (".h", ".cuh", ".def")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]*/[^"]*)"', re.M)
 STRUCT = re.compile(r"^(?:static )?(?:const )?struct (\w+) \{\n(.*?)^\}", re.S | re.M)
+NESTED = re.compile(r"\b(?:struct|union)(?: \w+)? \{([^{}]*)\} \**(\w+)[^;]*;")
 
 
-def tracked(root):
-    done = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=True)
-    return [path for path in done.stdout.split("\n") if path and (root / path).is_file()]
+def product(root):
+    """The files of the product's folders, as paths from the root: all of them, since a release is no repository."""
+    return sorted({str(path.relative_to(root)) for folder in PRODUCT for path in (root / folder).rglob("*") if path.is_file()})
 
 
 def within(path, folder):
@@ -52,15 +53,23 @@ def words_of_comments(text):
     return comments, len(text.split())
 
 
-def fields(body):
-    """Declarators of a struct's body, those of structs inside it, too: `int a, b;` is two, a pointer to a function one."""
-    bare = COMMENT.sub("", body)
-    while re.search(r"\([^()]*\)", bare):
-        bare = re.sub(r"\(\s*\*\s*(\w+)\s*(?:\[[^\]]*\])?\)", r" \1", bare)
-        bare = re.sub(r"\([^()*][^()]*\)|\(\)", "", bare)
-    statements = [statement.strip() for statement in re.split(r"[;{}]", bare)]
+def declarators(body):
+    """`int a, b;` is two, a pointer to a function one, the first line of an inner struct none."""
+    while re.search(r"\([^()]*\)", body):
+        body = re.sub(r"\(\s*\*\s*(\w+)\s*(?:\[[^\]]*\])?\)", r" \1", body)
+        body = re.sub(r"\([^()*][^()]*\)|\(\)", "", body)
+    statements = [statement.strip() for statement in re.split(r"[;{}]", body)]
     return sum(statement.count(",") + 1 for statement in statements if len(statement.split()) > 1
                and not re.fullmatch(r"(const )?(struct|union|enum)( \w+)?", statement))
+
+
+def sizes(name, body):
+    """(fields, name) of a struct and of each named struct inside it, the innermost first."""
+    found, body = [], COMMENT.sub("", body)
+    while inner := NESTED.search(body):
+        found.append((declarators(inner[1]), f"{name}.{inner[2]}"))
+        body = body[:inner.start()] + f"int {inner[2]};" + body[inner.end():]
+    return [*found, (declarators(body), name)]
 
 
 def table(head, rows):
@@ -144,7 +153,7 @@ def circles(texts):
 
 
 def show_structs(texts):
-    found = [(fields(body), name, path) for path, text in texts.items() for name, body in STRUCT.findall(text)]
+    found = [(*size, path) for path, text in texts.items() for struct in STRUCT.findall(text) for size in sizes(*struct)]
     names = collections.defaultdict(set)
     for path, text in texts.items():
         for name, _ in STRUCT.findall(text):
@@ -173,7 +182,7 @@ def show_recipes(root):
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1])
-    files = [path for path in tracked(root) if any(within(path, folder) for folder in PRODUCT)]
+    files = product(root)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in files if path.endswith(SOURCES + HEADERS)}
     show_folders(files, texts)
     show_includes(texts)

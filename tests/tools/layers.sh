@@ -120,6 +120,13 @@ folders a b c
 expect
 folders a b c a
 expect 'a circle of folders: space/a -> space/b -> space/c -> space/a'
+# A header that only includes others closes no circle; with a declaration of its own it does.
+folders b a
+mkdir "$copy/space/a"
+printf '/* all of b */\n#ifndef ALL_H\n#define ALL_H\n\n#include "space/b/x.h"\n#endif\n' >"$copy/space/a/all.h"
+expect
+echo 'int x;' >>"$copy/space/a/all.h"
+expect 'a circle of folders: space/a -> space/b -> space/a'
 mkdir -p "$copy/tuner/attic"
 echo 'int x;' >"$copy/tuner/attic/x.c"
 expect '^tuner/attic/x.c:1: it lies in no module'
