@@ -101,8 +101,9 @@ static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *
     if (entry->gain.ratio > 0)
         answer->gain = entry->gain;
     answer->is_default = fallback != NULL && json_equal(fallback, entry->plan);
-    answer->figures = entry->figures;
-    answer->noise = entry->noise;
+    answer->as_measured = true;
+    answer->median_ns = entry->figures.known ? entry->figures.median_ns : 0;
+    answer->noise_margin = entry->noise.known ? entry->noise.margin : 0;
 }
 
 /* A plan fitted to another count of devices has no measurements. */
@@ -199,9 +200,8 @@ static json_t *gain_json(const struct dt_answer *answer)
 
 json_t *dt_answer_json(const struct dt_answer *answer)
 {
-    const json_t *figures =
-        answer->figures.known ? json_object_get(answer->entry, "figures") : NULL;
-    const json_t *noise = answer->noise.known ? json_object_get(answer->entry, "noise") : NULL;
+    const json_t *entry = answer->as_measured ? answer->entry : NULL;
+    const json_t *figures = json_object_get(entry, "figures");
     json_t *age = answer->age_ns < 0 ? json_null() : json_integer(answer->age_ns / 1000000000);
     json_t *distance = isfinite(answer->distance) ? json_real(answer->distance) : json_null();
     return json_pack(
@@ -212,7 +212,7 @@ json_t *dt_answer_json(const struct dt_answer *answer)
         "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
         answer->mode, "gain", gain_json(answer), "provisional", (int)answer->provisional, "verdict",
         answer->verdict, "median_ns", borrowed(json_object_get(figures, "median_ns")),
-        "interval_ns", borrowed(json_object_get(figures, "interval_ns")), "noise", borrowed(noise),
-        "plan", borrowed(answer->plan), "hint", borrowed(answer->hint), "key",
-        borrowed(answer->key), "entry", borrowed(answer->entry));
+        "interval_ns", borrowed(json_object_get(figures, "interval_ns")), "noise",
+        borrowed(json_object_get(entry, "noise")), "plan", borrowed(answer->plan), "hint",
+        borrowed(answer->hint), "key", borrowed(answer->key), "entry", borrowed(answer->entry));
 }

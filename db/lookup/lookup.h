@@ -88,10 +88,11 @@ struct dt_answer {
     const json_t *entry;         /* the stored entry the plan came from */
     const char *verdict;         /* verdict of its session, from the entry */
     /* From the entry, for the plan as measured: not known where tier or fitting changed it. */
+    bool as_measured;
     struct dt_gain gain;
-    struct dt_measured figures;
-    struct dt_noise_floor noise;
-    const json_t *key; /* the query's key */
+    int64_t median_ns;   /* 0: not known */
+    double noise_margin; /* 0: not known */
+    const json_t *key;   /* the query's key */
     /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or none */
     const json_t *hint;
 };

@@ -57,7 +57,7 @@ static void add_milliseconds(double ns, struct dt_text *out)
 
 static void add_time(const struct dt_answer *answer, struct dt_text *out)
 {
-    int64_t median_ns = answer->figures.median_ns;
+    int64_t median_ns = answer->median_ns;
     if (median_ns <= 0)
         return;
     dt_text_add(out, "  %-9s ", "time");
@@ -76,7 +76,7 @@ static void add_verdict(const struct dt_answer *answer, struct dt_text *out)
 
 static void add_noise(const struct dt_answer *answer, struct dt_text *out)
 {
-    double margin = answer->noise.margin;
+    double margin = answer->noise_margin;
     if (margin > 0)
         dt_text_add(out, "  %-9s %.2g %%: differences below that count as ties%s\n", "noise",
                     100 * margin, where(answer));
