@@ -24,7 +24,7 @@ static const char *text_or_null(const char *text)
 
 static int64_t median_of(const struct dt_entrant *entrant)
 {
-    return ns_of(entrant->result.n > 0 ? entrant->result.summary.median : NAN);
+    return ns_of(entrant->result.samples.n > 0 ? entrant->result.summary.median : NAN);
 }
 
 /* The visits in whole nanoseconds, null where a visit failed or was not made: every figure follows from them. */

@@ -38,7 +38,7 @@ static bool fits(const struct dt_check_entry *entry, int i)
 {
     const struct dt_entrant *entrant = &entry->entrants[i];
     double limit = (double)entry->job.max_latency_ns * 1e-9;
-    return !entrant->out && entrant->result.n > 0 &&
+    return !entrant->out && entrant->result.samples.n > 0 &&
            !(limit > 0 && entrant->result.summary.median > limit);
 }
 

@@ -119,11 +119,11 @@ static void describe(const struct dt_result *result, struct dt_text *out)
         return;
     }
     dt_figure_estimate(result->summary.median, interval->low, interval->high, out);
-    dt_text_add(out, ", %d sample%s%s%s", result->n, result->n == 1 ? "" : "s",
+    dt_text_add(out, ", %d sample%s%s%s", result->samples.n, result->samples.n == 1 ? "" : "s",
                 result->outcome == DT_TRIAL_SLOW ? ", dropped: slow" : "",
-                result->steady ? "" : ", not steady");
-    if (result->throttled_steps > 0)
-        dt_text_add(out, ", %d throttled", result->throttled_steps);
+                result->samples.steady ? "" : ", not steady");
+    if (result->throttling.count > 0)
+        dt_text_add(out, ", %d throttled", result->throttling.count);
 }
 
 void dt_progress_trial(struct dt_progress *progress, const struct dt_result *result)
@@ -188,7 +188,7 @@ static void ended(void *context, const struct dt_session *session, const struct 
     struct dt_progress *progress = context;
     const struct dt_result *fallback = dt_session_trial(session, &session->target->fallback);
     progress->best = dt_session_leader(session);
-    progress->fallback = fallback != NULL && fallback->n > 0 ? fallback : NULL;
+    progress->fallback = fallback != NULL && fallback->samples.n > 0 ? fallback : NULL;
     dt_progress_trial(progress, result);
 }
 

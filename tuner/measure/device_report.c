@@ -109,7 +109,7 @@ dt_status dt_device_report_add(struct dt_device_report *report, const struct dt_
 /* The rank that was last in a step. */
 static int last_of(const struct dt_result *result, int step)
 {
-    const long long *row = result->ns + (size_t)step * (size_t)result->ranks;
+    const long long *row = result->report.ns + (size_t)step * (size_t)result->ranks;
     int last = 0;
     for (int r = 1; r < result->ranks; r++)
         last = row[r] > row[last] ? r : last;
@@ -118,25 +118,24 @@ static int last_of(const struct dt_result *result, int step)
 
 static bool counts(const struct dt_result *result, int step)
 {
-    bool spoilt = result->throttled != NULL && result->throttled[step] && !result->all_throttled;
     const long long *row = result->device.ns + (size_t)step * (size_t)result->ranks;
     for (int r = 0; r < result->ranks; r++)
         if (row[r] <= 0)
             return false;
-    return !spoilt;
+    return !dt_throttle_drops(&result->throttling, step);
 }
 
 struct dt_two_clocks dt_device_clocks(const struct dt_result *result)
 {
     struct dt_two_clocks clocks = {.device_seconds = NAN, .excess_seconds = NAN};
     size_t ranks = (size_t)result->ranks;
-    double *device = calloc(2 * (size_t)result->steps + 1, sizeof *device);
+    double *device = calloc(2 * (size_t)result->report.steps + 1, sizeof *device);
     if (device == NULL || result->device.ns == NULL) {
         free(device);
         return clocks;
     }
-    double *apart = device + result->steps;
-    for (int i = result->start; i < result->steps; i++) {
+    double *apart = device + result->report.steps;
+    for (int i = result->samples.start; i < result->report.steps; i++) {
         const long long *row = result->device.ns + (size_t)i * ranks;
         long long most = 0;
         if (!counts(result, i))
@@ -146,7 +145,7 @@ struct dt_two_clocks dt_device_clocks(const struct dt_result *result)
         int last = last_of(result, i);
         device[clocks.steps] = (double)most * 1e-9;
         apart[clocks.steps++] =
-            (double)(result->ns[(size_t)i * ranks + (size_t)last] - row[last]) * 1e-9;
+            (double)(result->report.ns[(size_t)i * ranks + (size_t)last] - row[last]) * 1e-9;
     }
     clocks.device_seconds = dt_stats_median(device, clocks.steps);
     clocks.excess_seconds = dt_stats_median(apart, clocks.steps);
@@ -191,13 +190,15 @@ static void add_causes(json_t *to, const json_t *names)
 
 json_t *dt_device_report_reasons(const struct dt_result *result)
 {
+    const struct dt_worker_report *report = &result->report;
+    const struct dt_throttling *throttling = &result->throttling;
     json_t *names = json_array();
-    int step = result->warm_up_steps;
-    for (int k = 0; k < result->request_count && result->throttled_steps > 0; k++) {
-        bool throttled = result->throttled == NULL; /* several processes: warned already */
-        for (int i = 0; i < result->requests[k] && !throttled && step + i < result->steps; i++)
-            throttled = result->throttled[step + i];
-        step += result->requests[k];
+    int step = report->warm_up_steps;
+    for (int k = 0; k < report->request_count && throttling->count > 0; k++) {
+        bool throttled = throttling->marks == NULL; /* several processes: warned already */
+        for (int i = 0; i < report->requests[k] && !throttled && step + i < report->steps; i++)
+            throttled = throttling->marks[step + i];
+        step += report->requests[k];
         if (throttled)
             add_causes(names, json_array_get(result->device.reasons, (size_t)k));
     }

@@ -32,7 +32,7 @@ void dt_device_report_record(const struct dt_result *result, json_t *record)
     const struct dt_device_report *report = &result->device;
     size_t ranks = (size_t)result->ranks;
     json_t *rows = json_array();
-    for (size_t i = 0; report->ns != NULL && i < (size_t)result->steps; i++) {
+    for (size_t i = 0; report->ns != NULL && i < (size_t)result->report.steps; i++) {
         json_t *row = json_array();
         for (size_t r = 0; r < ranks; r++)
             json_array_append_new(row, json_integer(report->ns[i * ranks + r]));
@@ -56,8 +56,8 @@ dt_status dt_device_report_read(const json_t *record, const char *what, struct d
     const json_t *telemetry = json_object_get(record, "telemetry");
     json_t *memory = json_object_get(record, "memory");
     size_t ranks = (size_t)result->ranks;
-    if (ns != NULL && result->steps > 0 &&
-        !dt_device_answer_ns(ns, (size_t)result->steps, ranks, &report->ns))
+    if (ns != NULL && result->report.steps > 0 &&
+        !dt_device_answer_ns(ns, (size_t)result->report.steps, ranks, &report->ns))
         return dt_fail(DT_EUSAGE, "%s: 'device_ns' has not one time a rank of each step of 'ns'",
                        what);
     if (telemetry != NULL &&

@@ -90,13 +90,13 @@ dt_status dt_exchange_measure(const struct dt_target *target, struct dt_resident
 {
     struct dt_exchange list[DT_DEGREES];
     int n = dt_exchange_list(target, &result->point, list);
-    json_decref(result->exchanges);
-    result->exchanges = json_array();
+    json_decref(result->report.exchanges);
+    result->report.exchanges = json_array();
     for (int i = 0; i < n && resident->group != NULL; i++) {
         json_t *entry =
             json_pack("{s:s, s:i, s:i, s:o}", "kind", list[i].kind, "ranks", list[i].ranks,
                       "stride", list[i].stride, "bytes", sizes_of(&list[i]));
-        if (json_array_append_new(result->exchanges, entry) != 0)
+        if (json_array_append_new(result->report.exchanges, entry) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
         DT_TRY(measure_one(resident, &list[i], deadline_ns, entry));
         if (!dt_group_alive(resident->group))

@@ -16,7 +16,7 @@ struct dt_exchange {
 int dt_exchange_list(const struct dt_target *target, const struct dt_point *point,
                      struct dt_exchange out[DT_DEGREES]);
 
-/* Fills result->exchanges. A worker without support does not fail the trial: the entry has the reason. */
+/* Fills report.exchanges of the result. A worker without support does not fail the trial: the entry has the reason. */
 dt_status dt_exchange_measure(const struct dt_target *target, struct dt_resident *resident,
                               int64_t deadline_ns, struct dt_result *result) DT_MUST_CHECK;
 

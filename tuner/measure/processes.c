@@ -28,7 +28,7 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
 {
     double cold[DT_PROCESSES_MOST];
     whole->verified_error = parts[0].verified_error;
-    whole->steady = true;
+    whole->samples.steady = true;
     for (int i = 0; i < n; i++) {
         const struct dt_result *part = &parts[i];
         cold[i] = part->cold_seconds;
@@ -36,17 +36,17 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
             whole->peak_bytes = part->peak_bytes;
         if (!(part->verified_error <= whole->verified_error))
             whole->verified_error = part->verified_error;
-        whole->flop_peak = fmax(whole->flop_peak, part->flop_peak);
-        whole->copy_peak = fmax(whole->copy_peak, part->copy_peak);
+        whole->report.flop_peak = fmax(whole->report.flop_peak, part->report.flop_peak);
+        whole->report.copy_peak = fmax(whole->report.copy_peak, part->report.copy_peak);
         whole->cost_seconds += part->cost_seconds;
-        whole->steady = whole->steady && part->steady;
-        whole->start += part->start;
-        whole->n += part->n;
-        whole->throttled_steps += part->throttled_steps;
-        whole->all_throttled = whole->all_throttled || part->all_throttled;
+        whole->samples.steady = whole->samples.steady && part->samples.steady;
+        whole->samples.start += part->samples.start;
+        whole->samples.n += part->samples.n;
+        whole->throttling.count += part->throttling.count;
+        whole->throttling.all = whole->throttling.all || part->throttling.all;
     }
     whole->cold_seconds = dt_stats_median(cold, n);
-    whole->exchanges = json_incref(parts[n - 1].exchanges);
+    whole->report.exchanges = json_incref(parts[n - 1].report.exchanges);
     whole->device.memory = json_incref(parts[n - 1].device.memory);
 }
 
@@ -54,13 +54,13 @@ static dt_status add_steps(const struct dt_result parts[], int n, struct dt_resu
 {
     for (int i = 0; i < n; i++) {
         const struct dt_result *part = &parts[i];
-        struct dt_run run = {.steps = part->steps,
+        struct dt_run run = {.steps = part->report.steps,
                              .ranks = part->ranks,
-                             .ns = part->ns,
-                             .clock = part->clock,
+                             .ns = part->report.ns,
+                             .clock = part->report.clock,
                              .device_ns = part->device.ns,
                              .telemetry = part->device.telemetry,
-                             .phases = part->phases};
+                             .phases = part->report.phases};
         DT_TRY(dt_result_add(whole, &run, true));
     }
     return DT_OK;
@@ -71,21 +71,21 @@ static dt_status add_samples(const struct dt_result parts[], int n, struct dt_re
 {
     size_t ranks = (size_t)whole->ranks, at = 0;
     dt_status status = DT_OK;
-    long long *ns = calloc((size_t)whole->n * ranks + 1, sizeof *ns);
-    whole->process_seconds = calloc((size_t)n, sizeof *whole->process_seconds);
-    if (ns == NULL || whole->process_seconds == NULL) {
+    long long *ns = calloc((size_t)whole->samples.n * ranks + 1, sizeof *ns);
+    whole->samples.process_seconds = calloc((size_t)n, sizeof *whole->samples.process_seconds);
+    if (ns == NULL || whole->samples.process_seconds == NULL) {
         free(ns);
         return dt_fail(DT_ENOMEM, "out of memory");
     }
     for (int i = 0; i < n; i++) {
         struct dt_kept kept = {0};
         if (status == DT_OK)
-            status = dt_throttle_keep(&parts[i], parts[i].start, &kept);
+            status = dt_throttle_keep(&parts[i], parts[i].samples.start, &kept);
         if (status == DT_OK)
             memcpy(ns + at, kept.ns, (size_t)kept.n * ranks * sizeof *ns);
         at += (size_t)kept.n * ranks;
         dt_kept_fini(&kept);
-        whole->process_seconds[i] = parts[i].summary.median;
+        whole->samples.process_seconds[i] = parts[i].summary.median;
     }
     if (status == DT_OK)
         status = dt_result_sum(whole, ns);
@@ -97,19 +97,19 @@ static dt_status add_samples(const struct dt_result parts[], int n, struct dt_re
  * neither a drift nor a step of the machine. */
 static dt_status sum_up(const struct dt_result parts[], int n, struct dt_result *whole)
 {
-    double *flat = calloc((size_t)whole->n + 1, sizeof *flat);
+    double *flat = calloc((size_t)whole->samples.n + 1, sizeof *flat);
     if (flat == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     for (int i = 0, at = 0; i < n; i++)
-        for (int k = 0; k < parts[i].n; k++, at++)
-            flat[at] = whole->seconds[at] / parts[i].summary.median;
-    whole->processes = dt_stats_processes(whole->process_seconds, n, LEVEL);
-    whole->summary = dt_stats_summary(whole->seconds, whole->n, LEVEL);
-    whole->summary.series = dt_stats_series(flat, whole->n);
+        for (int k = 0; k < parts[i].samples.n; k++, at++)
+            flat[at] = whole->samples.seconds[at] / parts[i].summary.median;
+    whole->samples.processes = dt_stats_processes(whole->samples.process_seconds, n, LEVEL);
+    whole->summary = dt_stats_summary(whole->samples.seconds, whole->samples.n, LEVEL);
+    whole->summary.series = dt_stats_series(flat, whole->samples.n);
     whole->summary.unreliable =
         false; /* that concerns neighbouring samples; processes are independent */
-    whole->summary.median = whole->processes.median;
-    whole->summary.interval = whole->processes.interval;
+    whole->summary.median = whole->samples.processes.median;
+    whole->summary.interval = whole->samples.processes.interval;
     free(flat);
     return DT_OK;
 }
@@ -149,7 +149,8 @@ static dt_status make(struct dt_rig *rig, const struct dt_point *point,
 /* After a signal: all complete parts, else the incomplete first one. */
 static int whole_parts(const struct dt_result parts[], int made)
 {
-    return made > 1 ? made - 1 : made == 1 && parts[0].n > 0 && parts[0].outcome == DT_TRIAL_OK;
+    return made > 1 ? made - 1
+                    : made == 1 && parts[0].samples.n > 0 && parts[0].outcome == DT_TRIAL_OK;
 }
 
 dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,

@@ -27,25 +27,22 @@ void dt_result_init(struct dt_result *result, const struct dt_target *target,
 
 void dt_result_fini(struct dt_result *result)
 {
-    free(result->ns);
-    free(result->seconds);
-    free(result->rank_seconds);
-    free(result->last);
-    free(result->requests);
-    free(result->clock);
-    free(result->throttled);
-    free(result->process_seconds);
-    json_decref(result->exchanges);
-    json_decref(result->phases);
+    struct dt_worker_report *report = &result->report;
+    struct dt_samples *samples = &result->samples;
+    free(report->ns);
+    free(report->requests);
+    free(report->clock);
+    json_decref(report->phases);
+    json_decref(report->exchanges);
+    *report = (struct dt_worker_report){0};
     dt_device_report_fini(&result->device);
-    result->exchanges = NULL;
-    result->ns = NULL;
-    result->requests = NULL;
-    result->clock = NULL;
-    result->throttled = NULL;
-    result->seconds = result->rank_seconds = result->process_seconds = NULL;
-    result->last = NULL;
-    result->phases = NULL;
+    free(result->throttling.marks);
+    result->throttling.marks = NULL;
+    free(samples->seconds);
+    free(samples->rank_seconds);
+    free(samples->last);
+    free(samples->process_seconds);
+    *samples = (struct dt_samples){0};
 }
 
 /* to[key] += from[key], saturating, since a worker may report any number. */
@@ -74,11 +71,11 @@ static void add_rows(json_t *to, const json_t *from, const char *key)
 }
 
 /* Sums over all measured requests; a median of blocks stays that of the longest one. */
-static dt_status add_phases(struct dt_result *result, const struct dt_run *run)
+static dt_status add_phases(struct dt_worker_report *report, const struct dt_run *run)
 {
-    bool longest = run->steps > result->phase_steps;
-    json_t *sum = json_deep_copy(longest || result->phases == NULL ? run->phases : result->phases);
-    const json_t *other = longest || result->phases == NULL ? result->phases : run->phases;
+    bool longest = run->steps > report->phase_steps || report->phases == NULL;
+    json_t *sum = json_deep_copy(longest ? run->phases : report->phases);
+    const json_t *other = longest ? report->phases : run->phases;
     if (sum == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     if (other != NULL) {
@@ -89,78 +86,78 @@ static dt_status add_phases(struct dt_result *result, const struct dt_run *run)
         add_rows(sum, other, "kinds");
         add_rows(sum, other, "blocks");
     }
-    json_decref(result->phases);
-    result->phases = sum;
-    result->phase_steps = longest ? run->steps : result->phase_steps;
+    json_decref(report->phases);
+    report->phases = sum;
+    report->phase_steps = longest ? run->steps : report->phase_steps;
     return DT_OK;
 }
 
-static dt_status add_request(struct dt_result *result, int steps)
+static dt_status add_request(struct dt_worker_report *report, int steps)
 {
-    DT_TRY(DT_RESIZE(result->requests, result->request_count + 1));
-    result->warm_up_steps = result->request_count == 0 ? result->steps : result->warm_up_steps;
-    result->requests[result->request_count++] = steps;
+    DT_TRY(DT_RESIZE(report->requests, report->request_count + 1));
+    report->warm_up_steps = report->request_count == 0 ? report->steps : report->warm_up_steps;
+    report->requests[report->request_count++] = steps;
     return DT_OK;
 }
 
 /* old, more: values before and of this run; NAN where either has no clocks. */
-static dt_status add_clock(struct dt_result *result, const struct dt_run *run, size_t old,
+static dt_status add_clock(struct dt_worker_report *report, const struct dt_run *run, size_t old,
                            size_t more)
 {
-    const size_t known = result->clock != NULL ? old : 0;
-    DT_TRY(DT_RESIZE(result->clock, old + more));
+    const size_t known = report->clock != NULL ? old : 0;
+    DT_TRY(DT_RESIZE(report->clock, old + more));
     for (size_t i = known; i < old; i++)
-        result->clock[i] = NAN;
+        report->clock[i] = NAN;
     for (size_t i = 0; i < more; i++)
-        result->clock[old + i] = run->clock != NULL ? run->clock[i] : NAN;
+        report->clock[old + i] = run->clock != NULL ? run->clock[i] : NAN;
     return DT_OK;
 }
 
 dt_status dt_result_add(struct dt_result *result, const struct dt_run *run, bool measured)
 {
-    size_t old = (size_t)result->steps * (size_t)run->ranks;
+    struct dt_worker_report *report = &result->report;
+    size_t old = (size_t)report->steps * (size_t)run->ranks;
     size_t more = (size_t)run->steps * (size_t)run->ranks;
-    DT_TRY(DT_RESIZE(result->ns, old + more));
-    memcpy(result->ns + old, run->ns, more * sizeof *result->ns);
-    DT_TRY(dt_device_report_add(&result->device, run, old, measured ? result->request_count : -1));
-    if (run->clock != NULL || result->clock != NULL)
-        DT_TRY(add_clock(result, run, old, more));
+    DT_TRY(DT_RESIZE(report->ns, old + more));
+    memcpy(report->ns + old, run->ns, more * sizeof *report->ns);
+    DT_TRY(dt_device_report_add(&result->device, run, old, measured ? report->request_count : -1));
+    if (run->clock != NULL || report->clock != NULL)
+        DT_TRY(add_clock(report, run, old, more));
     if (measured)
-        DT_TRY(add_request(result, run->steps));
-    result->steps += run->steps;
+        DT_TRY(add_request(report, run->steps));
+    report->steps += run->steps;
     result->ranks = run->ranks;
-    if (run->phases != NULL && measured)
-        return add_phases(result, run);
-    return DT_OK;
+    return run->phases != NULL && measured ? add_phases(report, run) : DT_OK;
 }
 
-static dt_status make_room(struct dt_result *result)
+static dt_status make_room(const struct dt_result *result, struct dt_samples *samples)
 {
-    size_t steps = (size_t)result->steps + 1, ranks = (size_t)result->ranks + 1;
-    free(result->seconds);
-    free(result->rank_seconds);
-    free(result->last);
-    result->seconds = calloc(steps, sizeof *result->seconds);
-    result->rank_seconds = calloc(ranks, sizeof *result->rank_seconds);
-    result->last = calloc(ranks, sizeof *result->last);
-    if (result->seconds == NULL || result->rank_seconds == NULL || result->last == NULL)
+    size_t steps = (size_t)result->report.steps + 1, ranks = (size_t)result->ranks + 1;
+    free(samples->seconds);
+    free(samples->rank_seconds);
+    free(samples->last);
+    samples->seconds = calloc(steps, sizeof *samples->seconds);
+    samples->rank_seconds = calloc(ranks, sizeof *samples->rank_seconds);
+    samples->last = calloc(ranks, sizeof *samples->last);
+    if (samples->seconds == NULL || samples->rank_seconds == NULL || samples->last == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     return DT_OK;
 }
 
 dt_status dt_result_sum(struct dt_result *result, const long long *ns)
 {
+    struct dt_samples *samples = &result->samples;
     size_t ranks = (size_t)result->ranks;
-    DT_TRY(make_room(result));
-    double *column = calloc((size_t)result->n + 1, sizeof *column);
+    DT_TRY(make_room(result, samples));
+    double *column = calloc((size_t)samples->n + 1, sizeof *column);
     if (column == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    result->skew_seconds =
-        dt_stats_over_ranks(ns, result->n, result->ranks, result->seconds, result->last);
+    samples->skew_seconds =
+        dt_stats_over_ranks(ns, samples->n, result->ranks, samples->seconds, samples->last);
     for (size_t r = 0; r < ranks; r++) {
-        for (int i = 0; i < result->n; i++)
+        for (int i = 0; i < samples->n; i++)
             column[i] = (double)ns[(size_t)i * ranks + r] * 1e-9;
-        result->rank_seconds[r] = dt_stats_median(column, result->n);
+        samples->rank_seconds[r] = dt_stats_median(column, samples->n);
     }
     free(column);
     return DT_OK;
@@ -168,37 +165,39 @@ dt_status dt_result_sum(struct dt_result *result, const long long *ns)
 
 dt_status dt_result_finish(struct dt_result *result, double level, bool detect, int least)
 {
-    int from = least < result->steps ? least : result->steps, start = 0;
+    struct dt_samples *samples = &result->samples;
+    int from = least < result->report.steps ? least : result->report.steps, start = 0;
     struct dt_kept kept;
-    DT_TRY(make_room(result));
+    DT_TRY(make_room(result, samples));
     DT_TRY(dt_throttle_mark(result, from));
     DT_TRY(dt_throttle_keep(result, from, &kept));
-    dt_stats_over_ranks(kept.ns, kept.n, result->ranks, result->seconds, NULL);
-    result->steady = !detect || dt_stats_steady(result->seconds, kept.n, &start);
-    start = result->steady ? start : 0;
-    result->start = start < kept.n ? kept.index[start] : from;
-    result->n = kept.n - start;
+    dt_stats_over_ranks(kept.ns, kept.n, result->ranks, samples->seconds, NULL);
+    samples->steady = !detect || dt_stats_steady(samples->seconds, kept.n, &start);
+    start = samples->steady ? start : 0;
+    samples->start = start < kept.n ? kept.index[start] : from;
+    samples->n = kept.n - start;
     dt_status status = dt_result_sum(result, kept.ns + (size_t)start * (size_t)result->ranks);
     dt_kept_fini(&kept);
     if (status == DT_OK)
-        result->summary = dt_stats_summary(result->seconds, result->n, level);
+        result->summary = dt_stats_summary(samples->seconds, samples->n, level);
     return status;
 }
 
 bool dt_result_detects(const struct dt_result *result)
 {
-    return result->steps - result->warm_up_steps >= DETECT_LEAST;
+    return result->report.steps - result->report.warm_up_steps >= DETECT_LEAST;
 }
 
 /* Number of samples that are not throttled. */
 static int usable(const struct dt_result *result)
 {
-    return result->all_throttled ? 0 : result->n;
+    return result->throttling.all ? 0 : result->samples.n;
 }
 
 int dt_result_counted(const struct dt_result *result)
 {
-    return result->waits ? usable(result) : result->n + result->unreplaced;
+    return result->throttling.waits ? usable(result)
+                                    : result->samples.n + result->throttling.unreplaced;
 }
 
 /* Requests replacements of throttled samples a few times; then the trial goes on without them. */
@@ -206,12 +205,13 @@ dt_status dt_result_look(struct dt_result *result)
 {
     int need = dt_look_samples[result->look];
     DT_TRY(dt_result_finish(result, 1 - dt_look_alpha[result->look], dt_result_detects(result),
-                            result->warm_up_steps));
-    int n = usable(result), spoilt = result->throttled_steps;
+                            result->report.warm_up_steps));
+    int n = usable(result), spoilt = result->throttling.count;
     bool lacking = spoilt > 0 && (n == 0 || (n < need && n + spoilt >= need));
-    result->waits = lacking && result->retries < RETRIES_MOST;
-    result->retries += result->waits;
-    result->unreplaced = lacking && result->n < need ? need - result->n : 0;
+    result->throttling.waits = lacking && result->throttling.retries < RETRIES_MOST;
+    result->throttling.retries += result->throttling.waits;
+    result->throttling.unreplaced =
+        lacking && result->samples.n < need ? need - result->samples.n : 0;
     return DT_OK;
 }
 
@@ -228,8 +228,8 @@ bool dt_result_next(struct dt_result *result)
 double dt_result_seconds(const struct dt_result *result, int n)
 {
     double sum = 0;
-    for (int i = result->steps - n; i < result->steps; i++) {
-        const long long *row = result->ns + (size_t)i * (size_t)result->ranks;
+    for (int i = result->report.steps - n; i < result->report.steps; i++) {
+        const long long *row = result->report.ns + (size_t)i * (size_t)result->ranks;
         long long most = 0;
         for (int r = 0; r < result->ranks; r++)
             most = row[r] > most ? row[r] : most;
@@ -296,19 +296,19 @@ static json_t *series_json(const struct dt_result *result)
     return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:o}", "autocorrelated",
                      series->autocorrelated, "drifting", series->drifting, "stepped",
                      series->stepped, "bimodal", series->bimodal, "throttled",
-                     result->throttled_steps > 0, "interval_unreliable", result->summary.unreliable,
-                     "outliers_mild", series->outliers_mild, "outliers_severe",
-                     series->outliers_severe, "lag1", number(series->lag1));
+                     result->throttling.count > 0, "interval_unreliable",
+                     result->summary.unreliable, "outliers_mild", series->outliers_mild,
+                     "outliers_severe", series->outliers_severe, "lag1", number(series->lag1));
 }
 
 /* One process, unless more were requested: an interval over its samples need not hold for the next process. */
 static json_t *processes_json(const struct dt_result *result)
 {
-    bool several = result->process_seconds != NULL;
-    const double *medians = several ? result->process_seconds : &result->summary.median;
-    int n = several ? result->processes.n : result->n > 0;
+    bool several = result->samples.process_seconds != NULL;
+    const double *medians = several ? result->samples.process_seconds : &result->summary.median;
+    int n = several ? result->samples.processes.n : result->samples.n > 0;
     struct dt_interval interval =
-        several ? result->processes.interval : (struct dt_interval){NAN, NAN};
+        several ? result->samples.processes.interval : (struct dt_interval){NAN, NAN};
     return json_pack("{s:i, s:o, s:o, s:[o,o]}", "count", several ? n : 1, "medians_seconds",
                      numbers(medians, n), "median_seconds", number(result->summary.median),
                      "interval_seconds", number(interval.low), number(interval.high));
@@ -323,27 +323,29 @@ static void add_rates(const struct dt_result *result, const struct dt_target *ta
     json_object_set_new(object, "flops", flops > 0 ? json_integer((json_int_t)flops) : json_null());
     json_object_set_new(object, "flop_rate", known ? json_real(flops / step) : json_null());
     json_object_set_new(object, "peak_flop_rate",
-                        result->flop_peak > 0 ? json_real(result->flop_peak) : json_null());
+                        result->report.flop_peak > 0 ? json_real(result->report.flop_peak)
+                                                     : json_null());
     json_object_set_new(object, "peak_fraction",
-                        known && result->flop_peak > 0 ? json_real(flops / step / result->flop_peak)
-                                                       : json_null());
+                        known && result->report.flop_peak > 0
+                            ? json_real(flops / step / result->report.flop_peak)
+                            : json_null());
 }
 
 json_t *dt_result_samples_json(const struct dt_result *result)
 {
     const struct dt_summary *summary = &result->summary;
     json_t *last = json_array();
-    for (int r = 0; result->last != NULL && r < result->ranks; r++)
-        json_array_append_new(last, json_integer(result->last[r]));
+    for (int r = 0; result->samples.last != NULL && r < result->ranks; r++)
+        json_array_append_new(last, json_integer(result->samples.last[r]));
     return json_pack(
         "{s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:i, s:i, s:b, s:o, s:o}", "median_seconds",
         number(summary->median), "interval_seconds", number(summary->interval.low),
         number(summary->interval.high), "interval_level", summary->level, "samples_seconds",
-        numbers(result->seconds, result->n), "rank_seconds",
-        numbers(result->rank_seconds, result->n > 0 ? result->ranks : 0), "skew_seconds",
-        number(result->skew_seconds), "last_counts", last, "warmup_steps", result->start,
-        "throttled_steps", result->throttled_steps, "steady", result->steady, "series",
-        series_json(result), "processes", processes_json(result));
+        numbers(result->samples.seconds, result->samples.n), "rank_seconds",
+        numbers(result->samples.rank_seconds, result->samples.n > 0 ? result->ranks : 0),
+        "skew_seconds", number(result->samples.skew_seconds), "last_counts", last, "warmup_steps",
+        result->samples.start, "throttled_steps", result->throttling.count, "steady",
+        result->samples.steady, "series", series_json(result), "processes", processes_json(result));
 }
 
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
@@ -368,8 +370,8 @@ json_t *dt_result_json(const struct dt_result *result, const struct dt_target *t
     json_t *device = dt_device_report_json(result), *roofline = dt_roofline(result, target);
     if (device != NULL)
         json_object_set_new(object, "device", device);
-    if (result->phases != NULL)
-        json_object_set(object, "phases", result->phases);
+    if (result->report.phases != NULL)
+        json_object_set(object, "phases", result->report.phases);
     if (roofline != NULL)
         json_object_set_new(object, "roofline", roofline);
     return object;

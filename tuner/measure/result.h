@@ -13,6 +13,35 @@
 #include "tuner/measure/throttle.h"
 #include "tuner/runner/runner.h"
 
+/* Everything the worker reported about a plan's steps, in order. */
+struct dt_worker_report {
+    int steps;         /* of ns, warm-up included */
+    long long *ns;     /* [steps * ranks], owned */
+    int warm_up_steps; /* before the first measured request */
+    int *requests;     /* [request_count] steps of each measured request, owned */
+    int request_count;
+    double *clock;   /* [steps * ranks] in the worker's own unit, NAN: unknown; NULL: none; owned */
+    json_t *phases;  /* sums over the measured requests, owned; NULL: not reported */
+    int phase_steps; /* of the longest request */
+    /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
+    json_t *exchanges;
+    double flop_peak; /* GEMM rate measured beside the plan; 0: not measured */
+    double copy_peak; /* bytes a second read and written by a large copy; 0: not measured */
+};
+
+/* The steady steps, and what follows from them. */
+struct dt_samples {
+    int start; /* first steady step */
+    bool steady;
+    int n;                   /* steady steps */
+    double *seconds;         /* [n] slowest rank of each, owned */
+    double skew_seconds;     /* median of slowest - fastest rank */
+    double *rank_seconds;    /* [ranks] medians, owned */
+    int *last;               /* [ranks] steps in which the rank was last, owned */
+    double *process_seconds; /* [processes.n] median of each fresh process, owned; NULL: of one */
+    struct dt_processes processes;
+};
+
 struct dt_result {
     struct dt_point point;
     enum dt_outcome outcome;
@@ -24,37 +53,12 @@ struct dt_result {
     double cost_seconds;   /* wall time the trial took */
     /* part of cost_seconds spent on the reference of its batch; not recorded */
     double reference_seconds;
-    double flop_peak; /* GEMM rate measured beside the plan; 0: not measured */
-    double copy_peak; /* bytes a second read and written by a large copy; 0: not measured */
-    struct dt_device_report device; /* reports of its devices */
-    int steps;                      /* of ns, warm-up included */
-    long long *ns;                  /* [steps * ranks], owned */
-    int warm_up_steps;              /* before the first measured request */
-    int *requests;                  /* [request_count] steps of each measured request, owned */
-    int request_count;
-    double *clock; /* [steps * ranks] in the worker's own unit, NAN: unknown; NULL: none; owned */
-    struct dt_clocks *clocks; /* clock references of the session, borrowed; NULL: no session */
-    bool *throttled;          /* [steps], owned; NULL: no clocks */
-    int throttled_steps;      /* throttled measured steps: no samples, unless all are throttled */
-    bool all_throttled;
-    int retries;    /* requests made to replace throttled samples */
-    int unreplaced; /* throttled samples of this look that were not replaced */
-    bool waits;     /* for replacements of throttled samples */
-    int look;       /* the next look of a trial, 0..DT_LOOKS-1 */
-    int start;      /* first steady step */
-    bool steady;
-    int n;           /* steady samples */
-    double *seconds; /* [n] slowest rank of each steady step, owned */
-    struct dt_summary summary;
-    double skew_seconds;     /* median of slowest - fastest rank */
-    double *rank_seconds;    /* [ranks] medians, owned */
-    int *last;               /* [ranks] steps in which the rank was last, owned */
-    double *process_seconds; /* [processes.n] median of each fresh process, owned; NULL: of one */
-    struct dt_processes processes;
-    /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
-    json_t *exchanges;
-    json_t *phases;  /* sums over the measured requests, owned; NULL: not reported */
-    int phase_steps; /* of the longest request */
+    struct dt_worker_report report;
+    struct dt_device_report device;
+    struct dt_throttling throttling;
+    int look; /* the next look of a trial, 0..DT_LOOKS-1 */
+    struct dt_samples samples;
+    struct dt_summary summary; /* of samples.seconds */
 };
 
 void dt_result_init(struct dt_result *result, const struct dt_target *target,

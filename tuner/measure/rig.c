@@ -326,7 +326,7 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
         return DT_OK;
     }
     DT_TRY(status);
-    if (result->steps > 0 && run.ranks != result->ranks) {
+    if (result->report.steps > 0 && run.ranks != result->ranks) {
         result->outcome = resident->outcome = DT_TRIAL_PROTOCOL;
         snprintf(result->cause, sizeof result->cause,
                  "the worker answered with %d ranks, before with %d", run.ranks, result->ranks);

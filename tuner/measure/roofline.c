@@ -37,8 +37,10 @@ static struct work work_of(const char *kind, const struct dt_result *result,
                            const struct dt_target *target)
 {
     double share = (double)result->batch / (result->ranks > 0 ? result->ranks : 1);
-    double flop_rate = result->flop_peak > 0 ? result->flop_peak / result->ranks : NAN;
-    double byte_rate = result->copy_peak > 0 ? result->copy_peak / result->ranks : NAN;
+    double flop_rate =
+        result->report.flop_peak > 0 ? result->report.flop_peak / result->ranks : NAN;
+    double byte_rate =
+        result->report.copy_peak > 0 ? result->report.copy_peak / result->ranks : NAN;
     double attention = target->image.attention_flops;
     if (attention > 0 && strcmp(kind, "attention") == 0)
         return (struct work){"flops", attention * share, flop_rate};
@@ -89,7 +91,7 @@ static json_t *exchange_json(const json_t *exchange, double steps)
 
 json_t *dt_roofline(const struct dt_result *result, const struct dt_target *target)
 {
-    const json_t *phases = result->phases, *kinds = json_object_get(phases, "kinds"),
+    const json_t *phases = result->report.phases, *kinds = json_object_get(phases, "kinds"),
                  *exchanges = json_object_get(phases, "exchanges");
     double steps = at(phases, "steps"), whole = at(phases, "step_ns") * 1e-9 / steps,
            host = at(phases, "host_ns") * 1e-9 / steps, sum = 0;

@@ -23,8 +23,8 @@ void dt_clocks_fini(struct dt_clocks *clocks)
 static double median_clock(const struct dt_result *result, int rank, int from, double column[])
 {
     int n = 0;
-    for (int i = from; i < result->steps; i++) {
-        double clock = result->clock[(size_t)i * (size_t)result->ranks + (size_t)rank];
+    for (int i = from; i < result->report.steps; i++) {
+        double clock = result->report.clock[(size_t)i * (size_t)result->ranks + (size_t)rank];
         if (isfinite(clock))
             column[n++] = clock;
     }
@@ -35,7 +35,7 @@ static double median_clock(const struct dt_result *result, int rank, int from, d
 static dt_status references(const struct dt_clocks *known, const struct dt_result *result, int from,
                             double **out)
 {
-    double *rate = calloc((size_t)result->ranks + (size_t)result->steps, sizeof *rate);
+    double *rate = calloc((size_t)result->ranks + (size_t)result->report.steps, sizeof *rate);
     if (rate == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     for (int r = 0; r < result->ranks; r++)
@@ -49,9 +49,9 @@ static dt_status references(const struct dt_clocks *known, const struct dt_resul
 dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *trial)
 {
     double *rate = NULL;
-    if (trial->clock == NULL || trial->steps <= trial->warm_up_steps)
+    if (trial->report.clock == NULL || trial->report.steps <= trial->report.warm_up_steps)
         return DT_OK;
-    DT_TRY(references(clocks, trial, trial->warm_up_steps, &rate));
+    DT_TRY(references(clocks, trial, trial->report.warm_up_steps, &rate));
     int most = clocks->ranks > trial->ranks ? clocks->ranks : trial->ranks;
     dt_status status = DT_RESIZE(clocks->rate, most);
     if (status == DT_OK) {
@@ -64,24 +64,31 @@ dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *tria
 
 dt_status dt_throttle_mark(struct dt_result *result, int least)
 {
+    const struct dt_worker_report *report = &result->report;
+    struct dt_throttling *throttling = &result->throttling;
     double *rate = NULL;
-    free(result->throttled);
-    result->throttled = NULL;
-    result->throttled_steps = 0;
-    result->all_throttled = false;
-    if (result->clock == NULL || least >= result->steps)
+    free(throttling->marks);
+    throttling->marks = NULL;
+    throttling->count = 0;
+    throttling->all = false;
+    if (report->clock == NULL || least >= report->steps)
         return DT_OK;
-    DT_TRY(references(result->clocks, result, least, &rate));
-    result->throttled = calloc((size_t)result->steps, sizeof *result->throttled);
-    for (int i = least; result->throttled != NULL && i < result->steps; i++) {
-        const double *clock = result->clock + (size_t)i * (size_t)result->ranks;
+    DT_TRY(references(throttling->clocks, result, least, &rate));
+    throttling->marks = calloc((size_t)report->steps, sizeof *throttling->marks);
+    for (int i = least; throttling->marks != NULL && i < report->steps; i++) {
+        const double *clock = report->clock + (size_t)i * (size_t)result->ranks;
         for (int r = 0; r < result->ranks; r++)
-            result->throttled[i] = result->throttled[i] || clock[r] < LEAST_SHARE * rate[r];
-        result->throttled_steps += result->throttled[i];
+            throttling->marks[i] = throttling->marks[i] || clock[r] < LEAST_SHARE * rate[r];
+        throttling->count += throttling->marks[i];
     }
-    result->all_throttled = result->throttled_steps == result->steps - least;
+    throttling->all = throttling->count == report->steps - least;
     free(rate);
-    return result->throttled != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    return throttling->marks != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+bool dt_throttle_drops(const struct dt_throttling *throttling, int step)
+{
+    return throttling->marks != NULL && throttling->marks[step] && !throttling->all;
 }
 
 void dt_kept_fini(struct dt_kept *kept)
@@ -93,17 +100,17 @@ void dt_kept_fini(struct dt_kept *kept)
 
 dt_status dt_throttle_keep(const struct dt_result *result, int from, struct dt_kept *out)
 {
-    size_t ranks = (size_t)result->ranks, most = (size_t)(result->steps - from);
+    size_t ranks = (size_t)result->ranks, most = (size_t)(result->report.steps - from);
     struct dt_kept kept = {.ns = calloc(most * ranks + 1, sizeof *kept.ns),
                            .index = calloc(most + 1, sizeof *kept.index)};
     if (kept.ns == NULL || kept.index == NULL) {
         dt_kept_fini(&kept);
         return dt_fail(DT_ENOMEM, "out of memory");
     }
-    for (int i = from; i < result->steps; i++) {
-        if (result->throttled != NULL && result->throttled[i] && !result->all_throttled)
+    for (int i = from; i < result->report.steps; i++) {
+        if (dt_throttle_drops(&result->throttling, i))
             continue;
-        memcpy(kept.ns + (size_t)kept.n * ranks, result->ns + (size_t)i * ranks,
+        memcpy(kept.ns + (size_t)kept.n * ranks, result->report.ns + (size_t)i * ranks,
                ranks * sizeof *kept.ns);
         kept.index[kept.n++] = i;
     }

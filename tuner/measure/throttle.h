@@ -20,12 +20,26 @@ struct dt_clocks {
 };
 void dt_clocks_fini(struct dt_clocks *clocks);
 
+/* The throttled steps of a trial, and their replacement. */
+struct dt_throttling {
+    struct dt_clocks *clocks; /* of the session, borrowed; NULL: no session */
+    bool *marks;              /* [steps] throttled, owned; NULL: no clocks */
+    int count;                /* throttled measured steps: no samples, unless all are throttled */
+    bool all;
+    int retries;    /* requests made to replace throttled samples */
+    int unreplaced; /* throttled samples of this look that were not replaced */
+    bool waits;     /* for replacements of throttled samples */
+};
+
 /* Called after a trial: sets the reference of ranks without one. */
 dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *trial) DT_MUST_CHECK;
 
-/* Sets result->throttled and throttled_steps: for the steps from `least` on, by result->clocks, or, for ranks without a
+/* Sets marks, count and all of result->throttling: for the steps from `least` on, by its clocks, or, for ranks without a
  * reference, by the median of these steps. */
 dt_status dt_throttle_mark(struct dt_result *result, int least) DT_MUST_CHECK;
+
+/* The step is throttled and no sample. */
+bool dt_throttle_drops(const struct dt_throttling *throttling, int step);
 
 struct dt_kept {
     int n;

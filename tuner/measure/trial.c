@@ -35,7 +35,7 @@ static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, 
 /* Samples to ask for so that the trial's time limit is not overrun; at least one. */
 static int affordable(const struct dt_result *result, const struct dt_measure *how, int wanted)
 {
-    double last = result->steps > 0 ? dt_result_seconds(result, 1) : result->cold_seconds;
+    double last = result->report.steps > 0 ? dt_result_seconds(result, 1) : result->cold_seconds;
     double left = (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 * 0.9;
     if (!(last > 0) || left >= last * wanted)
         return wanted;
@@ -58,9 +58,9 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
         DT_TRY(steps(rig, resident, n, DT_MODE_WARMUP, how, result));
         if (result->outcome != DT_TRIAL_OK || past(how) || dt_clock_ns() >= end)
             return DT_OK;
-        double missing = (how->warm_seconds - dt_result_seconds(result, result->steps)) /
+        double missing = (how->warm_seconds - dt_result_seconds(result, result->report.steps)) /
                          dt_result_seconds(result, 1);
-        int room = WARMUP_MOST - result->steps;
+        int room = WARMUP_MOST - result->report.steps;
         room = room < WARMUP_CHUNK ? room : WARMUP_CHUNK;
         n = missing < room ? (int)ceil(missing) : room;
         n = n > 0 ? affordable(result, how, n) : 0;
@@ -71,9 +71,10 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_resident *resident,
 /* Objective values of a result's samples. */
 static int values_of(const struct dt_target *target, const struct dt_result *result, double out[])
 {
-    int n = result->n < MOST_STEPS ? result->n : MOST_STEPS;
+    int n = result->samples.n < MOST_STEPS ? result->samples.n : MOST_STEPS;
     for (int i = 0; i < n; i++)
-        out[i] = target->objective->value(result->seconds[i], result->batch, result->devices);
+        out[i] =
+            target->objective->value(result->samples.seconds[i], result->batch, result->devices);
     return n;
 }
 
@@ -83,7 +84,7 @@ static enum dt_race_next race(const struct dt_target *target, const struct dt_re
 {
     double ours[1 + MOST_STEPS] = {result->cold_seconds}, best[MOST_STEPS];
     int until;
-    if (rival == NULL || result->waits)
+    if (rival == NULL || result->throttling.waits)
         return DT_RACE_MORE;
     struct dt_race race = {
         .best = best, .best_count = values_of(target, rival, best), .most = MOST_STEPS};
@@ -94,15 +95,15 @@ static bool narrow(const struct dt_result *result, const struct dt_measure *how)
 {
     const struct dt_summary *summary = &result->summary;
     double width = (summary->interval.high - summary->interval.low) / 2;
-    return width <= how->half_width * summary->median && result->steady;
+    return width <= how->half_width * summary->median && result->samples.steady;
 }
 
 static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
                        const struct dt_measure *how, struct dt_result *result)
 {
-    int least = result->steps;
+    int least = result->report.steps;
     while (dt_result_next(result)) {
-        bool first = result->request_count == 0 && how->incumbent != NULL;
+        bool first = result->report.request_count == 0 && how->incumbent != NULL;
         int n = affordable(result, how,
                            first ? DT_RACE_WARM
                                  : dt_look_samples[result->look] - dt_result_counted(result));
@@ -113,10 +114,11 @@ static dt_status looks(struct dt_rig *rig, struct dt_resident *resident,
         enum dt_race_next next = race(rig->target, result, how->incumbent);
         if (next == DT_RACE_DROP) {
             result->outcome = DT_TRIAL_SLOW;
-            snprintf(result->cause, sizeof result->cause, "dropped after %d samples", result->n);
+            snprintf(result->cause, sizeof result->cause, "dropped after %d samples",
+                     result->samples.n);
             return DT_OK;
         }
-        if (past(how) || result->steps - least >= MOST_STEPS)
+        if (past(how) || result->report.steps - least >= MOST_STEPS)
             return DT_OK;
         if (dt_result_counted(result) < dt_look_samples[result->look])
             continue;
@@ -152,8 +154,8 @@ static dt_status measure_peak(struct dt_resident *resident, const struct dt_meas
 {
     json_t *answer = NULL;
     DT_TRY(ask(resident, json_pack("{s:s}", "op", "peak"), "peak", how, result, &answer));
-    result->flop_peak = json_number_value(json_object_get(answer, "flop_rate"));
-    result->copy_peak = json_number_value(json_object_get(answer, "copy_bytes_per_second"));
+    result->report.flop_peak = json_number_value(json_object_get(answer, "flop_rate"));
+    result->report.copy_peak = json_number_value(json_object_get(answer, "copy_bytes_per_second"));
     json_decref(answer);
     return DT_OK;
 }
@@ -190,7 +192,7 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
     struct dt_resident resident;
     int64_t began = dt_clock_ns(), reference_ns = rig->setup_ns - rig->start_ns;
     dt_result_init(result, rig->target, point);
-    result->clocks = &rig->clocks;
+    result->throttling.clocks = &rig->clocks;
     dt_status status = dt_rig_prepare(rig, point, how->deadline_ns, &resident);
     if (status == DT_OK) {
         dt_rig_describe(&resident, result);

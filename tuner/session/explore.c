@@ -71,8 +71,8 @@ static struct room room_for_trials(const struct dt_session *session)
         if (!dt_session_counts(session, i))
             continue;
         count++;
-        around += trial->cost_seconds - dt_result_seconds(trial, trial->steps);
-        if (trial->n > 0)
+        around += trial->cost_seconds - dt_result_seconds(trial, trial->report.steps);
+        if (trial->samples.n > 0)
             step = fmax(step, trial->summary.median * batch_factor(session, trial));
     }
     around = count > 0 ? fmax(0, around / count) : 0;

@@ -48,7 +48,7 @@ static double comparison_seconds(const struct dt_session *session, int sets, int
 static double default_seconds(const struct dt_session *session)
 {
     const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    return known != NULL && known->n > 0 ? known->summary.median : 0;
+    return known != NULL && known->samples.n > 0 ? known->summary.median : 0;
 }
 
 double dt_finals_seconds(const struct dt_session *session, int more)
@@ -59,7 +59,7 @@ double dt_finals_seconds(const struct dt_session *session, int more)
     double steps = more * steps_seconds(default_seconds(session));
     int plans = more;
     for (int i = 0; i < 3; i++)
-        if (known[i] != NULL && known[i]->n > 0 && (i == 0 || known[i] != known[0])) {
+        if (known[i] != NULL && known[i]->samples.n > 0 && (i == 0 || known[i] != known[0])) {
             steps += steps_seconds(known[i]->summary.median);
             plans++;
         }

@@ -63,7 +63,7 @@ static dt_status add_trial(const struct dt_result *result, const struct dt_targe
                              .value = trial.value,
                              .cost = trial.cost > 0 ? trial.cost : 0,
                              .peak_bytes = trial.peak_bytes,
-                             .count = isnan(trial.value) ? 0 : result->n};
+                             .count = isnan(trial.value) ? 0 : result->samples.n};
     for (int i = 0; i < table->column_count; i++) {
         const struct dt_axis *axis = dt_space_axis(target->space, i);
         int at = result->point.index[i];
@@ -74,7 +74,7 @@ static dt_status add_trial(const struct dt_result *result, const struct dt_targe
     }
     if (dt_point_equal(target->space, &result->point, &target->fallback) && table->start < 0)
         table->start = table->count;
-    return dt_table_add_row(table, cells, &entry, result->seconds);
+    return dt_table_add_row(table, cells, &entry, result->samples.seconds);
 }
 
 static dt_status fill(const struct journal *journal, struct dt_table *table)

@@ -19,7 +19,7 @@ static json_t *result_or_null(const struct dt_result *result, const struct dt_ta
 
 struct dt_measured dt_measured_of(const struct dt_result *result, const struct dt_target *target)
 {
-    if (result == NULL || result->n == 0)
+    if (result == NULL || result->samples.n == 0)
         return (struct dt_measured){.known = false};
     const struct dt_interval *interval = &result->summary.interval;
     return (struct dt_measured){
@@ -29,7 +29,7 @@ struct dt_measured dt_measured_of(const struct dt_result *result, const struct d
         .interval_ns = {true, dt_ns_of(interval->low), dt_ns_of(interval->high)},
         .cold_ns = dt_ns_of(result->cold_seconds),
         .peak_bytes = result->peak_bytes,
-        .samples = result->n,
+        .samples = result->samples.n,
         .batch = result->batch};
 }
 

@@ -29,11 +29,11 @@ static dt_status read_trial(struct dt_replay *replay, const json_t *record, cons
 {
     struct dt_result result;
     dt_status status = dt_raw_read_result(record, what, replay->target, &result);
-    result.clocks = &replay->session.rig.clocks;
-    if (status == DT_OK && result.request_count > 0)
+    result.throttling.clocks = &replay->session.rig.clocks;
+    if (status == DT_OK && result.report.request_count > 0)
         status = dt_raw_finish_trial(record, what, &result);
     if (status == DT_OK)
-        status = dt_clocks_learn(result.clocks, &result);
+        status = dt_clocks_learn(result.throttling.clocks, &result);
     if (status == DT_OK)
         status = dt_session_keep(&replay->session, &result);
     if (status < 0)

@@ -99,14 +99,14 @@ static dt_status read_measurement(struct dt_replay_run *run, const json_t *recor
     DT_TRY(dt_json_string(record, what, "role", &text));
     DT_TRY(dt_entrant_role_find(what, text, &role));
     bool plan = role == DT_ENTRANT_PLAN;
-    if (run->target == NULL || (plan ? run->count == DT_PROCESSES_MOST : run->one.steps > 0))
+    if (run->target == NULL || (plan ? run->count == DT_PROCESSES_MOST : run->one.report.steps > 0))
         return dt_fail(DT_EUSAGE, "%s: one measurement too many", what);
     struct dt_result *result = plan ? &run->parts[run->count++] : &run->one;
     DT_TRY(dt_raw_read_result(record, what, run->target, result));
-    result->clocks = &run->clocks;
-    if (result->request_count == 0 && result->outcome == DT_TRIAL_OK)
+    result->throttling.clocks = &run->clocks;
+    if (result->report.request_count == 0 && result->outcome == DT_TRIAL_OK)
         return dt_fail(DT_EUSAGE, "%s: the outcome is ok, but there are no 'requests'", what);
-    if (result->request_count > 0)
+    if (result->report.request_count > 0)
         DT_TRY(dt_raw_finish_trial(record, what, result));
     return dt_clocks_learn(&run->clocks, result);
 }

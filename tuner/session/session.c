@@ -174,5 +174,5 @@ const struct dt_result *dt_session_best(const struct dt_session *session)
     if (session->finals.best >= 0)
         return &session->finals.entrants[session->finals.best].result;
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    return fallback != NULL && fallback->n > 0 ? fallback : dt_session_leader(session);
+    return fallback != NULL && fallback->samples.n > 0 ? fallback : dt_session_leader(session);
 }

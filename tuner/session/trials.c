@@ -122,7 +122,7 @@ static dt_status try_known(struct dt_session *session, const struct dt_point *po
 {
     int64_t began = dt_clock_ns();
     DT_TRY(dt_trials_try(session, point, false, share));
-    if (session->first_cost_ms == 0 && session->trials[session->count - 1].n > 0)
+    if (session->first_cost_ms == 0 && session->trials[session->count - 1].samples.n > 0)
         session->first_cost_ms = (int)((dt_clock_ns() - began) / 1000000);
     return DT_OK;
 }

@@ -16,7 +16,7 @@
 static struct dt_noise noise_of(double low, double ratio, double high, double spread)
 {
     static struct dt_entrant first, twin;
-    first.result.n = twin.result.n = 64;
+    first.result.samples.n = twin.result.samples.n = 64;
     first.result.summary = (struct dt_summary){.median = 2, .mad = 0.01};
     twin.result.summary = (struct dt_summary){.median = 2, .mad = 2 * spread};
     twin.ratio = (struct dt_ratio){.pairs = 64, .ratio = ratio, .interval = {low, high}};

@@ -206,8 +206,8 @@ static void test_steps_of_a_pause_are_run_again(void **state)
         DT_OK);
     at_look = NULL;
     assert_int_equal(result.outcome, DT_TRIAL_OK);
-    assert_int_equal(result.steps, 1);
-    assert_int_equal(result.ns[0], 3000);
+    assert_int_equal(result.report.steps, 1);
+    assert_int_equal(result.report.ns[0], 3000);
     dt_result_fini(&result);
     dt_rig_fini(&rig, SECOND / 10);
     dt_target_free(target);

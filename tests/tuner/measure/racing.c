@@ -68,7 +68,7 @@ static struct dt_result race(int us, const int requests[])
     assert_int_equal(dt_target_plan(target, "tile=2", &two), DT_OK);
     dt_rig_init(&rig, target, 1);
     assert_int_equal(dt_measure_plan(&rig, &one, &how, &rival), DT_OK);
-    assert_int_equal(rival.n, 8);
+    assert_int_equal(rival.samples.n, 8);
     how.incumbent = &rival;
     how.half_width = 0;
     assert_int_equal(dt_measure_plan(&rig, &two, &how, &result), DT_OK);
@@ -83,7 +83,7 @@ static void test_far_slower_is_dropped_after_three(void **state)
     (void)state;
     struct dt_result result = race(1400, (int[]){3, 0});
     assert_int_equal(result.outcome, DT_TRIAL_SLOW);
-    assert_int_equal(result.n, 3);
+    assert_int_equal(result.samples.n, 3);
     dt_result_fini(&result);
 }
 
@@ -92,7 +92,7 @@ static void test_slower_is_seen_after_eight(void **state)
     (void)state;
     struct dt_result result = race(1100, (int[]){3, 5, 0});
     assert_int_equal(result.outcome, DT_TRIAL_OK);
-    assert_int_equal(result.n, 8);
+    assert_int_equal(result.samples.n, 8);
     dt_result_fini(&result);
 }
 
@@ -103,7 +103,7 @@ static void test_a_rival_of_its_own_speed_gets_all(void **state)
     for (int us = 900; us <= 1000; us += 100) {
         struct dt_result result = race(us, (int[]){3, 5, 8, 16, 32, 0});
         assert_int_equal(result.outcome, DT_TRIAL_OK);
-        assert_int_equal(result.n, 64);
+        assert_int_equal(result.samples.n, 64);
         dt_result_fini(&result);
     }
 }

@@ -34,16 +34,16 @@ static void add(struct dt_result *result, json_t *phases, json_t *telemetry)
 static void phases_stay_at_the_largest(void **state)
 {
     (void)state;
-    struct dt_result result = {.steps = 0};
+    struct dt_result result = {.report.steps = 0};
     json_t *phases =
         parsed("{\"steps\":1,\"step_ns\":9223372036854775807,\"host_ns\":-9223372036854775807,"
                "\"kinds\":[{\"name\":\"a\",\"ns\":4,\"count\":9223372036854775807}]}");
     for (int i = 0; i < 3; i++)
         add(&result, phases, NULL);
-    const json_t *kind = json_array_get(json_object_get(result.phases, "kinds"), 0);
-    assert_int_equal(json_integer_value(json_object_get(result.phases, "steps")), 3);
-    assert_true(json_integer_value(json_object_get(result.phases, "step_ns")) == INT64_MAX);
-    assert_true(json_integer_value(json_object_get(result.phases, "host_ns")) == INT64_MIN);
+    const json_t *kind = json_array_get(json_object_get(result.report.phases, "kinds"), 0);
+    assert_int_equal(json_integer_value(json_object_get(result.report.phases, "steps")), 3);
+    assert_true(json_integer_value(json_object_get(result.report.phases, "step_ns")) == INT64_MAX);
+    assert_true(json_integer_value(json_object_get(result.report.phases, "host_ns")) == INT64_MIN);
     assert_true(json_integer_value(json_object_get(kind, "count")) == INT64_MAX);
     assert_int_equal(json_integer_value(json_object_get(kind, "ns")), 12);
     json_decref(phases);
@@ -70,7 +70,7 @@ static void means_stay_between_least_and_most(void **state)
     static const struct {
         const char *looks, *value;
     } each[] = {{"1", "-" LARGEST}, {"1099511627776", LARGEST}, {"3", "7"}};
-    struct dt_result result = {.steps = 0};
+    struct dt_result result = {.report.steps = 0};
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
         json_t *one = telemetry(each[i].looks, each[i].value);
         assert_non_null(one);

@@ -94,13 +94,13 @@ static void test_throttled_samples_are_had_again(void **state)
     start();
     struct dt_result result = measure("tile=1", NULL);
     assert_int_equal(result.outcome, DT_TRIAL_OK);
-    assert_int_equal(result.n, 8);
-    assert_int_equal(result.steps, 2 + 8 + 3);
-    assert_int_equal(result.throttled_steps, 3);
+    assert_int_equal(result.samples.n, 8);
+    assert_int_equal(result.report.steps, 2 + 8 + 3);
+    assert_int_equal(result.throttling.count, 3);
     assert_true(fabs(result.summary.max - 1e-3) < 1e-12);
-    assert_true(fabs(result.rank_seconds[1] - 900e-9) < 1e-15);
-    for (int i = 0; i < result.steps; i++)
-        assert_int_equal(result.throttled[i], i == 4 || i == 5 || i == 7);
+    assert_true(fabs(result.samples.rank_seconds[1] - 900e-9) < 1e-15);
+    for (int i = 0; i < result.report.steps; i++)
+        assert_int_equal(result.throttling.marks[i], i == 4 || i == 5 || i == 7);
     assert_int_equal(rig.clocks.ranks, 2);
     assert_true(rig.clocks.rate[0] == 1 && rig.clocks.rate[1] == 2000);
     end(&result);
@@ -122,9 +122,9 @@ static void test_not_for_ever(void **state)
     start();
     struct dt_result result = measure("tile=1", NULL);
     assert_int_equal(result.outcome, DT_TRIAL_OK);
-    assert_int_equal(result.n, 15);
-    assert_int_equal(result.throttled_steps, 6);
-    assert_int_equal(result.request_count, 5);
+    assert_int_equal(result.samples.n, 15);
+    assert_int_equal(result.throttling.count, 6);
+    assert_int_equal(result.report.request_count, 5);
     end(&result);
 }
 
@@ -140,10 +140,10 @@ static void test_nothing_but_throttled_samples(void **state)
     run("measure", "xxxxxxxx");
     start();
     struct dt_result first = measure("tile=1", NULL), result = measure("tile=2", NULL);
-    assert_int_equal(first.throttled_steps, 0);
+    assert_int_equal(first.throttling.count, 0);
     assert_int_equal(result.outcome, DT_TRIAL_OK);
-    assert_int_equal(result.n, 32);
-    assert_int_equal(result.throttled_steps, 32);
+    assert_int_equal(result.samples.n, 32);
+    assert_int_equal(result.throttling.count, 32);
     assert_true(fabs(result.summary.median - 2e-3) < 1e-12);
     assert_true(rig.clocks.rate[1] == 2000);
     json_t *json = dt_result_samples_json(&result);
@@ -165,8 +165,8 @@ static void test_throttled_is_not_slow(void **state)
     start();
     struct dt_result first = measure("tile=1", NULL), result = measure("tile=2", &first);
     assert_int_equal(result.outcome, DT_TRIAL_OK);
-    assert_int_equal(result.n, 8);
-    assert_int_equal(result.throttled_steps, 3);
+    assert_int_equal(result.samples.n, 8);
+    assert_int_equal(result.throttling.count, 3);
     dt_result_fini(&first);
     end(&result);
 }
@@ -181,14 +181,18 @@ static void test_the_limit(void **state)
                       /**/ 100, 9.51, 6.6, /**/ NAN,  NAN, NAN};
     long long ns[15] = {0};
     struct dt_clocks clocks = {.ranks = 2, .rate = known};
-    struct dt_result result = {.steps = 5, .ranks = 3, .ns = ns, .clock = clock, .clocks = &clocks};
+    struct dt_result result = {.report.steps = 5,
+                               .ranks = 3,
+                               .report.ns = ns,
+                               .report.clock = clock,
+                               .throttling.clocks = &clocks};
     assert_int_equal(dt_throttle_mark(&result, 0), DT_OK);
     const bool want[] = {false, true, true, true, false};
-    assert_memory_equal(result.throttled, want, sizeof want);
-    assert_int_equal(result.throttled_steps, 3);
+    assert_memory_equal(result.throttling.marks, want, sizeof want);
+    assert_int_equal(result.throttling.count, 3);
     assert_int_equal(dt_throttle_mark(&result, 2), DT_OK);
-    assert_false(result.throttled[1]);
-    free(result.throttled);
+    assert_false(result.throttling.marks[1]);
+    free(result.throttling.marks);
 }
 
 /* Two processes: what one of them leaves out does not come back when they are joined. */
@@ -206,10 +210,10 @@ static void test_processes_leave_them_out_too(void **state)
     }
     assert_int_equal(dt_processes_join(parts, 2, &whole), DT_OK);
     const double want[] = {7, 6, 8, 8, 9}; /* the first step of the first is warm-up */
-    assert_int_equal(whole.n, 5);
-    assert_int_equal(whole.throttled_steps, 2);
+    assert_int_equal(whole.samples.n, 5);
+    assert_int_equal(whole.throttling.count, 2);
     for (int i = 0; i < 5; i++)
-        assert_true(fabs(whole.seconds[i] - want[i] * 1e-9) < 1e-15);
+        assert_true(fabs(whole.samples.seconds[i] - want[i] * 1e-9) < 1e-15);
     for (int i = 0; i < 2; i++)
         dt_result_fini(&parts[i]);
     dt_result_fini(&whole);

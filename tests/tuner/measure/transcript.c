@@ -152,11 +152,11 @@ static void test_a_trial_again(void **state)
     measure(replay_self(path), "", &result);
     if (result.outcome != DT_TRIAL_OK)
         fail_msg("%s: %s", dt_outcome_text(result.outcome), result.cause);
-    assert_true(result.n >= 8);
-    double median = recorded_median(path, result.n) * 1e-9;
+    assert_true(result.samples.n >= 8);
+    double median = recorded_median(path, result.samples.n) * 1e-9;
     assert_true(fabs(result.summary.median - median) <= 1e-12);
     assert_true(result.verified_error <= 1e-5);
-    int look = dt_stats_look(result.n);
+    int look = dt_stats_look(result.samples.n);
     assert_true(look >= 0 && result.summary.level == 1 - dt_look_alpha[look]);
     assert_true(result.summary.interval.low <= median && median <= result.summary.interval.high);
     dt_result_fini(&result);
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
     if (argc == 2) {
         struct dt_result result;
         measure(argv[1], "", &result);
-        printf("%s, %d samples\n", dt_outcome_text(result.outcome), result.n);
+        printf("%s, %d samples\n", dt_outcome_text(result.outcome), result.samples.n);
         dt_result_fini(&result);
         return 0;
     }

@@ -49,16 +49,16 @@ static void trial_text(const struct dt_result *result, int number_of_it, struct 
                     summary->interval.low * 1e3, summary->interval.high * 1e3);
     else
         dt_text_add(out, ", too few samples for an interval");
-    dt_text_add(out, ", %d samples after %d warm-up steps; skew of %d ranks ", result->n,
-                result->start, result->ranks);
-    dt_figure_time(result->skew_seconds, out);
+    dt_text_add(out, ", %d samples after %d warm-up steps; skew of %d ranks ", result->samples.n,
+                result->samples.start, result->ranks);
+    dt_figure_time(result->samples.skew_seconds, out);
     dt_text_add(out, "\n");
     dt_report_warnings(result, out);
 }
 
 static dt_status analyze_trial(const json_t *record, const char *what, struct analysis *analysis)
 {
-    struct dt_result result = {.clocks = &analysis->clocks};
+    struct dt_result result = {.throttling.clocks = &analysis->clocks};
     dt_status status = dt_raw_read_samples(record, what, &result);
     if (status == DT_OK)
         status = dt_raw_finish_trial(record, what, &result);

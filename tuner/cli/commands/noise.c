@@ -64,8 +64,9 @@ static void add_copy(const char *name, const struct dt_entrant *copy, struct dt_
     const struct dt_series *series = &summary->series;
     dt_text_add(out, "copy %s      ", name);
     dt_figure_estimate(summary->median, summary->interval.low, summary->interval.high, out);
-    dt_text_add(out, ", %d visits%s%s%s%s\n", copy->result.n, series->drifting ? ", drifting" : "",
-                series->stepped ? ", stepped" : "", series->bimodal ? ", two modes" : "",
+    dt_text_add(out, ", %d visits%s%s%s%s\n", copy->result.samples.n,
+                series->drifting ? ", drifting" : "", series->stepped ? ", stepped" : "",
+                series->bimodal ? ", two modes" : "",
                 series->autocorrelated ? ", neighbours depend on each other" : "");
 }
 

@@ -57,7 +57,7 @@ static void show_made(struct run *run, const struct dt_result *result)
     int all = (int)run->options->run.processes;
     struct dt_text line = {0};
     run->made++;
-    if (run->role != DT_ENTRANT_PLAN || result->n == 0 || (all == 1 && run->value == 0))
+    if (run->role != DT_ENTRANT_PLAN || result->samples.n == 0 || (all == 1 && run->value == 0))
         return;
     if (run->value > 0)
         dt_text_add(&line, "%s=%d, ", run->options->run.sweep.ranks ? "ranks" : "batch",
@@ -134,7 +134,7 @@ static void add_result(struct run *run, const struct dt_result *result, const st
     if (interrupted) {
         json_object_set_new(record, "interrupted", json_true());
         dt_text_add(&run->text, "warning: interrupted: these are the %d samples until then\n",
-                    result->n);
+                    result->samples.n);
     }
     json_array_append_new(run->list, record);
     run->measured++;
@@ -160,8 +160,8 @@ static dt_status run_plan(struct run *run, const struct dt_point *point)
         if (result.outcome == DT_TRIAL_INFEASIBLE && run->value > 0)
             status = dt_fail(DT_EINFEASIBLE, "%s", result.cause); /* of this step alone */
     }
-    if ((status == DT_OK || interrupted) && result.n > 0 && result.outcome == DT_TRIAL_OK)
-        add_result(run, &result, &one, interrupted && one.n == 0);
+    if ((status == DT_OK || interrupted) && result.samples.n > 0 && result.outcome == DT_TRIAL_OK)
+        add_result(run, &result, &one, interrupted && one.samples.n == 0);
     dt_rig_fini(&rig, 10 * DT_NS_PER_SECOND);
     dt_result_fini(&result);
     dt_result_fini(&one);

@@ -10,7 +10,7 @@
 
 static double block_median(const struct dt_result *result)
 {
-    json_t *blocks = result != NULL ? json_object_get(result->phases, "blocks") : NULL;
+    json_t *blocks = result != NULL ? json_object_get(result->report.phases, "blocks") : NULL;
     double median = NAN;
     int64_t most = 0;
     for (size_t i = 0; i < json_array_size(blocks); i++) {
@@ -50,8 +50,8 @@ static void add_phases(const struct dt_result *result, const struct dt_target *t
                        struct dt_text *out)
 {
     json_t *roofline = dt_roofline(result, target),
-           *blocks = json_object_get(result->phases, "blocks");
-    int64_t steps = json_integer_value(json_object_get(result->phases, "steps"));
+           *blocks = json_object_get(result->report.phases, "blocks");
+    int64_t steps = json_integer_value(json_object_get(result->report.phases, "steps"));
     if (roofline == NULL || steps <= 0) {
         json_decref(roofline);
         return;
@@ -70,8 +70,9 @@ static void add_phases(const struct dt_result *result, const struct dt_target *t
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
 {
     const struct dt_series *series = &result->summary.series;
-    if (!result->steady)
-        dt_text_add(out, "warning: no steady state was reached in %d steps\n", result->steps);
+    if (!result->samples.steady)
+        dt_text_add(out, "warning: no steady state was reached in %d steps\n",
+                    result->report.steps);
     if (series->drifting || series->stepped)
         dt_text_add(out, "warning: the samples %s: the machine was not quiet\n",
                     series->drifting ? "drift" : "step");
@@ -81,29 +82,29 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out)
         dt_text_add(
             out,
             "warning: neighbouring samples depend on each other: the interval is too narrow\n");
-    if (result->throttled_steps > 0)
+    if (result->throttling.count > 0)
         dt_text_add(out, "warning: %d samples were taken below 95 %% of the session's clock: %s\n",
-                    result->throttled_steps,
-                    result->all_throttled ? "there were no others" : "they are left out");
+                    result->throttling.count,
+                    result->throttling.all ? "there were no others" : "they are left out");
     dt_device_report_warnings(result, out);
     if (series->outliers_severe > 0)
         dt_text_add(out, "note: %d severe outliers among %d samples (kept)\n",
-                    series->outliers_severe, result->n);
+                    series->outliers_severe, result->samples.n);
 }
 
 /* Which intervals hold for the next process, too. */
 static void add_processes(const struct dt_result *result, struct dt_text *out)
 {
-    if (result->process_seconds == NULL) {
+    if (result->samples.process_seconds == NULL) {
         dt_text_add(out, " of one process\n");
         return;
     }
     struct dt_unit unit = dt_figure_time_unit(result->summary.median);
     dt_text_add(out, "\nprocesses   %d fresh ones, the interval is over them: medians",
-                result->processes.n);
-    for (int i = 0; i < result->processes.n; i++) {
+                result->samples.processes.n);
+    for (int i = 0; i < result->samples.processes.n; i++) {
         dt_text_add(out, " ");
-        dt_figure_add(result->process_seconds[i] / unit.size, out);
+        dt_figure_add(result->samples.process_seconds[i] / unit.size, out);
     }
     dt_text_add(out, " %s\n", unit.name);
 }
@@ -123,16 +124,16 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     dt_text_add(out, "\nwarm step   ");
     dt_figure_estimate(summary->median, summary->interval.low, summary->interval.high, out);
     dt_text_add(out, " (%.1f %% interval), %d samples after %d warm-up steps", 100 * summary->level,
-                result->n, result->start);
+                result->samples.n, result->samples.start);
     add_processes(result, out);
     dt_text_add(out, "ranks       ");
     for (int r = 0; r < result->ranks; r++) {
         dt_text_add(out, r > 0 ? ", " : "");
-        dt_figure_time(result->rank_seconds[r], out);
-        dt_text_add(out, " (last %d)", result->last[r]);
+        dt_figure_time(result->samples.rank_seconds[r], out);
+        dt_text_add(out, " (last %d)", result->samples.last[r]);
     }
     dt_text_add(out, "; skew ");
-    dt_figure_time(result->skew_seconds, out);
+    dt_figure_time(result->samples.skew_seconds, out);
     dt_text_add(out, "\nmemory      ");
     dt_figure_bytes(result->peak_bytes, out);
     dt_text_add(out, " on the largest rank\nspeed       ");
@@ -141,10 +142,10 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     if (target->image.flops > 0)
         dt_text_add(out, ", %.4g GFLOP/s",
                     target->image.flops * result->batch / summary->median * 1e-9);
-    if (target->image.flops > 0 && result->flop_peak > 0)
+    if (target->image.flops > 0 && result->report.flop_peak > 0)
         dt_text_add(out, ", %.0f %% of the GEMM peak",
                     100 * target->image.flops * result->batch / summary->median /
-                        result->flop_peak);
+                        result->report.flop_peak);
     if (isfinite(result->verified_error))
         dt_text_add(out, "\nverified    differs from the 1-rank plan by %.2g\n",
                     result->verified_error);

@@ -126,7 +126,7 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
 {
     const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT),
                            *fastest = not_compared(session);
-    bool default_runs = known == NULL || known->n > 0;
+    bool default_runs = known == NULL || known->samples.n > 0;
     dt_text_add(out, "How sure: not yet. ");
     if (dt_session_best(session) == NULL) {
         dt_text_add(out, "No plan was measured.");
@@ -219,11 +219,11 @@ static void add_throttled(const struct dt_session *session, struct dt_text *out)
 {
     int n = 0, all = 0;
     for (int i = 0; i < session->count; i++) {
-        n += session->trials[i].throttled_steps > 0;
-        all += session->trials[i].all_throttled;
+        n += session->trials[i].throttling.count > 0;
+        all += session->trials[i].throttling.all;
     }
     for (int i = 0; i < session->finals.entrant_count; i++)
-        n += session->finals.entrants[i].result.throttled_steps > 0;
+        n += session->finals.entrants[i].result.throttling.count > 0;
     if (n > 0)
         dt_text_add(out,
                     "warning: throttled: in %d trials or plans of the final comparison samples "

@@ -17,14 +17,16 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
     json_t *object = dt_result_json(result, target);
     struct dt_text cold = {0};
     json_object_set_new(object, "title", json_string(target->identity.title));
-    json_object_set_new(object, "baseline", one->n > 0 ? dt_result_json(one, target) : json_null());
+    json_object_set_new(object, "baseline",
+                        one->samples.n > 0 ? dt_result_json(one, target) : json_null());
     json_object_set_new(object, "speedup",
-                        one->n > 0 ? json_real(one->summary.median / result->summary.median)
-                                   : json_null());
-    bool said = dt_report_cold(result, one->n > 0 ? one : NULL, target, &cold);
+                        one->samples.n > 0 ? json_real(one->summary.median / result->summary.median)
+                                           : json_null());
+    bool said = dt_report_cold(result, one->samples.n > 0 ? one : NULL, target, &cold);
     json_object_set_new(object, "cold_note", said ? json_string(dt_text_at(&cold)) : json_null());
-    json_object_set_new(object, "fits",
-                        json_pack("{s:o}", "exchanges", dt_fits_exchanges(result->exchanges)));
+    json_object_set_new(
+        object, "fits",
+        json_pack("{s:o}", "exchanges", dt_fits_exchanges(result->report.exchanges)));
     dt_text_fini(&cold);
     return object;
 }
@@ -116,7 +118,7 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
                    const struct dt_target *target, struct dt_text *out)
 {
     struct dt_text text = {0};
-    json_t *fits = json_pack("{s:o}", "exchanges", dt_fits_exchanges(result->exchanges));
+    json_t *fits = json_pack("{s:o}", "exchanges", dt_fits_exchanges(result->report.exchanges));
     dt_text_add(&text, "%s%s\n", target->foreign ? "worker      " : "network     ",
                 target->identity.title);
     if (!target->foreign) {
@@ -127,7 +129,7 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
     dt_report_result(result, target, &text);
     dt_fits_text(fits, &text);
     json_decref(fits);
-    if (one->n > 0) {
+    if (one->samples.n > 0) {
         add_one(result, one, &text);
         dt_report_cold(result, one, target, &text);
     }

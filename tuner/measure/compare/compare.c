@@ -340,7 +340,7 @@ static dt_status sets_until(struct course *course)
 static void enter(const struct dt_rig *rig, struct dt_entrant *entrant)
 {
     dt_result_init(&entrant->result, rig->target, &entrant->point);
-    entrant->result.clocks = (struct dt_clocks *)&rig->clocks;
+    entrant->result.throttling.clocks = (struct dt_clocks *)&rig->clocks;
     entrant->resident = (struct dt_resident){0};
     entrant->ratio = (struct dt_ratio){.ratio = NAN, .interval = {NAN, NAN}, .spread = NAN};
     entrant->out = entrant->decided = false;

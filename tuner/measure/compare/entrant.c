@@ -28,8 +28,8 @@ bool dt_entrant_twin(const struct dt_entrant *entrant)
 double dt_visit_seconds(const struct dt_result *result, int from, int steps)
 {
     double seconds[DT_VISIT_STEPS];
-    dt_stats_over_ranks(result->ns + (size_t)from * (size_t)result->ranks, steps, result->ranks,
-                        seconds, NULL);
+    dt_stats_over_ranks(result->report.ns + (size_t)from * (size_t)result->ranks, steps,
+                        result->ranks, seconds, NULL);
     return dt_stats_median(seconds, steps);
 }
 
@@ -88,16 +88,16 @@ static int set_seconds(const struct dt_entrant *entrant, const struct dt_sets *s
 static dt_status take_visits(struct dt_entrant *entrant, int rounds, double level)
 {
     struct dt_result *result = &entrant->result;
-    if (result->steps == 0)
+    if (result->report.steps == 0)
         return DT_OK;
     DT_TRY(dt_result_finish(result, level, false, 0));
     int n = 0;
     for (int k = 0; k < rounds; k++)
         if (isfinite(entrant->visits[k]))
-            result->seconds[n++] = entrant->visits[k];
+            result->samples.seconds[n++] = entrant->visits[k];
     if (n > 0) {
-        result->n = n;
-        result->summary = dt_stats_summary(result->seconds, n, level);
+        result->samples.n = n;
+        result->summary = dt_stats_summary(result->samples.seconds, n, level);
     }
     return DT_OK;
 }
@@ -111,15 +111,15 @@ dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *se
     DT_TRY(take_visits(entrant, dt_sets_rounds(sets), level));
     if (n == 0)
         return DT_OK;
-    result->process_seconds = malloc((size_t)n * sizeof *result->process_seconds);
-    if (result->process_seconds == NULL)
+    result->samples.process_seconds = malloc((size_t)n * sizeof *result->samples.process_seconds);
+    if (result->samples.process_seconds == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
-    memcpy(result->process_seconds, seconds, (size_t)n * sizeof *seconds);
-    result->processes = dt_stats_processes(seconds, n, level);
-    result->summary.median = result->processes.median;
+    memcpy(result->samples.process_seconds, seconds, (size_t)n * sizeof *seconds);
+    result->samples.processes = dt_stats_processes(seconds, n, level);
+    result->summary.median = result->samples.processes.median;
     if (n < DT_SETS_LEAST)
-        result->processes.interval = (struct dt_interval){NAN, NAN};
-    result->summary.interval = result->processes.interval;
+        result->samples.processes.interval = (struct dt_interval){NAN, NAN};
+    result->summary.interval = result->samples.processes.interval;
     result->summary.unreliable = false; /* that concerns neighbouring samples of one start */
     return DT_OK;
 }

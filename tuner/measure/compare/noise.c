@@ -8,7 +8,7 @@
 static double spread(const struct dt_entrant *entrant)
 {
     const struct dt_summary *summary = &entrant->result.summary;
-    return entrant->result.n > 0 ? summary->mad / summary->median : NAN;
+    return entrant->result.samples.n > 0 ? summary->mad / summary->median : NAN;
 }
 
 struct dt_noise dt_noise_none(void)

@@ -41,8 +41,8 @@ dt_status dt_visit_prepare(struct dt_rig *rig, struct dt_entrant *entrant, int64
 static int steps_of_visit(const struct dt_entrant *entrant)
 {
     const struct dt_result *result = &entrant->result;
-    double step =
-        result->steps > 0 ? dt_visit_seconds(result, result->steps - 1, 1) : result->cold_seconds;
+    double step = result->report.steps > 0 ? dt_visit_seconds(result, result->report.steps - 1, 1)
+                                           : result->cold_seconds;
     double n = step > 0 ? VISIT_SECONDS / step : 1;
     return n < 1 ? 1 : n > DT_VISIT_STEPS ? DT_VISIT_STEPS : (int)ceil(n);
 }
@@ -69,7 +69,7 @@ dt_status dt_visit_make(struct dt_rig *rig, struct dt_entrant *entrant, int roun
         memcpy(result->cause, lead.cause, sizeof lead.cause);
     }
     if (status == DT_OK && result->outcome == DT_TRIAL_OK)
-        entrant->visits[round] = dt_visit_seconds(result, result->steps - steps, steps);
+        entrant->visits[round] = dt_visit_seconds(result, result->report.steps - steps, steps);
     dt_result_fini(&lead);
     return status;
 }

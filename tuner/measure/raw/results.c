@@ -13,11 +13,12 @@ static json_t *nanoseconds(double seconds)
 static json_t *matrix(const struct dt_result *result)
 {
     json_t *rows = json_array();
-    for (int i = 0; i < result->steps; i++) {
+    for (int i = 0; i < result->report.steps; i++) {
         json_t *row = json_array();
         for (int r = 0; r < result->ranks; r++)
             json_array_append_new(
-                row, json_integer(result->ns[(size_t)i * (size_t)result->ranks + (size_t)r]));
+                row,
+                json_integer(result->report.ns[(size_t)i * (size_t)result->ranks + (size_t)r]));
         json_array_append_new(rows, row);
     }
     return rows;
@@ -26,8 +27,8 @@ static json_t *matrix(const struct dt_result *result)
 static json_t *requests(const struct dt_result *result)
 {
     json_t *list = json_array();
-    for (int i = 0; i < result->request_count; i++)
-        json_array_append_new(list, json_integer(result->requests[i]));
+    for (int i = 0; i < result->report.request_count; i++)
+        json_array_append_new(list, json_integer(result->report.requests[i]));
     return list;
 }
 
@@ -39,16 +40,16 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         "cause", result->cause, "cold_ns", nanoseconds(result->cold_seconds), "peak_bytes",
         (json_int_t)result->peak_bytes, "verified_error",
         isfinite(result->verified_error) ? json_real(result->verified_error) : json_null(),
-        "cost_ns", nanoseconds(result->cost_seconds), "least", result->warm_up_steps, "requests",
-        requests(result), "ns", matrix(result));
-    if (result->flop_peak > 0)
-        json_object_set_new(object, "peak_flop_rate", json_real(result->flop_peak));
-    if (result->copy_peak > 0)
-        json_object_set_new(object, "copy_bytes_per_second", json_real(result->copy_peak));
-    if (result->phases != NULL)
-        json_object_set(object, "phases", result->phases);
-    if (result->exchanges != NULL)
-        json_object_set(object, "exchanges", result->exchanges);
+        "cost_ns", nanoseconds(result->cost_seconds), "least", result->report.warm_up_steps,
+        "requests", requests(result), "ns", matrix(result));
+    if (result->report.flop_peak > 0)
+        json_object_set_new(object, "peak_flop_rate", json_real(result->report.flop_peak));
+    if (result->report.copy_peak > 0)
+        json_object_set_new(object, "copy_bytes_per_second", json_real(result->report.copy_peak));
+    if (result->report.phases != NULL)
+        json_object_set(object, "phases", result->report.phases);
+    if (result->report.exchanges != NULL)
+        json_object_set(object, "exchanges", result->report.exchanges);
     dt_raw_add_clock(result, object);
     dt_device_report_record(result, object);
     return object;
@@ -71,7 +72,7 @@ static dt_status read_exchanges(const json_t *record, const char *what, struct d
     DT_TRY(dt_json_array(record, what, "exchanges", &list));
     for (size_t i = 0; i < json_array_size(list); i++)
         DT_TRY(dt_json_string(json_array_get(list, i), what, "kind", &kind));
-    result->exchanges = json_incref(list);
+    result->report.exchanges = json_incref(list);
     return DT_OK;
 }
 
@@ -87,13 +88,13 @@ static dt_status read_facts(const json_t *record, const char *what, struct dt_re
     DT_TRY(read_real(record, what, "verified_error", &result->verified_error));
     DT_TRY(dt_json_int(record, what, "peak_bytes", INT64_MIN, INT64_MAX, &result->peak_bytes));
     if (dt_json_has(record, "peak_flop_rate"))
-        DT_TRY(dt_json_real(record, what, "peak_flop_rate", &result->flop_peak));
+        DT_TRY(dt_json_real(record, what, "peak_flop_rate", &result->report.flop_peak));
     if (dt_json_has(record, "copy_bytes_per_second"))
-        DT_TRY(dt_json_real(record, what, "copy_bytes_per_second", &result->copy_peak));
+        DT_TRY(dt_json_real(record, what, "copy_bytes_per_second", &result->report.copy_peak));
     snprintf(result->cause, sizeof result->cause, "%s", cause);
     result->cold_seconds = cold_ns * 1e-9;
     result->cost_seconds = cost_ns * 1e-9;
-    result->phases = json_incref(json_object_get(record, "phases"));
+    result->report.phases = json_incref(json_object_get(record, "phases"));
     return DT_OK;
 }
 
@@ -224,7 +225,7 @@ dt_status dt_raw_read_comparison(const json_t *record, const char *what,
         compared->entrants[i] = (struct dt_entrant){0};
         compared->count++;
         DT_TRY(read_entrant(json_array_get(list, i), what, target, &compared->entrants[i]));
-        compared->entrants[i].result.clocks = compared->clocks;
+        compared->entrants[i].result.throttling.clocks = compared->clocks;
     }
     compared->rounds = (int)rounds;
     return judge_again(record, what, target, compared);

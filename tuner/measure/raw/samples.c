@@ -51,16 +51,16 @@ static dt_status read_clock(const json_t *record, const char *what, struct dt_ru
 
 void dt_raw_add_clock(const struct dt_result *result, json_t *record)
 {
-    if (result->clock == NULL)
+    if (result->report.clock == NULL)
         return;
     json_t *rows = json_array(), *throttled = json_array();
-    for (int i = 0; i < result->steps; i++) {
-        const double *clock = result->clock + (size_t)i * (size_t)result->ranks;
+    for (int i = 0; i < result->report.steps; i++) {
+        const double *clock = result->report.clock + (size_t)i * (size_t)result->ranks;
         json_t *row = isfinite(clock[0]) ? json_array() : json_null();
         for (int r = 0; r < result->ranks && json_is_array(row); r++)
             json_array_append_new(row, json_real(clock[r]));
         json_array_append_new(rows, row);
-        if (result->throttled != NULL && result->throttled[i])
+        if (result->throttling.marks != NULL && result->throttling.marks[i])
             json_array_append_new(throttled, json_integer(i));
     }
     json_object_set_new(record, "clock", rows);
@@ -96,9 +96,9 @@ static dt_status read_requests(const json_t *record, const char *what, struct dt
     json_t *list;
     DT_TRY(dt_json_array(record, what, "requests", &list));
     int n = (int)json_array_size(list);
-    int64_t left = result->steps - result->warm_up_steps;
-    result->requests = calloc((size_t)n + 1, sizeof *result->requests);
-    if (result->requests == NULL)
+    int64_t left = result->report.steps - result->report.warm_up_steps;
+    result->report.requests = calloc((size_t)n + 1, sizeof *result->report.requests);
+    if (result->report.requests == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     for (int i = 0; i < n; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
@@ -106,9 +106,9 @@ static dt_status read_requests(const json_t *record, const char *what, struct dt
         if (!json_is_integer(value) || steps < 1 || steps > left)
             return dt_fail(DT_EUSAGE, "%s: 'requests' do not add up to the steps of 'ns'", what);
         left -= steps;
-        result->requests[i] = (int)steps;
+        result->report.requests[i] = (int)steps;
     }
-    result->request_count = n;
+    result->report.request_count = n;
     return left == 0 || n == 0
                ? DT_OK
                : dt_fail(DT_EUSAGE, "%s: 'requests' do not add up to the steps of 'ns'", what);
@@ -119,35 +119,36 @@ dt_status dt_raw_read_samples(const json_t *record, const char *what, struct dt_
     int64_t least = 0;
     DT_TRY(read_matrix(record, what, result));
     if (dt_json_has(record, "least"))
-        DT_TRY(dt_json_int(record, what, "least", 0, result->steps, &least));
-    result->warm_up_steps = (int)least;
+        DT_TRY(dt_json_int(record, what, "least", 0, result->report.steps, &least));
+    result->report.warm_up_steps = (int)least;
     return dt_json_has(record, "requests") ? read_requests(record, what, result) : DT_OK;
 }
 
 /* Replays the trial: statistics after each request, then the next look or the same again. */
 static dt_status replay_looks(struct dt_result *result)
 {
-    int all = result->steps;
-    result->steps = result->warm_up_steps;
-    for (int i = 0; i < result->request_count; i++) {
+    int all = result->report.steps;
+    result->report.steps = result->report.warm_up_steps;
+    for (int i = 0; i < result->report.request_count; i++) {
         dt_result_next(result);
-        result->steps += result->requests[i];
+        result->report.steps += result->report.requests[i];
         DT_TRY(dt_result_look(result));
     }
-    result->steps = all;
+    result->report.steps = all;
     return DT_OK;
 }
 
 /* looks: at the alpha of the look reached, by one request of all steps when there are no others. */
 static dt_status finish(struct dt_result *result, bool looks, double level)
 {
-    if (looks && result->request_count > 0)
+    if (looks && result->report.request_count > 0)
         return replay_looks(result);
     if (looks) {
         DT_TRY(dt_result_look(result));
-        level = result->n < dt_look_samples[0] ? 1 - dt_look_alpha[0] : dt_judge_level(result->n);
+        level = result->samples.n < dt_look_samples[0] ? 1 - dt_look_alpha[0]
+                                                       : dt_judge_level(result->samples.n);
     }
-    return dt_result_finish(result, level, dt_result_detects(result), result->warm_up_steps);
+    return dt_result_finish(result, level, dt_result_detects(result), result->report.warm_up_steps);
 }
 
 /* Number of steps of each fresh process; they add up to all steps. */
@@ -188,17 +189,18 @@ static dt_status finish_processes(struct dt_result *result, const int steps[], i
     for (int i = 0; i < n && status == DT_OK; i++) {
         struct dt_run run = {.steps = steps[i],
                              .ranks = result->ranks,
-                             .ns = result->ns + at,
-                             .clock = result->clock != NULL ? result->clock + at : NULL};
+                             .ns = result->report.ns + at,
+                             .clock =
+                                 result->report.clock != NULL ? result->report.clock + at : NULL};
         at += (size_t)steps[i] * (size_t)result->ranks;
-        parts[i].clocks = result->clocks;
+        parts[i].throttling.clocks = result->throttling.clocks;
         status = dt_result_add(&parts[i], &run, false);
-        parts[i].warm_up_steps =
-            result->warm_up_steps < steps[i] ? result->warm_up_steps : steps[i];
+        parts[i].report.warm_up_steps =
+            result->report.warm_up_steps < steps[i] ? result->report.warm_up_steps : steps[i];
         if (status == DT_OK)
             status = finish(&parts[i], looks, level);
-        if (status == DT_OK && result->clocks != NULL)
-            status = dt_clocks_learn(result->clocks, &parts[i]);
+        if (status == DT_OK && result->throttling.clocks != NULL)
+            status = dt_clocks_learn(result->throttling.clocks, &parts[i]);
     }
     if (status == DT_OK)
         status = dt_processes_join(parts, n, &whole);
@@ -222,7 +224,7 @@ dt_status dt_raw_finish_trial(const json_t *record, const char *what, struct dt_
     if (!(level > 0 && level < 1))
         return dt_fail(DT_EUSAGE, "%s: 'level' is %g, expected one between 0 and 1", what, level);
     if (dt_json_has(record, "process_steps"))
-        DT_TRY(read_processes(record, what, result->steps, steps, &n));
+        DT_TRY(read_processes(record, what, result->report.steps, steps, &n));
     return n > 1 ? finish_processes(result, steps, n, looks, level) : finish(result, looks, level);
 }
 
@@ -263,15 +265,15 @@ static bool missed(const json_t *entrant, int round)
 static dt_status visits_of(const json_t *entrant, const struct dt_result *result, const char *what,
                            double visits[], int *rounds)
 {
-    int from = result->warm_up_steps, round = 0;
-    for (int i = 0; i < result->request_count && round < DT_ROUNDS_MOST; round++) {
+    int from = result->report.warm_up_steps, round = 0;
+    for (int i = 0; i < result->report.request_count && round < DT_ROUNDS_MOST; round++) {
         if (missed(entrant, round))
             continue;
-        if (result->requests[i] > DT_VISIT_STEPS)
+        if (result->report.requests[i] > DT_VISIT_STEPS)
             return dt_fail(DT_EUSAGE, "%s: visit %d has %d steps, more than %d", what, i,
-                           result->requests[i], DT_VISIT_STEPS);
-        visits[round] = dt_visit_seconds(result, from, result->requests[i]);
-        from += result->requests[i++];
+                           result->report.requests[i], DT_VISIT_STEPS);
+        visits[round] = dt_visit_seconds(result, from, result->report.requests[i]);
+        from += result->report.requests[i++];
     }
     *rounds = round;
     return DT_OK;
