@@ -41,66 +41,16 @@ static int64_t named_product(const bool named[], const int64_t values[])
     return product;
 }
 
-/* The largest divisor of n that also divides `of` (0: any) and is at most `most`. */
-static int64_t divisor(int64_t n, int64_t of, int64_t most)
-{
-    for (int64_t d = n < most ? n : most; d > 1; d--)
-        if (n % d == 0 && of % d == 0)
-            return d;
-    return 1;
-}
-
-/* How far a default plan grows along a degree: a divisor of the devices that remain. */
-static int64_t grow_dp(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
-{
-    (void)dit;
-    (void)values;
-    return remaining;
-}
-
-static int64_t grow_cfg(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
-{
-    (void)values;
-    return divisor(remaining, 0, dt_workload_passes(&dit->workload));
-}
-
-static int64_t grow_ulysses(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
-{
-    (void)values;
-    return divisor(remaining, dit->workload.network.heads, dt_workload_tokens(&dit->workload));
-}
-
-static int64_t grow_ring(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
-{
-    int64_t ulysses = values[DT_AT_ulysses];
-    return ulysses < 1 ? 1 : divisor(remaining, 0, dt_workload_tokens(&dit->workload) / ulysses);
-}
-
 static void complete_degrees(const struct dt_dit *dit, const bool named[], int64_t remaining,
                              int64_t values[])
 {
-    static int64_t (*const grow[])(const struct dt_dit *dit, int64_t remaining,
-                                   const int64_t values[]) = {
-#define DT_DEGREE(name, inner, grows, exchange, doc) [inner] = grow_##name,
-#include "model/degrees.def"
-#undef DT_DEGREE
-    };
     for (int i = 0; i < DT_DEGREES; i++) {
         int degree = dt_degrees_grown[i], param = dt_degrees[degree].param;
         if (named[param])
             continue;
-        values[param] = grow[degree](dit, remaining, values);
+        values[param] = dt_dit_grow(dit, degree, remaining, values);
         remaining /= values[param];
     }
-}
-
-/* The smallest batch that data parallelism can share out, or the smallest there is. */
-static int64_t smallest_batch(const struct dt_dit *dit, int64_t dp)
-{
-    for (int i = 0; i < dit->batch_count; i++)
-        if (dp >= 1 && dit->batches[i] % dp == 0)
-            return dit->batches[i];
-    return dit->batches[0];
 }
 
 static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t values[])
@@ -118,7 +68,7 @@ static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t
     if (!named[DT_AT_threads])
         values[DT_AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
     if (!named[DT_AT_batch])
-        values[DT_AT_batch] = smallest_batch(dit, values[DT_AT_dp]);
+        values[DT_AT_batch] = dt_dit_smallest_batch(dit, values);
 }
 
 /* Of the rows that have what is named, the one with the most of the default. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One axis a row of model/plan.def: each needs a function here that says which values are worth trying. Values no
- * rule could ever accept are left out, the rest is for the rules to decide. */
+/* One axis a row of model/plan.def: each needs a function values_<name> that says which values are worth trying. Values no
+ * rule could ever accept are left out, the rest is for the rules to decide. A row of model/degrees.def also needs grow_<name>:
+ * how far a default plan goes along it. */
 #include "space/dit/dit_int.h"
 
 #include <stddef.h>
@@ -176,4 +177,59 @@ void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set)
         add(set, dt_plan_get(dit->only, param));
     else
         sets[param](dit, set);
+}
+
+/* The largest divisor of n that also divides `of` (0: any) and is at most `most`. */
+static int64_t divisor(int64_t n, int64_t of, int64_t most)
+{
+    for (int64_t d = n < most ? n : most; d > 1; d--)
+        if (n % d == 0 && of % d == 0)
+            return d;
+    return 1;
+}
+
+/* How far a default plan grows along a degree: a divisor of the devices that remain. */
+static int64_t grow_dp(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
+{
+    (void)dit;
+    (void)values;
+    return remaining;
+}
+
+static int64_t grow_cfg(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
+{
+    (void)values;
+    return divisor(remaining, 0, dt_workload_passes(&dit->workload));
+}
+
+static int64_t grow_ulysses(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
+{
+    (void)values;
+    return divisor(remaining, dit->workload.network.heads, dt_workload_tokens(&dit->workload));
+}
+
+static int64_t grow_ring(const struct dt_dit *dit, int64_t remaining, const int64_t values[])
+{
+    int64_t ulysses = values[DT_AT_ulysses];
+    return ulysses < 1 ? 1 : divisor(remaining, 0, dt_workload_tokens(&dit->workload) / ulysses);
+}
+
+int64_t dt_dit_grow(const struct dt_dit *dit, int degree, int64_t remaining, const int64_t values[])
+{
+    static int64_t (*const grow[])(const struct dt_dit *dit, int64_t remaining,
+                                   const int64_t values[]) = {
+#define DT_DEGREE(name, inner, grows, exchange, doc) [inner] = grow_##name,
+#include "model/degrees.def"
+#undef DT_DEGREE
+    };
+    return grow[degree](dit, remaining, values);
+}
+
+int64_t dt_dit_smallest_batch(const struct dt_dit *dit, const int64_t values[])
+{
+    int64_t dp = values[DT_AT_dp];
+    for (int i = 0; i < dit->batch_count; i++)
+        if (dp >= 1 && dit->batches[i] % dp == 0)
+            return dit->batches[i];
+    return dit->batches[0];
 }
