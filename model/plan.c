@@ -42,6 +42,11 @@ const struct dt_param dt_params[] = {
 #undef DT_PARAM
 };
 const int dt_param_count = DT_PARAMS;
+const struct dt_plan dt_plan_fallback = {
+#define DT_PARAM(name, role, on, fallback, labels, doc) .name = fallback,
+#include "model/plan.def"
+#undef DT_PARAM
+};
 
 const struct dt_degree dt_degrees[DT_DEGREES] = {
 #define DT_DEGREE(name, inner, grows, exchange, doc) [inner] = {DT_AT_##name, exchange},
@@ -134,7 +139,7 @@ static dt_status read_value(const json_t *root, const struct dt_param *param, in
 dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan)
 {
     const char *known[DT_PARAMS + 1] = {NULL};
-    struct dt_plan read = {0};
+    struct dt_plan read = dt_plan_fallback;
     enum dt_on device = DT_ON_CPU;
     for (int i = 0; i < DT_PARAMS; i++)
         known[i] = dt_params[i].name;
@@ -143,9 +148,10 @@ dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan)
         if (dt_params[i].on == DT_ON_GPU && dt_json_has(root, dt_params[i].name))
             device = DT_ON_GPU;
     for (int i = 0; i < DT_PARAMS; i++) {
-        int value = dt_params[i].fallback;
-        if ((dt_params[i].on & device) != 0 || dt_json_has(root, dt_params[i].name))
-            DT_TRY(read_value(root, &dt_params[i], &value));
+        int value = 0;
+        if ((dt_params[i].on & device) == 0 && !dt_json_has(root, dt_params[i].name))
+            continue;
+        DT_TRY(read_value(root, &dt_params[i], &value));
         dt_plan_set(&read, i, value);
     }
     *plan = read;

@@ -18,10 +18,10 @@ static int tile_limit(const int tiles[], int n, int tokens)
 
 static struct dt_plan plan_of(const struct dt_dit *dit, const int64_t values[])
 {
-    struct dt_plan plan;
+    struct dt_plan plan = dt_plan_fallback;
     for (int i = 0; i < dt_param_count; i++)
-        dt_plan_set(&plan, i,
-                    dit->axis[i] >= 0 ? (int)values[dit->axis[i]] : dt_params[i].fallback);
+        if (dit->axis[i] >= 0)
+            dt_plan_set(&plan, i, (int)values[dit->axis[i]]);
     return plan;
 }
 
@@ -364,12 +364,11 @@ dt_status dt_dit_check(const struct dt_workload *workload, const struct dt_plan 
 
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point)
 {
-    struct dt_plan plan;
+    struct dt_plan plan = dt_plan_fallback;
     int axis = 0;
     enum dt_on on = dt_space_find(space, "threads") >= 0 ? DT_ON_CPU : DT_ON_GPU;
     for (int i = 0; i < dt_param_count; i++)
-        dt_plan_set(&plan, i,
-                    (dt_params[i].on & on) != 0 ? (int)dt_point_value(space, point, axis++)
-                                                : dt_params[i].fallback);
+        if ((dt_params[i].on & on) != 0)
+            dt_plan_set(&plan, i, (int)dt_point_value(space, point, axis++));
     return plan;
 }

@@ -9,11 +9,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 from fake_gpus import forget_gpus
+from plans import GPU
 
 SMALL = SOURCE / "tests/cli/small.json"
 FREE = 150000000000
-PARAMETERS = """ranks dp cfg ulysses ring batch tile_q tile_kv overlap chunks stages warps attention graph gemm exchange
-                v_first comm_ctas windows nccl_p2p_channels nccl_p2p_chunk_kib""".split()
 MACHINE = {
     "format": "dittune-machine", "version": {"major": 1, "minor": 0},
     "hard": {"device": "NVIDIA H200", "gpus": 8, "memory_gib": 144, "compute": "9.0", "topology": "0123456789abcdef"},
@@ -54,7 +53,7 @@ def on_cores(done):
 def check_space():
     done = t.tool("space", "--json")
     says("GPUs are found without an option", done, 0, title="dit-xl/2, 512 x 512 px (1024 tokens), guided, bfloat16")
-    t.check("their space has their parameters", {p["name"] for p in done.json["parameters"]} == set(PARAMETERS), done)
+    t.check("their space has their parameters", {p["name"] for p in done.json["parameters"]} == set(GPU) - {"threads"}, done)
     done = t.tool("explain", "--json", "ulysses=2", "cfg=2")
     plan = done.json["plan"]
     t.check("a plan is completed for them", done.code == 0 and "threads" not in plan

@@ -5,6 +5,8 @@ Each entry is {"path.in.entry": value, ...}: what differs from a decided plan fo
 the machine that `dittune machine --json` described, a day old."""
 import json, os, sys, time
 
+from plans import CPU
+
 
 def _table():
     for byte in range(256):
@@ -37,8 +39,7 @@ def base(machine, network, cores):
         "fingerprint": {"hard": dict(machine["hard"], dtype="float32", engine="dittune", mode="eager"),
                         "soft": machine["soft"],
                         "info": {"host": "there", "t_wall_ns": time.time_ns() - 86400 * 10**9}},
-        "plan": {"ranks": 1, "dp": 1, "cfg": 1, "ulysses": 1, "ring": 1, "threads": 1, "batch": 1, "tile_q": 64,
-                 "tile_kv": 64, "overlap": 0, "chunks": 1},
+        "plan": dict(CPU),
         "verdict": "faster", "provisional": False, "figures": {"median_ns": 4000000, "peak_bytes": 3000000},
         "gain": {"ratio": 1.5, "interval": [1.4, 1.6], "pairs": 20}, "journal": "20260101T000000-1"}
 

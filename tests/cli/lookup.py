@@ -8,12 +8,13 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
+from plans import CPU
 import lib_store
 
 SMALL = SOURCE / "tests/cli/small.json"
 FIELDS = ["tier", "stale", "stale_reasons", "distance", "reason", "age_seconds", "evidence", "engine", "mode", "gain",
           "provisional", "verdict", "median_ns", "interval_ns", "noise", "plan", "hint", "key", "entry"]
-PLAN = "ranks=1 dp=1 cfg=1 ulysses=1 ring=1 threads=1 batch=1 tile_q=64 tile_kv=64 overlap=0 chunks=1"
+PLAN = " ".join(f"{name}={value}" for name, value in CPU.items())
 
 t = Dittune(clock="real")
 machine = t.tool("machine", "--json").json

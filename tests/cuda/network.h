@@ -42,19 +42,15 @@ static inline struct dt_workload network_workload(enum dt_dtype dtype)
 
 static inline struct dt_plan network_plan(int dp, int cfg, int ulysses, int ring)
 {
-    struct dt_plan plan = {.ranks = dp * cfg * ulysses * ring,
-                           .dp = dp,
-                           .cfg = cfg,
-                           .ulysses = ulysses,
-                           .ring = ring,
-                           .threads = 1,
-                           .batch = 1,
-                           .tile_q = 64,
-                           .tile_kv = 64,
-                           .overlap = 0,
-                           .chunks = 1,
-                           .stages = 1,
-                           .warps = 4};
+    struct dt_plan plan = dt_plan_fallback;
+    plan.ranks = dp * cfg * ulysses * ring;
+    plan.dp = dp;
+    plan.cfg = cfg;
+    plan.ulysses = ulysses;
+    plan.ring = ring;
+    plan.tile_kv = 64;
+    plan.stages = 1;
+    plan.warps = 4;
     return plan;
 }
 

@@ -11,10 +11,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import BUILD, PATIENCE, SOURCE
 from fake_gpus import WORKER, FakeGpus, need_fake_gpus
+from plans import CPU, GPU
 
-CPU = dict(ranks=1, dp=1, cfg=1, ulysses=1, ring=1, threads=1, batch=1, tile_q=32, tile_kv=64, overlap=0, chunks=1)
-GPU = dict(CPU, tile_q=64, stages=1, warps=4, attention="own", graph=0, gemm=0, exchange="packed", v_first=0,
-           comm_ctas=0, windows=0, nccl_p2p_channels=0, nccl_p2p_chunk_kib=0)
 PAIR = dict(ranks=2, ulysses=2)
 DIRECT = dict(PAIR, exchange="direct")
 FLOAT32_PLANS = [

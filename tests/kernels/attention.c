@@ -31,17 +31,10 @@ static int64_t scratch_floats(enum dt_dtype dtype, const struct shape *s)
                                                .mlp_ratio = 1.0},
                                    .height = 1,
                                    .width = 1};
-    struct dt_plan plan = {.ranks = 1,
-                           .dp = 1,
-                           .cfg = 1,
-                           .ulysses = 1,
-                           .ring = 1,
-                           .threads = 1,
-                           .batch = 1,
-                           .tile_q = s->tile_q,
-                           .tile_kv = s->tile_kv,
-                           .chunks = 1};
+    struct dt_plan plan = dt_plan_fallback;
     struct dt_layout layout;
+    plan.tile_q = s->tile_q;
+    plan.tile_kv = s->tile_kv;
     dt_layout_init(&layout, &workload, &plan, 0);
     return layout.scratch;
 }

@@ -48,17 +48,12 @@ static inline struct dt_workload case_workload(int heads, int head, int height, 
 
 static inline struct dt_plan case_plan(int dp, int cfg, int ulysses, int ring)
 {
-    struct dt_plan plan = {.ranks = dp * cfg * ulysses * ring,
-                           .dp = dp,
-                           .cfg = cfg,
-                           .ulysses = ulysses,
-                           .ring = ring,
-                           .threads = 1,
-                           .batch = 1,
-                           .tile_q = 64,
-                           .tile_kv = 128,
-                           .overlap = 0,
-                           .chunks = 1};
+    struct dt_plan plan = dt_plan_fallback;
+    plan.ranks = dp * cfg * ulysses * ring;
+    plan.dp = dp;
+    plan.cfg = cfg;
+    plan.ulysses = ulysses;
+    plan.ring = ring;
     return plan;
 }
 

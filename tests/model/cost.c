@@ -21,16 +21,14 @@ static struct dt_workload make(void)
 
 static struct dt_plan plan_of(int dp, int cfg, int ulysses, int ring)
 {
-    return (struct dt_plan){.ranks = dp * cfg * ulysses * ring,
-                            .dp = dp,
-                            .cfg = cfg,
-                            .ulysses = ulysses,
-                            .ring = ring,
-                            .threads = 1,
-                            .batch = 4,
-                            .tile_q = 64,
-                            .tile_kv = 128,
-                            .chunks = 1};
+    struct dt_plan plan = dt_plan_fallback;
+    plan.ranks = dp * cfg * ulysses * ring;
+    plan.dp = dp;
+    plan.cfg = cfg;
+    plan.ulysses = ulysses;
+    plan.ring = ring;
+    plan.batch = 4;
+    return plan;
 }
 
 /* Images and guided halves are whole; what every rank of a sequence does once more is a thousandth. */

@@ -25,10 +25,21 @@ static void test_rows_reach_their_fields(void **state)
             assert_int_equal(plan.ring, 100 + i);
 }
 
+static struct dt_plan plan_of_60(void)
+{
+    struct dt_plan plan = dt_plan_fallback;
+    plan.ranks = 60;
+    plan.dp = 5;
+    plan.cfg = 2;
+    plan.ring = 3;
+    plan.ulysses = 2;
+    return plan;
+}
+
 /* The header's formula, backwards. */
 static void test_places_are_the_formula(void **state)
 {
-    const struct dt_plan plan = {.ranks = 60, .dp = 5, .cfg = 2, .ring = 3, .ulysses = 2};
+    const struct dt_plan plan = plan_of_60();
     (void)state;
     for (int rank = 0; rank < plan.ranks; rank++) {
         struct dt_place place = dt_plan_place(&plan, rank);
@@ -46,7 +57,7 @@ static void test_places_are_the_formula(void **state)
 /* Both orders of degrees.def name each degree once, and a rank's neighbour along a degree is a stride away. */
 static void test_degrees(void **state)
 {
-    const struct dt_plan plan = {.ranks = 60, .dp = 5, .cfg = 2, .ring = 3, .ulysses = 2};
+    const struct dt_plan plan = plan_of_60();
     int ranks = 1, named[DT_DEGREES] = {0};
     (void)state;
     for (int i = 0; i < DT_DEGREES; i++) {

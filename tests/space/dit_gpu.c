@@ -122,10 +122,9 @@ static int64_t count_by_force(const struct machine *m)
     static const int ctas[] = {0, 1, 2, 4, 8, 16, 32}, channels[] = {0, 2, 4, 8, 16, 32};
     static const int chunks[] = {0, 128, 256, 1024, 2048};
     int64_t count = 0;
-    struct dt_plan p = {.threads = 1, .batch = 1};
+    struct dt_plan p = dt_plan_fallback;
     for (p.ranks = 1; p.ranks <= m->limits.devices; p.ranks++)
         for (int i = 0; i < 2 * 8 * 8; i++) {
-            p.dp = 1;
             p.cfg = 1 + i % 2;
             p.ulysses = 1 + i / 2 % 8;
             p.ring = 1 + i / 16;

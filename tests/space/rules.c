@@ -67,8 +67,7 @@ static void test_dit(void **state)
                                    .memory_bytes = INT64_C(1) << 40,
                                    .batches = batches,
                                    .batch_count = 2};
-        struct dt_plan one = {.ranks = 1, .dp = 1, .cfg = 1, .ulysses = 1, .ring = 1, .threads = 1};
-        one.batch = one.chunks = 1;
+        struct dt_plan one = dt_plan_fallback;
         one.tile_q = one.tile_kv = 16;
         int64_t bytes = dt_workload_rank_bytes(&workload, &one);
         for (int i = 0; i < 3; i++) {

@@ -8,9 +8,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import BUILD, FULL, PATIENCE, SOURCE, Dittune, have, skip  # noqa: F401: the tests take them from here
+from plans import CPU
 
 have("mpirun", "openmpi-bin")
-PLAN = dict(ranks=1, dp=1, cfg=1, ulysses=1, ring=1, threads=1, batch=1, tile_q=32, tile_kv=64, overlap=0, chunks=1)
+PLAN = dict(CPU, tile_q=32)
 AS_ROOT = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
 
