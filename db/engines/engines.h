@@ -66,4 +66,7 @@ dt_status dt_engines(json_t **list) DT_MUST_CHECK;
  * the line feed are written as "$(printf '\033')". */
 void dt_quote(const char *word, struct dt_text *out);
 
+/* Appends " --" and the words of a NULL-ended list, quoted so; nothing for an empty list or NULL. */
+void dt_quote_arguments(const char *const words[], struct dt_text *out);
+
 #endif

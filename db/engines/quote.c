@@ -51,6 +51,14 @@ static size_t add_quoted(const char *text, struct dt_text *out)
     return size;
 }
 
+void dt_quote_arguments(const char *const words[], struct dt_text *out)
+{
+    for (int i = 0; words != NULL && words[i] != NULL; i++) {
+        dt_text_add(out, i == 0 ? " -- " : " ");
+        dt_quote(words[i], out);
+    }
+}
+
 void dt_quote(const char *word, struct dt_text *out)
 {
     if (is_bare(word)) {

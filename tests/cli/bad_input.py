@@ -210,8 +210,14 @@ STORES = [
 WORKERS = [
     Case("worker-missing", "run --worker ./nowhere", 2, "the worker ./nowhere is not a program that can be run"),
     Case("worker-command-line", "run --worker 'python3 w.py'", 2,
-         "the worker 'python3 w.py' is not a program that can be run: it takes no arguments; make w.py executable "
-         "(chmod +x), or name a script that calls it", files={"w.py": ""}),
+         "the worker 'python3 w.py' is not a program that can be run: its arguments follow --, as in --worker python3 -- w.py"),
+    Case("command-alone", "--command 'x {{a}}'", 2, "--command needs --space FILE: its parameters and their values"),
+    Case("command-without-time", "--command 'x {{a}}' --space {T}/s.json", 2, "--command needs --time: regex:EXPRESSION, json:PATH or wall"),
+    Case("command-is-missing", "--time wall", 2, "--time belongs to --command, which is not given"),
+    Case("command-and-model", "--command 'x {{a}}' --space {T}/s.json --time wall --model dit-s/2", 2,
+         "--model has no effect beside --command: the worker decides by itself what it runs"),
+    Case("command-and-worker", "--command 'x {{a}}' --space {T}/s.json --time wall --worker ./w", 2,
+         "--command has no effect beside --worker: the worker is a program of its own"),
     Case("worker-not-executable", "run --worker ./w.py", 2,
          "the worker ./w.py is not a program that can be run: chmod +x makes it one, and its first line must name its "
          "interpreter (#!)", files={"w.py": ""}),

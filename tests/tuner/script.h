@@ -16,7 +16,7 @@
 /* Workers that are started from now on follow the text, which is kept at path. To be freed. */
 static inline struct dt_target *script_target(const char *path, const char *text)
 {
-    struct dt_job job = {.worker = replay_text(path, text), .plan = ""};
+    struct dt_job job = {.worker = {replay_text(path, text), NULL}, .plan = ""};
     struct dt_target *target = NULL;
     if (dt_objective_find("latency", &job.objective) != DT_OK ||
         dt_target_new(&job, &target) != DT_OK)

@@ -156,14 +156,20 @@ def session():
     program.chmod(0o755)
     space = t.write("two.json", {"parameters": [{"name": "ranks", "role": "ranks", "values": [1, 2], "default": 1},
                                                 {"name": "mode", "values": ["plain", "slow"], "default": "slow"}]})
-    start = t.write("start", f"#!/bin/sh\nexec {WORKER} --space {space} --time 'regex:took ([0-9.]+) s' --command '{program} {{ranks}} {{mode}}'\n")
-    start.chmod(0o755)
-    done = t.tool("worker-test", start)
+    options = ("--command", f"{program} {{ranks}} {{mode}}", "--space", space, "--time", "regex:took ([0-9.]+) s")
+    done = t.tool("worker-test", WORKER, "--", *options)
     t.check("the promises of the protocol are kept", done.code == 0, done)
-    done = t.tool("tune", "--worker", start, "--devices", "2", "--budget", "60s", "--json")
-    best = done.json and done.json["best"]
-    t.check("the best plan is found", done.code == 0 and best["plan"] == {"ranks": 2, "mode": "plain"}, done)
-    t.check("with its time", best and abs(best["median_seconds"] - 0.01) < 1e-9, best)
+    done = t.tool("tune", *options, "--devices", "2", "--budget", "60s")
+    t.check("a session is stored", done.code == 0 and "Look it up: " in done.out, done)
+    line = done.out.split("Look it up: ")[-1].splitlines()[0]
+    found = t.run("sh", "-c", line.replace("dittune ", f"{t.program()} ", 1) + " | head -1")
+    t.check("the printed look-up finds the best plan", found.out == "ranks=2 mode=plain\n", found)
+    done = t.tool("lookup", *options, "--devices", "2", "--json")
+    t.check("with its time", done.json["median_ns"] == 10_000_000, done)
+    done = t.tool("check", *options, "--budget", "60s", "--json")
+    t.check("check finds the entry again", done.code == 0 and done.json["counts"]["not checked"] == 0, done)
+    other = t.tool("machine", "--worker", WORKER, "--json", "--", *options[:3], t.path / "none.json", *options[4:])
+    t.check("other arguments are another worker", other.code == 1 and "none.json" in other.err, other)
 
 
 for part in (words, times, refused, fails, ends, session):

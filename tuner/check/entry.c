@@ -82,7 +82,7 @@ static bool kept_network(const struct dt_check_entry *entry, struct dt_network *
 static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *job)
 {
     const json_t *key = key_of(entry);
-    job->worker = NULL;
+    job->worker = (struct dt_program){NULL, NULL};
     job->has_dtype = true;
     job->size = pixels(integer_of(key, "height"));
     DT_TRY(dt_dtype_find("the entry's dtype", string_of(key, "dtype"), &job->dtype));
@@ -139,7 +139,7 @@ static dt_status other_key(struct dt_check_entry *entry)
     if (entry->target->foreign &&
         (strcmp(field, "worker") == 0 || strcmp(field, "workload") == 0)) {
         snprintf(why, sizeof why, "it needs its own worker, and %.200s is '%.100s'",
-                 entry->job.worker, entry->target->identity.title);
+                 entry->job.worker.path, entry->target->identity.title);
         return leave(entry, DT_CHECK_NOT_CHECKED, why);
     }
     if (entry->target->foreign)
@@ -159,7 +159,7 @@ static dt_status make_target(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
     bool foreign = json_object_get(key, "worker") != NULL;
-    if (foreign && entry->opts->job.worker == NULL)
+    if (foreign && entry->opts->job.worker.path == NULL)
         return leave(entry, DT_CHECK_NOT_CHECKED,
                      "it is of a foreign worker, which must be named: --worker PROGRAM");
     if (!foreign && integer_of(key, "height") != integer_of(key, "width"))
@@ -301,7 +301,7 @@ static const char *worker_of(const struct dt_check_entry *entry)
     const json_t *key = key_of(entry);
     bool same = entry->target != NULL && same_field(entry->target->identity.key, key, "worker") &&
                 same_field(entry->target->identity.key, key, "workload");
-    return same ? entry->job.worker : NULL;
+    return same ? entry->job.worker.path : NULL;
 }
 
 static void add_quoted(const char *option, const char *value, struct dt_text *out)
@@ -335,4 +335,6 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
         dt_text_add(out, " --max-latency %.12gms", (double)job->max_latency_ns * 1e-6);
     if (entry->opts->db != NULL)
         add_quoted("db", entry->opts->db, out);
+    if (foreign)
+        dt_quote_arguments(job->worker.arguments, out);
 }

@@ -32,7 +32,8 @@ static void differences(const json_t *then, const json_t *now, const char *insid
  * its plans are not checked. */
 static json_t *describe(const struct dt_target *target, int64_t deadline_ns)
 {
-    struct dt_machine_worker worker = {target->worker.program, target->foreign,
+    struct dt_machine_worker worker = {{target->worker.program, target->worker.arguments},
+                                       target->foreign,
                                        &target->hardware.backend};
     int64_t most = dt_clock_ns() + WORKER_NS;
     json_t *machine = NULL;

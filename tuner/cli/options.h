@@ -20,7 +20,8 @@
 
 /* The work and its limits: options_job.h makes a struct dt_job of them. */
 struct dt_job_options {
-    const char *model, *dtype, *objective, *worker, *weights, *input;
+    const char *model, *dtype, *objective, *weights, *input;
+    struct dt_program worker; /* its arguments: what follows -- */
     const char *plan;
     const char *backend; /* auto, cpu or cuda */
     struct dt_ints sizes, batches;
@@ -39,6 +40,12 @@ struct dt_run_options {
     struct dt_sweep sweep;
     int64_t processes; /* number of fresh processes for a plan */
     const char *output, *raw;
+};
+
+/* A command line to tune: it becomes a worker and its arguments (options_command.c). */
+struct dt_command_options {
+    const char *text, *space, *time, *unit;
+    bool shell;
 };
 
 struct dt_simulate_options {
@@ -84,6 +91,7 @@ struct dt_options {
     struct dt_job_options job;
     struct dt_search_options search;
     struct dt_run_options run;
+    struct dt_command_options command;
     struct dt_simulate_options simulate;
     struct dt_lookup_options lookup;
     struct dt_check_options check;

@@ -22,6 +22,11 @@ static const struct effect {
     {TARGETS, "worker", "output", decides},
     {TARGETS " machine", "worker", "backend", decides},
     {TARGETS, "worker", "shared-devices", "whose GPUs it runs on is the worker's matter"},
+    {COMMANDED, "worker", "command", "the worker is a program of its own"},
+    {COMMANDED, "worker", "space", "it belongs to --command"},
+    {COMMANDED, "worker", "time", "it belongs to --command"},
+    {COMMANDED, "worker", "unit", "it belongs to --command"},
+    {COMMANDED, "worker", "shell", "it belongs to --command"},
     {"space", "space", "worker", shown},
     {"space", "space", "input", shown},
     {"space", "space", "model", shown},
@@ -52,10 +57,13 @@ dt_status dt_options_effect(const struct dt_command *command, const struct dt_op
 {
     for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
         const struct effect *row = &effects[i];
-        if (dt_has_word(row->commands, command->name) && dt_option_given(options, row->beside) &&
+        const char *beside = row->beside;
+        if (row->why == decides && !dt_option_given(options, beside))
+            beside = "command"; /* it is a worker, too */
+        if (dt_has_word(row->commands, command->name) && dt_option_given(options, beside) &&
             dt_option_given(options, row->option))
-            return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s", row->option,
-                           row->beside, row->why);
+            return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s", row->option, beside,
+                           row->why);
     }
     if (dt_option_given(options, "sweep") && !options->run.sweep.ranks &&
         dt_option_given(options, "batch"))

@@ -16,6 +16,8 @@ struct dt_option_row {
     const char *doc;
 };
 
+#define COMMANDED "tune run noise explain lookup machine check" /* take --command */
+
 extern const struct dt_option_row dt_option_rows[];
 extern const int dt_option_row_count;
 
@@ -28,5 +30,8 @@ bool dt_has_word(const char *words, const char *word);
 
 /* The command takes the option. */
 bool dt_option_taken(const struct dt_command *command, const struct dt_option_row *row);
+
+/* Makes a worker of --command. DT_EUSAGE when a part of it is missing, or stands alone. */
+dt_status dt_options_command(struct dt_options *options) DT_MUST_CHECK;
 
 #endif

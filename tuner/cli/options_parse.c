@@ -145,6 +145,14 @@ static dt_status check_store(const struct dt_command *command, const struct dt_o
     return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
 }
 
+/* What follows -- are arguments of a worker that was named before it. */
+static bool starts_worker(const struct dt_command *command, const struct dt_options *options,
+                          int words)
+{
+    return options->job.worker.path != NULL ||
+           (strcmp(command->name, "worker-test") == 0 && words == 1);
+}
+
 dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
                            const struct dt_command **command)
 {
@@ -158,6 +166,10 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
     bool only_words = false;
     for (int i = at + 1; i < argc; i++) {
         if (!only_words && strcmp(argv[i], "--") == 0) {
+            if (starts_worker(*command, options, words)) {
+                options->job.worker.arguments = (const char *const *)argv + i + 1;
+                break;
+            }
             only_words = true;
         } else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
             DT_TRY(parse_option(argc, argv, &i, *command, options));
@@ -181,5 +193,6 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
     if (words < (*command)->words_min)
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
     DT_TRY(check_store(*command, options));
-    return dt_options_effect(*command, options);
+    DT_TRY(dt_options_effect(*command, options));
+    return dt_options_command(options);
 }

@@ -52,7 +52,15 @@ static bool cache_folder(char folder[PATH_ROOM])
     return size > 0 && size < PATH_ROOM - 64;
 }
 
-/* Each foreign worker has a file of its own. */
+static uint64_t stream_of(const struct dt_program *program)
+{
+    uint64_t stream = dt_rng_stream(program->path);
+    for (int i = 0; program->arguments != NULL && program->arguments[i] != NULL; i++)
+        stream = stream * 31 + dt_rng_stream(program->arguments[i]);
+    return stream;
+}
+
+/* Each foreign worker has a file of its own, one for each list of arguments. */
 static bool cache_path(const struct dt_machine_worker *worker, char path[PATH_ROOM])
 {
     if (!cache_folder(path))
@@ -60,7 +68,7 @@ static bool cache_path(const struct dt_machine_worker *worker, char path[PATH_RO
     size_t size = strlen(path);
     if (worker->foreign)
         snprintf(path + size, PATH_ROOM - size, "/machine-%016llx.json",
-                 (unsigned long long)dt_rng_stream(worker->program));
+                 (unsigned long long)stream_of(&worker->program));
     else
         snprintf(path + size, PATH_ROOM - size, "/machine%s.json",
                  worker->backend != NULL && worker->backend->cuda ? "-cuda" : "");
@@ -87,7 +95,7 @@ json_t *dt_machine_cached(const struct dt_machine_worker *worker)
     if (!cache_path(worker, path) || access(path, R_OK) != 0 ||
         dt_json_read(path, "the cache", &root) < 0)
         return NULL;
-    json_t *now = stamp(worker->program);
+    json_t *now = stamp(worker->program.path);
     bool fresh =
         now != NULL && is_description(root) && json_equal(now, json_object_get(root, "cache"));
     json_decref(now);
@@ -128,7 +136,7 @@ void dt_machine_keep(const struct dt_machine_worker *worker, const json_t *descr
 {
     char path[PATH_ROOM];
     struct dt_text text = {0};
-    json_t *now = stamp(worker->program), *whole = json_copy((json_t *)description);
+    json_t *now = stamp(worker->program.path), *whole = json_copy((json_t *)description);
     if (now == NULL || whole == NULL || !cache_path(worker, path)) {
         json_decref(now);
         json_decref(whole);

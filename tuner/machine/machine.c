@@ -14,22 +14,37 @@
 #define VERSIONS_MOST 32
 #define VERSION_ROOM  160
 
+/* The path of a program in the folder of this one; "" when that is not known. */
+static void beside(const char *name, char program[DT_PROGRAM_ROOM])
+{
+    char self[DT_PROGRAM_ROOM];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[size > 0 ? size : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash != NULL)
+        slash[1] = '\0';
+    if (slash == NULL || snprintf(program, DT_PROGRAM_ROOM, "%s%s", self, name) >= DT_PROGRAM_ROOM)
+        program[0] = '\0';
+}
+
 dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM])
 {
-    char self[DT_PROGRAM_ROOM - 32];
     const char *chosen = named != NULL ? named : getenv("DITTUNE_WORKER");
     if (chosen != NULL) {
+        char found[DT_PROGRAM_ROOM];
         snprintf(program, DT_PROGRAM_ROOM, "%s", chosen);
+        if (dt_launch_find(chosen, found, sizeof found) || strchr(chosen, '/') != NULL)
+            return DT_OK;
+        beside(chosen, found);
+        if (access(found, X_OK) == 0)
+            memcpy(program, found, sizeof found);
         return DT_OK;
     }
-    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (size <= 0)
+    beside("dittune-worker", program);
+    if (program[0] == '\0')
         return dt_fail(
             DT_FAILED,
             "cannot tell where this program is: set DITTUNE_WORKER to the path of dittune-worker");
-    self[size] = '\0';
-    *strrchr(self, '/') = '\0';
-    snprintf(program, DT_PROGRAM_ROOM, "%s/dittune-worker", self);
     if (access(program, X_OK) != 0)
         return dt_fail(DT_EUSAGE, "%s is missing: set DITTUNE_WORKER to the path of dittune-worker",
                        program);
@@ -144,7 +159,8 @@ static dt_status make_workload(json_t **json)
 static dt_status ask_worker(const struct dt_machine_worker *worker, int64_t deadline_ns,
                             json_t **description)
 {
-    struct dt_launch launch = {.program = worker->program, .ranks = 1};
+    struct dt_launch launch = {
+        .program = worker->program.path, .arguments = worker->program.arguments, .ranks = 1};
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     struct dt_group *group = NULL;
     json_t *workload = NULL;
@@ -153,7 +169,7 @@ static dt_status ask_worker(const struct dt_machine_worker *worker, int64_t dead
     dt_status status = dt_group_start(&launch, workload, deadline_ns, &group, &failure);
     json_decref(workload);
     if (status == DT_FAILED)
-        return dt_fail(DT_FAILED, "the worker %s did not start: %s", worker->program,
+        return dt_fail(DT_FAILED, "the worker %s did not start: %s", worker->program.path,
                        failure.cause);
     DT_TRY(status);
     *description = dt_machine_describe(dt_group_hello(group), dt_group_ready(group), worker);
@@ -179,15 +195,15 @@ dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, in
     return DT_OK;
 }
 
-dt_status dt_machine_here(const char *named, enum dt_backend_kind kind, bool renew,
+dt_status dt_machine_here(struct dt_program named, enum dt_backend_kind kind, bool renew,
                           int64_t deadline_ns, json_t **description)
 {
     char program[DT_PROGRAM_ROOM];
     struct dt_backend backend;
-    DT_TRY(dt_backend_choose(kind, named != NULL, &backend));
-    const struct dt_machine_worker worker = {backend.cuda ? backend.program : program,
-                                             named != NULL, &backend};
-    dt_status status = backend.cuda ? DT_OK : dt_machine_program(named, program);
+    DT_TRY(dt_backend_choose(kind, named.path != NULL, &backend));
+    const struct dt_machine_worker worker = {
+        {backend.cuda ? backend.program : program, named.arguments}, named.path != NULL, &backend};
+    dt_status status = backend.cuda ? DT_OK : dt_machine_program(named.path, program);
     if (status == DT_OK)
         status = dt_machine_read(&worker, renew, deadline_ns, description);
     dt_backend_fini(&backend);

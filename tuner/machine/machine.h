@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "model/dtype.h"
 #include "space/dit/dit.h"
+#include "tuner/runner/runner.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,13 +62,13 @@ dt_status dt_backend_settle(const struct dt_backend *backend, int count,
 /* ---- description */
 
 struct dt_machine_worker {
-    const char *program;
+    struct dt_program program;
     bool foreign;                     /* it has a workload of its own */
     const struct dt_backend *backend; /* borrowed; NULL: cores */
 };
 
-/* The worker's path on cores: the given one (NULL: none), else $DITTUNE_WORKER, else dittune-worker beside this
- * program. */
+/* The worker's path on cores: the given one (NULL: none), else $DITTUNE_WORKER, else dittune-worker beside this program. A name
+ * without '/' that PATH does not have is looked for beside this program, too. */
 dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM]) DT_MUST_CHECK;
 
 /* The description, new reference, from the cache when it is fresh (and renew is false), else by starting the worker,
@@ -76,9 +77,9 @@ dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM]) D
 dt_status dt_machine_read(const struct dt_machine_worker *worker, bool renew, int64_t deadline_ns,
                           json_t **description) DT_MUST_CHECK;
 
-/* The description for the given foreign worker, or (NULL) for ours on that back end. Also returns the errors of
+/* The description for the given foreign worker, or (path NULL) for ours on that back end. Also returns the errors of
  * dt_backend_choose. */
-dt_status dt_machine_here(const char *named, enum dt_backend_kind kind, bool renew,
+dt_status dt_machine_here(struct dt_program named, enum dt_backend_kind kind, bool renew,
                           int64_t deadline_ns, json_t **description) DT_MUST_CHECK;
 
 /* The description from a worker's hello and ready. They may be NULL: then versions are missing, and the description

@@ -29,8 +29,8 @@ struct dt_sweep {
 };
 
 struct dt_job {
-    /* program of a foreign worker, with its own workload; NULL: the built-in network */
-    const char *worker;
+    struct dt_program
+        worker; /* a foreign worker, with its own workload; none: the built-in network */
     struct dt_network network; /* name "": the device's default */
     enum dt_dtype dtype;
     bool has_dtype; /* false: the network's default on the device */

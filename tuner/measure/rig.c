@@ -139,6 +139,7 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, const
     split_lines(copy, lines, DT_AXES_MAX + 1);
     int64_t began = dt_clock_ns(), most = began + START_MOST_SECONDS * DT_NS_PER_SECOND;
     struct dt_launch launch = {.program = rig->target->worker.program,
+                               .arguments = rig->target->worker.arguments,
                                .ranks = rig->target->worker.by_mpirun ? slot->ranks : 1,
                                .own_ranks = rig->target->hardware.backend.cuda ? slot->ranks : 0,
                                .oversubscribed = slot->ranks > rig->target->hardware.cores,

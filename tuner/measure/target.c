@@ -193,7 +193,8 @@ dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
     target->objective = job->objective;
     dt_status status = dt_target_place(job, target);
     if (status == DT_OK)
-        status = job->worker != NULL ? dt_target_foreign(job, target) : make_builtin(job, target);
+        status =
+            job->worker.path != NULL ? dt_target_foreign(job, target) : make_builtin(job, target);
     if (status < 0) {
         dt_target_free(target);
         return status;

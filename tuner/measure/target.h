@@ -25,6 +25,7 @@ struct dt_identity {
 /* The program that runs plans. */
 struct dt_target_worker {
     char program[4096];
+    const char *const *arguments; /* NULL-ended, borrowed from the job; may be NULL */
     bool by_mpirun;        /* N ranks are started by mpirun; otherwise the worker starts its own */
     json_t *hello, *ready; /* replies of a foreign worker when it was started; NULL for ours */
     json_t *announced;     /* the hello's "parameters", "constants" and "rules" */

@@ -36,15 +36,16 @@ static const struct device *device_of(const struct dt_target *target)
 
 dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
 {
-    DT_TRY(dt_backend_choose(job->backend, job->worker != NULL, &target->hardware.backend));
+    DT_TRY(dt_backend_choose(job->backend, job->worker.path != NULL, &target->hardware.backend));
     target->hardware.backend.shared = job->shared_devices;
     target->hardware.cores =
         target->hardware.backend.cuda ? target->hardware.backend.gpus.count : dt_host_cores();
     target->hardware.devices = job->devices > 0 ? job->devices : target->hardware.cores;
     target->hardware.unit = device_of(target)->unit;
+    target->worker.arguments = job->worker.arguments;
     target->worker.by_mpirun = device_of(target)->by_mpirun;
     if (!target->hardware.backend.cuda)
-        return dt_machine_program(job->worker, target->worker.program);
+        return dt_machine_program(job->worker.path, target->worker.program);
     memcpy(target->worker.program, target->hardware.backend.program, sizeof target->worker.program);
     return DT_OK;
 }

@@ -145,7 +145,8 @@ static int64_t hello_ns(const struct dt_job *job)
 
 dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
 {
-    struct dt_launch launch = {.program = target->worker.program, .ranks = 1};
+    struct dt_launch launch = {
+        .program = target->worker.program, .arguments = target->worker.arguments, .ranks = 1};
     struct dt_failure failure;
     struct dt_group *group = NULL;
     dt_status status =

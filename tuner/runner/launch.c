@@ -198,9 +198,9 @@ static dt_status not_a_program(const char *name)
                        name);
     if (blank != NULL)
         return dt_fail(DT_EUSAGE,
-                       "the worker '%s' is not a program that can be run: it takes no arguments; "
-                       "make%s executable (chmod +x), or name a script that calls it",
-                       name, blank);
+                       "the worker '%s' is not a program that can be run: its arguments follow "
+                       "--, as in --worker %.*s --%s",
+                       name, (int)(blank - name), name, blank);
     return dt_fail(DT_EUSAGE, "the worker %s is not a program that can be run", name);
 }
 

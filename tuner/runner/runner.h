@@ -25,6 +25,12 @@
 
 struct dt_group;
 
+/* A program of the user's, and its arguments. */
+struct dt_program {
+    const char *path;             /* NULL: none */
+    const char *const *arguments; /* NULL-ended, without the program; may be NULL */
+};
+
 struct dt_launch {
     const char *program;          /* path; a name without '/' is looked up in PATH */
     const char *const *arguments; /* NULL-ended, after the program; may be NULL */

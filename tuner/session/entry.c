@@ -20,7 +20,8 @@
 void dt_entry_machine(struct dt_session *session)
 {
     const struct dt_target *target = session->target;
-    struct dt_machine_worker worker = {target->worker.program, target->foreign,
+    struct dt_machine_worker worker = {{target->worker.program, target->worker.arguments},
+                                       target->foreign,
                                        &target->hardware.backend};
     if (target->worker.ready != NULL) {
         session->machine = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);

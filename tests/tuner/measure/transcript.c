@@ -120,7 +120,7 @@ static double recorded_median(const char *path, int n)
 
 static struct dt_target *make_target(const char *program)
 {
-    struct dt_job job = {.worker = program, .plan = ""};
+    struct dt_job job = {.worker = {program, NULL}, .plan = ""};
     struct dt_target *target = NULL;
     assert_int_equal(dt_objective_find("latency", &job.objective), DT_OK);
     assert_int_equal(dt_target_new(&job, &target), DT_OK);

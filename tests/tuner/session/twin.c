@@ -55,7 +55,7 @@ static void hold(const char *scenario, int seconds)
 {
     static struct dt_job job;
     struct dt_text text = {0};
-    job = (struct dt_job){.worker = WORKER, .seed = 1};
+    job = (struct dt_job){.worker = {WORKER, NULL}, .seed = 1};
     plant(scenario);
     assert_int_equal(dt_objective_find("latency", &job.objective), DT_OK);
     assert_int_equal(dt_target_new(&job, &target), DT_OK);

@@ -77,7 +77,9 @@ static bool prepare(struct test *test, uint64_t seed, struct dt_prepared *prepar
 
 static bool start(struct test *test)
 {
-    struct dt_launch launch = {.program = test->target->worker.program, .ranks = 1};
+    struct dt_launch launch = {.program = test->target->worker.program,
+                               .arguments = test->target->worker.arguments,
+                               .ranks = 1};
     dt_status status = dt_group_start(&launch, test->target->workload, dt_clock_ns() + START_NS,
                                       &test->group, &test->failure);
     return fine(test, status);
@@ -342,13 +344,13 @@ static dt_status find_target(const struct dt_options *options, struct dt_target 
 {
     struct dt_job job;
     DT_TRY(dt_options_job(options, NULL, &job));
-    job.worker = options->words.rest[0];
+    job.worker = (struct dt_program){options->words.rest[0], options->job.worker.arguments};
     job.devices = RANKS_MOST;
     struct dt_error error = {DT_OK, ""};
     dt_status status = dt_error_keep(&error, dt_target_new(&job, target));
     if (status != DT_FAILED && status != DT_EUSAGE)
         return status;
-    job.worker = NULL;
+    job.worker = (struct dt_program){NULL, NULL};
     job.devices = 0;
     if (access(options->words.rest[0], X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
         snprintf((*target)->worker.program, sizeof(*target)->worker.program, "%s",

@@ -101,7 +101,8 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
     } else {
         enum dt_backend_kind kind;
         DT_TRY(dt_options_backend(options, &kind));
-        DT_TRY(dt_machine_here(NULL, kind, false, dt_clock_ns() + PATIENCE_NS, &description));
+        DT_TRY(dt_machine_here((struct dt_program){NULL, NULL}, kind, false,
+                               dt_clock_ns() + PATIENCE_NS, &description));
     }
     dt_status status = dt_machine_from_json(description, "this machine's description", machine);
     json_decref(description);
@@ -123,7 +124,7 @@ dt_status dt_ask(const struct dt_options *options, struct dt_query **query)
     struct dt_query *made = NULL;
     dt_status status = DT_OK;
     struct dt_job job;
-    if (options->job.worker != NULL) {
+    if (options->job.worker.path != NULL) {
         DT_TRY(dt_options_job(options, NULL, &job));
         DT_TRY(dt_target_new(&job, &target));
     }
