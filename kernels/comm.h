@@ -9,7 +9,8 @@
  * On a device nothing blocks: a post starts after the work queued on the device before it, and wait delays the work
  * queued after it; dt_compute.finish, given dt_comm_check, returns the errors.
  *
- * To add a back end: write kernels/comm/<name>.c with a struct dt_comm_ops at its end, and add a row to comm.def.
+ * To add a back end for devices: write kernels/comm/<name>.c with a struct dt_comm_ops that has `over`, and add a row to
+ * comm.def.
  */
 #ifndef DT_KERNELS_COMM_H
 #define DT_KERNELS_COMM_H
@@ -50,7 +51,7 @@ struct dt_comm_config {
 };
 
 struct dt_comm_ops {
-    const char *name, *doc;
+    const char *name;
     bool recordable; /* exchanges may be recorded (dt_compute.record) */
     /* Ranks of the same color form a comm, ordered by key. *out is new. config may be NULL. */
     dt_status (*split)(struct dt_comm *comm, int color, int key,
@@ -85,6 +86,10 @@ struct dt_comm_ops {
     void (*release)(struct dt_comm *comm, void *memory);
     /* (optional) Records a computation of this rank, for back ends that log the order of events. */
     void (*note)(struct dt_comm *comm, const char *what, int index);
+    /* Back ends for devices. over: the comm of the ranks' devices, which owns host on success. fits (optional): whether it is
+     * used where none was asked for. Collective over host. */
+    dt_status (*over)(struct dt_comm *host, struct dt_device *device, struct dt_comm **comm);
+    dt_status (*fits)(struct dt_comm *host, const struct dt_device *device, bool *fits);
 };
 
 /* A comm of one rank: every exchange is a copy. */
@@ -99,8 +104,7 @@ const char *dt_comm_mpi_version(void);
 #endif
 
 /* Makes the comm for the ranks' devices over host, and owns host on success: host itself where ranks compute on the
- * processor; else the named one, or when name is NULL the fastest that works: nccl where each rank has a GPU of its
- * own, staged (through host memory) where ranks share one. Collective over host. */
+ * processor; else the named row of comm.def, or when name is NULL the first that fits. Collective over host. */
 dt_status dt_comm_world(struct dt_comm *host, struct dt_device *device, const char *name,
                         struct dt_comm **comm) DT_MUST_CHECK;
 
@@ -118,8 +122,5 @@ dt_status dt_comm_exchange(struct dt_comm *comm, const struct dt_message *sends,
 
 /* Calls the back end's check; DT_OK if it has none, and for NULL. */
 dt_status dt_comm_check(struct dt_comm *comm) DT_MUST_CHECK;
-
-/* The back ends that were built, NULL-ended. */
-const struct dt_comm_ops *const *dt_comm_rows(void);
 
 #endif

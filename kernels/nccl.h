@@ -18,14 +18,10 @@
 #include "kernels/comm.h"
 
 #ifdef DT_HAVE_NCCL
-/* device is one of dt_compute_cuda, borrowed; host is owned on success. Collective, and creates no communicator yet:
- * config (may be NULL) applies at the first exchange on this comm itself. DT_ELIB, DT_ENOMEM. */
+/* device is one of dt_compute_cuda, borrowed; host is owned on success. Collective, and creates no communicator yet.
+ * DT_ELIB, DT_ENOMEM. */
 dt_status dt_comm_nccl(struct dt_comm *host, struct dt_device *device,
-                       const struct dt_comm_config *config, struct dt_comm **comm) DT_MUST_CHECK;
-
-/* Each rank of host has a GPU of its own, as NCCL requires: no two have the same host and PCI device. Collective. */
-dt_status dt_comm_nccl_fits(struct dt_comm *host, const struct dt_device *device,
-                            bool *fits) DT_MUST_CHECK;
+                       struct dt_comm **comm) DT_MUST_CHECK;
 
 /* "2.28.9", of the library that is linked. */
 const char *dt_comm_nccl_version(void);

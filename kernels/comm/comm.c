@@ -2,15 +2,11 @@
 #include "kernels/comm/comm_int.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "kernels/compute.h"
-#include "kernels/nccl.h"
-#include "kernels/staged.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* DT_HAVE_MPI and DT_HAVE_NCCL select the rows. */
 #define DT_COMM(name) extern const struct dt_comm_ops dt_comm_##name##_ops;
 #include "kernels/comm.def"
 #undef DT_COMM
@@ -19,13 +15,8 @@ static const struct dt_comm_ops *const rows[] = {
 #define DT_COMM(name) &dt_comm_##name##_ops,
 #include "kernels/comm.def"
 #undef DT_COMM
-    NULL,
 };
-
-const struct dt_comm_ops *const *dt_comm_rows(void)
-{
-    return rows;
-}
+enum { ROWS = sizeof rows / sizeof rows[0] };
 
 void dt_comm_free(struct dt_comm *comm)
 {
@@ -94,19 +85,16 @@ int dt_comm_members(const struct dt_comm *comm, const int pairs[], int color, in
     }
 }
 
-#ifdef DT_HAVE_NCCL
-/* NCCL refuses two ranks on one GPU unless they appear to be on different hosts (2.28: init.cc): for tests of
- * correctness only. */
-static dt_status by_nccl(struct dt_comm *host, struct dt_device *device, bool fits,
-                         struct dt_comm **comm)
+static dt_status unknown(const char *name)
 {
-    char id[32];
-    snprintf(id, sizeof id, "dittune-%d", host->rank);
-    if (!fits && setenv("NCCL_HOSTID", id, 0) != 0)
-        return dt_fail(DT_ENOMEM, "no memory for the environment");
-    return dt_comm_nccl(host, device, NULL, comm);
+    struct dt_text known = {0};
+    for (int i = 0; i < ROWS; i++)
+        dt_text_add(&known, "%s%s", i > 0 ? " or " : "", rows[i]->name);
+    dt_status status =
+        dt_fail(DT_EUSAGE, "DITTUNE_COMM is '%.40s': this worker has %s", name, dt_text_at(&known));
+    dt_text_fini(&known);
+    return status;
 }
-#endif
 
 dt_status dt_comm_world(struct dt_comm *host, struct dt_device *device, const char *name,
                         struct dt_comm **comm)
@@ -116,14 +104,12 @@ dt_status dt_comm_world(struct dt_comm *host, struct dt_device *device, const ch
         *comm = host;
         return DT_OK;
     }
-#ifdef DT_HAVE_NCCL
-    bool fits = false;
-    DT_TRY(dt_comm_nccl_fits(host, device, &fits));
-    if ((any && fits) || (!any && strcmp(name, "nccl") == 0))
-        return by_nccl(host, device, fits, comm);
-#endif
-    if (any || strcmp(name, "staged") == 0)
-        return dt_comm_staged(host, device, comm);
-    return dt_fail(DT_EUSAGE,
-                   "DITTUNE_COMM is '%.40s': expected nccl (where it was built) or staged", name);
+    for (int i = 0; i < ROWS; i++) {
+        bool fits = any || strcmp(name, rows[i]->name) == 0;
+        if (any && rows[i]->fits != NULL)
+            DT_TRY(rows[i]->fits(host, device, &fits));
+        if (fits)
+            return rows[i]->over(host, device, comm);
+    }
+    return unknown(name);
 }

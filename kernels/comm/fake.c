@@ -206,7 +206,6 @@ static void note(struct dt_comm *comm, const char *what, int index)
 
 const struct dt_comm_ops dt_comm_fake_ops = {
     .name = "fake",
-    .doc = "ranks as threads of one process, with a virtual clock and planted faults, for tests",
     .split = split,
     .free = release,
     .barrier = barrier,

@@ -252,7 +252,6 @@ static void note(struct dt_comm *comm, const char *what, int index)
 
 static const struct dt_comm_ops ops = {
     .name = "fault",
-    .doc = "another comm with one planted fault, for tests",
     .split = split,
     .free = release,
     .barrier = barrier,

@@ -219,7 +219,7 @@ static void poll_once(struct dt_comm *comm)
     (void)MPI_Iprobe(MPI_ANY_SOURCE, SHIFT_TAG + 1, world->comm, &there, MPI_STATUS_IGNORE);
 }
 
-extern const struct dt_comm_ops dt_comm_mpi_ops;
+static const struct dt_comm_ops ops;
 
 /* Owns handle, also on failure. */
 static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
@@ -234,7 +234,7 @@ static dt_status wrap(MPI_Comm handle, int yields, struct dt_comm **out)
         return dt_fail(DT_ENOMEM, "out of memory for a communicator");
     }
     *world = (struct world){.comm = handle, .yields = yields};
-    *comm = (struct dt_comm){.ops = &dt_comm_mpi_ops, .state = world};
+    *comm = (struct dt_comm){.ops = &ops, .state = world};
     MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
     MPI_Comm_rank(handle, &comm->rank);
     MPI_Comm_size(handle, &comm->size);
@@ -297,9 +297,8 @@ const char *dt_comm_mpi_version(void)
     return text;
 }
 
-const struct dt_comm_ops dt_comm_mpi_ops = {
+static const struct dt_comm_ops ops = {
     .name = "mpi",
-    .doc = "MPI processes, host memory",
     .split = split,
     .free = release,
     .barrier = barrier,

@@ -74,21 +74,20 @@ static dt_status wait(struct dt_comm *comm, struct dt_request *request)
     return DT_OK;
 }
 
-extern const struct dt_comm_ops dt_comm_self_ops;
+static const struct dt_comm_ops ops;
 
 dt_status dt_comm_self(struct dt_comm **comm)
 {
     struct dt_comm *made = calloc(1, sizeof *made);
     if (made == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a communicator");
-    *made = (struct dt_comm){.ops = &dt_comm_self_ops, .size = 1};
+    *made = (struct dt_comm){.ops = &ops, .size = 1};
     *comm = made;
     return DT_OK;
 }
 
-const struct dt_comm_ops dt_comm_self_ops = {
+static const struct dt_comm_ops ops = {
     .name = "self",
-    .doc = "one rank: every exchange is a copy",
     .split = split,
     .free = release,
     .barrier = barrier,

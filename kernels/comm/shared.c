@@ -25,7 +25,7 @@ struct seat {
     int members[]; /* ranks of the root */
 };
 
-extern const struct dt_comm_ops dt_comm_shared_ops;
+static const struct dt_comm_ops ops;
 
 static dt_status join(struct dt_shared_root *root, uint64_t id, const int members[], int size,
                       int rank, struct dt_comm **out)
@@ -39,7 +39,7 @@ static dt_status join(struct dt_shared_root *root, uint64_t id, const int member
     }
     *seat = (struct seat){.root = root, .id = id};
     memcpy(seat->members, members, (size_t)size * sizeof members[0]);
-    *comm = (struct dt_comm){.ops = &dt_comm_shared_ops, .rank = rank, .size = size, .state = seat};
+    *comm = (struct dt_comm){.ops = &ops, .rank = rank, .size = size, .state = seat};
     root->users++;
     *out = comm;
     return DT_OK;
@@ -260,9 +260,8 @@ static dt_status tell_failure(struct dt_comm *comm, int64_t deadline_ns)
     return DT_OK;
 }
 
-const struct dt_comm_ops dt_comm_shared_ops = {
+static const struct dt_comm_ops ops = {
     .name = "shared",
-    .doc = "processes of one host over shared memory, host memory",
     .split = split,
     .free = release,
     .barrier = barrier,

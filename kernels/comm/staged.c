@@ -258,7 +258,7 @@ dt_status dt_comm_staged(struct dt_comm *host, struct dt_device *device, struct 
 
 const struct dt_comm_ops dt_comm_staged_ops = {
     .name = "staged",
-    .doc = "another comm, for a device whose memory goes through the host's",
+    .over = dt_comm_staged,
     .split = split,
     .free = release,
     .barrier = barrier,

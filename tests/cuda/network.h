@@ -109,8 +109,7 @@ static inline dt_status network_comm(struct dt_comm *world, struct dt_device *de
         return DT_OK;
     }
 #ifdef DT_HAVE_NCCL
-    dt_status status =
-        nccl ? dt_comm_nccl(own, device, NULL, comm) : dt_comm_staged(own, device, comm);
+    dt_status status = nccl ? dt_comm_nccl(own, device, comm) : dt_comm_staged(own, device, comm);
 #else
     dt_status status = nccl ? DT_EUNSUP : dt_comm_staged(own, device, comm);
 #endif

@@ -124,7 +124,7 @@ static inline dt_status ranks_open_nccl(struct ranks_job *job, struct dt_comm **
     struct dt_comm *host = NULL;
     DT_TRY(dt_compute_cuda.open(job->rank, &job->device));
     DT_TRY(dt_comm_shared(job->fd, job->rank, job->size, &host));
-    return dt_comm_nccl(host, job->device, NULL, comm);
+    return dt_comm_nccl(host, job->device, comm);
 }
 
 /* All ranks on one GPU. */
