@@ -170,13 +170,8 @@ function(dt_attention_instances out)
         foreach(head ${DT_CUDA_HEADS})
             set(file ${CMAKE_BINARY_DIR}/generated/attention_${tile_q}x${tile_kv}_s${stages}_w${warps}_h${head}.cu)
             file(CONFIGURE OUTPUT ${file} CONTENT "/* SPDX-License-Identifier: MIT */
-/* A row of model/attn_tiles.def for one head dimension. */
-#define DT_TILE_Q ${tile_q}
-#define DT_TILE_KV ${tile_kv}
-#define DT_STAGES ${stages}
-#define DT_WARPS ${warps}
-#define DT_HEAD ${head}
 #include \"kernels/cuda/attention.cuh\"
+DT_ATTENTION_INSTANCE(${tile_q}, ${tile_kv}, ${stages}, ${warps}, ${head})
 " @ONLY)
             list(APPEND files ${file})
         endforeach()

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "model/activation.h"
 #include "model/dtype.h"
+#include "model/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,8 +77,7 @@ struct dt_attention {
     struct dt_strides q_at, kv_at, out_at;
     int sequences, heads, head; /* head: D */
     int queries, keys;
-    int tile_q, tile_kv;
-    int stages, warps;           /* GPU: of model/attn_tiles.def */
+    struct dt_attn_tile tile;    /* stages, warps: GPU */
     enum dt_attention_kind kind; /* GPU: own or cuDNN's kernel */
     float *scratch;              /* scratch_floats per thread; NULL where none is needed */
     int64_t scratch_floats;

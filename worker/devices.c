@@ -90,21 +90,21 @@ static json_t *reasons(int64_t bits)
 
 static json_t *processes(const struct dt_nvml_facts *facts)
 {
-    json_t *array = facts->process_count >= 0 ? json_array() : json_null();
-    for (int i = 0; i < facts->process_count; i++)
-        json_array_append_new(array,
-                              json_pack("{s:I, s:o}", "pid", (json_int_t)facts->processes[i].pid,
-                                        "bytes", number(facts->processes[i].bytes)));
+    json_t *array = facts->use.count >= 0 ? json_array() : json_null();
+    for (int i = 0; i < facts->use.count; i++)
+        json_array_append_new(array, json_pack("{s:I, s:o}", "pid",
+                                               (json_int_t)facts->use.processes[i].pid, "bytes",
+                                               number(facts->use.processes[i].bytes)));
     return array;
 }
 
 static json_t *pcie(const struct dt_nvml_facts *facts)
 {
-    if (facts->pcie_generation < 0 && facts->pcie_width < 0)
+    if (facts->pcie.generation < 0 && facts->pcie.width < 0)
         return json_null();
-    return json_pack("{s:o, s:o, s:o, s:o}", "generation", number(facts->pcie_generation),
-                     "generation_max", number(facts->pcie_generation_max), "width",
-                     number(facts->pcie_width), "width_max", number(facts->pcie_width_max));
+    return json_pack("{s:o, s:o, s:o, s:o}", "generation", number(facts->pcie.generation),
+                     "generation_max", number(facts->pcie.generation_max), "width",
+                     number(facts->pcie.width), "width_max", number(facts->pcie.width_max));
 }
 
 /* Adds NVML's facts to a device's object. */
@@ -114,22 +114,22 @@ static void add_facts(json_t *object, const struct dt_nvml_facts *facts)
         const char *key;
         json_t *value;
     } fields[] = {
-        {"sm_mhz", number(facts->sm_mhz)},
+        {"sm_mhz", number(facts->health.sm_mhz)},
         {"sm_mhz_max", number(facts->sm_mhz_max)},
         {"application_mhz", number(facts->application_mhz)},
-        {"memory_mhz", number(facts->memory_mhz)},
+        {"memory_mhz", number(facts->health.memory_mhz)},
         {"memory_mhz_max", number(facts->memory_mhz_max)},
-        {"power_mw", number(facts->power_mw)},
+        {"power_mw", number(facts->health.power_mw)},
         {"power_limit_mw", number(facts->power_limit_mw)},
         {"power_limit_default_mw", number(facts->power_limit_default_mw)},
-        {"temperature_c", number(facts->temperature_c)},
-        {"utilization", number(facts->utilization)},
+        {"temperature_c", number(facts->health.temperature_c)},
+        {"utilization", number(facts->health.utilization)},
         {"ecc", mode(facts->ecc)},
         {"ecc_pending", mode(facts->ecc_pending)},
         {"mig", mode(facts->mig)},
         {"mig_pending", mode(facts->mig_pending)},
         {"persistence", mode(facts->persistence)},
-        {"reasons", reasons(facts->reasons)},
+        {"reasons", reasons(facts->health.reasons)},
         {"processes", processes(facts)},
         {"nvlinks", number(facts->nvlinks)},
         {"pcie", pcie(facts)},

@@ -16,8 +16,8 @@ static void time_kernel(struct bench *bench, struct dt_attention *op)
     const struct dt_compute *compute = bench->device->compute;
     char kernel[64] = "cudnn", what[96];
     if (op->kind == DT_ATTENTION_OWN)
-        snprintf(kernel, sizeof kernel, "own %dx%d stages %d warps %d", op->tile_q, op->tile_kv,
-                 op->stages, op->warps);
+        snprintf(kernel, sizeof kernel, "own %dx%d stages %d warps %d", op->tile.tile_q,
+                 op->tile.tile_kv, op->tile.stages, op->tile.warps);
     snprintf(what, sizeof what, "attention S=%d D=%d %d heads, %s", op->queries, op->head,
              op->heads, kernel);
     if (compute->attention.ready(bench->device, DT_BFLOAT16, op) != DT_OK) {
@@ -49,10 +49,7 @@ static void time_shape(struct bench *bench, int tokens, int heads, int head)
         bench_refused(bench, "attention");
     } else {
         for (int i = 0; i < DT_ATTN_TILES; i++) {
-            op.tile_q = dt_attn_tiles[i].tile_q;
-            op.tile_kv = dt_attn_tiles[i].tile_kv;
-            op.stages = dt_attn_tiles[i].stages;
-            op.warps = dt_attn_tiles[i].warps;
+            op.tile = dt_attn_tiles[i];
             time_kernel(bench, &op);
         }
         op.kind = DT_ATTENTION_CUDNN;

@@ -29,8 +29,8 @@ static int64_t scratch_of(const struct work *work)
                                          .dtype = work->dtype};
     struct dt_plan plan = dt_plan_fallback;
     struct dt_layout layout;
-    plan.tile_q = work->op.tile_q;
-    plan.tile_kv = work->op.tile_kv;
+    plan.tile_q = work->op.tile.tile_q;
+    plan.tile_kv = work->op.tile.tile_kv;
     dt_layout_init(&layout, &workload, &plan, 0);
     return layout.scratch;
 }
@@ -62,13 +62,13 @@ static void bench(enum dt_dtype dtype, int tokens, int heads, int head)
                                     .keys = tokens};
     double flops = 4.0 * tokens * tokens * (double)width;
     for (int i = 0; i < DT_TILES_Q * DT_TILES_KV && library[first] != NULL; i++) {
-        work.op.tile_q = dt_tiles_q[i / DT_TILES_KV];
-        work.op.tile_kv = dt_tiles_kv[i % DT_TILES_KV];
+        work.op.tile.tile_q = dt_tiles_q[i / DT_TILES_KV];
+        work.op.tile.tile_kv = dt_tiles_kv[i % DT_TILES_KV];
         work.op.scratch_floats = scratch_of(&work);
         work.op.scratch = dt_bench_room(4 * work.op.scratch_floats * dt_bench_threads);
         struct dt_side ours = {run, &work, flops};
         snprintf(what, sizeof what, "%s S=%d D=%d, tile %d x %d, of %s", dt_dtype_text(dtype),
-                 tokens, head, work.op.tile_q, work.op.tile_kv, library[first]);
+                 tokens, head, work.op.tile.tile_q, work.op.tile.tile_kv, library[first]);
         double ratio = dt_bench_compare(what, "GFLOP/s", &ours, &theirs[first]);
         least = ratio < least ? ratio : least;
         best = ratio > most ? work : best;
@@ -78,7 +78,8 @@ static void bench(enum dt_dtype dtype, int tokens, int heads, int head)
     struct dt_side ours = {run, &best, flops};
     for (int i = first; i < 2 && library[i] != NULL; i++) { /* the best of many was lucky, too */
         snprintf(what, sizeof what, "%s S=%d D=%d, chosen tile %d x %d, of %s",
-                 dt_dtype_text(dtype), tokens, head, best.op.tile_q, best.op.tile_kv, library[i]);
+                 dt_dtype_text(dtype), tokens, head, best.op.tile.tile_q, best.op.tile.tile_kv,
+                 library[i]);
         dt_bench_compare(what, "GFLOP/s", &ours, &theirs[i]);
     }
 }

@@ -12,8 +12,9 @@ dt_status dt_cpu_attention_ready(struct dt_device *device, enum dt_dtype dtype,
                                  const struct dt_attention *op)
 {
     (void)device;
-    if (op->tile_q < 1 || op->tile_kv < 1)
-        return dt_fail(DT_EUNSUP, "tile_q=%d x tile_kv=%d is no tile", op->tile_q, op->tile_kv);
+    if (op->tile.tile_q < 1 || op->tile.tile_kv < 1)
+        return dt_fail(DT_EUNSUP, "tile_q=%d x tile_kv=%d is no tile", op->tile.tile_q,
+                       op->tile.tile_kv);
     if (dt_simd(dtype) == NULL)
         return dt_fail(DT_EUNSUP, "this processor has no attention in %s", dt_dtype_text(dtype));
     return DT_OK;
@@ -23,12 +24,12 @@ void dt_cpu_attention(struct dt_device *device, enum dt_dtype dtype, const struc
 {
     const struct dt_simd *simd = dt_simd(dtype);
     (void)device;
-    int tiles = (op->queries + op->tile_q - 1) / op->tile_q;
+    int tiles = (op->queries + op->tile.tile_q - 1) / op->tile.tile_q;
     int units = op->sequences * op->heads * tiles;
 #pragma omp parallel for schedule(dynamic)
     for (int unit = 0; unit < units; unit++) {
         int pair = unit / tiles, thread = omp_get_thread_num();
-        simd->attention(op, pair / op->heads, pair % op->heads, unit % tiles * op->tile_q,
+        simd->attention(op, pair / op->heads, pair % op->heads, unit % tiles * op->tile.tile_q,
                         op->scratch + thread * op->scratch_floats);
         if (thread == 0 && op->poll != NULL)
             op->poll(op->poll_arg);

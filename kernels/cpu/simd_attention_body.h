@@ -83,7 +83,7 @@ static void soften(float *scores, int keys, float *maxima, float *sums, float *d
 
 static void split(struct work *work, const struct dt_attention *op, float *scratch)
 {
-    int queries = (op->tile_q + 31) / 32 * 32, keys = (op->tile_kv + 7) / 8 * 8;
+    int queries = (op->tile.tile_q + 31) / 32 * 32, keys = (op->tile.tile_kv + 7) / 8 * 8;
     work->channels = (op->head + 7) / 8 * 8;
     work->queries = scratch;
     work->out = work->queries + (int64_t)queries * work->channels;
@@ -146,15 +146,15 @@ static void attention_rows(const struct dt_attention *op, int sequence, int head
                            float *scratch)
 {
     struct work work;
-    int count = op->queries - first < op->tile_q ? op->queries - first : op->tile_q;
+    int count = op->queries - first < op->tile.tile_q ? op->queries - first : op->tile.tile_q;
     int64_t column = (int64_t)head * op->head;
     const float *k = (const float *)op->k + sequence * op->kv_at.sequence + column;
     const float *v = (const float *)op->v + sequence * op->kv_at.sequence + column;
     const float *q = (const float *)op->q + sequence * op->q_at.sequence + column;
     split(&work, op, scratch);
     take_queries(&work, op, q + first * op->q_at.row, count);
-    for (int j = 0; j < op->keys; j += op->tile_kv) {
-        work.keys_here = op->keys - j < op->tile_kv ? op->keys - j : op->tile_kv;
+    for (int j = 0; j < op->keys; j += op->tile.tile_kv) {
+        work.keys_here = op->keys - j < op->tile.tile_kv ? op->keys - j : op->tile.tile_kv;
         take_tile(&work, op, k + j * op->kv_at.row, work.keys);
         take_tile(&work, op, v + j * op->kv_at.row, work.values);
         attend_tile(&work, op, count);

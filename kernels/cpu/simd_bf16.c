@@ -169,7 +169,7 @@ static void soften(const struct work *work, float *maxima, float *sums, float *d
 
 static void split(struct work *work, const struct dt_attention *op, float *scratch)
 {
-    int queries = (op->tile_q + 31) / 32 * 32, keys = (op->tile_kv + 7) / 8 * 8;
+    int queries = (op->tile.tile_q + 31) / 32 * 32, keys = (op->tile.tile_kv + 7) / 8 * 8;
     work->channels = (op->head + 7) / 8 * 8;
     work->scale = 1.44269504f / sqrtf((float)op->head);
     work->out = scratch;
@@ -259,7 +259,7 @@ static void attention_rows(const struct dt_attention *op, int sequence, int head
                            float *scratch)
 {
     struct work work;
-    int count = op->queries - first < op->tile_q ? op->queries - first : op->tile_q;
+    int count = op->queries - first < op->tile.tile_q ? op->queries - first : op->tile.tile_q;
     int64_t column = (int64_t)head * op->head;
     const uint16_t *q = (const uint16_t *)op->q + sequence * op->q_at.sequence + column;
     const uint16_t *k = (const uint16_t *)op->k + sequence * op->kv_at.sequence + column;
@@ -270,8 +270,8 @@ static void attention_rows(const struct dt_attention *op, int sequence, int head
         lse += ((int64_t)sequence * op->heads + head) * op->queries;
     split(&work, op, scratch);
     take_queries(&work, op, q + first * op->q_at.row, count);
-    for (int j = 0; j < op->keys; j += op->tile_kv) {
-        work.keys_here = op->keys - j < op->tile_kv ? op->keys - j : op->tile_kv;
+    for (int j = 0; j < op->keys; j += op->tile.tile_kv) {
+        work.keys_here = op->keys - j < op->tile.tile_kv ? op->keys - j : op->tile.tile_kv;
         take_keys(&work, op, k + j * op->kv_at.row);
         take_values(&work, op, v + j * op->kv_at.row);
         attend_tile(&work, count);

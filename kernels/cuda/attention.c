@@ -18,7 +18,7 @@ static dt_status own_ready(struct dt_cuda *cuda, enum dt_dtype dtype, const stru
         DT_EUNSUP,
         "attention of tile_q=%d tile_kv=%d stages=%d warps=%d and %d channels a head was "
         "not built for GPUs",
-        op->tile_q, op->tile_kv, op->stages, op->warps, op->head);
+        op->tile.tile_q, op->tile.tile_kv, op->tile.stages, op->tile.warps, op->head);
 }
 
 static dt_status cudnn_ready(struct dt_cuda *cuda, enum dt_dtype dtype,

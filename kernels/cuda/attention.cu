@@ -27,9 +27,9 @@ static const struct dt_attention_build *find(const struct dt_attention *op)
 {
     for (int i = 0; i < build_count; i++) {
         const struct dt_attention_build *build = builds[i];
-        if (build->tile_q == op->tile_q && build->tile_kv == op->tile_kv &&
-            build->stages == op->stages && build->warps == op->warps && build->head == op->head &&
-            build->kernel != NULL)
+        if (build->tile_q == op->tile.tile_q && build->tile_kv == op->tile.tile_kv &&
+            build->stages == op->tile.stages && build->warps == op->tile.warps &&
+            build->head == op->head && build->kernel != NULL)
             return build;
     }
     return NULL;

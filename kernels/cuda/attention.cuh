@@ -13,7 +13,7 @@
  * groups of four banks, so ldmatrix and stores have no bank conflicts. Channels are padded to a multiple of 16 by
  * zeros.
  *
- * A file that defines DT_TILE_Q, DT_TILE_KV, DT_STAGES, DT_WARPS and DT_HEAD and includes this one is an instance.
+ * DT_ATTENTION_INSTANCE defines the kernel of a row of model/attn_tiles.def and a head dimension.
  */
 #ifndef DT_KERNELS_CUDA_ATTENTION_CUH
 #define DT_KERNELS_CUDA_ATTENTION_CUH
@@ -351,12 +351,9 @@ template <class SHAPE> constexpr struct dt_attention_build dt_attention_build_of
     dt_attention_##q##_##kv##_##stages##_##warps##_##head
 #define DT_ATTENTION_NAME(q, kv, stages, warps, head) DT_ATTENTION_JOIN(q, kv, stages, warps, head)
 
-#ifdef DT_TILE_Q
-extern const struct dt_attention_build DT_ATTENTION_NAME(DT_TILE_Q, DT_TILE_KV, DT_STAGES, DT_WARPS,
-                                                         DT_HEAD);
-constexpr struct dt_attention_build
-    DT_ATTENTION_NAME(DT_TILE_Q, DT_TILE_KV, DT_STAGES, DT_WARPS, DT_HEAD) = dt_attention_build_of<
-        dt_attention_shape<DT_TILE_Q, DT_TILE_KV, DT_STAGES, DT_WARPS, DT_HEAD>>();
-#endif
+#define DT_ATTENTION_INSTANCE(q, kv, stages, warps, head)                                          \
+    extern const struct dt_attention_build DT_ATTENTION_NAME(q, kv, stages, warps, head);          \
+    constexpr struct dt_attention_build DT_ATTENTION_NAME(q, kv, stages, warps, head) =            \
+        dt_attention_build_of<dt_attention_shape<q, kv, stages, warps, head>>();
 
 #endif

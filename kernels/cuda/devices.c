@@ -75,7 +75,7 @@ static bool read_card(int index, const struct dt_nvml *nvml, struct dt_cuda_card
         dt_nvml_read(nvml, *device, &card->nvml);
     else
         dt_nvml_facts_clear(&card->nvml);
-    card->free_bytes = card->nvml.free_bytes >= 0 ? card->nvml.free_bytes : ask_free(index);
+    card->free_bytes = card->nvml.use.free_bytes >= 0 ? card->nvml.use.free_bytes : ask_free(index);
     return true;
 }
 
@@ -130,41 +130,4 @@ void dt_cuda_machine_read(struct dt_cuda_machine *machine)
     read_versions(machine);
     read_cards(machine, nvml);
     dt_nvml_close(nvml);
-}
-
-static bool is_own(int64_t pid, const int64_t own[], int count)
-{
-    for (int i = 0; i < count; i++)
-        if (own[i] == pid)
-            return true;
-    return false;
-}
-
-static void count_others(const struct dt_nvml_facts *facts, const int64_t own[], int own_count,
-                         struct dt_cuda_use *use)
-{
-    *use = (struct dt_cuda_use){.memory_bytes = facts->memory_bytes,
-                                .free_bytes = facts->free_bytes,
-                                .count = facts->process_count < 0 ? DT_NVML_UNKNOWN : 0};
-    for (int i = 0; i < facts->process_count; i++)
-        if (!is_own(facts->processes[i].pid, own, own_count))
-            use->others[use->count++] = facts->processes[i];
-}
-
-dt_status dt_cuda_device_use(int index, const int64_t own[], int own_count, struct dt_cuda_use *use)
-{
-    struct dt_nvml *nvml = NULL;
-    struct dt_nvml_device *device = NULL;
-    struct dt_nvml_facts facts;
-    char pci[32];
-    if (cudaDeviceGetPCIBusId(pci, sizeof pci, index) != cudaSuccess)
-        return dt_fail(DT_EUNSUP, "CUDA knows no device %d", index);
-    DT_TRY(dt_nvml_open(&nvml));
-    dt_status status = dt_nvml_find(nvml, pci, &device);
-    if (status == DT_OK) {
-        dt_nvml_use(nvml, device, &facts);
-        count_others(&facts, own, own_count, use);
-    }
-    dt_nvml_close(nvml);
-    return status;
 }

@@ -39,16 +39,4 @@ struct dt_cuda_machine {
 /* Cannot fail: *machine records missing parts. */
 void dt_cuda_machine_read(struct dt_cuda_machine *machine);
 
-/* Use of the GPU `index` of the CUDA runtime. NVML reports process ids of the host; in a container with its own ids
- * none of them match, so own processes are detected by the growth of `count`. */
-struct dt_cuda_use {
-    int64_t memory_bytes, free_bytes; /* DT_NVML_UNKNOWN when not known */
-    int count;                        /* of processes, without `own`; DT_NVML_UNKNOWN */
-    struct dt_nvml_process others[DT_NVML_PROCESSES];
-};
-/* own: own_count process ids to leave out. Meant to be called before a trial: a few calls, no context. DT_EUNSUP
- * without NVML. */
-dt_status dt_cuda_device_use(int index, const int64_t own[], int own_count,
-                             struct dt_cuda_use *use) DT_MUST_CHECK;
-
 #endif

@@ -25,6 +25,5 @@ void dt_cuda_health(struct dt_device *device, struct dt_health *health)
     dt_nvml_facts_clear(&facts);
     if (nvml != NULL && dt_nvml_find(nvml, cuda->pci, &there) == DT_OK)
         dt_nvml_sample(nvml, there, &facts);
-    *health = (struct dt_health){facts.sm_mhz,        facts.memory_mhz,  facts.power_mw,
-                                 facts.temperature_c, facts.utilization, facts.reasons};
+    *health = facts.health;
 }

@@ -36,25 +36,25 @@ struct row {
 #define NONE      SIZE_MAX
 
 static const struct row rows[] = {
-    {"nvmlDeviceGetClockInfo", NULL, OF, CLOCK_SM, AT(sm_mhz), NONE, true},
-    {"nvmlDeviceGetClockInfo", NULL, OF, CLOCK_MEMORY, AT(memory_mhz), NONE, true},
+    {"nvmlDeviceGetClockInfo", NULL, OF, CLOCK_SM, AT(health.sm_mhz), NONE, true},
+    {"nvmlDeviceGetClockInfo", NULL, OF, CLOCK_MEMORY, AT(health.memory_mhz), NONE, true},
     {"nvmlDeviceGetMaxClockInfo", NULL, OF, CLOCK_SM, AT(sm_mhz_max), NONE, false},
     {"nvmlDeviceGetMaxClockInfo", NULL, OF, CLOCK_MEMORY, AT(memory_mhz_max), NONE, false},
     {"nvmlDeviceGetApplicationsClock", NULL, OF, CLOCK_SM, AT(application_mhz), NONE, false},
-    {"nvmlDeviceGetTemperature", NULL, OF, SENSOR_GPU, AT(temperature_c), NONE, true},
-    {"nvmlDeviceGetPowerUsage", NULL, VALUE, 0, AT(power_mw), NONE, true},
+    {"nvmlDeviceGetTemperature", NULL, OF, SENSOR_GPU, AT(health.temperature_c), NONE, true},
+    {"nvmlDeviceGetPowerUsage", NULL, VALUE, 0, AT(health.power_mw), NONE, true},
     {"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit", VALUE, 0,
      AT(power_limit_mw), NONE, false},
     {"nvmlDeviceGetPowerManagementDefaultLimit", NULL, VALUE, 0, AT(power_limit_default_mw), NONE,
      false},
-    {"nvmlDeviceGetUtilizationRates", NULL, STRUCT_OF_TWO, 0, AT(utilization), NONE, true},
+    {"nvmlDeviceGetUtilizationRates", NULL, STRUCT_OF_TWO, 0, AT(health.utilization), NONE, true},
     {"nvmlDeviceGetEccMode", NULL, PAIR, 0, AT(ecc), AT(ecc_pending), false},
     {"nvmlDeviceGetMigMode", NULL, PAIR, 0, AT(mig), AT(mig_pending), false},
     {"nvmlDeviceGetPersistenceMode", NULL, VALUE, 0, AT(persistence), NONE, false},
-    {"nvmlDeviceGetCurrPcieLinkGeneration", NULL, VALUE, 0, AT(pcie_generation), NONE, false},
-    {"nvmlDeviceGetMaxPcieLinkGeneration", NULL, VALUE, 0, AT(pcie_generation_max), NONE, false},
-    {"nvmlDeviceGetCurrPcieLinkWidth", NULL, VALUE, 0, AT(pcie_width), NONE, false},
-    {"nvmlDeviceGetMaxPcieLinkWidth", NULL, VALUE, 0, AT(pcie_width_max), NONE, false},
+    {"nvmlDeviceGetCurrPcieLinkGeneration", NULL, VALUE, 0, AT(pcie.generation), NONE, false},
+    {"nvmlDeviceGetMaxPcieLinkGeneration", NULL, VALUE, 0, AT(pcie.generation_max), NONE, false},
+    {"nvmlDeviceGetCurrPcieLinkWidth", NULL, VALUE, 0, AT(pcie.width), NONE, false},
+    {"nvmlDeviceGetMaxPcieLinkWidth", NULL, VALUE, 0, AT(pcie.width_max), NONE, false},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -199,15 +199,7 @@ static void read_row(const struct dt_nvml *nvml, int i, struct dt_nvml_device *d
 
 void dt_nvml_facts_clear(struct dt_nvml_facts *facts)
 {
-    memset(facts, 0, sizeof *facts);
-    for (int i = 0; i < ROWS; i++)
-        for (int k = 0; k < 2; k++) {
-            size_t offset = k == 0 ? rows[i].offset : rows[i].second;
-            if (offset != NONE)
-                *(int64_t *)(void *)((char *)facts + offset) = DT_NVML_UNKNOWN;
-        }
-    facts->nvlinks = facts->memory_bytes = facts->free_bytes = facts->reasons = DT_NVML_UNKNOWN;
-    facts->process_count = DT_NVML_UNKNOWN;
+    memset(facts, DT_NVML_UNKNOWN, sizeof *facts); /* -1: all bits of every value */
 }
 
 void dt_nvml_sample(const struct dt_nvml *nvml, struct dt_nvml_device *device,
@@ -219,37 +211,30 @@ void dt_nvml_sample(const struct dt_nvml *nvml, struct dt_nvml_device *device,
         if (rows[i].changes)
             read_row(nvml, i, device, facts);
     if (nvml->reasons != NULL && nvml->reasons(device, &bits) == SUCCESS)
-        facts->reasons = (int64_t)(bits & INT64_MAX);
+        facts->health.reasons = (int64_t)(bits & INT64_MAX);
 }
 
 static void read_use(const struct dt_nvml *nvml, struct dt_nvml_device *device,
-                     struct dt_nvml_facts *facts)
+                     struct dt_nvml_use *use)
 {
     struct memory memory;
     struct process processes[DT_NVML_PROCESSES];
     unsigned count = DT_NVML_PROCESSES;
     if (nvml->memory != NULL && nvml->memory(device, &memory) == SUCCESS) {
-        facts->memory_bytes = (int64_t)memory.total;
-        facts->free_bytes = (int64_t)memory.free;
+        use->memory_bytes = (int64_t)memory.total;
+        use->free_bytes = (int64_t)memory.free;
     }
     memset(processes, 0, sizeof processes);
     int code = nvml->processes != NULL ? nvml->processes(device, &count, processes) : -1;
     if (code != SUCCESS && code != INSUFFICIENT_SIZE)
         return;
     /* Too many for the array: none is written, but the count matters. */
-    facts->process_count = count < DT_NVML_PROCESSES ? (int)count : DT_NVML_PROCESSES;
-    for (int i = 0; i < facts->process_count; i++) {
+    use->count = count < DT_NVML_PROCESSES ? (int)count : DT_NVML_PROCESSES;
+    for (int i = 0; i < use->count; i++) {
         bool told = code == SUCCESS && processes[i].bytes <= INT64_MAX;
-        facts->processes[i].pid = code == SUCCESS ? processes[i].pid : 0;
-        facts->processes[i].bytes = told ? (int64_t)processes[i].bytes : DT_NVML_UNKNOWN;
+        use->processes[i].pid = code == SUCCESS ? processes[i].pid : 0;
+        use->processes[i].bytes = told ? (int64_t)processes[i].bytes : DT_NVML_UNKNOWN;
     }
-}
-
-void dt_nvml_use(const struct dt_nvml *nvml, struct dt_nvml_device *device,
-                 struct dt_nvml_facts *facts)
-{
-    dt_nvml_facts_clear(facts);
-    read_use(nvml, device, facts);
 }
 
 void dt_nvml_read(const struct dt_nvml *nvml, struct dt_nvml_device *device,
@@ -259,7 +244,7 @@ void dt_nvml_read(const struct dt_nvml *nvml, struct dt_nvml_device *device,
     for (int i = 0; i < ROWS; i++)
         if (!rows[i].changes)
             read_row(nvml, i, device, facts);
-    read_use(nvml, device, facts);
+    read_use(nvml, device, &facts->use);
     for (unsigned link = 0; nvml->nvlink != NULL && link < NVLINKS_MOST; link++) {
         unsigned up = 0;
         if (nvml->nvlink(device, link, &up) != SUCCESS)

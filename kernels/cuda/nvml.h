@@ -15,6 +15,7 @@
 #define DT_KERNELS_CUDA_NVML_H
 
 #include "base/status.h"
+#include "kernels/compute.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,19 +32,27 @@ struct dt_nvml_process {
     int64_t bytes; /* DT_NVML_UNKNOWN where the driver does not say */
 };
 
+struct dt_nvml_use {
+    int64_t memory_bytes, free_bytes;
+    int count; /* of processes with CUDA on the device, at most DT_NVML_PROCESSES; DT_NVML_UNKNOWN */
+    struct dt_nvml_process processes[DT_NVML_PROCESSES];
+};
+
+struct dt_nvml_pcie {
+    int64_t generation, generation_max, width, width_max;
+};
+
 /* Any value may be DT_NVML_UNKNOWN. Modes: 0 off, 1 on. */
 struct dt_nvml_facts {
-    int64_t sm_mhz, sm_mhz_max, memory_mhz, memory_mhz_max;
+    struct dt_health
+        health; /* the facts that change while a plan runs; reasons: see dt_nvml_reason */
+    int64_t sm_mhz_max, memory_mhz_max;
     int64_t application_mhz; /* application clocks that were set */
-    int64_t power_mw, power_limit_mw, power_limit_default_mw;
-    int64_t temperature_c, utilization; /* percent of the last sampling period */
+    int64_t power_limit_mw, power_limit_default_mw;
     int64_t ecc, ecc_pending, mig, mig_pending, persistence;
-    int64_t pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
+    struct dt_nvml_pcie pcie;
     int64_t nvlinks; /* active ones */
-    int64_t memory_bytes, free_bytes;
-    int64_t reasons;   /* bits: reasons for lowered clocks, see dt_nvml_reason */
-    int process_count; /* with CUDA on the device, at most DT_NVML_PROCESSES; DT_NVML_UNKNOWN */
-    struct dt_nvml_process processes[DT_NVML_PROCESSES];
+    struct dt_nvml_use use;
 };
 
 enum dt_nvml_link {
@@ -72,13 +81,9 @@ void dt_nvml_facts_clear(struct dt_nvml_facts *facts);
 /* Reads all facts: about 30 calls, a millisecond or more. */
 void dt_nvml_read(const struct dt_nvml *nvml, struct dt_nvml_device *device,
                   struct dt_nvml_facts *facts);
-/* Reads only the facts that change while a plan runs: sm_mhz, memory_mhz, power_mw, temperature_c, utilization,
- * reasons. */
+/* Reads only health; all else is unknown. */
 void dt_nvml_sample(const struct dt_nvml *nvml, struct dt_nvml_device *device,
                     struct dt_nvml_facts *facts);
-/* Reads only memory_bytes, free_bytes and the processes. */
-void dt_nvml_use(const struct dt_nvml *nvml, struct dt_nvml_device *device,
-                 struct dt_nvml_facts *facts);
 
 /* Closest connection of two devices. False: unknown. */
 bool dt_nvml_link(const struct dt_nvml *nvml, struct dt_nvml_device *a, struct dt_nvml_device *b,

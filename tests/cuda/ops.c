@@ -146,10 +146,7 @@ static struct result run_attention(struct dt_device *device, enum dt_dtype dtype
                                     .head = form->head,
                                     .queries = form->queries,
                                     .keys = form->keys,
-                                    .tile_q = 64,
-                                    .tile_kv = 64,
-                                    .stages = 1,
-                                    .warps = 4,
+                                    .tile = {64, 64, 1, 4},
                                     .scratch = scratch,
                                     .scratch_floats = 1 << 18};
     if (device->compute->attention.ready(device, dtype, &op) != DT_OK)
@@ -190,13 +187,10 @@ static void what_was_not_built_is_said(void **state)
     (void)state;
     struct dt_attention op = {.sequences = 1, .heads = 1, .head = 64, .queries = 16, .keys = 16};
     op.q_at = op.kv_at = op.out_at = (struct dt_strides){1024, 64};
-    op.tile_q = 77;
-    op.tile_kv = 64;
-    op.stages = 1;
-    op.warps = 4;
+    op.tile = (struct dt_attn_tile){77, 64, 1, 4};
     assert_int_equal(gpu->compute->attention.ready(gpu, DT_BFLOAT16, &op), DT_EUNSUP);
     assert_non_null(strstr(dt_message(), "tile_q=77"));
-    op.tile_q = 64;
+    op.tile.tile_q = 64;
     op.head = 56;
     assert_int_equal(gpu->compute->attention.ready(gpu, DT_BFLOAT16, &op), DT_EUNSUP);
     assert_non_null(strstr(dt_message(), "56 channels"));

@@ -38,33 +38,33 @@ static void test_new(void **state)
     assert_int_equal(dt_nvml_find(nvml, "0000:18:00.0", &first), DT_OK);
     assert_int_equal(dt_nvml_find(nvml, "0000:19:00.0", &second), DT_OK);
     dt_nvml_read(nvml, first, &facts);
-    assert_int_equal(facts.sm_mhz, 1755);
+    assert_int_equal(facts.health.sm_mhz, 1755);
     assert_int_equal(facts.sm_mhz_max, 1980);
-    assert_int_equal(facts.memory_mhz, 3201);
+    assert_int_equal(facts.health.memory_mhz, 3201);
     assert_int_equal(facts.memory_mhz_max, 3202);
-    assert_int_equal(facts.temperature_c, 61);
-    assert_int_equal(facts.power_mw, 455000);
+    assert_int_equal(facts.health.temperature_c, 61);
+    assert_int_equal(facts.health.power_mw, 455000);
     assert_int_equal(facts.power_limit_mw, 600000);
     assert_int_equal(facts.power_limit_default_mw, 700000);
-    assert_int_equal(facts.utilization, 37);
+    assert_int_equal(facts.health.utilization, 37);
     assert_int_equal(facts.ecc, 1);
     assert_int_equal(facts.ecc_pending, 0);
     assert_int_equal(facts.mig, 0);
     assert_int_equal(facts.persistence, 1);
-    assert_int_equal(facts.pcie_generation, 4);
-    assert_int_equal(facts.pcie_generation_max, 5);
-    assert_int_equal(facts.pcie_width, 8);
-    assert_int_equal(facts.pcie_width_max, 16);
+    assert_int_equal(facts.pcie.generation, 4);
+    assert_int_equal(facts.pcie.generation_max, 5);
+    assert_int_equal(facts.pcie.width, 8);
+    assert_int_equal(facts.pcie.width_max, 16);
     assert_int_equal(facts.nvlinks, 9);
-    assert_int_equal(facts.memory_bytes, 150754820096LL);
-    assert_int_equal(facts.free_bytes, 140000000000LL);
-    assert_int_equal(facts.reasons, 0x24);
+    assert_int_equal(facts.use.memory_bytes, 150754820096LL);
+    assert_int_equal(facts.use.free_bytes, 140000000000LL);
+    assert_int_equal(facts.health.reasons, 0x24);
     assert_int_equal(facts.application_mhz, DT_NVML_UNKNOWN); /* not supported */
-    assert_int_equal(facts.process_count, 2);
-    assert_int_equal(facts.processes[0].pid, 4321);
-    assert_int_equal(facts.processes[0].bytes, 8000000000LL);
-    assert_int_equal(facts.processes[1].pid, 99);
-    assert_int_equal(facts.processes[1].bytes, DT_NVML_UNKNOWN);
+    assert_int_equal(facts.use.count, 2);
+    assert_int_equal(facts.use.processes[0].pid, 4321);
+    assert_int_equal(facts.use.processes[0].bytes, 8000000000LL);
+    assert_int_equal(facts.use.processes[1].pid, 99);
+    assert_int_equal(facts.use.processes[1].bytes, DT_NVML_UNKNOWN);
     assert_true(dt_nvml_link(nvml, first, first, &link) && link == DT_NVML_SELF);
     assert_true(dt_nvml_link(nvml, first, second, &link) && link == DT_NVML_NVLINK);
     dt_nvml_close(nvml);
@@ -79,9 +79,9 @@ static void test_mig(void **state)
     assert_int_equal(dt_nvml_find(nvml, "0000:19:00.0", &device), DT_OK);
     dt_nvml_read(nvml, device, &facts);
     assert_int_equal(facts.mig, 1);
-    assert_int_equal(facts.utilization, DT_NVML_UNKNOWN);
-    assert_int_equal(facts.process_count, DT_NVML_UNKNOWN);
-    assert_int_equal(facts.sm_mhz, 1755);
+    assert_int_equal(facts.health.utilization, DT_NVML_UNKNOWN);
+    assert_int_equal(facts.use.count, DT_NVML_UNKNOWN);
+    assert_int_equal(facts.health.sm_mhz, 1755);
     dt_nvml_close(nvml);
 }
 
@@ -97,9 +97,9 @@ static void test_old(void **state)
     dt_nvml_read(nvml, first, &facts);
     assert_int_equal(facts.application_mhz, DT_NVML_UNKNOWN); /* not in the library */
     assert_int_equal(facts.power_limit_mw, 500000);
-    assert_int_equal(facts.reasons, 0x88);
-    assert_int_equal(facts.process_count, DT_NVML_PROCESSES);
-    assert_int_equal(facts.processes[0].bytes, DT_NVML_UNKNOWN);
+    assert_int_equal(facts.health.reasons, 0x88);
+    assert_int_equal(facts.use.count, DT_NVML_PROCESSES);
+    assert_int_equal(facts.use.processes[0].bytes, DT_NVML_UNKNOWN);
     assert_true(dt_nvml_link(nvml, first, second, &link) && link == DT_NVML_NODE);
     dt_nvml_close(nvml);
 }
@@ -113,14 +113,10 @@ static void test_parts(void **state)
     struct dt_nvml_facts facts;
     assert_int_equal(dt_nvml_find(nvml, "0000:18:00.0", &device), DT_OK);
     dt_nvml_sample(nvml, device, &facts);
-    assert_int_equal(facts.sm_mhz, 1755);
-    assert_int_equal(facts.reasons, 0x24);
+    assert_int_equal(facts.health.sm_mhz, 1755);
+    assert_int_equal(facts.health.reasons, 0x24);
     assert_int_equal(facts.sm_mhz_max, DT_NVML_UNKNOWN);
-    assert_int_equal(facts.process_count, DT_NVML_UNKNOWN);
-    dt_nvml_use(nvml, device, &facts);
-    assert_int_equal(facts.free_bytes, 140000000000LL);
-    assert_int_equal(facts.process_count, 2);
-    assert_int_equal(facts.sm_mhz, DT_NVML_UNKNOWN);
+    assert_int_equal(facts.use.count, DT_NVML_UNKNOWN);
     dt_nvml_close(nvml);
 }
 

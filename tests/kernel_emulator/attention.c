@@ -49,16 +49,14 @@ static size_t row_step(bool large)
 static bool make(struct attention_case *c, const struct row *row, const struct shape *shape)
 {
     emu_forget();
-    *c = (struct attention_case){.dtype = DT_BFLOAT16,
-                                 .op = {.sequences = shape->sequences,
-                                        .heads = shape->heads,
-                                        .head = head,
-                                        .queries = shape->tiles[0] * row->tile_q + shape->more[0],
-                                        .keys = shape->tiles[1] * row->tile_kv + shape->more[1],
-                                        .tile_q = row->tile_q,
-                                        .tile_kv = row->tile_kv,
-                                        .stages = row->stages,
-                                        .warps = row->warps}};
+    *c = (struct attention_case){
+        .dtype = DT_BFLOAT16,
+        .op = {.sequences = shape->sequences,
+               .heads = shape->heads,
+               .head = head,
+               .queries = shape->tiles[0] * row->tile_q + shape->more[0],
+               .keys = shape->tiles[1] * row->tile_kv + shape->more[1],
+               .tile = {row->tile_q, row->tile_kv, row->stages, row->warps}}};
     lay_out(c);
     return dt_launch_attention_ready(c->dtype, &c->op) == 0;
 }

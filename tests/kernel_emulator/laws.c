@@ -40,10 +40,7 @@ static struct attention_case make(enum dt_dtype dtype, int head, int queries, in
                                       .head = head,
                                       .queries = queries,
                                       .keys = keys,
-                                      .tile_q = 64,
-                                      .tile_kv = 64,
-                                      .stages = 2,
-                                      .warps = 4}};
+                                      .tile = {64, 64, 2, 4}}};
     struct dt_rng rng = dt_rng_at((uint64_t)head, "laws");
     lay_out(&c);
     fill(&c, c.op.q, random_value, &rng);
@@ -180,7 +177,7 @@ static void what_is_not_built_is_refused(void **state)
     (void)state;
     struct attention_case c = make(DT_BFLOAT16, 64, 4, 4);
     struct dt_attention op = c.op;
-    op.tile_q = 48;
+    op.tile.tile_q = 48;
     assert_int_equal(dt_launch_attention_ready(DT_BFLOAT16, &op), -1);
     assert_int_not_equal(dt_launch_attention(DT_BFLOAT16, &op, NULL), 0);
     op = c.op;

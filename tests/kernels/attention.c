@@ -100,8 +100,7 @@ static double attention_error(const struct dt_simd *simd, const struct shape *s)
                               .head = s->head,
                               .queries = s->queries,
                               .keys = s->keys,
-                              .tile_q = s->tile_q,
-                              .tile_kv = s->tile_kv,
+                              .tile = {.tile_q = s->tile_q, .tile_kv = s->tile_kv},
                               .scratch = scratch,
                               .scratch_floats = room};
     double worst = 0.0;
@@ -193,8 +192,7 @@ static void parts_merge_to_the_whole(void **state)
                               .head = HEAD,
                               .queries = QUERIES,
                               .keys = KEYS,
-                              .tile_q = 32,
-                              .tile_kv = 64,
+                              .tile = {.tile_q = 32, .tile_kv = 64},
                               .scratch = scratch,
                               .scratch_floats = scratch_floats(DT_FLOAT32, &s)};
     struct dt_merge merge = {out, lse, part, part_lse, {0, C}, 1, HEADS, HEAD, QUERIES};
@@ -251,8 +249,7 @@ static void garbage_shows(void **state)
                                       .head = HEAD,
                                       .queries = TOKENS,
                                       .keys = TOKENS,
-                                      .tile_q = 32,
-                                      .tile_kv = 64,
+                                      .tile = {.tile_q = 32, .tile_kv = 64},
                                       .scratch = scratch};
             dt_simd_rows()[i]->attention(&op, 0, 0, 0, scratch);
             bool shown = false;

@@ -32,8 +32,8 @@ int dt_launch_attention_ready(enum dt_dtype dtype, const struct dt_attention *op
         return op->head <= 256 ? 0 : -1;
     bool tile = false, head = false;
     for (size_t i = 0; i < ROWS; i++)
-        tile = tile || (tiles[i][0] == op->tile_q && tiles[i][1] == op->tile_kv &&
-                        tiles[i][2] == op->stages && tiles[i][3] == op->warps);
+        tile = tile || (tiles[i][0] == op->tile.tile_q && tiles[i][1] == op->tile.tile_kv &&
+                        tiles[i][2] == op->tile.stages && tiles[i][3] == op->tile.warps);
     for (size_t i = 0; i < HEADS; i++)
         head = head || heads[i] == op->head;
     return tile && head ? 0 : -1;
@@ -47,8 +47,9 @@ struct launched {
 /* One thread's floats, no less than model/layout.c gives the CPU back end. */
 static void make_scratch(struct CUstream_st *stream, struct dt_attention *op)
 {
-    size_t channels = ((size_t)op->head + 7) / 8 * 8, queries = ((size_t)op->tile_q + 31) / 32 * 32;
-    size_t keys = ((size_t)op->tile_kv + 7) / 8 * 8;
+    size_t channels = ((size_t)op->head + 7) / 8 * 8,
+           queries = ((size_t)op->tile.tile_q + 31) / 32 * 32;
+    size_t keys = ((size_t)op->tile.tile_kv + 7) / 8 * 8;
     size_t floats = 2 * queries * (channels + 1) + 48 * keys + 2 * keys * channels + 64;
     if (stream->scratch_floats < floats) {
         free(stream->scratch);
@@ -79,8 +80,8 @@ static cudaError_t attention(struct CUstream_st *stream, void *data)
         !fake_see_field(stream, &op->v, kv) || !fake_see_field(stream, &op->out, out) ||
         !fake_see_field(stream, &op->lse, (int64_t)op->sequences * op->heads * op->queries * 4))
         return cudaErrorIllegalAddress;
-    if (op->tile_q <= 0 || op->tile_kv <= 0)
-        op->tile_q = op->tile_kv = 64;
+    if (op->tile.tile_q <= 0 || op->tile.tile_kv <= 0)
+        op->tile.tile_q = op->tile.tile_kv = 64;
     make_scratch(stream, op);
     dt_compute_cpu.attention.run(fake_cpu(stream), all.dtype, op);
     return cudaSuccess;
