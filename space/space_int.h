@@ -43,9 +43,11 @@ struct dt_owned {
 struct dt_space {
     struct dt_axis axes[DT_AXES_MAX];
     int axis_count;
-    char *constant_names[DT_CONSTANTS_MAX];
-    int64_t constants[DT_CONSTANTS_MAX];
-    int constant_count;
+    struct {
+        char *names[DT_CONSTANTS_MAX];
+        int64_t values[DT_CONSTANTS_MAX];
+        int count;
+    } constants;
     struct dt_derived derived[DT_DERIVED_MAX];
     int derived_count;
     struct dt_rule *rules; /* once sealed, those with a sentence come first */
@@ -60,10 +62,12 @@ struct dt_space {
     uint64_t *rows;
     uint8_t shifts[DT_AXES_MAX]; /* of each axis in a row */
     uint16_t masks[DT_AXES_MAX];
-    bool *kept;            /* for each rule: the diagram includes it */
-    bool relaxed;          /* the diagram lacks a rule: its points must be tested */
-    double share;          /* estimated share of the diagram's points that pass, when relaxed */
-    struct dt_point known; /* a point that passes */
+    struct {
+        bool *kept;            /* for each rule: the diagram includes it */
+        bool used;             /* the diagram lacks a rule: its points must be tested */
+        double share;          /* estimated share of the diagram's points that pass, when used */
+        struct dt_point known; /* a point that passes */
+    } relaxation;
 };
 
 /* Fills rows, if there are not too many. */

@@ -22,7 +22,7 @@ int32_t dittune_answer_is_stale(const struct dittune_answer *answer)
 
 int32_t dittune_answer_is_provisional(const struct dittune_answer *answer)
 {
-    return answer != NULL && dt_api_answer(answer)->provisional;
+    return answer != NULL && dt_api_answer(answer)->why_provisional != NULL;
 }
 
 double dittune_answer_distance(const struct dittune_answer *answer)
@@ -54,11 +54,11 @@ int32_t dittune_answer_gain(const struct dittune_answer *answer, double *ratio, 
                             double *high)
 {
     const struct dt_answer *of = dt_api_answer(answer);
-    if (of == NULL || ratio == NULL || low == NULL || high == NULL || !of->gain.known)
+    if (of == NULL || ratio == NULL || low == NULL || high == NULL || !of->measured.gain.known)
         return 0;
-    *ratio = of->gain.ratio;
-    *low = of->gain.interval.low;
-    *high = of->gain.interval.high;
+    *ratio = of->measured.gain.ratio;
+    *low = of->measured.gain.interval.low;
+    *high = of->measured.gain.interval.high;
     return 1;
 }
 

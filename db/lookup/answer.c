@@ -99,11 +99,11 @@ static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *
 {
     const json_t *fallback = entry->fallback.plan;
     if (entry->gain.ratio > 0)
-        answer->gain = entry->gain;
+        answer->measured.gain = entry->gain;
     answer->is_default = fallback != NULL && json_equal(fallback, entry->plan);
-    answer->as_measured = true;
-    answer->median_ns = entry->figures.known ? entry->figures.median_ns : 0;
-    answer->noise_margin = entry->noise.known ? entry->noise.margin : 0;
+    answer->measured.known = true;
+    answer->measured.median_ns = entry->figures.known ? entry->figures.median_ns : 0;
+    answer->measured.noise_margin = entry->noise.known ? entry->noise.margin : 0;
 }
 
 /* A plan fitted to another count of devices has no measurements. */
@@ -113,7 +113,6 @@ static void describe(const struct dt_match *match, const json_t *entry, bool ref
     struct dt_stored_entry fields;
     dt_record_read(&dt_record_stored_entry, entry, &fields);
     answer->tier = match->tier;
-    answer->provisional = match->provisional;
     answer->distance = match->distance;
     answer->engine = json_string_value(json_object_get(fields.fingerprint.hard, "engine"));
     answer->mode = json_string_value(json_object_get(fields.fingerprint.hard, "mode"));
@@ -191,7 +190,7 @@ static json_t *borrowed(const json_t *value)
 
 static json_t *gain_json(const struct dt_answer *answer)
 {
-    const struct dt_gain *gain = &answer->gain;
+    const struct dt_gain *gain = &answer->measured.gain;
     if (!gain->known)
         return json_null();
     return json_pack("{s:f, s:o, s:i}", "ratio", gain->ratio, "interval",
@@ -200,7 +199,7 @@ static json_t *gain_json(const struct dt_answer *answer)
 
 json_t *dt_answer_json(const struct dt_answer *answer)
 {
-    const json_t *entry = answer->as_measured ? answer->entry : NULL;
+    const json_t *entry = answer->measured.known ? answer->entry : NULL;
     const json_t *figures = json_object_get(entry, "figures");
     json_t *age = answer->age_ns < 0 ? json_null() : json_integer(answer->age_ns / 1000000000);
     json_t *distance = isfinite(answer->distance) ? json_real(answer->distance) : json_null();
@@ -210,8 +209,8 @@ json_t *dt_answer_json(const struct dt_answer *answer)
         "tier", dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
         borrowed(answer->stale_reasons), "distance", distance, "reason", answer->reason,
         "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
-        answer->mode, "gain", gain_json(answer), "provisional", (int)answer->provisional, "verdict",
-        answer->verdict, "median_ns", borrowed(json_object_get(figures, "median_ns")),
+        answer->mode, "gain", gain_json(answer), "provisional", answer->why_provisional != NULL,
+        "verdict", answer->verdict, "median_ns", borrowed(json_object_get(figures, "median_ns")),
         "interval_ns", borrowed(json_object_get(figures, "interval_ns")), "noise",
         borrowed(json_object_get(entry, "noise")), "plan", borrowed(answer->plan), "hint",
         borrowed(answer->hint), "key", borrowed(answer->key), "entry", borrowed(answer->entry));

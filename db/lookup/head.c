@@ -189,9 +189,9 @@ static double number(struct span span)
 
 static bool is_asked(const struct dt_asked *asked, struct span name, struct span value)
 {
-    for (int i = 0; i < asked->fixed_count; i++)
-        if (is(name, asked->fixed[i].name))
-            return is(value, asked->fixed[i].value) || !is_plain(value);
+    for (int i = 0; i < asked->fixed.count; i++)
+        if (is(name, asked->fixed.name[i]))
+            return is(value, asked->fixed.value[i]) || !is_plain(value);
     return !is_plain(name);
 }
 

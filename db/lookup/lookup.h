@@ -72,7 +72,7 @@ const char *dt_query_title(const struct dt_query *query);
 
 struct dt_answer {
     enum dt_tier tier;
-    bool stale, provisional;
+    bool stale;
     double distance; /* 0: no difference; see docs/lookup.md */
     int64_t age_ns;  /* since the entry was stored; -1: unknown, or no entry */
     /* A sentence with the basis of the tier, and why stronger ones were refused. */
@@ -81,18 +81,20 @@ struct dt_answer {
     const char *evidence;        /* "measured", "proxy", "predicted"; NULL with tier none */
     const char *engine, *mode;   /* that measured it; NULL: none */
     bool is_default;             /* the plan is the default plan of the session that measured it */
-    const char *why_provisional; /* a sentence without subject; NULL: it is not */
+    const char *why_provisional; /* a sentence without subject; NULL: the plan is decided */
     /* All below are borrowed from the answer, NULL when there is none. */
     const json_t *stale_reasons; /* array of sentences, empty when not stale; never NULL */
     const json_t *plan;          /* name to value */
     const json_t *entry;         /* the stored entry the plan came from */
     const char *verdict;         /* verdict of its session, from the entry */
     /* From the entry, for the plan as measured: not known where tier or fitting changed it. */
-    bool as_measured;
-    struct dt_gain gain;
-    int64_t median_ns;   /* 0: not known */
-    double noise_margin; /* 0: not known */
-    const json_t *key;   /* the query's key */
+    struct {
+        bool known;
+        struct dt_gain gain;
+        int64_t median_ns;   /* 0: not known */
+        double noise_margin; /* 0: not known */
+    } measured;
+    const json_t *key; /* the query's key */
     /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or none */
     const json_t *hint;
 };

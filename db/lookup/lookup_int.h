@@ -33,9 +33,9 @@ struct dt_asked {
     uint64_t id;
     /* Fields of the key that must be equal byte for byte in an entry; "name" includes its quotes. */
     struct {
-        char name[32], *value;
-    } fixed[DT_FIXED_MAX];
-    int fixed_count;
+        char name[DT_FIXED_MAX][32], *value[DT_FIXED_MAX];
+        int count;
+    } fixed;
     char *text; /* everything an answer depends on except the store and the clock */
     size_t text_size;
 };

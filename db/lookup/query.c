@@ -42,8 +42,8 @@ void dt_query_unseal(struct dt_query *query)
     dt_space_free(query->asked.rules);
     json_decref(query->asked.key);
     json_decref(query->asked.hard);
-    for (int i = 0; i < query->asked.fixed_count; i++)
-        free(query->asked.fixed[i].value);
+    for (int i = 0; i < query->asked.fixed.count; i++)
+        free(query->asked.fixed.value[i]);
     free(query->asked.text);
     query->asked = (struct dt_asked){0};
     query->sealed = false;

@@ -302,7 +302,7 @@ static dt_status seal_fixed(struct dt_asked *asked)
     json_object_foreach(asked->key, field, value)
     {
         struct dt_text text = {0};
-        if (asked->fixed_count == DT_FIXED_MAX)
+        if (asked->fixed.count == DT_FIXED_MAX)
             return dt_fail(DT_EUNSUP, "a key has more than %d fields", DT_FIXED_MAX);
         dt_status status = dt_json_text(value, &text);
         if (status == DT_OK)
@@ -311,9 +311,9 @@ static dt_status seal_fixed(struct dt_asked *asked)
             dt_text_fini(&text);
             return status;
         }
-        snprintf(asked->fixed[asked->fixed_count].name, sizeof asked->fixed[0].name, "\"%s\"",
+        snprintf(asked->fixed.name[asked->fixed.count], sizeof asked->fixed.name[0], "\"%s\"",
                  field);
-        asked->fixed[asked->fixed_count++].value = dt_text_take(&text);
+        asked->fixed.value[asked->fixed.count++] = dt_text_take(&text);
     }
     return DT_OK;
 }

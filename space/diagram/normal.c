@@ -167,12 +167,12 @@ static int build_in(struct reading *reading, int op)
 static int build_name(struct reading *reading, int64_t name)
 {
     const struct dt_space *space = reading->terms->space;
-    int64_t constant = name - space->axis_count, derived = constant - space->constant_count;
+    int64_t constant = name - space->axis_count, derived = constant - space->constants.count;
     if (constant < 0)
         return dt_terms_leaf(reading->terms, DT_OP_NAME, name);
     if (derived >= 0)
         return dt_terms_leaf(reading->terms, DT_OP_CALL, derived);
-    return dt_terms_leaf(reading->terms, DT_OP_NUMBER, space->constants[constant]);
+    return dt_terms_leaf(reading->terms, DT_OP_NUMBER, space->constants.values[constant]);
 }
 
 static int build(struct reading *reading, int op)

@@ -39,8 +39,8 @@ void dt_space_free(struct dt_space *space)
         return;
     for (int i = 0; i < space->axis_count; i++)
         free_axis(&space->axes[i]);
-    for (int i = 0; i < space->constant_count; i++)
-        free(space->constant_names[i]);
+    for (int i = 0; i < space->constants.count; i++)
+        free(space->constants.names[i]);
     for (int i = 0; i < space->derived_count; i++)
         free(space->derived[i].name);
     for (int i = 0; i < space->rule_count; i++) {
@@ -52,7 +52,7 @@ void dt_space_free(struct dt_space *space)
         space->owned[i].free(space->owned[i].context);
     free(space->rules);
     free(space->rows);
-    free(space->kept);
+    free(space->relaxation.kept);
     dt_diagram_free(space->diagram);
     free(space);
 }
@@ -69,8 +69,8 @@ static dt_status check_name(const struct dt_space *space, const char *name)
     if (strcmp(name, "in") == 0 || strcmp(name, "min") == 0 || strcmp(name, "max") == 0)
         return dt_fail(DT_EUSAGE, "'%s' cannot be a name, it is a word of the rules", name);
     bool taken = dt_space_find(space, name) >= 0;
-    for (int i = 0; i < space->constant_count; i++)
-        taken = taken || strcmp(space->constant_names[i], name) == 0;
+    for (int i = 0; i < space->constants.count; i++)
+        taken = taken || strcmp(space->constants.names[i], name) == 0;
     for (int i = 0; i < space->derived_count; i++)
         taken = taken || strcmp(space->derived[i].name, name) == 0;
     return taken ? dt_fail(DT_EUSAGE, "the name '%s' is given twice", name) : DT_OK;
@@ -174,14 +174,14 @@ dt_status dt_space_add_axis(struct dt_space *space, const struct dt_axis *axis)
 dt_status dt_space_add_constant(struct dt_space *space, const char *name, int64_t value)
 {
     DT_TRY(check_name(space, name));
-    if (space->constant_count == DT_CONSTANTS_MAX)
+    if (space->constants.count == DT_CONSTANTS_MAX)
         return dt_fail(DT_EUSAGE, "constant '%s' is one more than the %d allowed", name,
                        DT_CONSTANTS_MAX);
     char *copy = strdup(name);
     if (copy == NULL)
         return no_memory();
-    space->constant_names[space->constant_count] = copy;
-    space->constants[space->constant_count++] = value;
+    space->constants.names[space->constants.count] = copy;
+    space->constants.values[space->constants.count++] = value;
     return DT_OK;
 }
 

@@ -26,18 +26,18 @@ static dt_status no_memory(void)
  * point, since a caller always gets one. */
 static void draw_relaxed(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point)
 {
-    for (int64_t tries = (int64_t)(100 / space->share); tries > 0; tries--) {
+    for (int64_t tries = (int64_t)(100 / space->relaxation.share); tries > 0; tries--) {
         dt_diagram_draw(space->diagram, rng, point);
         if (dt_space_passes(space, point))
             return;
     }
-    *point = space->known;
+    *point = space->relaxation.known;
 }
 
 void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_point *point)
 {
     assert(space->count != 0);
-    if (space->relaxed)
+    if (space->relaxation.used)
         draw_relaxed(space, rng, point);
     else if (space->count > 0)
         dt_space_at(space, (int64_t)dt_rng_below(rng, (uint64_t)space->count), point);
@@ -47,7 +47,7 @@ void dt_space_draw(const struct dt_space *space, struct dt_rng *rng, struct dt_p
 
 double dt_space_tries(const struct dt_space *space)
 {
-    return space->relaxed ? 1 / space->share : 1;
+    return space->relaxation.used ? 1 / space->relaxation.share : 1;
 }
 
 dt_status dt_space_probe(struct dt_space *space)
@@ -56,14 +56,14 @@ dt_status dt_space_probe(struct dt_space *space)
     struct dt_point point;
     int64_t tries = 0, found = 0, most = 1 << 20, cost = 1;
     for (int i = 0; i < space->rule_count; i++)
-        if (!space->kept[i])
+        if (!space->relaxation.kept[i])
             cost += 1 + (int64_t)strlen(space->rules[i].text) / 16;
     most = most * 4 / cost > 1 << 12 ? most * 4 / cost : 1 << 12;
     while (found < 256 && tries < most && space->diagram->weight > 0) {
         dt_diagram_draw(space->diagram, &rng, &point);
         tries++;
         if (dt_space_passes(space, &point)) {
-            space->known = point;
+            space->relaxation.known = point;
             found++;
         }
     }
@@ -74,7 +74,7 @@ dt_status dt_space_probe(struct dt_space *space)
                        "the space is too large to enumerate, and none of %lld plans drawn from it "
                        "is feasible: name fewer values, or split the rules into simpler ones",
                        (long long)tries);
-    space->share = found > 0 ? (double)found / (double)tries : 0;
+    space->relaxation.share = found > 0 ? (double)found / (double)tries : 0;
     return DT_OK;
 }
 

@@ -25,7 +25,7 @@ static bool has(struct dt_names names, int i)
 static void analyse(const struct dt_space *space, struct dt_rule *rule)
 {
     struct dt_names names = dt_expr_names(rule->expr);
-    int first = space->axis_count + space->constant_count;
+    int first = space->axis_count + space->constants.count;
     for (int i = 0; i < space->axis_count; i++)
         if (has(names, i))
             rule->axes |= UINT32_C(1) << i;
@@ -46,8 +46,8 @@ static dt_status compile(struct dt_space *space)
         counts[n] = space->axes[i].count;
         names[n++] = space->axes[i].name;
     }
-    for (int i = 0; i < space->constant_count; i++)
-        names[n++] = space->constant_names[i];
+    for (int i = 0; i < space->constants.count; i++)
+        names[n++] = space->constants.names[i];
     for (int i = 0; i < space->derived_count; i++)
         names[n++] = space->derived[i].name;
     for (int i = 0; i < space->derived_count; i++)
@@ -84,21 +84,21 @@ static dt_status build(struct dt_space *space, double most, const struct dt_boun
     if (axes == NULL)
         return no_memory();
     for (int i = 0; i < space->rule_count; i++) {
-        space->kept[i] = is_of_one_axis(space->rules[i].axes) ||
-                         combinations(space, space->rules[i].axes) <= most;
-        if (space->kept[i])
+        space->relaxation.kept[i] = is_of_one_axis(space->rules[i].axes) ||
+                                    combinations(space, space->rules[i].axes) <= most;
+        if (space->relaxation.kept[i])
             axes[n++] = space->rules[i].axes;
     }
     dt_diagram_order(space, axes, n, order);
     free(axes);
-    return dt_diagram_new(space, order, space->kept, bound, &space->diagram);
+    return dt_diagram_new(space, order, space->relaxation.kept, bound, &space->diagram);
 }
 
 /* Tries fewer and fewer rules; rules of one axis can always be kept. */
 static dt_status relax(struct dt_space *space)
 {
     dt_status status = DT_EUNSUP;
-    space->relaxed = true;
+    space->relaxation.used = true;
     space->count = -1;
     for (double most = 1e8; status == DT_EUNSUP && most >= 10; most /= 50)
         status = build(space, most, &quick);
@@ -114,8 +114,9 @@ static dt_status enumerate(struct dt_space *space)
     for (int i = 0; i < space->axis_count; i++)
         order[i] = i;
     for (int i = 0; i < space->rule_count; i++)
-        space->kept[i] = true;
-    dt_status status = dt_diagram_new(space, order, space->kept, &quick, &space->diagram);
+        space->relaxation.kept[i] = true;
+    dt_status status =
+        dt_diagram_new(space, order, space->relaxation.kept, &quick, &space->diagram);
     if (status == DT_EUNSUP)
         status = build(space, HUGE_VAL, &patient);
     if (status == DT_EUNSUP)
@@ -134,8 +135,8 @@ dt_status dt_space_compile(struct dt_space *space)
 dt_status dt_space_seal(struct dt_space *space)
 {
     DT_TRY(compile(space));
-    space->kept = calloc((size_t)space->rule_count + 1, sizeof *space->kept);
-    return space->kept != NULL ? enumerate(space) : no_memory();
+    space->relaxation.kept = calloc((size_t)space->rule_count + 1, sizeof *space->relaxation.kept);
+    return space->relaxation.kept != NULL ? enumerate(space) : no_memory();
 }
 
 bool dt_space_listed(const struct dt_space *space)

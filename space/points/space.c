@@ -35,9 +35,9 @@ int dt_space_role(const struct dt_space *space, enum dt_role role)
 
 bool dt_space_constant(const struct dt_space *space, const char *name, int64_t *value)
 {
-    for (int i = 0; i < space->constant_count; i++) {
-        if (strcmp(space->constant_names[i], name) == 0) {
-            *value = space->constants[i];
+    for (int i = 0; i < space->constants.count; i++) {
+        if (strcmp(space->constants.names[i], name) == 0) {
+            *value = space->constants.values[i];
             return true;
         }
     }
@@ -61,7 +61,7 @@ double dt_space_estimate(const struct dt_space *space)
 {
     if (space->count >= 0)
         return (double)space->count;
-    return space->diagram->weight * (space->relaxed ? space->share : 1);
+    return space->diagram->weight * (space->relaxation.used ? space->relaxation.share : 1);
 }
 
 size_t dt_space_bytes(const struct dt_space *space)
@@ -89,12 +89,12 @@ int64_t dt_space_index(const struct dt_space *space, const struct dt_point *poin
 bool dt_space_passes(const struct dt_space *space, const struct dt_point *point)
 {
     int64_t values[DT_AXES_MAX], scope[DT_SCOPE_MAX];
-    if (!space->relaxed)
+    if (!space->relaxation.used)
         return true;
     dt_point_values(space, point, values);
     dt_space_scope(space, values, scope);
     for (int i = 0; i < space->rule_count; i++)
-        if (!space->kept[i] && !dt_rule_holds(&space->rules[i], scope))
+        if (!space->relaxation.kept[i] && !dt_rule_holds(&space->rules[i], scope))
             return false;
     return true;
 }
@@ -125,7 +125,7 @@ int dt_space_rules(const struct dt_space *space)
 
 void dt_space_derive(const struct dt_space *space, uint32_t derived, int64_t scope[])
 {
-    int first = space->axis_count + space->constant_count;
+    int first = space->axis_count + space->constants.count;
     for (int i = 0; derived != 0; i++, derived >>= 1)
         if (derived & 1)
             scope[first + i] = space->derived[i].function(space->derived[i].context, scope);
@@ -135,8 +135,8 @@ void dt_space_scope(const struct dt_space *space, const int64_t values[], int64_
 {
     for (int i = 0; i < space->axis_count; i++)
         scope[i] = values[i];
-    for (int i = 0; i < space->constant_count; i++)
-        scope[space->axis_count + i] = space->constants[i];
+    for (int i = 0; i < space->constants.count; i++)
+        scope[space->axis_count + i] = space->constants.values[i];
     dt_space_derive(space, (UINT32_C(1) << space->derived_count) - 1, scope);
 }
 

@@ -196,8 +196,8 @@ static void descend(const json_t *entries, const struct dt_query *query, const s
         check_answer(answer, asked);
         assert_true(answer->tier <= before);
         provisional = provisional && answer->tier == before;
-        assert_true(!provisional || answer->provisional);
-        provisional = answer->provisional;
+        assert_true(!provisional || answer->why_provisional != NULL);
+        provisional = answer->why_provisional != NULL;
         before = answer->tier;
         long number = answer->entry != NULL
                           ? (long)json_integer_value(json_object_get(answer->entry, "number"))

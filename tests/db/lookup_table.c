@@ -139,10 +139,10 @@ static void check_fields(const struct dt_answer *answer)
     assert_int_equal(answer->stale, json_array_size(answer->stale_reasons) > 0);
     assert_true(found || !(answer->distance >= 0));
     if (tier == DT_TIER_PROXY || !found)
-        assert_true(!answer->gain.known);
+        assert_true(!answer->measured.gain.known);
     if (tier == DT_TIER_NEAR || tier == DT_TIER_EXACT)
-        assert_true(answer->gain.ratio == 1.5 && answer->gain.interval.low == 1.4 &&
-                    answer->gain.pairs == 20);
+        assert_true(answer->measured.gain.ratio == 1.5 &&
+                    answer->measured.gain.interval.low == 1.4 && answer->measured.gain.pairs == 20);
     if (tier == DT_TIER_EXACT)
         assert_true(answer->distance == 0);
     assert_true(found || answer->age_ns == -1);

@@ -43,10 +43,11 @@ static void relax(struct dt_space *space)
     free(space->rows);
     space->rows = NULL;
     space->diagram = NULL;
-    space->kept[1] = false;
-    space->relaxed = true;
+    space->relaxation.kept[1] = false;
+    space->relaxation.used = true;
     space->count = -1;
-    assert_int_equal(dt_diagram_new(space, order, space->kept, &plenty, &space->diagram), DT_OK);
+    assert_int_equal(dt_diagram_new(space, order, space->relaxation.kept, &plenty, &space->diagram),
+                     DT_OK);
     assert_int_equal(dt_space_probe(space), DT_OK);
 }
 

@@ -85,7 +85,8 @@ static dt_status read_required(const char *text, struct required *required)
 
 static bool enough(const struct dt_answer *answer, const struct required *required)
 {
-    return answer->tier >= required->tier && !(required->decided && answer->provisional);
+    return answer->tier >= required->tier &&
+           !(required->decided && answer->why_provisional != NULL);
 }
 
 /* Prints only JSON, which includes the tier; a plan alone would not show it. */

@@ -57,7 +57,7 @@ static void add_milliseconds(double ns, struct dt_text *out)
 
 static void add_time(const struct dt_answer *answer, struct dt_text *out)
 {
-    int64_t median_ns = answer->median_ns;
+    int64_t median_ns = answer->measured.median_ns;
     if (median_ns <= 0)
         return;
     dt_text_add(out, "  %-9s ", "time");
@@ -76,7 +76,7 @@ static void add_verdict(const struct dt_answer *answer, struct dt_text *out)
 
 static void add_noise(const struct dt_answer *answer, struct dt_text *out)
 {
-    double margin = answer->noise_margin;
+    double margin = answer->measured.noise_margin;
     if (margin > 0)
         dt_text_add(out, "  %-9s %.2g %%: differences below that count as ties%s\n", "noise",
                     100 * margin, where(answer));
@@ -84,7 +84,7 @@ static void add_noise(const struct dt_answer *answer, struct dt_text *out)
 
 static void add_gain(const struct dt_answer *answer, struct dt_text *out)
 {
-    const struct dt_gain *gain = &answer->gain;
+    const struct dt_gain *gain = &answer->measured.gain;
     if (answer->is_default) {
         dt_text_add(out, "  %-9s none: it is the default plan, nothing beat it%s\n", "gain",
                     where(answer));
@@ -120,7 +120,7 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
     if (answer->verdict != NULL)
         add_verdict(answer, out);
     add_time(answer, out);
-    if (answer->gain.known)
+    if (answer->measured.gain.known)
         add_gain(answer, out);
     add_noise(answer, out);
     if (answer->age_ns >= 0)
