@@ -243,7 +243,7 @@ endfunction()
 # listed once for clang-tidy, as dt_kernels and dt_cuda_host.
 function(dt_kernels_with name)
     cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
-    dt_compile_again(objects dt_kernels "DT_HAVE_(CUDA|NCCL)")
+    dt_compile_again(objects dt_kernels "DT_HAVE_(CUDA|NCCL)|kernels/comm[.]def")
     add_library(dt_${name} STATIC ${objects} $<TARGET_OBJECTS:dt_cuda_host>)
     set_target_properties(dt_${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
     dt_like(dt_${name} dt_kernels)
