@@ -7,7 +7,7 @@
  *     DT_TRY(dt_json_read(path, "the model file", &root));
  *     status = dt_json_int(root, "the model file", "heads", 1, 4096, &heads);
  *
- * `what` opens each sentence: "the model file x.json: 'heads' is -3, expected 1 to 4096".
+ * Error messages begin with `what`: "the model file x.json: 'heads' is -3, expected 1 to 4096".
  * Text deeper than 32 levels, larger than 16 MiB, with repeated keys or NUL is refused before parsing.
  */
 #ifndef DT_BASE_JSON_H
@@ -30,7 +30,7 @@ dt_status dt_json_read(const char *path, const char *what, json_t **root) DT_MUS
 dt_status dt_json_parse(const char *text, size_t size, const char *what,
                         json_t **root) DT_MUST_CHECK;
 
-/* The same with limits of one's own: for tables, whose text is long. A value may take some 100 bytes once parsed. */
+/* The same with the caller's limits, for long tables. A value may take some 100 bytes once parsed. */
 struct dt_json_limits {
     size_t bytes, values;
 };
@@ -39,8 +39,7 @@ dt_status dt_json_parse_within(const char *text, size_t size, struct dt_json_lim
 dt_status dt_json_read_within(const char *path, struct dt_json_limits limits, const char *what,
                               json_t **root) DT_MUST_CHECK;
 
-/* A field of an object that must be there (ask dt_json_has first when it need not): its value to *out, or DT_EUSAGE
- * with a sentence. Strings, arrays and objects belong to the object. */
+/* Reads a required field of an object into *out, or fails with DT_EUSAGE (for an optional one, call dt_json_has first). Strings, arrays and objects belong to the object. */
 dt_status dt_json_int(const json_t *object, const char *what, const char *key, int64_t low,
                       int64_t high, int64_t *out) DT_MUST_CHECK;
 dt_status dt_json_real(const json_t *object, const char *what, const char *key,
@@ -59,7 +58,7 @@ bool dt_json_has(const json_t *object, const char *key);
 dt_status dt_json_only(const json_t *object, const char *what,
                        const char *const known[]) DT_MUST_CHECK;
 
-/* A copy of an object that shares its values, whole or NULL: json_copy forgets fields when memory runs out. */
+/* A shallow copy of an object; NULL when memory runs out, where json_copy would drop fields. */
 json_t *dt_json_copy(const json_t *object);
 
 /* Compact text, keys in insertion order, no newline, appended to text. */

@@ -11,18 +11,18 @@ struct dt_json_parser {
     struct dt_text tokens;  /* unescaped, each ended by a NUL: a key waits here for its value */
 };
 
-/* *root gets a new reference; DT_EUSAGE, DT_ENOMEM. As deep as the text is: the caller has looked. */
+/* *root gets a new reference; DT_EUSAGE, DT_ENOMEM. Recursive: the caller has checked the depth. */
 dt_status dt_json_build(const char *text, size_t size, const char *what,
                         json_t **root) DT_MUST_CHECK;
 
-/* The string that begins here, to the end of tokens. */
+/* Appends the string that begins here to tokens. */
 dt_status dt_json_parse_text(struct dt_json_parser *parser) DT_MUST_CHECK;
 
-/* DT_EUSAGE with line and column of the end of the token, which is shown when it is short; DT_ENOMEM. */
+/* DT_EUSAGE with the line and column where the token ends, and the token if it is short; DT_ENOMEM. */
 dt_status dt_json_wrong(const struct dt_json_parser *parser, const char *why);
 dt_status dt_json_no_memory(const struct dt_json_parser *parser);
 
-/* The byte that stands here; -1 at the end. */
+/* The next byte, which is not consumed; -1 at the end. */
 static inline int dt_json_peek(const struct dt_json_parser *parser)
 {
     return parser->at < parser->size ? (unsigned char)parser->text[parser->at] : -1;

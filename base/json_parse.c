@@ -151,7 +151,7 @@ static dt_status parse_word(struct dt_json_parser *parser, json_t **value)
     return DT_OK;
 }
 
-/* What stands here, for the sentence that says it should not: a whole string, number, word or character. */
+/* The token at this place, for an error message: a whole string, number, word or character. */
 static dt_status unexpected(struct dt_json_parser *parser, const char *why)
 {
     int c = dt_json_peek(parser);

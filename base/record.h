@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* record - a struct that is kept as a JSON object, described once, field by field
  *
- * The rows stand in a .def file; struct, reader, writer, schema and table of documentation follow from them:
+ * The rows are in a .def file; struct, reader, writer, schema and documentation are generated from them:
  *
  *     DT_RECORD(gain, "speed of the plan over the default's")
  *     DT_FIELD(gain, real, ratio, "ratio", ALWAYS, "above 1 is faster")
@@ -35,13 +35,13 @@ struct dt_kind {
     const char *name;     /* of its definition in a schema */
     const char *expected; /* "a string", for sentences */
     bool (*right)(const json_t *value);
-    void (*read)(const json_t *value, void *member); /* value: right, or NULL: nothing */
+    void (*read)(const json_t *value, void *member); /* value: valid; NULL: no value */
     json_t *(*write)(const void *member);            /* steals what the member points to */
 };
 
 enum dt_need {
     DT_NEED_ALWAYS,  /* never null */
-    DT_NEED_OR_NULL, /* null for nothing */
+    DT_NEED_OR_NULL, /* null: no value */
     DT_NEED_SINCE,   /* the same, but files of older versions lack it */
     DT_NEED_OPTIONAL /* left out where it would be null */
 };
@@ -64,11 +64,11 @@ struct dt_record {
     int field_count;
 };
 
-/* Reads what is there and right; a field that is missing or wrong holds nothing. Strings and JSON values are borrowed from
+/* Reads the valid fields; a missing or invalid one gets its empty value. Strings and JSON values are borrowed from
  * the object, which may be NULL. */
 void dt_record_read(const struct dt_record *record, const json_t *object, void *out);
 
-/* DT_EUSAGE when a field is there and wrong; the sentence begins with what. Fields of parts are not looked at. */
+/* DT_EUSAGE for an invalid field; the sentence begins with what. Fields of parts are not checked. */
 dt_status dt_record_check(const struct dt_record *record, const json_t *object,
                           const char *what) DT_MUST_CHECK;
 
@@ -94,7 +94,7 @@ json_t *dt_record_json(const struct dt_record *record, const void *from);
 extern const struct dt_kind dt_kind_text, dt_kind_flag, dt_kind_count, dt_kind_positive,
     dt_kind_integer, dt_kind_moment, dt_kind_bytes, dt_kind_time, dt_kind_real, dt_kind_ratio,
     dt_kind_interval, dt_kind_interval_ns, dt_kind_object, dt_kind_list;
-/* For kinds of one's own that hold JSON values. */
+/* For kinds of other modules that hold JSON values. */
 bool dt_kind_is_object(const json_t *value);
 bool dt_kind_is_list(const json_t *value);
 void dt_kind_read_json(const json_t *value, void *member);

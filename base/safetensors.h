@@ -44,7 +44,7 @@ const char *dt_safetensors_path(const struct dt_safetensors *file);
 dt_status dt_safetensors_get(const struct dt_safetensors *file, const struct dt_safetensor *expect,
                              const void **data) DT_MUST_CHECK;
 
-/* Replaces the file whole: temporary file, fsync, rename. DT_EIO. */
+/* Replaces the whole file: temporary file, fsync, rename. DT_EIO. */
 dt_status dt_safetensors_write(const char *path, const struct dt_safetensor tensors[],
                                int count) DT_MUST_CHECK;
 

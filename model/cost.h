@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cost - estimated cost of a plan's step: operations of the busiest rank and the bytes it sends
  *
- * It orders plans before any was measured and predicts no times: caches, tiles and overlap are left out.
+ * It only ranks plans before any is measured: it ignores caches, tiles and overlap, so it predicts no times.
  */
 #ifndef DT_MODEL_COST_H
 #define DT_MODEL_COST_H

@@ -2,8 +2,8 @@
 /* family - a kind of network, as data that the common code walks
  *
  * A family is one const struct at the bottom of model/family/<name>/<name>.c: the fields of its JSON, its tensors, the
- * buffers of a rank, and the operations of a step in their order. What follows from these is common: sizes, counts of
- * operations and bytes, the check of a weights file (model/), the forward pass (kernels/).
+ * buffers of a rank, and the operations of a step in their order. The common code derives the rest: sizes, counts of operations and bytes, the check of a weights file (model/), the
+ * forward pass (kernels/).
  *
  * Sizes are letters. C hidden channels, 2 to 9 multiples of C, M the MLP, A in_channels, P patch, O p*p*out_channels,
  * F DT_TIME_CHANNELS, T tokens of an image, 1 one; any other letter is the family's own. "3C" is a matrix [3*hidden, hidden].
@@ -111,11 +111,11 @@ const char *dt_family_names(char *list, size_t room);     /* "a, b", into list *
 int64_t dt_family_size(const struct dt_workload *workload, char letter);
 int64_t dt_family_product(const struct dt_workload *workload, const char *letters);
 
-/* The row of a buffer that is made of rows: the family's own, and LATENT, QKV, ATTENTION, OUT; NULL for others. */
+/* The row of one of the family's buffers, or of LATENT, QKV, ATTENTION, OUT; NULL for others. */
 const struct dt_buffer_row *dt_family_buffer(const struct dt_family *family, int buffer);
 int64_t dt_family_rows(const struct dt_layout *layout, enum dt_rows rows);
 
-/* Whether an operation of a network of depth blocks runs in one, and in how many. */
+/* An operation runs in that block; the number of blocks it runs in. depth: blocks of the network. */
 bool dt_op_runs(const struct dt_op *op, int block, int depth);
 int dt_op_times(const struct dt_op *op, int depth);
 

@@ -81,7 +81,7 @@ void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload
 /* Activation bytes of the largest rank where device and host memory are one. */
 int64_t dt_layout_bytes(const struct dt_workload *workload, const struct dt_plan *plan);
 
-/* Tokens of ring block `ring`, and where they start: what its ulysses ranks hold together. */
+/* Tokens of ring block `ring`, held by its ulysses ranks together, and where they start. */
 int dt_layout_block(int tokens, const struct dt_plan *plan, int ring);
 int dt_layout_block_offset(int tokens, const struct dt_plan *plan, int ring);
 

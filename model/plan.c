@@ -81,7 +81,7 @@ const int dt_attn_heads[DT_ATTN_HEADS] = {
 #undef DT_ATTN_HEAD
 };
 
-/* As kernels/cuda/attention.cuh lays it out: rows padded to the 16 channels of a matrix instruction and 16 bytes more;
+/* The layout of kernels/cuda/attention.cuh: rows padded to the 16 channels of a matrix instruction and 16 bytes more;
  * queries that a warp keeps in registers are loaded through the buffers of keys and values. */
 int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head)
 {

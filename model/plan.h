@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* plan - one value a parameter: how the built-in DiT runs a workload
  *
- * The fields are the rows of plan.def; code that does not care what a parameter means walks them by name. Those of
+ * The fields are the rows of plan.def; code that is independent of a parameter's meaning walks them by name. Those of
  * degrees.def split the work: ranks are numbered with ulysses innermost, rank = ((d * cfg + g) * ring + r) * ulysses + u.
  */
 #ifndef DT_MODEL_PLAN_H

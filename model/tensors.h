@@ -34,8 +34,8 @@ int dt_tensor_in(const struct dt_tensor *tensor);
 /* The table of positions is that of the workload's grid; all others depend on the network only. */
 void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload, int index);
 
-/* Opens a weights file whose every tensor is there, of the right shape, float32 and known. Only a table of positions may
- * be missing or have another number of tokens: it is computed from a formula. The caller closes. DT_EIO, DT_EUSAGE,
+/* Opens a weights file and checks it: every tensor is present, known, float32 and of the right shape. Only the table of
+ * positions may be missing or have another number of tokens: it is computed. The caller closes the file. DT_EIO, DT_EUSAGE,
  * DT_ENOMEM. */
 dt_status dt_tensors_open(const char *path, const struct dt_network *network,
                           struct dt_safetensors **file) DT_MUST_CHECK;

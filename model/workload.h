@@ -57,8 +57,7 @@ double dt_workload_rest_bytes(const struct dt_workload *workload, int batch);
 int64_t dt_workload_parameters(const struct dt_workload *workload);
 int64_t dt_workload_weight_bytes(const struct dt_workload *workload);
 
-/* Peak bytes of one rank of a plan: weights, activations, exchange buffers, attention scratch. The worker allocates
- * exactly what this file says (kernels/ sizes its workspace with dt_workload_activation_bytes). */
+/* Peak bytes of one rank of a plan: weights, activations, exchange buffers, attention scratch. The worker allocates exactly this (kernels/ sizes its workspace with dt_workload_activation_bytes). */
 int64_t dt_workload_rank_bytes(const struct dt_workload *workload, const struct dt_plan *plan);
 int64_t dt_workload_activation_bytes(const struct dt_workload *workload,
                                      const struct dt_plan *plan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of stats that its files and its tests share. */
+/* stats_int - shared by the files of stats and their tests */
 #ifndef DT_STATS_STATS_INT_H
 #define DT_STATS_STATS_INT_H
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* dit - the space of the built-in DiT: rows of model/plan.def, rules of space/dit/dit_rules.def
  *
- * The careful user's default for what is not named: degrees as far as each goes, in the order of model/degrees.def
- * (ulysses up to the head limit); all cores of a rank's share as threads. With `ranks` unnamed it is the product of the
- * named degrees, or else all devices that are cores.
+ * Unnamed parameters get a careful user's default: each degree as large as possible, in the order of model/degrees.def
+ * (ulysses up to the head limit); all cores of a rank's share as threads. An unnamed `ranks` is the product of the named degrees, else the number of devices that are cores.
  *
- * On GPUs a rank has one to itself, and attention its tiles by FlashAttention-2's choice for the head dimension.
+ * Each rank has a GPU of its own there, and attention has FlashAttention-2's tiles for the head dimension.
  */
 #ifndef DT_SPACE_DIT_DIT_H
 #define DT_SPACE_DIT_DIT_H
@@ -36,14 +35,14 @@ struct dt_dit_usual dt_dit_usual(const struct dt_gpus *gpus);
 /* The data type that people usually run a network in: bfloat16 on GPUs that have attention for the network's heads in it. */
 enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct dt_gpus *gpus);
 
-/* What a GPU's memory holds beside a plan's own: the back end's workspace (kernels/cuda), and allowances for the CUDA context with
- * the libraries' code, and for NCCL's buffers (about 1.6 GB for a communicator and its first collective is reported in
- * github.com/NVIDIA/nccl/issues/864). What was really free is measured before each trial. */
+/* GPU memory in addition to a plan's own: the back end's workspace (kernels/cuda), and allowances for the CUDA context with the
+ * libraries' code and for NCCL's buffers (about 1.6 GB for a communicator and its first collective:
+ * github.com/NVIDIA/nccl/issues/864). The free memory is measured before each trial. */
 #define DT_GPU_CONTEXT_BYTES (INT64_C(1) << 30)
 #define DT_GPU_NCCL_BYTES    (INT64_C(2) << 30)
 
 struct dt_limits {
-    /* NULL: plans of the CPU; else cores and memory_bytes are not looked at */
+    /* NULL: plans of the CPU; otherwise cores and memory_bytes are ignored */
     const struct dt_gpus *gpus;
     int cores;            /* physical cores of the machine */
     int devices;          /* most ranks; may exceed cores (oversubscribed) */
@@ -63,7 +62,7 @@ dt_status dt_dit_space(const struct dt_workload *workload, const struct dt_limit
 dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limits *limits,
                        struct dt_space **space) DT_MUST_CHECK;
 
-/* Whether a plan is feasible on some machine: all rules but the rows DT_SESSION. A worker asks this before it runs a plan.
+/* Checks that a plan is feasible on some machine: all rules but the rows DT_SESSION. A worker calls it before it runs a plan.
  * DT_EINFEASIBLE with the sentence of the rule and its numbers; DT_EUSAGE for a value that no space can have; DT_ENOMEM. */
 dt_status dt_dit_check(const struct dt_workload *workload,
                        const struct dt_plan *plan) DT_MUST_CHECK;
@@ -71,7 +70,7 @@ dt_status dt_dit_check(const struct dt_workload *workload,
 /* The plan of a point of such a space. */
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point);
 
-/* The plan a careful user picks with `devices` ranks at most, and the 1-rank baseline; both with the smallest batch.
+/* The default plan of at most `devices` ranks, and the 1-rank baseline; both with the smallest batch.
  * DT_EINFEASIBLE when there is none: the space is empty, or one rank cannot hold the network (where it is compiled only: or the
  * plan by rule fits no count of ranks). */
 dt_status dt_dit_default(const struct dt_space *space, struct dt_point *point) DT_MUST_CHECK;

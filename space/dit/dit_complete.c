@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a careful user picks for what is not named, and the two plans every session measures. */
+/* Completes unnamed parameters as a careful user would, and makes the two plans that every session measures. */
 #include "space/dit/dit_int.h"
 
 #include <stdio.h>
@@ -71,7 +71,7 @@ static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t
         values[DT_AT_batch] = dt_dit_smallest_batch(dit, values);
 }
 
-/* Of the rows that have what is named, the one with the most of the default. */
+/* Among the rows with the named values, the one with most of the default values. */
 static void complete_tile(const struct dt_dit *dit, const bool named[], int64_t values[])
 {
     static const int params[] = {DT_AT_tile_q, DT_AT_tile_kv, DT_AT_stages, DT_AT_warps};

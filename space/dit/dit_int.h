@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dit_int - what the files of the built-in space share */
+/* dit_int - shared by the files of the built-in space */
 #ifndef DT_SPACE_DIT_DIT_INT_H
 #define DT_SPACE_DIT_DIT_INT_H
 
@@ -35,7 +35,7 @@ void dt_dit_facts(const struct dt_dit *dit, struct dt_dit_fact facts[DT_DIT_FACT
 /* The rules of dit's device; with `only` the rows DT_SESSION are left out. */
 dt_status dt_dit_add_rules(struct dt_space *space, const struct dt_dit *dit) DT_MUST_CHECK;
 
-/* Whether values (axis order) keep the rules about the layout, once those are compiled. */
+/* Compiles the rules about the layout; then tests values (in axis order) against them. */
 dt_status dt_dit_compile_layout(struct dt_dit *dit) DT_MUST_CHECK;
 bool dt_dit_has_layout(const struct dt_dit *dit, const int64_t values[]);
 

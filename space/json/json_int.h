@@ -6,7 +6,7 @@
 #include "space/space_int.h"
 
 struct dt_reading {
-    const char *what; /* opens each sentence */
+    const char *what; /* first words of each error message */
     struct dt_axis axis;
     int64_t values[DT_VALUES_MAX];
     const char *labels[DT_VALUES_MAX];

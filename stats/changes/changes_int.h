@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of changes that its files and its tests share. */
+/* changes_int - shared by the files of changes and their tests */
 #ifndef DT_STATS_CHANGES_CHANGES_INT_H
 #define DT_STATS_CHANGES_CHANGES_INT_H
 
