@@ -36,7 +36,7 @@ struct dt_best_line {
 
 struct dt_best {
     enum dt_best_state state;
-    /* owned; the bytes of the file, or of what a version 1 file was turned into */
+    /* owned; bytes of the file, or of a version 1 file after its conversion */
     struct dt_text text;
     /* owned; version 1 files: a line for each entry that could not be converted */
     struct dt_text dropped;
@@ -52,7 +52,7 @@ struct dt_best {
 dt_status dt_best_load(int directory, const char *path, const char *name,
                        struct dt_best *best) DT_MUST_CHECK;
 
-/* Parses best->text, which is already set; what opens each sentence. */
+/* Parses best->text, which is already set; error messages begin with `what`. */
 dt_status dt_best_parse(const char *what, struct dt_best *best) DT_MUST_CHECK;
 void dt_best_fini(struct dt_best *best);
 
@@ -64,8 +64,7 @@ long dt_best_find(const struct dt_best *best, uint64_t id);
 long dt_best_next(const struct dt_best *best, long i);
 
 /* Appends a file with these entries (checked objects): each replaces the line with its key and hard fingerprint, or is
- * appended. A second line with that identity is removed. The entries must have distinct identities. DT_EUSAGE when the
- * file would be larger than what is read; DT_ECORRUPT when a line that may have to be replaced cannot be read. */
+ * appended. A second line with that identity is removed. The entries must have distinct identities. DT_EUSAGE when the file would exceed the limits of readers; DT_ECORRUPT when a line that may have to be replaced cannot be read. */
 dt_status dt_best_put(const struct dt_best *best, const json_t *entries,
                       struct dt_text *text) DT_MUST_CHECK;
 

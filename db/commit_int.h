@@ -17,7 +17,7 @@ enum dt_commit_old {
     DT_COMMIT_V1      /* best.json.v1 */
 };
 
-/* Writes text as the new best.json; bytes are those of the old one (of BACKUP). The lock is held. DT_EIO: best.json is
+/* Writes text as the new best.json; bytes: contents of the old file (BACKUP only). The lock is held. DT_EIO: best.json is
  * unchanged, or (then the sentence says so) it is the new one but may not survive a power loss. */
 dt_status dt_commit(int fd, const char *directory, const struct dt_text *text,
                     enum dt_commit_old old, const struct dt_text *bytes) DT_MUST_CHECK;

@@ -15,8 +15,7 @@
 #define DT_ENTRY_MAX_STRING 4096 /* bytes, in key and fingerprint */
 #define DT_ENTRY_LEAST      42   /* bytes of a line: id and crc */
 
-/* DT_EUSAGE unless entry has the objects "key", "fingerprint" {"hard"} and "plan", and is within the limits; what opens the
- * sentence. */
+/* DT_EUSAGE unless entry has the objects "key", "fingerprint" {"hard"} and "plan", and is within the limits; the error message begins with `what`. */
 dt_status dt_entry_check(const json_t *entry, const char *what) DT_MUST_CHECK;
 
 /* The entry has this key and fingerprint.hard. */
@@ -36,7 +35,7 @@ bool dt_entry_is_line(const char *line, size_t size, uint64_t *id);
 /* The line's crc is right. */
 bool dt_entry_is_whole(const char *line, size_t size);
 
-/* Parses a line and checks the entry; what opens the sentence. DT_EUSAGE, DT_ENOMEM. */
+/* Parses a line and checks the entry; the error message begins with `what`. DT_EUSAGE, DT_ENOMEM. */
 dt_status dt_entry_read(const char *line, size_t size, const char *what,
                         json_t **entry) DT_MUST_CHECK;
 

@@ -27,7 +27,7 @@ dt_status dt_journal_add(struct dt_journal *journal, const char *kind,
                          const json_t *record) DT_MUST_CHECK;
 void dt_journal_close(struct dt_journal *journal);
 
-/* Reads a journal: good records to visit (borrowed), *bad counts those that fail their crc or are not JSON. */
+/* Calls visit for each good record of a journal (borrowed); *bad counts the records that fail their crc or are not JSON. */
 dt_status dt_journal_read(const char *path, void (*visit)(const json_t *record, void *context),
                           void *context, int *bad) DT_MUST_CHECK;
 

@@ -26,7 +26,7 @@ struct dt_snapshot;
  * DT_ENOMEM. */
 dt_status dt_snapshot_open(const char *directory, struct dt_snapshot **snapshot) DT_MUST_CHECK;
 
-/* Parses a file's bytes, which are copied; what opens each sentence. DT_ECORRUPT, DT_ENOMEM. */
+/* Parses a file's bytes, which are copied; error messages begin with `what`. DT_ECORRUPT, DT_ENOMEM. */
 dt_status dt_snapshot_parse(const char *text, size_t size, const char *what,
                             struct dt_snapshot **snapshot) DT_MUST_CHECK;
 

@@ -18,26 +18,23 @@
 /* The default directory: $DITTUNE_DB, else $XDG_DATA_HOME/dittune, else ~/.local/share/dittune. Static storage. */
 const char *dt_store_default(void);
 
-/* Makes the directory (and runs/) and a test file in it. DT_EIO with a sentence when it cannot be written; DT_EUSAGE when
- * it is on a network file system; DT_ECORRUPT when
- * best.json was written by a newer dittune, or has version 1 of the format, or is broken with no good version before beside
- * it, so that a session learns at its start that it could not store. */
+/* Checks at the start of a session that results can be stored; makes the directory and runs/. DT_EIO with a sentence when it
+ * cannot be written; DT_EUSAGE when it is on a network file system; DT_ECORRUPT when best.json was written by a newer dittune,
+ * has version 1 of the format, or is broken and so is best.json.1. */
 dt_status dt_store_check(const char *directory) DT_MUST_CHECK;
 
-/* Appends a line for each thing about the directory that its owner should know: it is writable by anyone. */
+/* Appends a warning when anyone may write to the directory. */
 dt_status dt_store_warnings(const char *directory, struct dt_text *out) DT_MUST_CHECK;
 
-/* entry must hold "key" (object), "fingerprint" {"hard","soft","info"}, "plan" and what else the caller wants kept.
- * Replaces the entry of the same key and hard fingerprint; other entries and unknown fields are kept as they are. Blocks for
- * the lock at most 10 s (DT_ELOCK). A broken best.json is kept as best.json.bad-<time> and the commit goes on from best.json.1
- * when that is good, else from an empty store. DT_ECORRUPT: written by a newer dittune, or to be migrated; left
- * alone. DT_EUSAGE: not an entry, the store would grow beyond what is read, or it is on a network file system. DT_EIO:
- * best.json is as it was, or (the sentence says so) it is the new one but may not survive a loss of power. */
+/* entry must hold "key" (object), "fingerprint" {"hard","soft","info"} and "plan", and may hold other fields. Replaces the entry of the same key and hard fingerprint; other entries and unknown fields are kept as they are. Blocks for
+ * the lock at most 10 s (DT_ELOCK). A broken best.json is renamed to best.json.bad-<time>; the new one is made from best.json.1 when that is good, else from an
+ * empty store. DT_ECORRUPT: a newer dittune wrote it, or it must be migrated; unchanged. DT_EUSAGE: not an entry, the store would
+ * exceed the limits of readers, or it is on a network file system. DT_EIO: best.json is unchanged, or (then the sentence says so)
+ * is the new one but may not survive a loss of power. */
 dt_status dt_store_put(const char *directory, json_t *entry) DT_MUST_CHECK;
 
 /* *entry is a new reference, or NULL with DT_OK when nothing matches key and hard exactly. Never locks. A missing
- * directory is an empty store. A broken best.json is read as best.json.1; DT_ECORRUPT when that is not good either, or
- * when a newer major version wrote the file. DT_EIO. */
+ * directory is an empty store. Reads best.json.1 when best.json is broken; DT_ECORRUPT when both are, or when a newer major version wrote the file. DT_EIO. */
 dt_status dt_store_get(const char *directory, const json_t *key, const json_t *hard,
                        json_t **entry) DT_MUST_CHECK;
 

@@ -4,7 +4,7 @@
  *     struct dt_stored_entry entry;
  *     dt_record_read(&dt_record_stored_entry, json, &entry);    -- borrows from json
  *
- * What this version does not know stays in the JSON: whoever changes an entry changes a copy of that.
+ * Fields unknown to this version are in the JSON only: to change an entry, change a copy of the JSON.
  */
 #ifndef DT_DB_STORED_H
 #define DT_DB_STORED_H
@@ -28,11 +28,11 @@ extern const struct dt_kind dt_kind_key, dt_kind_hard, dt_kind_soft, dt_kind_pla
 
 #include "db/entry.def"
 
-/* Of a session. Texts are "none", "faster", "tie", ... */
+/* The verdict of a session. Texts are "none", "faster", "tie", ... */
 enum dt_verdict {
     DT_VERDICT_NONE,    /* nothing was measured */
-    DT_VERDICT_FASTER,  /* best beats the default: the interval says so */
-    DT_VERDICT_TIE,     /* a candidate seemed better, but not by its interval: the default stays */
+    DT_VERDICT_FASTER,  /* the best plan beats the default, by its interval */
+    DT_VERDICT_TIE,     /* a candidate's ratio is better, but not its interval: the default stays */
     DT_VERDICT_DEFAULT, /* no candidate seemed better than the default */
     DT_VERDICT_PROVISIONAL, /* no final comparison, or the default crashed or hung in it */
     DT_VERDICT_UNOPPOSED, /* the default cannot run or breaks a limit: best is the fastest other */

@@ -56,7 +56,7 @@ static dt_status add_header(const json_t *root, struct dt_text *text)
     return DT_OK;
 }
 
-/* What is no entry was never an answer to anything: it stays behind in the old file, and is named. */
+/* Lines that are not entries could never be answers: they are left in the old file and reported. */
 static dt_status add_entries(const json_t *entries, struct dt_best *best)
 {
     struct dt_text *text = &best->text;

@@ -86,8 +86,7 @@ struct dt_comm_ops {
     void (*release)(struct dt_comm *comm, void *memory);
     /* (optional) Records a computation of this rank, for back ends that log the order of events. */
     void (*note)(struct dt_comm *comm, const char *what, int index);
-    /* Back ends for devices. over: the comm of the ranks' devices, which owns host on success. fits (optional): whether it is
-     * used where none was asked for. Collective over host. */
+    /* Back ends for devices. over: the comm of the ranks' devices, which owns host on success. fits (optional): it may be chosen by default. Collective over host. */
     dt_status (*over)(struct dt_comm *host, struct dt_device *device, struct dt_comm **comm);
     dt_status (*fits)(struct dt_comm *host, const struct dt_device *device, bool *fits);
 };

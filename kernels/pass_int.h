@@ -9,7 +9,7 @@
 #include "model/family.h"
 #include "model/layout.h"
 
-/* A linear layer made ready, or the part of one that an exchange sends. Blocks share what their layers need. */
+/* A linear layer made ready, or the part of one that an exchange sends; shared by all blocks. */
 struct dt_pass_layer {
     struct dt_linear_shape shape;
     struct dt_linear *linear; /* own; NULL: the plan does not need it */

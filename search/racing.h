@@ -31,7 +31,7 @@ enum dt_race_next {
 };
 const char *dt_race_text(enum dt_race_next next);
 
-/* What to do after n repetitions of a plan, smaller is better. *until is set for DT_RACE_MORE. */
+/* Decides after n repetitions of a plan; smaller samples are better. *until is set for DT_RACE_MORE. */
 enum dt_race_next dt_race_look(const struct dt_race *race, const double samples[], int n,
                                int *until);
 

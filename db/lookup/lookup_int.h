@@ -19,7 +19,7 @@
 #define DT_QUERY_VALUE   (1 << 20) /* bytes of a value, a worker's space too */
 #define DT_PIXELS_A_CELL 8         /* image pixels of a latent pixel, along a side */
 
-/* What a sealed query asks for, worked out. */
+/* The values of a sealed query, parsed and completed. */
 struct dt_asked {
     bool foreign;
     bool any_space, any_engine, any_mode; /* for a foreign worker: not specified */

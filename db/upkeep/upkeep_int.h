@@ -39,7 +39,7 @@ json_t *dt_upkeep_bare(const json_t *entry);
 /* "dit-s/2 [0123456789abcdef]": names an entry in sentences. */
 dt_status dt_upkeep_name(const json_t *entry, struct dt_text *name) DT_MUST_CHECK;
 
-/* DT_EUSAGE unless the entry's known fields have their types; what opens the sentence. */
+/* DT_EUSAGE unless the entry's known fields have their types; the error message begins with `what`. */
 dt_status dt_upkeep_check(const json_t *entry, const char *what) DT_MUST_CHECK;
 
 /* The CRC-32C of the canonical text of an entry without added fields. */

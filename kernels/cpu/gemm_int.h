@@ -33,7 +33,7 @@ const struct dt_gemm *dt_gemm(enum dt_dtype dtype);
 const struct dt_gemm *const *dt_gemm_rows(void);
 void dt_gemm_use(const struct dt_gemm *gemm);
 
-/* Of the compute table. */
+/* `linear` of the compute table. */
 dt_status dt_linear_new(enum dt_dtype dtype, const struct dt_linear_shape *shape,
                         struct dt_linear **linear);
 void dt_linear_run(struct dt_linear *linear, const struct dt_linear_call *call);

@@ -11,7 +11,7 @@
  *
  * lse is the natural logarithm: cuDNN's statistics are max + ln(sum exp) of the scaled scores, float32, [B, H, queries, 1]
  * (NVIDIA/cudnn-frontend, docs/operations/Attention.md, "set_stats_use_log2"; the kernels that 9.19 compiles for sm_80, sm_90 and
- * sm_100 end in log2(sum) * ln 2 + max * ln 2): what dt_merge merges by.
+ * sm_100 end in log2(sum) * ln 2 + max * ln 2), as dt_merge needs it.
  */
 #ifndef DT_KERNELS_CUDA_CUDNN_H
 #define DT_KERNELS_CUDA_CUDNN_H

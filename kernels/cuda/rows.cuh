@@ -84,7 +84,7 @@ DT_INLINE float dt_block_sum(float x, float *parts)
     return sum;
 }
 
-/* Whether a pointer is at a multiple of 16 bytes (NULL is). */
+/* True when the pointer is a multiple of 16 bytes, or NULL. */
 static inline bool dt_aligned16(const void *pointer)
 {
     return (uintptr_t)pointer % 16 == 0;

@@ -43,7 +43,7 @@ struct outstanding {
     int64_t lost; /* answers that will not come */
 };
 
-/* What decides whether the search goes on. */
+/* State of the stopping rule. */
 struct stop {
     double best;  /* least value told */
     double gain;  /* probability of a gain when last computed; 1 before */

@@ -2,7 +2,7 @@
 /* rows - the time-critical sums of a Gaussian process, as loops over rows
  *
  * A matrix is row by row, `stride` values apart; of a symmetric one only the lower half is read and written. GSL's
- * reference BLAS takes several times as long, and OpenBLAS is kept out of the controller (cmake/dittune.cmake).
+ * reference BLAS takes several times as long, and the controller does not link OpenBLAS (cmake/dittune.cmake).
  */
 #ifndef DT_SEARCH_BAYES_ROWS_H
 #define DT_SEARCH_BAYES_ROWS_H

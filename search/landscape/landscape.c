@@ -170,7 +170,7 @@ static void add_key(const struct making *making, int64_t row, struct dt_text *ke
     dt_text_add_bytes(keys, "", 1);
 }
 
-/* Of a plan that is listed twice the first row counts. */
+/* The first row of a plan counts; repeated rows are dropped. */
 static dt_status fill(struct making *making, const struct dt_point points[])
 {
     const struct dt_table *table = making->table;

@@ -58,7 +58,7 @@ void dt_landscape_free(struct dt_landscape *landscape);
 void dt_landscape_trial(const struct dt_landscape *landscape, const struct dt_point *point,
                         struct dt_trial *trial);
 
-/* As above, but with a resampled measurement: the mean of a bootstrap draw (Efron 1979) of the recorded repetitions.
+/* Like dt_landscape_trial, with a resampled measurement: the mean of a bootstrap draw (Efron 1979) of the recorded repetitions.
  * The draw depends only on seed and plan. */
 void dt_landscape_trial_noisy(const struct dt_landscape *landscape, const struct dt_point *point,
                               uint64_t seed, struct dt_trial *trial);

@@ -15,7 +15,7 @@ struct dt_raced {
     int lost;          /* orders in which the best plan was lost */
     double worst;      /* largest ratio of final incumbent to best plan; 1: nothing lost */
     double all,
-        spent; /* seconds (or the table's unit) seconds of all repetitions, and of those made */
+        spent; /* time of all repetitions, and of those made: seconds, or the table's unit */
     double repetitions; /* average number per plan */
     int64_t ended[4];   /* plans by enum dt_race_next */
 };

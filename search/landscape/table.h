@@ -15,7 +15,7 @@
 #define DT_TABLE_ROWS   1000000
 
 struct dt_source {
-    const char *what; /* opens each sentence: its path */
+    const char *what; /* the path: first words of each error message */
     const char *text;
     size_t size;
     const json_t *root; /* NULL: it is not one JSON object */
@@ -71,7 +71,7 @@ void dt_table_fini(struct dt_table *table);
 /* A number, a text, true or false. */
 dt_status dt_cell_read(const json_t *value, const char *what, const char *name,
                        struct dt_cell *cell) DT_MUST_CHECK;
-/* As Python prints it. */
+/* Appends the cell as Python prints it. */
 void dt_cell_text(const struct dt_cell *cell, struct dt_text *out);
 
 /* Numbers of an array (NULL: none) into *samples, which grows and is the caller's; others are an error. */
