@@ -39,7 +39,7 @@ struct dt_check_opts {
     double max_gain_loss;         /* share; 0: no limit */
     int64_t budget_ns;
     bool ties_fail, update;
-    /* (optional) The next entry is entry `at` (from 0) of `count`. */
+    /* (optional) Called before entry `at` (from 0) of `count`. */
     void (*progress)(const char *title, int at, int count);
 };
 
@@ -67,7 +67,7 @@ struct dt_check_today {
     json_t *changed;     /* names of differences from the stored soft one */
 };
 
-/* What --update did. */
+/* Result of --update. */
 struct dt_check_written {
     bool replaced, stamped;
     json_t *best;       /* the updated entry, for the journal; owned */

@@ -145,7 +145,7 @@ static dt_status check_store(const struct dt_command *command, const struct dt_o
     return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
 }
 
-/* What follows -- are arguments of a worker that was named before it. */
+/* The words after -- are arguments of the worker that --worker names. */
 static bool starts_worker(const struct dt_command *command, const struct dt_options *options,
                           int words)
 {

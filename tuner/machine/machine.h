@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* machine - this machine: what plans run on, its description, its lock, and what is wrong with it
+/* machine - this machine: its back end, description, lock, and problems
  *
- * The description is what a stored plan has to know of the machine it was measured on (docs/machine.md):
+ * The description has the facts about a machine that a stored plan depends on (docs/machine.md):
  * {"format":"dittune-machine","version":{..},"hard":{..},"soft":{..},"info":{..},"limits":{..}}: hard fields must be
  * equal for an exact answer, soft ones make it stale, info is for people. Only a worker knows the versions of MPI and
  * BLAS, so one is started once; its answer is cached for the user until the machine reboots, or worker, libraries,

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* Of dt_result's exchanges (NULL: none): latency and bandwidth of each. */
+/* Latency and bandwidth of each of a result's exchanges (NULL: none). */
 json_t *dt_fits_exchanges(const json_t *exchanges);
 
 /* Amdahl's law through the times of one workload at several rank counts. */

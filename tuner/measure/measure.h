@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* measure - a plan becomes samples, and plans are compared: what the rooms above include
+/* measure - measures plans and compares them: the header that other folders include
  *
  *     job       what was asked for, as one typed value           target    what is tuned: its space, worker and identity
  *     rig       the worker groups of a session                   trial     one plan is measured
  *     result    the samples and statistics of one plan           compare   several plans, side by side
- *     noise     a plan compared with itself                      levels    what its noise is made of
- *     raw       results as JSON, and back                        fits, roofline    what else the samples tell
+ *     noise     a plan compared with itself                      levels    components of that noise
+ *     raw       results as JSON, and back                        fits, roofline    further figures from the samples
  */
 #ifndef DT_TUNER_MEASURE_MEASURE_H
 #define DT_TUNER_MEASURE_MEASURE_H

@@ -7,7 +7,7 @@
 #include "space/dit/dit.h"
 #include "tuner/measure/target.h"
 
-/* What is tuned. */
+/* The network to tune. */
 struct dt_target_choice {
     struct dt_network network;
     enum dt_dtype dtype;

@@ -3,7 +3,7 @@
  *
  * A worker may report the clock of each rank during each step (docs/protocol.md). The session's reference is each
  * rank's median in the first trial that had it; a sample whose slowest rank was below 95 % of its own is throttled:
- * kept, labelled, and left out of the statistics by index. A trial asks for as many again, three times at most.
+ * kept, labelled, and left out of the statistics by index. A trial replaces throttled samples, in three further requests at most.
  */
 #ifndef DT_TUNER_MEASURE_THROTTLE_H
 #define DT_TUNER_MEASURE_THROTTLE_H
@@ -38,7 +38,7 @@ dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *tria
  * reference, by the median of these steps. */
 dt_status dt_throttle_mark(struct dt_result *result, int least) DT_MUST_CHECK;
 
-/* The step is throttled and no sample. */
+/* The step is throttled and excluded from the samples. */
 bool dt_throttle_drops(const struct dt_throttling *throttling, int step);
 
 struct dt_kept {

@@ -33,14 +33,14 @@ int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t d
 
 #define DT_PROCESSES_MOST 64
 
-/* As dt_measure_plan, n times in fresh groups: *result combines them, or is the first failure. The peak, the exchanges
+/* Like dt_measure_plan, n times in fresh groups: *result combines them, or is the first failure. The peak, the exchanges
  * and the output are those of the last. DT_EINTR: *result has the samples so far; n is 0 without any. */
 dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
                                const struct dt_measure *how, int n,
                                struct dt_result *result) DT_MUST_CHECK;
 
-/* Several finished results of one plan as one: all their steps, what follows from the steady ones, and as median and
- * interval those over the medians of the parts. *whole is initialised; parts stay the caller's. */
+/* Joins finished results of one plan: all their steps, the figures of the steady ones, and the median and interval over the
+ * medians of the parts. *whole is initialised; parts stay the caller's. */
 dt_status dt_processes_join(const struct dt_result parts[], int n,
                             struct dt_result *whole) DT_MUST_CHECK;
 

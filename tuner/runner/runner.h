@@ -138,13 +138,12 @@ extern struct dt_group_tick dt_group_tick;
 /* Finds a program by path, or by name in PATH; false when it is not executable. */
 bool dt_launch_find(const char *name, char path[], size_t room);
 
-/* What a program that is no worker wrote. */
+/* Output of a program that is not a worker. */
 struct dt_output {
     struct dt_text out, messages; /* standard output and error, owned */
     char how[80];                 /* how it failed: "exited with 1"; "": it exited with 0 */
 };
-/* Runs it to its end, or until deadline_ns (dt_clock_machine_ns), and kills what is left of it. argv is NULL-ended. DT_EINTR and
- * trouble of our own are the only errors. */
+/* Runs it to its end, or until deadline_ns (dt_clock_machine_ns), and kills its remaining processes. argv is NULL-ended. The only errors are DT_EINTR and those of this process. */
 dt_status dt_output_read(const char *path, char *const argv[], int64_t deadline_ns,
                          struct dt_output *output) DT_MUST_CHECK;
 void dt_output_fini(struct dt_output *output);

@@ -51,7 +51,7 @@ dt_status dt_replay_run_end(struct dt_replay_run *run)
     return status;
 }
 
-/* What is known of a sweep from any of its records. */
+/* The facts about a sweep that each of its records has. */
 static void read_sweep(struct dt_replay_run *run, const json_t *record, int64_t value)
 {
     const char *sweep = json_string_value(json_object_get(record, "sweep"));

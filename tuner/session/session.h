@@ -127,7 +127,7 @@ bool dt_session_against_default(const struct dt_session *session);
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
                                             enum dt_entrant_role role);
 
-/* ---- what its samples say (verdict.c) */
+/* ---- judged from its samples (verdict.c) */
 
 /* The result is ok and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);
@@ -169,8 +169,9 @@ dt_status dt_record_end(struct dt_session *session, const char *directory) DT_MU
 /* The object of `tune --json` (docs/json.md), new reference. */
 json_t *dt_record_session(const struct dt_session *session);
 
-/* As an entry has them (db/entry.def). Figures are not known where nothing was measured (or result is NULL), and own their
- * plan; those of a front are fewer; a gain, of the default's value over an entrant's, where ratio is NULL or has no interval. */
+/* Figures in the form of an entry (db/entry.def). Those of a plan own the plan, and are unknown when nothing was measured (or
+ * result is NULL); those of a front are fewer. A gain is the default's value over an entrant's, unknown when ratio is NULL or has
+ * no interval. */
 struct dt_measured dt_measured_of(const struct dt_result *result, const struct dt_target *target);
 struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target);
 struct dt_gain dt_gain_of(const struct dt_ratio *ratio);

@@ -65,7 +65,7 @@ static int odd_values(const struct dt_session *session, const struct dt_point *p
     return n;
 }
 
-/* Of two plans that tie: fewer ranks, then less memory in all, then fewer values that differ from the default. */
+/* Order of two plans that tie: fewer ranks, then less memory in all, then fewer values that differ from the default. */
 static bool simpler(const struct dt_session *session, const struct dt_result *a,
                     const struct dt_result *b)
 {

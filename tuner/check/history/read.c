@@ -162,7 +162,7 @@ static int by_time(const void *a, const void *b)
     return strcmp(one->run, other->run);
 }
 
-/* Of two copies of a result the one without a stamp is kept, else the first. */
+/* Keeps one of two copies of a result: the one without a stamp, else the first. */
 static bool copy_of(const struct dt_entry_timeline *line, int i, int k)
 {
     bool mine = line->moments[i].stamped, its = line->moments[k].stamped;

@@ -151,7 +151,7 @@ static enum dt_gate gate_of(const struct rounds *rounds, int i, struct dt_ratio 
     return dt_stats_gate(logs, pairs, rounds->threshold, ratio);
 }
 
-/* As a session decides: faster within the noise of entrant 0's twin is a tie. */
+/* The rule of sessions: faster by less than the noise of entrant 0's twin is a tie. */
 static const char *verdict_of(const struct rounds *rounds, int i)
 {
     const struct dt_ratio *ratio = &rounds->judged[i].ratio;

@@ -53,7 +53,7 @@ static void add_upper(const char *text, struct dt_text *out)
         dt_text_add(out, "%c", *at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
 }
 
-/* What is not ours, as it may be shown. */
+/* Foreign text, cleaned for display. */
 static void add_clean(const char *text, struct dt_text *out)
 {
     size_t before = out->size;

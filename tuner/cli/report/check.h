@@ -9,7 +9,7 @@ void dt_check_text(const struct dt_check_run *run, struct dt_text *out);
 void dt_check_junit(const struct dt_check_run *run, struct dt_text *out);
 void dt_check_github(const struct dt_check_run *run, struct dt_text *out); /* annotations */
 
-/* Whether a record makes the run fail (exit code 4), or leaves something open (5). */
+/* The record makes the run fail (exit code 4); it leaves a question open (5). */
 bool dt_check_fails(const struct dt_check_run *run, const struct dt_check_record *record);
 bool dt_check_open_question(const struct dt_check_record *record);
 

@@ -25,7 +25,7 @@ static void add_number(double value, const char *format, struct dt_text *out)
         dt_text_add(out, format, value);
 }
 
-/* What of the three series changed here. */
+/* The changes of the three series at this moment. */
 static void add_changes(const struct dt_entry_timeline *line, int moment, struct dt_text *out)
 {
     struct dt_text all = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `run` says of one plan, or of a sweep. */
+/* The report of `run` on one plan, or on a sweep. */
 #include "base/columns.h"
 #include "base/figures.h"
 #include "tuner/cli/print.h"

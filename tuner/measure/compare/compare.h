@@ -29,8 +29,8 @@ struct dt_compare {
     void *judge;
 };
 
-/* Entrant 0 is the one others are compared with. *sets: those that were made; of fewer than DT_SETS_LEAST nothing is decided.
- * An entrant that crashes, hangs, breaks the protocol or has no memory is tried again in the next set, DT_ATTEMPTS times in all
+/* Entrant 0 is the one others are compared with. *sets: the sets made; fewer than DT_SETS_LEAST decide nothing.
+ * An entrant that crashes, hangs, breaks the protocol or runs out of memory is tried again in the next set, DT_ATTEMPTS times in all
  * (entrant 0: three times); then, and after any other failure, it is out (result.outcome says why). Plans that do not fit
  * beside each other are made resident one at a time from then on. DT_EINTR. */
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,

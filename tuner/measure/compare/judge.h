@@ -67,7 +67,7 @@ int dt_judge_sets(struct dt_judged judged[], int n, const struct dt_sets *sets);
 
 /* ---- rounds of one start, looked at when there are 8, 16, 32 and 64 */
 
-/* The level of the intervals after so many rounds: between two looks what is left of alpha up to the next one is spent. */
+/* The level of the intervals after so many rounds: between two looks, the unspent alpha of the next one. */
 double dt_judge_level(int rounds);
 
 /* Returns where a comparison of at most dt_look_samples[looks - 1] rounds stops, and sets the ratios. Fewer than 8
