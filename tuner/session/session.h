@@ -40,7 +40,7 @@ struct dt_watch {
 struct dt_session_clock {
     int64_t began_ns, deadline_ns;
     int64_t search_deadline_ns; /* the budget beyond it is for the final comparison */
-    int64_t paused_ns; /* the part of dt_clock_skipped_ns that was reported */
+    int64_t paused_ns;          /* the part of dt_clock_skipped_ns that was reported */
     double elapsed_seconds;
 };
 
