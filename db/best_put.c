@@ -2,7 +2,7 @@
 /* A new version is the old one's bytes with some lines replaced: only lines that may be replaced are parsed. */
 #include "db/best_int.h"
 
-#include "db/entry_int.h"
+#include "db/entry_line_int.h"
 #include "db/journal.h"
 
 #include <stdlib.h>

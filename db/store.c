@@ -3,7 +3,7 @@
 #include "db/store.h"
 
 #include "db/commit_int.h"
-#include "db/entry_int.h"
+#include "db/entry_line_int.h"
 #include "db/snapshot.h"
 
 #include <errno.h>

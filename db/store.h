@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* store - the best plans known, in one directory
  *
- *     best.json        one entry a line (db/entry_int.h); replaced whole: lock, read, splice, temp, fsync, rename, fsync of the
+ *     best.json        one entry a line (db/entry_line_int.h); replaced whole: lock, read, splice, temp, fsync, rename, fsync of the
  *                      directory; read by db/snapshot.h
  *     best.json.1      the version before
  *     lock             never renamed, never removed

@@ -3,7 +3,7 @@
 #include "db/upkeep/upkeep_int.h"
 
 #include "db/canonical_int.h"
-#include "db/entry_int.h"
+#include "db/entry_line_int.h"
 #include "db/journal.h"
 #include "db/stored.h"
 

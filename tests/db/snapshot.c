@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "db/best_int.h"
-#include "db/entry_int.h"
+#include "db/entry_line_int.h"
 #include "db/journal.h"
 #include "db/snapshot.h"
 #include "tests/db/scratch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The gate on sequences whose order statistics are known (tests/tuner/measure/judge.c derives the ranks: 1, 3, 9, 23 of 8, 16,
+/* The gate on sequences whose order statistics are known (tests/tuner/measure/judge_entrants.c derives the ranks: 1, 3, 9, 23 of 8, 16,
  * 32, 64), then on planted noise against a simulation that another program made (the table below). */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "tuner/check/budget.h"
 
 #include "stats/stats.h"
-#include "tuner/check/judge.h"
+#include "tuner/check/judge_rivals.h"
 #include "tuner/measure/measure.h"
 
 #include <math.h>

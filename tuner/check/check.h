@@ -2,7 +2,7 @@
 /* check - do the stored plans of this machine still win? (docs/check.md)
  *
  * Entries are taken least recently checked first; each is measured again beside its rivals in fresh processes, and
- * judged (judge.h). The result is one JSON record per entry, the `check` record of the journal; everything printed is
+ * judged (judge_rivals.h). The result is one JSON record per entry, the `check` record of the journal; everything printed is
  * made from those records (tuner/cli/report/check.h).
  */
 #ifndef DT_TUNER_CHECK_CHECK_H
@@ -10,7 +10,7 @@
 
 #include "db/journal.h"
 #include "db/stored.h"
-#include "tuner/check/judge.h"
+#include "tuner/check/judge_rivals.h"
 #include "tuner/measure/measure.h"
 
 /* An entry of the store that is to be checked. */

@@ -4,8 +4,8 @@
 #include "tuner/session/finals.h"
 
 #include "base/clock.h"
-#include "tuner/session/entry.h"
 #include "tuner/session/history.h"
+#include "tuner/session/make_entry.h"
 #include "tuner/session/verdict.h"
 
 #include <math.h>

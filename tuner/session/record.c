@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "db/store.h"
-#include "tuner/session/entry.h"
 #include "tuner/session/history.h"
+#include "tuner/session/make_entry.h"
 #include "tuner/session/verdict.h"
 
 #include <math.h>

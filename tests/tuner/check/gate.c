@@ -19,7 +19,7 @@
 
 #include "base/rng.h"
 #include "tuner/check/budget.h"
-#include "tuner/check/judge.h"
+#include "tuner/check/judge_rivals.h"
 #include "tuner/measure/measure.h"
 
 #define ENTRIES   20

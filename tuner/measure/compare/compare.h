@@ -2,7 +2,7 @@
 /* compare - several plans side by side, in turn, in several sets of fresh processes (docs/measuring.md)
  *
  * Effects that are constant while a plan is resident differ in the next start, so plans are made resident again for
- * each set, in another order, and the spread between sets is part of every interval (tuner/measure/compare/judge.h).
+ * each set, in another order, and the spread between sets is part of every interval (tuner/measure/compare/judge_entrants.h).
  * Within a set the plans are visited in rounds, A B C, C B A, ...: drift affects all plans alike, because every round
  * visits every plan, and the order of two rounds is a random one and its mirror. Where plans do not fit beside each
  * other a set visits one after the other; drift then cancels between sets only. A visit is one untimed step, to undo
@@ -24,7 +24,7 @@ struct dt_compare {
     uint64_t seed;
     void (*progress)(void *context, int set, int sets);
     void *context;
-    /* (optional) Decides instead of tuner/measure/compare/judge.h, after each set; may mark entrants as decided. */
+    /* (optional) Decides instead of tuner/measure/compare/judge_entrants.h, after each set; may mark entrants as decided. */
     bool (*decide)(void *judge, struct dt_entrant entrants[], int n, const struct dt_sets *sets);
     void *judge;
 };

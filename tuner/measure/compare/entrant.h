@@ -7,7 +7,7 @@
 #ifndef DT_TUNER_MEASURE_COMPARE_ENTRANT_H
 #define DT_TUNER_MEASURE_COMPARE_ENTRANT_H
 
-#include "tuner/measure/compare/judge.h"
+#include "tuner/measure/compare/judge_entrants.h"
 #include "tuner/measure/compare/role.h"
 #include "tuner/measure/rig.h"
 

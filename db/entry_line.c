@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/entry_int.h"
+#include "db/entry_line_int.h"
 
 #include "base/rng.h"
 #include "db/canonical_int.h"

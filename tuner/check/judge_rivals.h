@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* judge - does the tuned plan still win? Numbers in, verdicts out: no worker, no clock (docs/check.md has the rule)
+/* judge_rivals - does the tuned plan still win? Numbers in, verdicts out: no worker, no clock (docs/check.md has the rule)
  *
  * A plan that fails, or breaks a limit, while others run loses without numbers: tuner/check/measure.c.
  *
@@ -16,8 +16,8 @@
  *     dt_check_end(&judge, &sets);              -- sets since the last look
  *     dt_check_verdict(&judge);
  */
-#ifndef DT_TUNER_CHECK_JUDGE_H
-#define DT_TUNER_CHECK_JUDGE_H
+#ifndef DT_TUNER_CHECK_JUDGE_RIVALS_H
+#define DT_TUNER_CHECK_JUDGE_RIVALS_H
 
 #include "tuner/measure/measure.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* entry - the store's entry of a session (docs/database.md) */
-#ifndef DT_TUNER_SESSION_ENTRY_H
-#define DT_TUNER_SESSION_ENTRY_H
+/* make_entry - the store's entry of a session (docs/database.md) */
+#ifndef DT_TUNER_SESSION_MAKE_ENTRY_H
+#define DT_TUNER_SESSION_MAKE_ENTRY_H
 
 #include "tuner/session/session.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/measure/compare/judge.h"
+#include "tuner/measure/compare/judge_entrants.h"
 
 #define MOST_ENTRANTS 24
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* judge - the ratio of each entrant to entrant 0, and whether further measurements are needed
+/* judge_entrants - the ratio of each entrant to entrant 0, and whether further measurements are needed
  *
  * Numbers in, numbers out: no worker, no clock, any number of entrants. The live comparison (tuner/measure/compare/compare.h) and
  * the recomputation of a recorded one call the same functions in the same order. Sessions compare in sets of fresh
@@ -15,8 +15,8 @@
  * Rounds of one start (records of other programs, journals of older versions) are judged by dt_judge_rounds: the result
  * then holds for that start only.
  */
-#ifndef DT_TUNER_MEASURE_COMPARE_JUDGE_H
-#define DT_TUNER_MEASURE_COMPARE_JUDGE_H
+#ifndef DT_TUNER_MEASURE_COMPARE_JUDGE_ENTRANTS_H
+#define DT_TUNER_MEASURE_COMPARE_JUDGE_ENTRANTS_H
 
 #include "stats/stats.h"
 

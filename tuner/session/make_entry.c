@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Plans are stored by names and values. Figures of a plan may come from three sources, of which the later is better: a
  * trial's are biased by the choice (docs/measuring.md). */
-#include "tuner/session/entry.h"
+#include "tuner/session/make_entry.h"
 
 #include "base/clock.h"
 #include "base/host.h"

@@ -3,7 +3,7 @@
  * the mean of their median log ratios with Student's t (stats/paired/sets.c); rounds of one start the median of all
  * log ratios with the interval of the sign test (stats/paired/ratio.c). Both have several looks, with alphas that
  * add up. */
-#include "tuner/measure/compare/judge.h"
+#include "tuner/measure/compare/judge_entrants.h"
 
 #include <math.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* entry - one entry of best.json: its required fields and its line
+/* entry_line - one entry of best.json: its required fields and its line
  *
  *     {"id":"<16 hex>",fields...,"crc":"<8 hex>"}
  *
  * id is a hash of the identity (key and fingerprint.hard) at a fixed place, so that a reader finds a line without
  * parsing it; crc is the CRC-32C of the bytes before `,"crc"`, so that a line of a damaged file can be recovered.
  */
-#ifndef DT_DB_ENTRY_INT_H
-#define DT_DB_ENTRY_INT_H
+#ifndef DT_DB_ENTRY_LINE_INT_H
+#define DT_DB_ENTRY_LINE_INT_H
 
 #include "base/json.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/check/judge.h"
+#include "tuner/check/judge_rivals.h"
 
 enum { ROUNDS = 2 }; /* of a set */
 

@@ -7,7 +7,7 @@
  *   LOSES  6 sets or more; an interval at the run's own level lies above 1; and the ratio exceeds the limit, which
  *          grows with the twin's margin
  */
-#include "tuner/check/judge.h"
+#include "tuner/check/judge_rivals.h"
 
 #include <math.h>
 #include <stddef.h>
