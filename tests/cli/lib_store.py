@@ -3,8 +3,9 @@
 
 Each entry is {"path.in.entry": value, ...}: what differs from a decided plan for small.json at 128 px on all cores of
 the machine that `dittune machine --json` described, a day old."""
-import json, os, sys, time
+import json, os, pathlib, sys, time
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from plans import CPU
 
 
