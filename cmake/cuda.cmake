@@ -7,6 +7,9 @@ set(DT_NCCL AUTO CACHE STRING "ranks on GPUs by NCCL: AUTO, ON or OFF")
 set(DT_CUDNN AUTO CACHE STRING "attention by cuDNN beside our own: AUTO, ON or OFF")
 set(DT_CUDA_PREFIX "" CACHE STRING "folders that have NCCL, cuDNN or cublasLt (Python's nvidia folder, too)")
 
+# Sources of kernels/ and worker/ that are compiled otherwise with CUDA or NCCL: comm.c has a row more.
+set(DT_CUDA_DECIDES "DT_HAVE_(CUDA|NCCL)|kernels/comm[.]def")
+
 # Head dimensions of the attention kernels.
 file(STRINGS ${CMAKE_SOURCE_DIR}/model/attn_tiles.def DT_CUDA_HEADS REGEX "^DT_ATTN_HEAD\\(")
 list(TRANSFORM DT_CUDA_HEADS REPLACE "[^0-9]" "")
@@ -243,7 +246,7 @@ endfunction()
 # listed once for clang-tidy, as dt_kernels and dt_cuda_host.
 function(dt_kernels_with name)
     cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
-    dt_compile_again(objects dt_kernels "DT_HAVE_(CUDA|NCCL)|kernels/comm[.]def")
+    dt_compile_again(objects dt_kernels "${DT_CUDA_DECIDES}")
     add_library(dt_${name} STATIC ${objects} $<TARGET_OBJECTS:dt_cuda_host>)
     set_target_properties(dt_${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
     dt_like(dt_${name} dt_kernels)
@@ -252,7 +255,7 @@ endfunction()
 
 # dt_worker_with(name program): worker/ on dt_<name>, as library dt_worker_<name> and as a program.
 function(dt_worker_with name program)
-    dt_compile_again(objects dt_worker "DT_HAVE_(CUDA|NCCL)")
+    dt_compile_again(objects dt_worker "${DT_CUDA_DECIDES}")
     add_library(dt_worker_${name} STATIC ${objects})
     set_target_properties(dt_worker_${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
     target_link_libraries(dt_worker_${name} PUBLIC dt_wire dt_${name} dt_space_dit)
