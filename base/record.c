@@ -87,7 +87,7 @@ static json_t *write_integer(const void *member)
     return json_integer(*(const int64_t *)member);
 }
 
-static json_t *write_moment(const void *member)
+static json_t *write_nonzero(const void *member)
 {
     return *(const int64_t *)member != 0 ? write_integer(member) : json_null();
 }
@@ -122,6 +122,11 @@ static bool is_real(const json_t *value)
 static bool is_ratio(const json_t *value)
 {
     return json_number_value(value) > 0;
+}
+
+static bool is_magnitude(const json_t *value)
+{
+    return json_is_number(value) && json_number_value(value) >= 0;
 }
 
 static void read_real(const json_t *value, void *member)
@@ -200,23 +205,24 @@ json_t *dt_kind_write_json(const void *member)
     }
 
 const struct dt_kind dt_kind_text = KIND("text", "a string", text, text, text);
+const struct dt_kind dt_kind_words = KIND("words", "a string", text, text, text);
 const struct dt_kind dt_kind_flag = KIND("flag", "true or false", flag, flag, flag);
 const struct dt_kind dt_kind_count = KIND("count", "an integer of 0 or more", count, count, count);
 const struct dt_kind dt_kind_positive =
     KIND("positive", "an integer of 1 or more", positive, count, positive);
 const struct dt_kind dt_kind_integer = KIND("integer", "an integer", integer, integer, integer);
-const struct dt_kind dt_kind_moment = KIND("moment", "an integer", integer, integer, moment);
+const struct dt_kind dt_kind_nonzero = KIND("nonzero", "an integer", integer, integer, nonzero);
 const struct dt_kind dt_kind_bytes = KIND("bytes", "a number of bytes", time, integer, integer);
 const struct dt_kind dt_kind_time = KIND("time", "a number of nanoseconds", time, time, time);
 const struct dt_kind dt_kind_real = KIND("real", "a number", real, real, real);
 const struct dt_kind dt_kind_ratio = KIND("ratio", "a number above 0", ratio, real, real);
+const struct dt_kind dt_kind_magnitude =
+    KIND("magnitude", "a number of 0 or more", magnitude, real, real);
 const struct dt_kind dt_kind_interval = KIND("interval", "[low, high]", pair, interval, interval);
 const struct dt_kind dt_kind_interval_ns =
     KIND("interval_ns", "[low, high]", pair, interval_ns, interval_ns);
-const struct dt_kind dt_kind_object = {"object", "an object", dt_kind_is_object, dt_kind_read_json,
-                                       dt_kind_write_json};
-const struct dt_kind dt_kind_list = {"list", "an array", dt_kind_is_list, dt_kind_read_json,
-                                     dt_kind_write_json};
+DT_OBJECT_KIND(object);
+DT_LIST_KIND(list);
 
 static void read_list(const struct dt_field *field, const json_t *array, char *out)
 {
@@ -277,6 +283,19 @@ dt_status dt_record_check(const struct dt_record *record, const json_t *object, 
                            may_be_null(field) ? " or null" : "");
     }
     return DT_OK;
+}
+
+dt_status dt_record_require(const struct dt_record *record, const json_t *object, const char *what)
+{
+    for (int i = 0; i < record->field_count; i++) {
+        const struct dt_field *field = &record->fields[i];
+        bool needed = field->need == DT_NEED_ALWAYS || field->need == DT_NEED_OR_NULL;
+        if (field->name == NULL)
+            DT_TRY(dt_record_require(field->record, object, what));
+        else if (needed && json_object_get(object, field->name) == NULL)
+            return dt_fail(DT_EUSAGE, "%s: '%s' is missing", what, field->name);
+    }
+    return dt_record_check(record, object, what);
 }
 
 static json_t *list_json(const struct dt_field *field, const char *from)

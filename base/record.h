@@ -72,29 +72,42 @@ void dt_record_read(const struct dt_record *record, const json_t *object, void *
 dt_status dt_record_check(const struct dt_record *record, const json_t *object,
                           const char *what) DT_MUST_CHECK;
 
+/* The same, and DT_EUSAGE when a field is missing that every object has. */
+dt_status dt_record_require(const struct dt_record *record, const json_t *object,
+                            const char *what) DT_MUST_CHECK;
+
 /* The object, fields in the order of the rows; it steals the JSON values that the struct holds, also one that is not known.
  * New reference; NULL when memory is short; null when the struct is not known. */
 json_t *dt_record_json(const struct dt_record *record, const void *from);
 
 /* C types of the kinds: text is NULL when there is none, an object is a json_t that is borrowed or stolen, see above. */
 #define DT_KIND_text        const char *
+#define DT_KIND_words       const char * /* may be empty */
 #define DT_KIND_flag        bool
 #define DT_KIND_count       int /* 0 and more */
 #define DT_KIND_positive    int /* 0: nothing */
 #define DT_KIND_integer     int64_t
-#define DT_KIND_moment      int64_t /* wall time in nanoseconds; 0: nothing */
+#define DT_KIND_nonzero     int64_t /* 0: nothing */
 #define DT_KIND_bytes       int64_t /* 0 and more */
 #define DT_KIND_time        int64_t /* nanoseconds, 0 and more; DT_NO_NS */
 #define DT_KIND_real        double  /* NAN */
 #define DT_KIND_ratio       double  /* above 0; NAN */
+#define DT_KIND_magnitude   double  /* 0 and more; NAN */
 #define DT_KIND_interval    struct dt_span
 #define DT_KIND_interval_ns struct dt_span_ns
 #define DT_KIND_object      json_t *
 #define DT_KIND_list        json_t *
-extern const struct dt_kind dt_kind_text, dt_kind_flag, dt_kind_count, dt_kind_positive,
-    dt_kind_integer, dt_kind_moment, dt_kind_bytes, dt_kind_time, dt_kind_real, dt_kind_ratio,
-    dt_kind_interval, dt_kind_interval_ns, dt_kind_object, dt_kind_list;
-/* For kinds of other modules that hold JSON values. */
+extern const struct dt_kind dt_kind_text, dt_kind_words, dt_kind_flag, dt_kind_count,
+    dt_kind_positive, dt_kind_integer, dt_kind_nonzero, dt_kind_bytes, dt_kind_time, dt_kind_real,
+    dt_kind_ratio, dt_kind_magnitude, dt_kind_interval, dt_kind_interval_ns, dt_kind_object,
+    dt_kind_list;
+/* For kinds of other modules that hold JSON values: DT_OBJECT_KIND(plan); defines dt_kind_plan. */
+#define DT_OBJECT_KIND(name)                                                                       \
+    const struct dt_kind dt_kind_##name = {#name, "an object", dt_kind_is_object,                  \
+                                           dt_kind_read_json, dt_kind_write_json}
+#define DT_LIST_KIND(name)                                                                         \
+    const struct dt_kind dt_kind_##name = {#name, "an array", dt_kind_is_list, dt_kind_read_json,  \
+                                           dt_kind_write_json}
 bool dt_kind_is_object(const json_t *value);
 bool dt_kind_is_list(const json_t *value);
 void dt_kind_read_json(const json_t *value, void *member);

@@ -35,16 +35,11 @@ static json_t *write_journal(const void *member)
     return name != NULL ? json_string(name) : json_null();
 }
 
-#define OBJECT(name)                                                                               \
-    {                                                                                              \
-        name, "an object", dt_kind_is_object, dt_kind_read_json, dt_kind_write_json                \
-    }
-
-const struct dt_kind dt_kind_key = OBJECT("key");
-const struct dt_kind dt_kind_hard = OBJECT("hard");
-const struct dt_kind dt_kind_soft = OBJECT("soft");
-const struct dt_kind dt_kind_network = OBJECT("network");
-const struct dt_kind dt_kind_space = OBJECT("space");
+DT_OBJECT_KIND(key);
+DT_OBJECT_KIND(hard);
+DT_OBJECT_KIND(soft);
+DT_OBJECT_KIND(network);
+DT_OBJECT_KIND(space);
 const struct dt_kind dt_kind_plan = {"plan", "an object of numbers, words and true or false",
                                      is_plan, dt_kind_read_json, dt_kind_write_json};
 const struct dt_kind dt_kind_journal = {"journal", "the name of a journal", is_journal,

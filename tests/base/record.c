@@ -108,6 +108,21 @@ static void wrong_is_nothing_and_refused(void **state)
     json_decref(empty);
 }
 
+static void what_each_has_may_not_be_missing(void **state)
+{
+    (void)state;
+    json_t *root = parsed(whole);
+    json_object_del(root, "maybe_ns");
+    assert_int_equal(dt_record_require(&dt_record_test_outer, root, "the test"), DT_OK);
+    json_object_set_new(root, "pairs", json_null());
+    assert_int_equal(dt_record_require(&dt_record_test_outer, root, "the test"), DT_EUSAGE);
+    assert_string_equal(dt_message(), "the test: 'pairs' is not an integer of 0 or more");
+    json_object_del(root, "name");
+    assert_int_equal(dt_record_require(&dt_record_test_outer, root, "the test"), DT_EUSAGE);
+    assert_string_equal(dt_message(), "the test: 'name' is missing");
+    json_decref(root);
+}
+
 static void list_ends_at_its_room(void **state)
 {
     (void)state;
@@ -152,6 +167,7 @@ int main(void)
         cmocka_unit_test(written_as_it_was_read),
         cmocka_unit_test(nothing_is_null_or_left_out),
         cmocka_unit_test(wrong_is_nothing_and_refused),
+        cmocka_unit_test(what_each_has_may_not_be_missing),
         cmocka_unit_test(list_ends_at_its_room),
         cmocka_unit_test(optional_is_left_out_where_it_is_nothing),
         cmocka_unit_test(unknown_records_release_what_they_hold),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* records - compares schema/ and docs/json.md with the rows of a record (base/record.h)
+/* records - compares schema/ and docs/ with the rows of a record (base/record.h)
  *
- * A record has a definition in a schema, and a table of fields behind `<!-- fields of NAME -->` in docs/json.md. Both are
+ * A record has a definition in a schema, and a table of fields behind `<!-- fields of NAME -->` on a page of docs/. Both are
  * written anew in the tree that DITTUNE_REWRITE names (tools/rewrite-pages.sh). A kind is the definition of its name; `_or_null`
  * is added where null is allowed.
  */
@@ -131,14 +131,14 @@ static void add_rows(const struct dt_record *record, struct dt_text *table)
     }
 }
 
-static bool docs_have(const struct dt_record *record)
+static bool docs_have(const char *page, const struct dt_record *record)
 {
     struct dt_text table = {0};
     char head[128];
     snprintf(head, sizeof head, "<!-- fields of %s -->\n", record->name);
     dt_text_add(&table, "%s| field | meaning |\n|---|---|", head);
     add_rows(record, &table);
-    bool same = part_is("docs/json.md", head, "\n\n", dt_text_at(&table));
+    bool same = part_is(page, head, "\n\n", dt_text_at(&table));
     dt_text_fini(&table);
     return same;
 }

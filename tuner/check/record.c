@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-const struct dt_kind dt_kind_successors = {"successors", "an array", dt_kind_is_list,
-                                           dt_kind_read_json, dt_kind_write_json};
+DT_LIST_KIND(successors);
 
 #include "base/record_rows.h"
 

@@ -44,14 +44,6 @@ struct dt_device_memory dt_device_memory(const struct dt_result *result);
 /* Reasons for lowered clocks in the requests with throttled samples; new reference, may be empty. */
 json_t *dt_device_report_reasons(const struct dt_result *result);
 
-/* The object "device" of docs/json.md, new reference; NULL when nothing was reported. */
-json_t *dt_device_report_json(const struct dt_result *result);
-
-/* Writes to a record, and reads from it after its steps. Errors name `what`. */
-void dt_device_report_record(const struct dt_result *result, json_t *record);
-dt_status dt_device_report_read(const json_t *record, const char *what,
-                                struct dt_result *result) DT_MUST_CHECK;
-
 /* A line about the devices, and warnings. */
 void dt_device_report_text(const struct dt_result *result, struct dt_text *out);
 void dt_device_report_warnings(const struct dt_result *result, struct dt_text *out);

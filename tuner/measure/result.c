@@ -2,7 +2,6 @@
 #include "tuner/measure/result.h"
 
 #include "base/array.h"
-#include "tuner/measure/roofline.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -274,105 +273,4 @@ struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_
         trial.variance = isfinite(variance) ? variance : 0;
     }
     return trial;
-}
-
-/* JSON has no NAN: null stands for "there is none". */
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *numbers(const double x[], int n)
-{
-    json_t *array = json_array();
-    for (int i = 0; x != NULL && i < n; i++)
-        json_array_append_new(array, number(x[i]));
-    return array;
-}
-
-static json_t *series_json(const struct dt_result *result)
-{
-    const struct dt_series *series = &result->summary.series;
-    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:o}", "autocorrelated",
-                     series->autocorrelated, "drifting", series->drifting, "stepped",
-                     series->stepped, "bimodal", series->bimodal, "throttled",
-                     result->throttling.count > 0, "interval_unreliable",
-                     result->summary.unreliable, "outliers_mild", series->outliers_mild,
-                     "outliers_severe", series->outliers_severe, "lag1", number(series->lag1));
-}
-
-/* One process, unless more were requested: an interval over its samples need not hold for the next process. */
-static json_t *processes_json(const struct dt_result *result)
-{
-    bool several = result->samples.process_seconds != NULL;
-    const double *medians = several ? result->samples.process_seconds : &result->summary.median;
-    int n = several ? result->samples.processes.n : result->samples.n > 0;
-    struct dt_interval interval =
-        several ? result->samples.processes.interval : (struct dt_interval){NAN, NAN};
-    return json_pack("{s:i, s:o, s:o, s:[o,o]}", "count", several ? n : 1, "medians_seconds",
-                     numbers(medians, n), "median_seconds", number(result->summary.median),
-                     "interval_seconds", number(interval.low), number(interval.high));
-}
-
-static void add_rates(const struct dt_result *result, const struct dt_target *target,
-                      json_t *object)
-{
-    double step = result->summary.median, flops = target->image.flops * result->batch;
-    bool known = target->image.flops > 0 && isfinite(step);
-    json_object_set_new(object, "samples_per_second", number(result->batch / step));
-    json_object_set_new(object, "flops", flops > 0 ? json_integer((json_int_t)flops) : json_null());
-    json_object_set_new(object, "flop_rate", known ? json_real(flops / step) : json_null());
-    json_object_set_new(object, "peak_flop_rate",
-                        result->report.flop_peak > 0 ? json_real(result->report.flop_peak)
-                                                     : json_null());
-    json_object_set_new(object, "peak_fraction",
-                        known && result->report.flop_peak > 0
-                            ? json_real(flops / step / result->report.flop_peak)
-                            : json_null());
-}
-
-json_t *dt_result_samples_json(const struct dt_result *result)
-{
-    const struct dt_summary *summary = &result->summary;
-    json_t *last = json_array();
-    for (int r = 0; result->samples.last != NULL && r < result->ranks; r++)
-        json_array_append_new(last, json_integer(result->samples.last[r]));
-    return json_pack(
-        "{s:o, s:[o,o], s:f, s:o, s:o, s:o, s:o, s:i, s:i, s:b, s:o, s:o}", "median_seconds",
-        number(summary->median), "interval_seconds", number(summary->interval.low),
-        number(summary->interval.high), "interval_level", summary->level, "samples_seconds",
-        numbers(result->samples.seconds, result->samples.n), "rank_seconds",
-        numbers(result->samples.rank_seconds, result->samples.n > 0 ? result->ranks : 0),
-        "skew_seconds", number(result->samples.skew_seconds), "last_counts", last, "warmup_steps",
-        result->samples.start, "throttled_steps", result->throttling.count, "steady",
-        result->samples.steady, "series", series_json(result), "processes", processes_json(result));
-}
-
-json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
-{
-    const struct dt_summary *summary = &result->summary;
-    double steps = target->image.sampler_steps;
-    json_t *samples = dt_result_samples_json(result);
-    json_t *object = json_pack(
-        "{s:o, s:s, s:s?, s:o, s:I, s:o, s:i, s:i, s:b}", "plan",
-        dt_point_json(target->space, &result->point), "outcome", dt_outcome_text(result->outcome),
-        "cause", result->cause[0] != '\0' ? result->cause : NULL, "cold_seconds",
-        number(result->cold_seconds), "peak_bytes", (json_int_t)result->peak_bytes,
-        "verified_error", number(result->verified_error), "ranks", result->ranks, "batch",
-        result->batch, "oversubscribed", dt_target_oversubscribed(target, &result->point));
-    json_object_update(object, samples);
-    json_decref(samples);
-    add_rates(result, target, object);
-    json_object_set_new(object, "images_per_second",
-                        number(result->batch / (summary->median * steps)));
-    json_object_set_new(object, "device_seconds_per_image",
-                        number(summary->median * steps * result->devices / result->batch));
-    json_t *device = dt_device_report_json(result), *roofline = dt_roofline(result, target);
-    if (device != NULL)
-        json_object_set_new(object, "device", device);
-    if (result->report.phases != NULL)
-        json_object_set(object, "phases", result->report.phases);
-    if (roofline != NULL)
-        json_object_set_new(object, "roofline", roofline);
-    return object;
 }

@@ -99,10 +99,4 @@ dt_status dt_result_sum(struct dt_result *result, const long long *ns) DT_MUST_C
 /* The objective's value, smaller is better, and its interval; NAN when there is none. */
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target);
 
-/* The fields of docs/json.md that follow from the samples alone; new reference. */
-json_t *dt_result_samples_json(const struct dt_result *result);
-
-/* All fields of docs/json.md; new reference. */
-json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target);
-
 #endif

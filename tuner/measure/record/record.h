@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* raw - measurements as JSON from which every printed number can be computed again
+/* record - a plan's result as JSON: the measurement of journals and `run --raw`, and what --json prints
  *
- * Raw times and facts, no statistics: nothing here is derived, and reading calls the same functions as measuring. Other
- * programs may write such records, too: docs/database.md has the fields; missing ones take their defaults.
+ * The fields of both are rows of result.def. A measurement is raw times and facts, no statistics: every printed number can be
+ * computed from it again, by the same functions as while measuring. Other programs may write samples and comparisons, too:
+ * docs/json.md has the fields that `dittune analyze` reads; missing ones take their defaults.
  */
-#ifndef DT_TUNER_MEASURE_RAW_RAW_H
-#define DT_TUNER_MEASURE_RAW_RAW_H
+#ifndef DT_TUNER_MEASURE_RECORD_RECORD_H
+#define DT_TUNER_MEASURE_RECORD_RECORD_H
 
+#include "base/record.h"
 #include "tuner/measure/compare/compare.h"
+
+/* Kinds of a measurement's JSON values: matrices are steps x ranks. */
+#define DT_KIND_point     json_t *
+#define DT_KIND_requests  json_t *
+#define DT_KIND_times     json_t *
+#define DT_KIND_phases    json_t *
+#define DT_KIND_exchanges json_t *
+#define DT_KIND_clock     json_t *
+#define DT_KIND_steps     json_t *
+#define DT_KIND_telemetry json_t *
+#define DT_KIND_names     json_t *
+#define DT_KIND_memory    json_t *
+extern const struct dt_kind dt_kind_point, dt_kind_requests, dt_kind_times, dt_kind_phases,
+    dt_kind_exchanges, dt_kind_clock, dt_kind_steps, dt_kind_telemetry, dt_kind_names,
+    dt_kind_memory;
+
+#include "base/record_structs.h"
+
+#include "tuner/measure/record/result.def"
+
+/* What --json prints of a plan (docs/json.md); new reference. */
+json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target);
+/* Its fields that follow from the samples alone; new reference. */
+json_t *dt_result_samples_json(const struct dt_result *result);
 
 /* Writes the part of a target needed to print and judge its plans again; new reference. Reading it gives a target that
  * cannot run plans: its space has only axes. Errors name `what`. */
@@ -50,10 +76,6 @@ dt_status dt_raw_read_comparison(const json_t *record, const char *what,
  * Errors name `what`. */
 dt_status dt_raw_read_samples(const json_t *record, const char *what,
                               struct dt_result *result) DT_MUST_CHECK;
-
-/* Into a record: "clock", steps x ranks, and "throttled", the steps that were; nothing when the worker reported no
- * clocks. */
-void dt_raw_add_clock(const struct dt_result *result, json_t *record);
 
 /* Then the statistics of a trial: with "looks" at the level of the look reached, else at "level". */
 dt_status dt_raw_finish_trial(const json_t *record, const char *what,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/measure/raw/raw.h"
+#include "tuner/measure/record/record.h"
 
 #include "tuner/measure/trial.h"
 
@@ -47,24 +47,6 @@ static dt_status read_clock(const json_t *record, const char *what, struct dt_ru
                            what, i / ranks);
     }
     return DT_OK;
-}
-
-void dt_raw_add_clock(const struct dt_result *result, json_t *record)
-{
-    if (result->report.clock == NULL)
-        return;
-    json_t *rows = json_array(), *throttled = json_array();
-    for (int i = 0; i < result->report.steps; i++) {
-        const double *clock = result->report.clock + (size_t)i * (size_t)result->ranks;
-        json_t *row = isfinite(clock[0]) ? json_array() : json_null();
-        for (int r = 0; r < result->ranks && json_is_array(row); r++)
-            json_array_append_new(row, json_real(clock[r]));
-        json_array_append_new(rows, row);
-        if (result->throttling.marks != NULL && result->throttling.marks[i])
-            json_array_append_new(throttled, json_integer(i));
-    }
-    json_object_set_new(record, "clock", rows);
-    json_object_set_new(record, "throttled", throttled);
 }
 
 static dt_status read_matrix(const json_t *record, const char *what, struct dt_result *result)

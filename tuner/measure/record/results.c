@@ -1,116 +1,156 @@
 /* SPDX-License-Identifier: MIT */
 /* Times are written in nanoseconds, which give the same double again. */
-#include "tuner/measure/raw/raw.h"
+#include "tuner/measure/record/record.h"
 
 #include <math.h>
 #include <stdio.h>
 
-static json_t *nanoseconds(double seconds)
-{
-    return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
-}
+DT_OBJECT_KIND(point);
+DT_LIST_KIND(requests);
+DT_LIST_KIND(times);
+DT_OBJECT_KIND(phases);
+DT_LIST_KIND(exchanges);
+DT_LIST_KIND(clock);
+DT_LIST_KIND(steps);
+DT_LIST_KIND(telemetry);
+DT_LIST_KIND(names);
+DT_OBJECT_KIND(memory);
 
-static json_t *matrix(const struct dt_result *result)
+#include "base/record_rows.h"
+
+#include "tuner/measure/record/result.def"
+
+/* ns: [steps * ranks]. */
+static json_t *matrix(const long long *ns, const struct dt_result *result)
 {
     json_t *rows = json_array();
     for (int i = 0; i < result->report.steps; i++) {
         json_t *row = json_array();
         for (int r = 0; r < result->ranks; r++)
-            json_array_append_new(
-                row,
-                json_integer(result->report.ns[(size_t)i * (size_t)result->ranks + (size_t)r]));
+            json_array_append_new(row, json_integer(*ns++));
         json_array_append_new(rows, row);
     }
     return rows;
 }
 
-static json_t *requests(const struct dt_result *result)
+static json_t *requests(const struct dt_worker_report *report)
 {
     json_t *list = json_array();
-    for (int i = 0; i < result->report.request_count; i++)
-        json_array_append_new(list, json_integer(result->report.requests[i]));
+    for (int i = 0; i < report->request_count; i++)
+        json_array_append_new(list, json_integer(report->requests[i]));
     return list;
+}
+
+/* steps x ranks; null for a step without clocks. */
+static json_t *clocks(const struct dt_result *result)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < result->report.steps; i++) {
+        const double *clock = result->report.clock + (size_t)i * (size_t)result->ranks;
+        json_t *row = isfinite(clock[0]) ? json_array() : json_null();
+        for (int r = 0; r < result->ranks && json_is_array(row); r++)
+            json_array_append_new(row, json_real(clock[r]));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static json_t *throttled_steps(const struct dt_result *result)
+{
+    json_t *steps = json_array();
+    for (int i = 0; i < result->report.steps && result->throttling.marks != NULL; i++)
+        if (result->throttling.marks[i])
+            json_array_append_new(steps, json_integer(i));
+    return steps;
 }
 
 json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *target)
 {
-    json_t *object = json_pack(
-        "{s:o, s:s, s:s, s:o, s:I, s:o, s:o, s:i, s:o, s:o}", "plan",
-        dt_point_json(target->space, &result->point), "outcome", dt_outcome_text(result->outcome),
-        "cause", result->cause, "cold_ns", nanoseconds(result->cold_seconds), "peak_bytes",
-        (json_int_t)result->peak_bytes, "verified_error",
-        isfinite(result->verified_error) ? json_real(result->verified_error) : json_null(),
-        "cost_ns", nanoseconds(result->cost_seconds), "least", result->report.warm_up_steps,
-        "requests", requests(result), "ns", matrix(result));
-    if (result->report.flop_peak > 0)
-        json_object_set_new(object, "peak_flop_rate", json_real(result->report.flop_peak));
-    if (result->report.copy_peak > 0)
-        json_object_set_new(object, "copy_bytes_per_second", json_real(result->report.copy_peak));
-    if (result->report.phases != NULL)
-        json_object_set(object, "phases", result->report.phases);
-    if (result->report.exchanges != NULL)
-        json_object_set(object, "exchanges", result->report.exchanges);
-    dt_raw_add_clock(result, object);
-    dt_device_report_record(result, object);
-    return object;
+    const struct dt_worker_report *report = &result->report;
+    const struct dt_device_report *device = &result->device;
+    const struct dt_measurement measurement = {
+        .known = true,
+        .plan = dt_point_json(target->space, &result->point),
+        .outcome = dt_outcome_text(result->outcome),
+        .cause = result->cause,
+        .cold_ns = dt_ns_of(result->cold_seconds),
+        .peak_bytes = result->peak_bytes,
+        .verified_error = result->verified_error,
+        .cost_ns = dt_ns_of(result->cost_seconds),
+        .least = report->warm_up_steps,
+        .requests = requests(report),
+        .ns = matrix(report->ns, result),
+        .flop_peak = report->flop_peak > 0 ? report->flop_peak : NAN,
+        .copy_peak = report->copy_peak > 0 ? report->copy_peak : NAN,
+        .phases = json_incref(report->phases),
+        .exchanges = json_incref(report->exchanges),
+        .clock = report->clock != NULL ? clocks(result) : NULL,
+        .throttled = report->clock != NULL ? throttled_steps(result) : NULL,
+        .device = {.known = true,
+                   .device_ns = device->ns != NULL ? matrix(device->ns, result) : NULL,
+                   .telemetry = json_incref(device->telemetry),
+                   .reasons = json_incref(device->reasons),
+                   .memory = json_incref(device->memory)}};
+    return dt_record_json(&dt_record_measurement, &measurement);
 }
 
-/* A number, or null: NAN. */
-static dt_status read_real(const json_t *record, const char *what, const char *key, double *out)
+static double seconds_of(int64_t ns)
 {
-    *out = NAN;
-    return json_is_null(json_object_get(record, key)) ? DT_OK
-                                                      : dt_json_real(record, what, key, out);
+    return ns != DT_NO_NS ? (double)ns * 1e-9 : NAN;
 }
 
-static dt_status read_exchanges(const json_t *record, const char *what, struct dt_result *result)
+static dt_status read_facts(const struct dt_measurement *measurement, const char *what,
+                            struct dt_result *result)
 {
-    json_t *list;
+    struct dt_worker_report *report = &result->report;
     const char *kind;
-    if (!dt_json_has(record, "exchanges"))
-        return DT_OK;
-    DT_TRY(dt_json_array(record, what, "exchanges", &list));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        DT_TRY(dt_json_string(json_array_get(list, i), what, "kind", &kind));
-    result->report.exchanges = json_incref(list);
+    DT_TRY(dt_outcome_parse(measurement->outcome, &result->outcome));
+    for (size_t i = 0; i < json_array_size(measurement->exchanges); i++)
+        DT_TRY(dt_json_string(json_array_get(measurement->exchanges, i), what, "kind", &kind));
+    snprintf(result->cause, sizeof result->cause, "%s", measurement->cause);
+    result->cold_seconds = seconds_of(measurement->cold_ns);
+    result->cost_seconds = seconds_of(measurement->cost_ns);
+    result->verified_error = measurement->verified_error;
+    result->peak_bytes = measurement->peak_bytes;
+    report->flop_peak = measurement->flop_peak > 0 ? measurement->flop_peak : 0;
+    report->copy_peak = measurement->copy_peak > 0 ? measurement->copy_peak : 0;
+    report->phases = json_incref(measurement->phases);
+    report->exchanges = json_incref(measurement->exchanges);
     return DT_OK;
 }
 
-static dt_status read_facts(const json_t *record, const char *what, struct dt_result *result)
+static dt_status read_device(const struct dt_measured_device *device, const char *what,
+                             struct dt_result *result)
 {
-    const char *outcome, *cause;
-    double cold_ns, cost_ns;
-    DT_TRY(dt_json_string(record, what, "outcome", &outcome));
-    DT_TRY(dt_outcome_parse(outcome, &result->outcome));
-    DT_TRY(dt_json_string(record, what, "cause", &cause));
-    DT_TRY(read_real(record, what, "cold_ns", &cold_ns));
-    DT_TRY(read_real(record, what, "cost_ns", &cost_ns));
-    DT_TRY(read_real(record, what, "verified_error", &result->verified_error));
-    DT_TRY(dt_json_int(record, what, "peak_bytes", INT64_MIN, INT64_MAX, &result->peak_bytes));
-    if (dt_json_has(record, "peak_flop_rate"))
-        DT_TRY(dt_json_real(record, what, "peak_flop_rate", &result->report.flop_peak));
-    if (dt_json_has(record, "copy_bytes_per_second"))
-        DT_TRY(dt_json_real(record, what, "copy_bytes_per_second", &result->report.copy_peak));
-    snprintf(result->cause, sizeof result->cause, "%s", cause);
-    result->cold_seconds = cold_ns * 1e-9;
-    result->cost_seconds = cost_ns * 1e-9;
-    result->report.phases = json_incref(json_object_get(record, "phases"));
+    struct dt_device_report *report = &result->device;
+    const json_t *telemetry = device->telemetry;
+    size_t steps = (size_t)result->report.steps, ranks = (size_t)result->ranks;
+    if (device->device_ns != NULL && steps > 0 &&
+        !dt_device_answer_ns(device->device_ns, steps, ranks, &report->ns))
+        return dt_fail(DT_EUSAGE, "%s: 'device_ns' has not one time a rank of each step of 'ns'",
+                       what);
+    if (telemetry != NULL &&
+        !dt_device_answer_telemetry(telemetry, json_array_size(telemetry), &report->telemetry))
+        return dt_fail(DT_EUSAGE, "%s: 'telemetry' is not one object a rank", what);
+    if (device->memory != NULL && !dt_device_answer_memory(device->memory, ranks, &report->memory))
+        return dt_fail(DT_EUSAGE, "%s: 'memory' has not one integer a rank in each list", what);
+    report->reasons = json_incref(device->reasons);
     return DT_OK;
 }
 
 dt_status dt_raw_read_result(const json_t *record, const char *what, const struct dt_target *target,
                              struct dt_result *result)
 {
-    json_t *plan;
+    struct dt_measurement measurement;
     struct dt_point point = {{0}};
     *result = (struct dt_result){0};
-    DT_TRY(dt_json_object(record, what, "plan", &plan));
-    DT_TRY(dt_point_read(target->space, plan, &point));
+    DT_TRY(dt_record_require(&dt_record_measurement, record, what));
+    dt_record_read(&dt_record_measurement, record, &measurement);
+    DT_TRY(dt_point_read(target->space, measurement.plan, &point));
     dt_result_init(result, target, &point);
-    DT_TRY(read_facts(record, what, result));
-    DT_TRY(read_exchanges(record, what, result));
+    DT_TRY(read_facts(&measurement, what, result));
     DT_TRY(dt_raw_read_samples(record, what, result));
-    return dt_device_report_read(record, what, result);
+    return read_device(&measurement.device, what, result);
 }
 
 /* Rounds in which the entrant was not visited. */

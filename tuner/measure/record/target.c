@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/measure/raw/raw.h"
+#include "tuner/measure/record/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
