@@ -5,16 +5,14 @@
  *     rig       the worker groups of a session                   trial     one plan is measured
  *     result    the samples and statistics of one plan           compare   several plans, side by side
  *     noise     a plan compared with itself                      levels    components of that noise
- *     record    results as JSON, and back                        fits, roofline    further figures from the samples
+ *     record    results as JSON, and back
  */
 #ifndef DT_TUNER_MEASURE_MEASURE_H
 #define DT_TUNER_MEASURE_MEASURE_H
 
 #include "tuner/measure/compare/levels.h"
 #include "tuner/measure/compare/noise.h"
-#include "tuner/measure/fits.h"
 #include "tuner/measure/record/record.h"
-#include "tuner/measure/roofline.h"
 #include "tuner/measure/trial.h"
 
 #endif

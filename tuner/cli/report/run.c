@@ -3,6 +3,7 @@
 #include "base/columns.h"
 #include "base/figures.h"
 #include "tuner/cli/print.h"
+#include "tuner/cli/report/fits.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/measure/measure.h"
 

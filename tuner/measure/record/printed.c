@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What --json prints of a plan. */
 #include "tuner/measure/record/record.h"
-#include "tuner/measure/roofline.h"
 
 #include <math.h>
 

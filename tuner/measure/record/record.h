@@ -35,6 +35,11 @@ json_t *dt_result_json(const struct dt_result *result, const struct dt_target *t
 /* Its fields that follow from the samples alone; new reference. */
 json_t *dt_result_samples_json(const struct dt_result *result);
 
+/* The object "roofline" of docs/json.md, new reference; NULL when the worker reported no phases. */
+json_t *dt_roofline(const struct dt_result *result, const struct dt_target *target);
+/* Prints it as a table, with a warning when the phases do not add up to the step. */
+void dt_roofline_text(const json_t *roofline, struct dt_text *out);
+
 /* Writes the part of a target needed to print and judge its plans again; new reference. Reading it gives a target that
  * cannot run plans: its space has only axes. Errors name `what`. */
 json_t *dt_raw_target(const struct dt_target *target);

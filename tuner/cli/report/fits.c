@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/measure/fits.h"
+#include "tuner/cli/report/fits.h"
 
 #include "stats/fit.h"
 #include "stats/stats.h"

@@ -4,13 +4,11 @@
  * Every fit comes with standard errors, the residual of each point, and its degrees of freedom; where the points do not
  * determine a line its numbers are null and "reason" says why. New references.
  */
-#ifndef DT_TUNER_MEASURE_FITS_H
-#define DT_TUNER_MEASURE_FITS_H
+#ifndef DT_TUNER_CLI_REPORT_FITS_H
+#define DT_TUNER_CLI_REPORT_FITS_H
 
 #include "base/json.h"
 #include "base/text.h"
-
-#include <stdbool.h>
 
 /* Latency and bandwidth of each of a result's exchanges (NULL: none). */
 json_t *dt_fits_exchanges(const json_t *exchanges);
