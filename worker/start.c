@@ -24,7 +24,7 @@ static bool starts_ranks(const struct dt_worker_session *session)
 static dt_status read_hello(struct dt_worker_session *session, const json_t *hello)
 {
     int64_t protocol, ranks = session->seat.size;
-    DT_TRY(dt_json_int(hello, "hello", "protocol", DT_PROTOCOL_VERSION, 1000000, &protocol));
+    DT_TRY(dt_json_int(hello, "hello", "protocol", 1, 1000000, &protocol));
     if (dt_json_has(hello, "ranks"))
         DT_TRY(dt_json_int(hello, "hello", "ranks", 1, 65536, &ranks));
     if (ranks != session->seat.size && !starts_ranks(session))
@@ -36,10 +36,13 @@ static dt_status read_hello(struct dt_worker_session *session, const json_t *hel
                                  &session->workload);
 }
 
-static dt_status answer_hello(struct dt_worker_session *session)
+/* The version of the protocol is the controller's, or ours if that is lower. */
+static dt_status answer_hello(struct dt_worker_session *session, const json_t *hello)
 {
+    int64_t asked = json_integer_value(json_object_get(hello, "protocol"));
+    int version = asked < DT_PROTOCOL_VERSION ? (int)asked : DT_PROTOCOL_VERSION;
     json_t *answer = json_pack(
-        "{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "op", "hello", "protocol", DT_PROTOCOL_VERSION, "name",
+        "{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "op", "hello", "protocol", version, "name",
         "dittune-worker", "version", DT_VERSION, "engine", "dittune", "mode", "eager", "launch",
         starts_ranks(session) ? "self" : "mpirun", "workload", session->workload.network.name);
     dt_status status = dt_wire_write(&session->wire, answer);
@@ -69,7 +72,7 @@ static dt_status await_hello(struct dt_worker_session *session, json_t **hello)
             status = dt_fail(DT_EPROTO, "'%.40s' before hello", dt_wire_op(message));
         if (status == DT_OK) {
             *hello = message;
-            return answer_hello(session);
+            return answer_hello(session, message);
         }
         json_decref(message);
         DT_TRY(dt_session_refuse(session, status));

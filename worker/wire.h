@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define DT_PROTOCOL_VERSION 1
+#define DT_PROTOCOL_VERSION 2
 #define DT_WIRE_FOREVER     INT64_MAX
 
 struct dt_wire {

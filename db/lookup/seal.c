@@ -143,6 +143,8 @@ static dt_status check_batches(const char *name, const char *value)
 static dt_status check_dtype(const char *name, const char *value)
 {
     enum dt_dtype dtype;
+    if (strcmp(value, "float16") == 0) /* of foreign workers */
+        return DT_OK;
     return dt_dtype_find(name, value, &dtype);
 }
 
@@ -263,7 +265,8 @@ static dt_status seal_foreign(const struct dt_query *query, struct dt_asked *ask
 
 static dt_status seal_hard(const struct dt_query *query, struct dt_asked *asked)
 {
-    const char *dtype = dt_dtype_text(asked->workload.dtype);
+    const char *dtype = asked->foreign ? text_of(query, DT_ASK_dtype, dt_dtype_text(DT_FLOAT32))
+                                       : dt_dtype_text(asked->workload.dtype);
     const char *own = asked->foreign ? "foreign" : "dittune";
     json_t *hard = dt_json_copy(query->machine_hard);
     asked->hard = hard;

@@ -51,12 +51,13 @@ WITH_WORKER = {
     "explain": "devices max-bytes json worker",
     "machine": "renew json worker",
 }
-VALUES = {"size": "256", "batch": "2"}
+# What the worker obeys or refuses by itself: job.py.
+JOB = "model revision size frames steps guidance dtype batch max-error start-timeout".split()
 for word, kept in WITH_WORKER.items():
     for option, hint in re.findall(r"^  --([a-z-]+)(?: (\S+))?", t.tool(word, "--help").out, re.M):
-        if option in kept.split() + ["help"]:
+        if option in kept.split() + JOB + ["help"]:
             continue
-        more = [VALUES.get(option, "x")] if hint else []
+        more = ["x"] if hint else []
         plan = ["ranks=1"] if word == "explain" else []
         done = t.tool(word, *plan, "--worker", "./none", "--" + option, *more)
         t.exits(f"{word} --worker refuses --{option}", done, 2, f"--{option} has no effect beside --worker")

@@ -139,7 +139,7 @@ static void test_sets(void **state)
         {"devices", "0", "1 to 1024"},     {"devices", "four", "1 to 1024"},
         {"size", "512x", "1 to 16384"},    {"size", "512x512x512", "1 to 16384"},
         {"batch", "1,,2", "1 to 65536"},   {"batch", "2,2", "2 twice"},
-        {"guidance", "yes", "0 to 1"},     {"dtype", "float16", "float32"},
+        {"guidance", "yes", "0 to 1"},     {"dtype", "float8", "float32"},
         {"objective", "speed", "latency"}, {"max_bytes", "1GiB", "whole number"},
         {"sizes", "512", "did you mean"},  {"max_bytes", "99999999999999999999", "whole number"},
     };

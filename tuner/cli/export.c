@@ -207,7 +207,7 @@ dt_status dt_export_constants(const struct dt_options *options, json_t **constan
     struct dt_network network;
     DT_TRY(dt_network_load(options->job.model, &network));
     int pixels =
-        options->job.sizes.count > 0 ? options->job.sizes.values[0] : 8 * network.latent_size;
+        options->job.sizes.count > 0 ? options->job.sizes.widths[0] : 8 * network.latent_size;
     if (pixels % (8 * network.patch) != 0 || pixels > 16384)
         return dt_fail(DT_EUSAGE, "--size %d is not a multiple of %d up to 16384", pixels,
                        8 * network.patch);

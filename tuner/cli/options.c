@@ -95,6 +95,72 @@ static dt_status parse_ints(const char *option, const char *text, void *field)
     return DT_OK;
 }
 
+static dt_status parse_natural(const char *option, const char *text, void *field)
+{
+    const char *whole = text;
+    int64_t value;
+    if (!take_number(&text, &value) || *text != '\0' || value < 1 || value > 1 << 20)
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a whole number of 1 to %d", option, whole,
+                       1 << 20);
+    *(int64_t *)field = value;
+    return DT_OK;
+}
+
+/* "7.5" */
+static dt_status parse_real(const char *option, const char *text, void *field)
+{
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    bool number = text[0] == '.' || (text[0] >= '0' && text[0] <= '9');
+    if (!number || end == text || *end != '\0' || errno != 0 || !(value < 1e9))
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a number such as 3.5", option, text);
+    *(double *)field = value;
+    return DT_OK;
+}
+
+/* A relative error: above 0 and at most 1. */
+static dt_status parse_error(const char *option, const char *text, void *field)
+{
+    double value;
+    DT_TRY(parse_real(option, text, &value));
+    if (!(value > 0 && value <= 1))
+        return dt_fail(DT_EUSAGE, "--%s '%s' is not a relative error above 0 and up to 1", option,
+                       text);
+    *(double *)field = value;
+    return DT_OK;
+}
+
+/* "512", "1024x768" (width x height), or a list of them. */
+static dt_status parse_sizes(const char *option, const char *text, void *field)
+{
+    struct dt_sizes list = {0};
+    const char *at = text;
+    do {
+        int64_t width, height;
+        bool good = take_number(&at, &width);
+        height = width;
+        if (good && *at == 'x') {
+            at++;
+            good = take_number(&at, &height);
+        }
+        if (!good || width < 1 || width > 1 << 20 || height < 1 || height > 1 << 20 ||
+            (*at != ',' && *at != '\0'))
+            return dt_fail(DT_EUSAGE,
+                           "--%s '%s' is not a list of pixels such as 256,512 or 1024x768", option,
+                           text);
+        if (list.count == DT_LIST_MAX)
+            return dt_fail(DT_EUSAGE, "--%s has more than %d values", option, DT_LIST_MAX);
+        for (int i = 0; i < list.count; i++)
+            if (list.widths[i] == (int)width && list.heights[i] == (int)height)
+                return dt_fail(DT_EUSAGE, "--%s names %d twice", option, (int)width);
+        list.widths[list.count] = (int)width;
+        list.heights[list.count++] = (int)height;
+    } while (*at++ == ',');
+    *(struct dt_sizes *)field = list;
+    return DT_OK;
+}
+
 /* "batch=1,2,4" or "ranks=1,2,4" */
 static dt_status parse_sweep(const char *option, const char *text, void *field)
 {
@@ -165,17 +231,20 @@ static dt_status parse_percent(const char *option, const char *text, void *field
 }
 
 #define AT(field) offsetof(struct dt_options, field)
+#define JOBS      "tune run noise space explain lookup"
 
 const struct dt_option_row dt_option_rows[] = {
     {"budget", "TIME", "tune noise check", "10m", parse_duration, AT(job.budget_ns),
      "total time: 90s, 2m, 1.5h"},
     {"model", "NAME|FILE", "tune run noise space explain lookup check", "dit-s/2", parse_text,
      AT(job.model),
-     "a preset, or a JSON file that describes a DiT (default on GPUs: dit-xl/2 at 512 px)"},
-    {"size", "PX[,PX]", "tune", NULL, parse_ints, AT(job.sizes),
-     "image size in pixels; several share the budget (default: the model's own)"},
-    {"size", "PX", "run noise space explain lookup", NULL, parse_ints, AT(job.sizes),
-     "image size in pixels (default: the model's own)"},
+     "a preset, or a JSON file that describes a DiT (default on GPUs: dit-xl/2 at 512 px); with "
+     "--worker: its name for the worker"},
+    {"size", "PX[,PX]", "tune", NULL, parse_sizes, AT(job.sizes),
+     "image size in pixels, also WxH with --worker; several share the budget (default: the "
+     "model's own)"},
+    {"size", "PX", "run noise space explain lookup", NULL, parse_sizes, AT(job.sizes),
+     "image size in pixels, also WxH with --worker (default: the model's own)"},
     {"devices", "N", "tune run noise space explain lookup", NULL, parse_devices, AT(job.devices),
      "use at most N devices (default: the cores, or all GPUs)"},
     {"backend", "NAME", "tune run noise space explain lookup machine", "auto", parse_text,
@@ -186,8 +255,7 @@ const struct dt_option_row dt_option_rows[] = {
      "images of a step (default: 1)"},
     {"dtype", "NAME", "tune run noise space explain lookup", "float32", parse_text, AT(job.dtype),
      "data type: float32, bfloat16 (weights and activations between layers; the default on GPUs) "
-     "or "
-     "tf32 (GPUs)"},
+     "or tf32 (GPUs); with --worker also float16"},
     {"objective", "NAME", "tune lookup", "latency", parse_text, AT(job.objective),
      "latency (seconds a step), throughput (images/s) or cost (device-seconds an image)"},
     {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes,
@@ -226,6 +294,18 @@ const struct dt_option_row dt_option_rows[] = {
     {"unit", "UNIT", COMMANDED, NULL, parse_text, AT(command.unit),
      "of that time: s, ms, us or ns (default: s)"},
     {"shell", NULL, COMMANDED, NULL, parse_switch, AT(command.shell), "run --command by sh -c"},
+    {"revision", "NAME", JOBS, NULL, parse_text, AT(job.revision),
+     "with --worker: revision of the model"},
+    {"frames", "N", JOBS, NULL, parse_natural, AT(job.frames),
+     "with --worker: frames of the video"},
+    {"steps", "N", JOBS, NULL, parse_natural, AT(job.steps), "with --worker: denoising steps"},
+    {"guidance", "X", JOBS, NULL, parse_real, AT(job.guidance),
+     "with --worker: scale of the guidance"},
+    {"max-error", "X", JOBS, NULL, parse_error, AT(job.max_error),
+     "with --worker: largest relative error of a plan's output (default: the worker's own, or by "
+     "its data type)"},
+    {"start-timeout", "TIME", JOBS " machine check worker-test", "10m", parse_duration,
+     AT(job.start_ns), "with --worker: time that the worker has to get ready"},
     {"space", "FILE", "space", NULL, parse_text, AT(space),
      "a space as JSON: parameters, rules, constants"},
     {"landscape", "FILE", "simulate", NULL, parse_text, AT(simulate.landscape),

@@ -18,13 +18,22 @@
 
 /* Texts that were not given are NULL and numbers 0, unless options.c has a default. */
 
+struct dt_sizes {
+    int count;                                     /* 0: not given */
+    int widths[DT_LIST_MAX], heights[DT_LIST_MAX]; /* pixels */
+};
+
 /* The work and its limits: options_job.h makes a struct dt_job of them. */
 struct dt_job_options {
-    const char *model, *dtype, *objective, *weights, *input;
+    const char *model, *revision, *dtype, *objective, *weights, *input;
     struct dt_program worker; /* its arguments: what follows -- */
     const char *plan;
     const char *backend; /* auto, cpu or cuda */
-    struct dt_ints sizes, batches;
+    struct dt_sizes sizes;
+    struct dt_ints batches;
+    int64_t frames, steps; /* 0: not given */
+    double guidance, max_error;
+    int64_t start_ns;
     int64_t devices; /* most ranks; 0: the cores */
     int64_t budget_ns, max_bytes, max_latency_ns, seed;
     bool shared_devices, oversubscribe;

@@ -13,10 +13,14 @@ static const char raced[] = "a race has no search";
 static const struct effect {
     const char *commands, *beside, *option, *why;
 } effects[] = {
-    {TARGETS, "worker", "model", decides},
-    {TARGETS, "worker", "size", decides},
-    {TARGETS, "worker", "batch", decides},
-    {TARGETS, "worker", "dtype", decides},
+    {TARGETS, "command", "model", decides},
+    {TARGETS, "command", "revision", decides},
+    {TARGETS, "command", "size", decides},
+    {TARGETS, "command", "frames", decides},
+    {TARGETS, "command", "steps", decides},
+    {TARGETS, "command", "guidance", decides},
+    {TARGETS, "command", "batch", decides},
+    {TARGETS, "command", "dtype", decides},
     {TARGETS, "worker", "weights", decides},
     {TARGETS, "worker", "input", decides},
     {TARGETS, "worker", "output", decides},
@@ -45,6 +49,29 @@ static const struct effect {
     {"simulate", "racing", "replay-noise", raced},
 };
 
+/* Options of a worker's job. */
+static const char *const assigned[] = {"revision",  "frames",        "steps", "guidance",
+                                       "max-error", "start-timeout", NULL};
+
+static dt_status check_assigned(const struct dt_command *command, const struct dt_options *options)
+{
+    bool foreign = dt_option_given(options, "worker") || dt_option_given(options, "command") ||
+                   strcmp(command->name, "worker-test") == 0;
+    for (int i = 0; assigned[i] != NULL; i++)
+        if (!foreign && dt_option_given(options, assigned[i]))
+            return dt_fail(DT_EUSAGE, "--%s has no effect without --worker", assigned[i]);
+    for (int i = 0; i < options->job.sizes.count; i++)
+        if (!foreign && options->job.sizes.widths[i] != options->job.sizes.heights[i])
+            return dt_fail(DT_EUSAGE,
+                           "--size %dx%d is not a square, which the built-in network needs: "
+                           "--size %d",
+                           options->job.sizes.widths[i], options->job.sizes.heights[i],
+                           options->job.sizes.widths[i]);
+    if (foreign && options->job.batches.count > 1)
+        return dt_fail(DT_EUSAGE, "a worker takes one --batch, not %d", options->job.batches.count);
+    return DT_OK;
+}
+
 bool dt_option_given(const struct dt_options *options, const char *option)
 {
     for (int i = 0; i < options->words.given_count; i++)
@@ -65,6 +92,7 @@ dt_status dt_options_effect(const struct dt_command *command, const struct dt_op
             return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s", row->option, beside,
                            row->why);
     }
+    DT_TRY(check_assigned(command, options));
     if (dt_option_given(options, "sweep") && !options->run.sweep.ranks &&
         dt_option_given(options, "batch"))
         return dt_fail(DT_EUSAGE, "--batch has no effect beside --sweep batch=..: the sweep names "

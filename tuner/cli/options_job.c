@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/options_job.h"
 
+#include <string.h>
+
 dt_status dt_options_backend(const struct dt_options *options, enum dt_backend_kind *kind)
 {
     return dt_backend_find(options->job.backend != NULL ? options->job.backend : "auto", kind);
@@ -15,10 +17,36 @@ static dt_status set_network(const struct dt_options *options, struct dt_job *jo
     return job->has_dtype ? dt_dtype_find("--dtype", options->job.dtype, &job->dtype) : DT_OK;
 }
 
+/* The job of a foreign worker, which checks its model and size itself. */
+static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *wanted)
+{
+    const struct dt_job_options *given = &options->job;
+    bool typed = !dt_option_is_default("dtype", given->dtype);
+    *wanted = (struct dt_wanted){
+        .model = dt_option_is_default("model", given->model) ? NULL : given->model,
+        .revision = given->revision,
+        .dtype = typed ? given->dtype : NULL,
+        .width = given->sizes.count > 0 ? given->sizes.widths[0] : 0,
+        .height = given->sizes.count > 0 ? given->sizes.heights[0] : 0,
+        .frames = (int)given->frames,
+        .steps = (int)given->steps,
+        .batch = given->batches.count > 0 ? given->batches.values[0] : 0,
+        .has_guidance = dt_option_given(options, "guidance"),
+        .guidance = given->guidance,
+        .max_error = given->max_error};
+    if (typed && strcmp(given->dtype, "float32") != 0 && strcmp(given->dtype, "bfloat16") != 0 &&
+        strcmp(given->dtype, "float16") != 0)
+        return dt_fail(DT_EUSAGE,
+                       "--dtype '%s' is none that a worker takes: float32, bfloat16 or float16",
+                       given->dtype);
+    return DT_OK;
+}
+
 dt_status dt_options_job(const struct dt_options *options, const char *plan, struct dt_job *out)
 {
     struct dt_job job = {.worker = options->job.worker,
-                         .size = options->job.sizes.count > 0 ? options->job.sizes.values[0] : 0,
+                         .start_ns = options->job.start_ns,
+                         .size = options->job.sizes.count > 0 ? options->job.sizes.widths[0] : 0,
                          .weights = options->job.weights,
                          .input = options->job.input,
                          .batches = options->job.batches,
@@ -32,7 +60,7 @@ dt_status dt_options_job(const struct dt_options *options, const char *plan, str
                          .budget_ns = options->job.budget_ns};
     DT_TRY(dt_objective_find(options->job.objective, &job.objective));
     DT_TRY(dt_options_backend(options, &job.backend));
-    DT_TRY(set_network(options, &job));
+    DT_TRY(job.worker.path != NULL ? set_wanted(options, &job.wanted) : set_network(options, &job));
     *out = job;
     return DT_OK;
 }

@@ -17,6 +17,8 @@
 
 #define DT_LIST_MAX 64
 
+#define DT_START_NS INT64_C(600000000000)
+
 struct dt_ints {
     int count; /* 0: not given */
     int values[DT_LIST_MAX];
@@ -28,9 +30,20 @@ struct dt_sweep {
     struct dt_ints values;
 };
 
+/* What the user asks of a foreign worker: the fields of hello's "job". */
+struct dt_wanted {
+    const char *model, *revision, *dtype;    /* NULL: not given */
+    int width, height, frames, steps, batch; /* 0: not given */
+    bool has_guidance;
+    double guidance;
+    double max_error; /* 0: not given */
+};
+
 struct dt_job {
     struct dt_program
         worker; /* a foreign worker, with its own workload; none: the built-in network */
+    struct dt_wanted wanted; /* of a foreign worker */
+    int64_t start_ns; /* a foreign worker has at most this long to get ready; 0: DT_START_NS */
     struct dt_network network; /* name "": the device's default */
     enum dt_dtype dtype;
     bool has_dtype; /* false: the network's default on the device */

@@ -129,21 +129,27 @@ static void split_lines(char *text, const char *lines[], int room)
     lines[n] = NULL;
 }
 
-static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, const json_t *workload,
+/* apart: the reference's workload or job instead of the target's */
+static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool apart,
                              int64_t deadline_ns, struct dt_failure *failure)
 {
+    const struct dt_target *target = rig->target;
     const char *lines[DT_AXES_MAX + 1];
     char *copy = strdup(dt_text_at(&slot->environment));
     if (copy == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     split_lines(copy, lines, DT_AXES_MAX + 1);
     int64_t began = dt_clock_ns(), most = began + START_MOST_SECONDS * DT_NS_PER_SECOND;
-    struct dt_launch launch = {.program = rig->target->worker.program,
-                               .arguments = rig->target->worker.arguments,
-                               .ranks = rig->target->worker.by_mpirun ? slot->ranks : 1,
-                               .own_ranks = rig->target->hardware.backend.cuda ? slot->ranks : 0,
-                               .oversubscribed = slot->ranks > rig->target->hardware.cores,
+    struct dt_launch launch = {.program = target->worker.program,
+                               .arguments = target->worker.arguments,
+                               .assigned = target->worker.assigned,
+                               .ranks = target->worker.by_mpirun ? slot->ranks : 1,
+                               .own_ranks = target->hardware.backend.cuda ? slot->ranks : 0,
+                               .oversubscribed = slot->ranks > target->hardware.cores,
                                .environment = lines};
+    if (apart && target->foreign)
+        launch.assigned.job = target->reference;
+    const json_t *workload = apart && !target->foreign ? target->reference : target->workload;
     dt_status status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
                                       &slot->group, failure);
     rig->started++;
@@ -175,7 +181,7 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
     slot->ranks = ranks;
     slot->apart = rig->apart;
     slot->environment = environment;
-    dt_status status = start_group(rig, slot, rig->target->workload, deadline_ns, failure);
+    dt_status status = start_group(rig, slot, false, deadline_ns, failure);
     if (status != DT_OK) {
         slot->group = NULL;
         close_slot(slot, 0);
@@ -234,14 +240,14 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
     return status;
 }
 
-/* Runs one plan in a group with another workload and keeps only the projections of its output. */
+/* Runs one plan in a group with the reference's workload and keeps only the projections of its output. */
 dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
-                               const json_t *workload, int64_t deadline_ns,
-                               struct dt_prepared *prepared, struct dt_failure *failure)
+                               int64_t deadline_ns, struct dt_prepared *prepared,
+                               struct dt_failure *failure)
 {
     struct dt_rig_slot slot = {.ranks = dt_target_ranks(rig->target, point)};
     json_t *plan = dt_point_json(rig->target->space, point);
-    dt_status status = start_group(rig, &slot, workload, deadline_ns, failure);
+    dt_status status = start_group(rig, &slot, true, deadline_ns, failure);
     if (status == DT_OK) {
         status = dt_group_prepare(slot.group, plan, &rig->verify,
                                   prepare_deadline(rig, deadline_ns), prepared, failure);

@@ -10,10 +10,9 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
                              struct dt_group **group, struct dt_prepared *prepared,
                              struct dt_failure *failure) DT_MUST_CHECK;
 
-/* The same in a group of its own that runs another workload and is stopped again. */
+/* The same in a group of its own that computes as the target's reference says and is stopped again. */
 dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
-                               const json_t *workload, int64_t deadline_ns,
-                               struct dt_prepared *prepared,
+                               int64_t deadline_ns, struct dt_prepared *prepared,
                                struct dt_failure *failure) DT_MUST_CHECK;
 
 /* Lossy plans, which change the result beyond rounding, are not verified. */

@@ -215,6 +215,7 @@ void dt_target_free(struct dt_target *target)
     json_decref(target->reference);
     json_decref(target->identity.key);
     json_decref(target->identity.hard);
+    json_decref(target->worker.wanted);
     json_decref(target->worker.hello);
     json_decref(target->worker.ready);
     json_decref(target->worker.announced);

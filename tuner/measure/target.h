@@ -26,7 +26,9 @@ struct dt_identity {
 struct dt_target_worker {
     char program[4096];
     const char *const *arguments; /* NULL-ended, borrowed from the job; may be NULL */
-    bool by_mpirun;        /* N ranks are started by mpirun; otherwise the worker starts its own */
+    bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
+    struct dt_assignment assigned; /* to a foreign worker */
+    json_t *wanted;                /* the job that the user gave */
     json_t *hello, *ready; /* replies of a foreign worker when it was started; NULL for ours */
     json_t *announced;     /* the hello's "parameters", "constants" and "rules" */
 };
@@ -48,9 +50,9 @@ struct dt_image_work {
 
 struct dt_target {
     struct dt_space *space;
-    json_t *workload;                   /* for the worker's hello; NULL for foreign workers */
-    json_t *reference;                  /* the workload in float32, for the reference */
-    int64_t plans;                      /* number of plans; -1: too many to count */
+    json_t *workload;  /* for the worker's hello; NULL for foreign workers */
+    json_t *reference; /* the workload, or a foreign worker's job, in float32, for the reference */
+    int64_t plans;     /* number of plans; -1: too many to count */
     struct dt_point fallback, baseline; /* the default plan and the 1-rank plan */
     bool foreign;
     bool limited;      /* a foreign worker's plans with more ranks than devices are excluded */
@@ -65,7 +67,8 @@ struct dt_target {
 };
 
 /* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here: fallback and
- * baseline are then unset (dt_space_count is 0). Of the job, the target keeps only the objective. */
+ * baseline are then unset (dt_space_count is 0). Of the job, the target borrows the objective and the arguments.
+ * DT_EUSAGE: also when the worker cannot do the job, or does not obey a field of it. */
 dt_status dt_target_new(const struct dt_job *job, struct dt_target **target) DT_MUST_CHECK;
 void dt_target_free(struct dt_target *target);
 

@@ -9,7 +9,132 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HELLO_SECONDS 20
+/* The fields of hello's "job". */
+static json_t *wanted_json(const struct dt_wanted *wanted)
+{
+    const struct {
+        const char *name;
+        int value;
+    } counts[] = {{"width", wanted->width},
+                  {"height", wanted->height},
+                  {"frames", wanted->frames},
+                  {"steps", wanted->steps},
+                  {"batch", wanted->batch}};
+    json_t *job = json_pack("{s:s*, s:s*, s:s*}", "model", wanted->model, "revision",
+                            wanted->revision, "dtype", wanted->dtype);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].value > 0)
+            json_object_set_new(job, counts[i].name, json_integer(counts[i].value));
+    if (wanted->has_guidance)
+        json_object_set_new(job, "guidance", json_real(wanted->guidance));
+    if (wanted->max_error > 0)
+        json_object_set_new(job, "max_error", json_real(wanted->max_error));
+    return job;
+}
+
+static bool lists(const json_t *list, const char *name)
+{
+    const json_t *value;
+    size_t i;
+    json_array_foreach(list, i, value)
+    {
+        if (json_is_string(value) && strcmp(json_string_value(value), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The option of a field of the job. */
+static const char *option_of(const char *field)
+{
+    bool side = strcmp(field, "width") == 0 || strcmp(field, "height") == 0;
+    return side ? "size" : field;
+}
+
+/* What the user asked for and the worker does not do is refused, so that it is not silently ignored. The bound of the
+ * error is the controller's own. */
+static dt_status check_obeyed(const json_t *wanted, const json_t *obeys, const char *worker)
+{
+    static const char *const fields[] = {"model", "revision", "width", "height", "frames",
+                                         "steps", "guidance", "dtype", "batch"};
+    struct dt_text known = {0};
+    const char *refused = NULL;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        bool obeyed = lists(obeys, fields[i]);
+        if (obeyed && (strcmp(fields[i], "height") != 0 || !lists(obeys, "width")))
+            dt_text_add(&known, " --%s", option_of(fields[i]));
+        if (refused == NULL && !obeyed && json_object_get(wanted, fields[i]) != NULL)
+            refused = fields[i];
+    }
+    dt_status status = dt_text_status(&known);
+    if (status == DT_OK && refused != NULL)
+        status =
+            dt_fail(DT_EUSAGE, "--%s has no effect: the worker %s decides by itself on %s; %s%s",
+                    option_of(refused), worker, refused,
+                    known.size > 0 ? "it obeys" : "it obeys no such option", dt_text_at(&known));
+    dt_text_fini(&known);
+    return status;
+}
+
+/* Data type of the worker's computation, the error that is still right, and what plans are compared with. */
+static dt_status read_precision(const struct dt_wanted *wanted, const json_t *hello,
+                                struct dt_target *target)
+{
+    const char *dtype = "float32", *reference = "same";
+    const json_t *tolerance = json_object_get(hello, "tolerance");
+    if (dt_json_has(hello, "dtype"))
+        dtype = json_string_value(json_object_get(hello, "dtype"));
+    if (dt_json_has(hello, "reference"))
+        reference = json_string_value(json_object_get(hello, "reference"));
+    if (dtype == NULL || (strcmp(dtype, "float32") != 0 && strcmp(dtype, "bfloat16") != 0 &&
+                          strcmp(dtype, "float16") != 0))
+        return dt_fail(DT_EUSAGE,
+                       "the worker's hello: 'dtype' is neither float32, bfloat16 nor float16");
+    if (reference == NULL || (strcmp(reference, "float32") != 0 && strcmp(reference, "same") != 0))
+        return dt_fail(DT_EUSAGE, "the worker's hello: 'reference' is neither float32 nor same");
+    double most = json_number_value(tolerance);
+    if (dt_json_has(hello, "tolerance") && !(most > 0 && most <= 1))
+        return dt_fail(DT_EUSAGE,
+                       "the worker's hello: 'tolerance' is not a number above 0 and up to 1");
+    bool single = strcmp(dtype, "float32") == 0;
+    if (!(most > 0))
+        most = dt_dtype_tolerance(single ? DT_FLOAT32 : DT_BFLOAT16);
+    target->tolerance = wanted->max_error > 0 ? wanted->max_error : most;
+    snprintf(target->identity.dtype, sizeof target->identity.dtype, "%s", dtype);
+    if (single || strcmp(reference, "same") == 0)
+        return DT_OK;
+    if (!lists(json_object_get(hello, "obeys"), "dtype"))
+        return dt_fail(DT_EUSAGE, "the worker's hello: 'reference' is float32, which needs dtype "
+                                  "in 'obeys'");
+    target->reference = dt_json_copy(target->worker.wanted);
+    if (target->reference == NULL ||
+        json_object_set_new(target->reference, "dtype", json_string("float32")) != 0)
+        return dt_fail(DT_ENOMEM, "out of memory");
+    return DT_OK;
+}
+
+/* Since version 2 of the protocol. */
+static dt_status read_promises(const struct dt_job *job, const json_t *hello, const char *name,
+                               struct dt_target *target)
+{
+    bool second = json_integer_value(json_object_get(hello, "protocol")) >= 2;
+    const json_t *obeys = second ? json_object_get(hello, "obeys") : NULL, *value;
+    size_t i;
+    if (obeys != NULL && !json_is_array(obeys))
+        return dt_fail(DT_EUSAGE, "the worker's hello: 'obeys' is not a list of names");
+    json_array_foreach(obeys, i, value)
+    {
+        if (!json_is_string(value))
+            return dt_fail(DT_EUSAGE, "the worker's hello: 'obeys' is not a list of names");
+    }
+    DT_TRY(check_obeyed(target->worker.wanted, obeys, name));
+    if (!second) {
+        if (job->wanted.max_error > 0)
+            target->tolerance = job->wanted.max_error;
+        return DT_OK;
+    }
+    return read_precision(&job->wanted, hello, target);
+}
 
 /* The default point, or the same with the most feasible ranks. */
 static bool locate_default(const struct dt_space *space, int64_t values[], struct dt_point *point)
@@ -136,26 +261,15 @@ static dt_status read_space(const struct dt_job *job, const json_t *hello, struc
     return status;
 }
 
-/* Time for a worker to get ready: twenty seconds, or the budget if shorter. */
-static int64_t hello_ns(const struct dt_job *job)
+/* Time for a worker to get ready: --start-timeout, or the budget if shorter. */
+static int64_t start_ns(const struct dt_job *job)
 {
-    int64_t most = HELLO_SECONDS * DT_NS_PER_SECOND;
+    int64_t most = job->start_ns > 0 ? job->start_ns : DT_START_NS;
     return job->budget_ns > 0 && job->budget_ns < most ? job->budget_ns : most;
 }
 
-dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
+static dt_status read_hello(const struct dt_job *job, const json_t *hello, struct dt_target *target)
 {
-    struct dt_launch launch = {
-        .program = target->worker.program, .arguments = target->worker.arguments, .ranks = 1};
-    struct dt_failure failure;
-    struct dt_group *group = NULL;
-    dt_status status =
-        dt_group_start(&launch, NULL, dt_clock_ns() + hello_ns(job), &group, &failure);
-    if (status == DT_FAILED)
-        return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->worker.program,
-                       failure.cause);
-    DT_TRY(status);
-    const json_t *hello = dt_group_hello(group);
     char name[64], workload[128];
     copy_field(hello, "engine", "foreign", target->identity.engine, sizeof target->identity.engine);
     copy_field(hello, "mode", "eager", target->identity.mode, sizeof target->identity.mode);
@@ -163,23 +277,44 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     copy_field(hello, "workload", "its own workload", workload, sizeof workload);
     const char *by = json_string_value(json_object_get(hello, "launch"));
     target->worker.by_mpirun = by != NULL && strcmp(by, "mpirun") == 0;
-    target->foreign = true;
-    target->image.sampler_steps = 1;
     snprintf(target->identity.title, sizeof target->identity.title, "%s: %s", name, workload);
-    target->worker.hello = json_incref((json_t *)hello);
-    target->worker.ready = json_incref((json_t *)dt_group_ready(group));
     target->worker.announced = announced(hello);
     if (json_object_get(hello, "parameters") == NULL)
-        status =
-            dt_fail(DT_EUSAGE,
-                    "the worker %s announces no parameters in its hello: there is nothing to tune",
-                    target->worker.program);
-    else
-        status = read_space(job, hello, target);
-    if (status == DT_OK)
-        status = foreign_plans(target);
-    if (status == DT_OK)
-        status = make_key(job, name, workload, target);
+        return dt_fail(
+            DT_EUSAGE,
+            "the worker %s announces no parameters in its hello: there is nothing to tune",
+            target->worker.program);
+    DT_TRY(read_promises(job, hello, name, target));
+    DT_TRY(read_space(job, hello, target));
+    target->worker.assigned.devices = target->hardware.devices;
+    DT_TRY(foreign_plans(target));
+    return make_key(job, name, workload, target);
+}
+
+dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
+{
+    target->foreign = true;
+    target->image.sampler_steps = 1;
+    target->worker.wanted = wanted_json(&job->wanted);
+    target->worker.assigned =
+        (struct dt_assignment){.job = target->worker.wanted, .devices = target->hardware.devices};
+    struct dt_launch launch = {.program = target->worker.program,
+                               .arguments = target->worker.arguments,
+                               .assigned = target->worker.assigned,
+                               .ranks = 1};
+    struct dt_failure failure;
+    struct dt_group *group = NULL;
+    dt_status status =
+        dt_group_start(&launch, NULL, dt_clock_ns() + start_ns(job), &group, &failure);
+    if (status == DT_FAILED && failure.outcome == DT_TRIAL_INFEASIBLE)
+        return dt_fail(DT_EUSAGE, "%s", failure.cause);
+    if (status == DT_FAILED)
+        return dt_fail(DT_FAILED, "the worker %s did not start: %s", target->worker.program,
+                       failure.cause);
+    DT_TRY(status);
+    target->worker.hello = json_incref((json_t *)dt_group_hello(group));
+    target->worker.ready = json_incref((json_t *)dt_group_ready(group));
+    status = read_hello(job, target->worker.hello, target);
     dt_group_stop(group, DT_NS_PER_SECOND);
     return status;
 }

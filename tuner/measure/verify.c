@@ -24,10 +24,9 @@ static dt_status make_reference(struct dt_rig *rig, const struct dt_point *one, 
                                 struct dt_group **group, struct dt_reference *reference,
                                 struct dt_failure *failure)
 {
-    const json_t *apart = rig->target->reference;
     *group = NULL;
-    if (apart != NULL)
-        return dt_rig_prepare_apart(rig, one, apart, deadline_ns, &reference->prepared, failure);
+    if (rig->target->reference != NULL)
+        return dt_rig_prepare_apart(rig, one, deadline_ns, &reference->prepared, failure);
     return dt_rig_prepare_raw(rig, one, deadline_ns, group, &reference->prepared, failure);
 }
 

@@ -200,11 +200,15 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
 static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
                        const json_t *workload, int64_t deadline_ns, struct dt_failure *failure)
 {
-    json_t *hello =
-        json_pack("{s:s, s:i, s:i, s:O?}", "op", "hello", "protocol", DT_PROTOCOL_VERSION, "ranks",
-                  launch->own_ranks > 0 ? launch->own_ranks : launch->ranks, "workload", workload);
+    const struct dt_assignment *assigned = &launch->assigned;
+    json_t *hello = json_pack(
+        "{s:s, s:i, s:i, s:O?, s:o}", "op", "hello", "protocol", DT_PROTOCOL_VERSION, "ranks",
+        launch->own_ranks > 0 ? launch->own_ranks : launch->ranks, "workload", workload, "job",
+        assigned->job != NULL ? json_incref((json_t *)assigned->job) : json_object());
     if (workload == NULL)
         json_object_set_new(hello, "workload", json_null());
+    if (assigned->devices > 0)
+        json_object_set_new(hello, "devices", json_integer(assigned->devices));
     dt_status status = say(group, hello, failure);
     json_decref(hello);
     if (status == DT_OK)

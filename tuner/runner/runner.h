@@ -31,10 +31,17 @@ struct dt_program {
     const char *const *arguments; /* NULL-ended, without the program; may be NULL */
 };
 
+/* What a foreign worker is to do: fields of hello. */
+struct dt_assignment {
+    const json_t *job; /* "job", borrowed; NULL: {} */
+    int devices;       /* most that it may use; 0: left out */
+};
+
 struct dt_launch {
     const char *program;          /* path; a name without '/' is looked up in PATH */
     const char *const *arguments; /* NULL-ended, after the program; may be NULL */
-    int ranks;                    /* processes mpirun starts; 1 is fork and exec, without MPI */
+    struct dt_assignment assigned;
+    int ranks;           /* processes mpirun starts; 1 is fork and exec, without MPI */
     int own_ranks;       /* number of ranks for a worker that starts them itself; 0: ranks */
     bool oversubscribed; /* more ranks than cores: waits yield */
     const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */

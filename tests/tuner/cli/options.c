@@ -66,7 +66,7 @@ static void test_lists_and_counts(void **state)
     (void)state;
     struct dt_options options = good("--size 256,512 --batch 1,2,4,8 --devices 1..6 --seed 42");
     assert_int_equal(options.job.sizes.count, 2);
-    assert_int_equal(options.job.sizes.values[1], 512);
+    assert_int_equal(options.job.sizes.widths[1], 512);
     assert_int_equal(options.job.batches.count, 4);
     assert_int_equal(options.job.batches.values[3], 8);
     assert_int_equal(options.job.devices, 6);

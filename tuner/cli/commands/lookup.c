@@ -22,7 +22,7 @@ static dt_status constants_of(const struct dt_options *options, const struct dt_
     if (dt_option_is_default("model", options->job.model) && model != NULL) {
         own.job.model = model;
         own.job.sizes.count = 1;
-        own.job.sizes.values[0] = height > 0 && height < INT_MAX / 8 ? 8 * (int)height : INT_MAX;
+        own.job.sizes.widths[0] = height > 0 && height < INT_MAX / 8 ? 8 * (int)height : INT_MAX;
     }
     if (dtype != NULL)
         own.job.dtype = dtype;

@@ -144,7 +144,10 @@ dt_status dt_command_tune(const struct dt_options *options)
     struct dt_error worst = {DT_OK, ""};
     for (int i = 0; i < sizes && worst.status != DT_EINTR; i++) {
         struct dt_error error = {DT_OK, ""};
-        job.size = options->job.sizes.count > 0 ? options->job.sizes.values[i] : 0;
+        if (options->job.sizes.count > 0) {
+            job.size = job.wanted.width = options->job.sizes.widths[i];
+            job.wanted.height = options->job.sizes.heights[i];
+        }
         struct dt_target *target = NULL;
         int64_t now = dt_clock_ns(), share = (end - now) / (sizes - i);
         dt_status status = dt_target_new(&job, &target);

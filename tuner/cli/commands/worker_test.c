@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define PATIENCE_NS  (120 * DT_NS_PER_SECOND)
-#define START_NS     (30 * DT_NS_PER_SECOND)
 #define PLANS_MOST   16
 #define RANKS_MOST   1024
 #define PARKED_NS    (2 * DT_NS_PER_SECOND)
@@ -25,6 +24,7 @@
 
 struct test {
     struct dt_target *target;
+    int64_t start_ns; /* time to get ready */
     struct dt_group *group;
     struct dt_failure failure;
     bool starts;                      /* the first check passed */
@@ -79,9 +79,10 @@ static bool start(struct test *test)
 {
     struct dt_launch launch = {.program = test->target->worker.program,
                                .arguments = test->target->worker.arguments,
+                               .assigned = test->target->worker.assigned,
                                .ranks = 1};
-    dt_status status = dt_group_start(&launch, test->target->workload, dt_clock_ns() + START_NS,
-                                      &test->group, &test->failure);
+    dt_status status = dt_group_start(&launch, test->target->workload,
+                                      dt_clock_ns() + test->start_ns, &test->group, &test->failure);
     return fine(test, status);
 }
 
@@ -96,6 +97,25 @@ static bool check_start(struct test *test)
         if (!json_is_integer(json_object_get(entry, "pid")) ||
             !json_is_string(json_object_get(entry, "host")))
             return no(test, "entry %zu of ready's ranks lacks pid or host", i);
+    }
+    return true;
+}
+
+/* Version 2: "job" is complete, so that it can identify what is stored. */
+static bool check_job(struct test *test)
+{
+    const json_t *hello = dt_group_hello(test->group), *name;
+    const json_t *obeys = json_object_get(hello, "obeys"), *job = json_object_get(hello, "job");
+    size_t i;
+    if (json_integer_value(json_object_get(hello, "protocol")) < 2 || obeys == NULL) {
+        snprintf(test->why, sizeof test->why, "it obeys none");
+        return true;
+    }
+    json_array_foreach(obeys, i, name)
+    {
+        const char *field = json_string_value(name);
+        if (field != NULL && json_object_get(job, field) == NULL)
+            return no(test, "it obeys %.40s, but hello's job lacks it", field);
     }
     return true;
 }
@@ -307,6 +327,7 @@ static const struct check {
     bool alone; /* runs without a group; other checks are skipped without one */
 } checks[] = {
     {"start", "answers hello, then ready with one entry a rank", check_start, true},
+    {"job", "announces a job with each field that it obeys", check_job, false},
     {"prepare", "makes its 1-rank plan resident", check_prepare, false},
     {"repeat", "gives the same output the second time, under another handle", check_repeat, false},
     {"verify", "sums up its output by as many seeded projections as asked for", check_verify,
@@ -390,7 +411,7 @@ static dt_status judge(const char *program, const struct counts *counts)
 
 dt_status dt_command_worker_test(const struct dt_options *options)
 {
-    struct test test = {.target = NULL};
+    struct test test = {.start_ns = options->job.start_ns};
     struct counts counts = {0, 0};
     json_t *list = json_array();
     dt_status status = dt_alone(options);

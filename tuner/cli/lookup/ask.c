@@ -64,7 +64,7 @@ static dt_status set_builtin(const struct dt_options *options, struct dt_query *
     if (!dt_option_is_default("model", options->job.model))
         DT_TRY(set_text(query, "model", options->job.model));
     if (options->job.sizes.count > 0)
-        DT_TRY(set_number(query, "size", options->job.sizes.values[0]));
+        DT_TRY(set_number(query, "size", options->job.sizes.widths[0]));
     if (!dt_option_is_default("dtype", options->job.dtype))
         DT_TRY(set_text(query, "dtype", options->job.dtype));
     if (options->job.oversubscribe)
@@ -82,6 +82,7 @@ static dt_status set_foreign(const struct dt_target *target, struct dt_query *qu
                     json_string_value(json_object_get(target->identity.key, "workload"))));
     DT_TRY(set_text(query, "engine", target->identity.engine));
     DT_TRY(set_text(query, "mode", target->identity.mode));
+    DT_TRY(set_text(query, "dtype", target->identity.dtype));
     dt_status status = dt_json_text(target->worker.announced, &space);
     if (status == DT_OK)
         status = dt_query_set(query, "space", dt_text_at(&space));
