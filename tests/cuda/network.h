@@ -6,11 +6,11 @@
 #ifndef DT_TESTS_CUDA_NETWORK_H
 #define DT_TESTS_CUDA_NETWORK_H
 
-#include "kernels/fake.h"
 #include "kernels/forward.h"
 #include "kernels/nccl.h"
 #include "kernels/staged.h"
 #include "model/family.h"
+#include "tests/kernels/fake_ranks/fake.h"
 
 #include <math.h>
 #include <stdio.h>

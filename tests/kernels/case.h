@@ -3,9 +3,9 @@
 #ifndef DT_TESTS_KERNELS_CASE_H
 #define DT_TESTS_KERNELS_CASE_H
 
-#include "kernels/fake.h"
 #include "kernels/forward.h"
 #include "model/family.h"
+#include "tests/kernels/fake_ranks/fake.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -4,10 +4,10 @@
 #define DT_TESTS_KERNELS_RANKS_H
 
 #include "kernels/compute.h"
-#include "kernels/fake.h"
 #include "kernels/nccl.h"
 #include "kernels/shared.h"
 #include "kernels/staged.h"
+#include "tests/kernels/fake_ranks/fake.h"
 
 #include "base/clock.h"
 

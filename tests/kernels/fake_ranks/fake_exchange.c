@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every exchange is a list of pieces. A planted fault corrupts the pieces of a rank before any other rank can take
  * them. */
-#include "kernels/comm/fake_int.h"
+#include "tests/kernels/fake_ranks/fake_int.h"
 
 #include <stdlib.h>
 #include <string.h>

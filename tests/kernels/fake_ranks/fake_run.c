@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "kernels/comm/fake_int.h"
+#include "tests/kernels/fake_ranks/fake_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_int - the ranks and messages of a fake, shared by its files */
-#ifndef DT_KERNELS_COMM_FAKE_INT_H
-#define DT_KERNELS_COMM_FAKE_INT_H
+#ifndef DT_TESTS_KERNELS_FAKE_RANKS_FAKE_INT_H
+#define DT_TESTS_KERNELS_FAKE_RANKS_FAKE_INT_H
 
 #include "base/text.h"
-#include "kernels/fake.h"
+#include "tests/kernels/fake_ranks/fake.h"
 
 #include <pthread.h>
 #include <stdbool.h>

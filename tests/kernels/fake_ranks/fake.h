@@ -12,8 +12,8 @@
  * Exchanges (alltoall, shift and exchange) are counted from 0 on each rank. When one fails, every later wait of every
  * rank fails, too, so no test hangs.
  */
-#ifndef DT_KERNELS_FAKE_H
-#define DT_KERNELS_FAKE_H
+#ifndef DT_TESTS_KERNELS_FAKE_RANKS_FAKE_H
+#define DT_TESTS_KERNELS_FAKE_RANKS_FAKE_H
 
 #include "kernels/comm.h"
 
