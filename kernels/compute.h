@@ -162,7 +162,7 @@ struct dt_health {
 struct dt_graph;
 
 struct dt_compute {
-    const char *name, *doc;
+    const char *name;
     bool host;                           /* it uses host memory, and calls are done on return */
     bool (*usable)(enum dt_dtype dtype); /* on this machine, with the libraries built in */
     const struct dt_version *(*versions)(void);
@@ -270,8 +270,7 @@ extern const struct dt_compute dt_compute_cpu;
 extern const struct dt_compute dt_compute_cuda;
 #endif
 
-/* The compiled back ends, the best first, NULL-ended; and the one with a name, NULL if not compiled. */
-const struct dt_compute *const *dt_compute_rows(void);
-const struct dt_compute *dt_compute_find(const char *name);
+/* The best of the compiled back ends. */
+const struct dt_compute *dt_compute_best(void);
 
 #endif

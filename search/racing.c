@@ -12,12 +12,6 @@
 
 enum { MOST = 64 }; /* samples used by a test: those of the last look */
 
-const char *dt_race_text(enum dt_race_next next)
-{
-    static const char *const texts[] = {"more", "far slower", "slower", "measured"};
-    return texts[next];
-}
-
 /* One-sided p of the warm samples, if the plan is no slower than the incumbent. */
 static double chance(const struct dt_race *race, const double warm[], int n)
 {

@@ -29,7 +29,6 @@ enum dt_race_next {
     DT_RACE_SLOWER, /* slower, by the test */
     DT_RACE_ENOUGH  /* all its repetitions are made */
 };
-const char *dt_race_text(enum dt_race_next next);
 
 /* Decides after n repetitions of a plan; smaller samples are better. *until is set for DT_RACE_MORE. */
 enum dt_race_next dt_race_look(const struct dt_race *race, const double samples[], int n,

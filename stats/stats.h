@@ -123,7 +123,4 @@ double dt_stats_signed_rank(const double difference[], int n);
  * rank was last (the lowest rank among equals; last may be NULL). Returns the median skew (max - min) in seconds. */
 double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double out[], int last[]);
 
-/* Holm (1979): rejects[i] is set for the hypotheses rejected at family-wise alpha. */
-void dt_stats_holm(const double p[], int n, double alpha, bool rejects[]);
-
 #endif

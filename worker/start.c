@@ -211,7 +211,7 @@ dt_status dt_session_start(struct dt_worker_session *session, int *argc, char **
     bool first = session->seat.rank == 0;
     int fd = dt_ranks_shared();
     dt_status status = DT_OK;
-    session->compute = dt_compute_rows()[0];
+    session->compute = dt_compute_best();
     session->seat.loose = !session->compute->host;
     if (first && starts_ranks(session))
         status = await_hello(session, &hello);

@@ -87,13 +87,13 @@ static void (*const groups[])(struct bench *bench) = {bench_copy, bench_linear, 
 int main(int argc, char **argv)
 {
     struct bench bench = {.quick = argc == 2 && strcmp(argv[1], "--quick") == 0};
-    const struct dt_compute *compute = dt_compute_find("cuda");
+    const struct dt_compute *compute = &dt_compute_cuda;
     if (argc > 1 && !bench.quick) {
         fprintf(stderr, "usage: bench-gpu [--quick]\n");
         return 2;
     }
-    if (compute == NULL || compute->open(0, &bench.device) != DT_OK) {
-        printf("bench-gpu: no GPU: %s\n", compute == NULL ? "CUDA was not built in" : dt_message());
+    if (compute->open(0, &bench.device) != DT_OK) {
+        printf("bench-gpu: no GPU: %s\n", dt_message());
         return 77;
     }
     printf("%s; median of %d batches of %d calls, by the device's events\n",

@@ -133,7 +133,6 @@ static void linear(struct dt_device *device, struct dt_linear *layer,
 
 const struct dt_compute dt_compute_cpu = {
     .name = "cpu",
-    .doc = "oneDNN or OpenBLAS, OpenMP and vectors",
     .host = true,
     .usable = usable,
     .versions = dt_cpu_versions,

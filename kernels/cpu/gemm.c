@@ -20,13 +20,6 @@ const struct dt_gemm *const *dt_gemm_rows(void)
     return rows;
 }
 
-void dt_gemm_use(const struct dt_gemm *gemm)
-{
-    for (int i = 0; i < DT_DTYPES; i++)
-        if (gemm == NULL || gemm->usable((enum dt_dtype)i))
-            atomic_store(&chosen[i], gemm);
-}
-
 const struct dt_gemm *dt_gemm(enum dt_dtype dtype)
 {
     const struct dt_gemm *gemm = atomic_load(&chosen[dtype]);

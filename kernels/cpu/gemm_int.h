@@ -25,13 +25,11 @@ extern const struct dt_gemm dt_gemm_openblas;
 extern const struct dt_gemm dt_gemm_onednn;
 #endif
 
-/* The best library for a data type, or the one chosen by dt_gemm_use; NULL if there is none. */
+/* The best library for a data type; NULL if there is none. */
 const struct dt_gemm *dt_gemm(enum dt_dtype dtype);
 
-/* Rows in order of preference, NULL-ended; for tests: uses the library for the data types it supports (NULL: back to
- * the best). Weights packed for one library do not fit another. */
+/* Rows in order of preference, NULL-ended. */
 const struct dt_gemm *const *dt_gemm_rows(void);
-void dt_gemm_use(const struct dt_gemm *gemm);
 
 /* `linear` of the compute table. */
 dt_status dt_linear_new(enum dt_dtype dtype, const struct dt_linear_shape *shape,

@@ -99,7 +99,6 @@ static int64_t weight_row(enum dt_dtype dtype, int in, int row)
 
 const struct dt_compute dt_compute_cuda = {
     .name = "cuda",
-    .doc = "CUDA, cuBLASLt, own kernels or cuDNN for attention",
     .usable = usable,
     .versions = versions,
     .count = count,

@@ -6,9 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define LOG_TWO_PI 1.83787706640934548356
-
 dt_status dt_process_init(struct dt_process *process, const struct dt_cloud *cloud,
                           const struct dt_process_priors *priors)
 {
@@ -176,14 +173,4 @@ double dt_process_covariance(const struct dt_process *process, int a, int b)
         sum -= (double)v[a] * (double)v[b];
     }
     return process->scale * process->scale * sum;
-}
-
-double dt_process_predicts(const struct dt_process *process, int candidate, double y,
-                           double variance)
-{
-    double deviation = dt_process_deviation(process, candidate);
-    double total =
-        deviation * deviation + variance + process->noise * process->scale * process->scale;
-    double off = y - dt_process_mean(process, candidate);
-    return -0.5 * (LOG_TWO_PI + log(total) + off * off / total);
 }

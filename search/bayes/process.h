@@ -84,10 +84,6 @@ double dt_process_deviation(const struct dt_process *process, int candidate);
 /* Posterior covariance of two candidates' values, in the unit of y squared. */
 double dt_process_covariance(const struct dt_process *process, int a, int b);
 
-/* Log density of y at the candidate, including noise of that variance and the floor. */
-double dt_process_predicts(const struct dt_process *process, int candidate, double y,
-                           double variance);
-
 /* Log density of each observation given all the others (Rasmussen, Williams 2006, eq. 5.10 to 5.12). DT_ENOMEM. */
 dt_status dt_process_leave_one_out(const struct dt_process *process,
                                    double density[]) DT_MUST_CHECK;

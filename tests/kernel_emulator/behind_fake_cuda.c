@@ -122,7 +122,6 @@ static void threads(struct dt_device *device, int count)
 extern const struct dt_compute dt_compute_emulated;
 const struct dt_compute dt_compute_emulated = {
     .name = "emulated",
-    .doc = "kernels/cuda on the host",
     .open = open_device,
     .close = close_device,
     .threads = threads,

@@ -101,56 +101,6 @@ static void the_same_twice(void **state)
     assert_true((double)wrong / REPLICATES <= 0.05 + margin(0.05, REPLICATES));
 }
 
-/* The closed form of the procedure: hypothesis i falls when the largest of (n - j + 1) p_(j) up to its place is at most
- * alpha. Equal p fall together. */
-static bool falls(const double p[], int n, int i, double alpha)
-{
-    for (int j = 0; j < n; j++) {
-        if (p[j] > p[i])
-            continue;
-        int before = 0;
-        for (int k = 0; k < n; k++)
-            before += p[k] < p[j];
-        if (p[j] > alpha / (n - before))
-            return false;
-    }
-    return true;
-}
-
-static void holm_by_adjusted_values(void **state)
-{
-    (void)state;
-    struct dt_rng rng = dt_rng_at(64, "holm");
-    int fallen = 0;
-    for (int i = 0; i < 4000; i++) {
-        int n = 1 + (int)dt_rng_below(&rng, 8);
-        double p[8], alpha = 0.05 + 0.2 * dt_rng_uniform(&rng);
-        bool rejects[8];
-        for (int k = 0; k < n; k++)
-            p[k] = dt_rng_uniform(&rng) < 0.5 ? 0.1 * dt_rng_uniform(&rng) : dt_rng_uniform(&rng);
-        dt_stats_holm(p, n, alpha, rejects);
-        for (int k = 0; k < n; k++) {
-            assert_int_equal(rejects[k], falls(p, n, k, alpha));
-            fallen += rejects[k];
-        }
-    }
-    assert_true(fallen > 1000);
-}
-
-static void holm_by_hand(void **state)
-{
-    (void)state;
-    const double p[] = {0.01, 0.04, 0.03,
-                        0.005}; /* 0.005 <= .05/4, 0.01 <= .05/3, 0.03 > .05/2: stop */
-    bool rejects[4] = {true, true, true, true};
-    dt_stats_holm(p, 4, 0.05, rejects);
-    assert_true(rejects[0] && !rejects[1] && !rejects[2] && rejects[3]);
-    const double odd[] = {NAN, 0.02, NAN, 0.001};
-    dt_stats_holm(odd, 4, 0.05, rejects);
-    assert_true(!rejects[0] && !rejects[1] && !rejects[2] && rejects[3]);
-    dt_stats_holm(odd, 0, 0.05, rejects);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,8 +108,6 @@ int main(void)
         cmocka_unit_test(maxima_by_the_definition),
         cmocka_unit_test(ratios),
         cmocka_unit_test(the_same_twice),
-        cmocka_unit_test(holm_by_adjusted_values),
-        cmocka_unit_test(holm_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
