@@ -234,6 +234,14 @@ dt_status dt_json_text(const json_t *root, struct dt_text *text)
     return dt_text_status(text);
 }
 
+void dt_json_plain(const json_t *value, struct dt_text *text)
+{
+    if (json_is_string(value))
+        dt_text_add(text, "%s", json_string_value(value));
+    else if (dt_json_text(value, text) != DT_OK)
+        text->failed = true;
+}
+
 /* Edit distance (Levenshtein 1966); INT_MAX for strings of 64 bytes and more, which are near nothing. */
 static int distance(const char *a, const char *b)
 {

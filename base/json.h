@@ -64,6 +64,9 @@ json_t *dt_json_copy(const json_t *object);
 /* Compact text, keys in insertion order, no newline, appended to text. */
 dt_status dt_json_text(const json_t *root, struct dt_text *text) DT_MUST_CHECK;
 
+/* Appends a string as it is, any other value as dt_json_text does. */
+void dt_json_plain(const json_t *value, struct dt_text *text);
+
 /* The row of names (NULL-ended) nearest to name by edit distance, or NULL when none is near (for "did you mean"). */
 const char *dt_json_nearest(const char *name, const char *const names[]);
 

@@ -34,17 +34,6 @@ static void add_variable(const char *name, const char *value, struct dt_text *ou
     dt_text_add(out, "\n");
 }
 
-/* Appends a number as digits, a string unchanged. */
-static void add_scalar(const json_t *value, struct dt_text *out)
-{
-    if (json_is_string(value))
-        dt_text_add(out, "%s", json_string_value(value));
-    else if (json_is_integer(value))
-        dt_text_add(out, "%lld", (long long)json_integer_value(value));
-    else if (dt_json_text(value, out) != DT_OK)
-        out->failed = true;
-}
-
 static dt_status write_env(const json_t *whole, struct dt_text *out)
 {
     struct dt_text text = {0};
@@ -57,7 +46,7 @@ static dt_status write_env(const json_t *whole, struct dt_text *out)
                                             {"DITTUNE_KWARGS", "kwargs"}};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         dt_text_clear(&text);
-        add_scalar(json_object_get(whole, fields[i][1]), &text);
+        dt_json_plain(json_object_get(whole, fields[i][1]), &text);
         add_variable(fields[i][0], dt_text_at(&text), out);
     }
     dt_text_clear(&text);
@@ -66,7 +55,7 @@ static dt_status write_env(const json_t *whole, struct dt_text *out)
     json_object_foreach(json_object_get(whole, "environment"), name, value)
     {
         dt_text_clear(&text);
-        add_scalar(value, &text);
+        dt_json_plain(value, &text);
         add_variable(name, dt_text_at(&text), out);
     }
     dt_status status = dt_text_status(&text);
@@ -90,7 +79,7 @@ static void add_unexpressed(const json_t *list, struct dt_text *out)
     {
         dt_text_clear(&text);
         dt_text_add(&text, "%s=", json_string_value(json_object_get(row, "name")));
-        add_scalar(json_object_get(row, "value"), &text);
+        dt_json_plain(json_object_get(row, "value"), &text);
         dt_text_add(&text, ": %s", json_string_value(json_object_get(row, "why")));
         add_row(i == 0 ? "left out" : "", dt_text_at(&text), out);
     }
@@ -115,12 +104,12 @@ static dt_status write_table(const json_t *whole, struct dt_text *out)
     {
         dt_text_clear(&text);
         dt_text_add(&text, "%s=", name);
-        add_scalar(value, &text);
+        dt_json_plain(value, &text);
         add_row("environment", dt_text_at(&text), out);
     }
     dt_text_clear(&text);
     if (json_object_size(json_object_get(whole, "kwargs")) > 0) {
-        add_scalar(json_object_get(whole, "kwargs"), &text);
+        dt_json_plain(json_object_get(whole, "kwargs"), &text);
         add_row("keywords", dt_text_at(&text), out);
     }
     add_unexpressed(json_object_get(whole, "unexpressed"), out);

@@ -73,8 +73,7 @@ static dt_status check_format(const json_t *root, const char *what)
     return DT_OK;
 }
 
-/* The next line of a text that has the form of an entry's; false: there is none. */
-static bool next_line(const char **at, const char *stop, const char **line, size_t *size)
+bool dt_upkeep_line(const char **at, const char *stop, const char **line, size_t *size)
 {
     while (*at < stop) {
         uint64_t id;
@@ -95,12 +94,12 @@ static bool compare_lines(const struct dt_text *text, const json_t *entries)
 {
     const char *at = dt_text_at(text), *stop = at + text->size, *line;
     size_t size, n = 0;
-    while (next_line(&at, stop, &line, &size))
+    while (dt_upkeep_line(&at, stop, &line, &size))
         n++;
     if (n != json_array_size(entries))
         return false;
     at = dt_text_at(text);
-    for (size_t i = 0; i < n && next_line(&at, stop, &line, &size); i++)
+    for (size_t i = 0; i < n && dt_upkeep_line(&at, stop, &line, &size); i++)
         if (dt_entry_is_whole(line, size))
             json_object_del(json_array_get(entries, i), "crc");
     return true;

@@ -111,19 +111,14 @@ static dt_status read_journals(struct rebuild *rebuild)
 static dt_status salvage_lines(struct rebuild *rebuild, const struct dt_best *best,
                                const char *name)
 {
-    const char *at = dt_text_at(&best->text), *stop = at + best->text.size, *end;
+    const char *at = dt_text_at(&best->text), *stop = at + best->text.size, *line;
     int before = rebuild->results;
-    for (; at < stop; at = end + 1) {
+    size_t size;
+    while (dt_upkeep_line(&at, stop, &line, &size)) {
         json_t *entry = NULL;
-        uint64_t id;
-        end = memchr(at, '\n', (size_t)(stop - at));
-        if (end == NULL)
-            end = stop;
-        size_t size = (size_t)(end - at);
-        size -= size > 0 && at[size - 1] == ',';
-        if (!dt_entry_is_line(at, size, &id) || !dt_entry_is_whole(at, size))
+        if (!dt_entry_is_whole(line, size))
             continue;
-        dt_status status = dt_entry_read(at, size, name, &entry);
+        dt_status status = dt_entry_read(line, size, name, &entry);
         if (status == DT_OK)
             status = offer(rebuild, entry, name);
         json_decref(entry);

@@ -48,6 +48,9 @@ dt_status dt_upkeep_checksum(const json_t *entry, char hex[9]) DT_MUST_CHECK;
 /* DT_EUSAGE when a checked entry has a "checksum", or else a "crc", that is not that of its fields. */
 dt_status dt_upkeep_seal(const json_t *entry, const char *what) DT_MUST_CHECK;
 
+/* The next line of a text that has the form of an entry's; *at moves behind it. False: there is none. */
+bool dt_upkeep_line(const char **at, const char *stop, const char **line, size_t *size);
+
 /* Reports the opening and this thread's error message. */
 void dt_upkeep_say_error(struct dt_upkeep *upkeep, enum dt_tell kind, const char *opening);
 

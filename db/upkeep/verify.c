@@ -15,17 +15,10 @@
 /* Number of lines with a right crc, which a rebuild may use although the file is damaged. */
 static size_t count_whole(const struct dt_text *text)
 {
-    size_t n = 0;
-    const char *at = dt_text_at(text), *stop = at + text->size, *end;
-    for (; at < stop; at = end + 1) {
-        uint64_t id;
-        end = memchr(at, '\n', (size_t)(stop - at));
-        if (end == NULL)
-            end = stop;
-        size_t size = (size_t)(end - at);
-        size -= size > 0 && at[size - 1] == ',';
-        n += dt_entry_is_line(at, size, &id) && dt_entry_is_whole(at, size);
-    }
+    size_t n = 0, size;
+    const char *at = dt_text_at(text), *stop = at + text->size, *line;
+    while (dt_upkeep_line(&at, stop, &line, &size))
+        n += dt_entry_is_whole(line, size);
     return n;
 }
 

@@ -18,16 +18,6 @@ bool dt_export_asked(const struct dt_options *options)
                                               strcmp(options->print.format, "env") == 0));
 }
 
-static void add_value(const json_t *value, struct dt_text *out)
-{
-    if (json_is_string(value))
-        dt_text_add(out, "%s", json_string_value(value));
-    else if (json_is_integer(value))
-        dt_text_add(out, "%lld", (long long)json_integer_value(value));
-    else if (dt_json_text(value, out) != DT_OK)
-        out->failed = true;
-}
-
 /* "tile q" as DITTUNE_PLAN_TILE_Q: a name that sh takes. */
 static void add_name(const char *name, struct dt_text *out)
 {
@@ -55,7 +45,7 @@ static dt_status print_plain(enum dt_form form, const json_t *plan)
             add_name(name, &out);
             dt_text_add(&out, "=");
         }
-        add_value(value, &word);
+        dt_json_plain(value, &word);
         dt_quote(dt_text_at(&word), &out);
         dt_text_add(&out, "%s", form == DT_FORM_ENV ? "\n" : "");
     }
@@ -66,12 +56,6 @@ static dt_status print_plain(enum dt_form form, const json_t *plan)
         return dt_print_exact(&out);
     dt_text_fini(&out);
     return status;
-}
-
-/* Prints to standard error, which a shell does not capture. */
-static void tell_line(const char *text)
-{
-    dt_print_note("%s", text);
 }
 
 /* "--ulysses-degree" is the keyword ulysses_degree. */
@@ -112,11 +96,12 @@ static void tell_keywords(const struct dt_export *export)
         !any_option(keywords, json_object_get(export->json, "argv")) &&
         dt_json_text(keywords, &text) == DT_OK) {
         dt_text_add(&text, ", which your program must set (--format json has them, too)");
-        tell_line(dt_text_at(&text));
+        dt_print_note("%s", dt_text_at(&text));
     }
     dt_text_fini(&text);
 }
 
+/* Prints to standard error, which a shell does not capture. */
 static void tell(const struct dt_export *export, enum dt_form form)
 {
     json_t *row = NULL;
@@ -128,11 +113,11 @@ static void tell(const struct dt_export *export, enum dt_form form)
     {
         dt_text_add(&text, "%s%s=", i > 0 ? ", " : "not expressible for the engine: ",
                     json_string_value(json_object_get(row, "name")));
-        add_value(json_object_get(row, "value"), &text);
+        dt_json_plain(json_object_get(row, "value"), &text);
     }
     if (text.size > 0)
-        tell_line(dt_text_at(&text));
-    json_array_foreach(export->notes, i, row) tell_line(json_string_value(row));
+        dt_print_note("%s", dt_text_at(&text));
+    json_array_foreach(export->notes, i, row) dt_print_note("%s", json_string_value(row));
     dt_text_fini(&text);
 }
 

@@ -61,8 +61,6 @@ static void add_value(const json_t *value, struct dt_text *out)
         dt_text_add(out, "none");
     else if (json_is_string(value))
         dt_text_show(json_string_value(value), out);
-    else if (json_is_integer(value))
-        dt_text_add(out, "%lld", (long long)json_integer_value(value));
     else {
         char *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
         dt_text_show(dumped != NULL ? dumped : "?", out);
