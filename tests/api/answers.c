@@ -100,7 +100,7 @@ static void accessors_agree_with_the_json(void **state)
 }
 
 /* An engine by its name, with its version, or by the name of its file: all select the same entries. */
-static void engines_have_versions(void **state)
+static void names_and_versions_select_one_engine(void **state)
 {
     static const char *const names[] = {"xdit", "xdit:0.7.0", "xdit:0.4.5", "xdit-runner:0.7.0"};
     char why[512] = "";
@@ -190,7 +190,7 @@ static void exports_agree_with_the_json(void **state)
     dittune_machine_free(machine);
 }
 
-static void an_empty_store_answers(void **state)
+static void an_empty_store_gives_an_answer(void **state)
 {
     (void)state;
     struct dittune_machine *machine = session_begin(1);
@@ -211,7 +211,7 @@ static void an_empty_store_answers(void **state)
     dittune_machine_free(machine);
 }
 
-static void nothing_minds_null(void **state)
+static void every_function_accepts_null(void **state)
 {
     (void)state;
     struct dittune_db *db = NULL;
@@ -243,7 +243,7 @@ static void nothing_minds_null(void **state)
 }
 
 /* A sentence is cut at a whole character, and nothing is written beyond the buffer. */
-static void messages_fit(void **state)
+static void messages_are_cut_to_the_buffer(void **state)
 {
     (void)state;
     struct dittune_machine *machine = NULL;
@@ -268,11 +268,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(accessors_agree_with_the_json, scratch_make,
                                         scratch_remove),
-        cmocka_unit_test_setup_teardown(engines_have_versions, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(names_and_versions_select_one_engine, scratch_make,
+                                        scratch_remove),
         cmocka_unit_test_setup_teardown(exports_agree_with_the_json, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(an_empty_store_answers, scratch_make, scratch_remove),
-        cmocka_unit_test(nothing_minds_null),
-        cmocka_unit_test(messages_fit),
+        cmocka_unit_test_setup_teardown(an_empty_store_gives_an_answer, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test(every_function_accepts_null),
+        cmocka_unit_test(messages_are_cut_to_the_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void end(struct dittune_db *db, struct dittune_query *query, struct dittu
     dittune_db_close(db);
 }
 
-static void words_are_values(void **state)
+static void labels_are_returned_as_text(void **state)
 {
     (void)state;
     struct dittune_db *db;
@@ -88,7 +88,7 @@ static void words_are_values(void **state)
     end(db, query, answer);
 }
 
-static void rules_are_kept(void **state)
+static void answers_obey_the_rules(void **state)
 {
     (void)state;
     struct dittune_db *db;
@@ -104,8 +104,8 @@ static void rules_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(words_are_values, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(rules_are_kept, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(labels_are_returned_as_text, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(answers_obey_the_rules, scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,7 @@ static void leaves_signals_and_directory(void **state)
 }
 
 /* tests/api/locale.sh makes such a locale; without it this is the C locale twice. */
-static void minds_no_locale(void **state)
+static void ignores_the_locale(void **state)
 {
     (void)state;
     const char *wanted = getenv("DITTUNE_TEST_LOCALE");
@@ -116,7 +116,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(prints_nothing_and_keeps_nothing_open, scratch_make,
                                         scratch_remove),
         cmocka_unit_test_setup_teardown(leaves_signals_and_directory, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(minds_no_locale, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(ignores_the_locale, scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

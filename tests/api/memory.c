@@ -167,13 +167,13 @@ static void every_allocation(size_t question, int32_t tier)
     end(&wanted);
 }
 
-static void of_an_exact_answer(void **state)
+static void every_allocation_of_an_exact_answer_may_fail(void **state)
 {
     (void)state;
     every_allocation(1, DITTUNE_EXACT);
 }
 
-static void of_a_near_answer(void **state)
+static void every_allocation_of_a_near_answer_may_fail(void **state)
 {
     (void)state;
     every_allocation(2, DITTUNE_NEAR);
@@ -206,8 +206,8 @@ int main(void)
 {
     left = -1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_an_exact_answer),
-        cmocka_unit_test(of_a_near_answer),
+        cmocka_unit_test(every_allocation_of_an_exact_answer_may_fail),
+        cmocka_unit_test(every_allocation_of_a_near_answer_may_fail),
     };
     return cmocka_run_group_tests(tests, make, unmake);
 }

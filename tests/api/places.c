@@ -35,7 +35,7 @@ static size_t usual_count(void)
     return count;
 }
 
-static void the_usual_store(void **state)
+static void finds_the_default_store(void **state)
 {
     (void)state;
     struct dittune_db *db = NULL;
@@ -59,7 +59,7 @@ static void the_usual_store(void **state)
     assert_null(db);
 }
 
-static void the_usual_machine(void **state)
+static void finds_the_cached_machine(void **state)
 {
     (void)state;
     struct dittune_machine *machine = NULL;
@@ -78,7 +78,7 @@ static void the_usual_machine(void **state)
 }
 
 /* Two entries, then one that is damaged: the two are read, and the program is told; without them it is an error. */
-static void the_version_before(void **state)
+static void reads_the_backup_of_a_damaged_store(void **state)
 {
     (void)state;
     struct dittune_db *db = NULL;
@@ -107,9 +107,10 @@ static void the_version_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_usual_store, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(the_usual_machine, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(the_version_before, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(finds_the_default_store, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(finds_the_cached_machine, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(reads_the_backup_of_a_damaged_store, scratch_make,
+                                        scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void *write_many(void *context)
     return NULL;
 }
 
-static void answers_are_whole(void **state)
+static void threads_read_whole_answers_while_writers_commit(void **state)
 {
     (void)state;
     struct dittune_machine *machine = session_begin(ENTRIES);
@@ -137,7 +137,7 @@ static void answers_are_whole(void **state)
     assert_int_equal(shared.exact, READERS * TURNS * ENTRIES * 2);
     assert_int_equal(dittune_db_is_outdated(db), 1);
 
-    /* what is opened now has the last numbers */
+    /* a store that is opened now has the last numbers */
     struct dittune_db *last = session_open();
     assert_int_equal(dittune_db_count(last), ENTRIES);
     assert_int_equal(dittune_db_is_outdated(last), 0);
@@ -156,7 +156,8 @@ static void answers_are_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(answers_are_whole, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(threads_read_whole_answers_while_writers_commit,
+                                        scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void keeps_what_was_written(void **state)
     free(items);
 }
 
-static void moves_seldom(void **state)
+static void moves_a_logarithmic_number_of_times(void **state)
 {
     (void)state;
     char *items = NULL;
@@ -47,7 +47,7 @@ static void moves_seldom(void **state)
     free(items);
 }
 
-static void any_length(void **state)
+static void resizes_to_any_length(void **state)
 {
     (void)state;
     int *items = NULL;
@@ -87,8 +87,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_was_written),
-        cmocka_unit_test(moves_seldom),
-        cmocka_unit_test(any_length),
+        cmocka_unit_test(moves_a_logarithmic_number_of_times),
+        cmocka_unit_test(resizes_to_any_length),
         cmocka_unit_test(too_much_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

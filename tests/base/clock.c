@@ -23,7 +23,7 @@ static void never_goes_back(void **state)
     }
 }
 
-static void wall_time_is_the_calendar(void **state)
+static void wall_clock_agrees_with_time(void **state)
 {
     (void)state;
     int64_t before = (int64_t)time(NULL), now = dt_clock_wall_ns() / DT_NS_PER_SECOND;
@@ -65,7 +65,7 @@ static void skipped_time_is_taken_out(void **state)
     assert_true(dt_clock_ns() >= before);
 }
 
-static void nothing_to_sleep(void **state)
+static void sleeping_past_times_returns_at_once(void **state)
 {
     (void)state;
     dt_clock_sleep_ns(0);
@@ -75,9 +75,11 @@ static void nothing_to_sleep(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(never_goes_back),        cmocka_unit_test(wall_time_is_the_calendar),
-        cmocka_unit_test(sleeps_through_signals), cmocka_unit_test(skipped_time_is_taken_out),
-        cmocka_unit_test(nothing_to_sleep),
+        cmocka_unit_test(never_goes_back),
+        cmocka_unit_test(wall_clock_agrees_with_time),
+        cmocka_unit_test(sleeps_through_signals),
+        cmocka_unit_test(skipped_time_is_taken_out),
+        cmocka_unit_test(sleeping_past_times_returns_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

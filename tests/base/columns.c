@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void counts(void **state)
+static void counts_columns(void **state)
 {
     (void)state;
     assert_int_equal(dt_columns_of("", 0), 0);
@@ -32,7 +32,7 @@ static void cuts_between_characters(void **state)
         assert_int_equal(dt_columns_cut(text, strlen(text), columns), bytes[columns]);
 }
 
-static void wraps(void **state)
+static void wraps_at_blanks(void **state)
 {
     (void)state;
     static const struct {
@@ -59,7 +59,7 @@ static void wraps(void **state)
     }
 }
 
-static void asks_the_environment_first(void **state)
+static void takes_the_width_from_COLUMNS_first(void **state)
 {
     (void)state;
     setenv("COLUMNS", "57", 1);
@@ -73,10 +73,10 @@ static void asks_the_environment_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),
+        cmocka_unit_test(counts_columns),
         cmocka_unit_test(cuts_between_characters),
-        cmocka_unit_test(wraps),
-        cmocka_unit_test(asks_the_environment_first),
+        cmocka_unit_test(wraps_at_blanks),
+        cmocka_unit_test(takes_the_width_from_COLUMNS_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static void is(struct dt_text *text, const char *expected)
     dt_text_fini(text);
 }
 
-static void numbers(void **state)
+static void formats_numbers(void **state)
 {
     (void)state;
     static const struct {
@@ -40,7 +40,7 @@ static void numbers(void **state)
     }
 }
 
-static void times(void **state)
+static void formats_times(void **state)
 {
     (void)state;
     static const struct {
@@ -56,7 +56,7 @@ static void times(void **state)
     }
 }
 
-static void memory(void **state)
+static void formats_memory(void **state)
 {
     (void)state;
     static const struct {
@@ -77,7 +77,7 @@ static void memory(void **state)
     }
 }
 
-static void spans(void **state)
+static void formats_time_spans(void **state)
 {
     (void)state;
     static const struct {
@@ -94,10 +94,10 @@ static void spans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(times),
-        cmocka_unit_test(memory),
-        cmocka_unit_test(spans),
+        cmocka_unit_test(formats_numbers),
+        cmocka_unit_test(formats_times),
+        cmocka_unit_test(formats_memory),
+        cmocka_unit_test(formats_time_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static int plain_facts(int argument)
     return strchr(dt_host_hwloc_version(), '.') != NULL ? 0 : 6;
 }
 
-static void facts(void **state)
+static void reports_plausible_facts(void **state)
 {
     (void)state;
     assert_int_equal(in_child(plain_facts, 0), 0);
@@ -103,7 +103,7 @@ static void bound_as_the_kernel_says(void **state)
 }
 
 /* More ranks than cores: one core each, and each core has its turn. */
-static void oversubscribed(void **state)
+static void oversubscribed_ranks_take_turns(void **state)
 {
     (void)state;
     int ranks = dt_host_cores() + 1;
@@ -140,7 +140,7 @@ static int one_processor(int argument)
 }
 
 /* Cores are those of the affinity mask, not those of the machine. */
-static void the_mask_counts(void **state)
+static void counts_cores_of_the_affinity_mask(void **state)
 {
     (void)state;
     assert_int_equal(in_child(one_processor, 0), 0);
@@ -215,7 +215,7 @@ static int room_is_kept(int argument)
     return cores[1] == 1 && cores[2] == -5 ? 0 : 2;
 }
 
-static void no_more_than_room(void **state)
+static void writes_no_more_cores_than_room(void **state)
 {
     (void)state;
     assert_int_equal(in_child(room_is_kept, 0), 0);
@@ -259,16 +259,16 @@ static void threads_are_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts),
-        cmocka_unit_test(the_mask_counts),
+        cmocka_unit_test(reports_plausible_facts),
+        cmocka_unit_test(counts_cores_of_the_affinity_mask),
         cmocka_unit_test(shares_are_a_partition),
         cmocka_unit_test(more_ranks_than_cores),
-        cmocka_unit_test(no_more_than_room),
+        cmocka_unit_test(writes_no_more_cores_than_room),
         cmocka_unit_test(topology_tells_machines_apart),
         cmocka_unit_test(threads_are_bound),
         cmocka_unit_test(
             bound_as_the_kernel_says), /* the parent reads its own topology from here on */
-        cmocka_unit_test(oversubscribed),
+        cmocka_unit_test(oversubscribed_ranks_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void refuse(const char *text, size_t size, const char *sentence)
     assert_ptr_equal(root, (json_t *)0x1);
 }
 
-static void bad_text(void **state)
+static void refuses_text_that_is_not_json(void **state)
 {
     (void)state;
     static const struct {
@@ -64,7 +64,7 @@ static char *nested(size_t n, char open, char close)
     return text;
 }
 
-static void depth(void **state)
+static void limits_the_depth(void **state)
 {
     (void)state;
     json_t *root = NULL;
@@ -114,7 +114,7 @@ static void cannot_read(const char *name, dt_status expected, const char *senten
     assert_null(root);
 }
 
-static void files(void **state)
+static void refuses_unreadable_files(void **state)
 {
     (void)state;
     json_t *root = NULL;
@@ -152,7 +152,7 @@ static void write_blanks(size_t size)
     free(text);
 }
 
-static void size_limit(void **state)
+static void limits_the_size(void **state)
 {
     (void)state;
     json_t *root = NULL;
@@ -170,7 +170,7 @@ static void size_limit(void **state)
         assert_string_equal(dt_message(), sentence);                                               \
     } while (0)
 
-static void fields(void **state)
+static void reads_fields(void **state)
 {
     (void)state;
     int64_t number = 5;
@@ -200,7 +200,7 @@ static void fields(void **state)
     json_decref(o);
 }
 
-static void field_sentences(void **state)
+static void names_a_wrong_field(void **state)
 {
     (void)state;
     int64_t number = 5;
@@ -231,7 +231,7 @@ static void field_sentences(void **state)
 
 static const char *const known[] = {"hidden", "heads", "depth", "patch", NULL};
 
-static void only_known_fields(void **state)
+static void refuses_unknown_fields(void **state)
 {
     (void)state;
     json_t *good = json_pack("{s:i, s:i}", "heads", 1, "patch", 2);
@@ -248,7 +248,7 @@ static void only_known_fields(void **state)
     json_decref(array);
 }
 
-static void nearest(void **state)
+static void finds_the_nearest_name(void **state)
 {
     (void)state;
     char endless[200];
@@ -262,7 +262,7 @@ static void nearest(void **state)
     assert_null(dt_json_nearest(endless, known));
 }
 
-static void text_of_nothing(void **state)
+static void writes_no_text_of_null(void **state)
 {
     (void)state;
     struct dt_text text = {0};
@@ -277,15 +277,15 @@ static void text_of_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_text),
-        cmocka_unit_test(depth),
-        cmocka_unit_test_setup_teardown(files, make_path, remove_path),
-        cmocka_unit_test_setup_teardown(size_limit, make_path, remove_path),
-        cmocka_unit_test(fields),
-        cmocka_unit_test(field_sentences),
-        cmocka_unit_test(only_known_fields),
-        cmocka_unit_test(nearest),
-        cmocka_unit_test(text_of_nothing),
+        cmocka_unit_test(refuses_text_that_is_not_json),
+        cmocka_unit_test(limits_the_depth),
+        cmocka_unit_test_setup_teardown(refuses_unreadable_files, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(limits_the_size, make_path, remove_path),
+        cmocka_unit_test(reads_fields),
+        cmocka_unit_test(names_a_wrong_field),
+        cmocka_unit_test(refuses_unknown_fields),
+        cmocka_unit_test(finds_the_nearest_name),
+        cmocka_unit_test(writes_no_text_of_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

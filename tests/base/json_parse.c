@@ -70,7 +70,7 @@ static void compare(const char *text, size_t size)
     json_decref(its);
 }
 
-static void as_jansson(void **state)
+static void agrees_with_jansson(void **state)
 {
     (void)state;
     struct dt_rng rng = dt_rng_at(dose_seed("json", 1), "json");
@@ -107,7 +107,7 @@ static void free_counted(void *block)
     free(block);
 }
 
-static void no_allocation_is_taken_for_bad_text(void **state)
+static void a_failed_allocation_is_not_bad_text(void **state)
 {
     (void)state;
     json_malloc_t old_malloc;
@@ -132,7 +132,7 @@ static void no_allocation_is_taken_for_bad_text(void **state)
     json_set_alloc_funcs(old_malloc, old_free);
 }
 
-static void a_comma_of_the_locale(void **state)
+static void ignores_the_locale_s_decimal_comma(void **state)
 {
     (void)state;
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL)
@@ -147,9 +147,9 @@ static void a_comma_of_the_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_jansson),
-        cmocka_unit_test(no_allocation_is_taken_for_bad_text),
-        cmocka_unit_test(a_comma_of_the_locale),
+        cmocka_unit_test(agrees_with_jansson),
+        cmocka_unit_test(a_failed_allocation_is_not_bad_text),
+        cmocka_unit_test(ignores_the_locale_s_decimal_comma),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

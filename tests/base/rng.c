@@ -14,7 +14,7 @@
 
 #define N 200000
 
-static void fnv_vectors(void **state)
+static void streams_are_fnv_1a(void **state)
 {
     (void)state;
     assert_true(dt_rng_stream("") == 0xcbf29ce484222325ULL);
@@ -24,7 +24,7 @@ static void fnv_vectors(void **state)
 
 /* The first output of SplitMix64 from state 0 is also the key of seed 0; with it as the stream the two cancel, and the
  * hash walks SplitMix64 from state 0, whose outputs are published. */
-static void splitmix_vectors(void **state)
+static void hashes_are_splitmix64(void **state)
 {
     (void)state;
     static const uint64_t expected[] = {0xe220a8397b1dcdafULL, 0x6e789e6aa1b965f4ULL,
@@ -34,7 +34,7 @@ static void splitmix_vectors(void **state)
         assert_true(dt_rng_hash(0, expected[0], i) == expected[i]);
 }
 
-static void any_order(void **state)
+static void values_do_not_depend_on_the_order(void **state)
 {
     (void)state;
     float whole[1000], part[1000];
@@ -62,7 +62,7 @@ static void check_moments(const double *x, double mean, double variance, double 
     assert_true(fabs(squares / N - variance) < 5 * variance * sqrt((kurtosis - 1) / N));
 }
 
-static void moments(void **state)
+static void moments_are_those_of_the_distribution(void **state)
 {
     (void)state;
     double *x = malloc(N * sizeof *x);
@@ -96,7 +96,7 @@ static void check_bins(const int *count, int k, int n)
     assert_true(fabs(chi - (k - 1)) < 5 * sqrt(2.0 * (k - 1)));
 }
 
-static void uniform_bins(void **state)
+static void bins_are_filled_evenly(void **state)
 {
     (void)state;
     int uniform[100] = {0}, below[100] = {0}, low[256] = {0}, pairs[256] = {0};
@@ -151,9 +151,12 @@ static void below_has_no_bias(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fnv_vectors),       cmocka_unit_test(splitmix_vectors),
-        cmocka_unit_test(any_order),         cmocka_unit_test(moments),
-        cmocka_unit_test(uniform_bins),      cmocka_unit_test(neighbours_are_independent),
+        cmocka_unit_test(streams_are_fnv_1a),
+        cmocka_unit_test(hashes_are_splitmix64),
+        cmocka_unit_test(values_do_not_depend_on_the_order),
+        cmocka_unit_test(moments_are_those_of_the_distribution),
+        cmocka_unit_test(bins_are_filled_evenly),
+        cmocka_unit_test(neighbours_are_independent),
         cmocka_unit_test(below_has_no_bias),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

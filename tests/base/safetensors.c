@@ -62,7 +62,7 @@ static void expect(dt_status code, const char *sentence)
     assert_ptr_equal(file, (void *)0x1);
 }
 
-static void true_files_are_read(void **state)
+static void valid_files_are_read(void **state)
 {
     (void)state;
     static const char header[] =
@@ -100,7 +100,7 @@ static void true_files_are_read(void **state)
     dt_safetensors_close(NULL);
 }
 
-static void lies_are_refused(void **state)
+static void wrong_tensors_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -190,7 +190,7 @@ static void unreadable_files_are_io_errors(void **state)
 }
 
 /* Every prefix of a valid file, and files with a few changed bytes: refused or read, without other effects. */
-static void no_bytes_do_harm(void **state)
+static void random_bytes_are_refused_or_read(void **state)
 {
     (void)state;
     static const char header[] =
@@ -269,11 +269,11 @@ static void no_link_is_followed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(true_files_are_read),
-        cmocka_unit_test(lies_are_refused),
+        cmocka_unit_test(valid_files_are_read),
+        cmocka_unit_test(wrong_tensors_are_refused),
         cmocka_unit_test(broken_headers_are_refused),
         cmocka_unit_test(unreadable_files_are_io_errors),
-        cmocka_unit_test(no_bytes_do_harm),
+        cmocka_unit_test(random_bytes_are_refused_or_read),
         cmocka_unit_test(what_is_written_comes_back),
         cmocka_unit_test(no_link_is_followed),
     };

@@ -92,7 +92,7 @@ static void exit_codes(void **state)
     assert_string_equal(dt_status_text(-9999), "unknown status");
 }
 
-static void codes_differ(void **state)
+static void codes_are_distinct(void **state)
 {
     (void)state;
     static const int all[] = {
@@ -144,7 +144,7 @@ int main(void)
         cmocka_unit_test(long_sentences_are_cut),
         cmocka_unit_test(one_sentence_a_thread),
         cmocka_unit_test(exit_codes),
-        cmocka_unit_test(codes_differ),
+        cmocka_unit_test(codes_are_distinct),
         cmocka_unit_test(first_error_is_kept),
         cmocka_unit_test(try_passes_errors_only),
     };

@@ -22,7 +22,7 @@ const char *__asan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-static void grows(void **state)
+static void grows_as_needed(void **state)
 {
     (void)state;
     struct dt_text text = {0};
@@ -57,7 +57,7 @@ static void holds_any_bytes(void **state)
     dt_text_fini(&text);
 }
 
-static void take_gives_it_away(void **state)
+static void take_transfers_ownership(void **state)
 {
     (void)state;
     struct dt_text text = {0};
@@ -72,7 +72,7 @@ static void take_gives_it_away(void **state)
     free(empty);
 }
 
-static void running_out_is_sticky(void **state)
+static void an_allocation_failure_is_remembered(void **state)
 {
     (void)state;
     struct dt_text text = {0};
@@ -131,7 +131,7 @@ static void mended_is_utf8(void **state)
     }
 }
 
-/* What is shown of a text, cleaned and spelt out. */
+/* Checks how a text is shown: cleaned, and spelt out. */
 static void shows(const char *text, const char *cleaned, const char *spelt)
 {
     char copy[64];
@@ -173,10 +173,10 @@ static void only_characters_are_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows),
+        cmocka_unit_test(grows_as_needed),
         cmocka_unit_test(holds_any_bytes),
-        cmocka_unit_test(take_gives_it_away),
-        cmocka_unit_test(running_out_is_sticky),
+        cmocka_unit_test(take_transfers_ownership),
+        cmocka_unit_test(an_allocation_failure_is_remembered),
         cmocka_unit_test(mended_is_utf8),
         cmocka_unit_test(only_characters_are_shown),
     };

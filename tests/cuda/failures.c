@@ -177,7 +177,7 @@ static void a_lost_device_stays_lost(void **state)
 }
 
 /* A step that ran out of memory is reported once, and the next may run. */
-static void short_memory_passes(void **state)
+static void running_out_of_memory_is_temporary(void **state)
 {
     (void)state;
     struct dt_device *gpu = NULL;
@@ -226,7 +226,7 @@ static void a_plan_too_large_leaves_room(void **state)
 }
 
 /* An operation that cannot be captured invalidates only the capture. */
-static void a_spoilt_recording_harms_nothing(void **state)
+static void a_failed_capture_harms_nothing_else(void **state)
 {
     (void)state;
     struct dt_device *gpu = NULL;
@@ -253,7 +253,7 @@ static void a_spoilt_recording_harms_nothing(void **state)
 }
 
 /* Work that never ends is waited for only once, and its memory is kept to the end of the process. */
-static void a_hung_device_is_left(void **state)
+static void a_hung_device_is_waited_for_once(void **state)
 {
     (void)state;
     struct dt_device *gpu = NULL;
@@ -277,7 +277,7 @@ static void a_hung_device_is_left(void **state)
     assert_true(dt_fake_cuda_blocks(0) > 0);
 }
 
-static void no_gpu_is_said(void **state)
+static void a_missing_gpu_is_reported(void **state)
 {
     (void)state;
     struct dt_device *gpu = NULL;
@@ -299,11 +299,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_may_fail),
         cmocka_unit_test(a_lost_device_stays_lost),
-        cmocka_unit_test(short_memory_passes),
+        cmocka_unit_test(running_out_of_memory_is_temporary),
         cmocka_unit_test(a_plan_too_large_leaves_room),
-        cmocka_unit_test(a_spoilt_recording_harms_nothing),
-        cmocka_unit_test(no_gpu_is_said),
-        cmocka_unit_test(a_hung_device_is_left), /* the last: it hangs to the end */
+        cmocka_unit_test(a_failed_capture_harms_nothing_else),
+        cmocka_unit_test(a_missing_gpu_is_reported),
+        cmocka_unit_test(a_hung_device_is_waited_for_once), /* the last: it hangs to the end */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

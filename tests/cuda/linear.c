@@ -133,7 +133,7 @@ static void try_outputs(struct trial *trial)
             }
 }
 
-static void layers_are_right(void **state)
+static void layers_match_the_reference(void **state)
 {
     (void)state;
     static const int shapes[][3] = {
@@ -159,7 +159,7 @@ static void layers_are_right(void **state)
 }
 
 /* A weight is cut at any row: the lower half of the outputs alone is what the whole layer has there, bit for bit. */
-static void weights_are_cut(void **state)
+static void weights_can_be_split_at_any_row(void **state)
 {
     (void)state;
     enum { ROWS = 6, IN = 32, OUT = 48 };
@@ -251,8 +251,8 @@ static void peak_is_a_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_are_right),
-        cmocka_unit_test(weights_are_cut),
+        cmocka_unit_test(layers_match_the_reference),
+        cmocka_unit_test(weights_can_be_split_at_any_row),
         cmocka_unit_test(biases_follow_their_memory),
         cmocka_unit_test(peak_is_a_rate),
     };

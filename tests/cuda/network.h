@@ -88,7 +88,7 @@ static inline dt_status network_steps(struct network_run *run, const struct dt_w
     return status;
 }
 
-/* Whether NCCL is there, and a GPU for each rank. */
+/* NCCL is built in, and there is a GPU for each rank. */
 static inline bool network_nccl(int ranks)
 {
 #ifdef DT_HAVE_NCCL

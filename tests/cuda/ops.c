@@ -97,7 +97,7 @@ static struct result run_modulate(struct dt_device *device, enum dt_dtype dtype,
 }
 
 /* Mean and variance are sums of C terms: (C + 16) 2^-23 of what is largest. */
-static void modulation_is_the_same(void **state)
+static void modulation_matches_the_reference(void **state)
 {
     (void)state;
     static const int channels[] = {8, 30, 64, 144, 1152};
@@ -165,7 +165,7 @@ static struct result run_attention(struct dt_device *device, enum dt_dtype dtype
 
 /* Scores are sums of D products of numbers below 3, so a weight is off by (D + 8) 2^-23 9 sqrt(D) / D at most in float32, and what
  * they weigh twice that; in bfloat16 the weights are rounded, 2^-9, and the outputs. */
-static void attention_is_the_same(void **state)
+static void attention_matches_the_reference(void **state)
 {
     (void)state;
     static const struct heads forms[] = {
@@ -182,7 +182,7 @@ static void attention_is_the_same(void **state)
         }
 }
 
-static void what_was_not_built_is_said(void **state)
+static void an_instance_that_is_not_built_is_named(void **state)
 {
     (void)state;
     struct dt_attention op = {.sequences = 1, .heads = 1, .head = 64, .queries = 16, .keys = 16};
@@ -275,7 +275,7 @@ static struct result run_small(struct dt_device *device, int which)
 }
 
 /* Few operations on each number: exp and log are good to a few units. */
-static void the_rest_is_the_same(void **state)
+static void other_operations_match_the_reference(void **state)
 {
     (void)state;
     static const char *const names[] = {"sinusoid", "condition", "position", "guide", "sampler"};
@@ -308,7 +308,7 @@ static void narrowing_rounds_to_even(void **state)
     free(got);
 }
 
-static void words_are_added_up(void **state)
+static void sums_of_words_are_exact(void **state)
 {
     (void)state;
     enum { N = 100003 };
@@ -337,9 +337,12 @@ static void words_are_added_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(modulation_is_the_same),     cmocka_unit_test(attention_is_the_same),
-        cmocka_unit_test(what_was_not_built_is_said), cmocka_unit_test(the_rest_is_the_same),
-        cmocka_unit_test(narrowing_rounds_to_even),   cmocka_unit_test(words_are_added_up),
+        cmocka_unit_test(modulation_matches_the_reference),
+        cmocka_unit_test(attention_matches_the_reference),
+        cmocka_unit_test(an_instance_that_is_not_built_is_named),
+        cmocka_unit_test(other_operations_match_the_reference),
+        cmocka_unit_test(narrowing_rounds_to_even),
+        cmocka_unit_test(sums_of_words_are_exact),
     };
     gpu = gpu_open();
     if (gpu == NULL)

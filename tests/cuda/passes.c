@@ -16,7 +16,7 @@
 
 enum { STEPS = 2 };
 
-/* What the data type costs (model/dtype.c); in float32 the order of sums. */
+/* Allowed error: the data type's tolerance (model/dtype.c); in float32 that of the order of sums. */
 static double allowed(enum dt_dtype dtype)
 {
     return dtype == DT_FLOAT32 ? 5e-6 : dt_dtype_tolerance(dtype);
@@ -75,7 +75,7 @@ static int add(struct dt_plan plans[], int count, struct dt_plan plan)
     return count + 1;
 }
 
-static void one_rank_is_the_cpu(void **state)
+static void one_rank_matches_the_cpu(void **state)
 {
     (void)state;
     for (int dtype = 0; dtype < DT_DTYPES; dtype++) {
@@ -88,7 +88,7 @@ static void one_rank_is_the_cpu(void **state)
     }
 }
 
-static void ranks_are_one(void **state)
+static void several_ranks_match_one(void **state)
 {
     (void)state;
     static const int degrees[][4] = {{1, 1, 1, 2}, {1, 1, 2, 1}, {2, 1, 1, 1}, {1, 2, 1, 1},
@@ -140,7 +140,7 @@ static void ways_to_exchange_agree(void **state)
 }
 
 /* A step that is replayed is the step, bit for bit. */
-static void graphs_are_the_steps(void **state)
+static void a_replayed_step_equals_the_step(void **state)
 {
     (void)state;
     static const int degrees[][4] = {{1, 1, 1, 1}, {1, 1, 2, 1}, {1, 1, 1, 2}, {1, 2, 2, 1}};
@@ -189,7 +189,7 @@ static void watch(struct dt_device *device, const char *name)
 }
 
 /* A profiler's ranges: a step holds blocks, those what they do, and what begins ends. */
-static void ranges_are_balanced(void **state)
+static void profiler_ranges_are_nested_and_closed(void **state)
 {
     (void)state;
     static const int expect[NAMES] = {
@@ -217,7 +217,7 @@ static void ranges_are_balanced(void **state)
 }
 
 /* Each row of model/attn_tiles.def in a network. */
-static void tiles_agree(void **state)
+static void every_tile_gives_the_same_output(void **state)
 {
     (void)state;
     static const int rows[][4] = {
@@ -241,12 +241,12 @@ static void tiles_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_rank_is_the_cpu),
-        cmocka_unit_test(ranks_are_one),
+        cmocka_unit_test(one_rank_matches_the_cpu),
+        cmocka_unit_test(several_ranks_match_one),
         cmocka_unit_test(ways_to_exchange_agree),
-        cmocka_unit_test(graphs_are_the_steps),
-        cmocka_unit_test(tiles_agree),
-        cmocka_unit_test(ranges_are_balanced),
+        cmocka_unit_test(a_replayed_step_equals_the_step),
+        cmocka_unit_test(every_tile_gives_the_same_output),
+        cmocka_unit_test(profiler_ranges_are_nested_and_closed),
     };
     if (!dt_compute_cuda.usable(DT_FLOAT32))
         return 77;

@@ -11,7 +11,7 @@
 static struct dt_device *gpu;
 
 /* More than one slot, more than all of them, and no multiple of either; the host's memory is spoilt as soon as put returns. */
-static void memory_comes_back(void **state)
+static void copies_return_what_was_sent(void **state)
 {
     (void)state;
     static const int64_t sizes[] = {1, 255, 4 << 20, (16 << 20) + 3, (21 << 20) + 7};
@@ -51,7 +51,7 @@ static void too_much_is_out_of_memory(void **state)
     gpu->compute->memory.release(gpu, memory);
 }
 
-static void there_is_no_such_gpu(void **state)
+static void an_unknown_gpu_is_refused(void **state)
 {
     (void)state;
     struct dt_device *none = NULL;
@@ -83,7 +83,7 @@ static void marks_are_in_order(void **state)
     gpu->compute->memory.release(gpu, memory);
 }
 
-static void a_recording_runs_only_when_told(void **state)
+static void a_recording_runs_only_when_replayed(void **state)
 {
     (void)state;
     enum { N = 1000 };
@@ -121,7 +121,7 @@ static dt_status count_calls(void *arg)
 }
 
 /* Something long is queued: work by the gigabyte. */
-static void waiting_ends(void **state)
+static void waiting_ends_at_the_deadline(void **state)
 {
     (void)state;
     enum { N = 32 << 20, TIMES = 64 };
@@ -140,7 +140,7 @@ static void waiting_ends(void **state)
     gpu->compute->memory.release(gpu, memory);
 }
 
-static void versions_are_told(void **state)
+static void versions_are_reported(void **state)
 {
     (void)state;
     int count = 0;
@@ -151,7 +151,7 @@ static void versions_are_told(void **state)
     assert_true(count >= 4);
 }
 
-static void clocks_have_a_rate(void **state)
+static void clock_readings_give_a_rate(void **state)
 {
     (void)state;
     double hz = -1.0;
@@ -165,14 +165,14 @@ static void clocks_have_a_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_comes_back),
+        cmocka_unit_test(copies_return_what_was_sent),
         cmocka_unit_test(too_much_is_out_of_memory),
-        cmocka_unit_test(there_is_no_such_gpu),
+        cmocka_unit_test(an_unknown_gpu_is_refused),
         cmocka_unit_test(marks_are_in_order),
-        cmocka_unit_test(a_recording_runs_only_when_told),
-        cmocka_unit_test(waiting_ends),
-        cmocka_unit_test(versions_are_told),
-        cmocka_unit_test(clocks_have_a_rate),
+        cmocka_unit_test(a_recording_runs_only_when_replayed),
+        cmocka_unit_test(waiting_ends_at_the_deadline),
+        cmocka_unit_test(versions_are_reported),
+        cmocka_unit_test(clock_readings_give_a_rate),
     };
     gpu = gpu_open();
     if (gpu == NULL)

@@ -208,7 +208,7 @@ static void compare(const struct problem *p, bool with_lse)
     } while (next(&p->op, &at));
 }
 
-static void test_whole(void **state)
+static void attention_matches_the_reference(void **state)
 {
     static const int heads[] = {64, 72, 88, 128};
     (void)state;
@@ -225,7 +225,7 @@ static void test_whole(void **state)
 
 /* The parts over keys 0 to 99 and 100 to 299, merged in float64 by their log-sum-exps, are the whole: each part's output was
  * rounded, their weights add to one, so the tolerance is that of one. */
-static void test_parts(void **state)
+static void parts_merge_to_the_whole(void **state)
 {
     struct problem p, second;
     (void)state;
@@ -255,7 +255,8 @@ static void test_parts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_whole), cmocka_unit_test(test_parts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_matches_the_reference),
+                                       cmocka_unit_test(parts_merge_to_the_whole)};
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
         printf("skipped: no GPU here\n");

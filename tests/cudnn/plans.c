@@ -143,7 +143,7 @@ static int everything_has_a_plan(const void *arg)
     return bad;
 }
 
-static void test_plans(void **state)
+static void every_shape_has_a_plan(void **state)
 {
     (void)state;
     assert_int_equal(in_child(everything_has_a_plan, &a100), 0);
@@ -188,7 +188,7 @@ static int refusals(const void *arg)
     return bad;
 }
 
-static void test_refusals(void **state)
+static void refuses_unsupported_shapes(void **state)
 {
     (void)state;
     assert_int_equal(in_child(refusals, &h200), 0);
@@ -214,7 +214,7 @@ static int next_plan(const void *arg)
     return bad;
 }
 
-static void test_workspace(void **state)
+static void skips_plans_beyond_the_workspace(void **state)
 {
     (void)state;
     assert_int_equal(in_child(next_plan, &h200), 0);
@@ -241,7 +241,7 @@ static int least_recent(const void *arg)
     return bad;
 }
 
-static void test_least_recent(void **state)
+static void evicts_the_least_recently_used_plan(void **state)
 {
     (void)state;
     assert_int_equal(in_child(least_recent, &a100), 0);
@@ -250,10 +250,10 @@ static void test_least_recent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_workspace),
-        cmocka_unit_test(test_least_recent),
+        cmocka_unit_test(every_shape_has_a_plan),
+        cmocka_unit_test(refuses_unsupported_shapes),
+        cmocka_unit_test(skips_plans_beyond_the_workspace),
+        cmocka_unit_test(evicts_the_least_recently_used_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

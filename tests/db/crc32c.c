@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-static void known_vectors(void **state)
+static void matches_published_values(void **state)
 {
     (void)state;
     unsigned char bytes[32];
@@ -42,7 +42,7 @@ static uint32_t divide(const unsigned char *bytes, size_t size)
     return ~mirrored;
 }
 
-static void long_division(void **state)
+static void matches_long_division(void **state)
 {
     (void)state;
     unsigned char bytes[300];
@@ -55,7 +55,7 @@ static void long_division(void **state)
 }
 
 /* At any address and of any length: eight bytes at a time, and what is left. */
-static void both_ways_agree(void **state)
+static void instruction_and_table_agree(void **state)
 {
     (void)state;
     unsigned char bytes[5000];
@@ -69,9 +69,9 @@ static void both_ways_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_vectors),
-        cmocka_unit_test(long_division),
-        cmocka_unit_test(both_ways_agree),
+        cmocka_unit_test(matches_published_values),
+        cmocka_unit_test(matches_long_division),
+        cmocka_unit_test(instruction_and_table_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

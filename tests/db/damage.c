@@ -10,7 +10,7 @@
 
 #include "tests/db/scratch.h"
 
-/* Whether the entry of model "a" is read exactly as put with that value. */
+/* The entry of model "a" is read exactly as it was put with that value. */
 static bool exactly(int64_t value)
 {
     json_t *found = NULL, *expected = make_entry("a", value);

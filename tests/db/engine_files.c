@@ -48,7 +48,7 @@ static void assert_json(json_t *found, const char *want)
 }
 
 /* The shared rows come first; a parameter that the file names has none, and a row of the file stands in for the shared one. */
-static void what_a_file_does_not_name(void **state)
+static void shared_rows_complete_a_file(void **state)
 {
     (void)state;
     struct dt_engine *engine = NULL;
@@ -75,7 +75,7 @@ static void what_a_file_does_not_name(void **state)
     dt_engine_free(engine);
 }
 
-static void every_form(void **state)
+static void fills_every_form_of_row(void **state)
 {
     (void)state;
     struct dt_engine *engine = NULL;
@@ -97,7 +97,7 @@ static void every_form(void **state)
     dt_engine_free(engine);
 }
 
-static void a_plan_of_other_values(void **state)
+static void refuses_values_the_engine_forbids(void **state)
 {
     static const struct {
         const char *plan, *say;
@@ -130,7 +130,7 @@ static void a_plan_of_other_values(void **state)
     dt_engine_free(engine);
 }
 
-static void a_file_with_a_mistake(void **state)
+static void refuses_a_faulty_file(void **state)
 {
     static const struct {
         const char *text, *say;
@@ -166,7 +166,7 @@ static void a_file_with_a_mistake(void **state)
 }
 
 /* An open brace, an unknown name, what the workload does not tell: refused when the words are made. */
-static void a_word_with_a_mistake(void **state)
+static void refuses_a_faulty_word(void **state)
 {
     static const char *const words[] = {"{ulysses", "{ulises}", "{heads}", "{}", "{1 / 0}"};
     struct dt_engine *engine = NULL;
@@ -188,11 +188,11 @@ static void a_word_with_a_mistake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_form),
-        cmocka_unit_test(what_a_file_does_not_name),
-        cmocka_unit_test(a_plan_of_other_values),
-        cmocka_unit_test(a_file_with_a_mistake),
-        cmocka_unit_test(a_word_with_a_mistake),
+        cmocka_unit_test(fills_every_form_of_row),
+        cmocka_unit_test(shared_rows_complete_a_file),
+        cmocka_unit_test(refuses_values_the_engine_forbids),
+        cmocka_unit_test(refuses_a_faulty_file),
+        cmocka_unit_test(refuses_a_faulty_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static struct dt_engine *read_file(const struct dt_engine_file *file)
 }
 
 /* Every file of the folder is compiled in, under its engine's name and version. */
-static void files_are_there(void **state)
+static void every_file_is_compiled_in(void **state)
 {
     glob_t found;
     (void)state;
@@ -58,7 +58,7 @@ static long rank_of(const char *version)
 }
 
 /* A name alone is its newest version. */
-static void newest_is_taken(void **state)
+static void a_bare_name_selects_the_newest_version(void **state)
 {
     int older = 0;
     (void)state;
@@ -133,7 +133,7 @@ static void compile_rows(const struct dt_engine *engine, const char *list, struc
 }
 
 /* Every expression compiles; every parameter of the file is used or listed. */
-static void parameters_are_told_or_listed(void **state)
+static void every_parameter_is_used_or_listed_as_unexpressed(void **state)
 {
     (void)state;
     EACH_FILE(file)
@@ -199,7 +199,7 @@ static bool knows_degrees(const char *name, const int degrees[6])
     return knows;
 }
 
-/* Of every plan of a small space: refused by a rule, or the counts multiply to the ranks and the command says them. */
+/* Every plan of a small space is refused by a rule, or its process counts multiply to the ranks and are in the command. */
 static int count_processes(const char *engine, const int degrees[6])
 {
     json_t *plan = make_plan(degrees), *facts = make_facts();
@@ -226,7 +226,7 @@ static int count_processes(const char *engine, const int degrees[6])
     return status == DT_OK;
 }
 
-static void counts_are_the_product(void **state)
+static void process_counts_multiply_to_the_ranks(void **state)
 {
     (void)state;
     EACH_FILE(file)
@@ -246,7 +246,7 @@ static void counts_are_the_product(void **state)
 }
 
 /* No rule is empty: drawn at random, each one refuses some plan that its neighbours' rules let through, and takes another. */
-static void rules_refuse(void **state)
+static void every_rule_refuses_some_plan(void **state)
 {
     (void)state;
     EACH_FILE(file)
@@ -273,7 +273,7 @@ static void rules_refuse(void **state)
     }
 }
 
-static void sentences(void **state)
+static void refusals_name_the_rule(void **state)
 {
     (void)state;
     struct dt_export out;
@@ -311,7 +311,7 @@ static void sentences(void **state)
 }
 
 /* A GPU's plan: what is off is not listed, what is on is, with our own reason. */
-static void gpu_settings(void **state)
+static void lists_only_gpu_settings_that_are_on(void **state)
 {
     static const char *const listed[] = {"tile_q", "tile_kv", "overlap", "chunks",
                                          "stages", "warps",   "graph",   "exchange"};
@@ -356,13 +356,13 @@ static void gpu_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_there),
-        cmocka_unit_test(newest_is_taken),
-        cmocka_unit_test(parameters_are_told_or_listed),
-        cmocka_unit_test(counts_are_the_product),
-        cmocka_unit_test(rules_refuse),
-        cmocka_unit_test(sentences),
-        cmocka_unit_test(gpu_settings),
+        cmocka_unit_test(every_file_is_compiled_in),
+        cmocka_unit_test(a_bare_name_selects_the_newest_version),
+        cmocka_unit_test(every_parameter_is_used_or_listed_as_unexpressed),
+        cmocka_unit_test(process_counts_multiply_to_the_ranks),
+        cmocka_unit_test(every_rule_refuses_some_plan),
+        cmocka_unit_test(refusals_name_the_rule),
+        cmocka_unit_test(lists_only_gpu_settings_that_are_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

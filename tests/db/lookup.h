@@ -126,7 +126,7 @@ static void add_line(json_t *entry, struct dt_text *text)
                 (unsigned)dt_crc32c(text->bytes + start, text->size - start));
 }
 
-/* Of an array of entries, which is freed. */
+/* The snapshot of an array of entries, which is freed. */
 static struct dt_snapshot *snapshot_of(json_t *entries)
 {
     struct dt_text text = {0};

@@ -104,7 +104,7 @@ static const struct row rows[] = {
     {"", "max_latency_ns=81000000;devices=2", "*", DT_TIER_SCALED, NULL, ""},
 };
 
-static void test_foreign(void **state)
+static void answers_match_the_table_of_foreign_workers(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -130,7 +130,7 @@ static void test_foreign(void **state)
 }
 
 /* "" takes a value back, and what belongs together is asked for together. */
-static void test_sets(void **state)
+static void values_can_be_reset_and_must_be_complete(void **state)
 {
     (void)state;
     static const struct {
@@ -164,6 +164,7 @@ static void test_sets(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_foreign), cmocka_unit_test(test_sets)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_match_the_table_of_foreign_workers),
+                                       cmocka_unit_test(values_can_be_reset_and_must_be_complete)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

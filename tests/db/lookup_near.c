@@ -48,7 +48,7 @@ static json_t *entry_at(const struct place *place, int number)
     return entry;
 }
 
-/* What is the same; else the nearest within a factor 2, of those the newest; -1: none. */
+/* The place that is equal, else the nearest within a factor 2, the newest among equals; -1: none. */
 static int nearest(const struct place places[], int n, const struct place *asked)
 {
     int best = -1;
@@ -92,7 +92,7 @@ static void ask(const struct dt_snapshot *snapshot, const struct dt_machine *mac
     dt_query_free(query);
 }
 
-static void test_near(void **state)
+static void nearest_answer_matches_a_linear_scan(void **state)
 {
     (void)state;
     struct dt_rng rng = dt_rng_at(5, "near");
@@ -123,6 +123,6 @@ static void test_near(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_near)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nearest_answer_matches_a_linear_scan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,7 +226,7 @@ static bool repeats(const json_t *entries, const json_t *entry)
     return false;
 }
 
-static void test_random(void **state)
+static void answers_match_the_reference_on_random_stores(void **state)
 {
     (void)state;
     rng = dt_rng_at(dose_seed("stores", 11), "random stores");
@@ -255,6 +255,7 @@ static void test_random(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_match_the_reference_on_random_stores)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ struct row {
 
 static const struct row rows[] = {
     {"", "", "", DT_TIER_EXACT, false, "this very question"},
-    /* what may differ without harm, or makes it stale */
+    /* differences that are harmless, or make the answer stale */
     {"fingerprint.soft.mpi='5.0.1'", "", "", DT_TIER_EXACT, true, "mpi was 5.0.1, is 4.1.4"},
     {"", "soft.dittune='0.2.0'", "", DT_TIER_EXACT, true, "dittune was 0.1.0, is 0.2.0"},
     {"", "soft.mpi='5.0.1'; soft.openblas='0.3.30'", "", DT_TIER_EXACT, true, "openblas was"},
@@ -154,7 +154,7 @@ static void check_fields(const struct dt_answer *answer)
         assert_string_equal(answer->evidence, evidence);
 }
 
-static void test_table(void **state)
+static void answers_match_the_table(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -185,7 +185,7 @@ static void test_table(void **state)
 }
 
 /* Answers that were kept beside the entry are for those alone who ask the same, and their age is that of the moment. */
-static void test_kept(void **state)
+static void cached_answers_serve_equal_queries_only(void **state)
 {
     (void)state;
     json_t *entries = json_array();
@@ -225,7 +225,7 @@ static json_t *one_of_two(int kind, const char *verdict)
 }
 
 /* A file with two lines of one key, whose checksums are right. */
-static void test_twice(void **state)
+static void two_lines_of_one_key_are_tolerated(void **state)
 {
     (void)state;
     for (int kinds = 0; kinds < 64; kinds++) {
@@ -250,7 +250,7 @@ static void test_twice(void **state)
 }
 
 /* A name that a sentence has no room for is cut between two characters, wherever they fall: the answer stays JSON. */
-static void test_cut_names(void **state)
+static void long_names_are_cut_at_characters(void **state)
 {
     (void)state;
     struct dt_machine *machine = machine_of("");
@@ -283,8 +283,9 @@ static void test_cut_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_twice),
-                                       cmocka_unit_test(test_cut_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_match_the_table),
+                                       cmocka_unit_test(cached_answers_serve_equal_queries_only),
+                                       cmocka_unit_test(two_lines_of_one_key_are_tolerated),
+                                       cmocka_unit_test(long_names_are_cut_at_characters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

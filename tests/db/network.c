@@ -38,7 +38,7 @@ static const uint32_t local[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_
                                  TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
                                  RAMFS_MAGIC,      ECRYPTFS_SUPER_MAGIC,  0};
 
-static void classified(void **state)
+static void classifies_file_systems(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
@@ -100,8 +100,11 @@ static void world_writable_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classified), TEST(read_and_not_written),   TEST(nothing_is_made_there),
-        TEST(unknown_is_local),       TEST(world_writable_is_told),
+        cmocka_unit_test(classifies_file_systems),
+        TEST(read_and_not_written),
+        TEST(nothing_is_made_there),
+        TEST(unknown_is_local),
+        TEST(world_writable_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

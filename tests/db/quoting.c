@@ -74,7 +74,7 @@ static const char *const hostile[] = {
 };
 enum { WORDS = sizeof hostile / sizeof hostile[0] };
 
-/* What `sh -c 'printf "%s\0" LINE'` prints; its size. */
+/* Writes the output of `sh -c 'printf "%s\0" LINE'` to out; returns its size. */
 static size_t through_sh(const char *line, char *out, size_t room)
 {
     struct dt_text command = {0};
@@ -115,7 +115,7 @@ static bool has_control(const char *text)
     return false;
 }
 
-static void words_come_back(void **state)
+static void sh_reads_back_each_word(void **state)
 {
     (void)state;
     struct dt_text line = {0};
@@ -130,7 +130,7 @@ static void words_come_back(void **state)
 }
 
 /* A program of such a name is started, no variable set. */
-static void no_word_is_an_assignment(void **state)
+static void sh_takes_no_word_for_an_assignment(void **state)
 {
     struct dt_text line = {0};
     (void)state;
@@ -142,7 +142,7 @@ static void no_word_is_an_assignment(void **state)
 }
 
 /* Random bytes, in one line of 200 words: what a list of known tricks forgets. */
-static void random_words_come_back(void **state)
+static void sh_reads_back_random_words(void **state)
 {
     enum { COUNT = 200, LONGEST = 24 };
     static char words[COUNT][LONGEST + 1];
@@ -173,7 +173,7 @@ static void export_with(enum dt_form form, const char *word, struct dt_export *o
 }
 
 /* The user's own words in a command and in what NAME=VALUE lines give a shell. */
-static void forms_come_back(void **state)
+static void sh_reads_back_both_forms(void **state)
 {
     (void)state;
     for (int i = 0; i < WORDS; i++) {
@@ -201,7 +201,7 @@ static void forms_come_back(void **state)
     }
 }
 
-static void tables_move_no_cursor(void **state)
+static void tables_have_no_control_bytes(void **state)
 {
     (void)state;
     for (int i = 0; i < WORDS; i++) {
@@ -216,9 +216,11 @@ static void tables_move_no_cursor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_come_back),        cmocka_unit_test(no_word_is_an_assignment),
-        cmocka_unit_test(random_words_come_back), cmocka_unit_test(forms_come_back),
-        cmocka_unit_test(tables_move_no_cursor),
+        cmocka_unit_test(sh_reads_back_each_word),
+        cmocka_unit_test(sh_takes_no_word_for_an_assignment),
+        cmocka_unit_test(sh_reads_back_random_words),
+        cmocka_unit_test(sh_reads_back_both_forms),
+        cmocka_unit_test(tables_have_no_control_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void nothing_to_rebuild_from(void **state)
     assert_int_equal(count_names(scratch, "best.json"), 1);
 }
 
-/* Whether the byte is one of a line that begins as an entry does. */
+/* The byte belongs to a line that begins like an entry. */
 static bool in_entry(const char *bytes, size_t byte)
 {
     size_t start = byte;

@@ -129,7 +129,7 @@ static inline dt_status get(const char *model, json_t **entry)
     return status;
 }
 
-/* Whether the stored entry is the one that was put, but for the "id" and the "crc" the store adds. */
+/* The stored entry is the one that was put, apart from the "id" and the "crc" that the store adds. */
 static inline bool same_entry(const json_t *stored, const json_t *entry)
 {
     json_t *bare = json_copy((json_t *)stored);

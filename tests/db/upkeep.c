@@ -48,7 +48,7 @@ static void verify_names_what_is_broken(void **state)
 
 static char gone[512];
 
-/* What `gc` does meanwhile: at the first word about the first journal the second is gone. */
+/* Removes the second journal while `gc` reports the first. */
 static void remove_second(enum dt_tell kind, const char *sentence, void *context)
 {
     if (strstr(sentence, "half a record") != NULL)
@@ -162,7 +162,7 @@ static void exported_and_imported(void **state)
     assert_int_equal(upkeep.notes, 20); /* the same as ours */
     assert_int_equal(upkeep.done, 0);
     json_decref(again);
-    /* what was imported is in a journal: a rebuild finds it */
+    /* imported entries are in a journal, where a rebuild finds them */
     unlink(at("other/best.json"));
     unlink(at("other/best.json.1"));
     upkeep = fresh();
@@ -214,7 +214,7 @@ static void strangers_are_checked(void **state)
     json_decref(entries);
 }
 
-/* Three entries, then damage: without a version before nothing is taken, as no session starts; with one it is said. */
+/* Three entries, then damage: without a backup nothing is taken, and no session starts; with one, the damage is reported. */
 static void broken_stores_are_not_replaced_in_silence(void **state)
 {
     (void)state;

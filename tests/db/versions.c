@@ -35,7 +35,7 @@ static void reseal(const char *path)
     free(text);
 }
 
-/* Whether the file holds these bytes. */
+/* The file has exactly these bytes. */
 static bool holds(const char *path, const char *bytes)
 {
     size_t size;

@@ -25,7 +25,7 @@ static struct dt_nvml *open_library(const char *name, const char *settings)
     return nvml;
 }
 
-static void test_new(void **state)
+static void reads_all_facts_of_a_new_driver(void **state)
 {
     (void)state;
     struct dt_nvml *nvml = open_library(LIBRARY, H200);
@@ -70,7 +70,7 @@ static void test_new(void **state)
     dt_nvml_close(nvml);
 }
 
-static void test_mig(void **state)
+static void reads_a_gpu_in_mig_mode(void **state)
 {
     (void)state;
     struct dt_nvml *nvml = open_library(LIBRARY, H200);
@@ -85,7 +85,7 @@ static void test_mig(void **state)
     dt_nvml_close(nvml);
 }
 
-static void test_old(void **state)
+static void missing_functions_leave_facts_unknown(void **state)
 {
     (void)state;
     struct dt_nvml *nvml = open_library(LIBRARY_OLD, OLD);
@@ -105,7 +105,7 @@ static void test_old(void **state)
 }
 
 /* The parts are those of the whole, and nothing else. */
-static void test_parts(void **state)
+static void sampling_reads_only_health(void **state)
 {
     (void)state;
     struct dt_nvml *nvml = open_library(LIBRARY, H200);
@@ -120,7 +120,7 @@ static void test_parts(void **state)
     dt_nvml_close(nvml);
 }
 
-static void test_absent(void **state)
+static void a_missing_library_is_reported(void **state)
 {
     (void)state;
     struct dt_nvml *nvml = NULL;
@@ -137,7 +137,7 @@ static void test_absent(void **state)
     dt_nvml_close(nvml);
 }
 
-static void test_reasons(void **state)
+static void names_the_reasons_for_low_clocks(void **state)
 {
     (void)state;
     assert_string_equal(dt_nvml_reason(2), "sw_power_cap");
@@ -150,8 +150,12 @@ static void test_reasons(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_new),   cmocka_unit_test(test_mig),    cmocka_unit_test(test_old),
-        cmocka_unit_test(test_parts), cmocka_unit_test(test_absent), cmocka_unit_test(test_reasons),
+        cmocka_unit_test(reads_all_facts_of_a_new_driver),
+        cmocka_unit_test(reads_a_gpu_in_mig_mode),
+        cmocka_unit_test(missing_functions_leave_facts_unknown),
+        cmocka_unit_test(sampling_reads_only_health),
+        cmocka_unit_test(a_missing_library_is_reported),
+        cmocka_unit_test(names_the_reasons_for_low_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

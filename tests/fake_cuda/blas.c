@@ -227,7 +227,7 @@ static void make_all(struct world *w, const struct example *e, struct matrix m[3
 }
 
 /* Inputs are exact; K products below 1 each in float32, then a rounding to 8 bits where D is bfloat16. */
-static void right(void **state)
+static void products_are_exact(void **state)
 {
     (void)state;
     for (size_t n = 0; n < sizeof examples / sizeof examples[0]; n++) {
@@ -263,7 +263,7 @@ static void right(void **state)
     }
 }
 
-static void refused(void **state)
+static void refuses_what_cublaslt_refuses(void **state)
 {
     (void)state;
     const struct example *e = &examples[0];
@@ -312,8 +312,8 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(products_are_exact),
+        cmocka_unit_test(refuses_what_cublaslt_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

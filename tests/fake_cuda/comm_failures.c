@@ -95,7 +95,7 @@ static void expect(int rank, dt_status status, const char *words)
                  told->message[rank], status, words);
 }
 
-static void nothing_goes_wrong(void **state)
+static void exchanges_succeed_without_a_fault(void **state)
 {
     (void)state;
     go(3, "seed=1", (struct way){.split = true});
@@ -107,7 +107,7 @@ static void nothing_goes_wrong(void **state)
 }
 
 /* The rank that could not post says so; the others run into their deadline. */
-static void an_error_at_the_post(void **state)
+static void an_error_at_the_post_is_reported(void **state)
 {
     (void)state;
     go(2, "fault=ncclAlltoAll,code=3,at=2,rank=1",
@@ -119,7 +119,7 @@ static void an_error_at_the_post(void **state)
     expect(0, DT_ELIB, "");
 }
 
-static void an_error_that_comes_later(void **state)
+static void a_late_error_is_reported(void **state)
 {
     (void)state;
     go(2, "fault=exchange,do=error,code=6,at=2", (struct way){.split = true});
@@ -128,7 +128,7 @@ static void an_error_that_comes_later(void **state)
                " an exchange failed: remote process exited or there was a network error");
 }
 
-static void nothing_comes_and_the_deadline_ends_it(void **state)
+static void a_lost_exchange_ends_at_the_deadline(void **state)
 {
     (void)state;
     static const char *const faults[] = {"fault=exchange,do=hang,at=2,rank=1",
@@ -162,7 +162,7 @@ static void a_killed_rank_costs_the_others_a_deadline(void **state)
 }
 
 /* Nobody waits for a rank that could not begin. */
-static void a_communicator_that_cannot_be_made(void **state)
+static void a_failed_communicator_is_reported_to_all(void **state)
 {
     (void)state;
     go(3, "fault=ncclCommInitRankConfig,code=2,rank=1", (struct way){.split = true});
@@ -204,7 +204,7 @@ static void expect_kept(int nth, const int ctas[], int made)
     assert_int_equal(told->status[1], made);
 }
 
-static void communicators_are_kept(void **state)
+static void unused_communicators_are_cached(void **state)
 {
     (void)state;
     expect_kept(2, (const int[]){1, 1, 1, 2, 0}, 3);
@@ -297,14 +297,14 @@ static void a_planted_fault_strikes_on_a_gpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_goes_wrong),
-        cmocka_unit_test(an_error_at_the_post),
-        cmocka_unit_test(an_error_that_comes_later),
-        cmocka_unit_test(nothing_comes_and_the_deadline_ends_it),
+        cmocka_unit_test(exchanges_succeed_without_a_fault),
+        cmocka_unit_test(an_error_at_the_post_is_reported),
+        cmocka_unit_test(a_late_error_is_reported),
+        cmocka_unit_test(a_lost_exchange_ends_at_the_deadline),
         cmocka_unit_test(an_abort_that_hangs_has_a_deadline),
         cmocka_unit_test(a_killed_rank_costs_the_others_a_deadline),
-        cmocka_unit_test(a_communicator_that_cannot_be_made),
-        cmocka_unit_test(communicators_are_kept),
+        cmocka_unit_test(a_failed_communicator_is_reported_to_all),
+        cmocka_unit_test(unused_communicators_are_cached),
         cmocka_unit_test(windows_are_registered),
         cmocka_unit_test(a_planted_fault_strikes_on_a_gpu),
     };

@@ -143,7 +143,7 @@ static struct dt_plan gpu_plan(int dp, int cfg, int ulysses, int ring)
     return plan;
 }
 
-static void ulysses_and_ring(void **state)
+static void ulysses_and_ring_match_one_rank(void **state)
 {
     (void)state;
     static const int degrees[][2] = {{2, 1}, {4, 1}, {1, 2}, {1, 3}, {2, 2}};
@@ -158,7 +158,7 @@ static void ulysses_and_ring(void **state)
     end(&sweep);
 }
 
-static void guidance_and_batch_apart(void **state)
+static void cfg_and_dp_match_one_rank(void **state)
 {
     (void)state;
     struct sweep sweep;
@@ -171,8 +171,8 @@ static void guidance_and_batch_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ulysses_and_ring),
-        cmocka_unit_test(guidance_and_batch_apart),
+        cmocka_unit_test(ulysses_and_ring_match_one_rank),
+        cmocka_unit_test(cfg_and_dp_match_one_rank),
     };
     setenv("DITTUNE_FAKE_CUDA", "devices=8:memory=1g:delay=20:poison=64k", 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

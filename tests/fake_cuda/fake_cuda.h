@@ -18,8 +18,7 @@
 /* Instead of DITTUNE_FAKE_CUDA; NULL: DITTUNE_FAKE_CUDA again. Everything of the machine before is gone, so it must be idle. */
 void dt_fake_cuda_set(const char *settings);
 
-/* Whether memory is a fake device's, for asserts; its text is the readable alias of an address, for tests that look
- * without a copy. NULL when it is none. */
+/* The readable alias of an address of a fake device, for tests that look without a copy; NULL: not device memory. */
 const void *dt_fake_cuda_alias(const void *memory);
 
 /* Bytes taken of a device by this process, its context included; allocations that were not freed. */
@@ -36,8 +35,7 @@ int dt_fake_cuda_fired(void);
  * processes are in BOX.log, too. */
 const char *dt_fake_cuda_complaint(void);
 
-/* What a rank posted to NCCL, in order, a line each, as "alltoall comm=1 count=64 type=9"; NULL-ended pieces are joined. Ranks
- * of one process only. */
+/* The calls of a rank to NCCL, in order, a line each, as "alltoall comm=0 >1:8x7 <1:8x7". Ranks of this process only. */
 const char *dt_fake_cuda_posted(int rank);
 
 #endif

@@ -60,7 +60,7 @@ void fake_devices_init(void);
 void fake_devices_fini(void);
 /* The block that holds all bytes of a device address; NULL: none. Locked by the caller. */
 struct fake_block *fake_block_at(const void *memory, size_t bytes, struct fake_device **device);
-/* What a kernel of the device sees at an address: the alias of its own memory, pinned memory as it is. NULL: illegal. */
+/* The memory that a kernel of the device reads at an address: the alias of its own memory, or pinned memory itself. NULL: illegal. */
 void *fake_see(const struct fake_device *device, const void *memory, size_t bytes);
 bool fake_pinned(const void *memory, size_t bytes);
 bool fake_is_device(const void *memory);
@@ -163,7 +163,7 @@ struct fake_capture {
     bool invalid, ended;
 };
 
-/* What must not be called while this thread captures: the capture is spoilt. */
+/* For functions that must not be called during a capture: invalidates the capture of this thread. */
 cudaError_t fake_unsafe(void);
 cudaError_t fake_capture_task(struct CUstream_st *stream, enum fake_kind kind,
                               const struct fake_task *task, const void *data);

@@ -18,7 +18,7 @@ static inline void gate_init(struct gate *gate)
     sem_init(&gate->open, 0, 0);
 }
 
-/* Of a stream: goes on after two minutes, so that a test that never opens it fails. */
+/* A stream's work that waits for the gate, for two minutes at most, so that a test that never opens it fails. */
 static inline void gate_wait(void *gate)
 {
     struct timespec until;

@@ -79,7 +79,7 @@ static void sleep_a_little(void *arg)
 }
 
 /* 0 -> 1 on main, 1 -> 2 on the side, 2 -> 3 on main, the side always late: nothing runs while it is captured. */
-static void forked(void **state)
+static void captures_a_fork_and_its_join(void **state)
 {
     (void)state;
     static unsigned pause = 3000;
@@ -108,7 +108,7 @@ static void forked(void **state)
 }
 
 /* The side waits for an event that comes before what it reads: so it reads too early, which the main stream waits for. */
-static void unordered(void **state)
+static void a_missing_wait_shows_in_the_result(void **state)
 {
     (void)state;
     struct world w;
@@ -175,7 +175,7 @@ static void attempt_foreign_event(struct world *w)
     assert_int_equal(cudaStreamWaitEvent(w->main, w->join, 0), cudaErrorStreamCaptureIsolation);
 }
 
-static void refused(void **state)
+static void refuses_calls_that_cannot_be_captured(void **state)
 {
     (void)state;
     static void (*const attempts[])(struct world *) = {
@@ -196,7 +196,7 @@ static void refused(void **state)
     }
 }
 
-static void ends_badly(void **state)
+static void an_invalid_capture_ends_with_an_error(void **state)
 {
     (void)state;
     struct world w;
@@ -218,7 +218,7 @@ static void ends_badly(void **state)
 }
 
 /* An exchange is captured like the rest, and runs with each launch. */
-static void exchanges(void **state)
+static void exchanges_are_captured(void **state)
 {
     (void)state;
     struct world w;
@@ -247,8 +247,11 @@ static void exchanges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forked),     cmocka_unit_test(unordered), cmocka_unit_test(refused),
-        cmocka_unit_test(ends_badly), cmocka_unit_test(exchanges),
+        cmocka_unit_test(captures_a_fork_and_its_join),
+        cmocka_unit_test(a_missing_wait_shows_in_the_result),
+        cmocka_unit_test(refuses_calls_that_cannot_be_captured),
+        cmocka_unit_test(an_invalid_capture_ends_with_an_error),
+        cmocka_unit_test(exchanges_are_captured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-static void poisoned(void **state)
+static void new_memory_is_poisoned(void **state)
 {
     (void)state;
     float *memory, host[4];
@@ -53,7 +53,7 @@ static void host_access_crashes(void **state)
     assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void accounting(void **state)
+static void free_memory_is_accounted_for(void **state)
 {
     (void)state;
     void *first, *second, *third;
@@ -105,8 +105,8 @@ static void copies_are_checked(void **state)
     assert_int_equal(cudaFree(memory), cudaSuccess);
 }
 
-/* What another process took of a device is missing here, until it is gone. */
-static void shared_with_processes(void **state)
+/* Memory that another process allocated is not free here, until that process has ended. */
+static void memory_of_other_processes_is_counted(void **state)
 {
     (void)state;
     char box[64], settings[128], byte = 0;
@@ -140,7 +140,7 @@ static void shared_with_processes(void **state)
 }
 
 /* A child of a process that has used its devices has none. */
-static void lost_by_fork(void **state)
+static void a_forked_child_has_no_devices(void **state)
 {
     (void)state;
     void *memory;
@@ -155,7 +155,7 @@ static void lost_by_fork(void **state)
     assert_int_equal(cudaFree(memory), cudaSuccess);
 }
 
-static void no_devices(void **state)
+static void zero_devices_are_reported(void **state)
 {
     (void)state;
     int count = -1, version = -1;
@@ -172,7 +172,7 @@ static void no_devices(void **state)
     assert_int_equal(cudaMalloc(&memory, 1), cudaErrorInsufficientDriver);
 }
 
-static void planted_faults(void **state)
+static void planted_faults_strike_once(void **state)
 {
     (void)state;
     void *memory[3];
@@ -191,13 +191,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_access_crashes), /* forks, so it stands before the first call */
-        cmocka_unit_test(shared_with_processes),
-        cmocka_unit_test(poisoned),
-        cmocka_unit_test(accounting),
+        cmocka_unit_test(memory_of_other_processes_is_counted),
+        cmocka_unit_test(new_memory_is_poisoned),
+        cmocka_unit_test(free_memory_is_accounted_for),
         cmocka_unit_test(copies_are_checked),
-        cmocka_unit_test(lost_by_fork),
-        cmocka_unit_test(no_devices),
-        cmocka_unit_test(planted_faults),
+        cmocka_unit_test(a_forked_child_has_no_devices),
+        cmocka_unit_test(zero_devices_are_reported),
+        cmocka_unit_test(planted_faults_strike_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

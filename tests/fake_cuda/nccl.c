@@ -177,7 +177,7 @@ static void run_threads(void *(*body)(void *), int count)
         assert_int_equal(failures[i], 0);
 }
 
-static void between_threads(void **state)
+static void exchanges_between_threads(void **state)
 {
     (void)state;
     for (int seed = 1; seed <= 3; seed++) {
@@ -195,7 +195,7 @@ static void between_threads(void **state)
 }
 
 /* On one device, for which each rank is a host of its own. */
-static void between_processes(void **state)
+static void exchanges_between_processes(void **state)
 {
     (void)state;
     pid_t children[2];
@@ -235,7 +235,7 @@ static void *same_device(void *arg)
     return NULL;
 }
 
-static void duplicate_device(void **state)
+static void refuses_two_ranks_on_one_device(void **state)
 {
     (void)state;
     dt_fake_cuda_set("devices=2:memory=64m");
@@ -280,7 +280,7 @@ static void *troubled(void *arg)
     return NULL;
 }
 
-static void trouble(void **state)
+static void reports_each_planted_fault(void **state)
 {
     (void)state;
     static const struct {
@@ -318,10 +318,10 @@ static void trouble(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(between_processes), /* forks before the first call */
-        cmocka_unit_test(between_threads),
-        cmocka_unit_test(duplicate_device),
-        cmocka_unit_test(trouble),
+        cmocka_unit_test(exchanges_between_processes), /* forks before the first call */
+        cmocka_unit_test(exchanges_between_threads),
+        cmocka_unit_test(refuses_two_ranks_on_one_device),
+        cmocka_unit_test(reports_each_planted_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void sleep_a_little(void *arg)
     usleep(*(unsigned *)arg);
 }
 
-static void asynchronous(void **state)
+static void streams_run_asynchronously(void **state)
 {
     (void)state;
     struct gate gate;
@@ -45,7 +45,7 @@ static void asynchronous(void **state)
 }
 
 /* From pageable memory a copy has what was there at the call, from pinned memory what is there when it runs. */
-static void when_copies_read(void **state)
+static void pageable_copies_read_at_the_call(void **state)
 {
     (void)state;
     struct gate gate;
@@ -71,7 +71,7 @@ static void when_copies_read(void **state)
 }
 
 /* The second stream does not wait for the first, unless by an event. */
-static void events_order(void **state)
+static void only_events_order_two_streams(void **state)
 {
     (void)state;
     for (int with = 0; with < 2; with++) {
@@ -112,7 +112,7 @@ static void events_order(void **state)
     }
 }
 
-static void event_times(void **state)
+static void events_measure_time(void **state)
 {
     (void)state;
     static unsigned pause = 20000;
@@ -176,7 +176,7 @@ static void launchers_compute(void **state)
 }
 
 /* A kernel that touches what is not its device's: the error shows later, and stays. */
-static void illegal_address(void **state)
+static void an_illegal_address_is_a_sticky_error(void **state)
 {
     (void)state;
     float host[N] = {0}, *memory;
@@ -202,7 +202,7 @@ static void illegal_address(void **state)
     }
 }
 
-static void wrong_device(void **state)
+static void refuses_a_stream_of_another_device(void **state)
 {
     (void)state;
     float *memory;
@@ -222,10 +222,13 @@ static void wrong_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(asynchronous),      cmocka_unit_test(when_copies_read),
-        cmocka_unit_test(events_order),      cmocka_unit_test(event_times),
-        cmocka_unit_test(launchers_compute), cmocka_unit_test(illegal_address),
-        cmocka_unit_test(wrong_device),
+        cmocka_unit_test(streams_run_asynchronously),
+        cmocka_unit_test(pageable_copies_read_at_the_call),
+        cmocka_unit_test(only_events_order_two_streams),
+        cmocka_unit_test(events_measure_time),
+        cmocka_unit_test(launchers_compute),
+        cmocka_unit_test(an_illegal_address_is_a_sticky_error),
+        cmocka_unit_test(refuses_a_stream_of_another_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

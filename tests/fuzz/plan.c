@@ -32,7 +32,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* What was placed comes back from its own text. */
+/* A located plan is read back from its own text. */
 static void check_text(const struct dt_point *point)
 {
     struct dt_text text = {0};
@@ -49,7 +49,7 @@ static void check_text(const struct dt_point *point)
     dt_text_fini(&text);
 }
 
-/* What was refused is explained, and what is said to be near is legal. */
+/* A refused plan is explained, and the nearest plans are feasible. */
 static void check_refusal(const int64_t values[])
 {
     struct dt_explanation explanation;

@@ -51,16 +51,16 @@ static dt_status read_one(struct dt_wire *wire, json_t **message)
     return status;
 }
 
-struct heard {
+struct counts {
     int good, bad;
 };
 
-/* What is heard of the bytes when they come in blocks of `step`. */
-static struct heard hear(const uint8_t *data, size_t size, size_t step)
+/* Counts the messages read from the bytes when they come in blocks of `step`. */
+static struct counts count(const uint8_t *data, size_t size, size_t step)
 {
     int ends[2];
     struct dt_wire wire;
-    struct heard heard = {0, 0};
+    struct counts counts = {0, 0};
     json_t *message = NULL;
     if (pipe(ends) != 0)
         abort();
@@ -73,8 +73,8 @@ static struct heard hear(const uint8_t *data, size_t size, size_t step)
         while ((status = read_one(&wire, &message)) != DT_ETIMEOUT) {
             if (status != DT_OK && status != DT_EPROTO)
                 abort();
-            heard.good += status == DT_OK;
-            heard.bad += status == DT_EPROTO;
+            counts.good += status == DT_OK;
+            counts.bad += status == DT_EPROTO;
             if (status == DT_OK)
                 read_message(message);
             if (status == DT_OK)
@@ -86,7 +86,7 @@ static struct heard hear(const uint8_t *data, size_t size, size_t step)
         abort();
     close(ends[0]);
     dt_wire_fini(&wire);
-    return heard;
+    return counts;
 }
 
 /* The first byte says how many bytes a block has; it must not matter. */
@@ -94,8 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2 || size > 60000)
         return 0;
-    struct heard whole = hear(data + 1, size - 1, size - 1);
-    struct heard parts = hear(data + 1, size - 1, 1 + (size_t)data[0] * 8);
+    struct counts whole = count(data + 1, size - 1, size - 1);
+    struct counts parts = count(data + 1, size - 1, 1 + (size_t)data[0] * 8);
     if (whole.good != parts.good || whole.bad != parts.bad)
         abort();
     return 0;

@@ -99,7 +99,7 @@ static double compare(const struct attention_case *c)
     return worst;
 }
 
-static void random_inputs(void **state)
+static void random_inputs_stay_within_the_error_bound(void **state)
 {
     (void)state;
     struct attention_case c;
@@ -207,7 +207,7 @@ static void equal_scores_average(void **state)
     }
 }
 
-static void no_keys(void **state)
+static void no_keys_give_zero(void **state)
 {
     (void)state;
     struct attention_case c;
@@ -251,7 +251,7 @@ static void order_does_not_matter(void **state)
 
 /* No bank conflicts in what moves tiles; global memory in pieces of 16 bytes, and no sectors for nothing where rows of a
  * head begin at multiples of 32 bytes. */
-static void memory_is_well_used(void **state)
+static void memory_accesses_are_coalesced(void **state)
 {
     (void)state;
     struct attention_case c;
@@ -284,9 +284,12 @@ int main(int argc, char **argv)
     head = argc > 1 ? atoi(argv[1]) : 64;
     full = dose_full();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_inputs),         cmocka_unit_test(picks_one_key_exactly),
-        cmocka_unit_test(equal_scores_average),  cmocka_unit_test(no_keys),
-        cmocka_unit_test(order_does_not_matter), cmocka_unit_test(memory_is_well_used),
+        cmocka_unit_test(random_inputs_stay_within_the_error_bound),
+        cmocka_unit_test(picks_one_key_exactly),
+        cmocka_unit_test(equal_scores_average),
+        cmocka_unit_test(no_keys_give_zero),
+        cmocka_unit_test(order_does_not_matter),
+        cmocka_unit_test(memory_accesses_are_coalesced),
     };
     return cmocka_run_group_tests_name("attention", tests, NULL, NULL);
 }

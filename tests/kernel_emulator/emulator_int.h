@@ -80,7 +80,7 @@ void emu_ldmatrix(uint32_t r[4], const void *row, bool transposed, int line);
 uint32_t emu_shuffle(unsigned mask, uint32_t value, int lane, int line);
 unsigned emu_vote(unsigned mask, bool value, int line);
 void emu_cp_async(void *to, const void *from, size_t bytes);
-/* Of atomics: one at a time anyway. */
+/* Accesses of atomics, which run one at a time anyway. */
 void emu_atomic_load(const void *at, size_t bytes, void *value);
 void emu_atomic_store(void *at, size_t bytes, const void *value);
 void emu_cp_async_commit(void);

@@ -156,7 +156,7 @@ static void float32_of_any_head(void **state)
         }
 }
 
-static void no_keys_in_float32(void **state)
+static void no_keys_give_zero_in_float32(void **state)
 {
     (void)state;
     struct attention_case c = make(DT_FLOAT32, 40, 9, 0);
@@ -193,7 +193,7 @@ static void what_is_not_built_is_refused(void **state)
 }
 
 /* The shared memory that the space assumes equals the kernel's request. */
-static void shared_memory_is_foretold(void **state)
+static void shared_memory_matches_the_prediction(void **state)
 {
     struct dt_attention_instance is;
     (void)state;
@@ -209,9 +209,9 @@ int main(void)
         cmocka_unit_test(order_of_keys_does_not_matter),
         cmocka_unit_test(parts_merge_to_the_whole),
         cmocka_unit_test(float32_of_any_head),
-        cmocka_unit_test(no_keys_in_float32),
+        cmocka_unit_test(no_keys_give_zero_in_float32),
         cmocka_unit_test(what_is_not_built_is_refused),
-        cmocka_unit_test(shared_memory_is_foretold),
+        cmocka_unit_test(shared_memory_matches_the_prediction),
     };
     return cmocka_run_group_tests_name("laws", tests, NULL, NULL);
 }

@@ -219,7 +219,7 @@ static void parts_merge_to_the_whole(void **state)
 }
 
 /* A not-a-number in any input reaches the output: garbage is never softened away. */
-static void garbage_shows(void **state)
+static void nan_reaches_the_output(void **state)
 {
     (void)state;
     enum { HEAD = 8, TOKENS = 20 };
@@ -268,7 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_matches_float64),
         cmocka_unit_test(parts_merge_to_the_whole),
-        cmocka_unit_test(garbage_shows),
+        cmocka_unit_test(nan_reaches_the_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,7 +241,7 @@ static dt_status many_under_way(struct dt_comm *comm, void *arg)
     return status;
 }
 
-static void several_are_under_way(void **state)
+static void several_exchanges_are_in_flight(void **state)
 {
     (void)state;
     on_all(many_under_way);
@@ -399,7 +399,7 @@ int main(int argc, char **argv)
         return by_mpi(&argc, &argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exchanges_of_every_size),
-        cmocka_unit_test(several_are_under_way),
+        cmocka_unit_test(several_exchanges_are_in_flight),
         cmocka_unit_test(all_hear_and_nobody_leaves_a_barrier_early),
         cmocka_unit_test(splits_make_grids),
         cmocka_unit_test(comms_do_not_wait_for_each_other),

@@ -81,7 +81,7 @@ static const struct dt_op embed_ops[] = {
     {LINEAR(WAVES, CONDITION, W_TIME), .act = DT_ACT_SILU},
     {0}};
 
-/* Of the MLP parts 0 to 2, of the attention 3 to 5. */
+/* Parts of the modulation: 0 to 2 for the MLP, 3 to 5 for the attention. */
 static const struct dt_op block_ops[] = {
     {LINEAR(CONDITION, MODULATION, W_MOD), .when = DT_FIRST},
     {MODULATE, .when = DT_FIRST, .shift = {0, 6}},

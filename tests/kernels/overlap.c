@@ -124,8 +124,8 @@ static void chunks_hide_all_but_the_first_and_the_last(void **state)
     assert_int_equal(ulysses_exposed(1, 2), 2 * DELAY_NS);
 }
 
-/* Of every exchange's 5 ms, computation of 6 ms between them: how much of the delay without overlap does overlap hide,
- * on the worst rank? `ends` of the exchanges of a block have no computation beside them. */
+/* Exchanges take 5 ms each, the computations between them 6 ms: the share of the delay that overlap hides on the worst rank is at
+ * least `least`. `ends` exchanges of a block have no computation beside them. */
 static void expect_hidden(struct dt_plan plan, int ends, double least)
 {
     struct dt_workload workload = case_workload(12, 8, 8, 8);
@@ -183,7 +183,7 @@ static dt_status run_faulty(const struct dt_plan *plan, const struct dt_fake_opt
     return status;
 }
 
-/* As docs/protocol.md compares two groups. */
+/* The comparison of two groups in docs/protocol.md. */
 static double verified_error(const struct case_run *a, const struct case_run *b, int images)
 {
     double worst = 0.0;

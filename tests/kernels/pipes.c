@@ -136,7 +136,7 @@ static void run(struct rank ranks[RANKS], void *(*const body[RANKS])(void *))
     dt_shared_unmap(&ranks[0].map);
 }
 
-static void one_way(void **state)
+static void data_flows_one_way(void **state)
 {
     (void)state;
     struct rank ranks[RANKS] = {0};
@@ -144,7 +144,7 @@ static void one_way(void **state)
     assert_int_equal(ranks[0].sent, BYTES);
 }
 
-static void both_ways(void **state)
+static void data_flows_both_ways(void **state)
 {
     (void)state;
     struct rank ranks[RANKS] = {0};
@@ -155,6 +155,7 @@ static void both_ways(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_way), cmocka_unit_test(both_ways)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(data_flows_one_way),
+                                       cmocka_unit_test(data_flows_both_ways)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,14 +125,14 @@ static void sweep_heads(struct dt_workload workload)
     end(&sweep);
 }
 
-static void three_heads(void **state)
+static void every_plan_of_three_heads_agrees(void **state)
 {
     (void)state;
     sweep_heads(case_workload(3, 8, 10, 10)); /* 25 tokens */
 }
 
 /* The whole space, nothing left out. */
-static void three_heads_and_every_tile(void **state)
+static void every_plan_of_three_heads_and_every_tile_agrees(void **state)
 {
     (void)state;
     struct dt_workload workload = case_workload(3, 4, 6, 10); /* 15 tokens */
@@ -140,19 +140,19 @@ static void three_heads_and_every_tile(void **state)
     sweep_heads(workload);
 }
 
-static void five_heads(void **state)
+static void every_plan_of_five_heads_agrees(void **state)
 {
     (void)state;
     sweep_heads(case_workload(5, 12, 6, 14)); /* 21 tokens */
 }
 
-static void six_heads(void **state)
+static void every_plan_of_six_heads_agrees(void **state)
 {
     (void)state;
     sweep_heads(case_workload(6, 4, 6, 10)); /* 15 tokens; 6 ranks get 2 or 3 */
 }
 
-static void without_guidance(void **state)
+static void every_plan_without_guidance_agrees(void **state)
 {
     (void)state;
     struct sweep sweep;
@@ -190,7 +190,7 @@ static void bfloat16_is_near_float32(void **state)
 }
 
 /* Sequences longer than the tiles, so that every pair really tiles. */
-static void every_tile(void **state)
+static void every_tile_agrees_on_long_sequences(void **state)
 {
     (void)state;
     struct sweep sweep;
@@ -245,13 +245,13 @@ static void first_rank_is_the_largest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_heads),
-        cmocka_unit_test(three_heads_and_every_tile),
-        cmocka_unit_test(five_heads),
-        cmocka_unit_test(six_heads),
-        cmocka_unit_test(without_guidance),
+        cmocka_unit_test(every_plan_of_three_heads_agrees),
+        cmocka_unit_test(every_plan_of_three_heads_and_every_tile_agrees),
+        cmocka_unit_test(every_plan_of_five_heads_agrees),
+        cmocka_unit_test(every_plan_of_six_heads_agrees),
+        cmocka_unit_test(every_plan_without_guidance_agrees),
         cmocka_unit_test(bfloat16_is_near_float32),
-        cmocka_unit_test(every_tile),
+        cmocka_unit_test(every_tile_agrees_on_long_sequences),
         cmocka_unit_test(images_do_not_depend_on_the_batch),
         cmocka_unit_test(first_rank_is_the_largest),
     };

@@ -99,8 +99,8 @@ static void weights_come_back_from_a_file(void **state)
     forget(&made);
 }
 
-/* Whether a table of `tokens` rows in the file of a network of 8 x 8 pixels is used for an input of height x width;
- * otherwise what is used is the formula. */
+/* True when an input of height x width uses the table of `tokens` rows in the file of a network of 8 x 8 pixels; false when it uses
+ * the formula. */
 static bool table_is_used(int tokens, int height, int width)
 {
     struct dt_workload workload = case_workload(2, 8, 8, 8);

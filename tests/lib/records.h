@@ -35,7 +35,7 @@ static void rewrite(const char *path, const struct dt_text *text, const char *be
     fclose(file);
 }
 
-/* Whether the part of the file that begins with `head` and ends before `tail` is `wanted`. */
+/* The part of the file that begins with `head` and ends before `tail` is `wanted`. */
 static bool part_is(const char *file, const char *head, const char *tail, const char *wanted)
 {
     char path[512];

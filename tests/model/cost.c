@@ -49,7 +49,7 @@ static void test_shares_add_up(void **state)
 }
 
 /* DiT-S/2: 12 blocks, 384 channels, 256 tokens; 4 images x 2 passes = 8 sequences of float32. */
-static void test_bytes(void **state)
+static void exchanged_bytes_match_a_count_by_hand(void **state)
 {
     (void)state;
     struct dt_workload workload = make();
@@ -77,7 +77,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares_add_up),
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(exchanged_bytes_match_a_count_by_hand),
         cmocka_unit_test(test_more_threads_than_cores_gain_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void keeps_the_limits(const struct dt_family *family)
         assert_true(dt_family_product(&workload, family->buffers[i].width) > 0);
 }
 
-static void test_every_family(void **state)
+static void every_family_keeps_the_limits(void **state)
 {
     (void)state;
 #define DT_FAMILY(name) keeps_the_limits(&dt_family_##name);
@@ -54,7 +54,7 @@ static void test_an_unknown_letter_has_no_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_family),
+        cmocka_unit_test(every_family_keeps_the_limits),
         cmocka_unit_test(test_an_unknown_letter_has_no_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,7 +113,7 @@ static void test_each_mistake_is_one_sentence(void **state)
     }
 }
 
-static void test_names_and_files(void **state)
+static void loads_presets_and_files(void **state)
 {
     struct dt_network network;
     char path[] = "/tmp/network_XXXXXX.json";
@@ -139,7 +139,7 @@ int main(void)
         cmocka_unit_test(test_presets_are_the_papers),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_each_mistake_is_one_sentence),
-        cmocka_unit_test(test_names_and_files),
+        cmocka_unit_test(loads_presets_and_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void test_places_are_the_formula(void **state)
 }
 
 /* Both orders of degrees.def name each degree once, and a rank's neighbour along a degree is a stride away. */
-static void test_degrees(void **state)
+static void degrees_are_complete_and_ordered(void **state)
 {
     const struct dt_plan plan = plan_of_60();
     int ranks = 1, named[DT_DEGREES] = {0};
@@ -85,7 +85,7 @@ static json_t *whole(void)
     return root;
 }
 
-static void test_json(void **state)
+static void reads_plans_from_json(void **state)
 {
     struct dt_plan plan;
     (void)state;
@@ -110,7 +110,7 @@ static void test_json(void **state)
 }
 
 /* Parameters of the other device may be left out, and then have their fallbacks. */
-static void test_devices(void **state)
+static void parameters_of_the_other_device_get_fallbacks(void **state)
 {
     static const enum dt_on devices[] = {DT_ON_CPU, DT_ON_GPU};
     (void)state;
@@ -140,7 +140,7 @@ static void test_devices(void **state)
 
 /* The largest row of head dimension 128 must fit what an A100's block may have, 163 KiB (CUDA C++ guide, table of compute
  * capabilities), and FlashAttention-2's 128 x 64 what every GPU with bfloat16 may, 99 KiB. */
-static void test_attention_tiles(void **state)
+static void attention_tiles_fit_shared_memory(void **state)
 {
     (void)state;
     for (int i = 0; i < DT_ATTN_TILES; i++) {
@@ -152,7 +152,7 @@ static void test_attention_tiles(void **state)
     assert_int_equal(dt_attn_tile_bytes(&(struct dt_attn_tile){64, 64, 2, 4}, 72), 256 * 176);
 }
 
-static void test_roles(void **state)
+static void role_names_round_trip(void **state)
 {
     enum dt_role role;
     (void)state;
@@ -168,11 +168,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_reach_their_fields),
         cmocka_unit_test(test_places_are_the_formula),
-        cmocka_unit_test(test_degrees),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_attention_tiles),
-        cmocka_unit_test(test_roles),
+        cmocka_unit_test(degrees_are_complete_and_ordered),
+        cmocka_unit_test(reads_plans_from_json),
+        cmocka_unit_test(parameters_of_the_other_device_get_fallbacks),
+        cmocka_unit_test(attention_tiles_fit_shared_memory),
+        cmocka_unit_test(role_names_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

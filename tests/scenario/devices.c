@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What devices report beside the host's clock ("Devices while they work" in docs/protocol.md), of two ranks of which the second
- * is last. */
+/* Reports of devices ("Devices while they work" in docs/protocol.md) from two ranks, of which the second is slower. */
 #include "tests/scenario/scenario.h"
 
 #define MEMORY_BYTES 1000000

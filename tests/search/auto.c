@@ -61,7 +61,7 @@ static void check_budget(const struct budget *budget)
     dt_space_free(space);
 }
 
-static void by_the_budget(void **state)
+static void chooses_by_the_budget(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof budgets / sizeof budgets[0]; i++)
@@ -116,7 +116,7 @@ static void check_same(const char *name, int64_t evaluations)
     dt_space_free(space);
 }
 
-static void is_what_it_takes(void **state)
+static void asks_what_the_chosen_strategy_asks(void **state)
 {
     (void)state;
     check_same("exhaustive", 60);
@@ -126,8 +126,8 @@ static void is_what_it_takes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_the_budget),
-        cmocka_unit_test(is_what_it_takes),
+        cmocka_unit_test(chooses_by_the_budget),
+        cmocka_unit_test(asks_what_the_chosen_strategy_asks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static double integrated(double z)
     return log(value) - z * z / 2 - HALF_LOG_TWO_PI;
 }
 
-static void is_the_integral(void **state)
+static void matches_the_integral(void **state)
 {
     static const double at[] = {-40,    -33.3, -20,   -10, -7,   -5,  -3, -2, -1.5, -1.001, -1,
                                 -0.999, -0.5,  -1e-9, 0,   1e-9, 0.3, 1,  2,  4,    6};
@@ -88,7 +88,7 @@ static void sums_of_logarithms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_the_integral),
+        cmocka_unit_test(matches_the_integral),
         cmocka_unit_test(is_smooth_and_concave),
         cmocka_unit_test(bound_is_above),
         cmocka_unit_test(sums_of_logarithms),

@@ -22,7 +22,7 @@ static void fill(struct dt_cloud *cloud, float x[])
     cloud->joined[2] = cloud->label[3] = true;
 }
 
-static void says_what_scikit_learn_says(void **state)
+static void agrees_with_scikit_learn(void **state)
 {
     static float x[DIMENSIONS * (OBSERVED + ASKED)];
     (void)state;
@@ -67,6 +67,6 @@ static void says_what_scikit_learn_says(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(says_what_scikit_learn_says)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_scikit_learn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

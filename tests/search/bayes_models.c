@@ -62,7 +62,7 @@ static double cut_moment(const struct cut *cut, int power)
     return value;
 }
 
-static void a_plan_that_did_not_fit(void **state)
+static void learns_from_a_plan_that_did_not_fit(void **state)
 {
     (void)state;
     gsl_set_error_handler_off();
@@ -91,7 +91,7 @@ static void a_plan_that_did_not_fit(void **state)
 }
 
 /* Peaks of 2^(x + y) GiB, those above 2.4 GiB never seen: what was not tried is sorted right. */
-static void learns_the_border(void **state)
+static void learns_the_border_of_memory(void **state)
 {
     enum { COUNT = 300, TOLD = 60 };
     (void)state;
@@ -128,7 +128,7 @@ static void learns_the_border(void **state)
     }
 }
 
-static void failures_are_local(void **state)
+static void failures_lower_success_nearby_only(void **state)
 {
     (void)state;
     struct dt_cloud cloud = make_cloud(1, 100, 4);
@@ -156,7 +156,7 @@ static void failures_are_local(void **state)
 }
 
 /* Ranks decide the class: a trial takes 5 s, 20 steps of its value, and 30 s where ranks change. */
-static void costs_are_found(void **state)
+static void learns_trial_costs(void **state)
 {
     static const int64_t values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     (void)state;
@@ -189,7 +189,7 @@ static void costs_are_found(void **state)
     dt_space_free(space);
 }
 
-static void two_models_are_weighed(void **state)
+static void stacking_weights_the_better_model(void **state)
 {
     double first[50], second[50];
     (void)state;
@@ -261,7 +261,7 @@ static double regret(const char *name, const struct dt_search_opts *opts)
     return sum;
 }
 
-static void a_bad_prior_is_shed(void **state)
+static void a_bad_prior_loses_its_weight(void **state)
 {
     (void)state;
     struct dt_space *space = make_square();
@@ -316,7 +316,7 @@ static int changes_of_ranks(double seconds, uint64_t seed)
     return changes;
 }
 
-static void dear_trials_wait(void **state)
+static void expensive_trials_wait(void **state)
 {
     (void)state;
     int cheap = 0, dear = 0;
@@ -364,13 +364,13 @@ static void ends_when_nothing_is_left_to_gain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plan_that_did_not_fit),
-        cmocka_unit_test(learns_the_border),
-        cmocka_unit_test(failures_are_local),
-        cmocka_unit_test(costs_are_found),
-        cmocka_unit_test(two_models_are_weighed),
-        cmocka_unit_test(a_bad_prior_is_shed),
-        cmocka_unit_test(dear_trials_wait),
+        cmocka_unit_test(learns_from_a_plan_that_did_not_fit),
+        cmocka_unit_test(learns_the_border_of_memory),
+        cmocka_unit_test(failures_lower_success_nearby_only),
+        cmocka_unit_test(learns_trial_costs),
+        cmocka_unit_test(stacking_weights_the_better_model),
+        cmocka_unit_test(a_bad_prior_loses_its_weight),
+        cmocka_unit_test(expensive_trials_wait),
         cmocka_unit_test(ends_when_nothing_is_left_to_gain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

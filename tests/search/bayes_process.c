@@ -54,7 +54,7 @@ static void answer_some(struct dt_process *process, int n, uint64_t seed)
     }
 }
 
-static void one_answer(void **state)
+static void one_answer_matches_the_formula(void **state)
 {
     (void)state;
     struct dt_cloud cloud = make_cloud(1, 2, 1);
@@ -76,7 +76,7 @@ static void one_answer(void **state)
     free_cloud(&cloud);
 }
 
-static void two_answers(void **state)
+static void two_answers_match_the_formula(void **state)
 {
     (void)state;
     struct dt_cloud cloud = make_cloud(DIMS, 3, 2);
@@ -137,7 +137,7 @@ static void check_dense(const struct dt_process *process)
 }
 
 /* Row by row, over several blocks, taken back, afresh and after a fit: always the same posterior. */
-static void every_way_is_dense(void **state)
+static void every_update_matches_the_dense_posterior(void **state)
 {
     (void)state;
     for (int believed = 0; believed < 2; believed++) {
@@ -198,7 +198,7 @@ static void kernel_is_a_sum_of_sets(void **state)
     free_cloud(&cloud);
 }
 
-static void rows_are_the_kernel(void **state)
+static void rows_match_the_kernel(void **state)
 {
     (void)state;
     struct dt_cloud cloud = make_cloud(DIMS, COUNT, 8);
@@ -226,7 +226,7 @@ static double log_density(const struct dt_process *process, int candidate, doubl
     return -0.5 * (log(2 * M_PI * total) + off * off / total);
 }
 
-static void leaving_one_out(void **state)
+static void leave_one_out_matches_refitting(void **state)
 {
     enum { N = 25 };
     (void)state;
@@ -260,7 +260,7 @@ static void leaving_one_out(void **state)
     free_cloud(&cloud);
 }
 
-static void slopes_are_differences(void **state)
+static void gradients_match_differences(void **state)
 {
     (void)state;
     struct dt_cloud cloud = make_cloud(DIMS, COUNT, 13);
@@ -293,7 +293,7 @@ static void slopes_are_differences(void **state)
 }
 
 /* Values that one coordinate decides: its length comes out short, the others long; and the noise that was added. */
-static void finds_what_matters(void **state)
+static void finds_the_relevant_coordinate(void **state)
 {
     (void)state;
     struct dt_cloud cloud = make_cloud(DIMS, COUNT, 17);
@@ -325,10 +325,14 @@ static void finds_what_matters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_answer),         cmocka_unit_test(two_answers),
-        cmocka_unit_test(every_way_is_dense), cmocka_unit_test(rows_are_the_kernel),
-        cmocka_unit_test(leaving_one_out),    cmocka_unit_test(slopes_are_differences),
-        cmocka_unit_test(finds_what_matters), cmocka_unit_test(kernel_is_a_sum_of_sets),
+        cmocka_unit_test(one_answer_matches_the_formula),
+        cmocka_unit_test(two_answers_match_the_formula),
+        cmocka_unit_test(every_update_matches_the_dense_posterior),
+        cmocka_unit_test(rows_match_the_kernel),
+        cmocka_unit_test(leave_one_out_matches_refitting),
+        cmocka_unit_test(gradients_match_differences),
+        cmocka_unit_test(finds_the_relevant_coordinate),
+        cmocka_unit_test(kernel_is_a_sum_of_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static double at(const double matrix[], int i, int j)
     return matrix[(i > j ? i : j) * STRIDE + (i > j ? j : i)];
 }
 
-static void subtracts(void **state)
+static void subtracts_weighted_rows(void **state)
 {
     (void)state;
     float rows[MOST * STRIDE], weights[MOST], out[STRIDE];
@@ -95,7 +95,7 @@ static void factors_solves_and_inverts(void **state)
     }
 }
 
-static void refuses_what_is_not_definite(void **state)
+static void refuses_indefinite_matrices(void **state)
 {
     (void)state;
     double zero[1] = {0}, none[1] = {NAN}, saddle[4] = {1, 0, 2, 1};
@@ -107,9 +107,9 @@ static void refuses_what_is_not_definite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(subtracts),
+        cmocka_unit_test(subtracts_weighted_rows),
         cmocka_unit_test(factors_solves_and_inverts),
-        cmocka_unit_test(refuses_what_is_not_definite),
+        cmocka_unit_test(refuses_indefinite_matrices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

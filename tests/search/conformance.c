@@ -74,7 +74,7 @@ static void no_point_twice(void **state)
 }
 
 /* Without a single answer: ask is allowed to wait, but not to repeat or to make points up. */
-static void asked_ahead(void **state)
+static void asking_ahead_repeats_no_point(void **state)
 {
     const char *name;
     (void)state;
@@ -95,7 +95,7 @@ static void asked_ahead(void **state)
 }
 
 /* Four workers: the answers come late, in another order, and one in seven never. */
-static void answers_come_late(void **state)
+static void late_answers_are_accepted(void **state)
 {
     enum { WORKERS = 4 };
     const char *name;
@@ -126,7 +126,7 @@ static void answers_come_late(void **state)
     }
 }
 
-static void seed_decides(void **state)
+static void the_seed_decides_the_order(void **state)
 {
     const char *name;
     (void)state;
@@ -147,7 +147,7 @@ static void seed_decides(void **state)
 }
 
 /* Two at once do not disturb each other. */
-static void searches_are_apart(void **state)
+static void two_searches_do_not_interact(void **state)
 {
     const char *name;
     (void)state;
@@ -174,7 +174,7 @@ static void searches_are_apart(void **state)
 }
 
 /* A warm start: every third point, with every outcome, some twice; and one that is not of the space. */
-static void told_is_not_asked(void **state)
+static void told_points_are_not_asked(void **state)
 {
     const char *name;
     (void)state;
@@ -204,7 +204,7 @@ static void told_is_not_asked(void **state)
 }
 
 /* Someone else's answers come in between the questions. */
-static void told_on_the_way(void **state)
+static void answers_of_others_are_accepted(void **state)
 {
     const char *name;
     (void)state;
@@ -228,7 +228,7 @@ static void told_on_the_way(void **state)
     }
 }
 
-static void all_told(void **state)
+static void ends_when_all_points_are_told(void **state)
 {
     const char *name;
     (void)state;
@@ -249,7 +249,7 @@ static void all_told(void **state)
 }
 
 /* The default, then the known plans, each once and none that was told or breaks a rule. */
-static void first_things_first(void **state)
+static void asks_the_default_and_known_plans_first(void **state)
 {
     const char *name;
     (void)state;
@@ -277,7 +277,7 @@ static void first_things_first(void **state)
 }
 
 /* All of them, or three in ten: it goes on over the whole space, or says why not. */
-static void bears_failures(void **state)
+static void continues_after_failures(void **state)
 {
     const char *name;
     (void)state;
@@ -342,7 +342,7 @@ static void check_large(const char *name, const struct dt_space *space)
     dt_search_free(search);
 }
 
-static void counted_but_large(void **state)
+static void searches_a_large_counted_space(void **state)
 {
     const char *name;
     struct dt_space *space =
@@ -354,7 +354,7 @@ static void counted_but_large(void **state)
     dt_space_free(space);
 }
 
-static void too_large_to_count(void **state)
+static void searches_a_space_too_large_to_count(void **state)
 {
     const char *name;
     struct dt_space *space =
@@ -370,12 +370,18 @@ static void too_large_to_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_point_twice),     cmocka_unit_test(asked_ahead),
-        cmocka_unit_test(answers_come_late),  cmocka_unit_test(seed_decides),
-        cmocka_unit_test(searches_are_apart), cmocka_unit_test(told_is_not_asked),
-        cmocka_unit_test(told_on_the_way),    cmocka_unit_test(all_told),
-        cmocka_unit_test(first_things_first), cmocka_unit_test(bears_failures),
-        cmocka_unit_test(counted_but_large),  cmocka_unit_test(too_large_to_count),
+        cmocka_unit_test(no_point_twice),
+        cmocka_unit_test(asking_ahead_repeats_no_point),
+        cmocka_unit_test(late_answers_are_accepted),
+        cmocka_unit_test(the_seed_decides_the_order),
+        cmocka_unit_test(two_searches_do_not_interact),
+        cmocka_unit_test(told_points_are_not_asked),
+        cmocka_unit_test(answers_of_others_are_accepted),
+        cmocka_unit_test(ends_when_all_points_are_told),
+        cmocka_unit_test(asks_the_default_and_known_plans_first),
+        cmocka_unit_test(continues_after_failures),
+        cmocka_unit_test(searches_a_large_counted_space),
+        cmocka_unit_test(searches_a_space_too_large_to_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static int different(struct dt_search *search, const struct dt_space *space)
     return least;
 }
 
-static void every_value_once(void **state)
+static void hypercubes_hold_every_value_once(void **state)
 {
     struct dt_space *space = make_box();
     (void)state;
@@ -71,7 +71,7 @@ static void every_value_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_value_once),
+        cmocka_unit_test(hypercubes_hold_every_value_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void check_spread(int n, uint64_t seed)
     dt_space_free(space);
 }
 
-static void spread_at_any_time(void **state)
+static void points_are_evenly_spread_at_any_time(void **state)
 {
     (void)state;
     for (int n = 1; n <= 400; n++)
@@ -62,7 +62,7 @@ static void spread_at_any_time(void **state)
 }
 
 /* Where it starts is uniform: chi-square over 20 places, 19 degrees of freedom, P(> 51) is 1e-4. */
-static void starts_anywhere(void **state)
+static void the_start_is_uniform(void **state)
 {
     enum { PLACES = 20, SEEDS = 10000 };
     int counts[PLACES] = {0};
@@ -86,8 +86,8 @@ static void starts_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spread_at_any_time),
-        cmocka_unit_test(starts_anywhere),
+        cmocka_unit_test(points_are_evenly_spread_at_any_time),
+        cmocka_unit_test(the_start_is_uniform),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

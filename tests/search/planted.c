@@ -75,7 +75,7 @@ static double mean_evaluations(const char *name, int seeds, int most)
 }
 
 /* A tenth of what draws need is asked for; measured are 40 to 130. */
-static void learners_beat_draws(void **state)
+static void learning_strategies_beat_random_draws(void **state)
 {
     static const char *const names[] = {"ils", "annealing", "genetic", "tpe", "portfolio"};
     (void)state;
@@ -87,7 +87,7 @@ static void learners_beat_draws(void **state)
 }
 
 /* 4500.5 with a deviation of 9000 / sqrt(12) over 200 seeds: 184 of the mean. */
-static void draws_need_half(void **state)
+static void random_draws_need_half_of_the_space(void **state)
 {
     (void)state;
     double mean = mean_evaluations("random", 200, 9000);
@@ -95,7 +95,7 @@ static void draws_need_half(void **state)
 }
 
 /* Without an order of the values a search by neighbours still beats draws. */
-static void labels_too(void **state)
+static void learning_strategies_beat_draws_on_labels(void **state)
 {
     static const char *const labels[] = {"p", "q", "r", "s", "t", "u", "v", "w"};
     static const char *const names[] = {"ils", "annealing", "genetic", "tpe", "portfolio"};
@@ -133,9 +133,9 @@ static void labels_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(learners_beat_draws),
-        cmocka_unit_test(draws_need_half),
-        cmocka_unit_test(labels_too),
+        cmocka_unit_test(learning_strategies_beat_random_draws),
+        cmocka_unit_test(random_draws_need_half_of_the_space),
+        cmocka_unit_test(learning_strategies_beat_draws_on_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static int ask_and_tell(const struct dt_prior *prior, uint64_t seed, double unit
     return worked;
 }
 
-static void failures_end_the_trust(void **state)
+static void failures_end_the_trust_in_a_prior(void **state)
 {
     const struct dt_prior prior = {.name = "upside down", .value = praises_what_fails};
     (void)state;
@@ -67,7 +67,7 @@ static void failures_end_the_trust(void **state)
 
 /* Seconds or nanoseconds: the search asks for the same plans, also while nothing that the prior knows has an answer, or only
  * plans that are not answered yet. */
-static void unit_does_not_matter(void **state)
+static void the_unit_of_a_prior_does_not_matter(void **state)
 {
     const struct dt_prior priors[] = {{.name = "upside down", .value = praises_what_fails},
                                       {.name = "mostly", .value = praises_mostly}};
@@ -115,7 +115,7 @@ static double regret(const struct dt_prior *prior, uint64_t seed)
     return sum;
 }
 
-static void upside_down_is_cheap(void **state)
+static void a_reversed_prior_costs_little(void **state)
 {
     const struct dt_prior prior = {.name = "upside down", .value = upside_down};
     double cold = 0, misled = 0;
@@ -131,9 +131,9 @@ static void upside_down_is_cheap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_end_the_trust),
-        cmocka_unit_test(unit_does_not_matter),
-        cmocka_unit_test(upside_down_is_cheap),
+        cmocka_unit_test(failures_end_the_trust_in_a_prior),
+        cmocka_unit_test(the_unit_of_a_prior_does_not_matter),
+        cmocka_unit_test(a_reversed_prior_costs_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static struct dt_landscape *three_plans(void)
 
 /* Nothing varies, so B is dropped after 4 repetitions behind A or C, C after 9 behind A, and what is the best so far gets
  * all 32: of A, B, C in the order ABC ACB BAC BCA CAB CBA. */
-static void by_hand(void **state)
+static void three_plans_match_a_count_by_hand(void **state)
 {
     static const int made[6][3] = {{32, 4, 9},   {32, 4, 9},  {32, 32, 9},
                                    {32, 32, 32}, {32, 4, 32}, {32, 4, 32}};
@@ -77,7 +77,7 @@ static void by_hand(void **state)
     dt_landscape_free(landscape);
 }
 
-static void recorded(void **state)
+static void recorded_tables_lose_no_best_plan(void **state)
 {
     static const char *const tables[] = {"convolution_milo_A100",    "convolution_milo_A4000",
                                          "convolution_milo_MI250X",  "dedispersion_milo_A100",
@@ -98,7 +98,7 @@ static void recorded(void **state)
     }
 }
 
-static void nothing_to_race(void **state)
+static void refuses_a_table_without_repetitions(void **state)
 {
     struct dt_landscape *landscape = three_plans();
     struct dt_raced raced;
@@ -112,9 +112,9 @@ static void nothing_to_race(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),
-        cmocka_unit_test(recorded),
-        cmocka_unit_test(nothing_to_race),
+        cmocka_unit_test(three_plans_match_a_count_by_hand),
+        cmocka_unit_test(recorded_tables_lose_no_best_plan),
+        cmocka_unit_test(refuses_a_table_without_repetitions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

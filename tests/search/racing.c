@@ -35,7 +35,7 @@ static enum dt_race_next race_of(const struct dt_race *race, const double sample
     return next;
 }
 
-static void looks_double(void **state)
+static void looks_double_the_repetitions(void **state)
 {
     static const int expected[] = {4, 9, 17, 33, 65};
     const struct dt_race race = {.most = 64};
@@ -79,7 +79,7 @@ static void cold_first_is_never_judged(void **state)
     }
 }
 
-static void hopeless_is_beyond_a_quarter(void **state)
+static void a_plan_25_percent_slower_is_dropped_early(void **state)
 {
     const double best[] = {1, 1, 1, 5};
     const struct dt_race race = {.best = best, .best_count = 4, .most = 64};
@@ -92,8 +92,8 @@ static void hopeless_is_beyond_a_quarter(void **state)
     assert_int_equal(dt_race_look(&race, samples, 4, &until), DT_RACE_MORE);
 }
 
-/* Of 2000 plans that are as fast as the incumbent at most 5 % are dropped; with 5 % more time at 2 % noise nearly all. */
-static void drops_the_slower(void **state)
+/* At most 5 % of 2000 plans that are as fast as the incumbent are dropped, and nearly all that are 5 % slower, at 2 % noise. */
+static void drops_slower_plans(void **state)
 {
     struct dt_rng rng = dt_rng_at(2, "race");
     int equal = 0, slower = 0, spent = 0;
@@ -153,10 +153,10 @@ static void a_lower_median_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(looks_double),
+        cmocka_unit_test(looks_double_the_repetitions),
         cmocka_unit_test(cold_first_is_never_judged),
-        cmocka_unit_test(hopeless_is_beyond_a_quarter),
-        cmocka_unit_test(drops_the_slower),
+        cmocka_unit_test(a_plan_25_percent_slower_is_dropped_early),
+        cmocka_unit_test(drops_slower_plans),
         cmocka_unit_test(a_lower_median_stays),
         cmocka_unit_test(pairs_see_through_drift),
     };

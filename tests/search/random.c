@@ -48,7 +48,7 @@ static void each_draw_is_uniform(void **state)
     dt_space_free(space);
 }
 
-static void every_permutation(void **state)
+static void every_permutation_is_equally_likely(void **state)
 {
     int counts[256] = {0}, cells[CELLS_MOST], n = 0;
     struct dt_space *space = make_line(4);
@@ -97,7 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_draw_is_uniform),
-        cmocka_unit_test(every_permutation),
+        cmocka_unit_test(every_permutation_is_equally_likely),
         cmocka_unit_test(uniform_after_a_warm_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

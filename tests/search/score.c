@@ -32,7 +32,7 @@ static double enumerate(const double values[], int n, int t)
     return sum / subsets;
 }
 
-static void every_draw(void **state)
+static void expectation_matches_every_draw(void **state)
 {
     struct dt_rng rng = dt_rng_at(3, "score");
     (void)state;
@@ -53,7 +53,7 @@ static void every_draw(void **state)
 }
 
 /* 4,000 runs of 100 draws from 20,000 log-normal values: within five standard errors at each t. */
-static void monte_carlo(void **state)
+static void expectation_matches_a_simulation(void **state)
 {
     enum { N = 20000, EVALS = 100, RUNS = 4000 };
     static double values[N], sum[EVALS], squares[EVALS], expected[EVALS];
@@ -85,7 +85,7 @@ static void monte_carlo(void **state)
 }
 
 /* The sum telescopes at t = 1 to the mean, and stays exact where binomial coefficients have left every double behind. */
-static void large(void **state)
+static void expectation_is_exact_for_large_spaces(void **state)
 {
     enum { N = 1000000 };
     static double values[N];
@@ -98,7 +98,7 @@ static void large(void **state)
         assert_true(fabs(expected[t - 1] / ((N + 1.) / (t + 1)) - 1) < 1e-9);
 }
 
-static void definition(void **state)
+static void score_follows_its_definition(void **state)
 {
     const double expected[] = {5, 4, 2}, random[] = {5, 4, 2}, best[] = {1, 1, 1},
                  late[] = {9, 9, 1};
@@ -111,7 +111,7 @@ static void definition(void **state)
     assert_true(dt_score_p(best, never, 3, 1) == 0);
 }
 
-static void best_so_far(void **state)
+static void best_so_far_skips_failures(void **state)
 {
     struct dt_entry entries[] = {{.value = 3}, {.value = NAN}, {.value = 2}, {.value = 7}};
     const struct dt_landscape landscape = {
@@ -127,8 +127,11 @@ static void best_so_far(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_draw), cmocka_unit_test(monte_carlo), cmocka_unit_test(large),
-        cmocka_unit_test(definition), cmocka_unit_test(best_so_far),
+        cmocka_unit_test(expectation_matches_every_draw),
+        cmocka_unit_test(expectation_matches_a_simulation),
+        cmocka_unit_test(expectation_is_exact_for_large_spaces),
+        cmocka_unit_test(score_follows_its_definition),
+        cmocka_unit_test(best_so_far_skips_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

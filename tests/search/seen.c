@@ -61,20 +61,20 @@ static void check_against_a_list(struct dt_space *space, bool bits)
     dt_space_free(space);
 }
 
-static void bits(void **state)
+static void bits_match_a_list(void **state)
 {
     (void)state;
     check_against_a_list(make_box(2, 70), true);
 }
 
-static void hashes(void **state)
+static void hashes_match_a_list(void **state)
 {
     (void)state;
     check_against_a_list(make_box(5, 30), false); /* 24 million */
 }
 
 /* Bits of 70 x 70 points, most of which are seen. */
-static void last_ones_are_uniform(void **state)
+static void the_last_unseen_points_are_uniform(void **state)
 {
     enum { LEFT = 20, DRAWS = 20000 };
     struct dt_space *space = make_box(2, 70);
@@ -114,7 +114,7 @@ static void last_ones_are_uniform(void **state)
 }
 
 /* Axis a has 2 values, b has 50: half of the neighbours drawn are along a. */
-static void axes_weigh_alike(void **state)
+static void axes_are_equally_likely(void **state)
 {
     enum { DRAWS = 4000 };
     struct dt_space *space = NULL;
@@ -163,10 +163,10 @@ static void axes_weigh_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits),
-        cmocka_unit_test(hashes),
-        cmocka_unit_test(last_ones_are_uniform),
-        cmocka_unit_test(axes_weigh_alike),
+        cmocka_unit_test(bits_match_a_list),
+        cmocka_unit_test(hashes_match_a_list),
+        cmocka_unit_test(the_last_unseen_points_are_uniform),
+        cmocka_unit_test(axes_are_equally_likely),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

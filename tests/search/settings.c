@@ -25,7 +25,7 @@ static void refused(const char *name, const char *why)
     dt_space_free(space);
 }
 
-static void unknown_name(void **state)
+static void refuses_unknown_names(void **state)
 {
     const char *name;
     (void)state;
@@ -37,7 +37,7 @@ static void unknown_name(void **state)
 }
 
 /* Every setting at its limits, beyond them, misspelt, and not a number. */
-static void settings(void **state)
+static void checks_the_range_of_each_setting(void **state)
 {
     struct dt_space *space = make_line(3);
     const struct dt_search_opts opts = {.space = space};
@@ -72,7 +72,7 @@ static void settings(void **state)
     dt_space_free(space);
 }
 
-static void outcomes(void **state)
+static void outcome_texts_round_trip(void **state)
 {
     (void)state;
     for (int i = 0; i < DT_TRIAL_OUTCOMES; i++) {
@@ -92,9 +92,9 @@ static void outcomes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_name),
-        cmocka_unit_test(settings),
-        cmocka_unit_test(outcomes),
+        cmocka_unit_test(refuses_unknown_names),
+        cmocka_unit_test(checks_the_range_of_each_setting),
+        cmocka_unit_test(outcome_texts_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

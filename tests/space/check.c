@@ -104,7 +104,7 @@ static void compare(struct dt_workload workload, const struct dt_gpus *on)
     dt_space_free(space);
 }
 
-static void the_answers_are_the_same(void **state)
+static void check_agrees_with_the_space(void **state)
 {
     (void)state;
     for (int guidance = 0; guidance < 2; guidance++) {
@@ -154,7 +154,7 @@ static void plans_without_a_layout_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_answers_are_the_same),
+        cmocka_unit_test(check_agrees_with_the_space),
         cmocka_unit_test(plans_without_a_layout_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,7 +133,7 @@ static int64_t check(const struct dt_space *space, const struct dt_diagram *diag
     return count;
 }
 
-static void random_rules(void **state)
+static void random_rules_match_enumeration(void **state)
 {
     struct dt_rng rng = dt_rng_at(dose_seed("diagrams", 17), "diagrams");
     int empty = 0, whole = 0;
@@ -171,7 +171,7 @@ static void random_rules(void **state)
 }
 
 /* Comparisons of sums and products with each other and with numbers, whose parts are bounded before they are known. */
-static void bounded_parts(void **state)
+static void bounded_parts_match_enumeration(void **state)
 {
     static const char *const compare[] = {"<", "<=", ">", ">=", "=="};
     struct dt_rng rng = dt_rng_at(dose_seed("parts", 19), "parts");
@@ -220,7 +220,7 @@ static void count_near(void *context, const struct dt_point *point)
     set->n++;
 }
 
-static void nearest(void **state)
+static void nearest_points_match_enumeration(void **state)
 {
     struct dt_rng rng = dt_rng_at(3, "near");
     (void)state;
@@ -250,7 +250,7 @@ static void nearest(void **state)
 }
 
 /* A diagram beyond the bound is given up and freed. */
-static void bounds(void **state)
+static void exceeding_the_bound_is_an_error(void **state)
 {
     static const struct dt_bound tight[] = {{.work = 2000, .edges = 1000000},
                                             {.work = 100000000, .edges = 50}};
@@ -276,7 +276,7 @@ static void bounds(void **state)
 }
 
 /* The beginning of points that no rule lets differ is one node, so 16 free axes cost 16 layers of one node each. */
-static void independent_axes(void **state)
+static void independent_axes_share_nodes(void **state)
 {
     struct dt_space *space = NULL;
     int64_t values[16];
@@ -308,9 +308,11 @@ static void independent_axes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_rules),     cmocka_unit_test(bounded_parts),
-        cmocka_unit_test(nearest),          cmocka_unit_test(bounds),
-        cmocka_unit_test(independent_axes),
+        cmocka_unit_test(random_rules_match_enumeration),
+        cmocka_unit_test(bounded_parts_match_enumeration),
+        cmocka_unit_test(nearest_points_match_enumeration),
+        cmocka_unit_test(exceeding_the_bound_is_an_error),
+        cmocka_unit_test(independent_axes_share_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

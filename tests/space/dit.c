@@ -79,7 +79,7 @@ static bool offered(const int list[], int n, int value)
     return false;
 }
 
-/* Of the tiles that hold the whole sequence, only the smallest; 2^k * first is the list. */
+/* Only the smallest of the tiles that hold the whole sequence is worth trying; the list is 2^k * first. */
 static bool worth_tile(int tile, int first, int tokens)
 {
     return tile == first || tile / 2 < tokens;
@@ -199,7 +199,7 @@ static int64_t check(const struct given *given)
     return tally.count;
 }
 
-static void every_head_count(void **state)
+static void head_counts_match_the_definition(void **state)
 {
     static const int heads[] = {3, 5, 6, 12};
     (void)state;
@@ -217,7 +217,7 @@ static void every_head_count(void **state)
             }
 }
 
-static void odd_sizes(void **state)
+static void odd_sizes_match_the_definition(void **state)
 {
     static const int sizes[][2] = {{2, 2}, {2, 6}, {10, 2}, {14, 18}, {22, 26}, {34, 16}};
     (void)state;
@@ -233,7 +233,7 @@ static void odd_sizes(void **state)
     }
 }
 
-static void cores_and_devices(void **state)
+static void cores_and_devices_match_the_definition(void **state)
 {
     (void)state;
     for (int cores = 1; cores <= 7; cores++)
@@ -250,7 +250,7 @@ static void cores_and_devices(void **state)
         }
 }
 
-static void batches(void **state)
+static void batches_match_the_definition(void **state)
 {
     static const int lists[][4] = {{1}, {5}, {12, 1, 4}, {3, 3, 2}, {6, 4, 2}};
     (void)state;
@@ -262,7 +262,7 @@ static void batches(void **state)
 }
 
 /* From no room at all to room for everything, the count grows, and each step is exact. */
-static void memory(void **state)
+static void memory_limits_match_the_definition(void **state)
 {
     struct given given = {.heads = 6,
                           .height = 8,
@@ -294,7 +294,7 @@ static void memory(void **state)
     assert_int_equal(before, all);
 }
 
-static void no_room_at_all(void **state)
+static void a_space_without_room_is_empty(void **state)
 {
     const struct given given = {.heads = 3,
                                 .height = 4,
@@ -315,7 +315,7 @@ static void no_room_at_all(void **state)
 }
 
 /* By hand: cfg first, then ulysses up to the head limit, then ring, then dp; all cores shared out. */
-static void careful_default(void **state)
+static void default_plans_match_a_table_by_hand(void **state)
 {
     static const int params[] = {DT_AT_ranks, DT_AT_dp,      DT_AT_cfg,  DT_AT_ulysses,
                                  DT_AT_ring,  DT_AT_threads, DT_AT_batch};
@@ -358,7 +358,7 @@ static void careful_default(void **state)
     }
 }
 
-static void refused(void **state)
+static void refuses_invalid_limits(void **state)
 {
     static const int zero[] = {0}, one[] = {1};
     const struct given given = {
@@ -390,14 +390,14 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_head_count),
-        cmocka_unit_test(odd_sizes),
-        cmocka_unit_test(cores_and_devices),
-        cmocka_unit_test(batches),
-        cmocka_unit_test(memory),
-        cmocka_unit_test(no_room_at_all),
-        cmocka_unit_test(careful_default),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(head_counts_match_the_definition),
+        cmocka_unit_test(odd_sizes_match_the_definition),
+        cmocka_unit_test(cores_and_devices_match_the_definition),
+        cmocka_unit_test(batches_match_the_definition),
+        cmocka_unit_test(memory_limits_match_the_definition),
+        cmocka_unit_test(a_space_without_room_is_empty),
+        cmocka_unit_test(default_plans_match_a_table_by_hand),
+        cmocka_unit_test(refuses_invalid_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,7 +166,7 @@ static void check(const struct machine *m, bool any)
     dt_space_free(space);
 }
 
-static void counted(void **state)
+static void counts_match_the_definition(void **state)
 {
     static const enum dt_dtype dtypes[] = {DT_FLOAT32, DT_BFLOAT16, DT_TF32};
     static const int heads[] = {64, 72, 96, 128, 144};
@@ -208,7 +208,7 @@ static void each_fact_counts(void **state)
     check(&m, false);
 }
 
-static void careful_default(void **state)
+static void default_plans_match_a_table_by_hand(void **state)
 {
     static const struct {
         int heads, head, gpus, cfg, ulysses, tile_kv, warps;
@@ -253,7 +253,7 @@ static void parse(const struct dt_space *space, const char *text, struct dt_plan
 }
 
 /* Named values are kept; the rest is completed to a feasible plan if possible. */
-static void completed(void **state)
+static void unnamed_parameters_are_completed(void **state)
 {
     struct machine m;
     struct dt_plan plan;
@@ -316,8 +316,10 @@ static void devices_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counted),        cmocka_unit_test(each_fact_counts),
-        cmocka_unit_test(completed),      cmocka_unit_test(careful_default),
+        cmocka_unit_test(counts_match_the_definition),
+        cmocka_unit_test(each_fact_counts),
+        cmocka_unit_test(unnamed_parameters_are_completed),
+        cmocka_unit_test(default_plans_match_a_table_by_hand),
         cmocka_unit_test(devices_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

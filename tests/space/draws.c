@@ -105,20 +105,20 @@ static void check_design(bool sobol)
     dt_space_free(space);
 }
 
-static void hypercubes(void **state)
+static void hypercube_points_are_uniform(void **state)
 {
     (void)state;
     check_design(false);
 }
 
-static void sequences(void **state)
+static void sobol_points_are_uniform(void **state)
 {
     (void)state;
     check_design(true);
 }
 
 /* Without rules a design of n points meets each of n equal slices of each axis once. */
-static void strata(void **state)
+static void designs_without_rules_are_stratified(void **state)
 {
     enum { SIDE = 64 };
     int64_t values[SIDE];
@@ -157,7 +157,7 @@ static void strata(void **state)
 
 /* The sequence's first 2^k points, of any coordinate, fall into each of 2^k equal slices once, and the first two
  * coordinates together into each of the boxes of that area. */
-static void sobol_itself(void **state)
+static void sobol_points_fill_equal_boxes(void **state)
 {
     struct dt_sobol sobol;
     (void)state;
@@ -187,7 +187,7 @@ static void sobol_itself(void **state)
 }
 
 /* More is asked for than there is, or nearly all: all of it, once each. */
-static void small_spaces(void **state)
+static void small_spaces_are_returned_whole(void **state)
 {
     struct dt_space *space = make();
     struct dt_rng rng = dt_rng_at(9, "small");
@@ -238,7 +238,7 @@ static bool is_neighbour(const struct dt_space *space, const struct dt_point *a,
     return true;
 }
 
-static void neighbours(void **state)
+static void neighbours_match_enumeration(void **state)
 {
     struct dt_space *space = make();
     struct dt_point *found = calloc(64, sizeof *found), point, other;
@@ -271,10 +271,13 @@ static void neighbours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(draws_are_uniform), cmocka_unit_test(hypercubes),
-        cmocka_unit_test(sequences),         cmocka_unit_test(strata),
-        cmocka_unit_test(sobol_itself),      cmocka_unit_test(small_spaces),
-        cmocka_unit_test(neighbours),
+        cmocka_unit_test(draws_are_uniform),
+        cmocka_unit_test(hypercube_points_are_uniform),
+        cmocka_unit_test(sobol_points_are_uniform),
+        cmocka_unit_test(designs_without_rules_are_stratified),
+        cmocka_unit_test(sobol_points_fill_equal_boxes),
+        cmocka_unit_test(small_spaces_are_returned_whole),
+        cmocka_unit_test(neighbours_match_enumeration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

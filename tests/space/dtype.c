@@ -38,7 +38,7 @@ static struct dt_space *make(bool no_dtype)
     return space;
 }
 
-static void it_is_a_rule(void **state)
+static void an_unsupported_dtype_breaks_a_rule(void **state)
 {
     (void)state;
     struct dt_space *space = make(false), *none = make(true);
@@ -55,6 +55,6 @@ static void it_is_a_rule(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_is_a_rule)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(an_unsupported_dtype_breaks_a_rule)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,7 +259,7 @@ static void check_locate(const struct dt_space *space, const int64_t v[],
     assert_memory_equal(dt_message(), sentence, strlen(sentence));
 }
 
-static void every_combination(void **state)
+static void explanations_match_enumeration(void **state)
 {
     static const int64_t a[] = {1, 2, 3, 4, 8, 16}, b[] = {-1, 1, 2, 3, 5, 6}, c[] = {0, 1, 2, 5};
     static int64_t legal[POINTS_MOST][AXES];
@@ -287,7 +287,7 @@ static void every_combination(void **state)
 }
 
 /* "numbers" is the rule with this plan's numbers in it. */
-static void numbers(void **state)
+static void numbers_are_the_rule_with_values(void **state)
 {
     struct dt_space *space = make();
     struct dt_explanation explanation;
@@ -305,7 +305,7 @@ static void numbers(void **state)
 }
 
 /* A space that a contradiction empties, and one of fewer plans than are shown. */
-static void few_or_none(void **state)
+static void explains_spaces_with_few_or_no_plans(void **state)
 {
     static const char *const sums[] = {"x > 9", "x == 2"};
     (void)state;
@@ -332,9 +332,9 @@ static void few_or_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_combination),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(few_or_none),
+        cmocka_unit_test(explanations_match_enumeration),
+        cmocka_unit_test(numbers_are_the_rule_with_values),
+        cmocka_unit_test(explains_spaces_with_few_or_no_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

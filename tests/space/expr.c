@@ -83,7 +83,7 @@ static void compare_with_c(int64_t a, int64_t b, int64_t c)
     SAME(9223372036854775807 - 0 * a);
 }
 
-static void test_same_as_c(void **state)
+static void values_are_those_of_c(void **state)
 {
     (void)state;
     for (int64_t a = -3; a <= 3; a++)
@@ -92,7 +92,7 @@ static void test_same_as_c(void **state)
                 compare_with_c(a, b, c);
 }
 
-static void test_in(void **state)
+static void in_tests_membership(void **state)
 {
     static const struct {
         const char *text;
@@ -193,7 +193,7 @@ static char *repeat(const char *piece, int n, const char *end)
     return dt_text_take(&text);
 }
 
-static void test_hostile_text(void **state)
+static void hostile_text_is_refused(void **state)
 {
     static const struct {
         const char *piece;
@@ -219,7 +219,7 @@ static void test_hostile_text(void **state)
 }
 
 /* Random strings of the language's own pieces: whatever they say, no crash and a message. */
-static void test_random_text(void **state)
+static void random_text_is_refused_or_read(void **state)
 {
     static const char *const pieces[] = {"a",   "b", "heads", "(", ")",  "+",  "-", "*",
                                          "/",   "%", "==",    "<", "&&", "||", "!", "in",
@@ -341,7 +341,7 @@ static int64_t grow(struct tree *tree, int depth, int rank, bool live, struct dt
     return grow_binary(tree, depth, rank, live, out);
 }
 
-static void test_random_trees(void **state)
+static void random_trees_match_their_value(void **state)
 {
     const int64_t values[] = {3, -2, 0, INT64_MAX, INT64_MIN};
     struct tree tree = {.rng = dt_rng_at(dose_seed("trees", 5), "expr trees"), .values = values};
@@ -362,7 +362,7 @@ static void test_random_trees(void **state)
     assert_in_range(defined, 5000, 19000);
 }
 
-static void test_names_and_explain(void **state)
+static void lists_names_and_explains(void **state)
 {
     static const struct {
         const char *text, *explained;
@@ -392,10 +392,14 @@ static void test_names_and_explain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_as_c),        cmocka_unit_test(test_in),
-        cmocka_unit_test(test_edges_of_64_bits), cmocka_unit_test(test_mistakes_name_their_column),
-        cmocka_unit_test(test_hostile_text),     cmocka_unit_test(test_random_text),
-        cmocka_unit_test(test_random_trees),     cmocka_unit_test(test_names_and_explain),
+        cmocka_unit_test(values_are_those_of_c),
+        cmocka_unit_test(in_tests_membership),
+        cmocka_unit_test(test_edges_of_64_bits),
+        cmocka_unit_test(test_mistakes_name_their_column),
+        cmocka_unit_test(hostile_text_is_refused),
+        cmocka_unit_test(random_text_is_refused_or_read),
+        cmocka_unit_test(random_trees_match_their_value),
+        cmocka_unit_test(lists_names_and_explains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

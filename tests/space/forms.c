@@ -47,7 +47,7 @@ static const char *const same[] = {
     "\"rules\": [{\"if\": \"a * b <= most\"}]}",
 };
 
-static void the_same(void **state)
+static void equivalent_forms_give_one_space(void **state)
 {
     struct dt_space *space = NULL;
     assert_int_equal(read_text(plain, &space), DT_OK);
@@ -93,7 +93,7 @@ static const struct {
     {WITH("\"rules\": [\"a / 0 == 1\"], \"valid\": 1"), "'valid' is 1, but the rules allow 0"},
 };
 
-static void what_is_wrong(void **state)
+static void refuses_each_mistake(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -107,7 +107,7 @@ static void what_is_wrong(void **state)
 }
 
 /* The ends of 64 bits are values like others. */
-static void wide_ranges(void **state)
+static void reads_64_bit_values(void **state)
 {
     struct dt_space *space = NULL;
     (void)state;
@@ -141,7 +141,7 @@ static char *repeated(const char *before, const char *each, const char *after, i
     return dt_text_take(&text);
 }
 
-static void too_much(void **state)
+static void refuses_too_much(void **state)
 {
     static const struct {
         const char *before, *each, *after, *says;
@@ -169,7 +169,7 @@ static void too_much(void **state)
 }
 
 /* Spaces at the limits, with rules on all of it: a quick answer or an error. */
-static void as_much_as_there_may_be(void **state)
+static void the_largest_spaces_are_handled_quickly(void **state)
 {
     struct dt_space *space = NULL;
     char *axes = repeated("", "\"a#\": {\"from\": 1, \"to\": 4096}", "", 32);
@@ -192,7 +192,7 @@ static void as_much_as_there_may_be(void **state)
 }
 
 /* Files that were good once, with a few bytes changed: an answer or one sentence, whatever they say. */
-static void mutated(void **state)
+static void mutated_files_are_refused_or_read(void **state)
 {
     static const char *const bytes = "{}[]\",:0123456789ab*/%<=!&|-( )";
     struct dt_rng rng = dt_rng_at(dose_seed("forms", 31), "mutated");
@@ -229,7 +229,7 @@ static dt_status read_file(const char *text, struct dt_space **space)
     return status;
 }
 
-static void files(void **state)
+static void reads_files(void **state)
 {
     struct dt_space *space = NULL;
     (void)state;
@@ -249,10 +249,13 @@ static void files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same),    cmocka_unit_test(what_is_wrong),
-        cmocka_unit_test(wide_ranges), cmocka_unit_test(too_much),
-        cmocka_unit_test(files),       cmocka_unit_test(as_much_as_there_may_be),
-        cmocka_unit_test(mutated),
+        cmocka_unit_test(equivalent_forms_give_one_space),
+        cmocka_unit_test(refuses_each_mistake),
+        cmocka_unit_test(reads_64_bit_values),
+        cmocka_unit_test(refuses_too_much),
+        cmocka_unit_test(reads_files),
+        cmocka_unit_test(the_largest_spaces_are_handled_quickly),
+        cmocka_unit_test(mutated_files_are_refused_or_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static struct dt_space *make(const char *text)
     return space;
 }
 
-static void parameters(void **state)
+static void reads_parameters(void **state)
 {
     static const struct {
         const char *name, *doc;
@@ -83,7 +83,7 @@ static void parameters(void **state)
     dt_space_free(space);
 }
 
-static void rules(void **state)
+static void reads_rules(void **state)
 {
     struct dt_space *space = make(user);
     struct dt_point point = {{0}};
@@ -139,7 +139,7 @@ static void round_trip(void **state)
     dt_space_free(space);
 }
 
-static void plans_read(void **state)
+static void reads_plans_from_text(void **state)
 {
     static const struct {
         const char *text, *says; /* NULL: it is read */
@@ -168,7 +168,7 @@ static void plans_read(void **state)
     dt_space_free(space);
 }
 
-static void plans_in_json(void **state)
+static void reads_plans_from_json(void **state)
 {
     static const struct {
         const char *text;
@@ -252,7 +252,7 @@ static const struct {
     {WITH("\"rules\": [\"a <\"]"), "column"},
 };
 
-static void what_is_wrong(void **state)
+static void refuses_each_mistake(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -267,7 +267,7 @@ static void what_is_wrong(void **state)
 }
 
 /* A space of the axes alone reads every plan of the whole one as the same point, and writes it the same. */
-static void axes_alone(void **state)
+static void axes_without_rules_read_every_plan(void **state)
 {
     (void)state;
     struct dt_space *whole = make(user), *axes = NULL;
@@ -304,10 +304,13 @@ static void axes_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameters),    cmocka_unit_test(rules),
-        cmocka_unit_test(round_trip),    cmocka_unit_test(plans_read),
-        cmocka_unit_test(plans_in_json), cmocka_unit_test(what_is_wrong),
-        cmocka_unit_test(axes_alone),
+        cmocka_unit_test(reads_parameters),
+        cmocka_unit_test(reads_rules),
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(reads_plans_from_text),
+        cmocka_unit_test(reads_plans_from_json),
+        cmocka_unit_test(refuses_each_mistake),
+        cmocka_unit_test(axes_without_rules_read_every_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

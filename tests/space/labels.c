@@ -35,7 +35,7 @@ static const char *const same[][2] = {
     {"level == 0 || codec in ('lz4')", "level == 0 || codec == 1"},
 };
 
-static void the_same(void **state)
+static void labels_equal_their_indices(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
@@ -74,7 +74,7 @@ static const struct {
     {"(codec == 0) == 'raw'", "column 17: a text is only compared"},
 };
 
-static void what_is_wrong(void **state)
+static void refuses_each_mistake(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -85,7 +85,7 @@ static void what_is_wrong(void **state)
     }
 }
 
-static void explained(void **state)
+static void explanations_show_labels(void **state)
 {
     struct dt_space *space = NULL;
     struct dt_point point;
@@ -102,9 +102,9 @@ static void explained(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same),
-        cmocka_unit_test(what_is_wrong),
-        cmocka_unit_test(explained),
+        cmocka_unit_test(labels_equal_their_indices),
+        cmocka_unit_test(refuses_each_mistake),
+        cmocka_unit_test(explanations_show_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

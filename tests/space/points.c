@@ -44,7 +44,7 @@ static int64_t scatter(const struct dt_space *ruled, struct dt_point points[])
     return n + (n + 2) / 3;
 }
 
-static void as_enumerated(void **state)
+static void given_points_act_as_enumerated_ones(void **state)
 {
     struct dt_space *ruled = axes(), *listed = axes();
     struct dt_point points[512], a, b;
@@ -67,7 +67,7 @@ static void as_enumerated(void **state)
     dt_space_free(listed);
 }
 
-static void refused(void **state)
+static void refuses_points_outside_the_axes(void **state)
 {
     struct dt_space *space = axes();
     const struct dt_point points[] = {{{0, 0, 0}}, {{6, 6, 0}}};
@@ -77,7 +77,7 @@ static void refused(void **state)
     dt_space_free(space);
 }
 
-static void empty(void **state)
+static void an_empty_list_is_an_empty_space(void **state)
 {
     struct dt_space *space = axes();
     (void)state;
@@ -89,9 +89,9 @@ static void empty(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_enumerated),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(empty),
+        cmocka_unit_test(given_points_act_as_enumerated_ones),
+        cmocka_unit_test(refuses_points_outside_the_axes),
+        cmocka_unit_test(an_empty_list_is_an_empty_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

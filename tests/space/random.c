@@ -200,7 +200,7 @@ static int64_t check_points(const struct drawn *drawn)
     return count;
 }
 
-static void random_spaces(void **state)
+static void random_spaces_match_enumeration(void **state)
 {
     struct dt_rng rng = dt_rng_at(dose_seed("spaces", 7), "random spaces");
     int empty = 0, whole = 0;
@@ -220,7 +220,7 @@ static void random_spaces(void **state)
 }
 
 /* The widest there is: 32 axes, rules on the first and the last. */
-static void all_axes(void **state)
+static void handles_32_axes(void **state)
 {
     static const int64_t values[] = {1, 2};
     struct dt_space *space = NULL;
@@ -246,7 +246,7 @@ static void all_axes(void **state)
 }
 
 /* 3 points of 2^30: only by deciding early. */
-static void early_rules(void **state)
+static void decides_rules_early(void **state)
 {
     static const int64_t values[] = {0, 1};
     struct dt_space *space = NULL;
@@ -269,7 +269,7 @@ static void early_rules(void **state)
 }
 
 /* 2^24 points: too many to list, not to count. */
-static void many_points(void **state)
+static void counts_too_many_points_to_list(void **state)
 {
     static int64_t values[256];
     struct dt_space *space = NULL;
@@ -297,10 +297,10 @@ static void many_points(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_spaces),
-        cmocka_unit_test(all_axes),
-        cmocka_unit_test(early_rules),
-        cmocka_unit_test(many_points),
+        cmocka_unit_test(random_spaces_match_enumeration),
+        cmocka_unit_test(handles_32_axes),
+        cmocka_unit_test(decides_rules_early),
+        cmocka_unit_test(counts_too_many_points_to_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static double chi_square_limit(double freedom)
     return freedom * pow(1 - 2 / (9 * freedom) + step, 3);
 }
 
-static void draws(void **state)
+static void draws_are_uniform(void **state)
 {
     struct dt_space *exact = make(), *space = make();
     struct dt_rng rng = dt_rng_at(21, "relaxed");
@@ -82,7 +82,7 @@ static void draws(void **state)
     dt_space_free(space);
 }
 
-static void the_rest(void **state)
+static void other_functions_match_the_exact_space(void **state)
 {
     struct dt_space *exact = make(), *space = make();
     struct dt_rng rng = dt_rng_at(22, "relaxed");
@@ -127,7 +127,7 @@ static void the_rest(void **state)
 }
 
 /* More is asked for than there is: what comes is distinct, and it ends. */
-static void more_than_there_is(void **state)
+static void asking_for_too_many_points_ends(void **state)
 {
     struct dt_space *space = make();
     struct dt_rng rng = dt_rng_at(23, "relaxed");
@@ -160,7 +160,7 @@ static dt_status make_large(const char *rule, struct dt_space **space)
     return dt_space_seal(*space);
 }
 
-static void large(void **state)
+static void handles_a_large_space(void **state)
 {
     struct dt_space *space = NULL;
     struct dt_rng rng = dt_rng_at(24, "large");
@@ -178,7 +178,7 @@ static void large(void **state)
         assert_true((v[0] * v[2] + v[1] * v[3] + v[2] * v[4] * v[5] + v[0] * v[4]) % 100003 < 2000);
     }
     dt_space_free(space);
-    /* 101^6 is more than any of them, so no plan keeps this one; what cannot be shown is said. */
+    /* 101^6 is more than any of them, so no plan keeps this one; the explanation says what it cannot show. */
     assert_int_equal(
         make_large("a * c + b * d * e + c * e * f + a * e * b == a * b * c * d * e * f "
                    "* 100 + 77777 * f",
@@ -191,10 +191,10 @@ static void large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(draws),
-        cmocka_unit_test(the_rest),
-        cmocka_unit_test(more_than_there_is),
-        cmocka_unit_test(large),
+        cmocka_unit_test(draws_are_uniform),
+        cmocka_unit_test(other_functions_match_the_exact_space),
+        cmocka_unit_test(asking_for_too_many_points_ends),
+        cmocka_unit_test(handles_a_large_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static long compare(struct dt_space *sealed, struct dt_space *compiled)
     return legal;
 }
 
-static void test_dit(void **state)
+static void compiled_rules_match_the_sealed_space_of_the_dit(void **state)
 {
     (void)state;
     for (int guidance = 0; guidance < 2; guidance++) {
@@ -85,7 +85,7 @@ static void test_dit(void **state)
     }
 }
 
-static void test_json(void **state)
+static void compiled_rules_match_the_sealed_space_of_a_file(void **state)
 {
     (void)state;
     static const char text[] =
@@ -104,6 +104,8 @@ static void test_json(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dit), cmocka_unit_test(test_json)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(compiled_rules_match_the_sealed_space_of_the_dit),
+        cmocka_unit_test(compiled_rules_match_the_sealed_space_of_a_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void check(const char *path)
     json_decref(root);
 }
 
-static void known_counts(void **state)
+static void shared_spaces_have_the_known_counts(void **state)
 {
     int n = 0;
     (void)state;
@@ -61,6 +61,6 @@ static void known_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_counts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shared_spaces_have_the_known_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

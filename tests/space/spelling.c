@@ -125,7 +125,7 @@ static void a_wider_space(const struct dt_space *space, const struct dt_point *p
     dt_space_free(wide);
 }
 
-static void on_cores(void **state)
+static void short_texts_are_read_back_on_cores(void **state)
 {
     static const int devices[] = {1, 2, 4, 8}, batches[] = {2, 6, 1};
     (void)state;
@@ -145,7 +145,7 @@ static void on_cores(void **state)
     }
 }
 
-static void on_gpus(void **state)
+static void short_texts_are_read_back_on_gpus(void **state)
 {
     static const int one[] = {1}, several[] = {1, 2, 4};
     static const struct {
@@ -179,7 +179,7 @@ static void on_gpus(void **state)
     }
 }
 
-/* Of workers: defaults that are not the first value, labels, and no ranks. */
+/* Spaces of workers: defaults that are not the first value, labels, and no ranks. */
 static const char *const announced[] = {
     "{\"parameters\": [{\"name\": \"ranks\", \"values\": [1, 2, 4], \"role\": \"ranks\", "
     "\"default\": 2},"
@@ -193,7 +193,7 @@ static const char *const announced[] = {
     "{\"parameters\": {\"p\": [3, 1, 2]}}",
 };
 
-static void of_workers(void **state)
+static void short_texts_of_workers_are_read_back(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof announced / sizeof announced[0]; i++) {
@@ -209,7 +209,7 @@ static void of_workers(void **state)
 }
 
 /* The plans that reports printed so that they were read as others. */
-static void of_the_reports(void **state)
+static void texts_of_past_reports_are_read_back(void **state)
 {
     static const struct {
         const char *plan, *spelt;
@@ -245,10 +245,10 @@ static void of_the_reports(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_cores),
-        cmocka_unit_test(on_gpus),
-        cmocka_unit_test(of_workers),
-        cmocka_unit_test(of_the_reports),
+        cmocka_unit_test(short_texts_are_read_back_on_cores),
+        cmocka_unit_test(short_texts_are_read_back_on_gpus),
+        cmocka_unit_test(short_texts_of_workers_are_read_back),
+        cmocka_unit_test(texts_of_past_reports_are_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

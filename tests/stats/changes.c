@@ -51,7 +51,7 @@ static bool is_flat(const struct dt_changes *changes)
     return changes->count == 0 && changes->stretch[0].slope == 0;
 }
 
-static void nothing_where_nothing_is(void **state)
+static void noise_has_no_changes(void **state)
 {
     static const int lengths[] = {5, 10, 12, 20, 60, 200};
     double x[MOST];
@@ -73,7 +73,7 @@ static void nothing_where_nothing_is(void **state)
 }
 
 /* The maximum-likelihood place of one step, and the best answer to "where, give or take three?" of who knows both levels and
- * the noise: nobody can do better than the second. */
+ * the noise: no method can do better than the second. */
 static void others(const double x[], int n, double step, int *likeliest, int *best)
 {
     double chance[POINTS + 1] = {1}, all = 0, most = 0, sum = 0;
@@ -209,7 +209,7 @@ static void check_levels(const double levels[], int stretches, double share)
     assert_true(right >= count * (share - margin(share, count)));
 }
 
-static void several_steps(void **state)
+static void several_steps_are_found(void **state)
 {
     static const double saw[] = {0, 0.06, 0, 0.06, 0}, far[] = {0, 0.1, 0.3, 0.2, 0.25, 0};
     static const double pulse[] = {0, 0.06, 0}, hill[] = {0, 0, 0, 0, 0, 0, 0.06, 0, 0, 0, 0, 0};
@@ -250,7 +250,7 @@ static void an_outlier_is_no_step(void **state)
     }
 }
 
-static void exact_steps(void **state)
+static void noiseless_steps_are_placed_exactly(void **state)
 {
     double x[200];
     (void)state;
@@ -282,7 +282,7 @@ static void exact_steps(void **state)
 }
 
 /* Any unit, either sign, the same cuts; and again the same. */
-static void no_unit_matters(void **state)
+static void the_unit_does_not_matter(void **state)
 {
     struct dt_rng rng = dt_rng_at(17, "unit");
     double x[100], y[100];
@@ -321,7 +321,7 @@ static void visit(double x[], int n, int at, double seen, long count[2])
     }
 }
 
-static void rare_as_in_all_orders(void **state)
+static void rarity_matches_all_orders(void **state)
 {
     struct dt_rng rng = dt_rng_at(18, "orders");
     double x[8], room[8];
@@ -342,10 +342,14 @@ static void rare_as_in_all_orders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_where_nothing_is), cmocka_unit_test(a_step_is_found),
-        cmocka_unit_test(a_drift_is_no_step),       cmocka_unit_test(several_steps),
-        cmocka_unit_test(an_outlier_is_no_step),    cmocka_unit_test(exact_steps),
-        cmocka_unit_test(no_unit_matters),          cmocka_unit_test(rare_as_in_all_orders),
+        cmocka_unit_test(noise_has_no_changes),
+        cmocka_unit_test(a_step_is_found),
+        cmocka_unit_test(a_drift_is_no_step),
+        cmocka_unit_test(several_steps_are_found),
+        cmocka_unit_test(an_outlier_is_no_step),
+        cmocka_unit_test(noiseless_steps_are_placed_exactly),
+        cmocka_unit_test(the_unit_does_not_matter),
+        cmocka_unit_test(rarity_matches_all_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static double dip(const double sorted[], int n)
     return dt_dip(sorted, n) / sqrt(n);
 }
 
-static void known_values(void **state)
+static void matches_known_values(void **state)
 {
     (void)state;
     for (int n = 4; n <= 64; n += 4) {
@@ -80,7 +80,7 @@ static void symmetries_and_bounds(void **state)
 }
 
 /* Samples of one mode come nearer to unimodal as they grow; of two modes they do not. */
-static void the_limit(void **state)
+static void separates_one_mode_from_two(void **state)
 {
     (void)state;
     struct dt_rng rng = dt_rng_at(32, "limit");
@@ -98,9 +98,9 @@ static void the_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_values),
+        cmocka_unit_test(matches_known_values),
         cmocka_unit_test(symmetries_and_bounds),
-        cmocka_unit_test(the_limit),
+        cmocka_unit_test(separates_one_mode_from_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

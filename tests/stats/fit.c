@@ -119,7 +119,7 @@ static void a_disturbed_size_is_left_aside(void **state)
 }
 
 /* Are the errors those of the estimates? Student's t of the degrees of freedom says how often truth is further off. */
-static void errors_are_honest(void **state)
+static void standard_errors_are_calibrated(void **state)
 {
     (void)state;
     enum { REPLICATES = 4000 };
@@ -167,7 +167,7 @@ static void the_serial_part_keeps_its_bounds(void **state)
     assert_close(fit.seconds, 3.4 / 3, 1e-12);
 }
 
-static void what_points_do_not_say(void **state)
+static void undetermined_fits_have_a_reason(void **state)
 {
     (void)state;
     const double same[] = {2, 2, 2, 2}, x[] = {1, 2, 3, 4}, t[] = {4, 3, 2, 1},
@@ -198,9 +198,9 @@ int main(void)
         cmocka_unit_test(closed_form_agrees),
         cmocka_unit_test(units_do_not_matter),
         cmocka_unit_test(a_disturbed_size_is_left_aside),
-        cmocka_unit_test(errors_are_honest),
+        cmocka_unit_test(standard_errors_are_calibrated),
         cmocka_unit_test(the_serial_part_keeps_its_bounds),
-        cmocka_unit_test(what_points_do_not_say),
+        cmocka_unit_test(undetermined_fits_have_a_reason),
     };
     gsl_set_error_handler_off();
     return cmocka_run_group_tests(tests, NULL, NULL);

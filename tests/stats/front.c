@@ -52,7 +52,7 @@ static void check(struct dt_rng *rng, int n, uint64_t values)
     }
 }
 
-static void test_definition(void **state)
+static void front_matches_its_definition(void **state)
 {
     struct dt_rng rng = dt_rng_at(1, "front");
     (void)state;
@@ -65,6 +65,6 @@ static void test_definition(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(front_matches_its_definition)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include "stats/stats.h"
 #include "tests/stats/noise.h"
 
-static void the_look_of_a_count(void **state)
+static void counts_map_to_looks(void **state)
 {
     (void)state;
     static const int expected[][2] = {{0, -1}, {7, -1}, {8, 0},  {15, 0}, {16, 1},
@@ -68,7 +68,7 @@ static void any_look_misses_less_than_was_spent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_look_of_a_count),
+        cmocka_unit_test(counts_map_to_looks),
         cmocka_unit_test(every_look_has_an_interval),
         cmocka_unit_test(any_look_misses_less_than_was_spent),
     };

@@ -43,7 +43,7 @@ static double counted(const double x[], int n)
     return (double)as_much / (1 << m);
 }
 
-static void signed_rank_is_exact(void **state)
+static void signed_rank_matches_all_signs(void **state)
 {
     struct dt_rng rng = dt_rng_at(4, "signs");
     (void)state;
@@ -64,7 +64,7 @@ static void signed_rank_is_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signed_rank_is_exact),
+        cmocka_unit_test(signed_rank_matches_all_signs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static void tabled_ranks(void **state)
+static void ranks_match_the_table(void **state)
 {
     (void)state;
     static const struct {
@@ -59,7 +59,7 @@ static void ranks_are_the_tightest_that_cover(void **state)
     }
 }
 
-static void closed_forms(void **state)
+static void estimates_match_closed_forms(void **state)
 {
     (void)state;
     const double x[] = {4, 1, 3, 2, 10};
@@ -80,7 +80,7 @@ static void closed_forms(void **state)
     assert_memory_equal(x, before, sizeof x);
 }
 
-static void laws(void **state)
+static void estimates_keep_symmetry_and_scale(void **state)
 {
     (void)state;
     struct dt_rng rng = dt_rng_at(1, "laws");
@@ -156,10 +156,10 @@ static void coverage_is_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tabled_ranks),
+        cmocka_unit_test(ranks_match_the_table),
         cmocka_unit_test(ranks_are_the_tightest_that_cover),
-        cmocka_unit_test(closed_forms),
-        cmocka_unit_test(laws),
+        cmocka_unit_test(estimates_match_closed_forms),
+        cmocka_unit_test(estimates_keep_symmetry_and_scale),
         cmocka_unit_test(quantiles_by_the_definition),
         cmocka_unit_test(coverage_is_exact),
     };

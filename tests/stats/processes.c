@@ -57,7 +57,7 @@ static void covers_the_next_process(void **state)
 }
 
 /* By hand: logs -.01, 0, .04; mean .01, deviation sqrt(.0007), t(.975; 2) = 4.302653. */
-static void closed_form(void **state)
+static void matches_a_calculation_by_hand(void **state)
 {
     (void)state;
     const double medians[] = {exp(0.04), exp(-0.01), 1};
@@ -83,7 +83,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(covers_the_next_process),
-        cmocka_unit_test(closed_form),
+        cmocka_unit_test(matches_a_calculation_by_hand),
         cmocka_unit_test(one_process_has_no_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

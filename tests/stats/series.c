@@ -11,7 +11,7 @@
 #include "stats/stats_int.h"
 #include "tests/stats/noise.h"
 
-static void a_straight_rise(void **state)
+static void a_straight_rise_is_flagged(void **state)
 {
     (void)state;
     double x[10], rank[10];
@@ -87,7 +87,7 @@ static void equal_and_few_samples(void **state)
     assert_false(series.drifting || series.stepped || series.autocorrelated || series.bimodal);
 }
 
-static void fences(void **state)
+static void outliers_are_beyond_the_fences(void **state)
 {
     (void)state;
     /* quartiles 3 and 7: fences at -3 and 13, -9 and 19 */
@@ -199,7 +199,7 @@ static void planted_faults_are_seen(void **state)
 }
 
 /* Every statistic but the dip is one of ranks, and the dip does not see where and how wide. */
-static void any_scale_is_alike(void **state)
+static void the_scale_does_not_matter(void **state)
 {
     (void)state;
     struct dt_rng rng = dt_rng_at(5, "scale");
@@ -217,13 +217,13 @@ static void any_scale_is_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_straight_rise),
+        cmocka_unit_test(a_straight_rise_is_flagged),
         cmocka_unit_test(ties_by_all_permutations),
         cmocka_unit_test(equal_and_few_samples),
-        cmocka_unit_test(fences),
+        cmocka_unit_test(outliers_are_beyond_the_fences),
         cmocka_unit_test(one_false_alarm_in_a_hundred),
         cmocka_unit_test(planted_faults_are_seen),
-        cmocka_unit_test(any_scale_is_alike),
+        cmocka_unit_test(the_scale_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static bool holds(struct dt_interval interval, double truth)
 
 /* By hand: medians 0, .02, .04, .06 of four sets; mean .03, deviation .0258199, t(.975; 3) = 3.182446. A set without pairs
  * does not count. */
-static void closed_form(void **state)
+static void matches_a_calculation_by_hand(void **state)
 {
     (void)state;
     const double logs[] = {-.01, .01, 0, .02, .04, .05, .03, .06};
@@ -108,7 +108,7 @@ static void intervals_hold_for_the_next_start(void **state)
 }
 
 /* t(.997; 3) = 7.0: four sets show a difference of 3.5 deviations, sixteen (t(.993; 15) = 2.8) one of .7. */
-static void sets_needed(void **state)
+static void estimates_the_sets_needed(void **state)
 {
     (void)state;
     assert_int_equal(dt_stats_sets_needed(-0.04, 0.01), 4);
@@ -120,10 +120,10 @@ static void sets_needed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closed_form),
+        cmocka_unit_test(matches_a_calculation_by_hand),
         cmocka_unit_test(looks_spend_five_percent),
         cmocka_unit_test(intervals_hold_for_the_next_start),
-        cmocka_unit_test(sets_needed),
+        cmocka_unit_test(estimates_the_sets_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

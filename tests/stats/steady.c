@@ -10,7 +10,7 @@
 #include "stats/stats.h"
 #include "tests/stats/noise.h"
 
-static void exact_series(void **state)
+static void known_series_start_where_expected(void **state)
 {
     (void)state;
     int start = -1;
@@ -77,7 +77,7 @@ static double endless(int i)
     return -0.002 * i;
 }
 
-static void planted_transients(void **state)
+static void planted_transients_are_cut(void **state)
 {
     (void)state;
     enum { REPLICATES = 800 };
@@ -133,8 +133,8 @@ static void a_spike_cuts_nothing_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_series),
-        cmocka_unit_test(planted_transients),
+        cmocka_unit_test(known_series_start_where_expected),
+        cmocka_unit_test(planted_transients_are_cut),
         cmocka_unit_test(a_spike_cuts_nothing_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "stats/stats.h"
 #include "tests/stats/noise.h"
 
-static void fields(void **state)
+static void fields_match_a_calculation_by_hand(void **state)
 {
     (void)state;
     const double x[] = {7, 1, 2, 9, 4, 4, 3, 100};
@@ -86,8 +86,8 @@ static void batches_restore_the_coverage(void **state)
     assert_true(some.unreliable < 0.15);
 }
 
-/* A walk never forgets: no batch is long enough, and that is said. */
-static void what_batches_cannot_mend_is_said(void **state)
+/* No batch is long enough for a random walk, so the interval is flagged as unreliable. */
+static void unreliable_intervals_are_flagged(void **state)
 {
     (void)state;
     struct dt_rng rng = dt_rng_at(53, "walk");
@@ -123,10 +123,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variance_of_the_log_median),
-        cmocka_unit_test(fields),
+        cmocka_unit_test(fields_match_a_calculation_by_hand),
         cmocka_unit_test(independent_samples_keep_the_plain_interval),
         cmocka_unit_test(batches_restore_the_coverage),
-        cmocka_unit_test(what_batches_cannot_mend_is_said),
+        cmocka_unit_test(unreliable_intervals_are_flagged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@
 #define TEXT 512
 
 const char *actor_folder;
-/* Of the child, for its parent. */
+/* The child's result, for its parent. */
 static struct result {
     long live;
     int files;

@@ -15,11 +15,11 @@
 bool shim_enter(char kind);
 void shim_leave(void);
 
-/* Of a write that was entered: how much of it is made, and whether of zeros. */
+/* The number of bytes of a write that are really written, and whether they are zeros. */
 size_t shim_portion(size_t size);
 bool shim_zeros(void);
 
-/* Whether it is below the folder; the absolute path of a name as openat takes it. */
+/* The file is below the folder; path: the absolute path of a name given to openat. */
 bool shim_ours(int fd);
 bool shim_ours_at(int fd, const char *name, char path[PATH_MAX]);
 

@@ -28,7 +28,7 @@ struct lt_preference {
     uint32_t align[4]; /* A, B, C, D */
 };
 
-/* Of cublasLtMatmulAlgo_t, which has 64 bytes. */
+/* The contents of a cublasLtMatmulAlgo_t, which has 64 bytes. */
 struct lt_algorithm {
     uint32_t magic, rank;
     uint64_t workspace, shape; /* shape: what it was found for */

@@ -85,7 +85,7 @@ static int move(struct ncclComm *comm, struct piece *piece)
     return 1;
 }
 
-/* Whether no earlier piece of the same pair and direction is unfinished. */
+/* No earlier piece of the same pair and direction is unfinished. */
 static bool first(const struct posting *posting, int i)
 {
     for (int k = 0; k < i; k++)
@@ -217,7 +217,7 @@ struct queued {
     struct posting *posting;
 };
 
-/* Of a copy of the pieces: a graph runs it again. */
+/* Works on a copy of the pieces, since a graph runs it again. */
 static cudaError_t run(struct CUstream_st *stream, void *data)
 {
     struct posting *posting = ((struct queued *)data)->posting, copy = *posting;

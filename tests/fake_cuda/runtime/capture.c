@@ -150,7 +150,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMo
     return fake_leave(error);
 }
 
-/* Whether the origin, at its end, comes after everything: from its last node back over waits and records. */
+/* All nodes are before the end of the origin stream: walks from its last node back over waits and records. */
 static bool joined(const struct fake_nodes *nodes)
 {
     int covered[LANES] = {nodes->count}; /* nodes of a lane before this index are before the end */

@@ -102,7 +102,7 @@ void fake_fail(struct fake_device *device, cudaError_t error)
     pthread_cond_broadcast(&fake_progress);
 }
 
-/* What only asks what a device is makes no context on it, so that a process that looks does not take memory. */
+/* Queries of a device's properties create no context, so they take no memory. */
 static bool only_asks(const char *name)
 {
     static const char *const asking[] = {"cudaGetDevice", "cudaDeviceGetAttribute",
@@ -164,7 +164,7 @@ cudaError_t cudaGetLastError(void)
     return error;
 }
 
-/* Of these no device is needed. */
+/* The following calls need no device. */
 cudaError_t cudaGetDeviceCount(int *count)
 {
     if (!fake_driver()) {

@@ -252,7 +252,7 @@ static cudaError_t put(struct CUstream_st *stream, enum fake_kind kind,
     return cudaSuccess;
 }
 
-/* What cannot be put is dropped. */
+/* A task that cannot be queued is dropped. */
 cudaError_t fake_put(cudaStream_t handle, enum fake_kind kind, const struct fake_task *task,
                      const void *data)
 {

@@ -82,7 +82,7 @@ struct cudaFuncAttributes {
 };
 enum { cudaSharedmemCarveoutMaxShared = 100 };
 
-/* What a launch may ask for beyond 48 KiB is asked for here, as on a GPU. */
+/* Shared memory above 48 KiB must be requested here before a launch, as on a GPU. */
 template <class F>
 static inline cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute what, int value)
 {

@@ -36,7 +36,7 @@ static struct dt_options good(const char *line)
     return options;
 }
 
-static void test_times_and_sizes(void **state)
+static void reads_times_and_sizes(void **state)
 {
     (void)state;
     static const struct {
@@ -61,7 +61,7 @@ static void test_times_and_sizes(void **state)
     }
 }
 
-static void test_lists_and_counts(void **state)
+static void reads_lists_and_counts(void **state)
 {
     (void)state;
     struct dt_options options = good("--size 256,512 --batch 1,2,4,8 --devices 1..6 --seed 42");
@@ -81,7 +81,7 @@ static void test_lists_and_counts(void **state)
     assert_true(options.run.sweep.ranks);
 }
 
-static void test_defaults(void **state)
+static void fills_defaults(void **state)
 {
     (void)state;
     struct dt_options options = good("");
@@ -92,7 +92,7 @@ static void test_defaults(void **state)
     assert_false(options.print.json);
 }
 
-static void test_commands_and_words(void **state)
+static void finds_commands_and_words(void **state)
 {
     (void)state;
     struct dt_options options;
@@ -111,7 +111,7 @@ static void test_commands_and_words(void **state)
     assert_int_equal(options.job.devices, 4);
 }
 
-static void test_bad_lines(void **state)
+static void refuses_bad_lines(void **state)
 {
     (void)state;
     static const char *const lines[] = {"--budget",
@@ -190,9 +190,9 @@ static void test_help_has_every_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times_and_sizes), cmocka_unit_test(test_lists_and_counts),
-        cmocka_unit_test(test_defaults),        cmocka_unit_test(test_commands_and_words),
-        cmocka_unit_test(test_bad_lines),       cmocka_unit_test(test_help_has_every_row),
+        cmocka_unit_test(reads_times_and_sizes), cmocka_unit_test(reads_lists_and_counts),
+        cmocka_unit_test(fills_defaults),        cmocka_unit_test(finds_commands_and_words),
+        cmocka_unit_test(refuses_bad_lines),     cmocka_unit_test(test_help_has_every_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static void says(const char *script, const char *cause)
     assert_string_equal(answer.cause, cause);
 }
 
-static void test_good(void **state)
+static void reads_a_good_answer(void **state)
 {
     (void)state;
     struct dt_devices_answer answer =
@@ -54,7 +54,7 @@ static void test_good(void **state)
     dt_devices_answer_fini(&answer);
 }
 
-static void test_bad(void **state)
+static void reports_each_failure(void **state)
 {
     (void)state;
     says("kill -SEGV $$", "killed by signal 11 (Segmentation fault)");
@@ -65,7 +65,7 @@ static void test_bad(void **state)
     says("exit 1", "exited with 1");
 }
 
-static void test_flood(void **state)
+static void limits_the_output(void **state)
 {
     (void)state;
     struct dt_devices_answer answer =
@@ -88,7 +88,7 @@ static int number_in(const char *path)
 }
 
 /* It hangs, and so does what it started, for which a busy machine may need more than the first patience: both are gone. */
-static void test_hang(void **state)
+static void kills_a_program_that_hangs(void **state)
 {
     (void)state;
     char path[64], script[160];
@@ -107,7 +107,7 @@ static void test_hang(void **state)
     unlink(path);
 }
 
-static void test_missing(void **state)
+static void reports_a_missing_program(void **state)
 {
     (void)state;
     struct dt_devices_answer answer;
@@ -135,8 +135,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good), cmocka_unit_test(test_bad),     cmocka_unit_test(test_flood),
-        cmocka_unit_test(test_hang), cmocka_unit_test(test_missing),
+        cmocka_unit_test(reads_a_good_answer),       cmocka_unit_test(reports_each_failure),
+        cmocka_unit_test(limits_the_output),         cmocka_unit_test(kills_a_program_that_hangs),
+        cmocka_unit_test(reports_a_missing_program),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

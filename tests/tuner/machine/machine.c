@@ -23,7 +23,7 @@ static int64_t nearest_above(int64_t bytes)
     return best;
 }
 
-static void test_grid(void **state)
+static void memory_is_rounded_to_the_grid(void **state)
 {
     (void)state;
     for (int64_t mib = 1; mib < 3 * 1024 * 1024; mib += 1 + mib / 700) {
@@ -38,7 +38,7 @@ static void test_grid(void **state)
     assert_int_equal(dt_machine_memory_gib(0), 1);
 }
 
-static void test_twins(void **state)
+static void machines_of_one_make_have_equal_memory(void **state)
 {
     static const struct {
         int64_t kib[2];
@@ -58,7 +58,7 @@ static void test_twins(void **state)
             assert_int_equal(dt_machine_memory_gib(sold[i].kib[k] * 1024), sold[i].gib);
 }
 
-static void test_environment(void **state)
+static void lists_variables_that_matter(void **state)
 {
     (void)state;
     setenv("NCCL_ALGO", "Ring\033[2J", 1);
@@ -77,7 +77,8 @@ static void test_environment(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_grid), cmocka_unit_test(test_twins),
-                                       cmocka_unit_test(test_environment)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_is_rounded_to_the_grid),
+                                       cmocka_unit_test(machines_of_one_make_have_equal_memory),
+                                       cmocka_unit_test(lists_variables_that_matter)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,7 +97,7 @@ static void test_ends_between_looks(void **state)
     assert_true(isnan(judged[1].ratio.ratio));
 }
 
-/* A failed visit costs its round for that entrant only; one that is out says nothing and holds nobody up. */
+/* A failed visit costs its round for that entrant only; no decision waits for an excluded entrant. */
 static void test_failed_visits(void **state)
 {
     (void)state;

@@ -32,7 +32,7 @@ static void test_margin_is_the_far_end(void **state)
     assert_true(fabs(a.cv - 0.01) < 1e-12);
 }
 
-static void test_flags(void **state)
+static void flags_noise_beyond_the_limits(void **state)
 {
     (void)state;
     assert_true(noise_of(0.94, 1, 1.01, 0.01).noisy);
@@ -43,7 +43,7 @@ static void test_flags(void **state)
     assert_true(noise_of(0.97, 0.98, 0.99, 0.01).differs);
 }
 
-static void test_words(void **state)
+static void notes_describe_the_noise(void **state)
 {
     (void)state;
     struct dt_text text = {0};
@@ -60,7 +60,7 @@ static void test_words(void **state)
     dt_text_fini(&text);
 }
 
-static void test_without_a_comparison(void **state)
+static void noise_is_unknown_without_a_comparison(void **state)
 {
     (void)state;
     struct dt_entrant none = {.ratio = {.ratio = NAN, .interval = {NAN, NAN}}};
@@ -72,9 +72,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_margin_is_the_far_end),
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_without_a_comparison),
+        cmocka_unit_test(flags_noise_beyond_the_limits),
+        cmocka_unit_test(notes_describe_the_noise),
+        cmocka_unit_test(noise_is_unknown_without_a_comparison),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void end(struct dt_result *result)
 }
 
 /* Three of eight: three more are asked for. The reference is the trial's own median. Warm-up is not judged. */
-static void test_throttled_samples_are_had_again(void **state)
+static void throttled_samples_are_replaced(void **state)
 {
     (void)state;
     begin();
@@ -108,7 +108,7 @@ static void test_throttled_samples_are_had_again(void **state)
 
 /* Persistent throttling: three more requests, then the trial goes on with the seven samples it has, which are too few
  * for an interval at the first look: eight more. */
-static void test_not_for_ever(void **state)
+static void replacements_are_limited(void **state)
 {
     (void)state;
     begin();
@@ -129,7 +129,7 @@ static void test_not_for_ever(void **state)
 }
 
 /* The second plan of a session is throttled throughout, by the reference of the first: all its samples are used. */
-static void test_nothing_but_throttled_samples(void **state)
+static void only_throttled_samples_are_all_used(void **state)
 {
     (void)state;
     begin_second();
@@ -173,7 +173,7 @@ static void test_throttled_is_not_slow(void **state)
 
 /* 95.1 % of the reference is not throttled, 94.9 % is; ranks are judged each by its own; unknown ranks by their own median;
  * steps without clocks are not. */
-static void test_the_limit(void **state)
+static void the_limit_is_95_percent_of_the_clock(void **state)
 {
     (void)state;
     double known[] = {100, 10};
@@ -196,7 +196,7 @@ static void test_the_limit(void **state)
 }
 
 /* Two processes: what one of them leaves out does not come back when they are joined. */
-static void test_processes_leave_them_out_too(void **state)
+static void joined_processes_exclude_throttled_samples(void **state)
 {
     (void)state;
     long long ns[] = {5, 99, 7, 6}, more[] = {8, 8, 9, 77};
@@ -219,7 +219,7 @@ static void test_processes_leave_them_out_too(void **state)
     dt_result_fini(&whole);
 }
 
-static void test_bad_clocks_are_a_breach(void **state)
+static void bad_clocks_break_the_protocol(void **state)
 {
     static const char *const bad[] = {"[[1,1]]", "[[1,1],[1]]",       "[[1,1],[1,0]]",
                                       "7",       "[[1,1],[1,\"1\"]]", "[[1,1],[-1,1]]"};
@@ -246,13 +246,13 @@ int main(void)
     signal(SIGPIPE, SIG_IGN);
     snprintf(path, sizeof path, "%s/tests/test_measure_throttle.script", DT_BINARY_DIR);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_throttled_samples_are_had_again),
-        cmocka_unit_test(test_not_for_ever),
-        cmocka_unit_test(test_nothing_but_throttled_samples),
+        cmocka_unit_test(throttled_samples_are_replaced),
+        cmocka_unit_test(replacements_are_limited),
+        cmocka_unit_test(only_throttled_samples_are_all_used),
         cmocka_unit_test(test_throttled_is_not_slow),
-        cmocka_unit_test(test_the_limit),
-        cmocka_unit_test(test_processes_leave_them_out_too),
-        cmocka_unit_test(test_bad_clocks_are_a_breach),
+        cmocka_unit_test(the_limit_is_95_percent_of_the_clock),
+        cmocka_unit_test(joined_processes_exclude_throttled_samples),
+        cmocka_unit_test(bad_clocks_break_the_protocol),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     dt_text_fini(&script);

@@ -67,7 +67,7 @@ static void talk_again(const char *path)
     fclose(answers);
 }
 
-static void test_every_transcript(void **state)
+static void every_transcript_is_reproduced(void **state)
 {
     (void)state;
     int n = 0;
@@ -144,7 +144,7 @@ static void measure(const char *program, const char *plan, struct dt_result *res
 }
 
 /* A whole trial: the requests must be those that were recorded, or the replaying worker refuses. */
-static void test_a_trial_again(void **state)
+static void a_trial_repeats_its_requests(void **state)
 {
     (void)state;
     struct dt_result result;
@@ -177,8 +177,8 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_transcript),
-        cmocka_unit_test(test_a_trial_again),
+        cmocka_unit_test(every_transcript_is_reproduced),
+        cmocka_unit_test(a_trial_repeats_its_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void rename_place(char folder[DT_FOLDER_ROOM], int place, const char *tex
     snprintf(folder, DT_FOLDER_ROOM, "%.255s", named);
 }
 
-static void test_a_pid_that_is_used_again_is_told_apart(void **state)
+static void a_reused_pid_is_distinguished(void **state)
 {
     (void)state;
     char folder[DT_FOLDER_ROOM];
@@ -171,7 +171,7 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_dead_are_swept),
-        cmocka_unit_test(test_a_pid_that_is_used_again_is_told_apart),
+        cmocka_unit_test(a_reused_pid_is_distinguished),
         cmocka_unit_test(test_other_hosts_are_left_alone),
         cmocka_unit_test(test_no_link_is_followed),
         cmocka_unit_test(test_other_users_are_left_alone),

@@ -147,7 +147,7 @@ static const struct misdeed {
      DT_TRIAL_PROTOCOL, "verify"},
 };
 
-static void test_misdeeds_cost_the_group(void **state)
+static void breaking_the_protocol_ends_the_group(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof misdeeds / sizeof misdeeds[0]; i++) {
@@ -220,7 +220,7 @@ static void test_greetings_are_checked(void **state)
     }
 }
 
-static void test_what_is_no_program_is_the_users_mistake(void **state)
+static void a_missing_program_is_a_usage_error(void **state)
 {
     (void)state;
     static const char *const names[] = {"./nowhere", "/etc", "no-such-program-in-path",
@@ -235,7 +235,7 @@ static void test_what_is_no_program_is_the_users_mistake(void **state)
     }
 }
 
-static void test_quit_and_end_of_file(void **state)
+static void quit_and_end_of_file_end_the_worker(void **state)
 {
     (void)state;
     for (int say_quit = 0; say_quit < 2; say_quit++) {
@@ -248,7 +248,7 @@ static void test_quit_and_end_of_file(void **state)
     }
 }
 
-static void test_interrupted(void **state)
+static void a_signal_interrupts_a_wait(void **state)
 {
     (void)state;
     struct dt_prepared prepared = {0};
@@ -270,12 +270,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_become_values),
         cmocka_unit_test(test_failed_leaves_the_group_alive),
-        cmocka_unit_test(test_misdeeds_cost_the_group),
+        cmocka_unit_test(breaking_the_protocol_ends_the_group),
         cmocka_unit_test(test_samples_are_checked),
         cmocka_unit_test(test_greetings_are_checked),
-        cmocka_unit_test(test_what_is_no_program_is_the_users_mistake),
-        cmocka_unit_test(test_quit_and_end_of_file),
-        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(a_missing_program_is_a_usage_error),
+        cmocka_unit_test(quit_and_end_of_file_end_the_worker),
+        cmocka_unit_test(a_signal_interrupts_a_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static bool cannot(const enum dt_outcome trials[], int n, enum dt_outcome failed
     cannot((const enum dt_outcome[]){__VA_ARGS__},                                                 \
            sizeof((const enum dt_outcome[]){__VA_ARGS__}) / sizeof(enum dt_outcome), failed, peak)
 
-static void test_what_may_pass(void **state)
+static void temporary_failures_may_run_again(void **state)
 {
     (void)state;
     assert_false(CANNOT(DT_TRIAL_OK, 0, DT_TRIAL_OK));
@@ -47,7 +47,7 @@ static void test_what_may_pass(void **state)
     assert_false(CANNOT(DT_TRIAL_MEMORY, 0, DT_TRIAL_MEMORY, DT_TRIAL_INTERRUPTED));
 }
 
-static void test_what_does_not(void **state)
+static void permanent_failures_cannot_run(void **state)
 {
     (void)state;
     assert_true(CANNOT(DT_TRIAL_WRONG, 0, DT_TRIAL_WRONG));
@@ -60,8 +60,8 @@ static void test_what_does_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_may_pass),
-        cmocka_unit_test(test_what_does_not),
+        cmocka_unit_test(temporary_failures_may_run_again),
+        cmocka_unit_test(permanent_failures_cannot_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

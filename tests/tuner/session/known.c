@@ -84,7 +84,7 @@ static void test_nearest_first(void **state)
     expect((int[]){3, 4, 2, 5}, 4);
 }
 
-static void test_other_work_is_nobodys_business(void **state)
+static void plans_of_other_work_are_ignored(void **state)
 {
     (void)state;
     store(key_of("another", "latency", 2), hard_of("here", 2), 4, 2);
@@ -101,7 +101,7 @@ static void test_each_plan_once_where_it_is_nearest(void **state)
 }
 
 /* Tile 8 is against a rule, 9 no value; a batch that is not of this session becomes its default. */
-static void test_only_what_is_legal_here(void **state)
+static void infeasible_plans_are_ignored(void **state)
 {
     (void)state;
     store(key_of("mine", "latency", 2), hard_of("here", 2), 8, 2);
@@ -110,7 +110,7 @@ static void test_only_what_is_legal_here(void **state)
     expect((int[]){7}, 1);
 }
 
-static void test_a_broken_store_knows_nothing(void **state)
+static void a_broken_store_gives_no_plans(void **state)
 {
     (void)state;
     store(key_of("mine", "latency", 2), hard_of("here", 2), 4, 2);
@@ -123,10 +123,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_nearest_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_other_work_is_nobodys_business, setup, teardown),
+        cmocka_unit_test_setup_teardown(plans_of_other_work_are_ignored, setup, teardown),
         cmocka_unit_test_setup_teardown(test_each_plan_once_where_it_is_nearest, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_only_what_is_legal_here, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_broken_store_knows_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(infeasible_plans_are_ignored, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_broken_store_gives_no_plans, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

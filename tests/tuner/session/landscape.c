@@ -44,7 +44,7 @@ static void check_axis(const struct dt_landscape *landscape, const char *name, i
     assert_memory_equal(axis->values, values, (size_t)count * sizeof *values);
 }
 
-static void kernel_tuner(void **state)
+static void reads_kernel_tuner_files(void **state)
 {
     const int64_t blocks[] = {8, 16, 32}, ratios[] = {25, 50, 100}, bits[] = {0, 1};
     struct dt_landscape *table = open_table(DATA "cache.json");
@@ -72,7 +72,7 @@ static void kernel_tuner(void **state)
     dt_landscape_free(table);
 }
 
-static void t4(void **state)
+static void reads_t4_files(void **state)
 {
     struct dt_landscape *table = open_table(DATA "t4.json");
     (void)state;
@@ -88,7 +88,7 @@ static void t4(void **state)
 }
 
 /* Seconds of a step for an image: the median of the slowest rank's steps over the batch. The interrupted trial is none. */
-static void journal(void **state)
+static void reads_journals(void **state)
 {
     struct dt_landscape *table = open_table(DATA "journal.jsonl");
     struct dt_trial trial;
@@ -110,7 +110,7 @@ static void journal(void **state)
 }
 
 /* The README beside it has these counts. */
-static void recorded(void **state)
+static void shared_tables_have_the_known_counts(void **state)
 {
     static const int measured[] = {0, 72, 168, 119, 438}, failed[] = {0, 0, 48, 25, 90};
     int here[2][5] = {{0}}, memory = 0;
@@ -137,7 +137,7 @@ static void recorded(void **state)
 }
 
 /* A bootstrap mean of n repetitions has mean m and variance (sum of squares about m) / n^2. */
-static void noise(void **state)
+static void noisy_trials_are_bootstrap_means(void **state)
 {
     enum { DRAWS = 20000 };
     struct dt_landscape *table = open_table(DATA "cache.json");
@@ -172,7 +172,7 @@ static const char other[] =
     "8}}}";
 
 /* Axes stand in another order and have other values; 0.5 is the same in both though one counts in 1/1000. */
-static void prior(void **state)
+static void maps_another_table_by_names(void **state)
 {
     char path[] = "/tmp/dittune-table-XXXXXX";
     struct dt_landscape *table = open_table(DATA "cache.json"), *source;
@@ -206,8 +206,12 @@ static void prior(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernel_tuner), cmocka_unit_test(t4),    cmocka_unit_test(journal),
-        cmocka_unit_test(recorded),     cmocka_unit_test(noise), cmocka_unit_test(prior),
+        cmocka_unit_test(reads_kernel_tuner_files),
+        cmocka_unit_test(reads_t4_files),
+        cmocka_unit_test(reads_journals),
+        cmocka_unit_test(shared_tables_have_the_known_counts),
+        cmocka_unit_test(noisy_trials_are_bootstrap_means),
+        cmocka_unit_test(maps_another_table_by_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

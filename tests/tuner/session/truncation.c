@@ -284,7 +284,7 @@ static void check(bool noise, struct tally *sum)
     assert_true(sum->cuts > 0 && sum->claims > 0);
 }
 
-static void test_never_slower(void **state)
+static void without_noise_a_cut_session_is_never_slower(void **state)
 {
     (void)state;
     struct tally tally = {0};
@@ -294,7 +294,7 @@ static void test_never_slower(void **state)
 }
 
 /* One-sided, half of 5 % a decision; decisions of one default share no draws. */
-static void test_seldom_slower_with_noise(void **state)
+static void with_noise_a_cut_session_is_seldom_slower(void **state)
 {
     (void)state;
     struct tally tally = {0};
@@ -311,8 +311,8 @@ int main(void)
     if (tables.gl_pathc == 0)
         return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_never_slower),
-        cmocka_unit_test(test_seldom_slower_with_noise),
+        cmocka_unit_test(without_noise_a_cut_session_is_never_slower),
+        cmocka_unit_test(with_noise_a_cut_session_is_seldom_slower),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     globfree(&tables);

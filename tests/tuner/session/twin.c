@@ -85,7 +85,7 @@ static void end(void)
     dt_target_free(target);
 }
 
-static void test_a_quiet_machine_tells_3_percent(void **state)
+static void a_quiet_machine_resolves_3_percent(void **state)
 {
     (void)state;
     hold(quiet, 20);
@@ -97,7 +97,7 @@ static void test_a_quiet_machine_tells_3_percent(void **state)
 }
 
 /* The second copy takes 5 % more, always: a gain of 3 % may be that, too. */
-static void test_within_the_margin_is_a_tie(void **state)
+static void a_gain_within_the_margin_is_a_tie(void **state)
 {
     (void)state;
     hold(placed, 20);
@@ -135,7 +135,7 @@ static void test_a_twin_that_fails_harms_nobody(void **state)
 
 /* A set of a plan is three steps to prepare, two to warm up and two rounds of two: nine of 60 ms. Four sets of three plans would
  * take 1.3 times 6.5 s, of two 4.3 s; the trials leave about 6 s of 9. */
-static void test_no_time_for_a_twin(void **state)
+static void the_twin_is_left_out_when_time_is_short(void **state)
 {
     (void)state;
     hold(long_steps, 9);
@@ -175,10 +175,10 @@ int main(void)
     setenv("DITTUNE_CLOCK", CLOCK, 1);
     setenv("SCENARIO", SCENARIO, 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_quiet_machine_tells_3_percent),
-        cmocka_unit_test(test_within_the_margin_is_a_tie),
+        cmocka_unit_test(a_quiet_machine_resolves_3_percent),
+        cmocka_unit_test(a_gain_within_the_margin_is_a_tie),
         cmocka_unit_test(test_a_twin_that_fails_harms_nobody),
-        cmocka_unit_test(test_no_time_for_a_twin),
+        cmocka_unit_test(the_twin_is_left_out_when_time_is_short),
         cmocka_unit_test(test_the_shootout_prefers_the_simpler_of_ties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

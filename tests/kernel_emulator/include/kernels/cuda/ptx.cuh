@@ -99,7 +99,7 @@ DT_INLINE void dt_warp_sync(EMU_LINE)
     __syncwarp(0xffffffffu, line);
 }
 
-/* As if every block ran on a multiprocessor of its own. */
+/* Every block runs on a multiprocessor of its own. */
 DT_INLINE uint32_t dt_multiprocessor(void)
 {
     return blockIdx.x;
