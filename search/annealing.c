@@ -19,9 +19,9 @@ enum { HOT, COLD, STEPS, STARTS };
 static const struct dt_knob knobs[] = {
     {"hot", "first temperature, as a share of the time", 0.03, 0, 100},
     {"cold", "last temperature", 0.005, 0, 100},
-    {"steps", "answers from hot to cold; 0: the trials that the budget has room for, or 150", 0, 0,
+    {"steps", "trials from hot to cold; 0: the trials that the budget has room for, or 150", 0, 0,
      1e9},
-    {"starts", "draws of which the best is where it begins", 20, 1, 1000},
+    {"starts", "random plans; it begins with the best of them", 20, 1, 1000},
     {0}};
 
 static dt_status init(void *state, const struct dt_search_opts *opts)

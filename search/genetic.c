@@ -19,11 +19,11 @@ struct genetic {
 
 enum { POPULATION, STARTS, TOURNAMENT, CROSSOVER, MUTATION };
 static const struct dt_knob knobs[] = {
-    {"population", "plans that may have children: the best so far", 20, 2, 1e5},
-    {"starts", "draws before the first child", 20, 2, 1e5},
-    {"tournament", "plans of which the best becomes a parent", 3, 1, 100},
+    {"population", "number of possible parents: the best plans so far", 20, 2, 1e5},
+    {"starts", "random plans before the first child", 20, 2, 1e5},
+    {"tournament", "plans drawn for each parent, the best of which is taken", 3, 1, 100},
     {"crossover", "probability of a second parent", 0.7, 0, 1},
-    {"mutation", "probability of one more exchange, again and again", 0.4, 0, 0.95},
+    {"mutation", "probability of each further random change", 0.4, 0, 0.95},
     {0}};
 
 static dt_status init(void *state, const struct dt_search_opts *opts)

@@ -19,8 +19,8 @@ struct ils {
 
 enum { STARTS, KICK };
 static const struct dt_knob knobs[] = {
-    {"starts", "draws of which the best is climbed from", 20, 1, 1000},
-    {"kick", "exchanges between the best plan and the next climb", 2, 1, 32},
+    {"starts", "random plans; the first climb begins at the best of them", 20, 1, 1000},
+    {"kick", "random changes to the best plan before the next climb", 2, 1, 32},
     {0}};
 
 static dt_status init(void *state, const struct dt_search_opts *opts)
@@ -64,7 +64,7 @@ static void tell(void *state, const struct dt_trial *trial)
 
 const struct dt_strategy dt_strategy_ils = {
     .name = "ils",
-    .doc = "iterated local search: climb by single changes, kick the best, climb again",
+    .doc = "iterated local search: climb by single changes, perturb the best, climb again",
     .paper = "Lourenco, Martin, Stutzle 2003, Iterated local search",
     .state_size = sizeof(struct ils),
     .knobs = knobs,

@@ -55,7 +55,7 @@ static void fini(void *state)
 
 const struct dt_strategy dt_strategy_lhs = {
     .name = "lhs",
-    .doc = "every value of every parameter alike: Latin hypercubes over the feasible plans",
+    .doc = "Latin hypercubes over the feasible plans: all values of a parameter equally often",
     .paper = "McKay, Beckman, Conover 1979, A comparison of three methods for selecting values",
     .state_size = sizeof(struct lhs),
     .knobs = knobs,

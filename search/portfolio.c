@@ -81,8 +81,8 @@ double dt_bandit_score(const struct dt_bandit *bandit, int arm, int pending, int
 
 enum { WINDOW, EXPLORE };
 static const struct dt_knob knobs[] = {
-    {"window", "answers that credit is given for", 20, 1, 1e5},
-    {"explore", "weight of the bonus for arms that were seldom asked", 0.05, 0, 100},
+    {"window", "number of latest answers that count for credit", 20, 1, 1e5},
+    {"explore", "weight of the bonus for strategies that were seldom asked", 0.05, 0, 100},
     {0}};
 
 static void fini(void *state)
@@ -210,7 +210,7 @@ static struct dt_refits refits(const void *state)
 
 const struct dt_strategy dt_strategy_portfolio = {
     .name = "portfolio",
-    .doc = "a bandit over genetic, ils, annealing and tpe, by the new bests each has found",
+    .doc = "a bandit over genetic, ils, annealing and tpe, by the improvements each has found",
     .paper =
         "Fialho et al. 2010, Analyzing bandit-based adaptive operator selection; as in OpenTuner",
     .state_size = sizeof(struct portfolio),

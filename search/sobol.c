@@ -54,7 +54,7 @@ static void fini(void *state)
 
 const struct dt_strategy dt_strategy_sobol = {
     .name = "sobol",
-    .doc = "an even cover at any time: a scrambled Sobol sequence over the feasible plans",
+    .doc = "a scrambled Sobol sequence over the feasible plans: even coverage at any time",
     .paper = "Sobol 1967; Joe, Kuo 2008, Constructing Sobol sequences with better projections",
     .state_size = sizeof(struct sobol),
     .init = init,

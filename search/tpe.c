@@ -37,10 +37,10 @@ struct tpe {
 
 enum { STARTS, BEST, WIDTH, CANDIDATES, PARENTS };
 static const struct dt_knob knobs[] = {
-    {"starts", "draws before the first density", 10, 2, 1e5},
-    {"best", "share of the answers that are the best", 0.15, 0.01, 0.5},
-    {"width", "of a bell after one answer, as a share of the axis", 0.15, 0.01, 1},
-    {"candidates", "draws among which it chooses", 500, 1, 1e6},
+    {"starts", "random plans before the first density estimate", 10, 2, 1e5},
+    {"best", "share of the answers that count as good", 0.15, 0.01, 0.5},
+    {"width", "kernel width after one answer, as a share of the axis", 0.15, 0.01, 1},
+    {"candidates", "candidates drawn for each choice", 500, 1, 1e6},
     {"parents", "best plans whose neighbours are candidates too", 5, 0, 1000},
     {0}};
 
@@ -194,7 +194,7 @@ static void fini(void *state)
 
 const struct dt_strategy dt_strategy_tpe = {
     .name = "tpe",
-    .doc = "tree-structured Parzen estimator: where good plans are dense and others are not",
+    .doc = "tree-structured Parzen estimator: prefers regions with many good and few other plans",
     .paper = "Bergstra et al. 2011, Algorithms for hyper-parameter optimization; Watanabe 2023",
     .state_size = sizeof(struct tpe),
     .knobs = knobs,

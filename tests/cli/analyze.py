@@ -83,7 +83,7 @@ def is_trial(out, row, level, n):
 
 
 def warm_samples(row):
-    """Of each process what it did after its first steps."""
+    """The steps of each process after its first ones."""
     at, warm = 0, []
     for n in row["process_steps"]:
         warm.append(slowest(row["ns"])[at + row["least"]:at + n])
@@ -148,7 +148,7 @@ def comparisons(decided, many, steps):
     entrants = decided["entrants"]
     t.check("a comparison stops at the look that decides", decided["rounds"] in (8, 16)
             and are_ratios(decided, DECIDED, decided["rounds"], decided["interval_level"]), decided)
-    t.check("verdicts", [e["verdict"] for e in entrants] == ["tie", "faster", "slower"]
+    t.check("each verdict follows from its ratios", [e["verdict"] for e in entrants] == ["tie", "faster", "slower"]
             and [e["gate"] for e in entrants] == ["pass", "win", "fail"], decided)
     t.check("24 entrants, one look", many["rounds"] == 8 and len(many["entrants"]) == 24
             and are_ratios(many, MANY, 8, .992), many)
@@ -165,7 +165,7 @@ def numbers():
         trials(found["trials"])
         comparisons(*found["comparisons"])
     done = t.tool("analyze", records)
-    t.exits("words for people", done, 0,
+    t.exits("the report has the figures", done, 0,
             out=("too few samples for an interval", "candidate: 0.9", "gate at 3 %: win"))
     t.check("words for each trial", done.out.count("trial") >= 5, done)
 
@@ -196,12 +196,12 @@ def throttled():
     found = done.json["trials"]
     t.check("throttled samples are left out", done.code == 0 and [f["throttled_steps"] for f in found] == [0, 2, 2, 2]
             and samples_ns(found[1]) == [10, 12, 70] and found[1]["last_counts"] == [3, 0], done)
-    t.check("unless there are no others", samples_ns(found[2]) == [20, 22]
+    t.check("throttled samples are used when there are no others", samples_ns(found[2]) == [20, 22]
             and [f["series"]["throttled"] for f in found] == [False, True, True, True], done)
-    t.check("in every process", samples_ns(found[3]) == [5, 7, 8, 9], done)
+    t.check("throttled samples are left out in every process", samples_ns(found[3]) == [5, 7, 8, 9], done)
     verdicts = [entrant["verdict"] for entrant in done.json["comparisons"][0]["entrants"]]
     t.check("the twin makes ties", verdicts == ["tie", "tie", "faster", "slower"], done)
-    t.exits("and says so", t.tool("analyze", clocks), 0,
+    t.exits("the report names the tie", t.tool("analyze", clocks), 0,
             out=("2 samples were taken below 95 % of the session", "they are left out", "there were no others"))
 
 
@@ -235,9 +235,9 @@ def spoilt():
         done = t.tool("analyze", t.write("bad.jsonl", '{"kind":"trial","ns":[[5]]}\n' + record + "\n"), "--json")
         t.check(name, done.code in (2, 7) and done.out == "" and done.err.count("\n") == 1
                 and "line 2" in done.err and says in done.err, done)
-    t.exits("nothing to compute", t.tool("analyze", jsonl("none.jsonl", {"kind": "session of another program"})), 2,
+    t.exits("a file without records is refused", t.tool("analyze", jsonl("none.jsonl", {"kind": "session of another program"})), 2,
             err="holds no record")
-    t.exits("no such file", t.tool("analyze", t.path / "absent.jsonl"), 74, err="absent.jsonl")
+    t.exits("a missing file is an error", t.tool("analyze", t.path / "absent.jsonl"), 74, err="absent.jsonl")
 
 
 numbers()

@@ -57,17 +57,17 @@ def one_rank():
 
 def three_processes():
     run("a run in three processes", "--worker", t.worker, "--processes", "3")
-    t.exits("words for people", t.tool("analyze", RAW), 0, out=("3 fresh ones", "cold step"))
+    t.exits("the report is printed", t.tool("analyze", RAW), 0, out=("3 fresh ones", "cold step"))
 
 
 def sweep():
     printed = run("a sweep", "--worker", t.worker, "--sweep", "batch=1,2,3")
-    t.check("with its fit", len(printed["sweep"]) == 3 and printed["fits"]["batch"], printed)
+    t.check("the sweep over batches has its fit", len(printed["sweep"]) == 3 and printed["fits"]["batch"], printed)
 
 
 def two_ranks():
     printed = run("a run of two ranks, its exchanges and the 1-rank plan", *SMALL, "--plan", "ranks=2 ring=2")
-    t.check("with them", printed["baseline"] and printed["fits"]["exchanges"], printed)
+    t.check("the exchanges have their fits", printed["baseline"] and printed["fits"]["exchanges"], printed)
 
 
 session()

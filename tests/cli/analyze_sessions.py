@@ -160,7 +160,7 @@ def near_ties():
     is_printed_again("ties", done)
     names = [row["name"] for row in rows if row["kind"] == "comparison"]
     t.check("it has a shoot-out and a final comparison", names == ["shoot-out", "final comparison"], names)
-    t.check("it follows from its raw samples", follows(printed, rows), done)
+    t.check("the verdict follows from raw samples", follows(printed, rows), done)
     measured = [row for row in rows if row["kind"] in ("trial", "comparison")]
     t.check("nothing computed is in the journal's measurements",
             measured and not any(name in row for row in measured for name in COMPUTED))
@@ -176,7 +176,7 @@ def changed_journals(printed, rows):
     t.check("one raw number changes what is printed", done.code == 0 and done.json["default"] != printed["default"]
             and done.json["trials"] == printed["trials"], done)
     done = analyze_copy(rows, slow_trial_step)
-    t.check("in a trial as well", done.code == 0 and done.json["default"] == printed["default"]
+    t.check("one raw number of a trial changes what is printed", done.code == 0 and done.json["default"] == printed["default"]
             and done.json["trials"] != printed["trials"], done)
     done = analyze_copy(rows, other_end)
     t.check("the verdict is not taken from it", done.code == 0 and done.json["verdict"] == printed["verdict"]
@@ -194,7 +194,7 @@ def damaged_line():
     other = "2" if lines[at][digit] == "1" else "1"
     lines[at] = lines[at][:digit] + other + lines[at][digit + 1:]
     done = t.tool("analyze", t.write("damaged.jsonl", "\n".join(lines)), "--json")
-    t.check("a changed digit is noticed, and where", done.code == 7 and done.out == ""
+    t.check("a changed digit is reported with its line", done.code == 7 and done.out == ""
             and f"damaged.jsonl: line {at + 1} is damaged: it does not match its crc" in done.err, done)
 
 

@@ -22,7 +22,7 @@ def session(faults, *options, **scenario):
 
 
 def outcomes(done, **plan):
-    """Of this plan's trials, in their order."""
+    """The outcomes of this plan's trials, in order."""
     return [trial["outcome"] for trial in (done.json or {}).get("trials", [])
             if plan.items() <= trial["plan"].items()]
 
@@ -64,11 +64,11 @@ def deterministic():
 def no_memory():
     fault = {"when": {"plan": 0}, "do": "memory", "skip": 1}  # the reference is plan 0, too
     done = session([{**fault, "first": 1}], ns=SLOWER)
-    t.check("no memory once: asked again when the search is over, and stays the best",
+    t.check("once out of memory: tried again after the search, and stays the best",
             done.code == 0 and outcomes(done, plan=0) == ["out of memory", "ok"] and done.json["best"]["plan"] == {"plan": 0}
             and done.json["verdict"] == "default", done)
     done = session([fault], ns=SLOWER)
-    t.check("never memory: two attempts, and the fastest of the others is the best",
+    t.check("always out of memory: two attempts, and the fastest of the others is the best",
             done.code == 0 and outcomes(done, plan=0) == ["out of memory"] * 2 and done.json["best"]["plan"] == {"plan": 1}
             and done.json["verdict"] == "unopposed", done)
     done = session([], "--max-bytes", "2MiB", ns=SLOWER, bytes={"0": 3 << 20})

@@ -49,7 +49,7 @@ def space_file(**fields):
 
 
 def scenario(**fields):
-    """What the scenario worker of the case says."""
+    """The scenario worker's answers in this case."""
     return {"scenario.json": json.dumps({"ns": [1000000], **fields})}
 
 

@@ -19,7 +19,7 @@ def check_refusal(t, done):
     """The processor has no such products."""
     t.check("refused by a rule, with a sentence", "AVX-512 BF16" in done.out and
             "no_dtype == 0" in [violation["rule"] for violation in done.json["violations"]], done)
-    t.exits("run says the same", t.tool("run", "--model", SMALL, "--dtype", "bfloat16"), 3, "AVX-512 BF16")
+    t.exits("run refuses it with the same sentence", t.tool("run", "--model", SMALL, "--dtype", "bfloat16"), 3, "AVX-512 BF16")
     if t.failed == 0:
         skip("this processor does not multiply bfloat16")
     t.finish()
@@ -55,11 +55,11 @@ def check_bytes(t):
 def check_store(t):
     done = t.tool("--budget", "100s", "--devices", 2, "--model", SMALL, "--dtype", "bfloat16", "--json",
                   env={"DITTUNE_CLOCK_LOOK": "100000000"})
-    t.check("tune", done.code in (0, 6) and done.json["best"]["verified_error"] > 1e-5, done)
+    t.check("tune finds a plan", done.code in (0, 6) and done.json["best"]["verified_error"] > 1e-5, done)
     done = t.tool("lookup", "--model", SMALL, "--devices", 2, "--dtype", "bfloat16", "--json")
-    t.check("is found under its own data type",
+    t.check("it is found under its own data type",
             done.code == 0 and done.json["entry"]["key"]["dtype"] == "bfloat16", done)
-    t.exits("and not under the other", t.tool("lookup", "--model", SMALL, "--devices", 2, "--json"), 10)
+    t.exits("it is not found under the other data type", t.tool("lookup", "--model", SMALL, "--devices", 2, "--json"), 10)
 
 
 test = Dittune()

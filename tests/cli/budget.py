@@ -15,10 +15,10 @@ t = Dittune(clock="real")
 began = time.monotonic()
 done = t.tool("--budget", f"{BUDGET}s", "--devices", 2, "--model", SOURCE / "tests/cli/small.json", "--json")
 seconds = time.monotonic() - began
-t.check("ends well", done.code in (0, 6), done)
+t.check("a session exits with 0", done.code in (0, 6), done)
 used = done.json["elapsed_seconds"]  # little when every plan was tried before, on an idle machine
-t.check("by its own clock it keeps its budget",
+t.check("it keeps its budget by its own clock",
         (done.json["search_stopped"] or used > BUDGET / 2) and used < BUDGET + LATE, used)
-t.check("and by ours", seconds < BUDGET + LATE, seconds)
+t.check("it keeps its budget by the test's clock", seconds < BUDGET + LATE, seconds)
 t.none_left()
 t.finish()

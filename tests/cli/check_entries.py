@@ -19,11 +19,11 @@ def devices(done):
 def in_turn():
     t.stored("two")
     done = t.again("--filter", '"devices":2')
-    t.check("one of two", done.code == 0 and devices(done) == [2], done)
+    t.check("a short budget checks one of two entries", done.code == 0 and devices(done) == [2], done)
     done = t.again()
-    t.check("the other comes first", done.code == 0 and devices(done) == [1, 2], done)
+    t.check("the next run checks the other entry first", done.code == 0 and devices(done) == [1, 2], done)
     done = t.again()
-    t.check("and so on, in turn", done.code == 0 and devices(done) == [1, 2], done)
+    t.check("further runs take entries in turn", done.code == 0 and devices(done) == [1, 2], done)
 
 
 def the_store_breaks():
@@ -32,19 +32,19 @@ def the_store_breaks():
     done = t.again("--update", "--junit", t.path / "broken.xml")
     first, second = t.entries(done)
     verdicts = ["loses", "not checked"]
-    t.check("a store error is told after all else", done.code == 74 and "best.json" in done.err
+    t.check("a store error is reported last", done.code == 74 and "best.json" in done.err
             and [first["verdict"], second["verdict"]] == verdicts and "ended the run" in second["reason"], done)
     t.check("what was measured is kept", first["rounds"] >= 16 and first["updated"] is None
             and first["note"].startswith("not updated: ") and "best.json" in first["note"], first)
     records = t.records("check", "best", run=done.json["journal"])
-    t.check("in the journal, too", [record["verdict"] for record in records] == verdicts, records)
+    t.check("the journal has the result, too", [record["verdict"] for record in records] == verdicts, records)
     suite = xml.etree.ElementTree.parse(t.path / "broken.xml").getroot().find("testsuite")
     counts = {name: suite.get(name) for name in ("tests", "failures", "skipped")}
     t.check("and in the file for pipelines", counts == {"tests": "2", "failures": "1", "skipped": "1"}, counts)
 
 
 def stopped_by(number):
-    """What check says of a signal that comes while a plan's steps are made, which never end."""
+    """The report of check after a signal during steps that never end."""
     t.stored("two")
     t.plant(TWO, faults=[{"when": {}, "at": "run", "do": "hang_real"}])
     transcript = t.path / f"transcript-{number}"
@@ -58,12 +58,12 @@ def stopped_by(number):
 
 
 def signals():
-    """What is known is told, the rest is not checked."""
+    """Known results are reported, the other entries are not checked."""
     for name, number in (("interrupted", signal.SIGINT), ("terminated", signal.SIGTERM)):
         done = stopped_by(number)
         t.check(name, done.code == 128 + number and done.json["interrupted"] is True, done)
         told = [(entry["verdict"], "interrupted" in entry["reason"]) for entry in t.entries(done)]
-        t.check(f"{name}: nothing is checked, and that is said", told == [("not checked", True)] * 2, done)
+        t.check(f"{name}: the record says that nothing is checked", told == [("not checked", True)] * 2, done)
 
 
 def absurd_images():

@@ -13,17 +13,17 @@ LOOK = {"DITTUNE_CLOCK_LOOK": "20000000"}  # the ranks' own times move no clock:
 
 t = CheckTest(**LOOK)
 done = t.tool("--model", SMALL, *TUNED_WITH, "--max-bytes", "1GiB", "--budget", "5s", "--quiet")
-t.check("tuned", done.code in (0, 6), done)
+t.check("a network from a file is tuned", done.code in (0, 6), done)
 done = t.tool("check", "--json", "--budget", "60s")
 entry = t.entry(done)
-t.check("a network of one's own is in its entry", entry["rounds"] > 0 and entry["verdict"] != "not checked", done)
+t.check("a network that its entry holds needs no --model", entry["rounds"] > 0 and entry["verdict"] != "not checked", done)
 done = t.tool("check", "--model", SMALL, "--json", "--budget", "60s")
 entry = t.entry(done)
-t.check("it may be named all the same", entry["rounds"] > 0 and entry["rivals"][0]["role"] in ("default", "baseline")
+t.check("--model FILE is accepted, too", entry["rounds"] > 0 and entry["rivals"][0]["role"] in ("default", "baseline")
         and entry["tuned_ns"] > 0, done)
 retune, wanted = entry["retune"].split(" "), [*TUNED_WITH, "--max-bytes", "1073741824B", "--dtype", "float32"]
 pairs = list(zip(retune, retune[1:]))
-t.check("as it was tuned", all(pair in pairs for pair in zip(wanted[::2], wanted[1::2])), retune)
+t.check("it is checked as it was tuned", all(pair in pairs for pair in zip(wanted[::2], wanted[1::2])), retune)
 
 
 def two_networks():

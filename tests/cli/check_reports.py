@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""What `check` writes for pipelines and for people, with names that others chose."""
+"""The reports of `check` for pipelines and for people, with hostile names."""
 import xml.etree.ElementTree
 
 from lib_check import WINS, CheckTest
@@ -48,11 +48,11 @@ def hostile_names():
 def cannot_be_written():
     before = len(t.records("check"))
     done = t.tool("check", "--worker", t.worker, "--github", "--junit", t.path / "no/such/folder.xml")
-    t.check("a report that cannot be written is told before anything is measured",
+    t.check("a report that cannot be written is an error before any measurement",
             done.code == 74 and done.out == "" and "cannot write" in done.err, done)
-    t.check("nothing was", len(t.records("check")) == before)
+    t.check("nothing was measured", len(t.records("check")) == before)
     done = t.tool("check", "--worker", t.worker, "--github", "--junit", "/dev/full")
-    t.exits("words for people", done, 74, out=["tune again  dittune --worker", "::error title="], err="cannot write")
+    t.exits("the report is printed", done, 74, out=["tune again  dittune --worker", "::error title="], err="cannot write")
     t.check("the verdict comes first", done.out.startswith("LOSES"), done)
 
 

@@ -31,14 +31,14 @@ def the_best_rival():
     t.plant([1000000, 700000, 1100000, 1300000])
     t.stored("won")
     done = t.again("--update", "--against", "plan=1")
-    t.check("which plan took the place is told", done.code == 4 and t.entry(done)["replaced_by"] == {"plan": 1}, done)
+    t.check("the record names the plan that took the place", done.code == 4 and t.entry(done)["replaced_by"] == {"plan": 1}, done)
     found = t.look()
     entry = found.json["entry"]
     t.check("the best rival is stored, with its gain over the default", found.json["plan"] == {"plan": 1}
             and entry["verdict"] == "faster" and abs(entry["gain"]["ratio"] - 1 / 0.7) < 0.04, found)
     t.stored("won")
     done = t.tool("check", "--worker", t.worker, "--quiet", "--budget", "60s", "--update", "--against", "plan=1")
-    t.exits("in words, too", done, 4, out="  store       replaced by plan=1\n")
+    t.exits("the report names the rival, too", done, 4, out="  store       replaced by plan=1\n")
 
 
 def a_plan_that_crashes():
@@ -58,7 +58,7 @@ def a_plan_that_crashes():
             all(abs(rival["ratio"] - times[rival["plan"]["plan"]]) < 0.03 for rival in successors), successors)
     t.check("its evidence is of the comparison that chose it",
             entry["verdict"] == "faster" and abs(gain["ratio"] - 1 / 0.9) < 0.03 and gain["pairs"] >= 8, found)
-    t.check("what failed is not kept", not of_plan(entry["top"] + entry["pareto"], 2)
+    t.check("the failed plan is not kept", not of_plan(entry["top"] + entry["pareto"], 2)
             and [plan["plan"] for plan in entry["pareto"]] == [{"plan": 3}], found)
     pairs = [record["successors"][0]["pairs"] for record in t.records("check") if record["successors"]]
     t.check("the journal has the comparison", len(pairs) == 1 and pairs[0] >= 8, pairs)
@@ -72,7 +72,7 @@ def the_default_crashes_too():
             out=["inconclusive: it ran, the tuned plan did not", "  left        plan=",
                  "1.000x the speed of the ", "  store       replaced by plan="])
     found = t.look()
-    t.check("then nothing stands against it", found.json["plan"] in ({"plan": 1}, {"plan": 3})
+    t.check("the new entry has no gain", found.json["plan"] in ({"plan": 1}, {"plan": 3})
             and found.json["entry"]["verdict"] == "unopposed" and found.json["entry"]["gain"] is None, found)
 
 
@@ -102,9 +102,9 @@ def a_soft_change():
     t.stored("won")
     t.plant(WINS)
     entry = t.verdict("a plan that wins after a soft change", t.again(), 0, "wins")
-    t.check("the change is told", entry["soft_changed"] == ["environment.OMP_WAIT_POLICY"], entry)
-    t.check("no more is done", entry["searched_again"] is False and entry["updated"] is None, entry)
-    t.exits("and what it means", t.tool("check", "--worker", t.worker, "--quiet"), 0,
+    t.check("the record names the change", entry["soft_changed"] == ["environment.OMP_WAIT_POLICY"], entry)
+    t.check("the entry is not replaced", entry["searched_again"] is False and entry["updated"] is None, entry)
+    t.exits("the report says what the change means", t.tool("check", "--worker", t.worker, "--quiet"), 0,
             out=["changed     environment.OMP_WAIT_POLICY: it beats its rivals; the optimum was not searched again",
                  "tune again  dittune --worker"])
     done = t.again("--update")

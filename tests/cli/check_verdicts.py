@@ -26,9 +26,9 @@ def wins():
     stored = (t.db / "best.json").read_text().replace(" ", "")
     t.check("its id is the store's", len(entry["id"]) == 16 and '{"id":"' + entry["id"] in stored, entry["id"])
     default, = of_role(entry["rivals"], "default")
-    t.check("its ratio",
+    t.check("the record has its ratio",
             abs(default["ratio"] - 0.8) < 0.02 and default["interval"][1] < 1 and default["pairs"] >= 8, default)
-    t.check("its gain", all(abs(entry[when]["ratio"] - 1.25) < 0.03 for when in ("gain_now", "gain_then")), done)
+    t.check("the record has its gain", all(abs(entry[when]["ratio"] - 1.25) < 0.03 for when in ("gain_now", "gain_then")), done)
     planted = {"default_then_ns": 1e6, "default_ns": 1e6, "tuned_ns": 0.8e6}
     t.check("times then and now", all(near(entry[name], ns, 0.08) for name, ns in planted.items()), done)
     said = [visits_say(rival, entry["visits_ns"], entry["sets"]) for rival in entry["rivals"] if rival["pairs"]]
@@ -60,7 +60,7 @@ def loses():
     entry = t.verdict("a plan that loses", t.again(), 4, "loses", "default")
     lost = [rival["pairs"] for rival in entry["rivals"] if rival["verdict"] == "loses"]
     t.check("not before 16 pairs", lost and min(lost) >= 16, entry)
-    t.check("and what to do", all(words in entry["retune"] for words in ("--worker", "--objective latency")), entry)
+    t.check("the report says what to do", all(words in entry["retune"] for words in ("--worker", "--objective latency")), entry)
     t.unchanged("won")
 
 
@@ -72,7 +72,7 @@ def against():
     t.check("to which it loses", "loses" in rivals, entry)
     done = t.again("--against", "plan=77")
     rivals = of_role(t.entry(done)["rivals"], "against")
-    t.check("a plan of --against that is none",
+    t.check("an --against that is no plan is reported",
             done.code == 4 and any(r["verdict"] == "unsupported" and "77" in r["reason"] for r in rivals), done)
 
 
@@ -110,12 +110,12 @@ def nothing_to_check():
     t.plant(WINS)
     t.stored("won")
     done = t.again("--filter", "nosuch")
-    t.check("nothing matches", done.code == 5 and done.json["entries"] == [] and "nothing to check" in done.err, done)
+    t.check("a filter that matches nothing is reported", done.code == 5 and done.json["entries"] == [] and "nothing to check" in done.err, done)
     done = t.again("--filter", "PLANTED, 1 DEV")
     t.check("the filter reads titles in any case", done.code == 0 and len(done.json["entries"]) == 1, done)
     done = t.tool("check", "--db", t.path / "none")
-    t.exits("an empty store", done, 5, err="nothing to check")
-    t.check("it is not made", not (t.path / "none").exists())
+    t.exits("an empty store has nothing to check", done, 5, err="nothing to check")
+    t.check("a missing store is not created", not (t.path / "none").exists())
 
 
 def wrong_options():

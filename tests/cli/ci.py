@@ -13,7 +13,7 @@ t.environment.update(DITTUNE=str(t.program()), OUT=str(t.path / OUT))
 
 
 def night(**env):
-    """What the pipeline said, with what it kept of check in the place of its output."""
+    """The pipeline's result, with the output of check that it kept."""
     shutil.rmtree(t.path / OUT, ignore_errors=True)
     done = t.run("sh", PIPELINE / "check.sh", "--worker", t.worker, "--budget", "40s", env=env)
     return Done(done.args, done.code, t.read(f"{OUT}/check.json"), done.err)
@@ -24,8 +24,8 @@ def a_quiet_night():
     t.tuned("tuned")
     t.stored("tuned")
     done = night()
-    t.check("a quiet night", done.code == 0 and [entry["verdict"] for entry in t.entries(done)] == ["wins"], done)
-    t.check("nothing is proposed",
+    t.check("an unchanged machine passes", done.code == 0 and [entry["verdict"] for entry in t.entries(done)] == ["wins"], done)
+    t.check("an unchanged machine proposes nothing",
             t.read(f"{OUT}/proposed.diff") == "" and not (t.path / OUT / "proposed.json").exists())
     history = t.read(f"{OUT}/history.txt")
     t.check("with a history",
@@ -39,7 +39,7 @@ def a_plan_that_lost():
     t.check("is tuned again", "tune again: " in done.err and "no decided answer" not in done.err, done)
     diff = t.read(f"{OUT}/proposed.diff").split("\n")
     removed, added = ([line for line in diff if line.startswith(sign)] for sign in "-+")
-    t.check("and a better one proposed", diff[0].startswith("--- stored")
+    t.check("a better plan is proposed", diff[0].startswith("--- stored")
             and any('"plan": 2' in line for line in removed) and any('"plan": 0' in line for line in added), diff)
     t.check("as JUnit, too", "<failure" in t.read(f"{OUT}/check.xml"))
     t.unchanged("tuned")
@@ -48,7 +48,7 @@ def a_plan_that_lost():
 def the_proposal():
     t.exits("the proposal is accepted", t.tool("db", "import", t.path / OUT / "proposed.json"), 0)
     done = night()
-    t.check("and holds", done.code == 0 and [entry["plan"] for entry in t.entries(done)] == [{"plan": 0}], done)
+    t.check("the accepted plan passes", done.code == 0 and [entry["plan"] for entry in t.entries(done)] == [{"plan": 0}], done)
 
 
 def no_worker():

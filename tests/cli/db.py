@@ -35,7 +35,7 @@ def copy_store(name, new):
 # ---- the verbs
 
 def an_empty_store():
-    t.exits("no store is fine", t.tool("db", "verify"), 0, out="there is no store")
+    t.exits("a missing store is not an error", t.tool("db", "verify"), 0, out="there is no store")
     t.exits("nothing to show", t.tool("db", "show"), 0, out="no plans are stored")
     for verb in ("verify", "show", "gc", "export"):
         t.exits(f"a path that is named and not there: {verb}", db(verb), 74, err="db: No such file or directory")
@@ -85,16 +85,16 @@ def import_files():
 
 def merge():
     done = db("merge", t.path / "db", t.path / "other", store="third")
-    t.check("merge", done.code == 0 and done.out.count("taken, there was none") == 2
+    t.check("merge takes new entries", done.code == 0 and done.out.count("taken, there was none") == 2
             and done.out.count("the same as ours") == 2, done)
     machine = t.tool("machine", "--json").json
     newer = {"fingerprint.info.t_wall_ns": time.time_ns()}
     for name, changes in (("older", {}), ("newer", newer), ("guess", {**newer, "provisional": True})):
         lib_store.write(t.path / name, machine, [changes])
     db("merge", t.path / "guess", store="twelfth")
-    t.exits("decided beats provisional, and that is said", db("merge", t.path / "older", store="twelfth"), 0,
+    t.exits("merge replaces a provisional entry by a decided one, and reports it", db("merge", t.path / "older", store="twelfth"), 0,
             out="replaced: decided beats provisional\n")
-    t.exits("newer beats older, and that is said", db("merge", t.path / "newer", store="twelfth"), 0,
+    t.exits("merge replaces an older entry by a newer one, and reports it", db("merge", t.path / "newer", store="twelfth"), 0,
             out="replaced: newer\n")
     done = db("merge", t.path / "thrid", store="third")
     t.check("a folder that is not there is not merged", done.code == 74 and done.out == ""
@@ -108,7 +108,7 @@ def the_version_before():
     done = db("export", store="fourth")
     t.check("export of the version before says so", done.code == 0 and len(done.json["entries"]) == 2
             and "warning: the store " in done.err and "best.json.1 was read" in done.err, done)
-    t.exits("so does show", db("show", store="fourth"), 0, err="best.json.1 is shown")
+    t.exits("show reports the version before, too", db("show", store="fourth"), 0, err="best.json.1 is shown")
     copy_store("fourth", "fifth")
     t.exits("merge goes on from the version before and says so", db("merge", t.path / "third", store="fifth"), 0,
             err=("warning: the store ", "what was stored after it is missing", SALVAGE))
@@ -125,7 +125,7 @@ def rebuild():
     t.check("broken with no version before",
             done.code == 7 and "dittune db rebuild" in done.err and done.err.count("\n") == 1, done)
     t.exits("verify names it", db("verify", store="third"), 7, out=("broken  the store ", "best.json is cut short"))
-    t.exits("rebuild", db("rebuild", store="third"), 0, out="best.json has 2 entries now, the old one was set aside")
+    t.exits("rebuild exits with 0", db("rebuild", store="third"), 0, out="best.json has 2 entries now, the old one was set aside")
     t.exits("a rebuilt store is whole", db("verify", store="third"), 0, out="set aside as best.json.bad-")
 
 
@@ -157,11 +157,11 @@ def rm(machine):
     t.exits("the store is whole", db("verify", store="less"), 0)
     t.exits("show takes a filter", db("show", "--filter", "NET-2", store="less"), 0, out="net-2")
     t.exits("rm takes a filter", db("rm", "--filter", "NET-2", "--yes", "--json", store="less"), 0, out="removed net-2 [")
-    t.exits("both together", db("rm", ids["net-0"], "--filter", "net-3", "--yes", store="less"), 2,
+    t.exits("rm refuses ids and a filter together", db("rm", ids["net-0"], "--filter", "net-3", "--yes", store="less"), 2,
             err="no entry of such an id has 'net-3'")
-    t.exits("two ids", db("rm", ids["net-0"], ids["net-3"], "--yes", store="less"), 0, out=["net-0 [", "net-3 ["])
+    t.exits("rm takes two ids", db("rm", ids["net-0"], ids["net-3"], "--yes", store="less"), 0, out=["net-0 [", "net-3 ["])
     t.exits("nothing is left", db("show", store="less"), 0, out="no plans are stored")
-    t.exits("an id that is gone", db("rm", ids["net-0"], "--yes", store="less"), 2, err="no entry's id begins with")
+    t.exits("rm refuses an unknown id", db("rm", ids["net-0"], "--yes", store="less"), 2, err="no entry's id begins with")
     t.check("the journal stays", list((t.path / "less/runs").glob("*.jsonl")))
     t.exits("so a rebuild brings them back", db("rebuild", store="less"), 0, out="best.json has 4 entries now")
     t.write("less/best.json", "{")
@@ -181,10 +181,10 @@ def another_writer(machine):
     text = t.read("python/best.json")
     t.exits("a store of another writer", db("verify", store="python"), 0)
     done = db("import", t.path / "python/best.json", store="seventh")
-    t.check("import of it", done.code == 0 and done.out.count("taken, there was none") == 2
+    t.check("a store of another writer is imported", done.code == 0 and done.out.count("taken, there was none") == 2
             and "cannot be compared" not in done.out, done)
     done = db("import", t.write("indented.json", json.dumps(json.loads(text), indent=1)), store="eighth")
-    t.check("import of it, re-indented", done.code == 0 and done.out.count("taken, there was none") == 2
+    t.check("a re-indented store is imported", done.code == 0 and done.out.count("taken, there was none") == 2
             and "the 'crc' of 2 of its 2 entries cannot be compared" in done.out, done)
     done = db("import", t.write("changed.json", text.replace('"tile_q":64', '"tile_q":32')), store="ninth")
     t.check("import of changed lines",
@@ -203,11 +203,11 @@ def an_entry_that_is_none(machine):
     done = db("show", store="odd")
     t.check("show leaves out what is no entry", is_named(done) and done.out.count("\n") == 3, done)
     done = db("show", "--json", store="odd")
-    t.check("so does its JSON", is_named(done) and heights(done.out) == [22, 28], done)
+    t.check("--json leaves it out, too", is_named(done) and heights(done.out) == [22, 28], done)
     done = db("export", t.path / "odd.json", store="odd")
-    t.check("so does export", is_named(done) and heights(t.read("odd.json")) == [22, 28], done)
+    t.check("export leaves it out, too", is_named(done) and heights(t.read("odd.json")) == [22, 28], done)
     done = db("merge", t.path / "odd", t.path / "python", store="tenth")
-    t.check("so does merge", is_named(done) and done.out.count("taken, there was none") == 4, done)
+    t.check("merge leaves it out, too", is_named(done) and done.out.count("taken, there was none") == 4, done)
     done = db("merge", t.path / "python", store="odd")
     t.check("merge into it leaves it there", done.code == 7 and done.out.count("taken, there was none") == 2
             and "entry 2 of best.json" in done.out and SALVAGE in done.out
@@ -217,13 +217,13 @@ def an_entry_that_is_none(machine):
             done.code == 7 and SALVAGE in done.err and os.listdir(t.path / "odd/runs"), done)
     t.exits("salvage makes it whole", db("rebuild", "--salvage", store="odd"), 0, out="best.json has 4 entries now")
     done = db("export", store="odd")
-    t.check("and it is", done.code == 0 and done.err == "", done)
+    t.check("the salvaged store is whole", done.code == 0 and done.err == "", done)
 
 
 # ---- signals
 
 def has_open(pid, name):
-    """Whether the process has a file of this name open."""
+    """True when the process has a file of this name open."""
     try:
         return any(os.path.realpath(f"/proc/{pid}/fd/{fd}").endswith(name) for fd in os.listdir(f"/proc/{pid}/fd"))
     except OSError:
@@ -278,10 +278,10 @@ def hostile_names():
     done = db("import", t.write("evil.json", {**HEAD, "entries": [entry]}), store="evil")
     t.check("import of hostile names", done.code == 0 and is_plain(done.out + done.err), done)
     done = db("show", store="evil")
-    t.check("show escapes",
+    t.check("show escapes control bytes",
             done.code == 0 and is_plain(done.out) and "\\x1b[2J" in done.out and done.out.count("\n") == 2, done)
     done = db("show", "--json", store="evil")
-    t.check("JSON escapes", done.code == 0 and done.json["entries"][0]["key"]["model"] == evil
+    t.check("--json escapes control bytes", done.code == 0 and done.json["entries"][0]["key"]["model"] == evil
             and not any(ord(c) < 32 and c != "\n" for c in done.out), done)
     (t.path / "evil").chmod(0o777)
     t.exits("the user is warned of a world-writable store", db("show", store="evil"), 0,

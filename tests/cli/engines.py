@@ -32,15 +32,15 @@ def dit(plan, engine, *words):
 
 def the_list():
     done = lookup("--engines", "--json")
-    t.check("the engines", done.code == 0 and ENGINES <= {e["engine"] for e in done.json["engines"]}, done)
+    t.check("--engines lists the engines", done.code == 0 and ENGINES <= {e["engine"] for e in done.json["engines"]}, done)
 
 
 def one_command():
     done = dit("ranks=4 ulysses=2 cfg=2 threads=3 chunks=1", "xdit:0.4.5", "--format", "argv")
-    t.check("a command", done.code == 0 and done.out == XDIT_COMMAND, done)
+    t.check("argv gives a command", done.code == 0 and done.out == XDIT_COMMAND, done)
     t.check("parameters that it cannot express",
             "not expressible for the engine: threads=3\n" in done.err and "chunks" not in done.err, done)
-    t.check("who measured it", "not measured on xdit 0.4.5\n" in done.err, done)
+    t.check("a remark says who measured the plan", "not measured on xdit 0.4.5\n" in done.err, done)
     done = dit("ranks=4 ulysses=2 cfg=2", "xdit-runner", "--format", "argv")
     t.check("xdit counts processes by the underscore",
             done.code == 0 and "--use_cfg_parallel" in done.out and "torchrun" not in done.out, done)
@@ -48,7 +48,7 @@ def one_command():
 
 def replicas():
     done = dit("ranks=4 ulysses=2 dp=2 batch=2", "vllm-omni", "--format", "json")
-    t.check("replicas", done.code == 0 and done.json["processes"] == 2 and done.json["replicas"] == 2
+    t.check("dp becomes replicas", done.code == 0 and done.json["processes"] == 2 and done.json["replicas"] == 2
             and done.json["kwargs"]["ulysses_degree"] == 2 and not done.json["measured"]
             and any(field["name"] == "dp" for field in done.json["unexpressed"]), done)
     same = dit("ranks=4 ulysses=2 dp=2 batch=2", "vllm-omni", "--json")
@@ -68,7 +68,7 @@ def commands_without_the_plan():
 
 def refusals():
     done = lookup("--plan", "ranks=4 ulysses=4", "--engine", "sglang")
-    t.check("a rule refuses", done.code == 3 and done.out == "" and "ulysses=3 or ulysses=6 would do" in done.err
+    t.check("a rule of the engine refuses the plan", done.code == 3 and done.out == "" and "ulysses=3 or ulysses=6 would do" in done.err
             and "tensor x ulysses must divide the number of heads" in done.err, done)
     for name, words, code, says in (
             ("an incomplete product", "--plan|ranks=4 ulysses=2|--engine|xdit", 3, "product of all degrees"),
@@ -98,7 +98,7 @@ def stored_plans():
             done = lookup("--model", SMALL, "--engine", engine, "--format", "json")
             t.check(f"a plan of {by} for {engine}", done.code == 0 and is_right_json(done, by), done)
             done = lookup("--model", SMALL, "--engine", engine, "--format", "argv")
-            t.check(f"people learn who measured a plan of {by} for {engine}", done.code == 0
+            t.check(f"the table says who measured a plan of {by} for {engine}", done.code == 0
                     and ("not measured on xdit" in done.err) == (by != "xdit") and done.out.count("\n") == 1, done)
 
 
@@ -123,7 +123,7 @@ def words_of_the_user():
         t.check(f"the word {word!r} is the user's own in argv", argv[2:4] == [word, "--model=" + word], argv)
         t.check(f"the word {word!r} is the user's own in env", env == argv, env)
         for form, done in forms.items():
-            t.check(f"the word {word!r} obeys no terminal in {form}",
+            t.check(f"the word {word!r} is escaped in {form}",
                     done.code == 0 and is_shown_safely(done.out + done.err), done)
     t.check("no word was run", not (t.path / "never").exists())
 

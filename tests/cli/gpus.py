@@ -67,10 +67,10 @@ def check_space():
     t.check("tf32 is a data type of GPUs", done.code == 0 and done.json["title"].endswith("tf32")
             and done.json["feasible"] > 0, done)
     done = t.tool("space", "--json", "--backend", "cpu")
-    t.check("--backend cpu is what it was", on_cores(done)
+    t.check("--backend cpu gives the space of cores", on_cores(done)
             and "threads" in [p["name"] for p in done.json["parameters"]], done)
     done = t.tool("space", "--backend", "cpu", "--dtype", "tf32")
-    t.exits("tf32 is none of cores", done, 2, "tf32 is computed by GPUs only")
+    t.exits("tf32 is refused on cores", done, 2, "tf32 is computed by GPUs only")
     t.exits("an unknown back end", t.tool("space", "--backend", "gpu"), 2, "expected auto, cpu or cuda")
 
 
@@ -84,7 +84,7 @@ def check_lookup():
             and (key["model"], key["height"], key["dtype"]) == ("dit-xl/2", 64, "bfloat16"), done)
     done = t.tool(*ask, "--engine", "xdit", "--format", "json", "--checkpoint", "X")
     unexpressed = {parameter["name"] for parameter in done.json["unexpressed"]}
-    t.check("and an engine is told of it what it can be told", done.code == 0
+    t.check("an engine's flags are printed for it", done.code == 0
             and "--ulysses_degree" in done.json["argv"] and {"tile_q", "stages", "warps"} <= unexpressed
             and "graph" not in unexpressed, done)
     t.write("machine", {**MACHINE, "hard": {**MACHINE["hard"], "gpus": 0}})
@@ -103,27 +103,27 @@ def check_others():
     left = script("left", f'[ "$1" = --devices ] || kill -9 $$\n[ -e {t.path}/asked ] && exec {t.path}/full\n'
                           f": >{t.path}/asked\nexec {t.path}/four\n")
     soon = {**left, "DITTUNE_CLOCK_LOOK": "500000000"}  # the memory may take ten looks to come back, five seconds
-    t.exits("and what a killed trial left", t.tool("tune", "--budget", "10m", env=soon), 11,
+    t.exits("so is memory that a killed trial left", t.tool("tune", "--budget", "10m", env=soon), 11,
             "GPU 0 has 27.9 GiB less free memory than before a trial that was killed")
 
 
 def check_without():
-    """What is wrong is told to who asked for GPUs; who did not gets plans for cores."""
+    """--backend cuda reports the fault; without it plans run on cores."""
     for name, body, sentence in (("crash", "kill -SEGV $$\n", "killed by signal 11"),
                                  ("words", "echo hello\n", "no description of devices"),
                                  ("exit", "exit 3\n", "exited with 3")):
         worker = script(name, body)
         done = t.tool("space", "--backend", "cuda", env=worker)
-        t.check(f"asking for GPUs says what is wrong: {name}", done.code == 1 and sentence in done.err
+        t.check(f"--backend cuda reports the fault: {name}", done.code == 1 and sentence in done.err
                 and done.err.count("\n") == 1, done)
         done = t.tool("space", "--json", env=worker)
-        t.check(f"without asking, cores do: {name}", on_cores(done), done)
+        t.check(f"by default plans then run on cores: {name}", on_cores(done), done)
     none = h200s("none", 0)
     why = "dittune: plans run on cores, as no GPU can be used: no CUDA-capable device is detected"
     done = t.tool("tune", "--model", SMALL, "--size", "64", "--budget", "4s", env=none)
     t.check("a session on cores says in one sentence why", done.err.splitlines()[:1] == [why], done)
     done = t.tool("run", "--model", SMALL, "--size", "64", "--plan", "ranks=1", env=none)
-    t.check("and so does a measurement of one plan", done.code == 0 and done.err == why + "\n", done)
+    t.check("run on cores says in one sentence why", done.code == 0 and done.err == why + "\n", done)
     done = t.tool("space", "--backend", "cuda", env={"DITTUNE_WORKER_CUDA": t.path / "absent"})
     t.exits("there is no such worker", done, 1, "there is no ")
 

@@ -30,8 +30,8 @@ def changes(entry, *names):
 
 
 def nothing_there():
-    t.exits("nothing is there", t.tool("history"), 0, out="no session and no check")
-    t.check("and nothing is made", not t.db.exists())
+    t.exits("a missing store has no history", t.tool("history"), 0, out="no session and no check")
+    t.check("a missing store is not created", not t.db.exists())
     table = t.tool("history", "--format", "csv")
     t.check("an empty table", table.code == 0 and table.out.count("\n") == 1, table)
 
@@ -51,15 +51,15 @@ def moments():
 def what_changed(step, drift, _, everyone, noise):
     t.check("a step, its place, what came with it", changes(step, "series", "moment", "with")
             == [("tuned time", 40, WITH), ("gain", 40, WITH)], step["changes"])
-    t.check("and its size", abs(step["changes"][0]["ratio"] - 1.031) < 0.008, step["changes"])
+    t.check("the step has its size", abs(step["changes"][0]["ratio"] - 1.031) < 0.008, step["changes"])
     found = [(row["series"], row["from"], row["to"]) for row in drift["drifts"]]
     t.check("a drift is no step",
             drift["changes"] == [] and found == [("tuned time", 0, 59), ("gain", 0, 59)], drift["drifts"])
-    t.check("its size", abs(drift["drifts"][0]["ratio"] - 1.3) < 0.01, drift["drifts"])
-    t.check("what everything goes through is no matter of the plan", changes(everyone, "series", "moment")
+    t.check("the drift has its size", abs(drift["drifts"][0]["ratio"] - 1.3) < 0.01, drift["drifts"])
+    t.check("a change of default and plan alike is not the plan's", changes(everyone, "series", "moment")
             == [("tuned time", 20), ("tuned time", 30), ("default's time", 20), ("gain", 30)], everyone["changes"])
-    t.check("a change of plan is told", everyone["changes"][3]["with"] == "plan ranks 2 -> 4 at the same time")
-    t.check("noise is nothing", noise["changes"] == [] and noise["drifts"] == [], noise)
+    t.check("a change of plan is reported", everyone["changes"][3]["with"] == "plan ranks 2 -> 4 at the same time")
+    t.check("noise is no change", noise["changes"] == [] and noise["drifts"] == [], noise)
 
 
 WORDS = ["tuned time rose 3.", "on 2026-10-11, between the check of 2026-10-10 00:00 and the check of 2026-10-11 00:00",
@@ -68,7 +68,7 @@ WORDS = ["tuned time rose 3.", "on 2026-10-11, between the check of 2026-10-10 0
 
 def filters():
     _, entries = history("--filter", "W, 3 DEV")
-    t.check("a filter", [entry["title"] for entry in entries] == ["planted: w, 3 devices, latency"], entries)
+    t.check("--filter selects entries", [entry["title"] for entry in entries] == ["planted: w, 3 devices, latency"], entries)
     _, entries = history("--since", "2026-10-01")
     t.check("since a day", [len(entry["moments"]) for entry in entries] == [30, 30, 30, 30], entries)
     _, entries = history("--since", "1h")
@@ -87,7 +87,7 @@ def many_moments():
     plant(t.db, *LINES)
     before = files()
     what_changed(*moments())
-    t.exits("in words", t.tool("history"), 0, out=WORDS)
+    t.exits("the table names the changes", t.tool("history"), 0, out=WORDS)
     filters()
     wrong_options()
     t.check("nothing is written", files() == before)
@@ -105,7 +105,7 @@ def gc():
 
 
 def stored_and_taken():
-    """What a check stored, and what a store took from another."""
+    """Entries that a check stored, and entries merged from another store."""
     plant(t.db, {"points": 4})
     entry, check = read(t.db, "0000-0"), read(t.db, "0002-0")
     for run, day, plan in (("stamped", 5, check["plan"]), ("replaced", 6, {"ranks": 9})):

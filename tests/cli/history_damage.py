@@ -32,7 +32,7 @@ def damaged_journals():
     moments = t.entry(done)["moments"]
     t.check("damaged records are skipped and counted", done.code == 0 and len(moments) == 18
             and done.json["journals"] == {"read": 21 + 1, "damaged_records": 4, "damaged": 4}, done)
-    t.exits("and that is said", done, 0, err=["4 damaged records in 3 journals were skipped",
+    t.exits("the damage is reported", done, 0, err=["4 damaged records in 3 journals were skipped",
                                               "folder.jsonl: it is not a regular file; what it holds is missing here"])
 
 
@@ -43,7 +43,7 @@ def a_journal_is_gone():
     t.check("an entry whose journal is gone", done.code == 0 and [moment["tuned_ns"] for moment in moments] == [1000000]
             and moments[0]["gain"] is None, moments)
     t.check("its versions are those of its session", moments[0]["soft"] == {}, moments)
-    t.exits("its plan", t.tool("history", "--filter", "gone"), 0, out="; plan ranks=2")
+    t.exits("its moment has its plan", t.tool("history", "--filter", "gone"), 0, out="; plan ranks=2")
     store(t.db, {**GONE, "fingerprint": {**GONE["fingerprint"], "info": {"t_wall_ns": BEGIN, "checked_ns": BEGIN + 1}}})
     moments = t.entry(t.tool("history", "--json", "--filter", "gone"))["moments"]
     t.check("of an entry that a check has stamped they are not known", moments[0]["soft"] is None, moments)
@@ -60,13 +60,13 @@ def a_damaged_store():
     with open(t.db / "best.json", "a", encoding="utf-8") as file:
         file.write("x")
     done = t.tool("history", "--json")
-    t.exits("a store that cannot be read", done, 0, err="the journals were read all the same")
-    t.check("its journals are",
+    t.exits("a store that cannot be read is reported", done, 0, err="the journals were read all the same")
+    t.check("its journals are read",
             done.json["store_unreadable"] is True and len(t.entry(done)["moments"]) == 18, done)
     for path in RUNS.glob("[0-9ge]*.jsonl"):
         path.unlink()
     done = t.tool("history")
-    t.check("no journal that can be read, nor a store: nothing was read, which is not nothing", done.code == 7
+    t.check("neither a journal nor a store can be read: an error", done.code == 7
             and done.out == "" and "best.json is cut short" in done.err and "read all the same" not in done.err, done)
     (t.db / "best.json").unlink()
     done = t.tool("history")
@@ -84,7 +84,7 @@ def no_permission():
     if os.access(RUNS, os.R_OK):
         print("skip a folder that may not be read (this user may read everything)")
     else:
-        t.exits("a folder that may not be read", t.tool("history"), 74)
+        t.exits("a folder without permission is an error", t.tool("history"), 74)
     RUNS.chmod(0o755)
 
 

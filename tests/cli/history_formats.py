@@ -100,7 +100,7 @@ def the_reader(text):
 plant(t.db, *LINES)
 names_in_a_table(table())
 shown = t.tool("history")
-t.check("a terminal is told nothing", shown.code == 0 and "\x1b" not in shown.out, shown)
+t.check("no control bytes reach a terminal", shown.code == 0 and "\x1b" not in shown.out, shown)
 exposition = metrics()
 samples(exposition)
 the_reader(exposition)

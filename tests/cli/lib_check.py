@@ -82,7 +82,7 @@ class CheckTest(Dittune):
         self.check("the store is as it was", before == now)
 
     def records(self, *kinds, run="*"):
-        """Of the store's journals (or of one run's), the records of these kinds."""
+        """The records of these kinds in the store's journals (or in one run's)."""
         texts = [path.read_text(encoding="utf-8") for path in sorted((self.db / "runs").glob(f"{run}.jsonl"))]
         lines = filter(None, "".join(texts).split("\n"))
         return [record for record in map(json.loads, lines) if record["kind"] in kinds]

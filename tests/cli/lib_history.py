@@ -42,12 +42,12 @@ def gain(ratio):
 
 
 def latest(rows, moment, usual):
-    """Of [[from, value], ...] what holds at a moment."""
+    """The value of [[from, value], ...] that holds at a moment."""
     return ([value for begin, value in rows if begin <= moment] or [usual])[-1]
 
 
 def product(rows, moment):
-    """Of [[from, factor], ...] all that hold at a moment."""
+    """The product of all factors of [[from, factor], ...] that hold at a moment."""
     return math.prod(factor for begin, factor in rows if begin <= moment)
 
 
@@ -72,7 +72,7 @@ class Line:
                     "objective": "latency"}
 
     def times(self, moment):
-        """Of the tuned plan and of the default."""
+        """The times of the tuned plan and of the default."""
         both = product(self.everyone, moment) * (1 + self.noise.gauss(0, self.cv))
         tuned = 1e6 * both * product(self.steps, moment) * self.drift ** (moment / max(1, self.points - 1))
         return tuned * (1 + self.noise.gauss(0, self.cv / 4)), 1.25e6 * both

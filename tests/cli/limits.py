@@ -29,7 +29,7 @@ def the_fastest_takes_too_much():
             all(plan["peak_bytes"] <= 4 << 20 for plan in entry["top"] + entry["pareto"] + [entry["figures"]]), found)
     done = t.again()
     rivals = t.entry(done)["rivals"]
-    t.check("nor is it a rival that counts",
+    t.check("it does not count as a rival",
             done.code == 0 and [rival["verdict"] for rival in of_plan(rivals, 0)] == ["not checked"]
             and any("--max-bytes" in (rival["reason"] or "") for rival in rivals), done)
 
@@ -38,7 +38,7 @@ def no_plan_keeps_it():
     quiet([800000, 930000], bytes={"0": BIG, "1": 5000000})
     done = t.tool("--worker", t.worker, "--devices", 1, "--budget", "5s", *LIMIT, "--quiet", "--db", t.path / "none")
     t.exits("no plan keeps the limit", done, 9, err="--max-bytes")
-    t.check("and none is stored", not (t.path / "none/best.json").exists())
+    t.check("no plan is stored", not (t.path / "none/best.json").exists())
 
 
 def a_legal_plan_stays():
@@ -55,7 +55,7 @@ def a_legal_plan_stays():
     t.check("the stored plan stays", found.code == 0 and found.json["plan"] == {"plan": 2}, found)
     quiet([600000, *WINS[1:]], bytes={"0": BIG, "2": 6000000})
     entry = t.verdict("a stored plan that has grown over the limit loses", t.again("--update"), 4, "loses", "6000000")
-    t.check("its place is taken", entry["updated"] == "replaced", entry)
+    t.check("the stored plan is replaced", entry["updated"] == "replaced", entry)
     found = t.look(*LIMIT)
     t.check("by one that keeps the limit", found.code == 0 and found.json["plan"] in ({"plan": 1}, {"plan": 3}), found)
 
@@ -74,7 +74,7 @@ def nothing_left_to_beat():
                       "every other plan")
     t.check("its plan is the small batch", entry["plan"]["batch"] == 1, entry)
     whys = {(rival["verdict"], rival["reason"]) for rival in entry["rivals"]}
-    t.check("of each is said why", whys == {("not checked", "it takes longer than the entry allows")}, whys)
+    t.check("each record has its reason", whys == {("not checked", "it takes longer than the entry allows")}, whys)
     t.verdict("but not of one that was not measured", t.again(budget="1ms"), 5, "not checked")
 
 

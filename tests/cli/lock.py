@@ -53,7 +53,7 @@ def no_wait():
         more = [] if command[0] in ("check", "worker-test") else ["--worker", t.worker]
         done = t.tool(*command, *more, "--no-wait")
         t.exits(f"{command[0]} --no-wait", done, BUSY, f"dittune: pid {other.pid} (", "is measuring on this machine")
-    t.exits("what does not measure needs no lock", t.tool("lookup", "--worker", t.worker), 0)
+    t.exits("commands that do not measure need no lock", t.tool("lookup", "--worker", t.worker), 0)
     t.exits("DITTUNE_LOCK=none: no lock", t.tune(*BUDGET, "--no-wait", env={"DITTUNE_LOCK": "none"}), 0)
     end(other)
     t.exits("a killed process holds nothing", t.tune(*BUDGET, "--no-wait"), 0)
@@ -74,7 +74,7 @@ def waits():
     code = session.wait()
     out, err = t.read("out"), t.read("err")
     t.check("then it has its whole budget", code == 0 and json.loads(out)["verdict"] == "faster", (code, out[:300], err))
-    t.check("and says so once", len(WAITS.findall(err)) == 1, err)
+    t.check("it reports the wait once", len(WAITS.findall(err)) == 1, err)
 
 
 def interrupted():
@@ -112,9 +112,9 @@ def busy_machine():
     done = t.tune(*BUDGET, env=load)
     t.check("a busy machine is warned of before the first trial", done.code in (0, 6) and sentence in done.err
             and done.err.index(sentence) < done.err.index("trial 1 "), done)
-    t.check("in the words of doctor", "4000.3 processes want to run on" in t.tool("doctor", env=load).out)
-    t.check("not with --quiet", sentence not in t.tune(*BUDGET, "--quiet", env=load).err)
-    t.check("nor on one that is not", "want to run" not in t.tune(*BUDGET).err)
+    t.check("the warning is that of doctor", "4000.3 processes want to run on" in t.tool("doctor", env=load).out)
+    t.check("--quiet gives no warning", sentence not in t.tune(*BUDGET, "--quiet", env=load).err)
+    t.check("an idle machine gives no warning", "want to run" not in t.tune(*BUDGET).err)
 
 
 for part in (made_for_everyone, no_wait, waits, interrupted, ends_with_the_controller, not_a_lock, busy_machine):

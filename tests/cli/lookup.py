@@ -48,20 +48,20 @@ def exact():
     done = ask("--json")
     answers("exact", done, 0, "exact", evidence="measured", distance=0, stale=False, engine="dittune")
     answer = done.json
-    t.check("a day old", 86400 <= answer["age_seconds"] < 90000, done)
+    t.check("the answer has its age", 86400 <= answer["age_seconds"] < 90000, done)
     t.check("nothing on standard error", done.err == "", done)
     t.check("every field of an answer is there", sorted(answer) == sorted(FIELDS), sorted(answer))
-    t.check("the plan", answer["plan"]["tile_kv"] == 64 and answer["entry"]["plan"] == answer["plan"], done)
+    t.check("the answer has the plan", answer["plan"]["tile_kv"] == 64 and answer["entry"]["plan"] == answer["plan"], done)
     t.check("the gain with its interval", answer["gain"] == {"ratio": 1.5, "interval": [1.4, 1.6], "pairs": 20}, done)
     done = ask()
-    t.exits("in words", done, 0, out=["exact", "1 day", "  verdict   faster\n", "  time      4 ms a step\n",
+    t.exits("the table has the answer", done, 0, out=["exact", "1 day", "  verdict   faster\n", "  time      4 ms a step\n",
                                       "  gain      1.5 times the default plan's speed (1.4 to 1.6, 20 pairs)\n"])
     t.check("the first line is the plan", done.out.splitlines()[0] == PLAN and done.err == "", done)
-    t.exits("as variables", ask("--format", "env"), 0, out="DITTUNE_PLAN_TILE_KV=64\n")
+    t.exits("--format env prints variables", ask("--format", "env"), 0, out="DITTUNE_PLAN_TILE_KV=64\n")
     done = ask("--format", "argv")
-    t.check("as words", done.code == 0 and done.out.startswith("'ranks=1' 'dp=1' ") and done.out.count("\n") == 1, done)
-    t.exits("exact will do for exact", ask("--require", "exact"), 0)
-    t.exits("a verdict will do for decided", ask("--require", "decided"), 0)
+    t.check("--format argv prints a command", done.code == 0 and done.out.startswith("'ranks=1' 'dp=1' ") and done.out.count("\n") == 1, done)
+    t.exits("--require exact accepts an exact answer", ask("--require", "exact"), 0)
+    t.exits("--require decided accepts a verdict", ask("--require", "decided"), 0)
 
 
 def what_was_found():
@@ -72,10 +72,10 @@ def what_was_found():
           figures={"median_ns": 620900000, "interval_ns": [610000000, 630000000]})
     answers("what the session found", ask("--json"), 0, "exact", verdict="tie", noise=noise, median_ns=620900000,
             interval_ns=[610000000, 630000000])
-    t.exits("in words", ask(), 0, out=["  verdict   tie\n", "  time      620.9 ms a step\n",
+    t.exits("the table has the answer", ask(), 0, out=["  verdict   tie\n", "  time      620.9 ms a step\n",
                                        "  gain      none: it is the default plan, nothing beat it\n",
                                        "  noise     1.2 %: differences below that count as ties\n"])
-    t.exits("at another size it is said where", ask("--size", 144), 0,
+    t.exits("at another size the answer says where it was measured", ask("--size", 144), 0,
             out=["620.9 ms a step, where it was measured", "nothing beat it, where it was measured"])
     done = ask("--engine", "xdit", "--format", "json")
     t.check("a proxy has no time of its own", done.json["answer"]["median_ns"] is None
@@ -90,9 +90,9 @@ def not_decided():
         for tier, options in (("near", ["--size", 144]), ("scaled", ["--devices", 2 * machine["hard"]["cores"]]),
                               ("proxy", ["--engine", "xdit", "--format", "json"])):
             done = ask(*options)
-            t.exits(f"{verdict}: so says {tier}", done, 0, err=[f"of tier {tier}", f"provisional: ", words])
+            t.exits(f"{verdict}: {tier} is reported as provisional", done, 0, err=[f"of tier {tier}", f"provisional: ", words])
         store(verdict=verdict, provisional=True, fingerprint__hard__device="Another processor")
-        t.check(f"{verdict}: so says a hint", words in ask("--json").json["hint"]["reason"])
+        t.check(f"{verdict}: a hint is reported as provisional", words in ask("--json").json["hint"]["reason"])
     store()
     refused("near is not decided", ask("--size", 144, "--require", "decided"), 10, "of tier near, not decided")
 
@@ -101,15 +101,15 @@ def weaker():
     done = ask("--size", 144, "--json")
     answers("near", done, 0, "near")
     distance = done.json["distance"]
-    t.check("how near", abs(distance - math.log2(81 / 64)) < 1e-9 and "128 x 128" in done.json["reason"], done)
-    t.check("that is said in a line", done.err.count("\n") == 1 and "near" in done.err, done)
+    t.check("a near answer has its distance", abs(distance - math.log2(81 / 64)) < 1e-9 and "128 x 128" in done.json["reason"], done)
+    t.check("one line on standard error says so", done.err.count("\n") == 1 and "near" in done.err, done)
     refused("near is not exact: nothing on standard output", ask("--size", 144, "--require", "exact"), 10,
             "of tier near, not exact", "--require near takes it")
     answers("but JSON says what there is", ask("--size", 144, "--require", "exact", "--json"), 10, "near")
     t.exits("--require near takes it", ask("--size", 144, "--require", "near"), 0)
     done = ask("--devices", 2 * machine["hard"]["cores"], "--json")
     answers("scaled", done, 0, "scaled")
-    t.check("from where", "devices instead of" in done.json["reason"], done)
+    t.check("the reason names the source", "devices instead of" in done.json["reason"], done)
     done = ask("--engine", "xdit", "--format", "json")
     answer = done.json["answer"]
     t.check("a plan of the built-in engine, asked for as xdit, is a proxy",
@@ -125,7 +125,7 @@ def nothing_measured():
             age_seconds=None)
     plan = " ".join(f"{name}={value}" for name, value in done.json["plan"].items())
     explained = t.tool("explain", "--model", SMALL, plan, "--json")
-    t.check("is legal", (explained.json or {}).get("feasible"), explained)
+    t.check("the scaled plan is feasible", (explained.json or {}).get("feasible"), explained)
     impossible = ["--objective", "cost", "--max-bytes", "1B"]
     answers("no plan at all", ask(*impossible, "--require", "none", "--json"), 0, "none", plan=None, evidence=None)
     t.exits("no plan is weaker than any", ask(*impossible, "--require", "heuristic"), 10)
@@ -135,7 +135,7 @@ def limits():
     t.exits("a limit its figures break", ask("--max-latency", "3ms"), 10, err="longer than max_latency")
     done = ask("--max-latency", "4ms", "--json")
     answers("a limit its figures keep", done, 0, "near", distance=0)
-    t.check("and that is said", "which it keeps" in done.json["reason"], done)
+    t.check("the reason names the limit", "which it keeps" in done.json["reason"], done)
 
 
 def not_as_it_was():
@@ -143,7 +143,7 @@ def not_as_it_was():
     done = ask("--json")
     answers("stale", done, 0, "exact", stale=True, provisional=True)
     t.check("with names", "OMP_NUM_THREADS was 3, is not set" in done.json["stale_reasons"], done)
-    t.check("said once", done.err.count("\n") == 1, done)
+    t.check("each warning is printed once", done.err.count("\n") == 1, done)
     t.exits("with that it is provisional", done, 0, err=["provisional", "OMP_NUM_THREADS"])
     store(plan__ulysses=4)
     t.exits("a stored plan that breaks a rule is refused", ask(), 10,
@@ -172,12 +172,12 @@ def damaged(other):
     """The store, and then one with the version before it."""
     good = best.read_text(encoding="utf-8")
     best.write_text(good.replace('tile_q":64', 'tile_q":32'), encoding="utf-8")
-    t.check("damaged", best.read_text(encoding="utf-8") != good)
+    t.check("the store is damaged", best.read_text(encoding="utf-8") != good)
     refused("a damaged store", ask(), 7)
     best.with_name("best.json.1").write_text(good, encoding="utf-8")
     done = ask("--machine", other, "--json")
     answers("the version before answers", done, 0, "exact")
-    t.exits("and it is said", done, 0,
+    t.exits("the damage is reported", done, 0,
             err=["best.json is damaged", "best.json.1 was read instead", "dittune db rebuild"])
 
 

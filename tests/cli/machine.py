@@ -76,7 +76,7 @@ def description():
         t.check("the version of MPI without starting it", "MPI" in it["soft"]["mpi"], done)
     if links("libdnnl"):
         t.check("the version of oneDNN", it["soft"]["onednn"][0].isdigit(), done)
-    t.check("info is for people", it["info"]["boot_id"] == lines("/proc/sys/kernel/random/boot_id")[0]
+    t.check("info has host and date", it["info"]["boot_id"] == lines("/proc/sys/kernel/random/boot_id")[0]
             and it["info"]["host"] == os.uname().nodename, done)
     return done
 
@@ -155,9 +155,9 @@ def foreign_workers():
 
 
 def what_people_get():
-    t.exits("people get a table", t.tool("machine"), 0, out=("memory_gib", "boot_id"))
-    t.exits("no such worker", t.tool("machine", "--worker", t.path / "none"), 2, err="none")
-    t.exits("one that ends", t.tool("machine", "--worker", "/bin/false"), 1, err="did not start")
+    t.exits("without --json a table is printed", t.tool("machine"), 0, out=("memory_gib", "boot_id"))
+    t.exits("a missing worker is an error", t.tool("machine", "--worker", t.path / "none"), 2, err="none")
+    t.exits("a worker that ends is an error", t.tool("machine", "--worker", "/bin/false"), 1, err="did not start")
     done = machine(XDG_CACHE_HOME="/proc/none")
     t.check("no place for a cache is no error", done.code == 0 and done.json["hard"]["cores"] > 0, done)
 

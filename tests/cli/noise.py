@@ -23,21 +23,21 @@ def check_visits(t):
             o["levels"]["residency"] >= 0 and o["levels"]["start"] >= 0, o["levels"])
     low, high = o["interval"]
     t.check("the margin is the far end of the interval", o["margin"] == max(1 - low, high - 1), done)
-    t.check("flags follow", o["noisy"] == (o["margin"] > .05 or o["cv"] > .05) and
+    t.check("noisy and differs follow from the figures", o["noisy"] == (o["margin"] > .05 or o["cv"] > .05) and
             o["differs"] == (not low <= 1 <= high), done)
     t.check("no trial is stored", not (t.path / "db").exists())
 
 
 def check_words(t):
     done = t.tool("noise", "--model", SMALL, "--plan", "ranks=1 tile_q=32", "--batch", 2, "--budget", "20s")
-    t.check("words for people", done.code == 0 and all(part in done.out for part in (
+    t.check("the report is printed", done.code == 0 and all(part in done.out for part in (
         "ranks=1 ", "tile_q=32", "The smallest difference this machine can resolve now is")), done)
     done = t.tool("noise", "--model", SMALL, "--budget", "1ms")
     t.check("a budget too short", done.code == 6 and "decide nothing" in done.err and done.out == "", done)
     t.exits("a plan that is not legal", t.tool("noise", "--model", SMALL, "--plan", "ranks=2 ring=3"), 3)
     t.exits("one size", t.tool("noise", "--model", SMALL, "--size", "64,128"), 2, "one --size")
     done = t.tool("noise", "--worker", SOURCE / "examples/workers/minimal.py", "--quiet", "--budget", "20s")
-    t.check("another worker", done.code == 0 and "minimal" in done.out and done.err == "", done)
+    t.check("a foreign worker is compared with itself", done.code == 0 and "minimal" in done.out and done.err == "", done)
 
 
 test = Dittune(DITTUNE_CLOCK_LOOK="10000000")

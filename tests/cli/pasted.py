@@ -43,7 +43,7 @@ def stored(done, *db):
 
 
 def every_session():
-    """Of the built-in network: whatever a session was asked, and whatever it left to this machine."""
+    """The built-in network: options given to a session, and defaults of this machine."""
     cores = t.tool("machine", "--json").json["hard"]["cores"]
     for name, *words in (
             ("nothing",), ("a preset", "--model", "dit-b/2"), ("a file", "--model", SMALL),
@@ -62,7 +62,7 @@ def every_session():
 
 
 def every_gpu_session():
-    """Of a GPU that is only described: network, size and data type are others than on cores."""
+    """A GPU that is only described: its default network, size and data type differ from those of cores."""
     card = {"index": 0, "name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150754820096,
             "free_bytes": 150000000000, "shared_bytes": 232448, "processes": []}
     answer = {"op": "devices", "count": 1, "why": "", "driver": "580.95", "cuda": 13000, "nccl": "2.28.9",
@@ -98,7 +98,7 @@ def odd_names():
     tuned = here("--worker", WORKER, "--devices", 1, "--budget", "5s", "--quiet", "--db", STORE)
     t.exits("tuned under an odd name", tuned, 0, out="Look it up: dittune lookup")
     t.exits("the look-up, pasted, finds the plan", paste_look_up(tuned.out), 0, out="plan=1")
-    t.check("and does nothing else", not (t.path / "run").exists())
+    t.check("the pasted look-up runs nothing else", not (t.path / "run").exists())
 
 
 def another_data_type():
@@ -123,7 +123,7 @@ def of_a_network():
     t.exits("tuned", tuned, 0)
     soon = ["--budget", "1ms"]
     done = tune_again("not known: no line", *soon, "--junit", "check.xml", "--github")
-    t.check("but what to name", "to tune again: name its own network with --model FILE<" in t.read("check.xml"))
+    t.check("the look-up says which option to add", "to tune again: name its own network with --model FILE<" in t.read("check.xml"))
     t.check("no preset is named", "dit-s/2" not in done.out + done.err, done)
     tune_again("nor that of another network", *soon, "--model", "dit-b/2")
     (t.path / "its own.json").symlink_to(SMALL)

@@ -69,6 +69,6 @@ t.check("what is stored is the fastest, decided", plan == {"plan": 1} and provis
 done = session("a check", NS, [5], "check", "--update", "--budget", "300s")
 t.check("the stored plan wins", '"verdict":"wins"' in done, done)
 plan, _, found = stored()
-t.check("and stays", plan == {"plan": 1}, found)
+t.check("the stored plan stays", plan == {"plan": 1}, found)
 t.none_left()
 t.finish()

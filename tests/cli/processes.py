@@ -40,7 +40,7 @@ def too_few_descriptors():
         done = t.run("bash", "-c", f'ulimit -n {most}; exec "$@"', "sh", t.program(), "tune", "--worker", t.worker, "--budget", "20s")
         codes.add(done.code)
         t.check(f"{most} descriptors: no folder is left", not folders(), (folders(), done))
-    t.check("some were too few", 1 in codes, codes)
+    t.check("some limits were too low", 1 in codes, codes)
 
 
 def supervisor_of(pid):

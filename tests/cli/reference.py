@@ -13,7 +13,7 @@ have("mpirun", "openmpi-bin")
 MOST_RANKS = 6
 NETWORKS = (dict(heads=6, hidden=48, depth=1, latent=8, batch=1), dict(heads=3, hidden=24, depth=2, latent=6, batch=2))
 ONE_WAY = {"dp": 1, "ulysses": 1, "ring": 1, "threads": 1, "overlap": 0, "chunks": 1}
-# What the list leaves out: cfg needs guidance, the batch is the file's, replicas need images of their own.
+# Not in the list: cfg needs guidance, the batch is the file's, replicas need images of their own.
 REFUSED = ("ranks=2 cfg=2", "batch=3", "ranks=2 dp=3", "ranks=2 dp=2")
 
 t = Dittune()
@@ -36,7 +36,7 @@ def ways(plan):
 
 
 def sample(plans, seen):
-    """Of the plans that split the network in the same ways one with the fewest ranks; none of a way that was seen."""
+    """One plan with the fewest ranks for each way to split the network that was not seen yet."""
     groups = {}
     for plan in plans:
         groups.setdefault(ways(plan), []).append(plan)

@@ -51,8 +51,8 @@ def small(t):
     t.check("the best plan is found", done.code == 0 and result["verdict"] == "faster" and result["best"]["plan"] == BEST, done)
     t.check("which search it was and why", result["search"] == "auto" and "144 plans" in result["search_reason"]
             and "room for" in result["search_reason"], result["search_reason"])
-    t.check("nothing was believed or known", result["prior"] is None and result["known"] == [], done)
-    t.check("it said so at once", "search: auto (" + result["search_reason"] in done.err, done)
+    t.check("there was no prior and no known plan", result["prior"] is None and result["known"] == [], done)
+    t.check("the search reports its choice at once", "search: auto (" + result["search_reason"] in done.err, done)
     journal = same(t, "one", done, "auto")
     records = [json.loads(line) for line in journal.read_text().splitlines() if line]
     kinds = [record["kind"] for record in records]

@@ -60,7 +60,7 @@ def nohup():
     session.send_signal(signal.SIGINT)
     t.check("and do not end the session", session.poll() is None, t.read("err"))
     session.send_signal(signal.SIGTERM)
-    t.check("SIGTERM does", session.wait() == 143, t.read("err"))
+    t.check("SIGTERM ends the session", session.wait() == 143, t.read("err"))
 
 
 def limit_of_files():

@@ -32,9 +32,9 @@ def listed(t, plans):
     done = t.tool("space", "--space", FILE, "--list", "--json")
     found = done.json
     t.check("every plan that keeps the rules is listed, in order", done.code == 0 and found["plans"] == plans)
-    t.check("their number", found["feasible"] == len(plans) == 1200 and found["cartesian"] == 36864 and found["listed"] is True)
+    t.check("the number of plans is right", found["feasible"] == len(plans) == 1200 and found["cartesian"] == 36864 and found["listed"] is True)
     t.check("its estimate and size", found["estimate"] == 1200 and found["bytes"] > 1200 * 8, found["bytes"])
-    t.check("the parameters", [row["name"] for row in found["parameters"]] == NAMES
+    t.check("the parameters are listed", [row["name"] for row in found["parameters"]] == NAMES
             and [row["values"] for row in found["parameters"]] == LISTS, found["parameters"])
     removes = [found["cartesian"] - len(keepers([rule])) for rule in SPACE["rules"]]
     t.check("what each rule removes", [row["removes"] for row in found["rules"]] == removes, found["rules"])
@@ -47,5 +47,5 @@ done = t.tool("space", "--space", FILE, "--list")
 lines = [" ".join(f"{name}={value}" for name, value in plan.items()) for plan in plans]
 t.check("the text lists the same", done.code == 0 and done.out.splitlines() == lines)
 done = t.tool("space", "--space", FILE)
-t.check("and says how many", done.code == 0 and "1200 feasible plans among 36864" in done.out.splitlines(), done)
+t.check("the text has the number of plans", done.code == 0 and "1200 feasible plans among 36864" in done.out.splitlines(), done)
 t.finish()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""What a session says of the store is true: "Stored." is printed only after it was, and a session that is killed leaves
+"""Claims of a session about the store are true: "Stored." is printed only after it was, and a session that is killed leaves
 its plan as provisional, in the store and for `db rebuild`."""
 import shutil
 import signal
@@ -47,7 +47,7 @@ def a_full_disk():
         if not ((done.code == 74 and "tored." not in done.out and done.err)
                 or (done.code == 0 and "Stored." in done.out and decided)):
             t.check(f"call {n} of {calls} on a full disk", False, done)
-    t.check("on a full disk nothing is said to be stored that is not", said > 20, f"{said} errors, {told} stored")
+    t.check("on a full disk no result is wrongly reported as stored", said > 20, f"{said} errors, {told} stored")
 
 
 # ---- a killed session
@@ -74,11 +74,11 @@ def a_killed_session():
     killed("a session is killed amid its search", [{**HANG, "when": {"plan": 3}}])
     done = look("--json")
     answer = done.json or {}
-    t.check("what it knew is stored as provisional", done.code == 0 and answer["tier"] == "exact"
+    t.check("its results are stored as provisional", done.code == 0 and answer["tier"] == "exact"
             and answer["provisional"] and answer["verdict"] == "provisional" and answer["plan"]["plan"] == 0, done)
     top = [row["plan"]["plan"] for row in answer["entry"]["top"]]
     t.check("with a plan that was better in a trial", len(top) > 1 and top[0] == 0 and top[1] in (1, 2), top)
-    t.exits("the look-up says so", look(), 0, out=["interrupted"], err=["provisional"])
+    t.exits("the look-up reports it as provisional", look(), 0, out=["interrupted"], err=["provisional"])
     t.exits("it is not decided", look("--require", "decided"), 10, err=["provisional, not decided", "--require exact"])
     killed("one is killed while its first trials run", [{**HANG, "when": {"plan": 1}}], store="early")
     t.exits("the default was stored by then", look("--require", "exact", store="early"), 0, out="plan=0")

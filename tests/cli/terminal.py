@@ -33,7 +33,7 @@ def missing_terminals():
 
 
 def read_all(terminal):
-    """All that was written to it, until no program has it open."""
+    """The text written to it, until no program has it open."""
     chunks = []
     while True:
         try:
@@ -92,7 +92,7 @@ def width():
         _, text = on_terminal("xterm", columns, **environment)
         widths = [sum(2 if unicodedata.east_asian_width(c) == "W" else 1 for c in line) for line in live_lines(text)]
         t.check(f"{most} columns of {columns} {environment}", widths and max(widths) <= most and "\ufffd" not in text, text)
-    t.check("it uses them", max(widths) >= 78, widths)
+    t.check("the live line uses the width", max(widths) >= 78, widths)
 
 
 def ticks():
@@ -102,7 +102,7 @@ def ticks():
     seconds = [int(line.split("/")[0]) for line in live_lines(text)]
     gaps = [b - a for a, b in zip(seconds, seconds[1:])]
     t.check("it ticks once a second", seconds and max(seconds) >= 5 and max(gaps) <= 2, seconds)
-    t.check("and says what is left", all(f"{s}/60 s, {60 - s} s left" in text or f"{s}/60 s, {61 - s} s left" in text
+    t.check("the live line has the remaining time", all(f"{s}/60 s, {60 - s} s left" in text or f"{s}/60 s, {61 - s} s left" in text
                                          for s in set(seconds)), seconds)
 
 

@@ -40,7 +40,7 @@ def gains_more_than_noise(o):
 def check_session(t):
     done = small(t, "--budget 120s --seed 3 --devices 2", "--against", "ranks=1 tile_q=32 tile_kv=64")
     o = done.json
-    if not t.check("ends well", done.code == 0, done):
+    if not t.check("a session exits with 0", done.code == 0, done):
         t.finish()
     t.check("keeps its budget", within(120, o), o["elapsed_seconds"])
     t.check("measures best, default, baseline and today's plan",
@@ -70,8 +70,8 @@ def is_exact(done, plan, stale=False):
 
 
 def check_entry(t, tuned):
-    """What the session stored."""
-    t.check("lookup finds it", is_exact(small(t, "lookup"), tuned["best"]["plan"]))
+    """The stored results of the session."""
+    t.check("lookup finds the stored plan", is_exact(small(t, "lookup"), tuned["best"]["plan"]))
     entries = json.loads(t.read("db/best.json"))["entries"]
     entry, machine = entries[0], t.tool("machine", "--json").json
     t.check("the entry has the machine as dittune machine tells it",
@@ -142,7 +142,7 @@ def check_signal(t):
     t.until(lambda: session.poll() is not None or "\ntrial 2" in t.read("err"))
     session.send_signal(signal.SIGINT)
     code, o = session.wait(), json.loads(t.read("out") or "{}")
-    t.check("Ctrl-C saves", code == 130 and o["trials"] and o["best"]["plan"] == o["default"]["plan"],
+    t.check("Ctrl-C stores the results", code == 130 and o["trials"] and o["best"]["plan"] == o["default"]["plan"],
             (code, t.read("out"), t.read("err")))
 
 

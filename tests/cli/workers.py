@@ -94,7 +94,7 @@ def first_use(t):
 
 
 def paste_look_up(t, done):
-    """What the look-up that tune printed finds, as JSON."""
+    """The answer of the look-up that tune printed, as JSON."""
     line = re.search("Look it up: dittune (.*)", done.out)
     return t.tool(*(shlex.split(line[1]) if line else ["none"]), "--json")
 

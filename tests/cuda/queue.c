@@ -10,7 +10,7 @@
 
 static struct dt_device *gpu;
 
-/* More than one slot, more than all of them, and no multiple of either; the host's memory is spoilt as soon as put returns. */
+/* More than one slot, more than all of them, and no multiple of either; the host's memory is overwritten once put returns. */
 static void copies_return_what_was_sent(void **state)
 {
     (void)state;

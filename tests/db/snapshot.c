@@ -102,7 +102,7 @@ static void id_is_fnv_1a_of_the_identity(void **state)
     json_decref(key);
 }
 
-/* Entries whose ids collide are told apart by what they are; two of one identity become one. */
+/* Entries with colliding ids are distinguished by their identities; two of one identity become one. */
 static void put_among_collisions(void **state)
 {
     (void)state;

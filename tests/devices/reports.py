@@ -24,7 +24,7 @@ def machine(kind, devices=2):
 
 
 def devices(kind, name, count=2, **env):
-    """What the worker says of the devices."""
+    """The worker's list of devices."""
     done = machine(kind, count).run(WORKER, "--devices", env=env)
     t.check(f"{name}: the worker answers", done.code == 0, done)
     return done.json

@@ -112,7 +112,7 @@ CASES += [("nccl-fixed", "note", env(name, "4"), f"{name}=4") for name in (
 CASES += [("obsolete-variable", "warning", env(name, "1"), f"{name}=1") for name in (
     "NCCL_BLOCKING_WAIT", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING", "NCCL_RINGS",
     "NCCL_LL_THRESHOLD", "NCCL_TREE_THRESHOLD", "NCCL_IB_CUDA_SUPPORT", "NCCL_CHECKS_DISABLE")]
-# What looks like a fault and is none.
+# Settings that look like a fault and are none.
 CASES += [(None, None, change, "") for change in (
     {}, ONE, {**ONE, "devices.nccl": ""}, {**ONE, "host.shm_bytes": 67108864}, {**ONE, **env("NCCL_P2P_DISABLE", "1")},
     env("NCCL_P2P_DISABLE", "0"), env("NCCL_IB_DISABLE", "0"), env("NCCL_NET", "IB"), env("NCCL_DEBUG", "WARN"),

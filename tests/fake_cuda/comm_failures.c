@@ -49,7 +49,7 @@ static dt_status one_exchange(struct dt_comm *comm, char *memory, int64_t wait_m
     return device->compute->finish(device, dt_clock_ns() + wait_ms * MS, ranks_check, comm);
 }
 
-/* The fault's sentence is told, then the comm is ended as a worker would. */
+/* Reports the fault's sentence, then ends the comm as a worker would. */
 static dt_status go_wrong(struct dt_comm *world, void *arg)
 {
     const struct way *way = arg;

@@ -102,7 +102,7 @@ static void captures_a_fork_and_its_join(void **state)
         OK(cudaGraphLaunch(exec, w.main));
         assert_true(get(&w, 3) == (float)i);
     }
-    OK(cudaGraphLaunch(exec, w.main)); /* destroyed under way: it ends all the same */
+    OK(cudaGraphLaunch(exec, w.main)); /* destroyed while it runs: it still ends */
     OK(cudaGraphExecDestroy(exec));
     close_world(&w);
 }

@@ -67,7 +67,7 @@ def machine(settings=""):
 
 
 def error(reference, answer):
-    """As the controller has it: docs/protocol.md, verification. What is not a number is null."""
+    """The controller's error of docs/protocol.md, verification; null is not a number."""
     a, b = reference["verify"], answer["verify"]
     if any(x is None for image in b["projections"] for x in image):
         return float("inf")

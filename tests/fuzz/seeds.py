@@ -105,7 +105,7 @@ def old(entries):
 
 
 def canonical(value):
-    """As db/canonical_int.h says: sorted keys, reals by their bits."""
+    """The canonical text of db/canonical_int.h: sorted keys, reals by their bits."""
     if isinstance(value, dict):
         return "{" + ",".join(json.dumps(key) + ":" + canonical(value[key]) for key in sorted(value)) + "}"
     if isinstance(value, list):

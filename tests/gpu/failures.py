@@ -19,7 +19,7 @@ PATIENCE = 120         # seconds, more than any trial of such a session may take
 FINE = ("ok", "slow", "interrupted")
 MEASURED = ("ok", "slow")  # slow: on a busy machine a plan of two ranks often is
 
-# What strikes: of rank or GPU 1, so that plans of one rank are spared. How the trial may end, and what its cause says.
+# Each fault strikes rank or GPU 1, so that plans of one rank are spared; the possible outcomes, and words of the cause.
 # A plan that finds no memory is tried again in a fresh group, so that takes two faults.
 MEMORY = f":fault=cudaMalloc,at=3,code={OUT_OF_MEMORY},rank=1,once"
 HANG = ":fault=exchange,at=30,do=hang,rank=1,once"

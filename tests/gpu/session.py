@@ -10,7 +10,7 @@ from fake_gpus import FakeGpus, need_fake_gpus
 
 
 def groups(talk):
-    """Of each group of workers for the small network: ranks, comm, devices, and the ranks of the plans it prepared."""
+    """Each group of workers for the small network: ranks, comm, devices, and the ranks of the plans it prepared."""
     found, ranks, network = [], 0, None
     for to_worker, message in talk:
         if message["op"] == "hello" and to_worker:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""What devices report while they work, planted by the scenario worker: it comes back in reports, journals and from
+"""Reports of devices while they work, planted by the scenario worker: they come back in reports, journals and from
 `analyze`, each limit is flagged on its side of it, and what has not the protocol's shape is a breach."""
 import copy
 import json
@@ -22,7 +22,7 @@ PHASES = {
     "blocks": []}
 BUSY_NS = 960000  # of all kinds but idle
 
-# What is not as docs/protocol.md has it.
+# Values that docs/protocol.md does not allow.
 BREACHES = [("device_ns", [[1, 2]]), ("device_ns", 7), ("telemetry", [{}]),
             ("telemetry", [{"looks": 1, "reasons": ["a\x1b[31m"]}] * 2),
             ("telemetry", [{"looks": 1, "sm_mhz": {"least": 3, "mean": 2, "most": 1}}] * 2),

@@ -260,7 +260,7 @@ static void counts_follow_the_operations(void **state)
     assert_true(dt_cost_of(&workload, &plan).bytes == 2. * 3 * 4 * 12 * 48 * 4 / 2);
 }
 
-/* x and t are its inputs; a label is none of them. */
+/* x and t are its inputs; it has no label. */
 static void labels_are_not_an_input(void **state)
 {
     char path[] = "/tmp/dt-family-XXXXXX";

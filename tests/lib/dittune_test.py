@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests in Python share: a program started from outside in a folder of its own, and checks with names.
+"""Shared by the tests in Python: a program started from outside in a folder of its own, and checks with names.
 
     import pathlib, sys
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -95,7 +95,7 @@ class Dittune:
         return (self.path / name).read_text(encoding="utf-8")
 
     def scenario(self, name="scenario.json", **fields):
-        """What the scenario worker does from now on: workers that run already keep what they have read."""
+        """Sets the scenario worker's behaviour from now on; running workers keep the one that they have read."""
         self.environment["SCENARIO"] = str(self.write(name, fields))
         return self.path / name
 
@@ -156,7 +156,7 @@ class Dittune:
         return self.check(name, ok, done)
 
     def processes(self):
-        """Of this folder: (pid, command line) of every process whose environment names our store, but this one."""
+        """(pid, command line) of every other process whose environment names our store."""
         mark, found = ("DITTUNE_DB=" + self.environment["DITTUNE_DB"]).encode(), []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:

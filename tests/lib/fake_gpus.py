@@ -25,7 +25,7 @@ def need_fake_gpus():
 
 
 def forget_gpus(environment):
-    """What whoever runs the tests has set for GPUs of his own."""
+    """Variables that the caller of the tests has set for real GPUs."""
     for name in list(environment):
         if name.startswith(("NCCL_", "CUDA_", "DITTUNE_FAKE_", "DITTUNE_WORKER_CUDA")):
             del environment[name]
@@ -81,7 +81,7 @@ class FakeGpus(Dittune):
         return path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
 
     def records(self, kind):
-        """Of all journals of the store, as far as they are written."""
+        """The records of all journals of the store, as far as they are written."""
         lines = [line for path in sorted(self.path.glob("db/runs/*.jsonl")) for line in self.lines(path)]
         records = [json.loads(line) for line in lines if line.endswith("}\n")]
         return [record for record in records if record["kind"] == kind]

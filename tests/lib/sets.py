@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What docs/measuring.md says of a comparison in sets of fresh processes, once more."""
+"""A second implementation of comparisons in sets of fresh processes (docs/measuring.md)."""
 import math
 import statistics
 
@@ -24,6 +24,6 @@ def ratio(a, b, sets):
 
 
 def median(values, sets):
-    """Of a plan: the median of the medians of its sets."""
+    """A plan's time: the median of the medians of its sets."""
     known = [[x for x in part if x] for part in split(values, sets)]
     return statistics.median(statistics.median(part) for part in known if part)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each family keeps the limits of the common code, and each of its letters stands for a size. */
+/* Each family keeps the limits of the common code, and each of its letters has a size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What dittune wrote, held against its JSON Schemas by a validator that is not ours.
+"""Checks files of dittune against its JSON Schemas by another project's validator.
 
 Each document must be accepted; then it is spoilt in every way of the table below, and each copy must be refused."""
 import copy
@@ -62,7 +62,7 @@ SPOILT = [
     ("trial", "evaluations?", "many"), ("trial", "known?", [{}]), ("trial", "gain?", 0), ("trial", "rivals?", [{}]),
     ("trial", "verdict?", 5), ("trial", "sweep?", "devices"),
 ]
-# What another version may add is no error.
+# Additions of another version are no errors.
 ADDED = [("best", ""), ("best", "entries.0"), ("best", "entries.0.key"), ("best", "entries.0.figures"),
          ("best", "entries.0.fingerprint"), ("best", "version"), ("machine", ""), ("machine", "limits"),
          ("machine", "info"), ("lookup", ""), ("trial", "")]

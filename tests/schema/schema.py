@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ctest: ranks
-"""What sessions write and print, by schema/*.json and python3-jsonschema; what is spoilt must be refused."""
+"""Sessions write and print what schema/*.json allows, by python3-jsonschema, which refuses damaged records."""
 import importlib.util
 import json
 import pathlib

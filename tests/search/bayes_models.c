@@ -95,7 +95,7 @@ static void learns_the_border_of_memory(void **state)
 {
     enum { COUNT = 300, TOLD = 60 };
     (void)state;
-    for (int told = 0; told < 2; told++) { /* the capacity is said, or not */
+    for (int told = 0; told < 2; told++) { /* with the capacity known, and unknown */
         struct dt_cloud cloud = make_cloud(2, COUNT, 2);
         struct dt_rng rng = dt_rng_at(3, "fit");
         struct dt_memory memory;

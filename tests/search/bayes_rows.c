@@ -19,7 +19,7 @@ static const int sizes[] = {0, 1, 2, 3, 4, 7, 8, 9, 16, MOST};
 
 #define assert_near(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
 
-/* A positive definite matrix: its own product, and 1 on the diagonal. Above the diagonal is what nobody may read. */
+/* A positive definite matrix: its own product, and 1 on the diagonal. The part above the diagonal must not be read. */
 static void fill(double matrix[MOST * STRIDE], int n)
 {
     double root[MOST][MOST];

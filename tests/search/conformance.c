@@ -248,7 +248,7 @@ static void ends_when_all_points_are_told(void **state)
     }
 }
 
-/* The default, then the known plans, each once and none that was told or breaks a rule. */
+/* The default, then the known plans, each once, without those already told or infeasible. */
 static void asks_the_default_and_known_plans_first(void **state)
 {
     const char *name;

@@ -288,7 +288,7 @@ static void unnamed_parameters_are_completed(void **state)
     dt_space_free(space);
 }
 
-/* The variables NCCL is told, their unit, and that tf32 is no matter of cores. */
+/* Environment variables for NCCL and their unit; tf32 does not exist on cores. */
 static void devices_differ(void **state)
 {
     struct machine m;

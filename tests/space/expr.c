@@ -218,7 +218,7 @@ static void hostile_text_is_refused(void **state)
     }
 }
 
-/* Random strings of the language's own pieces: whatever they say, no crash and a message. */
+/* Random strings of the language's own pieces: no crash, and a message for each that is refused. */
 static void random_text_is_refused_or_read(void **state)
 {
     static const char *const pieces[] = {"a",   "b", "heads", "(", ")",  "+",  "-", "*",

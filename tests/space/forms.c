@@ -191,7 +191,7 @@ static void the_largest_spaces_are_handled_quickly(void **state)
     free(rules);
 }
 
-/* Files that were good once, with a few bytes changed: an answer or one sentence, whatever they say. */
+/* Files that were good once, with a few bytes changed: a space, or one sentence. */
 static void mutated_files_are_refused_or_read(void **state)
 {
     static const char *const bytes = "{}[]\",:0123456789ab*/%<=!&|-( )";

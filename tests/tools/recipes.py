@@ -45,7 +45,7 @@ def fits(recipe):
 
 
 def rewrite_pages(copy, recipe):
-    """What the target pages changes in the copy is what the patch says."""
+    """The target pages changes the same pages in the copy as the patch."""
     copy.configure(recipe.step)
     ok, said = copy.run("cmake", "--build", "--preset", recipe.step, "-j2", "--target", "pages")
     pages = [*SOURCE.glob("docs/*.md"), *SOURCE.glob("schema/*.json")]

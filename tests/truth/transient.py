@@ -41,14 +41,14 @@ def struck(planted):
 
 
 def stored():
-    """As a worker that does not fail asks for it."""
+    """The stored answer, looked up with a worker that does not fail."""
     path = truth.T.scenario("asks.json", **scenario(1, None, 1))
     done = truth.T.tool("lookup", "--worker", truth.T.worker, "--json", env={"SCENARIO": path})
     return done.json if done.code == 0 else None
 
 
 def is_wrong(result, entry, best):
-    """What is stored after a session, against the planted times."""
+    """Compares the stored plan of a session with the planted times."""
     if entry is None:
         return result is not None and result["verdict"] not in ("none", "provisional")
     time, gain = true_time(entry["plan"], best), result["gain"]

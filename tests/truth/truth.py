@@ -117,7 +117,7 @@ class Planted:
         self.log_path.unlink(missing_ok=True)
 
     def dittune(self, command, *options, raw=False):
-        """What dittune --json printed (raw: as text) of a session whose clock begins at 0; exits when it did not."""
+        """The output of dittune --json (raw: as text) of a session whose clock begins at 0; exits when it did not."""
         (T.path / "clock").unlink(missing_ok=True)
         done = T.tool(command, "--worker", T.worker, "--json", *options, env={"SCENARIO": self.path})
         if done.code not in (0, 6):

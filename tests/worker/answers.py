@@ -19,7 +19,7 @@ def error(a, b):
 
 
 def check_one_rank(t, one):
-    """What a plan of one rank gives: the reference of all others."""
+    """The output of a plan of one rank: the reference of all others."""
     reference = one.prepare()
     t.check("one rank is prepared", reference["op"] == "prepared", reference)
     t.check("bytes are known", reference["peak_bytes"][0] > 0 and reference["resident_bytes"] > 0, reference)

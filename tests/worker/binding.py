@@ -52,7 +52,7 @@ def one_core(allowed):
 
 
 def observe(t, group, handle):
-    """Of each rank, while steps run: (processor time of a thread, where it may run), the busiest first."""
+    """For each rank, while steps run: (processor time of a thread, where it may run), the busiest first."""
     launcher = group.process.pid if group.process.pid not in group.pids else None
     launched, before = launcher and processor_ns(launcher), {pid: threads(pid) for pid in group.pids}
     answer = group.ask(op="run", handle=handle, n=STEPS, mode="measure")

@@ -70,7 +70,7 @@ def words():
 
 
 def times():
-    """What --time finds, in which unit."""
+    """The times that --time finds, in each unit."""
     def time(text, how, *more):
         path = t.write("text", text)
         answer = prepared(f"sh -c 'cat {path} # {{ranks}} {{mode}}'", "--space", SPACE, "--time", how, *more)
@@ -96,7 +96,7 @@ def times():
 
 
 def refused():
-    """What is wrong with the options reaches the controller in answer to hello."""
+    """Faults of the options are reported to the controller in answer to hello."""
     cases = [("sh {rank} {mode} {ranks}", USUAL, "placeholder '{rank}' is no parameter of the space; it has ranks, mode, flag"),
              ("sh {mode}", USUAL, "the command has no {ranks}"), ("", USUAL, "the command is empty"),
              ("sh 'a {ranks} {mode}", USUAL, "the command's ' has no end"), ("sh {ranks} {mode", USUAL, "single '{'"),

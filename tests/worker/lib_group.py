@@ -57,7 +57,7 @@ class Group:
         command = [BUILD / "dittune-worker"]
         if ranks > 1:
             command = ["mpirun", "-np", str(ranks), *bind, "--oversubscribe", *command]
-        # what a killed mpirun leaves behind is removed with the folder of the test
+        # files that a killed mpirun leaves are removed with the folder of the test
         env = dict(t.environment, **AS_ROOT, OMPI_MCA_orte_tmpdir_base=str(t.path),
                    OMPI_MCA_btl_vader_backing_directory=str(t.path), **environment)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

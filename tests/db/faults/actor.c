@@ -113,7 +113,7 @@ static dt_status verb_puts(const char *arguments)
         do
             status = actor_put(line);
         while (status ==
-               DT_ELOCK); /* a lock is not fair: whoever waits in vain has stored nothing */
+               DT_ELOCK); /* a lock is not fair: a writer that times out has stored nothing */
         DT_TRY(status);
     }
     return DT_OK;

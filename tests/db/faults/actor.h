@@ -24,7 +24,7 @@ dt_status actor_put(const char *arguments);
 dt_status actor_watch(const char *arguments);
 /* hold: takes the lock and stays */
 dt_status actor_hold(const char *arguments);
-/* fork MODEL VALUE: a child that is forked while the lock is held, and stays, keeps nobody from writing */
+/* fork MODEL VALUE: a child that is forked while the lock is held, and stays, does not block other writers */
 dt_status actor_fork(const char *arguments);
 /* appends PROCESSES N SIZE: all of them to one journal; "good N bad N" of its records */
 dt_status actor_appends(const char *arguments);

@@ -35,7 +35,7 @@ def errors(bench):
         result = bench.run(what)
         what = f"{bench.scenario.name}, {kind} {what}"
         judge(bench, what, result, final)
-        # what was to make it durable must never fail in silence
+        # a call that makes it durable must never fail in silence
         if result.how == "exit:0" and (kind in "sdn" or kind == "w" and "EINTR" not in what and "short" not in what):
             fault.fail(f"{what}: success, as if nothing had failed")
         told += result.how != "exit:0"

@@ -108,7 +108,7 @@ class Actor:
         return result
 
     def entries(self):
-        """What a reader sees: {model: value}, or None and why when the store cannot be read."""
+        """The store as read: {model: value}, or None and the reason when it cannot be read."""
         result = self.do("dump")
         if result.how != "exit:0":
             return None, f"{result.how} {result.message}"

@@ -59,7 +59,7 @@ class Disk:
         self.root = self.load(root)
 
     def load(self, path):
-        """What is there before the log begins, all of it durable."""
+        """The files before the log begins, all of them durable."""
         node = self.inodes[os.stat(path).st_ino] = Node(os.path.isdir(path))
         if node.folder:
             node.now = {name: self.load(os.path.join(path, name)) for name in os.listdir(path)}

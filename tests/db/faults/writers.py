@@ -29,7 +29,7 @@ class Writer:
         return lines
 
     def kill(self):
-        """Whether it still ran."""
+        """True when it was still running."""
         running = self.process.poll() is None
         if running:
             self.process.kill()

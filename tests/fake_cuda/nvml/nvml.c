@@ -8,7 +8,7 @@
  * writes it changes a device under way. -1 means that the device does not have it, as a part of a device that is cut by MIG.
  *
  *     init * CODE                       nvmlInit_v2 returns CODE
- *     process DEVICE PID BYTES          one more process on the device; BYTES -1: nobody may know
+ *     process DEVICE PID BYTES          one more process on the device; BYTES -1: not permitted
  *     crowd DEVICE N                    N more processes that fit in no array
  *     process_error DEVICE CODE         who is on the device is not said
  *     reasons DEVICE BITS               why clocks are lower

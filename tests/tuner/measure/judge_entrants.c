@@ -47,7 +47,7 @@ static void test_stops_at_the_first_look_when_clear(void **state)
     assert_true(near(judged[1].ratio.ratio, sqrt(0.903 * 0.904)));
 }
 
-/* One of eight on the other side is no verdict at 8, but is none of the matter at 16: the interval leaves out two. */
+/* One round of eight on the other side: no verdict at 8, but one at 16, where the interval leaves out two. */
 static void test_goes_on_until_the_look_that_decides(void **state)
 {
     (void)state;

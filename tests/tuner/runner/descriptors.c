@@ -43,7 +43,7 @@ static void no_descriptor_is_inherited(void **state)
     close(pipes[1]);
     close(HIGH);
     struct pollfd poller = {.fd = pipes[0], .events = POLLIN};
-    assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1); /* nobody else holds it */
+    assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1); /* no other process has it open */
     assert_int_equal(read(pipes[0], &(char){0}, 1), 0);
     dt_supervisor_stop(&supervised, 0);
     close(pipes[0]);

@@ -311,7 +311,7 @@ static void test_a_group_that_does_not_end_is_given_up(void **state)
     snprintf(want, sizeof want, "process %d (", (int)pid);
     assert_non_null(strstr(said, want));
     assert_non_null(strstr(said, "its state is t: it is stopped"));
-    assert_true(come_to(0)); /* what runs below it is killed all the same */
+    assert_true(come_to(0)); /* its descendants are still killed */
     kill(tracer, SIGKILL);
     assert_int_equal(waitpid(tracer, NULL, 0), tracer);
     assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -87,7 +87,7 @@ static void reads_t4_files(void **state)
     dt_landscape_free(table);
 }
 
-/* Seconds of a step for an image: the median of the slowest rank's steps over the batch. The interrupted trial is none. */
+/* Seconds of a step for an image: the median of the slowest rank's steps over the batch. The interrupted trial has no value. */
 static void reads_journals(void **state)
 {
     struct dt_landscape *table = open_table(DATA "journal.jsonl");
