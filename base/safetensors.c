@@ -161,7 +161,7 @@ static dt_status read_header(struct dt_safetensors *file)
         length |= (uint64_t)(unsigned char)file->map[i] << 8 * i;
     if (length > (uint64_t)(file->size - PREFIX))
         return dt_fail(DT_EUSAGE,
-                       "%.300s: the header is said to be %llu bytes long, but the file holds only "
+                       "%.300s: its header length is %llu bytes, but the file has only "
                        "%lld after the length",
                        file->path, (unsigned long long)length, (long long)(file->size - PREFIX));
     if (length > DT_JSON_MAX_BYTES)

@@ -88,7 +88,7 @@ dt_status dt_values_eval(const struct dt_engine *engine, const char *text,
         status = dt_expr_eval(expr, values->at, result);
     else
         status =
-            dt_fail(DT_EUSAGE, "%s %s: '%s' needs '%s', which the plan's workload does not tell",
+            dt_fail(DT_EUSAGE, "%s %s: '%s' needs '%s', which is unknown for the plan's workload",
                     engine->name, engine->version, text, engine->names[unknown]);
     dt_expr_free(expr);
     return status;

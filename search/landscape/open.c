@@ -84,8 +84,8 @@ static dt_status unknown(const struct dt_reader *const more[], const struct dt_s
     struct dt_text names = {0};
     add_names(more, &names);
     add_names(readers, &names);
-    dt_status status = dt_fail(DT_EUSAGE, "%s is none of the tables that are known: %s",
-                               source->what, dt_text_at(&names));
+    dt_status status =
+        dt_fail(DT_EUSAGE, "%s is not a known kind of table: %s", source->what, dt_text_at(&names));
     dt_text_fini(&names);
     return status;
 }

@@ -27,7 +27,7 @@ static dt_status read_columns(const json_t *root, struct dt_table *table)
         json_array_foreach(names, i, name)
         {
             if (!json_is_string(name))
-                return dt_fail(DT_EUSAGE, "%s: 'tune_params_keys' holds what is no text",
+                return dt_fail(DT_EUSAGE, "%s: 'tune_params_keys' has a name that is not a string",
                                table->what);
             DT_TRY(dt_table_add_column(table, json_string_value(name), DT_ROLE_PLAIN));
         }

@@ -158,8 +158,8 @@ static void broken_headers_are_refused(void **state)
         uint64_t length;
         const char *sentence;
     } cases[] = {
-        {"{}", 3, "is said to be 3 bytes long, but the file holds only 2"},
-        {"{}", UINT64_MAX, "is said to be 18446744073709551615 bytes long"},
+        {"{}", 3, "its header length is 3 bytes, but the file has only 2"},
+        {"{}", UINT64_MAX, "its header length is 18446744073709551615 bytes"},
         {"{}", 1, "is not valid JSON"},
         {"", 0, "is not valid JSON"},
         {"[]", 2, "is not a JSON object"},

@@ -173,8 +173,8 @@ TENSORS = [
          files=network_input(t=("I32", [1], 16384, 16388), y=("I64", [1], 16388, 16396), zeros=16396)),
     Case("output-folder-missing", "run --input x.safetensors --output nowhere/y", 74,
          f"cannot write nowhere/y: {NO_FILE}", files=network_input()),
-    Case("weights-lying-header", "run --weights w.safetensors", 2, "w.safetensors: the header is said to be "
-         "9223372036854775807 bytes long, but the file holds only 2 after the length",
+    Case("weights-lying-header", "run --weights w.safetensors", 2, "w.safetensors: its header length is "
+         "9223372036854775807 bytes, but the file has only 2 after the length",
          files={"w.safetensors": struct.pack("<Q", 2**63 - 1) + b"{}"}),
     Case("weights-missing", "run --weights nowhere.safetensors", 74, f"cannot read nowhere.safetensors: {NO_FILE}"),
     Case("weights-tensor", "run --weights w.safetensors", 2,

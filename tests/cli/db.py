@@ -296,7 +296,7 @@ def wrong_words():
             ("word too many", ["verify", "it"], "does not take the word 'it'"),
             ("no such id", ["show", "zz"], "no entry's id begins with 'zz'"),
             ("rm of nothing", ["rm"], "needs the beginning of an entry's id, or --filter TEXT"),
-            ("a filter of no use", ["verify", "--filter", "x"], "--filter goes with 'dittune db show' and 'dittune db rm'"),
+            ("a filter of no use", ["verify", "--filter", "x"], "--filter is an option of 'dittune db show' and 'dittune db rm'"),
             ("no verb", [], "'dittune db' needs VERB")):
         t.exits(name, t.tool("db", *words), 2, err=says)
 

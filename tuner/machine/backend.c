@@ -165,7 +165,7 @@ static dt_status clean_card(const json_t *card)
         return dt_fail(
             DT_EDIRTY,
             "GPU %lld is used by %zu other process%s (the first: pid %lld): end them, or "
-            "measure all the same with --shared-devices",
+            "measure anyway with --shared-devices",
             (long long)index, n, n == 1 ? "" : "es",
             (long long)number_of(json_array_get(processes, 0), "pid"));
     if (used > DT_DIRTY_BYTES && (double)used > DT_DIRTY_SHARE * (double)total)

@@ -57,8 +57,8 @@ dt_status dt_command_db(const struct dt_options *options)
                        options->words.rest[1 + verb->most]);
     if (options->filter != NULL && !verb->chooses)
         return dt_fail(DT_EUSAGE,
-                       "--filter goes with 'dittune db show' and 'dittune db rm', not "
-                       "with 'dittune db %s'",
+                       "--filter is an option of 'dittune db show' and 'dittune db rm', not "
+                       "of 'dittune db %s'",
                        verb->name);
     if (dt_store_warnings(directory, &warnings) == DT_OK && warnings.size > 0)
         dt_print_note("warning: %s", dt_text_at(&warnings));

@@ -44,6 +44,6 @@ dt_status dt_command_doctor(const struct dt_options *options)
     if (worst == DT_ERROR)
         return dt_fail(DT_FAILED, "plans cannot run on the GPUs as this machine is");
     if (worst == DT_BUSY)
-        return dt_fail(DT_EDIRTY, "a GPU is used by others: times would not hold");
+        return dt_fail(DT_EDIRTY, "a GPU is used by others: times would not be comparable");
     return DT_OK;
 }

@@ -72,7 +72,7 @@ static void warn(const struct dt_timelines *lines)
                 lines->damaged, lines->damaged == 1 ? "" : "s", torn, torn == 1 ? "" : "s",
                 lines->damaged == 1 ? "was" : "were");
     if (lines->store.status < 0 && lines->journals > 0)
-        dt_print_note("warning: %s; the journals were read all the same", lines->store.sentence);
+        dt_print_note("warning: %s; the journals were still read", lines->store.sentence);
 }
 
 /* An error when nothing is found and some files could not be read. */
@@ -105,7 +105,7 @@ dt_status dt_command_history(const struct dt_options *options)
     struct dt_moment_filter filter = {.text = options->filter, .since_ns = INT64_MIN};
     struct dt_timelines lines;
     if (format == NULL)
-        return dt_fail(DT_EUSAGE, "--format '%s' is none of table, json, csv, openmetrics",
+        return dt_fail(DT_EUSAGE, "--format '%s' is not table, json, csv or openmetrics",
                        options->print.format);
     if (options->since != NULL)
         DT_TRY(parse_since(options->since, &filter.since_ns));
