@@ -79,6 +79,8 @@ dt_status dt_key_json(const struct dt_key *key, json_t **json)
         return no_memory();
     if (key->workload == NULL && key->space != NULL)
         failed |= json_object_set_new(made, "space", json_string(key->space));
+    if (key->workload == NULL && key->job != NULL)
+        failed |= json_object_set(made, "job", (json_t *)key->job);
     if (key->objective != NULL)
         failed |= json_object_set_new(made, "objective", json_string(key->objective));
     if (key->max_bytes > 0)

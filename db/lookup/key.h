@@ -2,7 +2,7 @@
 /* key - the key of stored plans and of questions, built here for sessions and look-ups alike
  *
  *     {"model","network","height","width","guidance","dtype","devices","batch":[..],"objective"[,"max_bytes"][,"max_latency_ns"]}
- *     {"worker","workload","devices","space","objective"[,"max_bytes"][,"max_latency_ns"]}      of a foreign worker
+ *     {"worker","workload"[,"job"],"devices","space","objective"[,"max_bytes"][,"max_latency_ns"]}      of a foreign worker
  */
 #ifndef DT_DB_LOOKUP_KEY_H
 #define DT_DB_LOOKUP_KEY_H
@@ -21,6 +21,7 @@ struct dt_key {
     int batch_count;
     const char *worker, *program; /* its name; the workload it tunes */
     const char *space;            /* dt_key_space; NULL: left out */
+    const json_t *job;            /* as that worker understood it, borrowed; NULL: left out */
     int devices;
     const char *objective;             /* NULL: left out */
     int64_t max_bytes, max_latency_ns; /* 0: left out */

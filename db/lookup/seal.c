@@ -298,6 +298,23 @@ static dt_status seal_text(const struct dt_query *query, struct dt_asked *asked)
     return status;
 }
 
+/* *job: new reference, or NULL. */
+static dt_status read_job(const struct dt_query *query, json_t **job)
+{
+    const char *text = query->values[DT_ASK_job];
+    *job = NULL;
+    if (text == NULL)
+        return DT_OK;
+    if (query->values[DT_ASK_worker] == NULL)
+        return dt_fail(DT_EUSAGE, "a query names a job only with a worker");
+    DT_TRY(dt_json_parse(text, strlen(text), "the query's job", job));
+    if (json_is_object(*job))
+        return DT_OK;
+    json_decref(*job);
+    *job = NULL;
+    return dt_fail(DT_EUSAGE, "the query's job is not an object");
+}
+
 static dt_status seal_fixed(struct dt_asked *asked)
 {
     const char *field;
@@ -332,7 +349,10 @@ static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
     asked->max_latency_ns = number_of(query, DT_ASK_max_latency_ns, 0);
     asked->now_ns = number_of(query, DT_ASK_now_ns, 0);
     DT_TRY(asked->foreign ? seal_foreign(query, asked, space) : seal_builtin(query, asked));
+    json_t *job = NULL;
+    DT_TRY(read_job(query, &job));
     const struct dt_key key = {.workload = asked->foreign ? NULL : &asked->workload,
+                               .job = job,
                                .batches = asked->batches,
                                .batch_count = asked->batch_count,
                                .worker = query->values[DT_ASK_worker],
@@ -342,7 +362,9 @@ static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
                                .objective = asked->objective,
                                .max_bytes = asked->max_bytes,
                                .max_latency_ns = asked->max_latency_ns};
-    DT_TRY(dt_key_json(&key, &asked->key));
+    dt_status status = dt_key_json(&key, &asked->key);
+    json_decref(job);
+    DT_TRY(status);
     DT_TRY(seal_fixed(asked));
     DT_TRY(seal_hard(query, asked));
     DT_TRY(dt_store_id(asked->key, asked->hard, &asked->id));

@@ -78,6 +78,13 @@ static bool kept_network(const struct dt_check_entry *entry, struct dt_network *
     return true;
 }
 
+/* A field of a job; 0: not there, or impossible. */
+static int count_of(const json_t *job, const char *name)
+{
+    json_int_t value = integer_of(job, name);
+    return value > 0 && value <= INT_MAX ? (int)value : 0;
+}
+
 /* A network that is neither stored nor a preset must be that of the run's job. */
 static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *job)
 {
@@ -89,6 +96,24 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
     if (!kept_network(entry, &job->network) && preset(string_of(key, "model")))
         DT_TRY(dt_network_load(string_of(key, "model"), &job->network));
     return DT_OK;
+}
+
+/* The worker is started with the entry's job. */
+static void set_wanted(const json_t *job, struct dt_wanted *wanted)
+{
+    double max_error = wanted->max_error;
+    *wanted = (struct dt_wanted){.stored = true,
+                                 .model = json_string_value(json_object_get(job, "model")),
+                                 .revision = json_string_value(json_object_get(job, "revision")),
+                                 .dtype = json_string_value(json_object_get(job, "dtype")),
+                                 .width = count_of(job, "width"),
+                                 .height = count_of(job, "height"),
+                                 .frames = count_of(job, "frames"),
+                                 .steps = count_of(job, "steps"),
+                                 .batch = count_of(job, "batch"),
+                                 .has_guidance = json_object_get(job, "guidance") != NULL,
+                                 .guidance = json_number_value(json_object_get(job, "guidance")),
+                                 .max_error = max_error};
 }
 
 /* The plan has more ranks than devices, so it was tuned with --oversubscribe. */
@@ -120,6 +145,8 @@ static dt_status make_job(struct dt_check_entry *entry)
     DT_TRY(dt_objective_find(string_of(key, "objective"), &job.objective));
     if (json_object_get(key, "worker") == NULL)
         DT_TRY(set_network(entry, &job));
+    else
+        set_wanted(json_object_get(key, "job"), &job.wanted);
     entry->job = job;
     return DT_OK;
 }
@@ -323,6 +350,8 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     add_quoted(foreign ? "worker" : "model", name, out);
     if (!foreign)
         dt_text_add(out, " --size %d", job->size);
+    else
+        dt_target_options(entry->target, out);
     dt_text_add(out, " --devices %d", job->devices);
     for (int i = 0; i < job->batches.count; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", job->batches.values[i]);

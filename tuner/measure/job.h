@@ -37,6 +37,7 @@ struct dt_wanted {
     bool has_guidance;
     double guidance;
     double max_error; /* 0: not given */
+    bool stored;      /* by an entry's key, which also has what a worker does not obey */
 };
 
 struct dt_job {

@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_MOST_SECONDS 60
-#define RELEASE_SECONDS    5
-#define LEAST_GRACE_NS     (DT_NS_PER_SECOND / 20)
-#define PROJECTIONS        16
-#define RERUNS             3 /* of steps interrupted by a pause */
+#define RELEASE_SECONDS 5
+#define LEAST_GRACE_NS  (DT_NS_PER_SECOND / 20)
+#define PROJECTIONS     16
+#define RERUNS          3 /* of steps interrupted by a pause */
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
 {
@@ -139,7 +138,7 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
     if (copy == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     split_lines(copy, lines, DT_AXES_MAX + 1);
-    int64_t began = dt_clock_ns(), most = began + START_MOST_SECONDS * DT_NS_PER_SECOND;
+    int64_t began = dt_clock_ns(), most = began + rig->target->worker.start_ns;
     struct dt_launch launch = {.program = target->worker.program,
                                .arguments = target->worker.arguments,
                                .assigned = target->worker.assigned,

@@ -28,6 +28,7 @@ struct dt_target_worker {
     const char *const *arguments; /* NULL-ended, borrowed from the job; may be NULL */
     bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
     struct dt_assignment assigned; /* to a foreign worker */
+    int64_t start_ns;              /* time that a group has to get ready */
     json_t *wanted;                /* the job that the user gave */
     json_t *hello, *ready; /* replies of a foreign worker when it was started; NULL for ours */
     json_t *announced;     /* the hello's "parameters", "constants" and "rules" */
@@ -84,6 +85,9 @@ dt_status dt_target_devices_free(const struct dt_target *target) DT_MUST_CHECK;
 
 /* Product name of the GPUs ("Simulated GPU" for fake ones); NULL on cores. Borrowed. */
 const char *dt_target_hardware(const struct dt_target *target);
+
+/* The options of a foreign worker's job, as far as it obeys them: " --model flux --size 64x32"; "" for the built-in network. */
+void dt_target_options(const struct dt_target *target, struct dt_text *out);
 
 /* "8 GPUs" */
 void dt_target_units(const struct dt_target *target, int n, struct dt_text *out);

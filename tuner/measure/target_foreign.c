@@ -3,11 +3,15 @@
 #include "tuner/measure/target_int.h"
 
 #include "base/clock.h"
+#include "db/engines/engines.h"
 #include "db/lookup/key.h"
 #include "tuner/runner/runner.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define JOB_FIELDS_MOST 16
+#define JOB_TEXT_MOST   400
 
 /* The fields of hello's "job". */
 static json_t *wanted_json(const struct dt_wanted *wanted)
@@ -52,8 +56,9 @@ static const char *option_of(const char *field)
 }
 
 /* What the user asked for and the worker does not do is refused, so that it is not silently ignored. The bound of the
- * error is the controller's own. */
-static dt_status check_obeyed(const json_t *wanted, const json_t *obeys, const char *worker)
+ * error is the controller's own. stored: the job of an entry, which has more than the worker obeys. */
+static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *obeys,
+                              const char *worker)
 {
     static const char *const fields[] = {"model", "revision", "width", "height", "frames",
                                          "steps", "guidance", "dtype", "batch"};
@@ -63,7 +68,7 @@ static dt_status check_obeyed(const json_t *wanted, const json_t *obeys, const c
         bool obeyed = lists(obeys, fields[i]);
         if (obeyed && (strcmp(fields[i], "height") != 0 || !lists(obeys, "width")))
             dt_text_add(&known, " --%s", option_of(fields[i]));
-        if (refused == NULL && !obeyed && json_object_get(wanted, fields[i]) != NULL)
+        if (refused == NULL && !obeyed && !stored && json_object_get(wanted, fields[i]) != NULL)
             refused = fields[i];
     }
     dt_status status = dt_text_status(&known);
@@ -127,7 +132,7 @@ static dt_status read_promises(const struct dt_job *job, const json_t *hello, co
         if (!json_is_string(value))
             return dt_fail(DT_EUSAGE, "the worker's hello: 'obeys' is not a list of names");
     }
-    DT_TRY(check_obeyed(target->worker.wanted, obeys, name));
+    DT_TRY(check_obeyed(target->worker.wanted, job->wanted.stored, obeys, name));
     if (!second) {
         if (job->wanted.max_error > 0)
             target->tolerance = job->wanted.max_error;
@@ -194,14 +199,41 @@ static json_t *announced(const json_t *hello)
     return object;
 }
 
+/* *job: the job as the worker understood it, borrowed; NULL when hello has none. */
+static dt_status read_job(const json_t *hello, const json_t **job)
+{
+    const char *name;
+    json_t *value, *told = json_object_get(hello, "job");
+    *job = NULL;
+    if (json_integer_value(json_object_get(hello, "protocol")) < 2 || !dt_json_has(hello, "job") ||
+        json_object_size(told) == 0)
+        return json_is_object(told) || !dt_json_has(hello, "job")
+                   ? DT_OK
+                   : dt_fail(DT_EUSAGE, "the worker's hello: 'job' is not an object");
+    json_object_foreach(told, name, value)
+    {
+        if ((!json_is_number(value) && !json_is_string(value)) || strlen(name) > JOB_TEXT_MOST ||
+            json_string_length(value) > JOB_TEXT_MOST || json_object_size(told) > JOB_FIELDS_MOST)
+            return dt_fail(DT_EUSAGE,
+                           "the worker's hello: 'job' is not an object of at most %d numbers and "
+                           "texts of at most %d bytes",
+                           JOB_FIELDS_MOST, JOB_TEXT_MOST);
+    }
+    *job = told;
+    return DT_OK;
+}
+
 static dt_status make_key(const struct dt_job *job, const char *name, const char *workload,
                           struct dt_target *target)
 {
     char space[DT_KEY_ID_SIZE];
+    const json_t *told = NULL;
+    DT_TRY(read_job(target->worker.hello, &told));
     DT_TRY(dt_key_space(target->worker.announced, space));
     const struct dt_key key = {.worker = name,
                                .program = workload,
                                .space = space,
+                               .job = told,
                                .devices = target->hardware.devices,
                                .max_bytes = job->max_bytes,
                                .max_latency_ns = job->max_latency_ns};
@@ -262,9 +294,9 @@ static dt_status read_space(const struct dt_job *job, const json_t *hello, struc
 }
 
 /* Time for a worker to get ready: --start-timeout, or the budget if shorter. */
-static int64_t start_ns(const struct dt_job *job)
+static int64_t start_ns(const struct dt_job *job, const struct dt_target *target)
 {
-    int64_t most = job->start_ns > 0 ? job->start_ns : DT_START_NS;
+    int64_t most = target->worker.start_ns;
     return job->budget_ns > 0 && job->budget_ns < most ? job->budget_ns : most;
 }
 
@@ -294,6 +326,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
 dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
 {
     target->foreign = true;
+    target->worker.start_ns = job->start_ns > 0 ? job->start_ns : DT_START_NS;
     target->image.sampler_steps = 1;
     target->worker.wanted = wanted_json(&job->wanted);
     target->worker.assigned =
@@ -305,7 +338,7 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     struct dt_failure failure;
     struct dt_group *group = NULL;
     dt_status status =
-        dt_group_start(&launch, NULL, dt_clock_ns() + start_ns(job), &group, &failure);
+        dt_group_start(&launch, NULL, dt_clock_ns() + start_ns(job, target), &group, &failure);
     if (status == DT_FAILED && failure.outcome == DT_TRIAL_INFEASIBLE)
         return dt_fail(DT_EUSAGE, "%s", failure.cause);
     if (status == DT_FAILED)
@@ -317,4 +350,25 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     status = read_hello(job, target->worker.hello, target);
     dt_group_stop(group, DT_NS_PER_SECOND);
     return status;
+}
+
+void dt_target_options(const struct dt_target *target, struct dt_text *out)
+{
+    const json_t *obeys = json_object_get(target->worker.hello, "obeys");
+    const json_t *job = target->worker.wanted;
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)job, name, value)
+    {
+        if (strcmp(name, "height") == 0 || !lists(obeys, name))
+            continue;
+        dt_text_add(out, " --%s ", option_of(name));
+        if (json_is_string(value))
+            dt_quote(json_string_value(value), out);
+        else if (strcmp(name, "width") == 0)
+            dt_text_add(out, "%.0fx%.0f", json_number_value(value),
+                        json_number_value(json_object_get(job, "height")));
+        else
+            dt_text_add(out, "%.15g", json_number_value(value));
+    }
 }

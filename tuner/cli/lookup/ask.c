@@ -72,7 +72,7 @@ static dt_status set_builtin(const struct dt_options *options, struct dt_query *
     return options->job.batches.count > 0 ? set_batches(query, &options->job.batches) : DT_OK;
 }
 
-/* Sets a foreign worker's name, workload and rules. */
+/* Sets a foreign worker's name, workload, job and rules. */
 static dt_status set_foreign(const struct dt_target *target, struct dt_query *query)
 {
     struct dt_text space = {0};
@@ -83,7 +83,14 @@ static dt_status set_foreign(const struct dt_target *target, struct dt_query *qu
     DT_TRY(set_text(query, "engine", target->identity.engine));
     DT_TRY(set_text(query, "mode", target->identity.mode));
     DT_TRY(set_text(query, "dtype", target->identity.dtype));
-    dt_status status = dt_json_text(target->worker.announced, &space);
+    const json_t *job = json_object_get(target->identity.key, "job");
+    dt_status status = job != NULL ? dt_json_text(job, &space) : DT_OK;
+    if (status == DT_OK && job != NULL)
+        status = dt_query_set(query, "job", dt_text_at(&space));
+    dt_text_fini(&space);
+    DT_TRY(status);
+    space = (struct dt_text){0};
+    status = dt_json_text(target->worker.announced, &space);
     if (status == DT_OK)
         status = dt_query_set(query, "space", dt_text_at(&space));
     dt_text_fini(&space);

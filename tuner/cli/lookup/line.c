@@ -36,6 +36,7 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     if (target->foreign) {
         dt_text_add(out, " --worker ");
         dt_quote(options->job.worker.path, out);
+        dt_target_options(target, out);
     } else {
         add_network(options, key, out);
     }
