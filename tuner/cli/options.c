@@ -137,7 +137,7 @@ static dt_status parse_sizes(const char *option, const char *text, void *field)
     struct dt_sizes list = {0};
     const char *at = text;
     do {
-        int64_t width, height;
+        int64_t width = 0, height;
         bool good = take_number(&at, &width);
         height = width;
         if (good && *at == 'x') {
@@ -281,7 +281,7 @@ const struct dt_option_row dt_option_rows[] = {
     {"raw", "FILE", "run", NULL, parse_text, AT(run.raw),
      "keep every sample in a file, from which analyze computes all figures again"},
     {"worker", "PROGRAM", "tune run noise space explain lookup machine check", NULL, parse_text,
-     AT(job.worker.path),
+     AT(worker.program.path),
      "a program that speaks the worker protocol, instead of the built-in network; what follows -- "
      "are its arguments"},
     {"command", "TEXT", COMMANDED, NULL, parse_text, AT(command.text),
@@ -294,18 +294,18 @@ const struct dt_option_row dt_option_rows[] = {
     {"unit", "UNIT", COMMANDED, NULL, parse_text, AT(command.unit),
      "of that time: s, ms, us or ns (default: s)"},
     {"shell", NULL, COMMANDED, NULL, parse_switch, AT(command.shell), "run --command by sh -c"},
-    {"revision", "NAME", JOBS, NULL, parse_text, AT(job.revision),
+    {"revision", "NAME", JOBS, NULL, parse_text, AT(worker.revision),
      "with --worker: revision of the model"},
-    {"frames", "N", JOBS, NULL, parse_natural, AT(job.frames),
+    {"frames", "N", JOBS, NULL, parse_natural, AT(worker.frames),
      "with --worker: frames of the video"},
-    {"steps", "N", JOBS, NULL, parse_natural, AT(job.steps), "with --worker: denoising steps"},
-    {"guidance", "X", JOBS, NULL, parse_real, AT(job.guidance),
+    {"steps", "N", JOBS, NULL, parse_natural, AT(worker.steps), "with --worker: denoising steps"},
+    {"guidance", "X", JOBS, NULL, parse_real, AT(worker.guidance),
      "with --worker: scale of the guidance"},
-    {"max-error", "X", JOBS, NULL, parse_error, AT(job.max_error),
+    {"max-error", "X", JOBS, NULL, parse_error, AT(worker.max_error),
      "with --worker: largest relative error of a plan's output (default: the worker's own, or by "
      "its data type)"},
     {"start-timeout", "TIME", JOBS " machine check worker-test", "10m", parse_duration,
-     AT(job.start_ns), "with --worker: time that the worker has to get ready"},
+     AT(worker.start_ns), "with --worker: time that the worker has to get ready"},
     {"space", "FILE", "space", NULL, parse_text, AT(space),
      "a space as JSON: parameters, rules, constants"},
     {"landscape", "FILE", "simulate", NULL, parse_text, AT(simulate.landscape),

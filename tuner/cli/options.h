@@ -25,18 +25,23 @@ struct dt_sizes {
 
 /* The work and its limits: options_job.h makes a struct dt_job of them. */
 struct dt_job_options {
-    const char *model, *revision, *dtype, *objective, *weights, *input;
-    struct dt_program worker; /* its arguments: what follows -- */
+    const char *model, *dtype, *objective, *weights, *input;
     const char *plan;
     const char *backend; /* auto, cpu or cuda */
     struct dt_sizes sizes;
     struct dt_ints batches;
-    int64_t frames, steps; /* 0: not given */
-    double guidance, max_error;
-    int64_t start_ns;
     int64_t devices; /* most ranks; 0: the cores */
     int64_t budget_ns, max_bytes, max_latency_ns, seed;
     bool shared_devices, oversubscribe;
+};
+
+/* A foreign worker, and what is asked of it alone. */
+struct dt_worker_options {
+    struct dt_program program; /* its arguments: what follows -- */
+    const char *revision;
+    int64_t frames, steps;
+    double guidance, max_error;
+    int64_t start_ns;
 };
 
 /* tune, simulate */
@@ -98,6 +103,7 @@ struct dt_words {
 
 struct dt_options {
     struct dt_job_options job;
+    struct dt_worker_options worker;
     struct dt_search_options search;
     struct dt_run_options run;
     struct dt_command_options command;

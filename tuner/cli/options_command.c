@@ -42,7 +42,7 @@ dt_status dt_options_command(struct dt_options *options)
     if (command->shell)
         words[count++] = "--shell";
     words[count] = NULL;
-    if (options->job.worker.path == NULL)
-        options->job.worker = (struct dt_program){PROGRAM, words};
+    if (options->worker.program.path == NULL)
+        options->worker.program = (struct dt_program){PROGRAM, words};
     return DT_OK;
 }

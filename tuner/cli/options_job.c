@@ -24,16 +24,16 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
     bool typed = !dt_option_is_default("dtype", given->dtype);
     *wanted = (struct dt_wanted){
         .model = dt_option_is_default("model", given->model) ? NULL : given->model,
-        .revision = given->revision,
+        .revision = options->worker.revision,
         .dtype = typed ? given->dtype : NULL,
         .width = given->sizes.count > 0 ? given->sizes.widths[0] : 0,
         .height = given->sizes.count > 0 ? given->sizes.heights[0] : 0,
-        .frames = (int)given->frames,
-        .steps = (int)given->steps,
+        .frames = (int)options->worker.frames,
+        .steps = (int)options->worker.steps,
         .batch = given->batches.count > 0 ? given->batches.values[0] : 0,
         .has_guidance = dt_option_given(options, "guidance"),
-        .guidance = given->guidance,
-        .max_error = given->max_error};
+        .guidance = options->worker.guidance,
+        .max_error = options->worker.max_error};
     if (typed && strcmp(given->dtype, "float32") != 0 && strcmp(given->dtype, "bfloat16") != 0 &&
         strcmp(given->dtype, "float16") != 0)
         return dt_fail(DT_EUSAGE,
@@ -44,8 +44,8 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
 
 dt_status dt_options_job(const struct dt_options *options, const char *plan, struct dt_job *out)
 {
-    struct dt_job job = {.worker = options->job.worker,
-                         .start_ns = options->job.start_ns,
+    struct dt_job job = {.worker = options->worker.program,
+                         .start_ns = options->worker.start_ns,
                          .size = options->job.sizes.count > 0 ? options->job.sizes.widths[0] : 0,
                          .weights = options->job.weights,
                          .input = options->job.input,

@@ -149,7 +149,7 @@ static dt_status check_store(const struct dt_command *command, const struct dt_o
 static bool starts_worker(const struct dt_command *command, const struct dt_options *options,
                           int words)
 {
-    return options->job.worker.path != NULL ||
+    return options->worker.program.path != NULL ||
            (strcmp(command->name, "worker-test") == 0 && words == 1);
 }
 
@@ -167,7 +167,7 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
     for (int i = at + 1; i < argc; i++) {
         if (!only_words && strcmp(argv[i], "--") == 0) {
             if (starts_worker(*command, options, words)) {
-                options->job.worker.arguments = (const char *const *)argv + i + 1;
+                options->worker.program.arguments = (const char *const *)argv + i + 1;
                 break;
             }
             only_words = true;

@@ -33,7 +33,7 @@ static dt_status print_export(const struct dt_options *options, const struct dt_
 {
     json_t *constants = NULL;
     const json_t *fingerprint = json_object_get(answer->entry, "fingerprint");
-    if (options->job.worker.path == NULL)
+    if (options->worker.program.path == NULL)
         DT_TRY(constants_of(options, answer, &constants));
     else
         constants =

@@ -34,9 +34,10 @@ dt_status dt_command_machine(const struct dt_options *options)
     struct dt_text text = {0};
     enum dt_backend_kind kind;
     DT_TRY(dt_options_backend(options, &kind));
-    int64_t patience_ns = options->job.worker.path != NULL ? options->job.start_ns : PATIENCE_NS;
-    DT_TRY(dt_machine_here(options->job.worker, kind, options->renew, dt_clock_ns() + patience_ns,
-                           &description));
+    int64_t patience_ns =
+        options->worker.program.path != NULL ? options->worker.start_ns : PATIENCE_NS;
+    DT_TRY(dt_machine_here(options->worker.program, kind, options->renew,
+                           dt_clock_ns() + patience_ns, &description));
     if (options->print.json)
         return dt_print_json(description);
     const json_t *soft = json_object_get(description, "soft");

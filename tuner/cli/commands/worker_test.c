@@ -365,7 +365,7 @@ static dt_status find_target(const struct dt_options *options, struct dt_target 
 {
     struct dt_job job;
     DT_TRY(dt_options_job(options, NULL, &job));
-    job.worker = (struct dt_program){options->words.rest[0], options->job.worker.arguments};
+    job.worker = (struct dt_program){options->words.rest[0], options->worker.program.arguments};
     job.devices = RANKS_MOST;
     struct dt_error error = {DT_OK, ""};
     dt_status status = dt_error_keep(&error, dt_target_new(&job, target));
@@ -411,7 +411,7 @@ static dt_status judge(const char *program, const struct counts *counts)
 
 dt_status dt_command_worker_test(const struct dt_options *options)
 {
-    struct test test = {.start_ns = options->job.start_ns};
+    struct test test = {.start_ns = options->worker.start_ns};
     struct counts counts = {0, 0};
     json_t *list = json_array();
     dt_status status = dt_alone(options);

@@ -132,7 +132,7 @@ dt_status dt_ask(const struct dt_options *options, struct dt_query **query)
     struct dt_query *made = NULL;
     dt_status status = DT_OK;
     struct dt_job job;
-    if (options->job.worker.path != NULL) {
+    if (options->worker.program.path != NULL) {
         DT_TRY(dt_options_job(options, NULL, &job));
         DT_TRY(dt_target_new(&job, &target));
     }

@@ -35,7 +35,7 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     dt_text_add(out, "dittune lookup");
     if (target->foreign) {
         dt_text_add(out, " --worker ");
-        dt_quote(options->job.worker.path, out);
+        dt_quote(options->worker.program.path, out);
         dt_target_options(target, out);
     } else {
         add_network(options, key, out);
@@ -53,5 +53,5 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
         dt_quote(options->db, out);
     }
     if (target->foreign)
-        dt_quote_arguments(options->job.worker.arguments, out);
+        dt_quote_arguments(options->worker.program.arguments, out);
 }
