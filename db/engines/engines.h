@@ -62,11 +62,4 @@ dt_status dt_engine_family(const char *engine, json_t **name) DT_MUST_CHECK;
 /* The known engines, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */
 dt_status dt_engines(json_t **list) DT_MUST_CHECK;
 
-/* Appends word quoted so that sh reproduces it byte for byte: bare where possible, else in '...'; control bytes except
- * the line feed are written as "$(printf '\033')". */
-void dt_quote(const char *word, struct dt_text *out);
-
-/* Appends " --" and the words of a NULL-ended list, quoted so; nothing for an empty list or NULL. */
-void dt_quote_arguments(const char *const words[], struct dt_text *out);
-
 #endif

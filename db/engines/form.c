@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/quote.h"
 #include "db/engines/engines_int.h"
 
 #include <string.h>

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/quote.h"
 #include "base/rng.h"
 #include "db/engines/engines.h"
 #include "tests/lib/dose.h"

@@ -4,7 +4,7 @@
 #include "tuner/check/check.h"
 
 #include "base/host.h"
-#include "db/engines/engines.h"
+#include "base/quote.h"
 #include "db/lookup/key.h"
 #include "model/network.h"
 

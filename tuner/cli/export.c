@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/export.h"
+#include "base/quote.h"
 
 #include "db/engines/engines.h"
 #include "model/network.h"

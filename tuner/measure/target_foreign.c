@@ -3,7 +3,7 @@
 #include "tuner/measure/target_int.h"
 
 #include "base/clock.h"
-#include "db/engines/engines.h"
+#include "base/quote.h"
 #include "db/lookup/key.h"
 #include "tuner/runner/runner.h"
 

@@ -133,7 +133,7 @@ static void refuses_bad_lines(void **state)
                                         "run --budget 2m",
                                         "--json=yes",
                                         "-v",
-                                        "--size 256x256",
+                                        "--size 256x",
                                         "run --sweep tile=1",
                                         "--seed 99999999999999999999",
                                         "--model="};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names every field of the key, also those at their defaults, so that the line stays valid when defaults change. */
-#include "db/engines/engines.h"
+#include "base/quote.h"
 #include "tuner/cli/lookup/ask.h"
 #include "tuner/measure/measure.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Quoting for a POSIX shell. Between single quotes sh takes every byte but the quote itself literally; control bytes
  * could affect a terminal that shows the line, so they are written in octal, which printf of every sh knows. */
-#include "db/engines/engines.h"
+#include "base/quote.h"
 
 #include <stdbool.h>
 #include <string.h>
