@@ -305,19 +305,17 @@ static bool same_field(const json_t *a, const json_t *b, const char *name)
     return json_equal(json_object_get(a, name), json_object_get(b, name));
 }
 
-/* Value of --model for the entry's network; NULL: unknown. */
+/* Value of --model for the entry's network; NULL: unknown. Beside --worker, --model may also be a name that only the
+ * worker knows. */
 static const char *model_of(const struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
-    struct dt_network network = entry->opts->job.network;
-    const char *model = entry->opts->model;
+    struct dt_network network;
     char id[DT_KEY_ID_SIZE];
-    if (preset(string_of(key, "model"))) {
-        model = string_of(key, "model");
-        if (dt_network_load(model, &network) != DT_OK)
-            return NULL;
-    }
-    bool same = model != NULL && dt_key_network(&network, id) == DT_OK &&
+    const char *model =
+        preset(string_of(key, "model")) ? string_of(key, "model") : entry->opts->model;
+    bool same = model != NULL && dt_network_load(model, &network) == DT_OK &&
+                dt_key_network(&network, id) == DT_OK &&
                 strcmp(id, string_of(key, "network")) == 0;
     return same ? model : NULL;
 }

@@ -12,7 +12,7 @@
 #include "tuner/runner/runner.h"
 
 #define GREETING                                                                                   \
-    "> {\"op\":\"hello\",\"protocol\":1,\"ranks\":1}\n"                                            \
+    "> {\"op\":\"hello\",\"protocol\":2,\"ranks\":1}\n"                                            \
     "< {\"op\":\"hello\",\"protocol\":1,\"name\":\"script\"}\n"                                    \
     "< {\"op\":\"heartbeat\"}\n"                                                                   \
     "< {\"op\":\"ready\",\"ranks\":[{\"rank\":0,\"pid\":1,\"host\":\"here\"},"                     \
@@ -202,7 +202,7 @@ static void test_greetings_are_checked(void **state)
     (void)state;
     static const struct misdeed rows[] = {
         {"! exit 0\n", DT_TRIAL_CRASHED, "exited with 0"},
-        {"> {\"op\":\"hello\"}\n< {\"op\":\"hello\",\"protocol\":2}\n", DT_TRIAL_PROTOCOL,
+        {"> {\"op\":\"hello\"}\n< {\"op\":\"hello\",\"protocol\":3}\n", DT_TRIAL_PROTOCOL,
          "version"},
         {"> {\"op\":\"hello\"}\n< {\"op\":\"hello\",\"protocol\":1}\n"
          "< {\"op\":\"ready\",\"ranks\":[]}\n",
