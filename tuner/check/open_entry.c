@@ -315,8 +315,7 @@ static const char *model_of(const struct dt_check_entry *entry)
     const char *model =
         preset(string_of(key, "model")) ? string_of(key, "model") : entry->opts->model;
     bool same = model != NULL && dt_network_load(model, &network) == DT_OK &&
-                dt_key_network(&network, id) == DT_OK &&
-                strcmp(id, string_of(key, "network")) == 0;
+                dt_key_network(&network, id) == DT_OK && strcmp(id, string_of(key, "network")) == 0;
     return same ? model : NULL;
 }
 
