@@ -18,6 +18,7 @@
 #include "model/workload.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* A field of the network's JSON beside the common ones: an integer from 1 on. Its value is network.own of the row's number. */
 struct dt_family_field {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Presets are JSON texts compiled in, read by the same code as a user's file. */
-#include "model/network.h"
+#include "model/workload_json.h"
 
 #include "model/family.h"
 

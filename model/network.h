@@ -8,7 +8,6 @@
 #ifndef DT_MODEL_NETWORK_H
 #define DT_MODEL_NETWORK_H
 
-#include "base/json.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -38,10 +37,6 @@ struct dt_network {
 /* name_or_path: a preset's name ("dit-s/2", case ignored) or, when it ends in .json or holds a '/' naming a file, a
  * JSON file. DT_EUSAGE names the value and lists the presets, or the wrong field; DT_EIO when unreadable. */
 dt_status dt_network_load(const char *name_or_path, struct dt_network *network) DT_MUST_CHECK;
-dt_status dt_network_from_json(const json_t *root, const char *what,
-                               struct dt_network *network) DT_MUST_CHECK;
-json_t *dt_network_to_json(
-    const struct dt_network *network);       /* new reference, or NULL when out of memory */
 const char *const *dt_network_presets(void); /* NULL-ended names */
 
 int dt_network_mlp(const struct dt_network *network);  /* MLP width */

@@ -111,53 +111,6 @@ enum dt_on dt_plan_on(const struct dt_plan *plan)
     return plan->stages > 0 ? DT_ON_GPU : DT_ON_CPU;
 }
 
-static dt_status read_label(const json_t *root, const struct dt_param *param, int *value)
-{
-    const char *text;
-    DT_TRY(dt_json_string(root, "the plan", param->name, &text));
-    for (int i = 0; param->labels[i] != NULL; i++)
-        if (strcmp(param->labels[i], text) == 0) {
-            *value = i;
-            return DT_OK;
-        }
-    return dt_fail(DT_EUSAGE, "the plan: '%s' is '%.40s', expected %s or %s", param->name, text,
-                   param->labels[0], param->labels[1]);
-}
-
-/* Parameters that are off by default (fallback 0) may be 0; all others are counts. */
-static dt_status read_value(const json_t *root, const struct dt_param *param, int *value)
-{
-    int64_t number;
-    if (param->labels != NULL)
-        return read_label(root, param, value);
-    DT_TRY(
-        dt_json_int(root, "the plan", param->name, param->fallback == 0 ? 0 : 1, 1 << 20, &number));
-    *value = (int)number;
-    return DT_OK;
-}
-
-dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan)
-{
-    const char *known[DT_PARAMS + 1] = {NULL};
-    struct dt_plan read = dt_plan_fallback;
-    enum dt_on device = DT_ON_CPU;
-    for (int i = 0; i < DT_PARAMS; i++)
-        known[i] = dt_params[i].name;
-    DT_TRY(dt_json_only(root, "the plan", known));
-    for (int i = 0; i < DT_PARAMS; i++)
-        if (dt_params[i].on == DT_ON_GPU && dt_json_has(root, dt_params[i].name))
-            device = DT_ON_GPU;
-    for (int i = 0; i < DT_PARAMS; i++) {
-        int value = 0;
-        if ((dt_params[i].on & device) == 0 && !dt_json_has(root, dt_params[i].name))
-            continue;
-        DT_TRY(read_value(root, &dt_params[i], &value));
-        dt_plan_set(&read, i, value);
-    }
-    *plan = read;
-    return DT_OK;
-}
-
 int dt_plan_degree(const struct dt_plan *plan, int degree)
 {
     return dt_plan_get(plan, dt_degrees[degree].param);

@@ -7,7 +7,6 @@
 #ifndef DT_MODEL_PLAN_H
 #define DT_MODEL_PLAN_H
 
-#include "base/json.h"
 #include "base/status.h"
 
 #include <stdint.h>
@@ -115,11 +114,6 @@ void dt_plan_set(struct dt_plan *plan, int param, int value);
 
 /* The plan's device: plans of GPUs have stages. */
 enum dt_on dt_plan_on(const struct dt_plan *plan);
-
-/* {"ranks": 2, ...}: every parameter of the plan's device must be there, an integer from 1 (from 0 where it is off by
- * default) to 2^20, or a label; those of the other device get their fallback. A plan that names a parameter of GPUs
- * only is a plan of GPUs. */
-dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan) DT_MUST_CHECK;
 
 int dt_plan_degree(const struct dt_plan *plan, int degree);
 /* From a rank to the next along a degree: the product of the degrees inside it. */

@@ -28,11 +28,6 @@ struct dt_workload {
     int input_batch; /* B of the input file, 0 without one */
 };
 
-dt_status dt_workload_from_json(const json_t *root, const char *what,
-                                struct dt_workload *workload) DT_MUST_CHECK;
-json_t *dt_workload_to_json(
-    const struct dt_workload *workload); /* new reference; NULL when out of memory */
-
 int dt_workload_tokens(const struct dt_workload *workload); /* T of one image */
 int dt_workload_passes(
     const struct dt_workload *workload); /* forward passes of one image and step: 2 with guidance */

@@ -13,7 +13,6 @@
 #ifndef DT_SPACE_SPACE_H
 #define DT_SPACE_SPACE_H
 
-#include "base/json.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -157,10 +156,6 @@ void dt_point_short(
     /* the shortest text that dt_space_parse reads as this point: ranks, threads, batch, and values
                      * it would complete differently */
     struct dt_text *out);
-json_t *dt_point_json(const struct dt_space *space,
-                      const struct dt_point *point); /* {"ranks": 2, ...}, new reference */
-dt_status dt_point_from_json(const struct dt_space *space, const json_t *plan,
-                             struct dt_point *point) DT_MUST_CHECK;
 
 /* "ranks=2 ulysses=2" (separated by spaces or commas): sets named[] and values[] (axis order; a value outside the axis
  * is kept for the explanation) and completes the rest. DT_EUSAGE: unknown parameter (with the nearest name), not a
@@ -173,40 +168,7 @@ dt_status dt_space_parse(const struct dt_space *space, const char *text,
 dt_status dt_space_locate(const struct dt_space *space, const int64_t values[],
                           struct dt_point *point) DT_MUST_CHECK;
 
-/* Every violated rule (and value outside its axis) with its numbers, and the nearest feasible points (fewest changed
- * parameters, then least change in log2). */
-struct dt_explanation {
-    /* {"plan", "feasible", "violations": [{"rule","sentence","numbers"}], "nearest": [{plan}, ..]} */
-    json_t *json;
-    struct dt_text text; /* the same for people */
-};
-dt_status dt_space_explain(const struct dt_space *space, const int64_t values[],
-                           struct dt_explanation *out) DT_MUST_CHECK;
-void dt_explanation_fini(struct dt_explanation *explanation);
-
-/* {"parameters": [{"name","values","role","default","doc"}] or {name: values or the same object},
- *  "rules": [{"if","say"} or "expr"], "constants": {name: int}, "cartesian": n, "valid": n}
- * from a worker's hello or a user's file. values: [ints or strings], {"from","to","step"} or {"from","to","factor"}. The
- * two counts, if present, are compared. The space is sealed. docs/search.md describes the format. */
-dt_status dt_space_from_json(const json_t *root, const char *what,
-                             struct dt_space **space) DT_MUST_CHECK;
-
-/* The same, compiled only: without the counts. */
-dt_status dt_space_rules_from_json(const json_t *root, const char *what,
-                                   struct dt_space **space) DT_MUST_CHECK;
-
-/* Reads a user's file; misspelt keys are an error, too. DT_EIO: it cannot be read. */
+/* Reads a user's file (space/json/json.h); misspelt keys are an error, too. DT_EIO: it cannot be read. */
 dt_status dt_space_read(const char *path, struct dt_space **space) DT_MUST_CHECK;
-
-/* dt_space_axes_json writes the axes as "parameters" (new reference). The reverse makes a space without rules that
- * names, reads and prints points: it is not sealed, and has no plans to count or draw. */
-json_t *dt_space_axes_json(const struct dt_space *space);
-dt_status dt_space_axes_from_json(const json_t *root, const char *what,
-                                  struct dt_space **space) DT_MUST_CHECK;
-
-/* Reads a plan that names every parameter, feasible or not. DT_EUSAGE: one is missing, or its value is not in the
- * axis. */
-dt_status dt_point_read(const struct dt_space *space, const json_t *plan,
-                        struct dt_point *point) DT_MUST_CHECK;
 
 #endif

@@ -94,17 +94,8 @@ void dt_axis_text(const struct dt_axis *axis, int64_t value,
 
 /* Axis values of a point. */
 void dt_point_values(const struct dt_space *space, const struct dt_point *point, int64_t values[]);
-json_t *dt_value_json(const struct dt_axis *axis, int64_t value);
-/* Writes "ranks=2 dp=1 ..." or {"ranks": 2, ...} for values that need not be feasible. */
+/* Writes "ranks=2 dp=1 ..." for values that need not be feasible. */
 void dt_values_text(const struct dt_space *space, const int64_t values[], struct dt_text *out);
-json_t *dt_values_json(const struct dt_space *space, const int64_t values[]);
-
-/* The violations of values[], the cause first, as an array of {"rule","sentence","numbers","nearest": {axis: [values]}}
- * to *rows (new reference). */
-dt_status dt_space_violations(const struct dt_space *space, const int64_t values[],
-                              json_t **rows) DT_MUST_CHECK;
-/* One of them as a sentence. */
-void dt_violation_text(const json_t *violation, struct dt_text *out);
 
 /* A Sobol sequence of up to DT_AXES_MAX coordinates in [0, 1). */
 struct dt_sobol {

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Fails on an #include that breaks the layers: an arrow that points up, a header that another module keeps to itself, a
 foreign library outside its doors, and a function of one that is declared by hand; on a circle between folders; on two
-structs of one name; and on an array grown by hand.
+structs of one name; on an array grown by hand; and on a header that names json_t and is no reader or writer of JSON.
 
     tools/check-layers.py [ROOT]
 
-To add a module or a foreign library, add a row to one of the tables below. docs/tour.md draws the layers. Standard library
-only.
+To add a module, a foreign library or a reader of JSON, add a row to one of the tables below. docs/tour.md draws the
+layers. Standard library only.
 """
 import collections
 import os
@@ -37,7 +37,7 @@ ARROWS = {
 
 # A room of tuner/ has one public header, named after it; all others are its own. Beside it, from the room's folder:
 PUBLIC = {
-    "tuner/session": "history.h",
+    "tuner/session": "history.h record.h",
     "tuner/check": "history/timeline.h",
 }
 
@@ -59,6 +59,25 @@ DOORS = {
     "jansson.h": "base/json.h tests/scenario/ tests/truth/honest.c",
     "zlib.h": "search/landscape/source.c",
     "hwloc": "base/host.c",
+}
+
+# The headers that may name json_t, each by what it reads or writes (docs/decisions/0011-documents.md). All others speak of structs.
+JSON = {
+    "any JSON": "base/json.h base/json_int.h base/record.h",
+    "the protocol of workers": "worker/wire.h worker/links.h worker/requests.h worker/samples_json.h tuner/runner/runner.h "
+                               "tuner/runner/group_int.h",
+    "files and messages with networks, workloads and plans": "model/workload_json.h",
+    "files and messages with spaces": "space/json/json.h space/json/json_int.h",
+    "recorded tables": "search/landscape/table.h",
+    "the store, whose entries keep fields that this version does not know": "db/",
+    "descriptions of machines, and what was found on them": "tuner/machine/machine.h tuner/machine/machine_int.h tuner/machine/devices.h "
+                                                            "tuner/machine/doctor/doctor.h",
+    "measurements, as workers report them and journals keep them": "tuner/measure/target.h tuner/measure/rig.h tuner/measure/result.h "
+                                                                   "tuner/measure/device_report.h tuner/measure/record/result_json.h",
+    "records of a session": "tuner/session/history.h tuner/session/make_entry.h tuner/session/record.h",
+    "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/history/timeline.h",
+    "what --json prints": "tuner/cli/print.h tuner/cli/export.h tuner/cli/report/fits.h tuner/cli/report/history.h "
+                          "tuner/cli/report/run.h tuner/cli/report/simulate.h",
 }
 
 GENERATED = {"presets.inc": "model", "engines.inc": "db"}  # included by name alone, in that module
@@ -124,6 +143,16 @@ def check_foreign(path, number, header):
             complain(path, number, f"{header}: only in {places}")
 
 
+def check_documents(path, text):
+    """The header names json_t exactly where the table says that it reads or writes JSON."""
+    rows = [row for places in JSON.values() for row in places.split() if path.startswith(row)]
+    named = next((number for number, line in enumerate(text.splitlines(), 1) if re.search(r"\bjson_t\b", line)), None)
+    if named and not rows:
+        complain(path, named, "json_t: in the headers of readers and writers of JSON alone (the table JSON); others take a struct")
+    if not named and path in rows:
+        complain(path, 1, "it names no json_t any more: remove it from the table JSON")
+
+
 def check_circles(arrows):
     """arrows: {folder: {folder it includes: where}}. Names the first circle found from each folder."""
     def back(folder, start, seen):
@@ -170,6 +199,8 @@ def read(paths):
         check_place(path)
         text = pathlib.Path(path).read_text(encoding="utf-8")
         door = path.endswith(".h") and is_door(text)
+        if path.endswith(".h") and module_of(path):
+            check_documents(path, text)
         for number, line in enumerate(text.splitlines(), 1):
             include, struct = INCLUDE.match(line), STRUCT.match(line)
             if module_of(path) and path != GROWS and re.search(r"\brealloc\(", line):

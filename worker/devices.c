@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/devices.h"
 
+#include "base/json.h"
+
 #ifdef DT_HAVE_CUDA
 #include "kernels/cuda/devices.h"
 #endif
@@ -209,26 +211,23 @@ static json_t *describe(void)
 
 #endif
 
-dt_status dt_devices_json(json_t **devices)
+dt_status dt_devices_write(struct dt_text *out)
 {
     json_t *object = describe();
+    dt_status status = DT_OK;
     if (object == NULL || json_object_set_new(object, "environment", environment()) != 0 ||
-        json_object_set_new(object, "infiniband", infiniband()) != 0) {
-        json_decref(object);
-        return dt_fail(DT_ENOMEM, "out of memory");
-    }
-    *devices = object;
-    return DT_OK;
+        json_object_set_new(object, "infiniband", infiniband()) != 0)
+        status = dt_fail(DT_ENOMEM, "out of memory");
+    if (status == DT_OK)
+        status = dt_json_text(object, out);
+    json_decref(object);
+    return status;
 }
 
 int dt_devices_print(void)
 {
     struct dt_text text = {0};
-    json_t *object = NULL;
-    dt_status status = dt_devices_json(&object);
-    if (status == DT_OK)
-        status = dt_json_text(object, &text);
-    json_decref(object);
+    dt_status status = dt_devices_write(&text);
     bool written = status == DT_OK && puts(dt_text_at(&text)) >= 0 && fflush(stdout) == 0;
     dt_text_fini(&text);
     return status != DT_OK ? 1 : written ? 0 : 74;

@@ -7,10 +7,10 @@
 #ifndef DT_WORKER_DEVICES_H
 #define DT_WORKER_DEVICES_H
 
-#include "base/json.h"
+#include "base/text.h"
 
-/* A new reference. Without CUDA, a driver or a device, count is 0 and `why` gives the reason. DT_ENOMEM. */
-dt_status dt_devices_json(json_t **devices) DT_MUST_CHECK;
+/* Appends the object. Without CUDA, a driver or a device, count is 0 and `why` gives the reason. DT_ENOMEM. */
+dt_status dt_devices_write(struct dt_text *out) DT_MUST_CHECK;
 /* Prints the object and a newline on standard output; returns the exit code. */
 int dt_devices_print(void);
 

@@ -3,7 +3,7 @@
  * of several sizes. The first exchange of a size is not timed (it registers buffers and connects), and its data are
  * compared byte by byte. */
 #include "base/clock.h"
-#include "worker/session.h"
+#include "worker/requests.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -198,14 +198,14 @@ void dt_links_close(struct dt_links *links)
     links->wires = NULL;
 }
 
-dt_status dt_links_tell(struct dt_links *links, const json_t *message)
+dt_status dt_links_send(struct dt_links *links, const json_t *message)
 {
     for (int i = 1; i < links->size; i++)
         DT_TRY(dt_wire_write(&links->wires[i], message));
     return DT_OK;
 }
 
-static dt_status hear(struct dt_wire *wire, int64_t deadline_ns, json_t **message)
+static dt_status receive(struct dt_wire *wire, int64_t deadline_ns, json_t **message)
 {
     dt_status status;
     do
@@ -214,9 +214,9 @@ static dt_status hear(struct dt_wire *wire, int64_t deadline_ns, json_t **messag
     return status;
 }
 
-dt_status dt_links_hear(struct dt_links *links, json_t **message)
+dt_status dt_links_receive(struct dt_links *links, json_t **message)
 {
-    return hear(&links->wires[0], DT_WIRE_FOREVER, message);
+    return receive(&links->wires[0], DT_WIRE_FOREVER, message);
 }
 
 /* A verdict as a message: {"op":"verdict","code":-20,"say":"...","part":...}. */
@@ -226,12 +226,12 @@ static json_t *verdict(dt_status status, json_t *part)
                      status < 0 ? dt_message() : "", "part", part);
 }
 
-static void weigh(const json_t *said, json_t **worst)
+static void choose_worst(const json_t *other, json_t **worst)
 {
-    json_int_t code = json_integer_value(json_object_get(said, "code"));
+    json_int_t code = json_integer_value(json_object_get(other, "code"));
     json_int_t before = json_integer_value(json_object_get(*worst, "code"));
     if (code < 0 && (before == 0 || (before == DT_ETIMEOUT && code != DT_ETIMEOUT)))
-        *worst = (json_t *)said;
+        *worst = (json_t *)other;
 }
 
 /* A rank may work for long, but not after rank 0 timed out in an exchange with it. */
@@ -241,25 +241,25 @@ static dt_status collect(struct dt_links *links, json_t *own, json_t *all)
     int64_t deadline_ns = late ? dt_clock_ns() + PATIENCE_NS : DT_WIRE_FOREVER;
     int bad = json_array_append(all, own);
     for (int i = 1; i < links->size; i++) {
-        json_t *said = NULL;
-        dt_status status = hear(&links->wires[i], deadline_ns, &said);
+        json_t *other = NULL;
+        dt_status status = receive(&links->wires[i], deadline_ns, &other);
         if (status == DT_EDEAD)
             return dt_fail(DT_EDEAD, "rank %d died", i);
         if (status == DT_ETIMEOUT)
             return dt_fail(DT_ETIMEOUT, "rank %d hangs", i);
         DT_TRY(status);
-        bad |= json_array_append_new(all, said);
+        bad |= json_array_append_new(all, other);
     }
     return bad ? dt_fail(DT_ENOMEM, "out of memory for the ranks' answers") : DT_OK;
 }
 
 static dt_status take_parts(const json_t *all, json_t **parts)
 {
-    json_t *list = json_array(), *said;
+    json_t *list = json_array(), *one;
     size_t i;
     int bad = list == NULL;
-    json_array_foreach((json_t *)all, i, said) bad |=
-        json_array_append(list, json_object_get(said, "part"));
+    json_array_foreach((json_t *)all, i, one) bad |=
+        json_array_append(list, json_object_get(one, "part"));
     if (bad) {
         json_decref(list);
         return dt_fail(DT_ENOMEM, "out of memory for the ranks' answers");
@@ -271,18 +271,18 @@ static dt_status take_parts(const json_t *all, json_t **parts)
 /* Rank 0 collects all verdicts and sends the worst to all. */
 static dt_status judge(struct dt_links *links, json_t *own, json_t **parts)
 {
-    json_t *all = json_array(), *said, *worst = own;
+    json_t *all = json_array(), *one, *worst = own;
     size_t i;
     dt_status status = collect(links, own, all);
     if (status == DT_OK) {
-        json_array_foreach(all, i, said) weigh(said, &worst);
+        json_array_foreach(all, i, one) choose_worst(one, &worst);
         status = (dt_status)json_integer_value(json_object_get(worst, "code"));
         if (status < 0)
             (void)dt_fail(status, "%s", json_string_value(json_object_get(worst, "say")));
         json_t *final = verdict(status, NULL);
-        dt_status told = dt_links_tell(links, final);
+        dt_status sent = dt_links_send(links, final);
         json_decref(final);
-        status = told < 0 ? told : status;
+        status = sent < 0 ? sent : status;
     }
     if (status == DT_OK && parts != NULL)
         status = take_parts(all, parts);
@@ -292,7 +292,7 @@ static dt_status judge(struct dt_links *links, json_t *own, json_t **parts)
 
 dt_status dt_links_agree(struct dt_links *links, dt_status status, json_t *mine, json_t **parts)
 {
-    json_t *own = verdict(status, mine), *said = NULL;
+    json_t *own = verdict(status, mine), *final = NULL;
     if (own == NULL)
         return dt_fail(DT_ENOMEM, "out of memory for a rank's answer");
     if (links->rank == 0) {
@@ -303,10 +303,10 @@ dt_status dt_links_agree(struct dt_links *links, dt_status status, json_t *mine,
     status = dt_wire_write(&links->wires[0], own);
     json_decref(own);
     DT_TRY(status);
-    DT_TRY(dt_links_hear(links, &said));
-    status = (dt_status)json_integer_value(json_object_get(said, "code"));
+    DT_TRY(dt_links_receive(links, &final));
+    status = (dt_status)json_integer_value(json_object_get(final, "code"));
     if (status < 0)
-        (void)dt_fail(status, "%s", json_string_value(json_object_get(said, "say")));
-    json_decref(said);
+        (void)dt_fail(status, "%s", json_string_value(json_object_get(final, "say")));
+    json_decref(final);
     return status;
 }

@@ -5,7 +5,7 @@
  * or rank 0 exits at once, without clean-up: another rank may be in an exchange that never ends. */
 #include "base/environment.h"
 #include "worker/devices.h"
-#include "worker/session.h"
+#include "worker/requests.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -35,11 +35,11 @@ static void start_again_passive(const struct dt_seat *seat, char **argv)
 static dt_status next_request(struct dt_worker_session *session, json_t **request)
 {
     if (session->seat.rank != 0)
-        return dt_links_hear(&session->links, request);
+        return dt_links_receive(&session->links, request);
     for (;;) {
         dt_status status = dt_wire_read(&session->wire, DT_WIRE_FOREVER, request);
         if (status == DT_OK)
-            return dt_links_tell(&session->links, *request);
+            return dt_links_send(&session->links, *request);
         if (status == DT_EPROTO)
             status = dt_session_refuse(session, status);
         if (status < 0 && status != DT_EINTR)

@@ -2,7 +2,7 @@
 /* Peak rates of a device, the ceilings of a plan's rates: a large product, and a large copy by the call that plans use.
  * All ranks measure at once and their rates are added. */
 #include "base/clock.h"
-#include "worker/session.h"
+#include "worker/requests.h"
 
 #define MOST_BYTES  (INT64_C(256) << 20) /* size of a copy: more than any cache */
 #define HOST_BYTES  (INT64_C(32) << 20)

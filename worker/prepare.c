@@ -3,8 +3,9 @@
  * reading and sizing (alone), making resident (collective), the first two steps (collective). */
 #include "base/clock.h"
 #include "base/host.h"
+#include "model/workload_json.h"
 #include "space/dit/dit.h"
-#include "worker/session.h"
+#include "worker/requests.h"
 
 #include <math.h>
 #include <stdlib.h>

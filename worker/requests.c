@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "worker/requests.h"
 #include "base/clock.h"
-#include "worker/session.h"
 #include "worker/watch.h"
 
 #include <stdio.h>
@@ -93,10 +93,10 @@ dt_status dt_session_serve(struct dt_worker_session *session, const json_t *requ
     if (status == DT_EDEAD)
         return status;
     if (session->seat.rank == 0 && !session->over) {
-        dt_status said =
+        dt_status written =
             status < 0 ? dt_session_refuse(session, status) : dt_wire_write(&session->wire, answer);
         json_decref(answer);
-        DT_TRY(said);
+        DT_TRY(written);
     }
     return session->broken ? dt_fail(DT_EDEAD, "a rank was lost within an exchange") : DT_OK;
 }
@@ -150,7 +150,7 @@ static bool is_lost(const struct dt_worker_session *session, dt_status status)
 }
 
 /* Other ranks may wait on their devices for data that this rank will never send. The first error is reported. */
-static dt_status tell_others(struct dt_worker_session *session, dt_status status)
+static dt_status abort_exchanges(struct dt_worker_session *session, dt_status status)
 {
     struct dt_comm *host = session->host;
     struct dt_error first = {DT_OK, ""};
@@ -164,7 +164,7 @@ dt_status dt_session_settle(struct dt_worker_session *session, dt_status status,
                             json_t **parts)
 {
     if (is_lost(session, status))
-        status = tell_others(session, status);
+        status = abort_exchanges(session, status);
     status = dt_links_agree(&session->links, status, mine, parts);
     session->broken = is_lost(session, status);
     return status;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "worker/phases.h"
-#include "worker/session.h"
-#include "worker/telemetry.h"
+#include "worker/requests.h"
+#include "worker/samples_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,12 +84,11 @@ static json_t *describe(struct dt_worker_session *session, const struct dt_plan 
                         struct times *times)
 {
     bool host = session->compute->host;
-    json_t *telemetry = dt_telemetry_stop(&times->telemetry);
     json_t *phases = dt_phases_json(&session->phases, plan, host, host ? times->n : 1);
     json_object_set_new(phases, "host_ns", json_integer(times->looked_ns));
     return json_pack("{s:o,s:o*,s:o*,s:o*,s:o}", "ns", list(times->ns, times->n), "device_ns",
                      host ? NULL : list(times->device_ns, times->n), "clock", list_clock(times),
-                     "telemetry", telemetry, "phases", phases);
+                     "telemetry", dt_telemetry_json(&times->telemetry), "phases", phases);
 }
 
 static json_t *entry_of(const json_t *parts, const char *key, size_t rank, int step)
@@ -187,10 +185,9 @@ dt_status dt_request_run(struct dt_worker_session *session, const json_t *reques
         status = dt_seat_threads(&session->seat, resident->plan.threads);
     if (status == DT_OK)
         status = steps(session, resident->pass, &times);
+    dt_telemetry_stop(&times.telemetry);
     if (status == DT_OK)
         mine = describe(session, &resident->plan, &times);
-    else
-        json_decref(dt_telemetry_stop(&times.telemetry));
     free(times.ns);
     free(times.device_ns);
     free(times.clock);

@@ -3,6 +3,7 @@
 #include "kernels/fault.h"
 #include "kernels/nccl.h"
 #include "kernels/shared.h"
+#include "model/workload_json.h"
 #include "worker/ranks.h"
 #include "worker/session.h"
 
@@ -172,15 +173,15 @@ static dt_status say_ready(struct dt_worker_session *session, json_t *parts)
 /* Rank 0 forwards the hello; from here on all ranks learn of a failure. */
 static dt_status gather_ranks(struct dt_worker_session *session, json_t *hello)
 {
-    json_t *heard = NULL, *parts = NULL;
+    json_t *received = NULL, *parts = NULL;
     bool first = session->seat.rank == 0;
-    dt_status status =
-        first ? dt_links_tell(&session->links, hello) : dt_links_hear(&session->links, &heard);
+    dt_status status = first ? dt_links_send(&session->links, hello)
+                             : dt_links_receive(&session->links, &received);
     if (status == DT_EDEAD && !first)
         return DT_DONE;
     if (status == DT_OK && !first)
-        status = read_hello(session, heard);
-    json_decref(heard);
+        status = read_hello(session, received);
+    json_decref(received);
     if (status == DT_OK)
         status = open_device(session);
     DT_TRY(dt_links_agree(&session->links, status, entry(session), &parts));

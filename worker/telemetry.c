@@ -6,21 +6,19 @@
 
 #define PERIOD_NS 100000000
 
-/* The fields of struct dt_health, in order. */
-static const char *const names[] = {"sm_mhz", "memory_mhz", "power_mw", "temperature_c",
-                                    "utilization"};
-enum { NAMES = sizeof names / sizeof names[0] };
+const char *const dt_telemetry_names[DT_TELEMETRY_VALUES] = {"sm_mhz", "memory_mhz", "power_mw",
+                                                             "temperature_c", "utilization"};
 
 static void look(struct dt_telemetry *telemetry)
 {
     struct dt_health health;
     telemetry->device->compute->health.read(telemetry->device, &health);
-    const int64_t values[NAMES] = {health.sm_mhz, health.memory_mhz, health.power_mw,
-                                   health.temperature_c, health.utilization};
+    const int64_t values[DT_TELEMETRY_VALUES] = {health.sm_mhz, health.memory_mhz, health.power_mw,
+                                                 health.temperature_c, health.utilization};
     telemetry->looks++;
     if (health.reasons > 0)
         telemetry->reasons |= health.reasons;
-    for (int i = 0; i < NAMES; i++) {
+    for (int i = 0; i < DT_TELEMETRY_VALUES; i++) {
         if (values[i] < 0)
             continue;
         bool first = telemetry->known[i]++ == 0;
@@ -70,20 +68,10 @@ void dt_telemetry_start(struct dt_telemetry *telemetry, struct dt_device *device
         telemetry->device = NULL;
 }
 
-static json_t *reasons(const struct dt_telemetry *telemetry)
-{
-    json_t *list = json_array();
-    const struct dt_compute *compute = telemetry->device->compute;
-    for (int i = 0; compute->health.reason != NULL && compute->health.reason(i) != NULL; i++)
-        if ((telemetry->reasons >> i & 1) != 0)
-            json_array_append_new(list, json_string(compute->health.reason(i)));
-    return list;
-}
-
-json_t *dt_telemetry_stop(struct dt_telemetry *telemetry)
+void dt_telemetry_stop(struct dt_telemetry *telemetry)
 {
     if (telemetry->device == NULL)
-        return NULL;
+        return;
     pthread_mutex_lock(&telemetry->mutex);
     telemetry->stop = true;
     pthread_cond_signal(&telemetry->stopped);
@@ -91,14 +79,4 @@ json_t *dt_telemetry_stop(struct dt_telemetry *telemetry)
     pthread_join(telemetry->thread, NULL);
     pthread_cond_destroy(&telemetry->stopped);
     pthread_mutex_destroy(&telemetry->mutex);
-    json_t *object = json_pack("{s:I}", "looks", (json_int_t)telemetry->looks);
-    for (int i = 0; i < NAMES; i++)
-        if (telemetry->known[i] > 0)
-            json_object_set_new(object, names[i],
-                                json_pack("{s:I,s:I,s:I}", "least", (json_int_t)telemetry->least[i],
-                                          "mean",
-                                          (json_int_t)(telemetry->sums[i] / telemetry->known[i]),
-                                          "most", (json_int_t)telemetry->most[i]));
-    json_object_set_new(object, "reasons", reasons(telemetry));
-    return object;
 }

@@ -7,6 +7,7 @@
  * least of five; reading the JSON apart), and the memory of the space.
  */
 #include "base/clock.h"
+#include "space/json/json.h"
 #include "space/space.h"
 
 #include <math.h>

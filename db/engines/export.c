@@ -2,6 +2,7 @@
 /* Makes one export: values, rules, words, and the list of unexpressed parameters with reasons. */
 #include "db/engines/engines_int.h"
 #include "model/plan.h"
+#include "model/workload_json.h"
 
 #include <string.h>
 

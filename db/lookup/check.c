@@ -3,6 +3,8 @@
  * machine, or of a foreign worker as stored in the query or the entry. */
 #include "db/lookup/lookup_int.h"
 
+#include "space/json/json.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

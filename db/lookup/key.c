@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "db/canonical_int.h"
+#include "model/workload_json.h"
 
 #include <stdio.h>
 

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "db/snapshot.h"
 #include "space/dit/dit.h"
+#include "space/json/json.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

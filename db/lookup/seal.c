@@ -5,6 +5,7 @@
 #include "db/lookup/query_int.h"
 #include "db/snapshot.h"
 #include "space/dit/dit.h"
+#include "space/json/json.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -89,33 +89,18 @@ dt_status dt_race_replay(const struct dt_landscape *landscape, int orders, int p
         for (int i = 0; i < orders; i++)
             race_order(list, count, &rng, &made);
         made.repetitions /= (double)orders * made.plans;
+        made.saved = 1 - made.spent / made.all;
         *raced = made;
     }
     free(list);
     return status;
 }
 
-static double saved(const struct dt_raced *raced)
-{
-    return 1 - raced->spent / raced->all;
-}
-
-json_t *dt_raced_json(const struct dt_raced *raced)
-{
-    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:i, s:f, s:{s:I, s:I, s:I}}", "orders",
-                     raced->orders, "plans", raced->plans, "repetition_time", raced->all,
-                     "repetition_time_raced", raced->spent, "saved", saved(raced),
-                     "repetitions_mean", raced->repetitions, "lost", raced->lost, "worst_loss",
-                     raced->worst, "ended", "far_slower", (json_int_t)raced->ended[DT_RACE_DROP],
-                     "slower", (json_int_t)raced->ended[DT_RACE_SLOWER], "measured",
-                     (json_int_t)raced->ended[DT_RACE_ENOUGH]);
-}
-
 void dt_raced_text(const struct dt_raced *raced, struct dt_text *out)
 {
     dt_text_add(out, "racing             %d orders of %d plans\n", raced->orders, raced->plans);
     dt_text_add(out, "repetition time    %.1f %% saved, %.3g repetitions a plan\n",
-                100 * saved(raced), raced->repetitions);
+                100 * raced->saved, raced->repetitions);
     dt_text_add(out, "best plan lost     in %d of %d orders, at most %.3g %% of its time\n",
                 raced->lost, raced->orders, 100 * (raced->worst - 1));
 }

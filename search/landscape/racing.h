@@ -15,7 +15,8 @@ struct dt_raced {
     int lost;          /* orders in which the best plan was lost */
     double worst;      /* largest ratio of final incumbent to best plan; 1: nothing lost */
     double all,
-        spent; /* time of all repetitions, and of those made: seconds, or the table's unit */
+        spent;    /* time of all repetitions, and of those made: seconds, or the table's unit */
+    double saved; /* share of that time */
     double repetitions; /* average number per plan */
     int64_t ended[4];   /* plans by enum dt_race_next */
 };
@@ -24,7 +25,6 @@ struct dt_raced {
 dt_status dt_race_replay(const struct dt_landscape *landscape, int orders, int plans, uint64_t seed,
                          struct dt_raced *raced) DT_MUST_CHECK;
 
-json_t *dt_raced_json(const struct dt_raced *raced); /* new reference */
 void dt_raced_text(const struct dt_raced *raced, struct dt_text *out);
 
 #endif

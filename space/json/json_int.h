@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* json_int - declarations that the readers of a space share */
+/* json_int - declarations that the readers of a space, and the writers of explanations, share */
 #ifndef DT_SPACE_JSON_JSON_INT_H
 #define DT_SPACE_JSON_JSON_INT_H
 
+#include "space/json/json.h"
 #include "space/space_int.h"
 
 struct dt_reading {
@@ -15,5 +16,16 @@ struct dt_reading {
 /* Adds the axis of {"name", "values", ..} (name NULL), or of that name: its values, or an object that has them. */
 dt_status dt_axis_read(struct dt_space *space, struct dt_reading *reading, const char *name,
                        const json_t *object) DT_MUST_CHECK;
+
+json_t *dt_value_json(const struct dt_axis *axis, int64_t value);
+/* {"ranks": 2, ...} for values that need not be feasible. */
+json_t *dt_values_json(const struct dt_space *space, const int64_t values[]);
+
+/* The violations of values[], the cause first, as an array of {"rule","sentence","numbers","nearest": {axis: [values]}}
+ * to *rows (new reference). */
+dt_status dt_space_violations(const struct dt_space *space, const int64_t values[],
+                              json_t **rows) DT_MUST_CHECK;
+/* One of them as a sentence. */
+void dt_violation_text(const json_t *violation, struct dt_text *out);
 
 #endif

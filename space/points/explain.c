@@ -2,6 +2,7 @@
 /* The nearest plans are those that change the fewest axes; ties are broken by a table with the cost of each value of
  * each axis. */
 #include "space/diagram/diagram.h"
+#include "space/json/json_int.h"
 #include "space/space_int.h"
 
 #include <math.h>

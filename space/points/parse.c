@@ -2,6 +2,8 @@
 /* Converts text and JSON to values, and values to a point. */
 #include "space/space_int.h"
 
+#include "space/json/json_int.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 /* Points as values, text and JSON. */
 #include "space/space_int.h"
 
+#include "space/json/json_int.h"
+
 #include <string.h>
 
 int dt_axis_find(const struct dt_axis *axis, int64_t value)

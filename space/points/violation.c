@@ -3,6 +3,8 @@
  * satisfy it. */
 #include "space/space_int.h"
 
+#include "space/json/json_int.h"
+
 #include <string.h>
 
 static dt_status no_memory(void)

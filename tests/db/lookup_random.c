@@ -3,6 +3,7 @@
 /* Random queries on random stores with mostly infeasible plans: every returned plan keeps the rules of the query,
  * which are implemented again here; removing the best entry never makes an answer stronger; and no tier uses other
  * hardware. */
+#include "model/workload_json.h"
 #include "tests/db/lookup.h"
 
 #include "base/rng.h"

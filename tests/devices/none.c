@@ -8,10 +8,13 @@
 
 int main(void)
 {
+    struct dt_text text = {0};
     json_t *devices = NULL;
-    if (dt_devices_json(&devices) != DT_OK)
+    if (dt_devices_write(&text) != DT_OK ||
+        dt_json_parse(dt_text_at(&text), text.size, "the devices", &devices) != DT_OK)
         return 1;
-    json_dumpf(devices, stdout, JSON_INDENT(1));
+    puts(dt_text_at(&text));
+    dt_text_fini(&text);
     int64_t count = json_integer_value(json_object_get(devices, "count"));
     int64_t driver = json_integer_value(json_object_get(devices, "cuda_driver"));
     const char *why = json_string_value(json_object_get(devices, "why"));

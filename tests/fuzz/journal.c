@@ -2,6 +2,7 @@
 /* A journal as anyone may have written it: scanned strictly, as simulations read it. What a session's own records say is
  * then read by the space that its first one announces. */
 #include "db/journal.h"
+#include "space/json/json.h"
 #include "space/space.h"
 #include "tests/fuzz/mutant.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan's text in the space of DiT-S/2 on eight cores: parsed, located, explained. */
 #include "space/dit/dit.h"
+#include "space/json/json.h"
 #include "tests/fuzz/mutant.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Input of the protocol in blocks of any size: messages are extracted, and the workload and space of a hello read. */
 #include "worker/wire.h"
-#include "model/workload.h"
-#include "space/space.h"
+#include "model/workload_json.h"
+#include "space/json/json.h"
 #include "tests/fuzz/mutant.h"
 
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "model/network.h"
+#include "model/workload_json.h"
 
 #include <stdio.h>
 #include <string.h>

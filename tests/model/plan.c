@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "model/plan.h"
+#include "model/workload_json.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "model/workload.h"
+#include "model/workload_json.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "space/json/json.h"
 #include "space/space.h"
 #include "tests/lib/dose.h"
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "space/json/json.h"
 #include "tests/space/walk.h"
 
 #include <stdio.h>

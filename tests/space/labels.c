@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "space/json/json.h"
 #include "tests/space/walk.h"
 
 #include <string.h>

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "space/diagram/diagram.h"
+#include "space/json/json.h"
 #include "tests/space/walk.h"
 
 #include <math.h>

@@ -9,6 +9,7 @@
 
 #include "model/family.h"
 #include "space/dit/dit.h"
+#include "space/json/json.h"
 
 #include <string.h>
 

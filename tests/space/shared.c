@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "space/space.h"
 
 #include <dirent.h>

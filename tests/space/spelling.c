@@ -10,6 +10,7 @@
 
 #include "model/family.h"
 #include "space/dit/dit.h"
+#include "space/json/json.h"
 
 #include <string.h>
 

@@ -81,8 +81,14 @@ plant stats/x.c '    extern int gsl_sf_gamma_e(double x);' 'by its own header'
 plant kernels/cuda/x.cuh '#include "space/space.h"' 'kernels may not include space'
 plant tuner/cli/x.cu '#include <cuda_runtime.h>' 'only in kernels/'
 
+plant search/x.h 'double dt_x(const json_t *x);' 'json_t: in the headers of readers and writers'
+plant model/plan.h '    struct json_t *root;' 'json_t: in the headers of readers and writers'
+
 accept base/array.c '    moved = realloc(old, bytes);'
 accept search/x.c '    gsl_rng_free(rng);'
+accept search/x.c 'static double x(const json_t *x);'
+accept db/x_int.h 'double dt_x(const json_t *x);'
+accept model/workload_json.h 'double dt_x(const json_t *x);'
 accept tuner/runner/x.c '#include "worker/wire.h"'
 accept tuner/measure/x.c '#include "search/racing.h"'
 accept tuner/check/x.c '#include "tuner/session/session.h"'
@@ -130,6 +136,10 @@ expect 'a circle of folders: space/a -> space/b -> space/a'
 mkdir -p "$copy/tuner/attic"
 echo 'int x;' >"$copy/tuner/attic/x.c"
 expect '^tuner/attic/x.c:1: it lies in no module'
+rm -rf "${copy:?}"/*
+mkdir -p "$copy/model"
+echo '/* reads nothing any more */' >"$copy/model/workload_json.h"
+expect '^model/workload_json.h:1: it names no json_t any more'
 rm -rf "${copy:?}"/*
 mkdir -p "$copy/base" "$copy/tuner/cli"
 printf 'struct dt_x;\nstruct dt_x {\n    int a;\n};\n' >"$copy/base/a.h"

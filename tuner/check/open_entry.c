@@ -6,7 +6,8 @@
 #include "base/host.h"
 #include "base/quote.h"
 #include "db/lookup/key.h"
-#include "model/network.h"
+#include "model/workload_json.h"
+#include "space/json/json.h"
 
 #include <limits.h>
 #include <stdio.h>

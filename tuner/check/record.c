@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/check/check.h"
 
+#include "space/json/json.h"
 #include "tuner/session/session.h"
 
 #include <math.h>

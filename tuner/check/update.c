@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "db/store.h"
+#include "space/json/json.h"
 #include "stats/front.h"
 #include "tuner/session/session.h"
 

@@ -177,11 +177,11 @@ static dt_status clean_card(const json_t *card)
     return DT_OK;
 }
 
-dt_status dt_backend_clean(const json_t *devices, int count)
+dt_status dt_backend_clean(const struct dt_backend *backend, int count)
 {
     size_t i;
     json_t *card;
-    json_array_foreach(json_object_get(devices, "devices"), i, card)
+    json_array_foreach(json_object_get(backend->devices, "devices"), i, card)
     {
         if ((int)i < count)
             DT_TRY(clean_card(card));

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
-#include "model/workload.h"
+#include "model/workload_json.h"
 #include "tuner/runner/runner.h"
 
 #include <stdio.h>

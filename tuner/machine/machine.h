@@ -51,7 +51,7 @@ void dt_backend_fini(struct dt_backend *backend);
  * more than DT_DIRTY_SHARE of its memory is in use (and more than DT_DIRTY_BYTES, since a driver reserves some). */
 #define DT_DIRTY_SHARE 0.05
 #define DT_DIRTY_BYTES (INT64_C(1) << 30)
-dt_status dt_backend_clean(const json_t *devices, int count) DT_MUST_CHECK;
+dt_status dt_backend_clean(const struct dt_backend *backend, int count) DT_MUST_CHECK;
 
 /* After a killed trial, when none of our groups runs: waits until deadline_ns for the memory of the first `count` GPUs
  * to be freed. DT_EDIRTY with a sentence when it is not, since later measurements would be disturbed. Starts a process

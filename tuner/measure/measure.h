@@ -12,7 +12,7 @@
 
 #include "tuner/measure/compare/levels.h"
 #include "tuner/measure/compare/noise.h"
-#include "tuner/measure/record/record.h"
+#include "tuner/measure/record/result_json.h"
 #include "tuner/measure/trial.h"
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
+#include "space/json/json.h"
 
 #include <math.h>
 #include <stdio.h>

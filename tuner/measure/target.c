@@ -3,6 +3,7 @@
 
 #include "db/lookup/key.h"
 #include "model/input.h"
+#include "model/workload_json.h"
 #include "space/dit/dit.h"
 #include "tuner/machine/machine.h"
 

@@ -81,7 +81,7 @@ dt_status dt_target_devices_free(const struct dt_target *target)
                                                                   : target->hardware.cores;
     if (!target->hardware.backend.cuda || target->hardware.backend.shared)
         return DT_OK;
-    return dt_backend_clean(target->hardware.backend.devices, count);
+    return dt_backend_clean(&target->hardware.backend, count);
 }
 
 const char *dt_target_hardware(const struct dt_target *target)

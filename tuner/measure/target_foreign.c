@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/quote.h"
 #include "db/lookup/key.h"
+#include "space/json/json.h"
 #include "tuner/runner/runner.h"
 
 #include <stdio.h>

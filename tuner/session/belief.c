@@ -2,6 +2,7 @@
 #include "tuner/session/belief.h"
 
 #include "model/cost.h"
+#include "model/workload_json.h"
 #include "space/dit/dit.h"
 #include "tuner/session/history.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/history.h"
 
+#include "space/json/json.h"
+
 #include <math.h>
 
 static dt_status add(struct dt_journal *journal, const char *kind, json_t *record)

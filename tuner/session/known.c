@@ -2,6 +2,7 @@
 #include "tuner/session/session.h"
 
 #include "db/store.h"
+#include "space/json/json.h"
 
 #include <string.h>
 

@@ -5,7 +5,8 @@
 
 #include "base/clock.h"
 #include "base/host.h"
-#include "model/network.h"
+#include "model/workload_json.h"
+#include "space/json/json.h"
 #include "stats/front.h"
 #include "tuner/machine/machine.h"
 #include "tuner/session/record.h"
@@ -17,33 +18,44 @@
 
 #define WORKER_NS (20 * DT_NS_PER_SECOND)
 
-void dt_entry_machine(struct dt_session *session)
+/* A worker that has answered is not started again. */
+static json_t *describe_machine(const struct dt_session *session)
 {
     const struct dt_target *target = session->target;
     struct dt_machine_worker worker = {{target->worker.program, target->worker.arguments},
                                        target->foreign,
                                        &target->hardware.backend};
     if (target->worker.ready != NULL) {
-        session->machine = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
-        dt_machine_keep(&worker, session->machine);
-        return;
+        json_t *machine = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
+        dt_machine_keep(&worker, machine);
+        return machine;
     }
+    json_t *machine = NULL;
     int64_t now = dt_clock_ns(), share = (session->clock.deadline_ns - now) / 4;
     int64_t deadline_ns = now + (share < WORKER_NS ? share : WORKER_NS);
-    if (dt_machine_read(&worker, false, deadline_ns, &session->machine) < 0)
-        session->machine = dt_machine_describe(NULL, NULL, &worker);
+    if (dt_machine_read(&worker, false, deadline_ns, &machine) < 0)
+        machine = dt_machine_describe(NULL, NULL, &worker);
+    return machine;
+}
+
+void dt_entry_machine(struct dt_session *session)
+{
+    json_t *machine = describe_machine(session);
+    session->fingerprint = (struct dt_fingerprint){
+        .known = true,
+        .hard = json_incref(session->target->identity.hard),
+        .soft = json_incref(json_object_get(machine, "soft")),
+        .info = {.known = true, .host = dt_host_name(), .boot_id = dt_host_boot()}};
+    json_decref(machine);
 }
 
 struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session)
 {
-    json_t *soft = json_object_get(session->machine, "soft");
-    return (struct dt_fingerprint){.known = true,
-                                   .hard = json_incref(session->target->identity.hard),
-                                   .soft = json_incref(soft),
-                                   .info = {.known = true,
-                                            .host = dt_host_name(),
-                                            .boot_id = dt_host_boot(),
-                                            .t_wall_ns = dt_clock_wall_ns()}};
+    struct dt_fingerprint made = session->fingerprint;
+    json_incref(made.hard);
+    json_incref(made.soft);
+    made.info.t_wall_ns = dt_clock_wall_ns();
+    return made;
 }
 
 struct dt_gain dt_entry_gain(const struct dt_session *session)

@@ -7,11 +7,11 @@
 
 #define DT_ENTRY_SPACE 65536 /* bytes of a foreign worker's space */
 
-/* Sets session->machine, starting the worker when its versions are not cached. A worker that does not start is no error
+/* Sets session->fingerprint, starting the worker when its versions are not cached. A worker that does not start is no error
  * here: the session reports it, and its fingerprint lacks the worker's versions. */
 void dt_entry_machine(struct dt_session *session);
 
-/* The fingerprint of the session's machine, which owns its JSON values. */
+/* The same with the time of now, and owning its JSON values. */
 struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session);
 
 /* The gain of the session's best plan over its default; not known without a comparison with it. */

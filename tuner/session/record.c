@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "db/store.h"
+#include "space/json/json.h"
 #include "tuner/session/history.h"
 #include "tuner/session/make_entry.h"
 #include "tuner/session/verdict.h"
@@ -64,14 +65,6 @@ struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise)
                                    .sets = noise->sets};
 }
 
-static json_t *trial_json(const struct dt_result *result, const struct dt_target *target)
-{
-    json_t *object = dt_result_json(result, target);
-    json_object_del(object, "phases");
-    json_object_del(object, "roofline");
-    return object;
-}
-
 /* Adds the search and its inputs. */
 static void add_search(const struct dt_session *session, json_t *object)
 {
@@ -101,7 +94,7 @@ json_t *dt_record_session(const struct dt_session *session)
     const struct dt_target *target = session->target;
     json_t *trials = json_array();
     for (int i = 0; i < session->count; i++)
-        json_array_append_new(trials, trial_json(&session->trials[i], target));
+        json_array_append_new(trials, dt_trial_json(&session->trials[i], target));
     struct dt_gain gain = dt_entry_gain(session);
     json_t *object = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:o, s:f, s:s, s:s}", "title",

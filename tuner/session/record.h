@@ -5,6 +5,9 @@
 
 #include "tuner/session/session.h"
 
+/* The object of `tune --json` (docs/json.md), new reference. */
+json_t *dt_record_session(const struct dt_session *session);
+
 /* Stores the results so far as provisional, in case the session is killed: if a better plan would otherwise be missing
  * from the store for more than a minute, given that the next call is in wait_ns. A failure to store does not end the
  * session. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "space/json/json.h"
 #include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 

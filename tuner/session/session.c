@@ -119,8 +119,9 @@ void dt_session_fini(struct dt_session *session)
     for (int i = 0; i < session->count; i++)
         dt_result_fini(&session->trials[i]);
     free(session->trials);
-    json_decref(session->machine);
-    session->machine = NULL;
+    json_decref(session->fingerprint.hard);
+    json_decref(session->fingerprint.soft);
+    session->fingerprint = (struct dt_fingerprint){.known = false};
     for (int i = 0; i < session->finals.entrant_count; i++)
         dt_entrant_fini(&session->finals.entrants[i]);
     session->trials = NULL;

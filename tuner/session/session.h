@@ -94,7 +94,8 @@ struct dt_session {
     struct dt_result *trials; /* owned */
     int count;
     int first_cost_ms; /* cost of the first trial that ran; 0: none ran */
-    json_t *machine;   /* tuner/machine/machine.h, owned; NULL before the session is recorded */
+    struct dt_fingerprint
+        fingerprint; /* of the machine, owned; all zero before the session is recorded */
     enum dt_verdict verdict;
     bool limit_broken; /* no plan keeps --max-latency */
 };
@@ -166,9 +167,6 @@ void dt_known_read(struct dt_session *session, const char *directory);
 /* Starts and ends the session's journal; stores the entry. */
 dt_status dt_record_begin(struct dt_session *session, const char *directory) DT_MUST_CHECK;
 dt_status dt_record_end(struct dt_session *session, const char *directory) DT_MUST_CHECK;
-
-/* The object of `tune --json` (docs/json.md), new reference. */
-json_t *dt_record_session(const struct dt_session *session);
 
 /* Figures in the form of an entry (db/entry.def). Those of a plan own the plan, and are unknown when nothing was measured (or
  * result is NULL); those of a front are fewer. A gain is the default's value over an entrant's, unknown when ratio is NULL or has

@@ -24,10 +24,10 @@ struct child {
     int64_t began_ns;
 };
 
-void dt_said_fini(struct dt_said *said)
+void dt_child_output_fini(struct dt_child_output *output)
 {
-    dt_text_fini(&said->out);
-    dt_text_fini(&said->err);
+    dt_text_fini(&output->out);
+    dt_text_fini(&output->err);
 }
 
 static void become(char *const argv[], const int ends[6])
@@ -89,7 +89,7 @@ static dt_status beat(struct dt_wire *wire)
 
 /* Until both outputs have ended, or the command has and left them open to others. */
 static dt_status listen(struct child *child, int64_t timeout_ns, struct dt_wire *wire,
-                        struct dt_said *said)
+                        struct dt_child_output *output)
 {
     int64_t ended_ns = 0;
     while (child->from[0] >= 0 || child->from[1] >= 0) {
@@ -99,9 +99,9 @@ static dt_status listen(struct child *child, int64_t timeout_ns, struct dt_wire 
         siginfo_t info = {.si_pid = 0};
         poll(pollers, 3, 100);
         if (pollers[0].revents != 0)
-            drain(&child->from[0], &said->out);
+            drain(&child->from[0], &output->out);
         if (pollers[1].revents != 0)
-            drain(&child->from[1], &said->err);
+            drain(&child->from[1], &output->err);
         if ((pollers[2].revents & (POLLHUP | POLLERR)) != 0)
             return dt_fail(DT_EDEAD, "the controller has ended");
         DT_TRY(beat(wire));
@@ -118,18 +118,19 @@ static dt_status listen(struct child *child, int64_t timeout_ns, struct dt_wire 
     return DT_OK;
 }
 
-static bool speaks_of_memory(const struct dt_said *said)
+static bool speaks_of_memory(const struct dt_child_output *output)
 {
     static const char *const words[] = {"out of memory", "OutOfMemory", "cannot allocate memory",
                                         "MemoryError", "bad_alloc"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcasestr(dt_text_at(&said->err), words[i]) != NULL ||
-            strcasestr(dt_text_at(&said->out), words[i]) != NULL)
+        if (strcasestr(dt_text_at(&output->err), words[i]) != NULL ||
+            strcasestr(dt_text_at(&output->out), words[i]) != NULL)
             return true;
     return false;
 }
 
-static dt_status judge(int wait_status, int exec_error, const char *program, struct dt_said *said)
+static dt_status judge(int wait_status, int exec_error, const char *program,
+                       struct dt_child_output *output)
 {
     char how[80], tail[300];
     if (exec_error != 0)
@@ -141,18 +142,18 @@ static dt_status judge(int wait_status, int exec_error, const char *program, str
         snprintf(how, sizeof how, "exited with %d", WEXITSTATUS(wait_status));
     else
         snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(wait_status));
-    dt_timing_tail(said, tail, sizeof tail);
-    return dt_fail(speaks_of_memory(said) ? DT_ENOMEM : DT_FAILED,
+    dt_timing_tail(output, tail, sizeof tail);
+    return dt_fail(speaks_of_memory(output) ? DT_ENOMEM : DT_FAILED,
                    "the command %s; its output ends with: %s", how, tail);
 }
 
 dt_status dt_child_run(char *const argv[], int64_t timeout_ns, struct dt_wire *wire,
-                       struct dt_said *said, int64_t *peak_bytes)
+                       struct dt_child_output *output, int64_t *peak_bytes)
 {
     struct child child;
     struct rusage usage = {.ru_maxrss = 0};
     int wait_status = 0, exec_error = 0;
-    *said = (struct dt_said){.wall_ns = 0};
+    *output = (struct dt_child_output){.wall_ns = 0};
     *peak_bytes = 0;
     DT_TRY(start(argv, &child));
     setpgid(child.pid, child.pid); /* the child does it too: whoever comes first */
@@ -160,12 +161,12 @@ dt_status dt_child_run(char *const argv[], int64_t timeout_ns, struct dt_wire *w
                            ? DT_OK
                            : dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
     if (status == DT_OK)
-        status = listen(&child, timeout_ns, wire, said);
+        status = listen(&child, timeout_ns, wire, output);
     if (status < 0)
         kill(-child.pid, SIGKILL);
     while (wait4(child.pid, &wait_status, 0, &usage) < 0 && errno == EINTR)
         ;
-    said->wall_ns = dt_clock_ns() - child.began_ns;
+    output->wall_ns = dt_clock_ns() - child.began_ns;
     kill(-child.pid, SIGKILL); /* what it left behind */
     close(child.failure);
     for (int i = 0; i < 2; i++)
@@ -173,5 +174,5 @@ dt_status dt_child_run(char *const argv[], int64_t timeout_ns, struct dt_wire *w
             close(child.from[i]);
     *peak_bytes = (int64_t)usage.ru_maxrss * 1024;
     DT_TRY(status);
-    return judge(wait_status, exec_error, argv[0], said);
+    return judge(wait_status, exec_error, argv[0], output);
 }

@@ -5,6 +5,7 @@
  *
  * dittune starts it so for --command. Its options and the file are read when the controller says hello, so that what is
  * wrong with them reaches the user as an answer. */
+#include "space/json/json.h"
 #include "worker/command/child.h"
 #include "worker/command/words.h"
 
@@ -107,11 +108,11 @@ static dt_status hello(struct worker *worker)
 /* One run of the command: the time of a step. */
 static dt_status step(struct worker *worker, char **argv, int64_t *ns, int64_t *peak_bytes)
 {
-    struct dt_said said;
-    dt_status status = dt_child_run(argv, worker->timeout_ns, &worker->wire, &said, peak_bytes);
+    struct dt_child_output output;
+    dt_status status = dt_child_run(argv, worker->timeout_ns, &worker->wire, &output, peak_bytes);
     if (status == DT_OK)
-        status = dt_timing_take(&worker->timing, &said, ns);
-    dt_said_fini(&said);
+        status = dt_timing_take(&worker->timing, &output, ns);
+    dt_child_output_fini(&output);
     return status;
 }
 
@@ -196,7 +197,7 @@ static dt_status answer_to(struct worker *worker, const json_t *request, json_t 
                    dt_wire_op(request));
 }
 
-/* DT_DONE: the controller said quit. */
+/* DT_DONE: the controller sent quit. */
 static dt_status serve(struct worker *worker, const json_t *request)
 {
     json_t *answer = NULL;

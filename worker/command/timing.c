@@ -161,9 +161,9 @@ static double median(struct values *values)
     return (values->at[(n - 1) / 2] + values->at[n / 2]) / 2;
 }
 
-void dt_timing_tail(struct dt_said *said, char out[], size_t room)
+void dt_timing_tail(struct dt_child_output *output, char out[], size_t room)
 {
-    struct dt_text *text = said->err.size > 0 ? &said->err : &said->out;
+    struct dt_text *text = output->err.size > 0 ? &output->err : &output->out;
     size_t size = text->size;
     while (size > 0 && strchr(" \t\r\n", dt_text_at(text)[size - 1]) != NULL)
         size--;
@@ -176,25 +176,26 @@ void dt_timing_tail(struct dt_said *said, char out[], size_t room)
     dt_text_clean(out);
 }
 
-static dt_status find_values(const struct dt_timing *timing, struct dt_said *said,
+static dt_status find_values(const struct dt_timing *timing, struct dt_child_output *output,
                              struct values *values)
 {
     if (timing->kind == 'j')
-        return read_json(timing->path, &said->out, values);
-    DT_TRY(match(&timing->regex, dt_text_at(&said->out), values));
-    return match(&timing->regex, dt_text_at(&said->err), values);
+        return read_json(timing->path, &output->out, values);
+    DT_TRY(match(&timing->regex, dt_text_at(&output->out), values));
+    return match(&timing->regex, dt_text_at(&output->err), values);
 }
 
-dt_status dt_timing_take(const struct dt_timing *timing, struct dt_said *said, int64_t *ns)
+dt_status dt_timing_take(const struct dt_timing *timing, struct dt_child_output *output,
+                         int64_t *ns)
 {
     struct values values = {0};
     char tail[300];
-    *ns = said->wall_ns;
+    *ns = output->wall_ns;
     if (timing->kind == 'w')
         return DT_OK;
-    dt_status status = find_values(timing, said, &values);
+    dt_status status = find_values(timing, output, &values);
     double time = values.count > 0 ? median(&values) * timing->unit_ns : 0;
-    dt_timing_tail(said, tail, sizeof tail);
+    dt_timing_tail(output, tail, sizeof tail);
     if (status == DT_OK && values.count == 0)
         status =
             dt_fail(DT_FAILED, "the output has no time where --time says; it ends with: %s", tail);

@@ -2,7 +2,7 @@
 /* timing - the time of a step, from what a command prints
  *
  *     dt_timing_init(&timing, "regex:step took ([0-9.]+)", "ms");
- *     dt_timing_take(&timing, &said, &ns);
+ *     dt_timing_take(&timing, &output, &ns);
  */
 #ifndef DT_WORKER_COMMAND_TIMING_H
 #define DT_WORKER_COMMAND_TIMING_H
@@ -20,7 +20,7 @@ struct dt_timing {
 };
 
 /* What a command printed, and how long it took from start to end. */
-struct dt_said {
+struct dt_child_output {
     struct dt_text out, err; /* standard output and error, owned */
     int64_t wall_ns;
 };
@@ -33,10 +33,10 @@ void dt_timing_fini(struct dt_timing *timing);
 
 /* The time; of several (a regex that matches often, a JSON list) the median. DT_FAILED, with the last lines of the output, when
  * there is none or it is not above zero. */
-dt_status dt_timing_take(const struct dt_timing *timing, struct dt_said *said,
+dt_status dt_timing_take(const struct dt_timing *timing, struct dt_child_output *output,
                          int64_t *ns) DT_MUST_CHECK;
 
 /* The last lines of the output, those of standard error if it has any, cut to the size of out. */
-void dt_timing_tail(struct dt_said *said, char out[], size_t room);
+void dt_timing_tail(struct dt_child_output *output, char out[], size_t room);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "space/json/json.h"
 #include "tests/db/scratch.h"
 #include "tuner/session/session.h"
 

@@ -93,7 +93,4 @@ void dt_plan_words(const json_t *plan, struct dt_text *out);
 void dt_day(int64_t t_wall_ns, char out[16]);
 void dt_minute(int64_t t_wall_ns, char out[24]);
 
-/* The object of docs/json.md; new reference. */
-json_t *dt_timelines_json(const struct dt_timelines *lines);
-
 #endif

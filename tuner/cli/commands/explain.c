@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "space/json/json.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
 #include "tuner/measure/measure.h"

@@ -3,6 +3,7 @@
  * rounds, but always all 16 sets, for the best resolution a session can have. */
 #include "base/clock.h"
 #include "base/figures.h"
+#include "space/json/json.h"
 #include "tuner/cli/alone.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"

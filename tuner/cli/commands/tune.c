@@ -7,6 +7,7 @@
 #include "tuner/cli/print.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/report/report.h"
+#include "tuner/session/record.h"
 #include "tuner/session/session.h"
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
 /* The conformance test for authors of workers (docs/protocol.md): a row is a promise of the protocol and the function
  * that tests it. The checks run in order in one group; when a failure ends the group, the rest is skipped. */
 #include "base/clock.h"
+#include "space/json/json.h"
 #include "tuner/cli/alone.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"

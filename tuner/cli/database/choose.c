@@ -18,14 +18,13 @@ bool dt_choice_of_id(const struct dt_choice *choice, uint64_t id)
     return any;
 }
 
-bool dt_choice_of_entry(const struct dt_choice *choice, const json_t *entry)
+bool dt_choice_of_entry(const struct dt_choice *choice, const struct dt_stored_entry *entry)
 {
-    const json_t *key = json_object_get(entry, "key");
     char title[200];
     if (choice->filter == NULL)
         return true;
-    dt_check_title(key, title, sizeof title);
-    return dt_check_passes(choice->filter, title, key);
+    dt_check_title(entry->key, title, sizeof title);
+    return dt_check_passes(choice->filter, title, entry->key);
 }
 
 dt_status dt_choice_none(const struct dt_choice *choice)
@@ -39,12 +38,14 @@ dt_status dt_choice_none(const struct dt_choice *choice)
 static dt_status look(const struct dt_choice *choice, const struct dt_snapshot *snapshot, long i,
                       bool *chosen)
 {
-    const json_t *entry = NULL;
+    const json_t *json = NULL;
+    struct dt_stored_entry entry;
     *chosen = dt_choice_of_id(choice, dt_snapshot_id(snapshot, i));
     if (!*chosen || choice->filter == NULL)
         return DT_OK;
-    dt_status status = dt_snapshot_entry(snapshot, i, &entry);
-    *chosen = status == DT_OK && dt_choice_of_entry(choice, entry);
+    dt_status status = dt_snapshot_entry(snapshot, i, &json);
+    dt_record_read(&dt_record_stored_entry, json, &entry);
+    *chosen = status == DT_OK && dt_choice_of_entry(choice, &entry);
     return status == DT_ECORRUPT ? DT_OK : status;
 }
 

@@ -206,10 +206,11 @@ static dt_status collect(const struct dt_snapshot *snapshot, const struct dt_cho
                          json_t *entries, int *left_out)
 {
     for (size_t i = 0; i < dt_snapshot_count(snapshot); i++) {
-        const json_t *entry = NULL;
+        const json_t *json = NULL;
+        struct dt_stored_entry entry;
         if (!dt_choice_of_id(choice, dt_snapshot_id(snapshot, (long)i)))
             continue;
-        dt_status status = dt_snapshot_entry(snapshot, (long)i, &entry);
+        dt_status status = dt_snapshot_entry(snapshot, (long)i, &json);
         if (status == DT_ECORRUPT) {
             dt_print_note("warning: %s: the entry %016llx is left out ('dittune db rebuild "
                           "--salvage' makes best.json without it)",
@@ -218,9 +219,10 @@ static dt_status collect(const struct dt_snapshot *snapshot, const struct dt_cho
             continue;
         }
         DT_TRY(status);
-        if (!dt_choice_of_entry(choice, entry))
+        dt_record_read(&dt_record_stored_entry, json, &entry);
+        if (!dt_choice_of_entry(choice, &entry))
             continue;
-        if (json_array_append(entries, (json_t *)entry) != 0)
+        if (json_array_append(entries, (json_t *)json) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
     }
     return DT_OK;

@@ -6,7 +6,7 @@
 #ifndef DT_TUNER_CLI_DATABASE_VERBS_H
 #define DT_TUNER_CLI_DATABASE_VERBS_H
 
-#include "base/json.h"
+#include "db/stored.h"
 #include "tuner/cli/options.h"
 
 struct dt_verb {
@@ -33,7 +33,7 @@ struct dt_choice {
 /* The line's id begins with one of the words. */
 bool dt_choice_of_id(const struct dt_choice *choice, uint64_t id);
 /* The filter matches the entry's title or key. */
-bool dt_choice_of_entry(const struct dt_choice *choice, const json_t *entry);
+bool dt_choice_of_entry(const struct dt_choice *choice, const struct dt_stored_entry *entry);
 /* DT_EUSAGE for an empty selection; the sentence names the ids and the filter. */
 dt_status dt_choice_none(const struct dt_choice *choice) DT_MUST_CHECK;
 /* The ids of the chosen lines, owned by the caller; lines that are no entries are chosen only without a filter. */

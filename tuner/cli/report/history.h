@@ -5,6 +5,7 @@
 
 #include "tuner/check/history/timeline.h"
 
+json_t *dt_timelines_json(const struct dt_timelines *lines); /* docs/json.md; new reference */
 void dt_timelines_text(const struct dt_timelines *lines, struct dt_text *out);
 void dt_timelines_csv(const struct dt_timelines *lines, struct dt_text *out);
 void dt_timelines_openmetrics(const struct dt_timelines *lines, struct dt_text *out);

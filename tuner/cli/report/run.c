@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `run` on one plan, or on a sweep. */
+#include "tuner/cli/report/run.h"
 #include "base/columns.h"
 #include "base/figures.h"
 #include "tuner/cli/print.h"
@@ -82,7 +83,7 @@ static void add_scaling(json_t *rows)
     }
 }
 
-json_t *dt_record_runs(const struct dt_sweep *sweep, json_t *list)
+static json_t *report_list(const struct dt_sweep *sweep, json_t *list)
 {
     json_t *rows = json_array(), *left_out = json_array(), *row;
     size_t i;
@@ -175,7 +176,7 @@ static void add_left_out(const struct dt_sweep *sweep, const json_t *record, str
     }
 }
 
-void dt_report_sweep(const struct dt_sweep *sweep, const json_t *record, struct dt_text *out)
+static void add_sweep(const struct dt_sweep *sweep, const json_t *record, struct dt_text *out)
 {
     const json_t *rows = json_object_get(record, "sweep"), *row;
     struct dt_text text = {0};
@@ -207,12 +208,12 @@ void dt_report_sweep(const struct dt_sweep *sweep, const json_t *record, struct 
 
 dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_text *text, bool json)
 {
-    json_t *record = dt_record_runs(sweep, list);
+    json_t *record = report_list(sweep, list);
     if (json)
         return dt_print_json(record);
     if (sweep->values.count > 0) {
         dt_text_clear(text);
-        dt_report_sweep(sweep, record, text);
+        add_sweep(sweep, record, text);
     }
     json_decref(record);
     return dt_print_text(text);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What --json prints of a plan. */
-#include "tuner/measure/record/record.h"
+#include "tuner/measure/record/result_json.h"
+
+#include "space/json/json.h"
 
 #include <math.h>
 
@@ -123,23 +125,36 @@ json_t *dt_result_samples_json(const struct dt_result *result)
     return dt_record_json(&dt_record_printed_samples, &samples);
 }
 
+/* Owns its JSON values. */
+static struct dt_printed_plan plan_of(const struct dt_result *result,
+                                      const struct dt_target *target)
+{
+    return (struct dt_printed_plan){.known = true,
+                                    .plan = dt_point_json(target->space, &result->point),
+                                    .outcome = dt_outcome_text(result->outcome),
+                                    .cause = result->cause[0] != '\0' ? result->cause : NULL,
+                                    .cold_seconds = result->cold_seconds,
+                                    .peak_bytes = result->peak_bytes,
+                                    .verified_error = result->verified_error,
+                                    .ranks = result->ranks,
+                                    .batch = result->batch,
+                                    .oversubscribed =
+                                        dt_target_oversubscribed(target, &result->point),
+                                    .samples = samples_of(result),
+                                    .rates = rates_of(result, target),
+                                    .device = device_of(result)};
+}
+
+json_t *dt_trial_json(const struct dt_result *result, const struct dt_target *target)
+{
+    struct dt_printed_plan plan = plan_of(result, target);
+    return dt_record_json(&dt_record_printed_plan, &plan);
+}
+
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target)
 {
-    const struct dt_printed_plan plan = {.known = true,
-                                         .plan = dt_point_json(target->space, &result->point),
-                                         .outcome = dt_outcome_text(result->outcome),
-                                         .cause = result->cause[0] != '\0' ? result->cause : NULL,
-                                         .cold_seconds = result->cold_seconds,
-                                         .peak_bytes = result->peak_bytes,
-                                         .verified_error = result->verified_error,
-                                         .ranks = result->ranks,
-                                         .batch = result->batch,
-                                         .oversubscribed =
-                                             dt_target_oversubscribed(target, &result->point),
-                                         .samples = samples_of(result),
-                                         .rates = rates_of(result, target),
-                                         .device = device_of(result),
-                                         .phases = json_incref(result->report.phases),
-                                         .roofline = dt_roofline(result, target)};
+    struct dt_printed_plan plan = plan_of(result, target);
+    plan.phases = json_incref(result->report.phases);
+    plan.roofline = dt_roofline(result, target);
     return dt_record_json(&dt_record_printed_plan, &plan);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Times are written in nanoseconds, which give the same double again. */
-#include "tuner/measure/record/record.h"
+#include "tuner/measure/record/result_json.h"
+
+#include "space/json/json.h"
 
 #include <math.h>
 #include <stdio.h>

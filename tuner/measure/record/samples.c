@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/measure/record/record.h"
+#include "tuner/measure/record/result_json.h"
 
 #include "tuner/measure/trial.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/measure/record/record.h"
+#include "tuner/measure/record/result_json.h"
+
+#include "space/json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* record - a plan's result as JSON: the measurement of journals and `run --raw`, and what --json prints
+/* result_json - a plan's result as JSON: the measurement of journals and `run --raw`, and what --json prints
  *
  * The fields of both are rows of result.def. A measurement is raw times and facts, no statistics: every printed number can be
  * computed from it again, by the same functions as while measuring. Other programs may write samples and comparisons, too:
  * docs/json.md has the fields that `dittune analyze` reads; missing ones take their defaults.
  */
-#ifndef DT_TUNER_MEASURE_RECORD_RECORD_H
-#define DT_TUNER_MEASURE_RECORD_RECORD_H
+#ifndef DT_TUNER_MEASURE_RECORD_RESULT_JSON_H
+#define DT_TUNER_MEASURE_RECORD_RESULT_JSON_H
 
 #include "base/record.h"
 #include "tuner/measure/compare/compare.h"
@@ -30,8 +30,9 @@ extern const struct dt_kind dt_kind_point, dt_kind_requests, dt_kind_times, dt_k
 
 #include "tuner/measure/record/result.def"
 
-/* What --json prints of a plan (docs/json.md); new reference. */
+/* What --json prints of a plan (docs/json.md), and of a trial: without phases and roofline; new references. */
 json_t *dt_result_json(const struct dt_result *result, const struct dt_target *target);
+json_t *dt_trial_json(const struct dt_result *result, const struct dt_target *target);
 /* Its fields that follow from the samples alone; new reference. */
 json_t *dt_result_samples_json(const struct dt_result *result);
 

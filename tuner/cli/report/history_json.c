@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/check/history/timeline.h"
+#include "tuner/cli/report/history.h"
 
 #include <math.h>
 #include <stdio.h>
