@@ -119,7 +119,8 @@ DITTUNE_API void dittune_machine_free(struct dittune_machine *machine);
 DITTUNE_API int32_t dittune_query_new(const struct dittune_machine *machine,
                                       struct dittune_query **query, char *message, size_t room);
 /* Names and values as on the command line (docs/lookup.md): model, size (or height and width), guidance, dtype,
- * devices, batch, objective, max_bytes, max_latency_ns, engine, mode; worker, workload and space for a foreign worker.
+ * devices, batch, objective, max_bytes, max_latency_ns, engine, mode; revision, frames and steps for the plans tuned on an
+ * engine; worker, workload and space for a foreign worker.
  * The last value of a name counts, "" resets it. DITTUNE_USAGE: unknown name, or invalid value; the message lists valid
  * ones. */
 DITTUNE_API int32_t dittune_query_set(struct dittune_query *query, const char *name,
@@ -131,7 +132,8 @@ DITTUNE_API void dittune_query_free(struct dittune_query *query);
 
 /* ---- the answer ---- */
 
-/* "Nothing is known" is an answer, too: DITTUNE_OK and the tier DITTUNE_NONE. */
+/* "Nothing is known" is an answer, too: DITTUNE_OK and the tier DITTUNE_NONE. DITTUNE_USAGE: plans tuned on the engine
+ * could answer that differ in a value that was not set; the message has the name and the values. */
 DITTUNE_API int32_t dittune_lookup(const struct dittune_db *db, const struct dittune_query *query,
                                    struct dittune_answer **answer, char *message, size_t room);
 DITTUNE_API void dittune_answer_free(struct dittune_answer *answer);

@@ -68,18 +68,10 @@ int32_t dittune_query_new(const struct dittune_machine *machine, struct dittune_
  * foreign worker's own name. */
 static dt_status set_engine(struct dt_query *query, const char *value)
 {
-    char name[64];
-    json_t *family = NULL;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(value, ":"), value);
-    dt_status status = dt_engine_family(name, &family);
-    json_decref(family);
-    family = NULL;
-    if (status == DT_EUSAGE)
-        return dt_query_set(query, "engine", value);
-    DT_TRY(status);
-    DT_TRY(dt_engine_family(value, &family));
-    status = dt_query_set(query, "engine", json_string_value(family));
-    json_decref(family);
+    json_t *name = NULL;
+    DT_TRY(dt_engine_named(value, &name));
+    dt_status status = dt_query_set(query, "engine", json_string_value(name));
+    json_decref(name);
     return status;
 }
 

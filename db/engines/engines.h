@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum dt_form {
@@ -58,6 +59,13 @@ void dt_export_fini(struct dt_export *out);
 /* The engine's name in hard fingerprints, "xdit" for "xdit-runner:0.7.0"; *name is a new string. DT_EUSAGE when
  * unknown. */
 dt_status dt_engine_family(const char *engine, json_t **name) DT_MUST_CHECK;
+
+/* The same for the name of a known engine, with or without a version; any other name is that of an engine that only its
+ * worker knows. DT_EUSAGE: a version that is unknown. */
+dt_status dt_engine_named(const char *engine, json_t **name) DT_MUST_CHECK;
+
+/* The engine has a file, so that plans can be exported to it. */
+bool dt_engine_known(const char *engine);
 
 /* The known engines, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */
 dt_status dt_engines(json_t **list) DT_MUST_CHECK;

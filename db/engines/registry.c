@@ -104,3 +104,25 @@ dt_status dt_engine_family(const char *engine, json_t **name)
     dt_engine_free(read);
     return DT_OK;
 }
+
+bool dt_engine_known(const char *engine)
+{
+    size_t size = strcspn(engine, ":");
+    for (int i = 0; i < dt_engine_file_count; i++)
+        if (name_size(dt_engine_files[i].file) == size &&
+            strncmp(dt_engine_files[i].file, engine, size) == 0)
+            return true;
+    return false;
+}
+
+dt_status dt_engine_named(const char *engine, json_t **name)
+{
+    if (dt_engine_known(engine))
+        return dt_engine_family(engine, name);
+    json_t *made = json_string(engine);
+    if (made == NULL)
+        return dt_text_whole(engine) ? dt_fail(DT_ENOMEM, "out of memory")
+                                     : dt_fail(DT_EUSAGE, "the engine's name is not UTF-8");
+    *name = made;
+    return DT_OK;
+}

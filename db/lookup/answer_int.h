@@ -34,6 +34,15 @@ dt_status dt_answer_of_entry(const struct dt_query *query, const struct dt_match
 dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *hint,
                             const struct dt_refusals *refusals,
                             struct dt_found **found) DT_MUST_CHECK;
+/* The first match whose plan can be used, else an answer without an entry. */
+dt_status dt_answer_from(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                         const struct dt_matches *matches, struct dt_refusals *refusals,
+                         struct dt_found **found) DT_MUST_CHECK;
+/* An answer from the entries tuned on the query's engine. query->asked is that question. only: an answer without an
+ * entry when none has the job that was asked for; otherwise *found stays as it is. DT_EUSAGE: several could answer, and
+ * differ in what was not asked for; the sentence has the values. */
+dt_status dt_lookup_tuned(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                          bool only, struct dt_found **found) DT_MUST_CHECK;
 /* A copy that borrows everything from found. NULL: out of memory. */
 struct dt_found *dt_answer_lend(const struct dt_found *found, const struct dt_query *query);
 void dt_found_free(struct dt_found *found);

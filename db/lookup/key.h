@@ -3,6 +3,7 @@
  *
  *     {"model","network","height","width","guidance","dtype","devices","batch":[..],"objective"[,"max_bytes"][,"max_latency_ns"]}
  *     {"worker","workload"[,"job"],"devices","space","objective"[,"max_bytes"][,"max_latency_ns"]}      of a foreign worker
+ *     {"engine","job","devices","objective"[,"max_bytes"][,"max_latency_ns"]}      of a question about the entries tuned on an engine
  */
 #ifndef DT_DB_LOOKUP_KEY_H
 #define DT_DB_LOOKUP_KEY_H
@@ -15,12 +16,13 @@
 #define DT_KEY_ID_SIZE 17 /* sixteen hexadecimal digits and NUL */
 
 struct dt_key {
-    /* NULL: a foreign worker, which has worker, program and space instead. */
+    /* NULL: a foreign worker, which has worker, program and space instead, or an engine. */
     const struct dt_workload *workload;
     const int *batches; /* ascending */
     int batch_count;
     const char *worker, *program; /* its name; the workload it tunes */
     const char *space;            /* dt_key_space; NULL: left out */
+    const char *engine;           /* NULL: left out */
     const json_t *job;            /* as that worker understood it, borrowed; NULL: left out */
     int devices;
     const char *objective;             /* NULL: left out */
@@ -35,5 +37,8 @@ dt_status dt_key_network(const struct dt_network *network, char id[DT_KEY_ID_SIZ
 
 /* Id of the "parameters", "constants" and "rules" of a worker's hello, or of an entry's "space". */
 dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE]) DT_MUST_CHECK;
+
+/* Appends "flux, 1024 x 768 px, 28 steps": the parts of a job that are there. */
+void dt_key_add_job(const json_t *job, struct dt_text *out);
 
 #endif

@@ -116,15 +116,24 @@ static dt_status answer_with(const struct dt_snapshot *snapshot, const struct dt
     return dt_answer_of_entry(query, match, entry, &fitted, refusals, found);
 }
 
-struct list {
-    struct dt_match *matches;
-    size_t count;
-};
-
-static dt_status append(struct list *list, const struct dt_match *match)
+dt_status dt_lookup_head(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
+                         long line, const struct dt_head **head)
 {
-    DT_TRY(DT_GROW(list->matches, list->count, 1));
-    list->matches[list->count++] = *match;
+    size_t size;
+    const char *text = dt_snapshot_line(snapshot, line, &size);
+    struct note *note;
+    *head = NULL;
+    if (dt_snapshot_note(snapshot, line) == NULL && !dt_head_may_match(text, size, asked))
+        return DT_OK;
+    DT_TRY(note_of(snapshot, line, &note));
+    *head = note->unreadable ? NULL : &note->head;
+    return DT_OK;
+}
+
+dt_status dt_matches_add(struct dt_matches *matches, const struct dt_match *match)
+{
+    DT_TRY(DT_GROW(matches->at, matches->count, 1));
+    matches->at[matches->count++] = *match;
     return DT_OK;
 }
 
@@ -133,10 +142,10 @@ static int by_order(const void *a, const void *b)
     return dt_match_order(a, b);
 }
 
-static void put_in_order(struct list *list)
+void dt_matches_order(struct dt_matches *matches)
 {
-    if (list->count > 1)
-        qsort(list->matches, list->count, sizeof list->matches[0], by_order);
+    if (matches->count > 1)
+        qsort(matches->at, matches->count, sizeof matches->at[0], by_order);
 }
 
 /* A cached answer beside a line with the query's id. *found stays NULL when there is none. */
@@ -158,7 +167,7 @@ static dt_status answer_kept(const struct dt_snapshot *snapshot, const struct dt
 
 /* The lines with the query's id and key, best first; an undamaged file has at most one. */
 static dt_status gather_exact(const struct dt_snapshot *snapshot, const struct dt_query *query,
-                              struct list *list)
+                              struct dt_matches *list)
 {
     for (long i = dt_snapshot_find(snapshot, query->asked.id); i >= 0;
          i = dt_snapshot_next(snapshot, i)) {
@@ -169,9 +178,9 @@ static dt_status gather_exact(const struct dt_snapshot *snapshot, const struct d
             match.tier != DT_TIER_EXACT)
             continue;
         match.line = i;
-        DT_TRY(append(list, &match));
+        DT_TRY(dt_matches_add(list, &match));
     }
-    put_in_order(list);
+    dt_matches_order(list);
     return DT_OK;
 }
 
@@ -193,7 +202,7 @@ static dt_status keep_and_lend(const struct dt_snapshot *snapshot, const struct 
 static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct dt_query *query,
                               struct dt_found **found)
 {
-    struct list list = {0};
+    struct dt_matches list = {0};
     bool refused = true;
     DT_TRY(answer_kept(snapshot, query, found));
     if (*found != NULL)
@@ -201,36 +210,32 @@ static dt_status answer_exact(const struct dt_snapshot *snapshot, const struct d
     dt_status status = gather_exact(snapshot, query, &list);
     for (size_t i = 0; status == DT_OK && refused && i < list.count; i++) {
         struct dt_refusals none = {0};
-        status = answer_with(snapshot, query, &list.matches[i], &none, found);
+        status = answer_with(snapshot, query, &list.at[i], &none, found);
         dt_text_fini(&none.text);
         refused = status == DT_EINFEASIBLE;
         if (status == DT_OK)
-            status = keep_and_lend(snapshot, query, list.matches[i].line, found);
+            status = keep_and_lend(snapshot, query, list.at[i].line, found);
         else if (refused)
             status = DT_OK;
     }
-    free(list.matches);
+    free(list.at);
     return status;
 }
 
 static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_query *query,
-                        struct list *list)
+                        struct dt_matches *list)
 {
     long count = (long)dt_snapshot_count(snapshot);
     for (long i = 0; i < count; i++) {
-        size_t size;
-        const char *line = dt_snapshot_line(snapshot, i, &size);
+        const struct dt_head *head;
         struct dt_match match;
-        struct note *note;
-        if (dt_snapshot_note(snapshot, i) == NULL && !dt_head_may_match(line, size, &query->asked))
-            continue;
-        DT_TRY(note_of(snapshot, i, &note));
-        if (note->unreadable || !dt_match_of(query, &note->head, &match))
+        DT_TRY(dt_lookup_head(snapshot, &query->asked, i, &head));
+        if (head == NULL || !dt_match_of(query, head, &match))
             continue;
         match.line = i;
-        DT_TRY(append(list, &match));
+        DT_TRY(dt_matches_add(list, &match));
     }
-    put_in_order(list);
+    dt_matches_order(list);
     return DT_OK;
 }
 
@@ -250,21 +255,21 @@ static dt_status by_rule(const struct dt_query *query, json_t **plan)
 
 /* The best plan of other hardware, as a hint if it is feasible here; matches of tier none come last, nearest first. */
 static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_query *query,
-                         const struct list *list, json_t **hint)
+                         const struct dt_matches *list, json_t **hint)
 {
     for (size_t i = 0; i < list->count; i++) {
         const json_t *entry;
         struct dt_fitted fitted = {0};
         struct dt_text reason = {0};
-        if (list->matches[i].tier != DT_TIER_NONE)
+        if (list->at[i].tier != DT_TIER_NONE)
             continue;
-        dt_status status = dt_snapshot_entry(snapshot, list->matches[i].line, &entry);
+        dt_status status = dt_snapshot_entry(snapshot, list->at[i].line, &entry);
         if (status == DT_OK)
-            status = dt_plan_fit(query, &list->matches[i], entry, &fitted);
+            status = dt_plan_fit(query, &list->at[i], entry, &fitted);
         if (status == DT_EINFEASIBLE || status == DT_ECORRUPT)
             continue;
         DT_TRY(status);
-        dt_reason_add(query, &list->matches[i], entry, &fitted, &reason);
+        dt_reason_add(query, &list->at[i], entry, &fitted, &reason);
         *hint =
             json_pack("{s:o, s:O?, s:s}", "plan", fitted.plan, "device",
                       json_object_get(
@@ -277,7 +282,7 @@ static dt_status hint_of(const struct dt_snapshot *snapshot, const struct dt_que
 }
 
 static dt_status answer_without(const struct dt_snapshot *snapshot, const struct dt_query *query,
-                                const struct list *list, const struct dt_refusals *refusals,
+                                const struct dt_matches *list, const struct dt_refusals *refusals,
                                 struct dt_found **found)
 {
     json_t *plan = NULL, *hint = NULL;
@@ -291,12 +296,12 @@ static dt_status answer_without(const struct dt_snapshot *snapshot, const struct
     return dt_answer_without(query, plan, hint, refusals, found);
 }
 
-static dt_status answer_from(const struct dt_snapshot *snapshot, const struct dt_query *query,
-                             const struct list *list, struct dt_refusals *refusals,
-                             struct dt_found **found)
+dt_status dt_answer_from(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                         const struct dt_matches *list, struct dt_refusals *refusals,
+                         struct dt_found **found)
 {
-    for (size_t i = 0; i < list->count && list->matches[i].tier != DT_TIER_NONE; i++) {
-        dt_status status = answer_with(snapshot, query, &list->matches[i], refusals, found);
+    for (size_t i = 0; i < list->count && list->at[i].tier != DT_TIER_NONE; i++) {
+        dt_status status = answer_with(snapshot, query, &list->at[i], refusals, found);
         if (status != DT_EINFEASIBLE)
             return status;
     }
@@ -307,16 +312,22 @@ dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *q
                     struct dt_answer **answer)
 {
     struct dt_found *found = NULL;
-    struct list list = {0};
+    struct dt_matches list = {0};
     struct dt_refusals refusals = {0};
     if (!query->sealed)
         return dt_fail(DT_EUSAGE, "the query is not sealed");
-    DT_TRY(answer_exact(snapshot, query, &found));
+    if (query->is_tuned) {
+        struct dt_query tuned = *query;
+        tuned.asked = query->tuned;
+        DT_TRY(dt_lookup_tuned(snapshot, &tuned, !query->is_network, &found));
+    }
+    if (found == NULL)
+        DT_TRY(answer_exact(snapshot, query, &found));
     if (found == NULL) {
         dt_status status = gather(snapshot, query, &list);
         if (status == DT_OK)
-            status = answer_from(snapshot, query, &list, &refusals, &found);
-        free(list.matches);
+            status = dt_answer_from(snapshot, query, &list, &refusals, &found);
+        free(list.at);
         dt_text_fini(&refusals.text);
         DT_TRY(status);
     }

@@ -44,9 +44,9 @@ dt_status dt_query_new(const struct dt_machine *machine, struct dt_query **query
 void dt_query_free(struct dt_query *query);
 
 /* Values as on the command line, in any order; the last one of a name counts, and "" resets it.
- *     model         a preset's name or a JSON file          dit-s/2
+ *     model         a preset's name or a JSON file; of an engine: its name of the model    dit-s/2
  *     size          pixels, "512" or "512x768" (height x width); or height and width apart; the model's own
- *     guidance      0 or 1                                  1
+ *     guidance      0 or 1; of an engine: the scale         1
  *     dtype         float32, bfloat16 or tf32               float32
  *     devices       most ranks                              the machine's cores
  *     oversubscribe 0 or 1: more ranks than cores or GPUs   0
@@ -55,11 +55,15 @@ void dt_query_free(struct dt_query *query);
  *     max_bytes     of a rank, a whole number               no limit
  *     max_latency_ns of a step                              no limit
  *     engine, mode  who would run the plan                  dittune, eager; of a foreign worker: any stored one
+ *     revision, frames, steps   of an engine's job: then the question is not about the built-in network
  *     worker, workload   of a foreign worker, as its hello names them: then model, size, guidance, batch mean nothing
  *     job           JSON, as the worker's hello tells its job; none
  *     space         JSON {"parameters","rules","constants"} of that worker, or its id of 16 hexadecimal digits (db/lookup/key.h);
  *                   whichever is stored
  *     now_ns        wall time for ages                      the clock
+ * With an engine and no worker, the entries tuned on that engine are asked first: those whose job has the values that
+ * were set, whatever else it has (docs/lookup.md). The built-in network is asked when there is none, and only if the
+ * values are of one: no revision, frames or steps, and a model that it knows.
  * DT_EUSAGE: no such name, or a value that can never be right. */
 dt_status dt_query_set(struct dt_query *query, const char *name, const char *value) DT_MUST_CHECK;
 
@@ -100,8 +104,12 @@ struct dt_answer {
     const json_t *hint;
 };
 
+/* Title of the question that the answer is to: of two (engine, see above) the one that was answered. */
+const char *dt_query_title_of(const struct dt_query *query, const struct dt_answer *answer);
+
 /* "Nothing was found" is an answer: tier none. The answer must be freed before snapshot and query. DT_ENOMEM;
- * DT_EUSAGE: the query is not sealed; DT_ECORRUPT: an entry cannot be read. */
+ * DT_EUSAGE: the query is not sealed, or several entries of an engine could answer that differ in what was not asked for;
+ * DT_ECORRUPT: an entry cannot be read. */
 dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *query,
                     struct dt_answer **answer) DT_MUST_CHECK;
 void dt_answer_free(struct dt_answer *answer);

@@ -19,10 +19,16 @@
 #define DT_QUERY_VALUE   (1 << 20) /* bytes of a value, a worker's space too */
 #define DT_PIXELS_A_CELL 8         /* image pixels of a latent pixel, along a side */
 
+/* What a question about a foreign worker's plan leaves open. */
+struct dt_any {
+    bool worker; /* its name, its workload, and the parts of the job that were not asked for */
+    bool space, engine, mode, dtype;
+};
+
 /* The values of a sealed query, parsed and completed. */
 struct dt_asked {
     bool foreign;
-    bool any_space, any_engine, any_mode; /* for a foreign worker: not specified */
+    struct dt_any any;
     struct dt_workload workload;
     int batches[DT_BATCHES_MAX], batch_count, devices;
     const char *objective;
@@ -47,7 +53,10 @@ struct dt_query {
     int64_t memory_bytes;
     bool bfloat16, sealed;
     char **values; /* as set; NULL: not set */
-    struct dt_asked asked;
+    /* An engine was named, and no worker: the entries tuned on it are asked first, and only they where the question
+     * cannot be one about the built-in network. */
+    bool is_tuned, is_network;
+    struct dt_asked asked, tuned;
 };
 int64_t dt_query_now(const struct dt_query *query);
 
@@ -85,10 +94,21 @@ struct dt_match {
     int batch;         /* the plan's, fitted; 0: as it is */
     int devices;       /* of the entry's key */
 };
+/* The head of a line; NULL: unreadable, or it cannot answer. Borrowed from the snapshot. */
+dt_status dt_lookup_head(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
+                         long line, const struct dt_head **head) DT_MUST_CHECK;
+
 /* false: it cannot answer the query. */
 bool dt_match_of(const struct dt_query *query, const struct dt_head *head, struct dt_match *match);
 /* Order of trying two matches: below 0: a first. */
 int dt_match_order(const struct dt_match *a, const struct dt_match *b);
+
+struct dt_matches {
+    struct dt_match *at; /* owned */
+    size_t count;
+};
+dt_status dt_matches_add(struct dt_matches *matches, const struct dt_match *match) DT_MUST_CHECK;
+void dt_matches_order(struct dt_matches *matches); /* best first */
 
 /* Sentences about changes since the entry was stored; NULL when out of memory. */
 json_t *dt_stale_reasons(const struct dt_query *query, const json_t *fingerprint);

@@ -28,7 +28,7 @@ static const struct carried
 struct rules {
     const struct carried *table;
     size_t n;
-    const char *skip[2];
+    const char *skip[6]; /* ends with NULL */
 };
 
 static unsigned miss_of(const char *field, const struct rules *rules)
@@ -41,8 +41,8 @@ static unsigned miss_of(const char *field, const struct rules *rules)
 
 static bool skips(const struct rules *rules, const char *field)
 {
-    for (int i = 0; i < 2; i++)
-        if (rules->skip[i] != NULL && strcmp(rules->skip[i], field) == 0)
+    for (int i = 0; rules->skip[i] != NULL; i++)
+        if (strcmp(rules->skip[i], field) == 0)
             return true;
     return false;
 }
@@ -71,18 +71,25 @@ static bool compare(const json_t *stored, const json_t *asked, const struct rule
 
 static bool compare_keys(const struct dt_asked *asked, const json_t *key, unsigned *misses)
 {
-    const struct rules rules = {key_carried,
-                                sizeof key_carried / sizeof key_carried[0],
-                                {asked->any_space ? "space" : NULL}};
+    struct rules rules = {.table = key_carried, .n = sizeof key_carried / sizeof key_carried[0]};
+    if (asked->any.worker)
+        memcpy(rules.skip, (const char *[]){"worker", "workload", "space", "job", "engine", NULL},
+               sizeof rules.skip);
+    else if (asked->any.space)
+        rules.skip[0] = "space";
     return compare(key, asked->key, &rules, misses);
 }
 
 static bool compare_hards(const struct dt_asked *asked, const json_t *hard, unsigned *misses)
 {
-    const struct rules rules = {
-        hard_carried,
-        sizeof hard_carried / sizeof hard_carried[0],
-        {asked->any_engine ? "engine" : NULL, asked->any_mode ? "mode" : NULL}};
+    struct rules rules = {.table = hard_carried, .n = sizeof hard_carried / sizeof hard_carried[0]};
+    int skipped = 0;
+    if (asked->any.engine)
+        rules.skip[skipped++] = "engine";
+    if (asked->any.mode)
+        rules.skip[skipped++] = "mode";
+    if (asked->any.dtype)
+        rules.skip[skipped++] = "dtype";
     return json_is_object(hard) && compare(hard, asked->hard, &rules, misses);
 }
 

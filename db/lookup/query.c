@@ -37,15 +37,21 @@ dt_status dt_query_new(const struct dt_machine *machine, struct dt_query **query
     return DT_OK;
 }
 
+static void drop(struct dt_asked *asked)
+{
+    dt_space_free(asked->rules);
+    json_decref(asked->key);
+    json_decref(asked->hard);
+    for (int i = 0; i < asked->fixed.count; i++)
+        free(asked->fixed.value[i]);
+    free(asked->text);
+    *asked = (struct dt_asked){0};
+}
+
 void dt_query_unseal(struct dt_query *query)
 {
-    dt_space_free(query->asked.rules);
-    json_decref(query->asked.key);
-    json_decref(query->asked.hard);
-    for (int i = 0; i < query->asked.fixed.count; i++)
-        free(query->asked.fixed.value[i]);
-    free(query->asked.text);
-    query->asked = (struct dt_asked){0};
+    drop(&query->asked);
+    drop(&query->tuned);
     query->sealed = false;
 }
 
@@ -99,19 +105,30 @@ dt_status dt_query_set(struct dt_query *query, const char *name, const char *val
     return DT_OK;
 }
 
+/* The question about the built-in network or a worker; where there is none, that about the entries of an engine. */
+static const struct dt_asked *asked_of(const struct dt_query *query)
+{
+    return query->is_network ? &query->asked : &query->tuned;
+}
+
 const json_t *dt_query_key(const struct dt_query *query)
 {
-    return query->asked.key;
+    return asked_of(query)->key;
 }
 
 const json_t *dt_query_hard(const struct dt_query *query)
 {
-    return query->asked.hard;
+    return asked_of(query)->hard;
 }
 
 const char *dt_query_title(const struct dt_query *query)
 {
-    return query->asked.title;
+    return asked_of(query)->title;
+}
+
+const char *dt_query_title_of(const struct dt_query *query, const struct dt_answer *answer)
+{
+    return answer->key == query->tuned.key ? query->tuned.title : dt_query_title(query);
 }
 
 int64_t dt_query_now(const struct dt_query *query)

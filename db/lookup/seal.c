@@ -12,7 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE_MAX = 16384, DEVICES_MAX = 1024, BATCH_MAX = 65536, TOKENS_MAX = 1 << 20 };
+enum {
+    SIDE_MAX = 16384,
+    DEVICES_MAX = 1024,
+    BATCH_MAX = 65536,
+    TOKENS_MAX = 1 << 20,
+    COUNT_MAX = 1 << 20
+};
 
 static dt_status whole(const char *name, const char *text, int64_t low, int64_t high, int64_t *out)
 {
@@ -122,6 +128,23 @@ static dt_status check_switch(const char *name, const char *value)
     return whole(name, value, 0, 1, &number);
 }
 
+static dt_status check_count(const char *name, const char *value)
+{
+    int64_t number;
+    return whole(name, value, 1, COUNT_MAX, &number);
+}
+
+/* Of the built-in network: 0 or 1 (seal_builtin). */
+static dt_status check_scale(const char *name, const char *value)
+{
+    char *end = NULL;
+    double number = value[0] >= '0' && value[0] <= '9' ? strtod(value, &end) : -1;
+    if (number >= 0 && number < 1e9 && end != NULL && *end == '\0')
+        return DT_OK;
+    return dt_fail(DT_EUSAGE, "%s is '%.40s', expected 0 to 1, or an engine's scale such as 3.5",
+                   name, value);
+}
+
 static dt_status check_devices(const char *name, const char *value)
 {
     int64_t number;
@@ -170,8 +193,7 @@ dt_status dt_query_check(int ask, const char *value)
     return checks[ask](dt_ask_names[ask], value);
 }
 
-/* The number of a name, checked when it was set; fallback when not set. */
-static int64_t number_of(const struct dt_query *query, int ask, int64_t fallback)
+int64_t dt_query_number(const struct dt_query *query, int ask, int64_t fallback)
 {
     return query->values[ask] != NULL ? strtoll(query->values[ask], NULL, 10) : fallback;
 }
@@ -179,6 +201,16 @@ static int64_t number_of(const struct dt_query *query, int ask, int64_t fallback
 static const char *text_of(const struct dt_query *query, int ask, const char *fallback)
 {
     return query->values[ask] != NULL ? query->values[ask] : fallback;
+}
+
+dt_status dt_query_size(const struct dt_query *query, int64_t *height, int64_t *width)
+{
+    int64_t rows = 0, columns = 0;
+    if (query->values[DT_ASK_size] != NULL)
+        DT_TRY(read_size(query->values[DT_ASK_size], &rows, &columns));
+    *height = dt_query_number(query, DT_ASK_height, rows);
+    *width = dt_query_number(query, DT_ASK_width, columns);
+    return DT_OK;
 }
 
 static dt_status set_side(const struct dt_network *network, const char *name, int64_t pixels,
@@ -196,8 +228,9 @@ static dt_status set_side(const struct dt_network *network, const char *name, in
 
 static dt_status make_workload(const struct dt_query *query, struct dt_workload *workload)
 {
-    *workload = (struct dt_workload){
-        .guidance = number_of(query, DT_ASK_guidance, 1) != 0, .seed = 1, .sampler_steps = 50};
+    int64_t guidance;
+    DT_TRY(whole("guidance", text_of(query, DT_ASK_guidance, "1"), 0, 1, &guidance));
+    *workload = (struct dt_workload){.guidance = guidance != 0, .seed = 1, .sampler_steps = 50};
     const struct dt_gpus *gpus = query->gpus.count > 0 ? &query->gpus : NULL;
     struct dt_dit_usual usual = dt_dit_usual(gpus);
     DT_TRY(dt_network_load(text_of(query, DT_ASK_model, usual.model), &workload->network));
@@ -207,10 +240,10 @@ static dt_status make_workload(const struct dt_query *query, struct dt_workload 
     int64_t height = (int64_t)workload->network.latent_size * DT_PIXELS_A_CELL, width = height;
     if (query->values[DT_ASK_model] == NULL && usual.size > 0)
         height = width = usual.size;
-    if (query->values[DT_ASK_size] != NULL)
-        DT_TRY(read_size(query->values[DT_ASK_size], &height, &width));
-    height = number_of(query, DT_ASK_height, height);
-    width = number_of(query, DT_ASK_width, width);
+    int64_t rows, columns;
+    DT_TRY(dt_query_size(query, &rows, &columns));
+    height = rows > 0 ? rows : height;
+    width = columns > 0 ? columns : width;
     DT_TRY(set_side(&workload->network, "height", height, &workload->height));
     DT_TRY(set_side(&workload->network, "width", width, &workload->width));
     if (dt_workload_tokens(workload) > TOKENS_MAX)
@@ -236,7 +269,7 @@ static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *ask
                                      .cores = query->cores,
                                      .devices = asked->devices,
                                      .oversubscribe =
-                                         number_of(query, DT_ASK_oversubscribe, 0) != 0,
+                                         dt_query_number(query, DT_ASK_oversubscribe, 0) != 0,
                                      .no_dtype = none,
                                      .memory_bytes = query->memory_bytes,
                                      .max_bytes = asked->max_bytes,
@@ -251,9 +284,9 @@ static dt_status seal_foreign(const struct dt_query *query, struct dt_asked *ask
     const char *text = query->values[DT_ASK_space];
     if (query->values[DT_ASK_workload] == NULL)
         return dt_fail(DT_EUSAGE, "a query that names a worker names its workload, too");
-    asked->any_space = text == NULL;
-    asked->any_engine = query->values[DT_ASK_engine] == NULL;
-    asked->any_mode = query->values[DT_ASK_mode] == NULL;
+    asked->any = (struct dt_any){.space = text == NULL,
+                                 .engine = query->values[DT_ASK_engine] == NULL,
+                                 .mode = query->values[DT_ASK_mode] == NULL};
     snprintf(asked->title, sizeof asked->title, "%.100s: %.140s", query->values[DT_ASK_worker],
              query->values[DT_ASK_workload]);
     if (text == NULL)
@@ -264,7 +297,7 @@ static dt_status seal_foreign(const struct dt_query *query, struct dt_asked *ask
     return DT_OK;
 }
 
-static dt_status seal_hard(const struct dt_query *query, struct dt_asked *asked)
+dt_status dt_query_hardware(const struct dt_query *query, struct dt_asked *asked)
 {
     const char *dtype = asked->foreign ? text_of(query, DT_ASK_dtype, dt_dtype_text(DT_FLOAT32))
                                        : dt_dtype_text(asked->workload.dtype);
@@ -339,16 +372,33 @@ static dt_status seal_fixed(struct dt_asked *asked)
     return DT_OK;
 }
 
+void dt_query_limits(const struct dt_query *query, struct dt_asked *asked)
+{
+    int usual = query->cores < DEVICES_MAX ? query->cores : DEVICES_MAX;
+    asked->devices = (int)dt_query_number(query, DT_ASK_devices, usual);
+    asked->objective = text_of(query, DT_ASK_objective, "latency");
+    asked->max_bytes = dt_query_number(query, DT_ASK_max_bytes, 0);
+    asked->max_latency_ns = dt_query_number(query, DT_ASK_max_latency_ns, 0);
+    asked->now_ns = dt_query_number(query, DT_ASK_now_ns, 0);
+}
+
+/* Names of an engine's job, which the built-in network has not, and a worker says by itself. */
+static dt_status refuse_job(const struct dt_query *query)
+{
+    static const int names[] = {DT_ASK_revision, DT_ASK_frames, DT_ASK_steps};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (query->values[names[i]] != NULL)
+            return dt_fail(DT_EUSAGE, "a query names %s only with an engine",
+                           dt_ask_names[names[i]]);
+    return DT_OK;
+}
+
 static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
 {
     char space[DT_KEY_ID_SIZE] = "";
+    DT_TRY(refuse_job(query));
     asked->foreign = query->values[DT_ASK_worker] != NULL;
-    asked->devices = (int)number_of(query, DT_ASK_devices,
-                                    query->cores < DEVICES_MAX ? query->cores : DEVICES_MAX);
-    asked->objective = text_of(query, DT_ASK_objective, "latency");
-    asked->max_bytes = number_of(query, DT_ASK_max_bytes, 0);
-    asked->max_latency_ns = number_of(query, DT_ASK_max_latency_ns, 0);
-    asked->now_ns = number_of(query, DT_ASK_now_ns, 0);
+    dt_query_limits(query, asked);
     DT_TRY(asked->foreign ? seal_foreign(query, asked, space) : seal_builtin(query, asked));
     json_t *job = NULL;
     DT_TRY(read_job(query, &job));
@@ -367,7 +417,7 @@ static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
     json_decref(job);
     DT_TRY(status);
     DT_TRY(seal_fixed(asked));
-    DT_TRY(seal_hard(query, asked));
+    DT_TRY(dt_query_hardware(query, asked));
     DT_TRY(dt_store_id(asked->key, asked->hard, &asked->id));
     return seal_text(query, asked);
 }
@@ -376,7 +426,13 @@ dt_status dt_query_seal(struct dt_query *query)
 {
     if (query->sealed)
         return DT_OK;
-    dt_status status = seal(query, &query->asked);
+    query->is_tuned = dt_query_is_tuned(query);
+    query->is_network = !query->is_tuned || dt_query_is_network(query);
+    dt_status status = DT_OK;
+    if (query->is_tuned)
+        status = dt_query_seal_tuned(query, &query->tuned);
+    if (status == DT_OK && query->is_network)
+        status = seal(query, &query->asked);
     if (status != DT_OK) {
         dt_query_unseal(query);
         return status;

@@ -9,15 +9,15 @@
 
 #include "tests/api/session.h"
 
+#define SPACE                                                                                      \
+    "{\"parameters\":[{\"name\":\"gpus\",\"role\":\"ranks\",\"values\":[1,2,4]},"                  \
+    "{\"name\":\"tp\",\"values\":[1,2,4]},"                                                        \
+    "{\"name\":\"kernel\",\"values\":[\"plain\",\"fused\"]}],"                                     \
+    "\"constants\":{},\"rules\":[{\"if\":\"tp == gpus\",\"say\":\"tp is the GPUs\"}]}"
+
 static const char *const words[][2] = {
-    {"worker", "mine"},
-    {"workload", "video"},
-    {"devices", "4"},
-    {"engine", "mine"},
-    {"space", "{\"parameters\":[{\"name\":\"gpus\",\"role\":\"ranks\",\"values\":[1,2,4]},"
-              "{\"name\":\"tp\",\"values\":[1,2,4]},"
-              "{\"name\":\"kernel\",\"values\":[\"plain\",\"fused\"]}],"
-              "\"constants\":{},\"rules\":[{\"if\":\"tp == gpus\",\"say\":\"tp is the GPUs\"}]}"},
+    {"worker", "mine"}, {"workload", "video"}, {"job", "{\"model\":\"org/flux\"}"},
+    {"devices", "4"},   {"engine", "mine"},    {"space", SPACE},
 };
 
 static void store(const char *kernel, int tp)
@@ -31,10 +31,12 @@ static void store(const char *kernel, int tp)
         assert_int_equal(dt_query_set(query, words[i][0], words[i][1]), DT_OK);
     if (dt_query_seal(query) != DT_OK)
         fail_msg("%s", dt_message());
-    json_t *entry = json_pack("{s:O, s:{s:O, s:{}, s:{s:I}}, s:{s:i, s:i, s:s}, s:n}", "key",
+    json_t *space = NULL;
+    assert_int_equal(dt_json_parse(SPACE, strlen(SPACE), "the space", &space), DT_OK);
+    json_t *entry = json_pack("{s:O, s:{s:O, s:{}, s:{s:I}}, s:{s:i, s:i, s:s}, s:n, s:o}", "key",
                               dt_query_key(query), "fingerprint", "hard", dt_query_hard(query),
                               "soft", "info", "t_wall_ns", (json_int_t)dt_clock_wall_ns(), "plan",
-                              "gpus", 4, "tp", tp, "kernel", kernel, "gain");
+                              "gpus", 4, "tp", tp, "kernel", kernel, "gain", "space", space);
     assert_non_null(entry);
     assert_int_equal(dt_store_put(scratch, entry), DT_OK);
     json_decref(entry);
@@ -101,11 +103,43 @@ static void answers_obey_the_rules(void **state)
     end(db, query, answer);
 }
 
+/* By the engine and a part of its job: no worker, workload or space is named. */
+static void a_plan_is_found_by_its_engine(void **state)
+{
+    (void)state;
+    struct dittune_machine *machine = NULL;
+    struct dittune_query *query = NULL;
+    char why[512] = "";
+    store("fused", 4);
+    struct dittune_db *db = session_open();
+    assert_int_equal(
+        dittune_machine_parse(MADE_MACHINE, strlen(MADE_MACHINE), &machine, why, sizeof why),
+        DITTUNE_OK);
+    assert_int_equal(dittune_query_new(machine, &query, why, sizeof why), DITTUNE_OK);
+    dittune_machine_free(machine);
+    assert_int_equal(dittune_query_set(query, "engine", "mine", why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_query_set(query, "devices", "4", why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_query_set(query, "model", "org/flux", why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_query_seal(query, why, sizeof why), DITTUNE_OK);
+    struct dittune_answer *answer = session_answer(db, query);
+    assert_int_equal(dittune_answer_tier(answer), DITTUNE_EXACT);
+    assert_int_equal(dittune_answer_count(answer), 3);
+    dittune_answer_free(answer);
+    assert_int_equal(dittune_query_set(query, "model", "org/wan", why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_query_seal(query, why, sizeof why), DITTUNE_OK);
+    answer = session_answer(db, query);
+    assert_int_equal(dittune_answer_tier(answer), DITTUNE_NONE);
+    assert_non_null(strstr(dittune_answer_reason(answer), "only with org/flux"));
+    end(db, query, answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(labels_are_returned_as_text, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(answers_obey_the_rules, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_plan_is_found_by_its_engine, scratch_make,
+                                        scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

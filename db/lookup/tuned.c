@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* The entries that were tuned on an engine, found by its name and the parts of a job that were asked for: a look-up
+ * need not start the engine's worker to learn its workload. A part that was not asked for may have any value, as long as
+ * all entries that could answer agree on it: a look-up never chooses among jobs. */
+#include "db/lookup/answer_int.h"
+
+#include "db/engines/engines.h"
+#include "db/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN_MOST 8 /* values in a sentence */
+
+enum place { OF_JOB, OF_HARD, OF_KEY };
+
+/* What may distinguish entries, by the name of its option. */
+static const struct trait {
+    const char *name;
+    enum place place;
+} traits[] = {
+    {"model", OF_JOB}, {"revision", OF_JOB},  {"size", OF_JOB},  {"frames", OF_JOB},
+    {"steps", OF_JOB}, {"guidance", OF_JOB},  {"batch", OF_JOB}, {"dtype", OF_HARD},
+    {"mode", OF_HARD}, {"objective", OF_KEY},
+};
+enum { TRAITS = sizeof traits / sizeof traits[0] };
+
+/* Lines that may answer, and their heads. */
+struct candidates {
+    struct candidate {
+        const struct dt_head *head;
+        long line;
+    } * at;
+    size_t count;
+};
+
+static void add_value(const json_t *value, struct dt_text *out)
+{
+    if (json_is_string(value))
+        dt_text_add(out, "%s", json_string_value(value));
+    else if (json_is_number(value))
+        dt_text_add(out, "%.15g", json_number_value(value));
+}
+
+/* "": it has none. A size is width x height, as on the command line. */
+static void add_trait(const struct trait *trait, const json_t *key, const json_t *hard,
+                      struct dt_text *out)
+{
+    const json_t *job = json_object_get(key, "job");
+    const json_t *from = trait->place == OF_JOB ? job : trait->place == OF_HARD ? hard : key;
+    if (strcmp(trait->name, "size") != 0) {
+        add_value(json_object_get(from, trait->name), out);
+        return;
+    }
+    if (json_object_get(job, "width") == NULL || json_object_get(job, "height") == NULL)
+        return;
+    add_value(json_object_get(job, "width"), out);
+    dt_text_add(out, "x");
+    add_value(json_object_get(job, "height"), out);
+}
+
+static void add_stored(const struct trait *trait, const struct dt_head *head, struct dt_text *out)
+{
+    add_trait(trait, head->key, json_object_get(head->fingerprint, "hard"), out);
+}
+
+static void add_asked(const struct trait *trait, const struct dt_asked *asked, struct dt_text *out)
+{
+    bool any = (strcmp(trait->name, "dtype") == 0 && asked->any.dtype) ||
+               (strcmp(trait->name, "mode") == 0 && asked->any.mode);
+    if (!any)
+        add_trait(trait, asked->key, asked->hard, out);
+}
+
+/* The different values of the candidates, "28, 50"; returns how many there are. */
+static int list_values(const struct trait *trait, const struct candidates *candidates,
+                       struct dt_text *out)
+{
+    int count = 0;
+    for (size_t i = 0; i < candidates->count; i++) {
+        struct dt_text value = {0}, other = {0};
+        bool seen = false;
+        add_stored(trait, candidates->at[i].head, &value);
+        for (size_t j = 0; j < i && !seen; j++) {
+            dt_text_clear(&other);
+            add_stored(trait, candidates->at[j].head, &other);
+            seen = strcmp(dt_text_at(&value), dt_text_at(&other)) == 0;
+        }
+        count += !seen;
+        if (!seen && count <= SHOWN_MOST)
+            dt_text_add(out, "%s%s", count > 1 ? ", " : "",
+                        value.size > 0 ? dt_text_at(&value) : "none");
+        dt_text_fini(&value);
+        dt_text_fini(&other);
+    }
+    if (count > SHOWN_MOST)
+        dt_text_add(out, " and %d more", count - SHOWN_MOST);
+    return count;
+}
+
+static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
+                        struct candidates *candidates)
+{
+    const json_t *engine = json_object_get(asked->hard, "engine");
+    size_t lines = dt_snapshot_count(snapshot);
+    candidates->at = calloc(lines + 1, sizeof *candidates->at);
+    if (candidates->at == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+    for (size_t i = 0; i < lines; i++) {
+        const struct dt_head *head = NULL;
+        DT_TRY(dt_lookup_head(snapshot, asked, (long)i, &head));
+        const json_t *hard = head != NULL ? json_object_get(head->fingerprint, "hard") : NULL;
+        if (head != NULL && json_object_get(head->key, "worker") != NULL &&
+            json_equal(json_object_get(hard, "engine"), engine))
+            candidates->at[candidates->count++] = (struct candidate){head, (long)i};
+    }
+    return DT_OK;
+}
+
+/* Keeps the candidates that have the value asked for, or, when none has, says what there is and empties them. */
+static void narrow(const struct trait *trait, const struct dt_asked *asked,
+                   struct candidates *candidates, struct dt_refusals *refusals)
+{
+    struct dt_text wanted = {0}, value = {0};
+    size_t kept = 0;
+    add_asked(trait, asked, &wanted);
+    for (size_t i = 0; wanted.size > 0 && i < candidates->count; i++) {
+        dt_text_clear(&value);
+        add_stored(trait, candidates->at[i].head, &value);
+        if (strcmp(dt_text_at(&value), dt_text_at(&wanted)) == 0)
+            candidates->at[kept++] = candidates->at[i];
+    }
+    if (wanted.size > 0 && kept == 0 && candidates->count > 0) {
+        dt_text_add(&refusals->text, "none was tuned with %s %s, only with ", trait->name,
+                    dt_text_at(&wanted));
+        list_values(trait, candidates, &refusals->text);
+    }
+    if (wanted.size > 0)
+        candidates->count = kept;
+    dt_text_fini(&wanted);
+    dt_text_fini(&value);
+}
+
+/* DT_EUSAGE when the candidates differ in what was not asked for. */
+static dt_status check_one_job(const struct dt_asked *asked, const struct candidates *candidates)
+{
+    for (int i = 0; i < TRAITS; i++) {
+        struct dt_text values = {0};
+        dt_status status = DT_OK;
+        if (list_values(&traits[i], candidates, &values) > 1)
+            status = dt_fail(DT_EUSAGE,
+                             "the plans stored for %s were tuned with %s %s: choose one (--%s)",
+                             asked->title, traits[i].name, dt_text_at(&values), traits[i].name);
+        dt_text_fini(&values);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+/* The matches of the candidates. Those of other machines, which give only hints, stand behind the others and do not
+ * count among the candidates. */
+static dt_status match(const struct dt_query *query, struct candidates *candidates,
+                       struct dt_matches *matches)
+{
+    size_t here = 0;
+    for (size_t i = 0; i < candidates->count; i++) {
+        struct dt_match match;
+        if (!dt_match_of(query, candidates->at[i].head, &match))
+            continue;
+        match.line = candidates->at[i].line;
+        DT_TRY(dt_matches_add(matches, &match));
+        if (match.tier != DT_TIER_NONE)
+            candidates->at[here++] = candidates->at[i];
+    }
+    candidates->count = here;
+    dt_matches_order(matches);
+    return DT_OK;
+}
+
+static dt_status answer(const struct dt_snapshot *snapshot, const struct dt_query *query, bool only,
+                        struct candidates *candidates, struct dt_found **found)
+{
+    struct dt_matches matches = {0};
+    struct dt_refusals refusals = {0};
+    for (int i = 0; i < TRAITS; i++)
+        narrow(&traits[i], &query->asked, candidates, &refusals);
+    dt_status status = DT_OK;
+    if (candidates->count > 0 || only) {
+        status = match(query, candidates, &matches);
+        if (status == DT_OK)
+            status = check_one_job(&query->asked, candidates);
+        if (status == DT_OK)
+            status = dt_answer_from(snapshot, query, &matches, &refusals, found);
+    }
+    free(matches.at);
+    dt_text_fini(&refusals.text);
+    return status;
+}
+
+dt_status dt_lookup_tuned(const struct dt_snapshot *snapshot, const struct dt_query *query,
+                          bool only, struct dt_found **found)
+{
+    struct candidates candidates = {0};
+    const char *engine = json_string_value(json_object_get(query->asked.hard, "engine"));
+    dt_status status = gather(snapshot, &query->asked, &candidates);
+    if (status == DT_OK) {
+        /* a plan of the built-in network cannot be exported to an engine without a file */
+        only = only || (candidates.count > 0 && !dt_engine_known(engine));
+        status = answer(snapshot, query, only, &candidates, found);
+    }
+    free(candidates.at);
+    return status;
+}
