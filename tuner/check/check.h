@@ -24,15 +24,16 @@ struct dt_check_item {
 struct dt_check_list {
     struct dt_check_item *items; /* owned, least recently checked first */
     int count;
-    int others; /* entries of other machines, or excluded by --filter */
+    int others; /* entries of other machines, or excluded by --filter or --engine */
 };
 
 /* Request of a run of checks. Texts are borrowed. */
 struct dt_check_opts {
     /* parts that entries lack: the worker, the back end, the network of a file */
     struct dt_job job;
-    const char *model,
-        *db; /* --model and --db for the line that tunes an entry again; NULL: not given */
+    const char *
+        model, /* --model, an engine's or for the line that tunes an entry again; NULL: not given */
+        *db;   /* --db for that line; NULL: not given */
     const char *directory;        /* of the store */
     const char *filter, *against; /* NULL: all entries; no such plan */
     double threshold;             /* share by which a rival must be faster to win */
@@ -43,7 +44,7 @@ struct dt_check_opts {
     void (*progress)(const char *title, int at, int count);
 };
 
-/* The entries of this machine, measured on its cores or its GPUs, that match the filter. */
+/* The entries of this machine, measured on its cores or its GPUs, that match the filter, the engine and its model. */
 dt_status dt_check_select(const struct dt_check_opts *opts,
                           struct dt_check_list *list) DT_MUST_CHECK;
 void dt_check_list_fini(struct dt_check_list *list);

@@ -102,8 +102,9 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
 /* The worker is started with the entry's job. */
 static void set_wanted(const json_t *job, struct dt_wanted *wanted)
 {
-    double max_error = wanted->max_error;
+    const struct dt_wanted given = *wanted;
     *wanted = (struct dt_wanted){.stored = true,
+                                 .engine = given.engine,
                                  .model = json_string_value(json_object_get(job, "model")),
                                  .revision = json_string_value(json_object_get(job, "revision")),
                                  .dtype = json_string_value(json_object_get(job, "dtype")),
@@ -114,7 +115,7 @@ static void set_wanted(const json_t *job, struct dt_wanted *wanted)
                                  .batch = count_of(job, "batch"),
                                  .has_guidance = json_object_get(job, "guidance") != NULL,
                                  .guidance = json_number_value(json_object_get(job, "guidance")),
-                                 .max_error = max_error};
+                                 .max_error = given.max_error};
 }
 
 /* The plan has more ranks than devices, so it was tuned with --oversubscribe. */
@@ -170,6 +171,10 @@ static dt_status other_key(struct dt_check_entry *entry)
                  entry->job.worker.path, entry->target->identity.title);
         return leave(entry, DT_CHECK_NOT_CHECKED, why);
     }
+    if (entry->target->foreign && strcmp(field, "job") == 0)
+        return leave(
+            entry, DT_CHECK_UNSUPPORTED,
+            "the worker, given the job that the plan is stored for, announces another one");
     if (entry->target->foreign)
         return leave(entry, DT_CHECK_UNSUPPORTED,
                      "the worker's parameters or rules are no longer those that the plan is stored "
@@ -183,13 +188,23 @@ static dt_status other_key(struct dt_check_entry *entry)
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
+/* A store names no program that is started. */
+static dt_status no_worker(struct dt_check_entry *entry)
+{
+    char why[300];
+    snprintf(why, sizeof why,
+             "it was tuned on the engine '%.100s', which must be named: --engine NAME, or --worker "
+             "PROGRAM",
+             string_of(entry->item->entry.fingerprint.hard, "engine"));
+    return leave(entry, DT_CHECK_NOT_CHECKED, why);
+}
+
 static dt_status make_target(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
     bool foreign = json_object_get(key, "worker") != NULL;
     if (foreign && entry->opts->job.worker.path == NULL)
-        return leave(entry, DT_CHECK_NOT_CHECKED,
-                     "it is of a foreign worker, which must be named: --worker PROGRAM");
+        return no_worker(entry);
     if (!foreign && integer_of(key, "height") != integer_of(key, "width"))
         return leave(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
     dt_status status = make_job(entry);
@@ -345,7 +360,10 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     if (name == NULL || !square || make_job(entry) < 0)
         return;
     dt_text_add(out, "dittune");
-    add_quoted(foreign ? "worker" : "model", name, out);
+    if (foreign && job->wanted.engine != NULL)
+        dt_text_add(out, " --engine %s", job->wanted.engine);
+    else
+        add_quoted(foreign ? "worker" : "model", name, out);
     if (!foreign)
         dt_text_add(out, " --size %d", job->size);
     else

@@ -4,6 +4,7 @@
 #include "tuner/check/check.h"
 
 #include "base/array.h"
+#include "db/lookup/key.h"
 #include "db/store.h"
 #include "tuner/machine/machine.h"
 
@@ -14,7 +15,7 @@
 #include <strings.h>
 
 struct selection {
-    const char *filter;
+    const struct dt_check_opts *opts;
     struct dt_check_list *list;
     json_t *hard,
         /* the machine's part of a hard fingerprint, for cores and for GPUs; gpus may be NULL */
@@ -33,12 +34,23 @@ static json_int_t integer_of(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
+/* The job says more than the worker's workload. */
+static void add_work(const json_t *key, struct dt_text *out)
+{
+    const json_t *job = json_object_get(key, "job");
+    dt_text_add(out, "%s: ", string_of(key, "worker"));
+    size_t before = out->size;
+    dt_key_add_job(job, out);
+    if (out->size == before)
+        dt_text_add(out, "%s", string_of(key, "workload"));
+}
+
 void dt_check_title(const json_t *key, char title[], size_t room)
 {
     struct dt_text text = {0};
     const json_t *batches = json_object_get(key, "batch");
     if (json_object_get(key, "worker") != NULL)
-        dt_text_add(&text, "%s: %s", string_of(key, "worker"), string_of(key, "workload"));
+        add_work(key, &text);
     else
         dt_text_add(&text, "%s, %.0f x %.0f px, %s", string_of(key, "model"),
                     (double)integer_of(key, "width") * DT_LATENT_PIXELS,
@@ -81,6 +93,16 @@ bool dt_check_passes(const char *filter, const char *title, const json_t *key)
     return found;
 }
 
+/* With --engine, entries that were tuned on it, and on that --model. */
+static bool of_engine(const struct dt_check_opts *opts, const struct dt_stored_entry *entry)
+{
+    const json_t *job = json_object_get(entry->key, "job");
+    return opts->job.wanted.engine == NULL ||
+           (json_object_get(entry->key, "worker") != NULL &&
+            strcmp(string_of(entry->fingerprint.hard, "engine"), opts->job.wanted.engine) == 0 &&
+            (opts->model == NULL || strcmp(string_of(job, "model"), opts->model) == 0));
+}
+
 static void visit(const json_t *stored, void *context)
 {
     struct selection *selection = context;
@@ -89,7 +111,8 @@ static void visit(const json_t *stored, void *context)
     dt_record_read(&dt_record_stored_entry, stored, &item.entry);
     dt_check_title(item.entry.key, item.title, sizeof item.title);
     if (!this_machine(selection, item.entry.fingerprint.hard) ||
-        !dt_check_passes(selection->filter, item.title, item.entry.key)) {
+        !of_engine(selection->opts, &item.entry) ||
+        !dt_check_passes(selection->opts->filter, item.title, item.entry.key)) {
         list->others++;
         return;
     }
@@ -164,8 +187,7 @@ static int by_check(const void *a, const void *b)
 
 dt_status dt_check_select(const struct dt_check_opts *opts, struct dt_check_list *list)
 {
-    struct selection selection = {
-        .filter = opts->filter, .list = list, .hard = dt_machine_hard(NULL)};
+    struct selection selection = {.opts = opts, .list = list, .hard = dt_machine_hard(NULL)};
     struct dt_backend backend;
     *list = (struct dt_check_list){0};
     DT_TRY(dt_backend_choose(DT_BACKEND_AUTO, false, &backend));

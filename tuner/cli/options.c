@@ -231,31 +231,29 @@ static dt_status parse_percent(const char *option, const char *text, void *field
 }
 
 #define AT(field) offsetof(struct dt_options, field)
-#define JOBS      "tune run noise space explain lookup"
+#define JOBS      TARGETS " worker-test"
 
 const struct dt_option_row dt_option_rows[] = {
     {"budget", "TIME", "tune noise check", "10m", parse_duration, AT(job.budget_ns),
      "total time: 90s, 2m, 1.5h"},
-    {"model", "NAME|FILE", "tune run noise space explain lookup check", "dit-s/2", parse_text,
-     AT(job.model),
-     "a preset, or a JSON file that describes a DiT (default on GPUs: dit-xl/2 at 512 px); with "
-     "--worker: its name for the worker"},
+    {"model", "NAME|FILE", JOBS " check", "dit-s/2", parse_text, AT(job.model),
+     "a preset, or a JSON file that describes a DiT (default on GPUs: dit-xl/2 at 512 px); for "
+     "engines and workers: their name of the model"},
     {"size", "PX[,PX]", "tune", NULL, parse_sizes, AT(job.sizes),
-     "image size in pixels, also WxH with --worker; several share the budget (default: the "
+     "image size in pixels, WxH for engines and workers; several share the budget (default: the "
      "model's own)"},
-    {"size", "PX", "run noise space explain lookup", NULL, parse_sizes, AT(job.sizes),
-     "image size in pixels, also WxH with --worker (default: the model's own)"},
+    {"size", "PX", "run noise space explain lookup worker-test", NULL, parse_sizes, AT(job.sizes),
+     "image size in pixels, WxH for engines and workers (default: the model's own)"},
     {"devices", "N", "tune run noise space explain lookup", NULL, parse_devices, AT(job.devices),
      "use at most N devices (default: the cores, or all GPUs)"},
     {"backend", "NAME", "tune run noise space explain lookup machine", "auto", parse_text,
      AT(job.backend), "back end: cpu, cuda, or auto (GPUs where there are any)"},
     {"shared-devices", NULL, "tune run noise", NULL, parse_switch, AT(job.shared_devices),
      "measure also on GPUs that others use; the result records it"},
-    {"batch", "N[,N]", "tune run noise space explain lookup", NULL, parse_ints, AT(job.batches),
-     "images of a step (default: 1)"},
-    {"dtype", "NAME", "tune run noise space explain lookup", "float32", parse_text, AT(job.dtype),
+    {"batch", "N[,N]", JOBS, NULL, parse_ints, AT(job.batches), "images of a step (default: 1)"},
+    {"dtype", "NAME", JOBS, "float32", parse_text, AT(job.dtype),
      "data type: float32, bfloat16 (weights and activations between layers; the default on GPUs) "
-     "or tf32 (GPUs); with --worker also float16"},
+     "or tf32 (GPUs); engines and workers also float16"},
     {"objective", "NAME", "tune lookup", "latency", parse_text, AT(job.objective),
      "latency (seconds a step), throughput (images/s) or cost (device-seconds an image)"},
     {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes,
@@ -284,6 +282,9 @@ const struct dt_option_row dt_option_rows[] = {
      AT(worker.program.path),
      "a program that speaks the worker protocol, instead of the built-in network; what follows -- "
      "are its arguments"},
+    {"engine", "NAME", "tune run noise space explain machine check worker-test", NULL, parse_text,
+     AT(worker.engine),
+     "tune or test this engine by its worker, the program dittune-worker-NAME (docs/engines.md)"},
     {"command", "TEXT", COMMANDED, NULL, parse_text, AT(command.text),
      "tune any program by its command line, in which {name} is a parameter's value "
      "(docs/command.md)"},
@@ -295,17 +296,19 @@ const struct dt_option_row dt_option_rows[] = {
      "of that time: s, ms, us or ns (default: s)"},
     {"shell", NULL, COMMANDED, NULL, parse_switch, AT(command.shell), "run --command by sh -c"},
     {"revision", "NAME", JOBS, NULL, parse_text, AT(worker.revision),
-     "with --worker: revision of the model"},
+     "for engines and workers: revision of the model"},
     {"frames", "N", JOBS, NULL, parse_natural, AT(worker.frames),
-     "with --worker: frames of the video"},
-    {"steps", "N", JOBS, NULL, parse_natural, AT(worker.steps), "with --worker: denoising steps"},
+     "for engines and workers: frames of the video"},
+    {"steps", "N", JOBS, NULL, parse_natural, AT(worker.steps),
+     "for engines and workers: denoising steps"},
     {"guidance", "X", JOBS, NULL, parse_real, AT(worker.guidance),
-     "with --worker: scale of the guidance"},
+     "for engines and workers: scale of the guidance"},
     {"max-error", "X", JOBS, NULL, parse_error, AT(worker.max_error),
-     "with --worker: largest relative error of a plan's output (default: the worker's own, or by "
+     "for engines and workers: largest relative error of a plan's output (default: the worker's "
+     "own, or by "
      "its data type)"},
-    {"start-timeout", "TIME", JOBS " machine check worker-test", "10m", parse_duration,
-     AT(worker.start_ns), "with --worker: time that the worker has to get ready"},
+    {"start-timeout", "TIME", JOBS " machine check", "10m", parse_duration, AT(worker.start_ns),
+     "for engines and workers: time that the worker has to get ready"},
     {"space", "FILE", "space", NULL, parse_text, AT(space),
      "a space as JSON: parameters, rules, constants"},
     {"landscape", "FILE", "simulate", NULL, parse_text, AT(simulate.landscape),
@@ -331,6 +334,10 @@ const struct dt_option_row dt_option_rows[] = {
      "only entries whose title or key contains TEXT"},
     {"filter", "TEXT", "db", NULL, parse_text, AT(filter),
      "show, rm: only entries whose title or key contains TEXT"},
+    {"engine", "NAME", "db", NULL, parse_text, AT(upkeep.engine),
+     "show, rm: only entries that were tuned on this engine"},
+    {"model", "NAME", "db", NULL, parse_text, AT(upkeep.model),
+     "show, rm: only entries of this model"},
     {"threshold", "SHARE", "check", "3%", parse_percent, AT(check.threshold),
      "a smaller slowdown is no loss"},
     {"max-gain-loss", "SHARE", "check", NULL, parse_percent, AT(check.max_gain_loss),

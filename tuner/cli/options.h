@@ -38,6 +38,7 @@ struct dt_job_options {
 /* A foreign worker, and what is asked of it alone. */
 struct dt_worker_options {
     struct dt_program program; /* its arguments: what follows -- */
+    const char *engine;        /* whose worker is the program; NULL: the program was named */
     const char *revision;
     int64_t frames, steps;
     double guidance, max_error;
@@ -82,9 +83,10 @@ struct dt_check_options {
 
 /* db */
 struct dt_upkeep_options {
-    int64_t keep_days; /* gc */
-    bool salvage;      /* rebuild */
-    bool yes;          /* gc, rm */
+    int64_t keep_days;          /* gc */
+    bool salvage;               /* rebuild */
+    bool yes;                   /* gc, rm */
+    const char *engine, *model; /* show, rm */
 };
 
 /* How results and progress are printed. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* --command and what belongs to it, as a worker and its arguments. */
+/* --command and what belongs to it, as a worker and its arguments, and --engine as the worker of that engine. */
 #include "tuner/cli/options_int.h"
+
+#include "tuner/machine/machine.h"
 
 #define PROGRAM "dittune-worker-command"
 
@@ -44,5 +46,15 @@ dt_status dt_options_command(struct dt_options *options)
     words[count] = NULL;
     if (options->worker.program.path == NULL)
         options->worker.program = (struct dt_program){PROGRAM, words};
+    return DT_OK;
+}
+
+dt_status dt_options_engine(struct dt_options *options)
+{
+    static char program[DT_PROGRAM_ROOM]; /* a process has one command line */
+    if (options->worker.engine == NULL)
+        return DT_OK;
+    DT_TRY(dt_machine_engine(options->worker.engine, program));
+    options->worker.program.path = program;
     return DT_OK;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define TARGETS "tune run noise space explain lookup"
+#define STARTED "tune run noise space explain machine check" /* --engine names a worker */
 
 static const char decides[] = "the worker decides by itself what it runs";
 static const char shown[] = "the space is the file's";
@@ -27,11 +27,13 @@ static const struct effect {
     {TARGETS " machine", "worker", "backend", decides},
     {TARGETS, "worker", "shared-devices", "whose GPUs it runs on is the worker's matter"},
     {COMMANDED, "worker", "command", "the worker is a program of its own"},
+    {STARTED, "worker", "engine", "the worker is a program of its own"},
     {COMMANDED, "worker", "space", "it belongs to --command"},
     {COMMANDED, "worker", "time", "it belongs to --command"},
     {COMMANDED, "worker", "unit", "it belongs to --command"},
     {COMMANDED, "worker", "shell", "it belongs to --command"},
     {"space", "space", "worker", shown},
+    {"space", "space", "engine", shown},
     {"space", "space", "input", shown},
     {"space", "space", "model", shown},
     {"space", "space", "size", shown},
@@ -49,17 +51,30 @@ static const struct effect {
     {"simulate", "racing", "replay-noise", raced},
 };
 
-/* Options of a worker's job. */
-static const char *const assigned[] = {"revision",  "frames",        "steps", "guidance",
-                                       "max-error", "start-timeout", NULL};
+/* Options of an engine's or worker's job, and those of the worker while it runs. */
+static const char *const assigned[] = {"revision", "frames", "steps", "guidance", NULL};
+static const char *const running[] = {"max-error", "start-timeout", NULL};
+
+static dt_status refuse_given(const struct dt_options *options, const char *const names[],
+                              const char *why)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (dt_option_given(options, names[i]))
+            return dt_fail(DT_EUSAGE, "--%s has no effect %s", names[i], why);
+    return DT_OK;
+}
 
 static dt_status check_assigned(const struct dt_command *command, const struct dt_options *options)
 {
-    bool foreign = dt_option_given(options, "worker") || dt_option_given(options, "command") ||
-                   strcmp(command->name, "worker-test") == 0;
-    for (int i = 0; assigned[i] != NULL; i++)
-        if (!foreign && dt_option_given(options, assigned[i]))
-            return dt_fail(DT_EUSAGE, "--%s has no effect without --worker", assigned[i]);
+    bool started = dt_option_given(options, "worker") || dt_option_given(options, "command") ||
+                   options->worker.engine != NULL || strcmp(command->name, "worker-test") == 0;
+    bool foreign = started || options->lookup.engine != NULL;
+    if (!foreign)
+        DT_TRY(refuse_given(options, assigned, "without --engine or --worker"));
+    if (!started)
+        DT_TRY(refuse_given(options, running,
+                            foreign ? "on a look-up by --engine: it starts no worker"
+                                    : "without --engine or --worker"));
     for (int i = 0; i < options->job.sizes.count; i++)
         if (!foreign && options->job.sizes.widths[i] != options->job.sizes.heights[i])
             return dt_fail(DT_EUSAGE,
@@ -67,9 +82,19 @@ static dt_status check_assigned(const struct dt_command *command, const struct d
                            "--size %d",
                            options->job.sizes.widths[i], options->job.sizes.heights[i],
                            options->job.sizes.widths[i]);
-    if (foreign && options->job.batches.count > 1)
+    if (started && options->job.batches.count > 1)
         return dt_fail(DT_EUSAGE, "a worker takes one --batch, not %d", options->job.batches.count);
     return DT_OK;
+}
+
+/* --engine and --command name a worker, too. */
+static const char *beside_of(const struct dt_options *options, const struct effect *row)
+{
+    if (strcmp(row->beside, "worker") != 0 || dt_option_given(options, "worker"))
+        return row->beside;
+    if (options->worker.engine != NULL && strcmp(row->option, "engine") != 0)
+        return "engine";
+    return row->why == decides ? "command" : row->beside;
 }
 
 bool dt_option_given(const struct dt_options *options, const char *option)
@@ -84,9 +109,7 @@ dt_status dt_options_effect(const struct dt_command *command, const struct dt_op
 {
     for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
         const struct effect *row = &effects[i];
-        const char *beside = row->beside;
-        if (row->why == decides && !dt_option_given(options, beside))
-            beside = "command"; /* it is a worker, too */
+        const char *beside = beside_of(options, row);
         if (dt_has_word(row->commands, command->name) && dt_option_given(options, beside) &&
             dt_option_given(options, row->option))
             return dt_fail(DT_EUSAGE, "--%s has no effect beside --%s: %s", row->option, beside,

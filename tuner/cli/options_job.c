@@ -23,6 +23,7 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
     const struct dt_job_options *given = &options->job;
     bool typed = !dt_option_is_default("dtype", given->dtype);
     *wanted = (struct dt_wanted){
+        .engine = options->worker.engine,
         .model = dt_option_is_default("model", given->model) ? NULL : given->model,
         .revision = options->worker.revision,
         .dtype = typed ? given->dtype : NULL,

@@ -145,11 +145,11 @@ static dt_status check_store(const struct dt_command *command, const struct dt_o
     return dt_fail(DT_EIO, "--db %s: %s", options->db, strerror(errno));
 }
 
-/* The words after -- are arguments of the worker that --worker names. */
+/* The words after -- are arguments of the worker. */
 static bool starts_worker(const struct dt_command *command, const struct dt_options *options,
                           int words)
 {
-    return options->worker.program.path != NULL ||
+    return options->worker.program.path != NULL || options->worker.engine != NULL ||
            (strcmp(command->name, "worker-test") == 0 && words == 1);
 }
 
@@ -194,5 +194,6 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
     DT_TRY(check_store(*command, options));
     DT_TRY(dt_options_effect(*command, options));
+    DT_TRY(dt_options_engine(options));
     return dt_options_command(options);
 }

@@ -14,8 +14,7 @@
 #define VERSIONS_MOST 32
 #define VERSION_ROOM  160
 
-/* The path of a program in the folder of this one; "" when that is not known. */
-static void beside(const char *name, char program[DT_PROGRAM_ROOM])
+void dt_machine_beside(const char *name, char program[DT_PROGRAM_ROOM])
 {
     char self[DT_PROGRAM_ROOM];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -35,12 +34,12 @@ dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM])
         snprintf(program, DT_PROGRAM_ROOM, "%s", chosen);
         if (dt_launch_find(chosen, found, sizeof found) || strchr(chosen, '/') != NULL)
             return DT_OK;
-        beside(chosen, found);
+        dt_machine_beside(chosen, found);
         if (access(found, X_OK) == 0)
             memcpy(program, found, sizeof found);
         return DT_OK;
     }
-    beside("dittune-worker", program);
+    dt_machine_beside("dittune-worker", program);
     if (program[0] == '\0')
         return dt_fail(
             DT_FAILED,

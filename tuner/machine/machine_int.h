@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* machine_int - shared by the files that describe the machine: machine.c, backend.c, cache.c, environment.c */
+/* machine_int - shared by the files that describe the machine: machine.c, backend.c, cache.c, engine.c, environment.c */
 #ifndef DT_TUNER_MACHINE_MACHINE_INT_H
 #define DT_TUNER_MACHINE_MACHINE_INT_H
 
@@ -8,6 +8,9 @@
 /* Memory in a form that is equal on machines of one make: the kernel's MemTotal, rounded up to a whole GiB of the grid
  * 1, 1.25, 1.5, 1.75 times a power of two. */
 int64_t dt_machine_memory_gib(int64_t bytes);
+
+/* The path of a program in the folder of this one; "" when that is not known. */
+void dt_machine_beside(const char *name, char program[DT_PROGRAM_ROOM]);
 
 /* Variables that reach the worker and change the behaviour of its libraries: {NAME: value}, new reference. */
 json_t *dt_machine_environment(bool foreign);

@@ -30,8 +30,9 @@ struct dt_sweep {
     struct dt_ints values;
 };
 
-/* What the user asks of a foreign worker: the fields of hello's "job". */
+/* What the user asks of a foreign worker: the engine, and the fields of hello's "job". */
 struct dt_wanted {
+    const char *engine;                      /* that the worker must run; NULL: any */
     const char *model, *revision, *dtype;    /* NULL: not given */
     int width, height, frames, steps, batch; /* 0: not given */
     bool has_guidance;

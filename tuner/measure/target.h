@@ -86,7 +86,7 @@ dt_status dt_target_devices_free(const struct dt_target *target) DT_MUST_CHECK;
 /* Product name of the GPUs ("Simulated GPU" for fake ones); NULL on cores. Borrowed. */
 const char *dt_target_hardware(const struct dt_target *target);
 
-/* The options of a foreign worker's job, as far as it obeys them: " --model flux --size 64x32"; "" for the built-in network. */
+/* The options of a foreign worker's job as it understood it, as far as it obeys them: " --model flux --size 64x32"; "" for the built-in network. */
 void dt_target_options(const struct dt_target *target, struct dt_text *out);
 
 /* "8 GPUs" */

@@ -49,6 +49,10 @@ static bool lists(const json_t *list, const char *name)
     return false;
 }
 
+/* Fields of a job that have options. */
+static const char *const fields[] = {"model", "revision", "width", "height", "frames",
+                                     "steps", "guidance", "dtype", "batch"};
+
 /* The option of a field of the job. */
 static const char *option_of(const char *field)
 {
@@ -61,8 +65,6 @@ static const char *option_of(const char *field)
 static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *obeys,
                               const char *worker)
 {
-    static const char *const fields[] = {"model", "revision", "width", "height", "frames",
-                                         "steps", "guidance", "dtype", "batch"};
     struct dt_text known = {0};
     const char *refused = NULL;
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -301,6 +303,19 @@ static int64_t start_ns(const struct dt_job *job, const struct dt_target *target
     return job->budget_ns > 0 && job->budget_ns < most ? job->budget_ns : most;
 }
 
+/* Entries are looked up by the engine's name. */
+static dt_status check_engine(const char *wanted, const struct dt_target *target)
+{
+    const char *engine = target->identity.engine;
+    if (wanted == NULL || strcmp(wanted, engine) == 0)
+        return DT_OK;
+    return dt_fail(
+        DT_EUSAGE,
+        "the worker %s announces the engine '%s', not '%s': a worker of --engine %s must "
+        "name it in its hello",
+        target->worker.program, engine, wanted, wanted);
+}
+
 static dt_status read_hello(const struct dt_job *job, const json_t *hello, struct dt_target *target)
 {
     char name[64], workload[128];
@@ -317,6 +332,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
             DT_EUSAGE,
             "the worker %s announces no parameters in its hello: there is nothing to tune",
             target->worker.program);
+    DT_TRY(check_engine(job->wanted.engine, target));
     DT_TRY(read_promises(job, hello, name, target));
     DT_TRY(read_space(job, hello, target));
     target->worker.assigned.devices = target->hardware.devices;
@@ -356,17 +372,16 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
 void dt_target_options(const struct dt_target *target, struct dt_text *out)
 {
     const json_t *obeys = json_object_get(target->worker.hello, "obeys");
-    const json_t *job = target->worker.wanted;
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)job, name, value)
-    {
-        if (strcmp(name, "height") == 0 || !lists(obeys, name))
+    const json_t *told = json_object_get(target->identity.key, "job");
+    const json_t *job = told != NULL ? told : target->worker.wanted;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const json_t *value = json_object_get(job, fields[i]);
+        if (strcmp(fields[i], "height") == 0 || value == NULL || !lists(obeys, fields[i]))
             continue;
-        dt_text_add(out, " --%s ", option_of(name));
+        dt_text_add(out, " --%s ", option_of(fields[i]));
         if (json_is_string(value))
             dt_quote(json_string_value(value), out);
-        else if (strcmp(name, "width") == 0)
+        else if (strcmp(fields[i], "width") == 0)
             dt_text_add(out, "%.0fx%.0f", json_number_value(value),
                         json_number_value(json_object_get(job, "height")));
         else

@@ -85,6 +85,16 @@ static dt_status fail(dt_status status, int n, int count, const char *what,
     return status;
 }
 
+static dt_status nothing(const struct dt_check_opts *opts)
+{
+    const char *engine = opts->job.wanted.engine, *model = engine != NULL ? opts->model : NULL;
+    return dt_fail(DT_EINCONCLUSIVE, "nothing to check: %s has no entry of this machine%s%s%s%s%s",
+                   opts->directory, engine != NULL ? " tuned on " : "",
+                   engine != NULL ? engine : "", model != NULL ? " for " : "",
+                   model != NULL ? model : "",
+                   opts->filter != NULL ? " that the filter lets pass" : "");
+}
+
 static dt_status judged(const struct dt_check_run *run)
 {
     int failing = 0, open = 0;
@@ -103,9 +113,7 @@ static dt_status judged(const struct dt_check_run *run)
     if (run->interrupted)
         return dt_fail(DT_EINTR, "interrupted");
     if (count == 0)
-        return dt_fail(DT_EINCONCLUSIVE, "nothing to check: %s has no entry of this machine%s",
-                       run->opts->directory,
-                       run->opts->filter != NULL ? " that the filter lets pass" : "");
+        return nothing(run->opts);
     if (open > 0)
         return fail(DT_EINCONCLUSIVE, open, count, "could not be judged", first_open);
     return DT_OK;

@@ -55,11 +55,13 @@ dt_status dt_command_db(const struct dt_options *options)
     if (count > verb->most)
         return dt_fail(DT_EUSAGE, "'dittune db %s' does not take the word '%s'", verb->name,
                        options->words.rest[1 + verb->most]);
-    if (options->filter != NULL && !verb->chooses)
-        return dt_fail(DT_EUSAGE,
-                       "--filter is an option of 'dittune db show' and 'dittune db rm', not "
-                       "of 'dittune db %s'",
-                       verb->name);
+    static const char *const choices[] = {"filter", "engine", "model"};
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
+        if (dt_option_given(options, choices[i]) && !verb->chooses)
+            return dt_fail(DT_EUSAGE,
+                           "--%s is an option of 'dittune db show' and 'dittune db rm', not "
+                           "of 'dittune db %s'",
+                           choices[i], verb->name);
     if (dt_store_warnings(directory, &warnings) == DT_OK && warnings.size > 0)
         dt_print_note("warning: %s", dt_text_at(&warnings));
     dt_text_fini(&warnings);

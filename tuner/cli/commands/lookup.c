@@ -2,6 +2,7 @@
 #include "db/engines/engines.h"
 #include "db/snapshot.h"
 #include "db/store.h"
+#include "model/network.h"
 #include "tuner/cli/export.h"
 #include "tuner/cli/lookup/ask.h"
 #include "tuner/cli/lookup/show.h"
@@ -29,15 +30,26 @@ static dt_status constants_of(const struct dt_options *options, const struct dt_
     return dt_export_constants(&own, constants);
 }
 
+/* The entry has a job of its own: it was tuned on an engine. */
+static bool of_engine(const struct dt_answer *answer)
+{
+    return json_object_get(json_object_get(answer->entry, "key"), "worker") != NULL;
+}
+
+static const json_t *job_of(const struct dt_answer *answer)
+{
+    return json_object_get(json_object_get(answer->entry, "key"), "job");
+}
+
 static dt_status print_export(const struct dt_options *options, const struct dt_answer *answer)
 {
     json_t *constants = NULL;
     const json_t *fingerprint = json_object_get(answer->entry, "fingerprint");
-    if (options->worker.program.path == NULL)
-        DT_TRY(constants_of(options, answer, &constants));
-    else
+    if (of_engine(answer))
         constants =
             json_incref(json_object_get(json_object_get(answer->entry, "space"), "constants"));
+    else
+        DT_TRY(constants_of(options, answer, &constants));
     const struct dt_exported what = {.plan = answer->plan,
                                      .key = answer->key,
                                      .hard = json_object_get(fingerprint, "hard"),
@@ -57,13 +69,18 @@ static bool wants_json(const struct dt_options *options)
 
 static dt_status print(const struct dt_options *options, const struct dt_answer *answer)
 {
+    struct dt_options own = *options;
+    if (of_engine(answer) && own.lookup.engine != NULL && !dt_engine_known(own.lookup.engine))
+        own.lookup.engine = NULL; /* its plans are its own words */
+    if (of_engine(answer) && own.lookup.checkpoint == NULL)
+        own.lookup.checkpoint = json_string_value(json_object_get(job_of(answer), "model"));
     struct dt_text text = {0}, warning = {0};
     dt_show_warning(answer, &warning);
     if (warning.size > 0)
         dt_print_note("%s", dt_text_at(&warning));
     dt_text_fini(&warning);
-    if (answer->plan != NULL && dt_export_asked(options))
-        return print_export(options, answer);
+    if (answer->plan != NULL && dt_export_asked(&own))
+        return print_export(&own, answer);
     if (wants_json(options))
         return dt_print_json(dt_answer_json(answer));
     if (answer->plan != NULL)
@@ -89,10 +106,25 @@ static bool enough(const struct dt_answer *answer, const struct required *requir
            !(required->decided && answer->why_provisional != NULL);
 }
 
+/* Nothing is stored: a name that is no engine may be mistyped. */
+static dt_status check_engine(const struct dt_options *options)
+{
+    json_t *name = NULL;
+    struct dt_network network;
+    if (options->worker.program.path != NULL || dt_engine_known(options->lookup.engine) ||
+        dt_network_load(options->job.model, &network) != DT_OK)
+        return DT_OK;
+    DT_TRY(dt_engine_family(options->lookup.engine, &name));
+    json_decref(name);
+    return DT_OK;
+}
+
 /* Prints only JSON, which includes the tier; a plan alone would not show it. */
 static dt_status refuse(const struct dt_options *options, const struct dt_query *query,
                         const struct dt_answer *answer)
 {
+    if (answer->entry == NULL && answer->refused == NULL && options->lookup.engine != NULL)
+        DT_TRY(check_engine(options));
     const char *rule = answer->plan != NULL ? ", or take the default rule's plan with --require "
                                               "heuristic"
                                             : "";
@@ -104,23 +136,26 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
         return dt_fail(DT_EWEAK,
                        "the plan stored for %s is provisional, not decided: %s; --require exact "
                        "takes it",
-                       dt_query_title(query), answer->why_provisional);
+                       dt_query_title_of(query, answer), answer->why_provisional);
     if (answer->tier > DT_TIER_HEURISTIC)
         return dt_fail(DT_EWEAK,
                        "the plan stored for %s is of tier %s, not %s: %s; --require %s "
                        "takes it",
-                       dt_query_title(query), tier, options->lookup.tier, answer->reason, tier);
+                       dt_query_title_of(query, answer), tier, options->lookup.tier, answer->reason,
+                       tier);
     if (answer->refused != NULL)
         return dt_fail(DT_EWEAK, "no plan stored for %s can be used here: %s; run dittune again%s",
-                       dt_query_title(query), answer->refused, rule);
+                       dt_query_title_of(query, answer), answer->refused, rule);
+    const char *engine = dt_ask_is_engine(options) ? options->lookup.engine : NULL;
     int64_t devices = json_integer_value(json_object_get(answer->key, "devices"));
     return dt_fail(
         DT_EWEAK,
-        "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: run dittune "
+        "no plan is stored in %s for %s (objective %s, %lld device%s) on %s: run dittune%s%s "
         "%s%s",
-        options->db != NULL ? options->db : dt_store_default(), dt_query_title(query),
+        options->db != NULL ? options->db : dt_store_default(), dt_query_title_of(query, answer),
         options->job.objective, (long long)devices, devices == 1 ? "" : "s",
-        there ? "the machine of --machine" : "this machine", there ? "there" : "first", rule);
+        there ? "the machine of --machine" : "this machine", engine != NULL ? " --engine " : "",
+        engine != NULL ? engine : "", there ? "there" : "first", rule);
 }
 
 static dt_status look(const struct dt_options *options, const struct dt_query *query,

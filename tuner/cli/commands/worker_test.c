@@ -362,11 +362,13 @@ static void report(const struct check *check, const struct test *test, const cha
 }
 
 /* A worker that announces no parameters runs the built-in network. */
-static dt_status find_target(const struct dt_options *options, struct dt_target **target)
+static dt_status find_target(const struct dt_options *options, const char *program,
+                             struct dt_target **target)
 {
+    struct dt_options with = *options;
     struct dt_job job;
-    DT_TRY(dt_options_job(options, NULL, &job));
-    job.worker = (struct dt_program){options->words.rest[0], options->worker.program.arguments};
+    with.worker.program.path = program;
+    DT_TRY(dt_options_job(&with, NULL, &job));
     job.devices = RANKS_MOST;
     struct dt_error error = {DT_OK, ""};
     dt_status status = dt_error_keep(&error, dt_target_new(&job, target));
@@ -374,9 +376,8 @@ static dt_status find_target(const struct dt_options *options, struct dt_target 
         return status;
     job.worker = (struct dt_program){NULL, NULL};
     job.devices = 0;
-    if (access(options->words.rest[0], X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
-        snprintf((*target)->worker.program, sizeof(*target)->worker.program, "%s",
-                 options->words.rest[0]);
+    if (access(program, X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
+        snprintf((*target)->worker.program, sizeof(*target)->worker.program, "%s", program);
         return DT_OK;
     }
     return dt_error_raise(&error);
@@ -410,23 +411,36 @@ static dt_status judge(const char *program, const struct counts *counts)
                    program, counts->failed, (int)CHECKS, counts->skipped);
 }
 
+/* PROGRAM, or the worker of --engine. */
+static dt_status find_program(const struct dt_options *options, const char **program)
+{
+    bool named = options->words.rest_count > 0;
+    if (named == (options->worker.engine != NULL))
+        return dt_fail(DT_EUSAGE, "'dittune worker-test' needs %s",
+                       named ? "PROGRAM or --engine NAME, not both" : "PROGRAM or --engine NAME");
+    *program = named ? options->words.rest[0] : options->worker.program.path;
+    return DT_OK;
+}
+
 dt_status dt_command_worker_test(const struct dt_options *options)
 {
+    const char *program = NULL;
+    DT_TRY(find_program(options, &program));
     struct test test = {.start_ns = options->worker.start_ns};
     struct counts counts = {0, 0};
     json_t *list = json_array();
     dt_status status = dt_alone(options);
     if (status == DT_OK)
-        status = find_target(options, &test.target);
+        status = find_target(options, program, &test.target);
     for (int i = 0; i < CHECKS && status == DT_OK && dt_group_interrupted == 0; i++)
         check_one(&test, &checks[i], i == 0, options->print.json, list, &counts);
     if (status == DT_OK && options->print.json)
-        status = dt_print_json(json_pack("{s:s, s:b, s:O}", "program", options->words.rest[0],
-                                         "conforms", counts.failed == 0, "checks", list));
+        status = dt_print_json(json_pack("{s:s, s:b, s:O}", "program", program, "conforms",
+                                         counts.failed == 0, "checks", list));
     json_decref(list);
     dt_group_stop(test.group, DT_NS_PER_SECOND);
     dt_prepared_fini(&test.first);
     dt_prepared_fini(&test.second);
     dt_target_free(test.target);
-    return status == DT_OK ? judge(options->words.rest[0], &counts) : status;
+    return status == DT_OK ? judge(program, &counts) : status;
 }

@@ -25,6 +25,8 @@ static void show_id(const struct dt_stored_entry *entry, struct dt_text *out)
 static void show_work(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     const json_t *model = key_of(entry, "model");
+    if (model == NULL) /* a foreign worker's */
+        model = json_object_get(key_of(entry, "job"), "model");
     dt_print_value(model != NULL ? model : key_of(entry, "worker"), out);
 }
 
@@ -238,7 +240,7 @@ static dt_status nothing_stored(const char *directory)
 dt_status dt_verb_show(const struct dt_options *options, const char *directory,
                        const char *const *words, int count)
 {
-    const struct dt_choice choice = {words, count, options->filter};
+    const struct dt_choice choice = dt_choice_of(options, words, count);
     struct dt_snapshot *snapshot = NULL;
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     json_t *entries = json_array();
@@ -248,7 +250,7 @@ dt_status dt_verb_show(const struct dt_options *options, const char *directory,
     const char *fallback = dt_snapshot_fallback(snapshot);
     if (fallback != NULL)
         dt_print_note("warning: %s: best.json.1 is shown", fallback);
-    bool chosen = count > 0 || options->filter != NULL;
+    bool chosen = count > 0 || dt_choice_by_entry(&choice);
     if (status == DT_OK && json_array_size(entries) == 0 && chosen && left_out == 0)
         status = dt_choice_none(&choice);
     else if (status == DT_OK && options->print.json)

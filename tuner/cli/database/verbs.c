@@ -196,13 +196,14 @@ static dt_status gc(const struct dt_options *options, const char *directory,
 static dt_status rm(const struct dt_options *options, const char *directory,
                     const char *const *words, int count)
 {
-    const struct dt_choice choice = {words, count, options->filter};
+    const struct dt_choice choice = dt_choice_of(options, words, count);
     struct report report;
     uint64_t *ids = NULL;
     size_t n = 0;
-    if (count == 0 && options->filter == NULL)
+    if (count == 0 && !dt_choice_by_entry(&choice))
         return dt_fail(DT_EUSAGE, "'dittune db rm' needs the beginning of an entry's id, or "
-                                  "--filter TEXT: 'dittune db show' lists them");
+                                  "--filter TEXT, --engine NAME or --model NAME: 'dittune db show' "
+                                  "lists them");
     DT_TRY(dt_choice_ids(&choice, directory, &ids, &n));
     begin(&report, options);
     dt_status status = dt_upkeep_remove(directory, ids, n, options->upkeep.yes, &report.upkeep);

@@ -12,7 +12,7 @@
 struct dt_verb {
     const char *name, *arguments;
     int least, most; /* number of words after it */
-    bool chooses;    /* takes ids and --filter */
+    bool chooses;    /* takes ids, --filter, --engine and --model */
     const char *doc;
     /* words: those after the verb */
     dt_status (*run)(const struct dt_options *options, const char *directory,
@@ -28,15 +28,19 @@ dt_status dt_verb_show(const struct dt_options *options, const char *directory,
 struct dt_choice {
     const char *const *words; /* beginnings of ids; count 0: all */
     int count;
-    const char *filter; /* NULL: none */
+    const char *filter, *engine, *model; /* NULL: any */
 };
+struct dt_choice dt_choice_of(const struct dt_options *options, const char *const *words,
+                              int count);
+/* It selects by more than ids. */
+bool dt_choice_by_entry(const struct dt_choice *choice);
 /* The line's id begins with one of the words. */
 bool dt_choice_of_id(const struct dt_choice *choice, uint64_t id);
-/* The filter matches the entry's title or key. */
+/* The entry's title or key matches the filter, and its engine and model are the chosen ones. */
 bool dt_choice_of_entry(const struct dt_choice *choice, const struct dt_stored_entry *entry);
-/* DT_EUSAGE for an empty selection; the sentence names the ids and the filter. */
+/* DT_EUSAGE for an empty selection; the sentence names what was chosen by. */
 dt_status dt_choice_none(const struct dt_choice *choice) DT_MUST_CHECK;
-/* The ids of the chosen lines, owned by the caller; lines that are no entries are chosen only without a filter. */
+/* The ids of the chosen lines, owned by the caller; lines that are no entries are chosen only by ids. */
 dt_status dt_choice_ids(const struct dt_choice *choice, const char *directory, uint64_t **ids,
                         size_t *count) DT_MUST_CHECK;
 

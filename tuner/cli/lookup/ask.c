@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "db/engines/engines.h"
+#include "model/network.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/machine/machine.h"
 #include "tuner/measure/measure.h"
@@ -40,12 +41,12 @@ static dt_status set_batches(struct dt_query *query, const struct dt_ints *batch
 /* --engine xdit-runner:0.7.0 asks for plans of xdit; the exporter uses the full name. */
 static dt_status set_engine(struct dt_query *query, const char *engine)
 {
-    json_t *family = NULL;
+    json_t *name = NULL;
     if (engine == NULL)
         return DT_OK;
-    DT_TRY(dt_engine_family(engine, &family));
-    dt_status status = dt_query_set(query, "engine", json_string_value(family));
-    json_decref(family);
+    DT_TRY(dt_engine_named(engine, &name));
+    dt_status status = dt_query_set(query, "engine", json_string_value(name));
+    json_decref(name);
     return status;
 }
 
@@ -59,12 +60,28 @@ static dt_status set_shared(const struct dt_options *options, struct dt_query *q
     return set_text(query, "mode", options->lookup.mode);
 }
 
-static dt_status set_builtin(const struct dt_options *options, struct dt_query *query)
+/* The parts of a job that only engines have. */
+static dt_status set_engine_job(const struct dt_options *options, struct dt_query *query)
 {
+    char text[32];
+    DT_TRY(set_text(query, "revision", options->worker.revision));
+    DT_TRY(set_number(query, "frames", options->worker.frames));
+    DT_TRY(set_number(query, "steps", options->worker.steps));
+    snprintf(text, sizeof text, "%.15g", options->worker.guidance);
+    return dt_option_given(options, "guidance") ? dt_query_set(query, "guidance", text) : DT_OK;
+}
+
+/* The built-in network, or an engine's job: db/lookup decides, by what there is. */
+static dt_status set_network(const struct dt_options *options, struct dt_query *query)
+{
+    const struct dt_sizes *sizes = &options->job.sizes;
+    DT_TRY(set_engine_job(options, query));
     if (!dt_option_is_default("model", options->job.model))
         DT_TRY(set_text(query, "model", options->job.model));
-    if (options->job.sizes.count > 0)
-        DT_TRY(set_number(query, "size", options->job.sizes.widths[0]));
+    if (sizes->count > 0) {
+        DT_TRY(set_number(query, "width", sizes->widths[0]));
+        DT_TRY(set_number(query, "height", sizes->heights[0]));
+    }
     if (!dt_option_is_default("dtype", options->job.dtype))
         DT_TRY(set_text(query, "dtype", options->job.dtype));
     if (options->job.oversubscribe)
@@ -97,15 +114,27 @@ static dt_status set_foreign(const struct dt_target *target, struct dt_query *qu
     return status;
 }
 
+bool dt_ask_is_engine(const struct dt_options *options)
+{
+    struct dt_network network;
+    bool named = !dt_option_is_default("model", options->job.model);
+    return options->lookup.engine != NULL &&
+           (options->worker.revision != NULL || options->worker.frames > 0 ||
+            options->worker.steps > 0 || !dt_engine_known(options->lookup.engine) ||
+            (named && dt_network_load(options->job.model, &network) != DT_OK));
+}
+
 static dt_status find_machine(const struct dt_options *options, const struct dt_target *target,
                               struct dt_machine **machine)
 {
     json_t *description = NULL;
     if (options->lookup.machine != NULL)
         return dt_machine_load(options->lookup.machine, machine);
-    if (target != NULL) {
+    if (target != NULL || dt_ask_is_engine(options)) {
         const struct dt_machine_worker worker = {.foreign = true};
-        description = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
+        const json_t *hello = target != NULL ? target->worker.hello : NULL;
+        const json_t *ready = target != NULL ? target->worker.ready : NULL;
+        description = dt_machine_describe(hello, ready, &worker);
     } else {
         enum dt_backend_kind kind;
         DT_TRY(dt_options_backend(options, &kind));
@@ -120,7 +149,7 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
 static dt_status ask(const struct dt_options *options, const struct dt_target *target,
                      struct dt_query *query)
 {
-    DT_TRY(target != NULL ? set_foreign(target, query) : set_builtin(options, query));
+    DT_TRY(target != NULL ? set_foreign(target, query) : set_network(options, query));
     DT_TRY(set_shared(options, query));
     return dt_query_seal(query);
 }

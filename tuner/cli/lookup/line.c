@@ -28,15 +28,28 @@ static void add_network(const struct dt_options *options, const json_t *key, str
         dt_text_add(out, " --oversubscribe");
 }
 
+/* A look-up by the engine starts no worker, so it also names what a worker's hello would tell. */
+static void add_worker(const struct dt_options *options, const struct dt_target *target,
+                       struct dt_text *out)
+{
+    if (options->worker.engine == NULL) {
+        dt_text_add(out, " --worker ");
+        dt_quote(options->worker.program.path, out);
+        dt_target_options(target, out);
+        return;
+    }
+    dt_text_add(out, " --engine %s --mode ", options->worker.engine);
+    dt_quote(target->identity.mode, out);
+    dt_target_options(target, out);
+}
+
 void dt_ask_line(const struct dt_options *options, const struct dt_target *target,
                  struct dt_text *out)
 {
     const json_t *key = target->identity.key;
     dt_text_add(out, "dittune lookup");
     if (target->foreign) {
-        dt_text_add(out, " --worker ");
-        dt_quote(options->worker.program.path, out);
-        dt_target_options(target, out);
+        add_worker(options, target, out);
     } else {
         add_network(options, key, out);
     }
@@ -52,6 +65,6 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
         dt_text_add(out, " --db ");
         dt_quote(options->db, out);
     }
-    if (target->foreign)
+    if (target->foreign && options->worker.engine == NULL)
         dt_quote_arguments(options->worker.program.arguments, out);
 }

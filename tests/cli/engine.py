@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""--engine NAME: its worker is found, tuned and checked, and its plans are looked up, exported and removed by the engine and
+the job, without a worker."""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import Dittune
+
+MS = 1_000_000
+ALL = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch"]
+
+t = Dittune()
+BIN = t.path / "bin"
+BIN.mkdir()
+t.environment["PATH"] = f"{BIN}:{os.environ['PATH']}"
+
+
+def install(engine):
+    (BIN / f"dittune-worker-{engine}").symlink_to(t.worker)
+
+
+def plant(engine="diffusers", **job):
+    """A worker of that engine, which understands this job whatever it is told."""
+    t.scenario(ns=[2 * MS, MS], cv=0.01, protocol=2, engine=engine, obeys=ALL, job=job)
+
+
+def tune(*words, engine="diffusers", **job):
+    plant(engine, **job)
+    return t.tool("--engine", engine, "--budget", "20s", *words)
+
+
+def look(*words, engine="diffusers"):
+    return t.tool("lookup", "--engine", engine, *words)
+
+
+def programs():
+    """The worker is dittune-worker-NAME: beside dittune, then in PATH."""
+    for engine, says in (("diffusers", "the worker of the engine diffusers is not installed: pip install 'dittune-workers[diffusers]'"),
+                         ("difusers", "there is no dittune-worker-difusers beside dittune or in PATH (--worker PROGRAM names a program of your own): "
+                                      "did you mean --engine diffusers?"),
+                         ("mine", "no dittune-worker-mine beside dittune or in PATH (--worker PROGRAM names a program of your own)\n"),
+                         ("../x", "--engine '../x' is not the name of an engine such as diffusers"),
+                         ("x" * 49, "at most 48")):
+        t.exits(f"no worker of {engine[:12]}", t.tool("--engine", engine), 2, says)
+    t.exits("an engine and a worker", t.tool("run", "--engine", "diffusers", "--worker", t.worker), 2,
+            "--engine has no effect beside --worker: the worker is a program of its own")
+    t.exits("an engine and a file of weights", t.tool("run", "--engine", "diffusers", "--weights", "x"), 2,
+            "--weights has no effect beside --engine: the worker decides by itself")
+    t.exits("worker-test needs one of two", t.tool("worker-test"), 2, "needs PROGRAM or --engine NAME")
+    install("diffusers")
+    t.exits("worker-test takes one of two", t.tool("worker-test", t.worker, "--engine", "diffusers"), 2, "not both")
+    plant(engine="xdit")
+    t.exits("the worker must name its engine", t.tool("run", "--engine", "diffusers"), 2, "announces the engine 'xdit', not 'diffusers'")
+    plant(**{name: 1 for name in ALL})
+    done = t.tool("worker-test", "--engine", "diffusers", "--steps", "28", "--no-wait")
+    t.check("worker-test runs the engine's worker", done.code == 0 and not re.search("^FAILED", done.out, re.M), done)
+    beside = t.path / "beside"
+    beside.mkdir()
+    shutil.copy(t.program(), beside / "dittune")
+    (beside / "dittune-worker-diffusers").write_text("#!/bin/sh\nexit 3\n")
+    (beside / "dittune-worker-diffusers").chmod(0o755)
+    t.exits("the worker beside dittune has precedence", t.run(beside / "dittune", "run", "--engine", "diffusers"), 1,
+            f"the worker {beside}/dittune-worker-diffusers did not start")
+
+
+def looked_up():
+    """What was tuned is found by its job, and no worker is started for it."""
+    for steps in (28, 4):
+        done = tune("--model", "org/net", "--steps", str(steps), model="org/net", width=64, height=32, steps=steps, weights="random")
+        line = re.search("Look it up: dittune (.*)", done.out)
+        t.check("a session prints the look-up by the engine", done.code == 0 and line
+                and line[1] == f"lookup --engine diffusers --mode eager --model org/net --size 64x32 --steps {steps} --devices 2 --objective latency", done)
+        found = t.tool(*shlex.split(line[1]), "--json", "--format", "json") if line else done
+        t.check("and, pasted, it finds the entry", found.code == 0 and found.json["answer"]["tier"] == "exact"
+                and found.json["answer"]["entry"]["key"]["job"]["steps"] == steps, found)
+    t.environment["DITTUNE_TRANSCRIPT"] = str(t.path / "transcript")
+    shutil.rmtree(BIN)  # a machine that only looks up
+    t.exits("a part of the job that tells entries apart", look("--model", "org/net"), 2,
+            "dittune: the plans stored for diffusers: org/net were tuned with steps 28, 4: choose one (--steps)")
+    done = look("--model", "org/net", "--steps", "4", "--size", "64x32", "--json")
+    t.check("--json has the entry and the exported plan", done.code == 0 and done.json["measured"] is True
+            and done.json["answer"]["entry"]["key"]["job"]["model"] == "org/net"
+            and done.json["answer"]["key"]["job"] == {"model": "org/net", "width": 64, "height": 32, "steps": 4}, done)
+    t.exits("an unknown model: the stored ones", look("--model", "org/nett"), 10, "none was tuned with model org/nett, only with org/net")
+    t.exits("an unknown size: the stored ones", look("--model", "org/net", "--size", "64"), 10, "with size 64x64, only with 64x32")
+    t.exits("nothing of an engine", look("--model", "org/net", engine="xdit"), 10, "no plan is stored in", "for xdit: org/net", "run dittune --engine xdit first")
+    t.exits("no worker, no deadline", look("--model", "org/net", "--start-timeout", "1m"), 2, "it starts no worker")
+    t.exits("a job needs an engine", t.tool("lookup", "--steps", "4"), 2, "--steps has no effect without --engine or --worker")
+    t.check("no worker was started", not (t.path / "transcript").exists())
+    del t.environment["DITTUNE_TRANSCRIPT"]
+    BIN.mkdir()
+    install("diffusers")
+
+
+def of_no_file():
+    """An engine without a file of flags: its plan is its own words."""
+    install("mine")
+    t.check("tuned", tune("--quiet", engine="mine", model="m").code == 0)
+    done = look("--model", "m", engine="mine")
+    t.check("the plan as it is", done.code == 0 and done.out.startswith("plan=1\n  tier      exact\n"), done)
+    t.exits("as a command", look("--model", "m", "--format", "argv", engine="mine"), 0, out="'plan=1'\n")
+    t.exits("another size", look("--size", "32", engine="mine"), 10, "none was tuned with size 32x32, only with none")
+
+
+def exported():
+    """The engine's own words name the job's model."""
+    install("sglang")
+    t.check("tuned", tune("--quiet", engine="sglang", model="org/net").code == 0)
+    t.exits("the model is the checkpoint", look("--model", "org/net", "--format", "argv", engine="sglang"), 0, out="--model-path=org/net ")
+    t.exits("unless another is named", look("--model", "org/net", "--format", "argv", "--checkpoint", "x", engine="sglang"), 0, out="--model-path=x ")
+
+
+def checked():
+    """check --engine: the entries of the engine, and of a model."""
+    plant(model="org/net", width=64, height=32, steps=28, weights="random")
+    done = t.tool("check", "--engine", "diffusers", "--model", "org/net", "--budget", "60s", "--json")
+    verdicts = {entry["key"]["job"]["steps"]: entry for entry in done.json["entries"]}
+    t.check("the entries of the engine are checked", set(verdicts) == {28, 4} and verdicts[28]["verdict"] == "wins", done)
+    t.check("the line that tunes again names the engine", verdicts[28]["retune"].startswith("dittune --engine diffusers --model org/net --size 64x32"), done)
+    t.check("a job that the worker takes for another one", verdicts[4]["verdict"] == "unsupported"
+            and "announces another one" in verdicts[4]["reason"], done)
+    t.check("the title has the job", verdicts[28]["title"].startswith("planted: org/net, 64 x 32 px, 28 steps"), done)
+    t.exits("no entry of a model", t.tool("check", "--engine", "diffusers", "--model", "x", "--budget", "9s"), 5,
+            "has no entry of this machine tuned on diffusers for x")
+    done = t.tool("check", "--budget", "9s", "--json")
+    t.check("an engine must be named", all("tuned on the engine '" in entry["reason"] for entry in done.json["entries"]), done)
+
+
+def removed():
+    """db show and rm by engine and model."""
+    t.exits("an unknown model", t.tool("db", "rm", "--engine", "diffusers", "--model", "x"), 2, "no entry was tuned on diffusers for x")
+    done = t.tool("db", "show", "--engine", "mine", "--json")
+    t.check("show by engine", done.code == 0 and [entry["key"]["job"]["model"] for entry in done.json["entries"]] == ["m"], done)
+    t.exits("of verify it is no option", t.tool("db", "verify", "--engine", "mine"), 2, "--engine is an option of 'dittune db show' and 'dittune db rm'")
+    t.exits("rm lists", t.tool("db", "rm", "--engine", "diffusers"), 0, out="--yes removes them")
+    t.exits("rm removes", t.tool("db", "rm", "--engine", "diffusers", "--model", "org/net", "--yes"), 0, out="removed")
+    t.check("and only those", len(t.tool("db", "show", "--json").json["entries"]) == 2)
+
+
+for part in (programs, looked_up, of_no_file, exported, checked, removed):
+    part()
+t.none_left()
+t.finish()
