@@ -2,7 +2,7 @@
 /* options - the command line: one table of options, one table of commands
  *
  * `--help`, docs/cli.md and the parser read the same rows. To add an option: a field here and a row in options.c;
- * to add a command: tuner/cli/commands/<name>.c and a row in commands.def.
+ * to add a command: a file <name>.c in tuner/cli/commands and a row in commands.def.
  */
 #ifndef DT_TUNER_CLI_OPTIONS_H
 #define DT_TUNER_CLI_OPTIONS_H
