@@ -2,6 +2,7 @@
 /* Presets are JSON texts compiled in, read by the same code as a user's file. */
 #include "model/workload_json.h"
 
+#include "model/cards/card.h"
 #include "model/family.h"
 
 #include <stddef.h>
@@ -180,6 +181,12 @@ static dt_status unknown(const char *name, const char *const *names)
         used +=
             (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", names[i]);
     const char *near = dt_json_nearest(name, names);
+    struct dt_card card;
+    if (dt_card_known(name, &card))
+        return dt_fail(DT_EUSAGE,
+                       "'%s' is a model of engines, not of the built-in network: name its engine "
+                       "with --engine NAME",
+                       card.name);
     if (near != NULL)
         return dt_fail(DT_EUSAGE,
                        "unknown model '%.200s', did you mean '%s'? known: %s, or a .json file",

@@ -80,7 +80,7 @@ JSON = {
                           "tuner/cli/report/run.h tuner/cli/report/simulate.h",
 }
 
-GENERATED = {"presets.inc": "model", "engines.inc": "db"}  # included by name alone, in that module
+GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db"}  # included by name alone, in that module
 OPAQUE = {"dt_linear"}  # one for each compute back end, which alone sees the inside
 SUFFIXES = (".c", ".h", ".def", ".cu", ".cuh", ".inc")
 GROWS = "base/array.c"  # the one place of the product that calls realloc

@@ -35,7 +35,8 @@ struct dt_export_request {
     enum dt_form form;
     /* {"ulysses": 2, ...}; parameters not named take the engine file's defaults */
     const json_t *plan;
-    const json_t *key;  /* of the entry: model, height, width, guidance, dtype, devices */
+    /* Of the entry: model, height, width, guidance, dtype, devices; or job, with the model that has a card. */
+    const json_t *key;
     const json_t *hard; /* its hard fingerprint, with the engine that measured it */
     /* names for the engine's rules, {"heads": 24}; override the key's model */
     const json_t *constants;
@@ -66,6 +67,11 @@ dt_status dt_engine_named(const char *engine, json_t **name) DT_MUST_CHECK;
 
 /* The engine has a file, so that plans can be exported to it. */
 bool dt_engine_known(const char *engine);
+
+/* Every plan that the engine takes for the key's workload on at most that many devices, [{"ulysses": 2, ...}], in the order
+ * of its file's degrees; DT_EUSAGE for an unknown engine. New reference. */
+dt_status dt_engine_plans(const char *engine, const json_t *key, int64_t devices,
+                          json_t **plans) DT_MUST_CHECK;
 
 /* The known engines, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */
 dt_status dt_engines(json_t **list) DT_MUST_CHECK;

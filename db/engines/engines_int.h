@@ -4,9 +4,10 @@
 #define DT_DB_ENGINES_ENGINES_INT_H
 
 #include "db/engines/engines.h"
+#include "model/cards/card.h"
 #include "space/expr/expr.h"
 
-enum { DT_ENGINE_NAMES = 64, DT_ENGINE_RULES = 32 };
+enum { DT_ENGINE_NAMES = 64, DT_ENGINE_RULES = 32, DT_ENGINE_DEGREES = 12 };
 
 struct dt_engine_rule {
     struct dt_expr *expr;
@@ -19,6 +20,7 @@ struct dt_engine {
     const char *name, *version;
     const char *names[DT_ENGINE_NAMES];
     int count, parameters, first; /* names in all; parameters, from index first on */
+    int degrees[DT_ENGINE_DEGREES], degree_count; /* names whose product is the ranks */
     struct dt_engine_rule rules[DT_ENGINE_RULES];
     int rule_count;
 };
@@ -27,6 +29,7 @@ struct dt_engine {
 struct dt_values {
     int64_t at[DT_ENGINE_NAMES];
     bool known[DT_ENGINE_NAMES];
+    struct dt_card card; /* of the model; without a name: none */
     const char *program, *checkpoint;
     bool placeholder; /* a placeholder for the user's value was used */
 };

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts of the workload, which values.c takes from an entry's key; the parameters follow. height and width are pixels of
- * the image; bfloat16 is 1 or 0. To add one, add it here and the line in values.c that sets it. */
-static const char *const workload_names[] = {"heads",         "depth",        "hidden", "tokens",
-                                             "latent_height", "latent_width", "height", "width",
-                                             "guidance",      "bfloat16",     "devices"};
+/* Facts of the workload, which values.c takes from an entry's key and the model's card; the parameters follow. height
+ * and width are pixels of the image; tokens are those of the image or video; joint_text_tokens are those of the text where
+ * both are one sequence, else 0; guidance (two halves) and bfloat16 are 1 or 0. To add one, add it here and the line in
+ * values.c that sets it. */
+static const char *const workload_names[] = {
+    "heads",        "depth",  "hidden", "tokens",   "joint_text_tokens", "latent_height",
+    "latent_width", "height", "width",  "guidance", "bfloat16",          "devices"};
 enum { FACTS = sizeof workload_names / sizeof workload_names[0] };
 
 static dt_status read_names(struct dt_engine *engine, const char *what)
@@ -34,6 +36,25 @@ static dt_status read_names(struct dt_engine *engine, const char *what)
         return dt_fail(DT_EUSAGE, "%s: 'parameters' lacks 'ranks'", what);
     engine->names[engine->count++] = "processes";
     engine->names[engine->count++] = "replicas";
+    return DT_OK;
+}
+
+/* The degrees: the names of the expression that is the ranks' default, dp * cfg * ... */
+static dt_status find_degrees(struct dt_engine *engine, const char *what)
+{
+    const json_t *parameters = json_object_get(engine->root, "parameters");
+    struct dt_expr *expr = NULL;
+    DT_TRY(dt_expr_new(json_string_value(json_object_get(parameters, "ranks")), engine->names,
+                       engine->count, &expr));
+    struct dt_names names = dt_expr_names(expr);
+    dt_expr_free(expr);
+    for (int i = engine->first; i < engine->first + engine->parameters; i++) {
+        if ((names.bits[i / 64] >> (i % 64) & 1) == 0)
+            continue;
+        if (engine->degree_count == DT_ENGINE_DEGREES)
+            return dt_fail(DT_EUSAGE, "%s: more than %d degrees", what, DT_ENGINE_DEGREES);
+        engine->degrees[engine->degree_count++] = i;
+    }
     return DT_OK;
 }
 
@@ -118,6 +139,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
     DT_TRY(dt_json_array(engine->root, what, "environment", &unused));
     DT_TRY(dt_json_array(engine->root, what, "kwargs", &unused));
     DT_TRY(read_names(engine, what));
+    DT_TRY(find_degrees(engine, what));
     DT_TRY(complete_cannot(engine));
     return read_rules(engine, what);
 }

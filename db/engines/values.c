@@ -2,6 +2,7 @@
 /* Values for an engine's expressions: the workload's from the entry's key, the plan's by name, and derived ones. A
  * value may be unknown; expressions that need it are then not decided, and a note says so. */
 #include "db/engines/engines_int.h"
+#include "model/cards/card.h"
 #include "model/network.h"
 
 #include <string.h>
@@ -33,10 +34,38 @@ static void put_network(const struct dt_engine *engine, struct dt_values *values
         put(engine, values, "heads", network.heads);
         put(engine, values, "depth", network.depth);
         put(engine, values, "hidden", network.hidden);
+        put(engine, values, "joint_text_tokens", 0);
         int64_t height = values->at[index_of(engine, "latent_height")];
         int64_t width = values->at[index_of(engine, "latent_width")];
         if (values->known[index_of(engine, "latent_height")])
             put(engine, values, "tokens", (height / network.patch) * (width / network.patch));
+    }
+}
+
+static int64_t job_number(const json_t *key, const char *name, int64_t otherwise)
+{
+    const json_t *value = json_object_get(json_object_get(key, "job"), name);
+    return json_is_integer(value) ? json_integer_value(value) : otherwise;
+}
+
+/* A published model: its shape by its card, the size by the job, else the model's usual one. */
+static void put_card(const struct dt_engine *engine, struct dt_values *values, const json_t *key,
+                     const struct dt_card *card)
+{
+    struct dt_frames size = {.width = job_number(key, "width", card->usual.width),
+                             .height = job_number(key, "height", card->usual.height),
+                             .frames = job_number(key, "frames", card->usual.frames)};
+    put(engine, values, "heads", card->heads);
+    put(engine, values, "depth", card->depth);
+    put(engine, values, "hidden", (int64_t)card->heads * card->head_size);
+    put(engine, values, "joint_text_tokens", card->joint ? card->text_tokens : 0);
+    put(engine, values, "guidance", card->guidance == DT_GUIDANCE_CFG);
+    if (dt_card_check_size(card, size) == DT_OK) {
+        put(engine, values, "tokens", dt_card_tokens(card, size));
+        put(engine, values, "height", size.height);
+        put(engine, values, "width", size.width);
+        put(engine, values, "latent_height", size.height / card->vae_space);
+        put(engine, values, "latent_width", size.width / card->vae_space);
     }
 }
 
@@ -64,6 +93,10 @@ static void put_key(const struct dt_engine *engine, struct dt_values *values, co
         put(engine, values, "devices", json_integer_value(json_object_get(key, "devices")));
     if (model != NULL)
         put_network(engine, values, model);
+    const char *published =
+        json_string_value(json_object_get(json_object_get(key, "job"), "model"));
+    if (published != NULL && dt_card_known(published, &values->card))
+        put_card(engine, values, key, &values->card);
 }
 
 static bool decidable(const struct dt_expr *expr, const struct dt_values *values, int *unknown)
@@ -208,6 +241,23 @@ static dt_status refuse(const struct dt_engine *engine, const struct dt_engine_r
     return status;
 }
 
+/* Every degree above 1 is one that the engine takes for the model; an engine that the card does not list takes all. */
+static dt_status check_degrees(const struct dt_engine *engine, const struct dt_values *values)
+{
+    const struct dt_card_engine *row = dt_card_engine(&values->card, engine->name, engine->version);
+    for (int i = 0; row != NULL && i < engine->degree_count; i++) {
+        const char *degree = engine->names[engine->degrees[i]];
+        int64_t value = values->at[engine->degrees[i]];
+        if (value > 1 && strcmp(degree, "dp") != 0 && !dt_card_takes(row, degree))
+            return dt_fail(DT_EINFEASIBLE,
+                           "%s %s does not take this plan: it runs %s without the degree '%s' "
+                           "(%s=%lld); %s=1 would do",
+                           engine->name, engine->version, values->card.name, degree, degree,
+                           (long long)value, degree);
+    }
+    return DT_OK;
+}
+
 static dt_status note_unchecked(const struct dt_engine_rule *rule, const char *unknown,
                                 json_t *notes)
 {
@@ -229,6 +279,7 @@ dt_status dt_values_check(const struct dt_engine *engine, const struct dt_values
         else if (dt_expr_eval(rule->expr, values->at, &holds) != DT_OK || holds == 0)
             return refuse(engine, rule, values);
     }
+    DT_TRY(check_degrees(engine, values));
     int64_t ranks = values->at[index_of(engine, "ranks")];
     int64_t processes = values->at[engine->count - 2], replicas = values->at[engine->count - 1];
     enum { MOST = 1 << 20 };

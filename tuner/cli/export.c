@@ -3,6 +3,7 @@
 #include "base/quote.h"
 
 #include "db/engines/engines.h"
+#include "model/cards/card.h"
 #include "model/network.h"
 #include "tuner/cli/print.h"
 
@@ -206,20 +207,42 @@ dt_status dt_export_constants(const struct dt_options *options, json_t **constan
     return *constants != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
+/* The job of a published model: the engine's rules take the rest from its card. */
+static dt_status card_key(const struct dt_options *options, const struct dt_card *card,
+                          json_t **key)
+{
+    struct dt_frames size = card->usual;
+    if (options->job.sizes.count > 0) {
+        size.width = options->job.sizes.widths[0];
+        size.height = options->job.sizes.heights[0];
+    }
+    if (options->worker.frames > 0)
+        size.frames = options->worker.frames;
+    DT_TRY(dt_card_check_size(card, size));
+    *key = json_pack("{s:{s:s, s:I, s:I, s:I}}", "job", "model", card->name, "width",
+                     (json_int_t)size.width, "height", (json_int_t)size.height, "frames",
+                     (json_int_t)size.frames);
+    return *key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
 dt_status dt_export_own(const struct dt_options *options)
 {
-    json_t *plan = NULL, *constants = NULL;
+    json_t *plan = NULL, *constants = NULL, *key = NULL;
+    struct dt_card card;
     if (options->lookup.engine == NULL && options->print.format == NULL)
         return dt_fail(DT_EUSAGE, "--plan with lookup is a plan to export: say --engine or "
                                   "--format argv or env");
     dt_status status = read_own(options->job.plan, &plan);
     if (status == DT_OK)
-        status = dt_export_constants(options, &constants);
+        status = dt_card_known(options->job.model, &card)
+                     ? card_key(options, &card, &key)
+                     : dt_export_constants(options, &constants);
     if (status == DT_OK)
-        status =
-            dt_export_print(options, &(struct dt_exported){.plan = plan, .constants = constants});
+        status = dt_export_print(
+            options, &(struct dt_exported){.plan = plan, .key = key, .constants = constants});
     json_decref(plan);
     json_decref(constants);
+    json_decref(key);
     return status;
 }
 

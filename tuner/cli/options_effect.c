@@ -68,7 +68,8 @@ static dt_status check_assigned(const struct dt_command *command, const struct d
 {
     bool started = dt_option_given(options, "worker") || dt_option_given(options, "command") ||
                    options->worker.engine != NULL || strcmp(command->name, "worker-test") == 0;
-    bool foreign = started || options->lookup.engine != NULL;
+    bool foreign =
+        started || options->lookup.engine != NULL || strcmp(command->name, "models") == 0;
     if (!foreign)
         DT_TRY(refuse_given(options, assigned, "without --engine or --worker"));
     if (!started)

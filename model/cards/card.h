@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* card - what is known of a published model: shape, tokens, guidance, parameters, the degrees that engines take
+ *
+ * A card is one file, model/cards/<short name>.json, compiled in; a user's own file of the same fields does as well.
+ * Unlike a network (model/network.h) a card is never computed here: engines' rules, look-up and exports read it. Its
+ * field "diffusers" (class and configuration of the transformer) is for the worker of that engine alone.
+ *
+ *     struct dt_card card;
+ *     DT_TRY(dt_card_load("flux.1-dev", &card));
+ *     int64_t tokens = dt_card_tokens(&card, card.usual);
+ */
+#ifndef DT_MODEL_CARDS_CARD_H
+#define DT_MODEL_CARDS_CARD_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    DT_CARD_NAME = 96,
+    DT_CARD_ALIASES = 4,
+    DT_CARD_ENGINES = 12,
+    DT_CARD_DEGREES = 8,
+    DT_CARD_WORD = 32
+};
+
+/* What a guided step computes: one pass, one pass that takes the scale as input, or the two halves of classifier-free
+ * guidance. */
+enum dt_guidance { DT_GUIDANCE_NONE, DT_GUIDANCE_EMBEDDED, DT_GUIDANCE_CFG };
+
+/* Pixels of an image or a video; frames: 1 for an image. */
+struct dt_frames {
+    int64_t width, height, frames;
+};
+
+/* Parameters of the parts; -1: not known. */
+struct dt_card_parameters {
+    int64_t transformer, vae, text_encoder;
+};
+
+/* The degrees that an engine, or one version of it ("xdit:0.7.0"), takes for the model. */
+struct dt_card_engine {
+    char engine[DT_CARD_WORD];
+    char degrees[DT_CARD_DEGREES][DT_CARD_WORD];
+    int count;
+};
+
+struct dt_card {
+    char name[DT_CARD_NAME];
+    char aliases[DT_CARD_ALIASES][DT_CARD_NAME];
+    char doc[DT_CARD_NAME];
+    int heads, head_size, depth; /* depth: blocks of every kind */
+    int text_tokens;
+    bool joint; /* image and text tokens are one sequence, not text by cross attention */
+    enum dt_guidance guidance;
+    int vae_time, vae_space; /* frames and pixels of one latent frame and pixel */
+    int patch;               /* latent pixels along a side of a token */
+    struct dt_frames usual;
+    struct dt_card_parameters parameters;
+    struct dt_card_engine engines[DT_CARD_ENGINES];
+    int engine_count;
+};
+
+/* name: a card's name, its part after the last '/', or an alias, case ignored; or a path that ends in .json. DT_EUSAGE
+ * names the nearest card and says how to write one, or names the wrong field; DT_EIO when a file is unreadable. */
+dt_status dt_card_load(const char *name, struct dt_card *card) DT_MUST_CHECK;
+
+/* A card of that name is compiled in; *card is set then. Sets no sentence. */
+bool dt_card_known(const char *name, struct dt_card *card);
+
+/* The cards' names, NULL-ended, in the order of their files. */
+const char *const *dt_cards(void);
+
+const char *dt_guidance_text(enum dt_guidance guidance);
+
+/* DT_EUSAGE when the model cannot take the size, with the nearest that it can. */
+dt_status dt_card_check_size(const struct dt_card *card, struct dt_frames size) DT_MUST_CHECK;
+
+/* Tokens of the image or video, without text, of a size that dt_card_check_size takes:
+ * ((frames - 1) / vae_time + 1) * (height / side) * (width / side), with side = vae_space * patch. */
+int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size);
+
+/* The row of an engine: that of the version where there is one, else that of the engine; NULL: the card has none. */
+const struct dt_card_engine *dt_card_engine(const struct dt_card *card, const char *engine,
+                                            const char *version);
+bool dt_card_takes(const struct dt_card_engine *row, const char *degree);
+
+#endif

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""The cards of published models: their facts, the plans that each engine takes, counted here by the rules in words, and
+what is refused."""
+import itertools
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+FLUX, WAN, SD3 = "black-forest-labs/FLUX.1-dev", "Wan-AI/Wan2.1-T2V-1.3B-Diffusers", "stabilityai/stable-diffusion-3.5-large"
+DEGREES = ("dp", "cfg", "ulysses", "ring", "tensor", "pipe")
+
+t = Dittune()
+
+
+def legal(devices, holds):
+    """All assignments of the degrees whose product fits, kept where the rule holds."""
+    plans = (dict(zip(DEGREES, values)) for values in itertools.product(range(1, devices + 1), repeat=len(DEGREES)))
+    return [plan for plan in plans if holds(**plan) and product(plan) <= devices]
+
+
+def product(plan):
+    made = 1
+    for value in plan.values():
+        made *= value
+    return made
+
+
+def xdit_flux(dp, cfg, ulysses, ring, tensor, pipe):
+    """FLUX.1-dev, 4096 + 512 tokens in one sequence, 128 rows of the latent, 24 heads; no halves, no tensor parallelism."""
+    sp = ulysses * ring
+    return cfg == 1 and tensor == 1 and 24 % ulysses == 0 and 128 % sp == 0 and 512 % sp == 0
+
+
+def diffusers_flux(dp, cfg, ulysses, ring, tensor, pipe):
+    sp = ulysses * ring
+    return (cfg == 1 and pipe == 1 and (tensor == 1 or sp == 1) and 24 % ulysses == 0 and 24 % tensor == 0
+            and 4096 % sp == 0 and 512 % sp == 0)
+
+
+def diffusers_wan(dp, cfg, ulysses, ring, tensor, pipe):
+    """Wan2.1 1.3B, 832x480 and 81 frames: 32760 tokens, 12 heads, text by cross attention."""
+    return cfg == 1 and pipe == 1 and tensor == 1 and 12 % ulysses == 0 and 32760 % (ulysses * ring) == 0
+
+
+def xdit_sd3(dp, cfg, ulysses, ring, tensor, pipe):
+    """SD3.5 large, 38 heads, guided by two halves; its 333 text tokens are in the sequence."""
+    sp = ulysses * ring
+    return cfg <= 2 and tensor == 1 and 38 % ulysses == 0 and 128 % sp == 0 and 333 % sp == 0
+
+
+def counted():
+    for model, engine, holds in ((FLUX, "xdit:0.7.0", xdit_flux), (FLUX, "diffusers:0.42.1", diffusers_flux),
+                                 (WAN, "diffusers:0.42.1", diffusers_wan), (SD3, "xdit:0.7.0", xdit_sd3)):
+        for devices in (1, 6, 8):
+            done = t.tool("models", model, "--engine", engine, "--devices", devices, "--json")
+            want = legal(devices, holds)
+            full = [{**dict.fromkeys(DEGREES, 1), **plan} for plan in done.json["plans"]]
+            t.check(f"{model} on {devices} devices by {engine}: the plans that the rules leave",
+                    sorted(map(str, full)) == sorted(map(str, want)), (len(full), len(want)))
+            counts = {row["engine"]: row["plans"] for row in t.tool("models", model, "--devices", devices, "--json").json["engines"]}
+            t.check(f"{model} on {devices} devices by {engine}: counted", counts[engine] == len(want), counts)
+
+
+def facts():
+    cards = [json.loads(path.read_text()) for path in (SOURCE / "model/cards").glob("*.json")]
+    rows = t.tool("models", "--json").json["models"]
+    t.check("every card is listed", sorted(row["model"] for row in rows) == sorted(card["name"] for card in cards), rows)
+    for card in cards:
+        side, usual = card["vae"]["space"] * card["patch"], card["usual"]
+        tokens = ((usual["frames"] - 1) // card["vae"]["time"] + 1) * (usual["height"] // side) * (usual["width"] // side)
+        row = t.tool("models", card["name"], "--json").json
+        t.check(f"{card['name']}: tokens of its usual size", row["tokens"] == tokens, row)
+        for name in (*card["aliases"], card["name"].split("/")[-1].upper()):
+            t.check(f"{card['name']}: called {name}", t.tool("models", name, "--json").json == row)
+    row = t.tool("models", WAN, "--size", "1280x720", "--frames", 41, "--json").json
+    t.check("tokens of a size", row["tokens"] == 11 * 45 * 80, row)
+
+
+def refused():
+    for words, say in ((("flux1-dv",), f"did you mean '{FLUX}'"), (("nothing-like-it",), "dittune models lists them"),
+                       ((FLUX, "--size", "1000x1000"), "992x992 would do"), ((WAN, "--frames", 80), "77 would do"),
+                       ((FLUX, "--engine", "xdti"), "did you mean 'xdit'"), ((FLUX, "--size", "512,1024"), "one --size")):
+        t.exits(f"models {' '.join(map(str, words))}", t.tool("models", *words), 2, err=say)
+    t.exits("a card that is not there", t.tool("models", "no such.json"), 74, err="cannot read the model's card no such.json")
+    own = ("lookup", "--engine", "xdit", "--model", FLUX, "--plan")
+    t.exits("the halves of a guidance that is embedded", t.tool(*own, "ranks=2 cfg=2"), 3,
+            err="without classifier-free guidance has no halves")
+    t.exits("a degree that the engine has not for this model", t.tool(*own, "ranks=2 tensor=2"), 3,
+            err=f"runs {FLUX} without the degree 'tensor'")
+    t.exits("text that is not divided", t.tool("lookup", "--engine", "xdit", "--model", SD3, "--plan", "ranks=2 ulysses=2"), 3,
+            err="the tokens of the text")
+    t.exits("what it takes", t.tool(*own, "ranks=4 ulysses=2 ring=2", "--size", "1280x768"), 0, out="--height 768 --width 1280")
+    t.exits("no network of dittune's own", t.tool("space", "--model", FLUX), 2, err="name its engine")
+
+
+def own_file():
+    card = json.loads((SOURCE / "model/cards/flux.1-dev.json").read_text())
+    t.write("mine.json", {**card, "name": "my/model"})
+    row = t.tool("models", t.path / "mine.json", "--json").json
+    t.check("a file of one's own", row["model"] == "my/model" and row["tokens"] == 4096, row)
+    for change, say in (({"heads": 0}, "'heads' is 0"), ({"guidance": "both"}, "expected none, embedded or cfg"),
+                        ({"attention": 7}, "'attention'"), ({"hedas": 24}, "heads"), ({"usual": {"width": 1000, "height": 1024, "frames": 1}}, "multiples of 16"),
+                        ({"aliases": ["a"] * 9}, "at most 4"), ({"name": "x" * 200}, "'name'")):
+        t.write("bad.json", {**card, **change})
+        t.exits(f"a card with {str(change)[:40]}", t.tool("models", t.path / "bad.json"), 2, err=say)
+
+
+facts()
+counted()
+refused()
+own_file()
+t.finish()

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* The cards of published models; of one model, how many plans each known engine takes, or the plans of one engine. */
+#include "base/figures.h"
+#include "db/engines/engines.h"
+#include "model/cards/card.h"
+#include "tuner/cli/options.h"
+#include "tuner/cli/print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { USUAL_DEVICES = 8 }; /* of a host with GPUs */
+
+/* What the options ask about. */
+struct question {
+    struct dt_card card;
+    struct dt_frames size;
+    int64_t devices;
+    json_t *key; /* of the engines' rules */
+};
+
+static json_t *count_or_null(int64_t count)
+{
+    return count >= 0 ? json_integer(count) : json_null();
+}
+
+static json_t *card_json(const struct dt_card *card, struct dt_frames size)
+{
+    const struct dt_card_parameters *parts = &card->parameters;
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:{s:o, s:o, "
+                     "s:o}}",
+                     "model", card->name, "doc", card->doc, "heads", card->heads, "head_size",
+                     card->head_size, "depth", card->depth, "text_tokens", card->text_tokens,
+                     "joint", (int)card->joint, "guidance", dt_guidance_text(card->guidance),
+                     "width", (json_int_t)size.width, "height", (json_int_t)size.height, "frames",
+                     (json_int_t)size.frames, "tokens", (json_int_t)dt_card_tokens(card, size),
+                     "parameters", "transformer", count_or_null(parts->transformer), "vae",
+                     count_or_null(parts->vae), "text_encoder", count_or_null(parts->text_encoder));
+}
+
+static dt_status read_question(const struct dt_options *options, const char *name,
+                               struct question *question)
+{
+    DT_TRY(dt_card_load(name, &question->card));
+    question->size = question->card.usual;
+    if (options->job.sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "dittune models takes one --size");
+    if (options->job.sizes.count == 1) {
+        question->size.width = options->job.sizes.widths[0];
+        question->size.height = options->job.sizes.heights[0];
+    }
+    if (options->worker.frames > 0)
+        question->size.frames = options->worker.frames;
+    question->devices = options->job.devices > 0 ? options->job.devices : USUAL_DEVICES;
+    DT_TRY(dt_card_check_size(&question->card, question->size));
+    question->key =
+        json_pack("{s:I, s:{s:s, s:I, s:I, s:I}}", "devices", (json_int_t)question->devices, "job",
+                  "model", name, "width", (json_int_t)question->size.width, "height",
+                  (json_int_t)question->size.height, "frames", (json_int_t)question->size.frames);
+    return question->key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+}
+
+static void add_parameters(int64_t count, struct dt_text *out)
+{
+    if (count < 0)
+        dt_text_add(out, "not known");
+    else
+        dt_text_add(out, "%.2f G", (double)count * 1e-9);
+}
+
+static void add_facts(const struct question *question, struct dt_text *out)
+{
+    const struct dt_card *card = &question->card;
+    const struct dt_frames *size = &question->size;
+    dt_text_add(out, "%s: %s\n%d blocks, %d heads of %d; guidance: %s\n%d text tokens, %s\n",
+                card->name, card->doc, card->depth, card->heads, card->head_size,
+                card->guidance == DT_GUIDANCE_CFG ? "two halves" : dt_guidance_text(card->guidance),
+                card->text_tokens,
+                card->joint ? "one sequence with the image" : "by cross attention");
+    dt_text_add(out, "%lld x %lld px, %lld frame%s: %lld tokens\nparameters: transformer ",
+                (long long)size->width, (long long)size->height, (long long)size->frames,
+                size->frames == 1 ? "" : "s", (long long)dt_card_tokens(card, *size));
+    add_parameters(card->parameters.transformer, out);
+    dt_text_add(out, ", VAE ");
+    add_parameters(card->parameters.vae, out);
+    dt_text_add(out, ", text encoder ");
+    add_parameters(card->parameters.text_encoder, out);
+    dt_text_add(out, "\n");
+}
+
+/* "ulysses=2 ring=2"; "one device" when every degree is 1. */
+static void add_degrees(const json_t *plan, struct dt_text *out)
+{
+    const char *name;
+    json_t *value;
+    int words = 0;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        if (json_integer_value(value) > 1)
+            dt_text_add(out, "%s%s=%lld", words++ > 0 ? " " : "", name,
+                        (long long)json_integer_value(value));
+    }
+    if (words == 0)
+        dt_text_add(out, "one device");
+}
+
+/* The engine's version, and what the card says of it. */
+static dt_status add_engine(const struct question *question, const json_t *engine, json_t *rows,
+                            struct dt_text *out)
+{
+    const char *family = json_string_value(json_object_get(engine, "engine"));
+    const char *version = json_string_value(json_object_get(engine, "version"));
+    const struct dt_card_engine *takes = dt_card_engine(&question->card, family, version);
+    struct dt_text name = {0};
+    json_t *plans = NULL, *degrees = json_array();
+    if (takes == NULL) {
+        json_decref(degrees);
+        return DT_OK;
+    }
+    dt_text_add(&name, "%s:%s", family, version);
+    dt_status status = dt_engine_plans(dt_text_at(&name), question->key, question->devices, &plans);
+    if (status == DT_OK) {
+        dt_text_add(out, "%-24s %6zu  ", dt_text_at(&name), json_array_size(plans));
+        for (int i = 0; i < takes->count; i++) {
+            dt_text_add(out, "%s%s", i > 0 ? ", " : "", takes->degrees[i]);
+            json_array_append_new(degrees, json_string(takes->degrees[i]));
+        }
+        dt_text_add(out, "%s\n", takes->count == 0 ? "none: one device" : "");
+        json_array_append_new(rows,
+                              json_pack("{s:s, s:I, s:O}", "engine", dt_text_at(&name), "plans",
+                                        (json_int_t)json_array_size(plans), "degrees", degrees));
+        json_decref(plans);
+    }
+    json_decref(degrees);
+    dt_text_fini(&name);
+    return status;
+}
+
+static dt_status each_engine(const struct question *question, json_t *rows, struct dt_text *out)
+{
+    json_t *engines = NULL, *engine = NULL;
+    size_t i;
+    DT_TRY(dt_engines(&engines));
+    dt_text_add(out, "\nengine                    plans  degrees (on up to %lld devices)\n",
+                (long long)question->devices);
+    dt_status status = DT_OK;
+    json_array_foreach(engines, i, engine)
+    {
+        if (status == DT_OK)
+            status = add_engine(question, engine, rows, out);
+    }
+    json_decref(engines);
+    return status;
+}
+
+/* The plan, and the command that runs it. */
+static dt_status add_plan(const struct question *question, const char *engine, const json_t *plan,
+                          struct dt_text *out)
+{
+    struct dt_export export;
+    const struct dt_export_request request = {.engine = engine,
+                                              .form = DT_FORM_ARGV,
+                                              .plan = plan,
+                                              .key = question->key,
+                                              .checkpoint = question->card.name};
+    DT_TRY(dt_export(&request, &export));
+    add_degrees(plan, out);
+    dt_text_add(out, "\n  %s", dt_text_at(&export.text));
+    dt_export_fini(&export);
+    return DT_OK;
+}
+
+static dt_status one_engine(const struct question *question, const char *engine, json_t **plans,
+                            struct dt_text *out)
+{
+    json_t *plan = NULL;
+    size_t i;
+    DT_TRY(dt_engine_plans(engine, question->key, question->devices, plans));
+    dt_text_add(out, "\n%zu plans on up to %lld devices by %s:\n", json_array_size(*plans),
+                (long long)question->devices, engine);
+    json_array_foreach(*plans, i, plan) DT_TRY(add_plan(question, engine, plan, out));
+    return DT_OK;
+}
+
+static dt_status show_model(const struct dt_options *options, const char *name)
+{
+    struct question question = {.key = NULL};
+    struct dt_text text = {0};
+    json_t *list = NULL;
+    const char *engine = options->lookup.engine;
+    DT_TRY(read_question(options, name, &question));
+    add_facts(&question, &text);
+    dt_status status;
+    if (engine != NULL)
+        status = one_engine(&question, engine, &list, &text);
+    else
+        status = each_engine(&question, list = json_array(), &text);
+    json_decref(question.key);
+    json_t *answer = card_json(&question.card, question.size);
+    json_object_set_new(answer, "devices", json_integer(question.devices));
+    json_object_set_new(answer, engine != NULL ? "plans" : "engines", list);
+    if (status == DT_OK && options->print.json) {
+        dt_text_fini(&text);
+        return dt_print_json(answer);
+    }
+    json_decref(answer);
+    if (status == DT_OK)
+        return dt_print_text(&text);
+    dt_text_fini(&text);
+    return status;
+}
+
+static void add_row(const struct dt_card *card, struct dt_text *out)
+{
+    dt_text_add(out, "%-48s %2d blocks, %2d heads, %7lld tokens\n", card->name, card->depth,
+                card->heads, (long long)dt_card_tokens(card, card->usual));
+}
+
+static dt_status list_models(const struct dt_options *options)
+{
+    json_t *rows = json_array();
+    struct dt_text text = {0};
+    for (const char *const *name = dt_cards(); *name != NULL; name++) {
+        struct dt_card card;
+        dt_status status = dt_card_load(*name, &card);
+        if (status != DT_OK || json_array_append_new(rows, card_json(&card, card.usual)) != 0) {
+            json_decref(rows);
+            dt_text_fini(&text);
+            return status != DT_OK ? status : dt_fail(DT_ENOMEM, "out of memory");
+        }
+        add_row(&card, &text);
+    }
+    if (options->print.json) {
+        dt_text_fini(&text);
+        return dt_print_json(json_pack("{s:o}", "models", rows));
+    }
+    json_decref(rows);
+    return dt_print_text(&text);
+}
+
+dt_status dt_command_models(const struct dt_options *options)
+{
+    return options->words.rest_count > 0 ? show_model(options, options->words.rest[0])
+                                         : list_models(options);
+}
