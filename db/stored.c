@@ -49,18 +49,29 @@ const struct dt_kind dt_kind_journal = {"journal", "the name of a journal", is_j
 
 #include "db/entry.def"
 
-static const char *const texts[] = {"none",        "faster",    "tie",         "default",
-                                    "provisional", "unopposed", "inconclusive"};
+static const struct {
+    const char *text;
+    bool provisional;
+} verdicts[] = {
+#define DT_VERDICT(name, text, provisional) {text, provisional},
+#include "db/verdict.def"
+#undef DT_VERDICT
+};
 
 const char *dt_verdict_text(enum dt_verdict verdict)
 {
-    return texts[verdict];
+    return verdicts[verdict].text;
+}
+
+bool dt_verdict_provisional(enum dt_verdict verdict)
+{
+    return verdicts[verdict].provisional;
 }
 
 enum dt_verdict dt_verdict_of(const char *text)
 {
-    for (int i = 0; text != NULL && i <= DT_VERDICT_INCONCLUSIVE; i++)
-        if (strcmp(texts[i], text) == 0)
+    for (int i = 0; text != NULL && i < DT_VERDICTS; i++)
+        if (strcmp(verdicts[i].text, text) == 0)
             return (enum dt_verdict)i;
     return DT_VERDICT_NONE;
 }

@@ -28,18 +28,17 @@ extern const struct dt_kind dt_kind_key, dt_kind_hard, dt_kind_soft, dt_kind_pla
 
 #include "db/entry.def"
 
-/* The verdict of a session. Texts are "none", "faster", "tie", ... */
+/* The verdict of a session: DT_VERDICT_NONE, DT_VERDICT_FASTER, ... (db/verdict.def) */
 enum dt_verdict {
-    DT_VERDICT_NONE,    /* nothing was measured */
-    DT_VERDICT_FASTER,  /* the best plan beats the default, by its interval */
-    DT_VERDICT_TIE,     /* a candidate's ratio is better, but not its interval: the default stays */
-    DT_VERDICT_DEFAULT, /* no candidate seemed better than the default */
-    DT_VERDICT_PROVISIONAL, /* no final comparison, or the default crashed or hung in it */
-    DT_VERDICT_UNOPPOSED, /* the default cannot run or breaks a limit: best is the fastest other */
-    DT_VERDICT_INCONCLUSIVE /* too few sets to decide whether the challenger beats the default, which stays */
+#define DT_VERDICT(name, text, provisional) DT_VERDICT_##name,
+#include "db/verdict.def"
+#undef DT_VERDICT
+    DT_VERDICTS
 };
 const char *dt_verdict_text(enum dt_verdict verdict);
 /* The verdict of a text that a session wrote; DT_VERDICT_NONE: there is none, or this version does not know it. */
 enum dt_verdict dt_verdict_of(const char *text);
+/* It decided nothing, so it replaces no entry that did. */
+bool dt_verdict_provisional(enum dt_verdict verdict);
 
 #endif

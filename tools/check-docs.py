@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fails on documentation whose paragraphs are not wrapped at 100 columns. Tables, code, headings and words longer than a
-line stay as they are.
+"""Fails on documentation whose paragraphs are not wrapped at 100 columns (tables, code, headings and words longer than a
+line stay as they are), and on a function of docs/where.md that is not in its file.
 
     tools/check-docs.py [--fix] [ROOT]
 
@@ -67,6 +67,17 @@ def laid_out(text):
     return "\n".join(out)
 
 
+def misplaced(root):
+    """Rows of docs/where.md whose file does not have the function any more."""
+    page = root / "docs/where.md"
+    for number, line in enumerate(page.read_text(encoding="utf-8").split("\n") if page.exists() else [], 1):
+        row = re.match(r"\| .* \| \[(\S+)\]\(\S+\) \| (.*) \|$", line)
+        source = root / row[1] if row else None
+        for function in re.findall(r"`(\w+)`", row[2]) if row else ():
+            if not source.exists() or not re.search(rf"\b{function}\(", source.read_text(encoding="utf-8")):
+                yield f"docs/where.md:{number}: {row[1]} has no function {function}"
+
+
 def main():
     words = [word for word in sys.argv[1:] if word != "--fix"]
     root = pathlib.Path(words[0] if words else pathlib.Path(__file__).resolve().parents[1])
@@ -83,9 +94,12 @@ def main():
             number = next(i for i, (a, b) in enumerate(zip(text.split("\n"), [*laid_out(text).split("\n"), ""]), 1) if a != b)
             print(f"{name}:{number}: not wrapped at {WIDTH} columns")
             bad += 1
+    lost = list(misplaced(root))
+    if lost:
+        sys.exit("\n".join(lost))
     if bad:
         sys.exit("check-docs: lay these out with 'tools/check-docs.py --fix'")
-    print(f"check-docs: {len(pages)} pages are wrapped at {WIDTH} columns")
+    print(f"check-docs: {len(pages)} pages are wrapped at {WIDTH} columns, and say where functions are")
 
 
 main()

@@ -36,3 +36,10 @@ tr -d ' \n' <"$copy/page.md" | cmp - "$copy/before" || { echo "--fix changed cha
 ! grep -qE '^(<|- |7\.|\[x\]:)' "$copy/page.md" || { echo "a line begins something else"; cat "$copy/page.md"; exit 1; }
 { echo '```'; words 30; echo '```'; echo "| $(words 30) |"; echo; echo "    $(words 30)"; echo; echo "https://example.org/$(words 30 | tr ' ' /)"; } >"$copy/page.md"
 page 0 "code, tables and long words stay"
+mkdir "$copy/docs"
+printf 'int here(void)\n' >"$copy/a.c"
+printf '| what | [a.c](../a.c) | `here` |\n' >"$copy/docs/where.md"
+page 0 "a function that is there"
+printf '| what | [a.c](../a.c) | `here`, `gone` |\n' >"$copy/docs/where.md"
+page 1 "a function that is not there"
+grep -q 'docs/where.md:1: a.c has no function gone' "$copy/out" || { echo "it is not named"; cat "$copy/out"; exit 1; }

@@ -159,8 +159,7 @@ bool dt_session_enough(const struct dt_session *session)
 
 bool dt_session_provisional(const struct dt_session *session)
 {
-    return session->verdict == DT_VERDICT_PROVISIONAL ||
-           session->verdict == DT_VERDICT_INCONCLUSIVE;
+    return dt_verdict_provisional(session->verdict);
 }
 
 bool dt_session_refused(const struct dt_session *session, const struct dt_result *result)

@@ -208,7 +208,9 @@ static void add_sureness(const struct dt_session *session, int tried, struct dt_
     case DT_VERDICT_INCONCLUSIVE:
         add_inconclusive(session, candidate, out);
         break;
-    default:
+    case DT_VERDICT_PROVISIONAL:
+    case DT_VERDICT_NONE:
+    case DT_VERDICTS:
         add_provisional(session, out);
         break;
     }

@@ -39,7 +39,7 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
 /* The failure may be temporary: like dt_outcome_may_pass, or out of memory, which another program may have caused. */
 bool dt_compare_may_pass(enum dt_outcome outcome);
 
-/* The order of n entrants in a round: a random one in even rounds, its mirror in the next. */
+/* The order of n entrants in a round: a random one in even rounds, its mirror in the next (ABBA). */
 void dt_compare_order(int order[], int n, int round, uint64_t seed);
 
 #endif
