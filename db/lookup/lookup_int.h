@@ -12,12 +12,14 @@
 #include "db/lookup/lookup.h"
 #include "space/space.h"
 
-#define DT_DAY_NS        (86400LL * 1000000000)
-#define DT_STALE_DAYS    180
-#define DT_FIXED_MAX     16
-#define DT_BATCHES_MAX   64
-#define DT_QUERY_VALUE   (1 << 20) /* bytes of a value, a worker's space too */
-#define DT_PIXELS_A_CELL 8         /* image pixels of a latent pixel, along a side */
+#define DT_DAY_NS      (86400LL * 1000000000)
+#define DT_STALE_DAYS  180
+#define DT_FIXED_MAX   16
+#define DT_BATCHES_MAX 64
+#define DT_QUERY_VALUE (1 << 20) /* bytes of a value, a worker's space too */
+#define DT_DEVICES_UNKNOWN                                                                         \
+    "unknown"              /* of "devices" in a hard fingerprint, as tuner/machine writes it */
+#define DT_PIXELS_A_CELL 8 /* image pixels of a latent pixel, along a side */
 
 /* What a question about a foreign worker's plan leaves open. */
 struct dt_any {
@@ -82,7 +84,8 @@ enum {
     DT_MISS_LIMITS = 1 << 3,
     DT_MISS_DEVICES = 1 << 4,
     DT_MISS_ENGINE = 1 << 5, /* engine, mode or worker */
-    DT_MISS_MACHINE = 1 << 6
+    DT_MISS_MACHINE = 1 << 6,
+    DT_MISS_UNSEEN = 1 << 7 /* devices that only its worker could tell */
 };
 struct dt_match {
     long line;

@@ -22,7 +22,8 @@ static const struct carried
     hard_carried[] = {{"engine", DT_MISS_ENGINE},      {"mode", DT_MISS_ENGINE},
                       {"device", DT_MISS_MACHINE},     {"cores", DT_MISS_MACHINE},
                       {"gpus", DT_MISS_MACHINE},       {"compute", DT_MISS_MACHINE},
-                      {"memory_gib", DT_MISS_MACHINE}, {"topology", DT_MISS_MACHINE}};
+                      {"memory_gib", DT_MISS_MACHINE}, {"topology", DT_MISS_MACHINE},
+                      {"devices", DT_MISS_UNSEEN}};
 
 /* Rules to compare the fields of a key or of hard; fields in skip are ignored. */
 struct rules {
@@ -90,6 +91,9 @@ static bool compare_hards(const struct dt_asked *asked, const json_t *hard, unsi
         rules.skip[skipped++] = "mode";
     if (asked->any.dtype)
         rules.skip[skipped++] = "dtype";
+    const char *devices = json_string_value(json_object_get(hard, "devices"));
+    if (devices != NULL && strcmp(devices, DT_DEVICES_UNKNOWN) == 0)
+        *misses |= DT_MISS_UNSEEN; /* they may be others today */
     return json_is_object(hard) && compare(hard, asked->hard, &rules, misses);
 }
 
@@ -97,7 +101,7 @@ static enum dt_tier tier_of(unsigned misses)
 {
     if (misses & DT_MISS_MACHINE)
         return DT_TIER_NONE;
-    if (misses & DT_MISS_ENGINE)
+    if (misses & (DT_MISS_ENGINE | DT_MISS_UNSEEN))
         return DT_TIER_PROXY;
     if (misses & DT_MISS_DEVICES)
         return DT_TIER_SCALED;

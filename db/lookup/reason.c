@@ -3,6 +3,7 @@
 #include "db/lookup/answer_int.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct difference {
     unsigned miss;
@@ -40,6 +41,19 @@ static void add_engine(const struct dt_asked *asked, const json_t *entry, struct
                 hard_of(entry, "mode"), worker != NULL ? ", worker " : "",
                 worker != NULL ? worker : "", engine != NULL ? engine : "unknown",
                 mode != NULL ? mode : "unknown");
+}
+
+static void add_unseen(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
+{
+    const json_t *hard = json_object_get(json_object_get(entry, "fingerprint"), "hard");
+    const char *devices = json_string_value(json_object_get(hard, "devices"));
+    (void)asked;
+    if (devices == NULL)
+        dt_text_add(out, "on cores");
+    else if (strcmp(devices, DT_DEVICES_UNKNOWN) == 0)
+        dt_text_add(out, "on devices that its worker did not name");
+    else
+        dt_text_add(out, "on devices that only its worker can tell (%s)", devices);
 }
 
 static void add_devices(const struct dt_asked *asked, const json_t *entry, struct dt_text *out)
@@ -104,9 +118,9 @@ static void add_name(const struct dt_asked *asked, const json_t *entry, struct d
 }
 
 static const struct difference differences[] = {
-    {DT_MISS_MACHINE, add_device}, {DT_MISS_ENGINE, add_engine}, {DT_MISS_DEVICES, add_devices},
-    {DT_MISS_SIZE, add_size},      {DT_MISS_BATCH, add_batch},   {DT_MISS_LIMITS, add_limits},
-    {DT_MISS_NAME, add_name},
+    {DT_MISS_MACHINE, add_device},  {DT_MISS_UNSEEN, add_unseen}, {DT_MISS_ENGINE, add_engine},
+    {DT_MISS_DEVICES, add_devices}, {DT_MISS_SIZE, add_size},     {DT_MISS_BATCH, add_batch},
+    {DT_MISS_LIMITS, add_limits},   {DT_MISS_NAME, add_name},
 };
 
 const char *dt_reason_provisional(enum dt_verdict verdict)

@@ -2,6 +2,7 @@
 # ctest:
 """--engine NAME: its worker is found, tuned and checked, and its plans are looked up, exported and removed by the engine and
 the job, without a worker."""
+import json
 import os
 import pathlib
 import re
@@ -75,7 +76,7 @@ def looked_up():
         done = tune("--model", "org/net", "--steps", str(steps), model="org/net", width=64, height=32, steps=steps, weights="random")
         line = re.search("Look it up: dittune (.*)", done.out)
         t.check("a session prints the look-up by the engine", done.code == 0 and line
-                and line[1] == f"lookup --engine diffusers --mode eager --model org/net --size 64x32 --steps {steps} --devices 2 --objective latency", done)
+                and line[1] == f"lookup --engine diffusers --backend cpu --mode eager --model org/net --size 64x32 --steps {steps} --devices 2 --objective latency", done)
         found = t.tool(*shlex.split(line[1]), "--json", "--format", "json") if line else done
         t.check("and, pasted, it finds the entry", found.code == 0 and found.json["answer"]["tier"] == "exact"
                 and found.json["answer"]["entry"]["key"]["job"]["steps"] == steps, found)
@@ -96,6 +97,45 @@ def looked_up():
     del t.environment["DITTUNE_TRANSCRIPT"]
     BIN.mkdir()
     install("diffusers")
+
+
+def on_gpus():
+    """The devices that the worker announces, and those that the controller finds."""
+    install("xdit")
+    card = {"index": 0, "name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150754820096, "free_bytes": 150000000000,
+            "shared_bytes": 232448, "processes": []}
+    answer = {"op": "devices", "count": 1, "why": "", "driver": "580.95", "cuda": 13000, "nccl": "2.28.9", "cudnn": "", "cublaslt": "13.1.0",
+              "devices": [card], "peers": [[0]], "links": [["self"]]}
+    gpu = t.write("gpu", f"#!/bin/sh\nexec echo '{json.dumps(answer)}'\n")
+    gpu.chmod(0o755)
+    rank = {"rank": 0, "pid": 1, "host": "here"}
+    named = {"devices": [{"name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150754820096}] * 2}
+    cores = t.tool("machine", "--json").json["hard"]
+    for what, device, fields, env, devices, tiers in (
+            ("cpu", {"device": "cpu"}, {}, {}, None, ("exact", "exact")),
+            ("no device, where there is no GPU", {}, {}, {}, None, ("exact", "exact")),
+            ("no device, where there is one", {}, {}, {"DITTUNE_WORKER_CUDA": gpu}, "unknown", ("none", "proxy")),
+            ("a GPU that the controller does not find", {"device": "cuda:0"}, {}, {}, "unknown", ("proxy", "proxy")),
+            ("one that the worker describes", {"device": "cuda:0"}, named, {}, "2 x NVIDIA H200, 9.0, 160 GiB", ("proxy", "exact")),
+            ("one that it describes by halves", {"device": "cuda:0"}, {"devices": [{"name": "x"}]}, {}, "unknown", ("proxy", "proxy")),
+            ("a GPU that the controller finds", {"device": "cuda:0"}, {}, {"DITTUNE_WORKER_CUDA": gpu}, "GPU", ("exact", "exact"))):
+        shutil.rmtree(t.environment["DITTUNE_DB"], ignore_errors=True)
+        t.scenario(ns=[2 * MS, MS], cv=0.01, protocol=2, engine="xdit", obeys=ALL, job={"model": "m"},
+                   faults=[{"do": "answer", "at": "ready", "fields": {"ranks": [{**rank, **device}], **fields}}])
+        done = t.tool("--engine", "xdit", "--budget", "20s", "--quiet", "--json", env=env)
+        entry = t.tool("db", "show", "--json").json["entries"][0]
+        hard = entry["fingerprint"]["hard"]
+        t.check(f"{what}: the fingerprint", done.code == 0 and (
+            (hard["device"], hard["gpus"], hard["compute"]) == ("NVIDIA H200", 1, "9.0") if devices == "GPU"
+            else hard.get("devices") == devices and {**cores, **hard} == hard), hard)
+        by_engine = t.tool("lookup", "--engine", "xdit", "--model", "m", "--json", "--require", "none", env=env)
+        by_worker = t.tool("lookup", "--worker", t.worker, "--json", "--require", "none", env=env)
+        found = [answer.get("answer", answer)["tier"] for answer in (by_engine.json, by_worker.json)]
+        t.check(f"{what}: the tiers", tuple(found) == tiers, (found, by_engine, by_worker))
+        if devices == "unknown" and tiers[0] == "proxy":
+            t.check(f"{what}: the reason", "on devices that its worker did not name" in by_engine.json["answer"]["reason"], by_engine)
+        done = t.tool("check", "--engine", "xdit", "--budget", "60s", "--json", env=env)
+        t.check(f"{what}: checked", done.json["entries"][0]["verdict"] == "wins", done)
 
 
 def of_no_file():
@@ -143,7 +183,7 @@ def removed():
     t.check("and only those", len(t.tool("db", "show", "--json").json["entries"]) == 2)
 
 
-for part in (programs, looked_up, of_no_file, exported, checked, removed):
+for part in (programs, looked_up, of_no_file, exported, checked, removed, on_gpus):
     part()
 t.none_left()
 t.finish()

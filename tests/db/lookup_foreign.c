@@ -78,6 +78,11 @@ static const struct row rows[] = {
     {"", "mode=compiled", "*", DT_TIER_PROXY, NULL, "not by mine (compiled)"},
     {"", "engine=other", "*", DT_TIER_PROXY, NULL, "by mine (eager, worker mine), not by other"},
     {"key.worker='theirs'", "", "*", DT_TIER_PROXY, NULL, "worker theirs"},
+    /* devices that cannot be asked for are never exact */
+    {"fingerprint.hard.devices='unknown'", "", "*", DT_TIER_PROXY, NULL,
+     "on devices that its worker did not name"},
+    {"fingerprint.hard.devices='2 x GPU'", "", "*", DT_TIER_PROXY, NULL,
+     "on devices that only its worker can tell (2 x GPU)"},
     /* other counts: ranks alone break the first rule, so one degree goes with them */
     {"", "devices=8", "*", DT_TIER_SCALED, "{'gpus':8,'tp':8,'pp':1,'kernel':'fused'}",
      "tp scaled from 4 to 8"},

@@ -138,11 +138,13 @@ static json_t *limits(const struct dt_backend *backend)
 json_t *dt_machine_describe(const json_t *hello, const json_t *ready,
                             const struct dt_machine_worker *worker)
 {
+    json_t *hard = worker->foreign && ready != NULL ? dt_machine_announced_hard(ready)
+                                                    : dt_machine_hard(worker->backend);
     return json_pack("{s:s, s:{s:i, s:i}, s:o, s:o, s:{s:s, s:s, s:I}, s:o}", "format",
-                     "dittune-machine", "version", "major", 1, "minor", 0, "hard",
-                     dt_machine_hard(worker->backend), "soft", soft_fields(hello, ready, worker),
-                     "info", "host", dt_host_name(), "boot_id", dt_host_boot(), "t_wall_ns",
-                     (json_int_t)dt_clock_wall_ns(), "limits", limits(worker->backend));
+                     "dittune-machine", "version", "major", 1, "minor", 0, "hard", hard, "soft",
+                     soft_fields(hello, ready, worker), "info", "host", dt_host_name(), "boot_id",
+                     dt_host_boot(), "t_wall_ns", (json_int_t)dt_clock_wall_ns(), "limits",
+                     limits(worker->backend));
 }
 
 /* A hello accepts any workload: nothing is loaded before the first plan. */

@@ -95,6 +95,11 @@ void dt_machine_keep(const struct dt_machine_worker *worker, const json_t *descr
 /* The hard fields, new reference; an entry also has dtype, engine and mode. backend NULL: cores. */
 json_t *dt_machine_hard(const struct dt_backend *backend);
 
+/* The hard fields by the devices that a foreign worker announces in ready: the cores, or the GPUs that the controller finds.
+ * Where it finds none, or the worker announces no device on a machine with GPUs, those of the cores and "devices": as the
+ * worker names them, or "unknown" (docs/machine.md). New reference. */
+json_t *dt_machine_announced_hard(const json_t *ready);
+
 /* The built-in worker, as compiled, computes in this data type on this processor. */
 bool dt_machine_runs(enum dt_dtype dtype);
 

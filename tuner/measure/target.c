@@ -173,7 +173,8 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
 
 static void make_hard(struct dt_target *target)
 {
-    target->identity.hard = dt_machine_hard(&target->hardware.backend);
+    target->identity.hard = target->foreign ? dt_machine_announced_hard(target->worker.ready)
+                                            : dt_machine_hard(&target->hardware.backend);
     json_object_set_new(target->identity.hard, "dtype", json_string(target->identity.dtype));
     json_object_set_new(target->identity.hard, "engine", json_string(target->identity.engine));
     json_object_set_new(target->identity.hard, "mode", json_string(target->identity.mode));

@@ -34,13 +34,25 @@ static const struct device *device_of(const struct dt_target *target)
     return &devices[target->hardware.backend.cuda];
 }
 
+/* A foreign worker may use GPUs, which are then what its ranks are placed on. */
+static int usual_devices(const struct dt_job *job, const struct dt_target *target)
+{
+    struct dt_backend backend = {.cuda = false};
+    int gpus = 0;
+    if (job->worker.path != NULL && dt_backend_choose(DT_BACKEND_AUTO, false, &backend) == DT_OK) {
+        gpus = backend.gpus.count;
+        dt_backend_fini(&backend);
+    }
+    return gpus > 0 ? gpus : target->hardware.cores;
+}
+
 dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
 {
     DT_TRY(dt_backend_choose(job->backend, job->worker.path != NULL, &target->hardware.backend));
     target->hardware.backend.shared = job->shared_devices;
     target->hardware.cores =
         target->hardware.backend.cuda ? target->hardware.backend.gpus.count : dt_host_cores();
-    target->hardware.devices = job->devices > 0 ? job->devices : target->hardware.cores;
+    target->hardware.devices = job->devices > 0 ? job->devices : usual_devices(job, target);
     target->hardware.unit = device_of(target)->unit;
     target->worker.arguments = job->worker.arguments;
     target->worker.by_mpirun = device_of(target)->by_mpirun;

@@ -100,9 +100,9 @@ static dt_status hello(struct worker *worker)
                                  "parameters", json_object_get(file, "parameters"), "constants",
                                  json_object_get(file, "constants"), "rules",
                                  json_object_get(file, "rules"))));
-    return say(worker, json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:s,s:o,s:i}]}", "op", "ready", "comm",
+    return say(worker, json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i}]}", "op", "ready", "comm",
                                  "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host,
-                                 "device", "cpu", "cores", cores(), "threads", 1));
+                                 "cores", cores(), "threads", 1));
 }
 
 /* One run of the command: the time of a step. */

@@ -97,6 +97,7 @@ static dt_status set_foreign(const struct dt_target *target, struct dt_query *qu
                     json_string_value(json_object_get(target->identity.key, "worker"))));
     DT_TRY(set_text(query, "workload",
                     json_string_value(json_object_get(target->identity.key, "workload"))));
+    DT_TRY(set_number(query, "devices", target->hardware.devices));
     DT_TRY(set_text(query, "engine", target->identity.engine));
     DT_TRY(set_text(query, "mode", target->identity.mode));
     DT_TRY(set_text(query, "dtype", target->identity.dtype));
@@ -124,20 +125,31 @@ bool dt_ask_is_engine(const struct dt_options *options)
             (named && dt_network_load(options->job.model, &network) != DT_OK));
 }
 
+/* This machine without what only a worker knows. */
+static dt_status describe_alone(enum dt_backend_kind kind, json_t **description)
+{
+    struct dt_backend backend;
+    DT_TRY(dt_backend_choose(kind, false, &backend));
+    const struct dt_machine_worker worker = {.foreign = true, .backend = &backend};
+    *description = dt_machine_describe(NULL, NULL, &worker);
+    dt_backend_fini(&backend);
+    return DT_OK;
+}
+
 static dt_status find_machine(const struct dt_options *options, const struct dt_target *target,
                               struct dt_machine **machine)
 {
     json_t *description = NULL;
     if (options->lookup.machine != NULL)
         return dt_machine_load(options->lookup.machine, machine);
-    if (target != NULL || dt_ask_is_engine(options)) {
+    enum dt_backend_kind kind;
+    DT_TRY(dt_options_backend(options, &kind));
+    if (target != NULL) {
         const struct dt_machine_worker worker = {.foreign = true};
-        const json_t *hello = target != NULL ? target->worker.hello : NULL;
-        const json_t *ready = target != NULL ? target->worker.ready : NULL;
-        description = dt_machine_describe(hello, ready, &worker);
+        description = dt_machine_describe(target->worker.hello, target->worker.ready, &worker);
+    } else if (dt_ask_is_engine(options)) {
+        DT_TRY(describe_alone(kind, &description));
     } else {
-        enum dt_backend_kind kind;
-        DT_TRY(dt_options_backend(options, &kind));
         DT_TRY(dt_machine_here((struct dt_program){NULL, NULL}, kind, false,
                                dt_clock_ns() + PATIENCE_NS, &description));
     }

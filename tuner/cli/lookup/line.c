@@ -38,7 +38,9 @@ static void add_worker(const struct dt_options *options, const struct dt_target 
         dt_target_options(target, out);
         return;
     }
-    dt_text_add(out, " --engine %s --mode ", options->worker.engine);
+    bool gpus = json_object_get(target->identity.hard, "gpus") != NULL;
+    dt_text_add(out, " --engine %s --backend %s --mode ", options->worker.engine,
+                gpus ? "cuda" : "cpu");
     dt_quote(target->identity.mode, out);
     dt_target_options(target, out);
 }
