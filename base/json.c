@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -183,6 +184,17 @@ dt_status dt_json_object(const json_t *object, const char *what, const char *key
 bool dt_json_has(const json_t *object, const char *key)
 {
     return json_object_get(object, key) != NULL;
+}
+
+const char *dt_json_text_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+json_t *dt_json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 dt_status dt_json_only(const json_t *object, const char *what, const char *const known[])

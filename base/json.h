@@ -53,10 +53,15 @@ dt_status dt_json_array(const json_t *object, const char *what, const char *key,
 dt_status dt_json_object(const json_t *object, const char *what, const char *key,
                          json_t **out) DT_MUST_CHECK;
 bool dt_json_has(const json_t *object, const char *key);
+/* The text of a field, borrowed; "" where there is none. */
+const char *dt_json_text_at(const json_t *object, const char *key);
 
 /* DT_EUSAGE when the object has a key that is not in the NULL-ended list; names it and the nearest known key. */
 dt_status dt_json_only(const json_t *object, const char *what,
                        const char *const known[]) DT_MUST_CHECK;
+
+/* A number, new reference; null where it is not finite. */
+json_t *dt_json_number(double value);
 
 /* A shallow copy of an object; NULL when memory runs out, where json_copy would drop fields. */
 json_t *dt_json_copy(const json_t *object);

@@ -136,8 +136,7 @@ static void read_real(const json_t *value, void *member)
 
 static json_t *write_real(const void *member)
 {
-    double number = *(const double *)member;
-    return isfinite(number) ? json_real(number) : json_null();
+    return dt_json_number(*(const double *)member);
 }
 
 static bool is_pair(const json_t *value)

@@ -85,19 +85,15 @@ static dt_status first_step(struct dt_worker_session *session, struct dt_pass *p
 }
 
 /* A number that is not finite becomes null. */
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *describe(const double norm[], const double projections[], int images, int count)
 {
     json_t *norms = json_array(), *table = json_array();
     for (int i = 0; i < images; i++) {
         json_t *row = json_array();
-        json_array_append_new(norms, number(norm[i]));
+        json_array_append_new(norms, dt_json_number(norm[i]));
         for (int k = 0; k < count; k++)
-            json_array_append_new(row, number(projections[(size_t)i * (size_t)count + (size_t)k]));
+            json_array_append_new(
+                row, dt_json_number(projections[(size_t)i * (size_t)count + (size_t)k]));
         json_array_append_new(table, row);
     }
     return json_pack("{s:o,s:o}", "norm", norms, "projections", table);

@@ -148,6 +148,5 @@ dt_status dt_wire_read(struct dt_wire *wire, int64_t deadline_ns, json_t **messa
 
 const char *dt_wire_op(const json_t *message)
 {
-    const char *op = json_string_value(json_object_get(message, "op"));
-    return op != NULL ? op : "";
+    return dt_json_text_at(message, "op");
 }

@@ -202,7 +202,7 @@ json_t *dt_answer_json(const struct dt_answer *answer)
     const json_t *entry = answer->measured.known ? answer->entry : NULL;
     const json_t *figures = json_object_get(entry, "figures");
     json_t *age = answer->age_ns < 0 ? json_null() : json_integer(answer->age_ns / 1000000000);
-    json_t *distance = isfinite(answer->distance) ? json_real(answer->distance) : json_null();
+    json_t *distance = dt_json_number(answer->distance);
     return json_pack(
         "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, "
         "s:o, s:o}",

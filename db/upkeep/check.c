@@ -46,12 +46,11 @@ dt_status dt_upkeep_seal(const json_t *entry, const char *what)
 {
     bool exported = dt_json_has(entry, "checksum");
     const char *name = exported ? "checksum" : "crc";
-    const char *given = json_string_value(json_object_get(entry, name));
     char hex[9] = "";
     if (!dt_json_has(entry, name))
         return DT_OK;
     DT_TRY(exported ? dt_upkeep_checksum(entry, hex) : line_crc(entry, hex));
-    if (given == NULL || strcmp(given, hex) != 0)
+    if (strcmp(dt_json_text_at(entry, name), hex) != 0)
         return dt_fail(DT_EUSAGE,
                        "%s: its '%s' is not that of its fields: it was changed or damaged (without "
                        "it, it is taken as it is)",

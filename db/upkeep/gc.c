@@ -79,10 +79,10 @@ struct evidence {
 static void visit(const json_t *record, void *context)
 {
     struct evidence *evidence = context;
-    const char *kind = json_string_value(json_object_get(record, "kind"));
+    const char *kind = dt_json_text_at(record, "kind");
     json_t *known = NULL;
-    evidence->needed = evidence->needed || (kind != NULL && strcmp(kind, "check") == 0);
-    if (kind == NULL || strcmp(kind, "best") != 0)
+    evidence->needed = evidence->needed || strcmp(kind, "check") == 0;
+    if (strcmp(kind, "best") != 0)
         return;
     json_t *bare = dt_upkeep_bare(record);
     dt_status status = bare != NULL ? dt_pick_find(&evidence->gc->store, bare, &known) : DT_ENOMEM;

@@ -40,8 +40,7 @@ static dt_status offer(struct rebuild *rebuild, const json_t *entry, const char 
 static void visit(const json_t *record, void *context)
 {
     struct rebuild *rebuild = context;
-    const char *kind = json_string_value(json_object_get(record, "kind"));
-    if (rebuild->status != DT_OK || kind == NULL || strcmp(kind, "best") != 0)
+    if (rebuild->status != DT_OK || strcmp(dt_json_text_at(record, "kind"), "best") != 0)
         return;
     rebuild->any = true;
     rebuild->status = offer(rebuild, record, "a journal's result");

@@ -10,6 +10,7 @@
 #include "base/json.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,6 +275,29 @@ static void writes_no_text_of_null(void **state)
     dt_text_fini(&text);
 }
 
+static void gives_a_text_or_an_empty_one(void **state)
+{
+    json_t *object = json_pack("{s:s, s:i, s:n}", "text", "a", "number", 1, "null");
+    (void)state;
+    assert_string_equal(dt_json_text_at(object, "text"), "a");
+    assert_string_equal(dt_json_text_at(object, "number"), "");
+    assert_string_equal(dt_json_text_at(object, "null"), "");
+    assert_string_equal(dt_json_text_at(object, "missing"), "");
+    assert_string_equal(dt_json_text_at(NULL, "text"), "");
+    json_decref(object);
+}
+
+static void writes_what_is_no_number_as_null(void **state)
+{
+    const double numbers[] = {0, -1.5, NAN, INFINITY, -INFINITY};
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        json_t *value = dt_json_number(numbers[i]);
+        assert_true(i < 2 ? json_real_value(value) == numbers[i] : json_is_null(value));
+        json_decref(value);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +310,8 @@ int main(void)
         cmocka_unit_test(refuses_unknown_fields),
         cmocka_unit_test(finds_the_nearest_name),
         cmocka_unit_test(writes_no_text_of_null),
+        cmocka_unit_test(gives_a_text_or_an_empty_one),
+        cmocka_unit_test(writes_what_is_no_number_as_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,12 +22,6 @@ static const json_t *key_of(const struct dt_check_entry *entry)
     return entry->item->entry.key;
 }
 
-static const char *string_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
 static json_int_t integer_of(const json_t *object, const char *name)
 {
     return json_integer_value(json_object_get(object, name));
@@ -73,7 +67,8 @@ static bool kept_network(const struct dt_check_entry *entry, struct dt_network *
     struct dt_network read;
     char id[DT_KEY_ID_SIZE];
     if (kept == NULL || dt_network_from_json(kept, "the entry's network", &read) != DT_OK ||
-        dt_key_network(&read, id) != DT_OK || strcmp(id, string_of(key_of(entry), "network")) != 0)
+        dt_key_network(&read, id) != DT_OK ||
+        strcmp(id, dt_json_text_at(key_of(entry), "network")) != 0)
         return false;
     *network = read;
     return true;
@@ -93,9 +88,9 @@ static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *
     job->worker = (struct dt_program){NULL, NULL};
     job->has_dtype = true;
     job->size = pixels(integer_of(key, "height"));
-    DT_TRY(dt_dtype_find("the entry's dtype", string_of(key, "dtype"), &job->dtype));
-    if (!kept_network(entry, &job->network) && preset(string_of(key, "model")))
-        DT_TRY(dt_network_load(string_of(key, "model"), &job->network));
+    DT_TRY(dt_dtype_find("the entry's dtype", dt_json_text_at(key, "dtype"), &job->dtype));
+    if (!kept_network(entry, &job->network) && preset(dt_json_text_at(key, "model")))
+        DT_TRY(dt_network_load(dt_json_text_at(key, "model"), &job->network));
     return DT_OK;
 }
 
@@ -144,7 +139,7 @@ static dt_status make_job(struct dt_check_entry *entry)
     for (size_t i = 0; i < json_array_size(batches) && i < DT_LIST_MAX; i++)
         job.batches.values[job.batches.count++] =
             (int)json_integer_value(json_array_get(batches, i));
-    DT_TRY(dt_objective_find(string_of(key, "objective"), &job.objective));
+    DT_TRY(dt_objective_find(dt_json_text_at(key, "objective"), &job.objective));
     if (json_object_get(key, "worker") == NULL)
         DT_TRY(set_network(entry, &job));
     else
@@ -179,12 +174,12 @@ static dt_status other_key(struct dt_check_entry *entry)
         return leave(entry, DT_CHECK_UNSUPPORTED,
                      "the worker's parameters or rules are no longer those that the plan is stored "
                      "for");
-    if (preset(string_of(key, "model")))
+    if (preset(dt_json_text_at(key, "model")))
         snprintf(why, sizeof why, "this program computes another %s from its key: tune it again",
                  field[0] != '\0' ? field : "key");
     else
         snprintf(why, sizeof why, "'%.100s' came from a file: pass it again with --model FILE",
-                 string_of(key, "model"));
+                 dt_json_text_at(key, "model"));
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
@@ -195,7 +190,7 @@ static dt_status no_worker(struct dt_check_entry *entry)
     snprintf(why, sizeof why,
              "it was tuned on the engine '%.100s', which must be named: --engine NAME, or --worker "
              "PROGRAM",
-             string_of(entry->item->entry.fingerprint.hard, "engine"));
+             dt_json_text_at(entry->item->entry.fingerprint.hard, "engine"));
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
@@ -329,9 +324,10 @@ static const char *model_of(const struct dt_check_entry *entry)
     struct dt_network network;
     char id[DT_KEY_ID_SIZE];
     const char *model =
-        preset(string_of(key, "model")) ? string_of(key, "model") : entry->opts->model;
+        preset(dt_json_text_at(key, "model")) ? dt_json_text_at(key, "model") : entry->opts->model;
     bool same = model != NULL && dt_network_load(model, &network) == DT_OK &&
-                dt_key_network(&network, id) == DT_OK && strcmp(id, string_of(key, "network")) == 0;
+                dt_key_network(&network, id) == DT_OK &&
+                strcmp(id, dt_json_text_at(key, "network")) == 0;
     return same ? model : NULL;
 }
 

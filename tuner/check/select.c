@@ -23,12 +23,6 @@ struct selection {
     bool failed; /* out of memory */
 };
 
-static const char *string_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
 static json_int_t integer_of(const json_t *object, const char *name)
 {
     return json_integer_value(json_object_get(object, name));
@@ -38,11 +32,11 @@ static json_int_t integer_of(const json_t *object, const char *name)
 static void add_work(const json_t *key, struct dt_text *out)
 {
     const json_t *job = json_object_get(key, "job");
-    dt_text_add(out, "%s: ", string_of(key, "worker"));
+    dt_text_add(out, "%s: ", dt_json_text_at(key, "worker"));
     size_t before = out->size;
     dt_key_add_job(job, out);
     if (out->size == before)
-        dt_text_add(out, "%s", string_of(key, "workload"));
+        dt_text_add(out, "%s", dt_json_text_at(key, "workload"));
 }
 
 void dt_check_title(const json_t *key, char title[], size_t room)
@@ -52,14 +46,15 @@ void dt_check_title(const json_t *key, char title[], size_t room)
     if (json_object_get(key, "worker") != NULL)
         add_work(key, &text);
     else
-        dt_text_add(&text, "%s, %.0f x %.0f px, %s", string_of(key, "model"),
+        dt_text_add(&text, "%s, %.0f x %.0f px, %s", dt_json_text_at(key, "model"),
                     (double)integer_of(key, "width") * DT_LATENT_PIXELS,
-                    (double)integer_of(key, "height") * DT_LATENT_PIXELS, string_of(key, "dtype"));
+                    (double)integer_of(key, "height") * DT_LATENT_PIXELS,
+                    dt_json_text_at(key, "dtype"));
     for (size_t i = 0; i < json_array_size(batches); i++)
         dt_text_add(&text, "%s%lld", i == 0 ? ", batch " : ",",
                     (long long)json_integer_value(json_array_get(batches, i)));
     dt_text_add(&text, ", %lld devices, %s", (long long)integer_of(key, "devices"),
-                string_of(key, "objective"));
+                dt_json_text_at(key, "objective"));
     if (integer_of(key, "max_bytes") > 0)
         dt_text_add(&text, ", at most %lld bytes", (long long)integer_of(key, "max_bytes"));
     if (integer_of(key, "max_latency_ns") > 0)
@@ -99,8 +94,9 @@ static bool of_engine(const struct dt_check_opts *opts, const struct dt_stored_e
     const json_t *job = json_object_get(entry->key, "job");
     return opts->job.wanted.engine == NULL ||
            (json_object_get(entry->key, "worker") != NULL &&
-            strcmp(string_of(entry->fingerprint.hard, "engine"), opts->job.wanted.engine) == 0 &&
-            (opts->model == NULL || strcmp(string_of(job, "model"), opts->model) == 0));
+            strcmp(dt_json_text_at(entry->fingerprint.hard, "engine"), opts->job.wanted.engine) ==
+                0 &&
+            (opts->model == NULL || strcmp(dt_json_text_at(job, "model"), opts->model) == 0));
 }
 
 static void visit(const json_t *stored, void *context)
@@ -131,7 +127,7 @@ static void note_check(const json_t *record, void *context)
 {
     struct dt_check_list *list = context;
     struct dt_check_record check;
-    if (strcmp(string_of(record, "kind"), "check") != 0)
+    if (strcmp(dt_json_text_at(record, "kind"), "check") != 0)
         return;
     dt_record_read(&dt_record_check_record, record, &check);
     if (dt_check_verdict_of(check.verdict) == DT_CHECK_NOT_CHECKED)

@@ -17,12 +17,6 @@
 #define CAPTURE_SINCE                                                                              \
     20900 /* exchanges in CUDA graphs (NCCL's user guide, "Using NCCL with CUDA Graphs") */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 static int64_t number_of(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));
@@ -42,7 +36,8 @@ static int nccl_code(const char *version)
 static int capability(const json_t *card)
 {
     int major = 0, minor = 0;
-    if (sscanf(text_of(card, "compute"), "%d.%d", &major, &minor) != 2 || major < 1 || major > 99)
+    if (sscanf(dt_json_text_at(card, "compute"), "%d.%d", &major, &minor) != 2 || major < 1 ||
+        major > 99)
         return 0;
     return 10 * major + minor;
 }
@@ -70,14 +65,14 @@ static dt_status from_json(json_t *devices, struct dt_backend *backend)
         if (i < GPUS_MOST)
             take_card(card, backend);
     }
-    const char *why = text_of(devices, "why");
+    const char *why = dt_json_text_at(devices, "why");
     struct dt_gpus *gpus = &backend->gpus;
     if (gpus->count == 0)
         return dt_fail(DT_EUNSUP, "%.400s", why[0] != '\0' ? why : "no GPU was found");
     if (gpus->memory_bytes <= 0 || gpus->shared_bytes <= 0 || backend->compute <= 0)
         return dt_fail(DT_EUNSUP, "its answer lacks the memory or the capability of a GPU");
-    gpus->nccl = nccl_code(text_of(devices, "nccl"));
-    gpus->cudnn = text_of(devices, "cudnn")[0] != '\0';
+    gpus->nccl = nccl_code(dt_json_text_at(devices, "nccl"));
+    gpus->cudnn = dt_json_text_at(devices, "cudnn")[0] != '\0';
     gpus->capture = gpus->nccl >= CAPTURE_SINCE;
     gpus->bfloat16 = backend->compute >= BFLOAT16_CAPABILITY;
     backend->devices = json_incref(devices);
@@ -243,10 +238,10 @@ json_t *dt_backend_hard(const struct dt_backend *backend)
     char links[17];
     const json_t *first = json_array_get(json_object_get(backend->devices, "devices"), 0);
     topology(backend->devices, links);
-    return json_pack("{s:s, s:i, s:I, s:s, s:s}", "device", text_of(first, "name"), "gpus",
+    return json_pack("{s:s, s:i, s:I, s:s, s:s}", "device", dt_json_text_at(first, "name"), "gpus",
                      backend->gpus.count, "memory_gib",
                      (json_int_t)dt_machine_memory_gib(backend->gpus.memory_bytes), "compute",
-                     text_of(first, "compute"), "topology", links);
+                     dt_json_text_at(first, "compute"), "topology", links);
 }
 
 json_t *dt_backend_limits(const struct dt_backend *backend)
@@ -263,8 +258,9 @@ void dt_backend_soft(const struct dt_backend *backend, json_t *soft)
     static const char *const names[] = {"driver", "nccl", "cudnn", "cublaslt"};
     int cuda = (int)number_of(backend->devices, "cuda");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (text_of(backend->devices, names[i])[0] != '\0')
-            json_object_set_new(soft, names[i], json_string(text_of(backend->devices, names[i])));
+        if (dt_json_text_at(backend->devices, names[i])[0] != '\0')
+            json_object_set_new(soft, names[i],
+                                json_string(dt_json_text_at(backend->devices, names[i])));
     if (backend->shared)
         json_object_set_new(soft, "devices", json_string("shared with others"));
     if (cuda > 0)

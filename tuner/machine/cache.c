@@ -77,10 +77,9 @@ static bool cache_path(const struct dt_machine_worker *worker, char path[PATH_RO
 
 static bool is_description(const json_t *root)
 {
-    const char *format = json_string_value(json_object_get(root, "format"));
     json_int_t major =
         json_integer_value(json_object_get(json_object_get(root, "version"), "major"));
-    return format != NULL && strcmp(format, "dittune-machine") == 0 && major == 1 &&
+    return strcmp(dt_json_text_at(root, "format"), "dittune-machine") == 0 && major == 1 &&
            json_is_object(json_object_get(root, "hard")) &&
            json_is_object(json_object_get(root, "soft")) &&
            json_is_object(json_object_get(root, "info")) &&

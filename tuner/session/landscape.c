@@ -28,8 +28,7 @@ static bool knows(const struct dt_source *source)
         return false;
     if (dt_json_parse(begin, size, "the first line", &record) != DT_OK)
         return false;
-    const char *kind = json_string_value(json_object_get(record, "kind"));
-    bool is = kind != NULL && strcmp(kind, "session") == 0;
+    bool is = strcmp(dt_json_text_at(record, "kind"), "session") == 0;
     json_decref(record);
     return is;
 }

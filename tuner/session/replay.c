@@ -101,8 +101,8 @@ static dt_status read_end(struct dt_replay *replay, const json_t *record, const 
     DT_TRY(dt_json_array(record, what, "unverified", &unverified));
     snprintf(session->search.name, sizeof session->search.name, "%s", search);
     snprintf(session->search.why, sizeof session->search.why, "%s", why);
-    const char *note = json_string_value(json_object_get(record, "search_note"));
-    snprintf(session->search.note, sizeof session->search.note, "%s", note != NULL ? note : "");
+    snprintf(session->search.note, sizeof session->search.note, "%s",
+             dt_json_text_at(record, "search_note"));
     session->search.stopped = json_is_true(json_object_get(record, "search_stopped"));
     session->clock.elapsed_seconds = (double)elapsed_ns * 1e-9;
     replay->ended = true;

@@ -18,8 +18,7 @@ struct revival {
 static void visit(const json_t *record, void *context)
 {
     struct revival *revival = context;
-    const char *kind = json_string_value(json_object_get(record, "kind"));
-    bool begins = kind != NULL && strcmp(kind, "session") == 0;
+    bool begins = strcmp(dt_json_text_at(record, "kind"), "session") == 0;
     if (revival->status < 0 || (!begins && revival->replay.target == NULL))
         return;
     revival->status = dt_replay_record(&revival->replay, record, revival->path);

@@ -111,9 +111,9 @@ static void visit(const json_t *borrowed, void *context)
     struct reader *reader = context;
     struct dt_stored_entry entry;
     json_t *record = (json_t *)borrowed;
-    const char *kind = json_string_value(json_object_get(record, "kind"));
-    bool check = kind != NULL && strcmp(kind, "check") == 0;
-    if (!check && (kind == NULL || strcmp(kind, "best") != 0))
+    const char *kind = dt_json_text_at(record, "kind");
+    bool check = strcmp(kind, "check") == 0;
+    if (!check && strcmp(kind, "best") != 0)
         return;
     struct dt_check_record checked;
     dt_record_read(&dt_record_stored_entry, record, &entry);

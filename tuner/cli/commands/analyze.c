@@ -26,11 +26,6 @@ struct analysis {
     struct dt_clocks clocks; /* the first trial's, as in a session */
 };
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* Appends the object, to be freed here, to a list that is text already. */
 static dt_status add_json(json_t *object, struct dt_text *list)
 {
@@ -167,10 +162,11 @@ static const char *verdict_of(const struct rounds *rounds, int i)
 static json_t *entrant_json(const struct rounds *rounds, int i)
 {
     const struct dt_ratio *ratio = &rounds->judged[i].ratio;
-    json_t *object = json_pack("{s:s, s:o, s:[o,o], s:i, s:i, s:s}", "role", rounds->roles[i],
-                               "ratio", number(ratio->ratio), "interval",
-                               number(ratio->interval.low), number(ratio->interval.high), "pairs",
-                               ratio->pairs, "sets", ratio->sets, "verdict", verdict_of(rounds, i));
+    json_t *object =
+        json_pack("{s:s, s:o, s:[o,o], s:i, s:i, s:s}", "role", rounds->roles[i], "ratio",
+                  dt_json_number(ratio->ratio), "interval", dt_json_number(ratio->interval.low),
+                  dt_json_number(ratio->interval.high), "pairs", ratio->pairs, "sets", ratio->sets,
+                  "verdict", verdict_of(rounds, i));
     if (isnan(rounds->threshold))
         return object;
     struct dt_ratio gated;

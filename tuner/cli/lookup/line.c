@@ -4,12 +4,6 @@
 #include "tuner/cli/lookup/ask.h"
 #include "tuner/measure/measure.h"
 
-static const char *text_of(const json_t *key, const char *name)
-{
-    const char *text = json_string_value(json_object_get(key, name));
-    return text != NULL ? text : "";
-}
-
 static long long number_of(const json_t *key, const char *name)
 {
     return json_integer_value(json_object_get(key, name));
@@ -19,9 +13,9 @@ static void add_network(const struct dt_options *options, const json_t *key, str
 {
     bool named = !dt_option_is_default("model", options->job.model);
     dt_text_add(out, " --model ");
-    dt_quote(named ? options->job.model : text_of(key, "model"), out);
+    dt_quote(named ? options->job.model : dt_json_text_at(key, "model"), out);
     dt_text_add(out, " --size %lld --dtype %s", DT_LATENT_PIXELS * number_of(key, "height"),
-                text_of(key, "dtype"));
+                dt_json_text_at(key, "dtype"));
     if (!dt_option_is_default("backend", options->job.backend))
         dt_text_add(out, " --backend %s", options->job.backend);
     if (options->job.oversubscribe)
@@ -58,7 +52,7 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
     dt_text_add(out, " --devices %lld", number_of(key, "devices"));
     for (int i = 0; i < options->job.batches.count && !target->foreign; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", options->job.batches.values[i]);
-    dt_text_add(out, " --objective %s", text_of(key, "objective"));
+    dt_text_add(out, " --objective %s", dt_json_text_at(key, "objective"));
     if (options->job.max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)options->job.max_bytes);
     if (options->job.max_latency_ns > 0)

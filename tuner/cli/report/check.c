@@ -23,12 +23,6 @@ bool dt_check_open_question(const struct dt_check_record *record)
            !verdict_is(record, DT_CHECK_LOSES);
 }
 
-static const char *word_of(const json_t *key, const char *name)
-{
-    const char *text = json_string_value(json_object_get(key, name));
-    return text != NULL ? text : "";
-}
-
 const char *dt_check_again(const struct dt_check_record *record)
 {
     const json_t *key = record->subject.key;
@@ -37,8 +31,8 @@ const char *dt_check_again(const struct dt_check_record *record)
     enum dt_dtype dtype;
     const struct dt_objective *objective;
     bool foreign = json_object_get(key, "worker") != NULL;
-    if (dt_objective_find(word_of(key, "objective"), &objective) < 0 ||
-        (!foreign && dt_dtype_find("dtype", word_of(key, "dtype"), &dtype) < 0))
+    if (dt_objective_find(dt_json_text_at(key, "objective"), &objective) < 0 ||
+        (!foreign && dt_dtype_find("dtype", dt_json_text_at(key, "dtype"), &dtype) < 0))
         return "its data type or objective is unknown to this version";
     if (foreign)
         return "name its own worker with --worker PROGRAM";

@@ -7,11 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* Fields common to all fits; `name` is that of the points' x. fitted: false with too few points. */
 static json_t *common(const char *name, const double x[], const double seconds[],
                       const struct dt_line *line)
@@ -19,8 +14,9 @@ static json_t *common(const char *name, const double x[], const double seconds[]
     json_t *points = json_array();
     for (int i = 0; i < line->n; i++)
         json_array_append_new(
-            points, json_pack("{s:I, s:f, s:o}", name, (json_int_t)x[i], "seconds", seconds[i],
-                              "residual", number(line->why == NULL ? line->residual[i] : NAN)));
+            points,
+            json_pack("{s:I, s:f, s:o}", name, (json_int_t)x[i], "seconds", seconds[i], "residual",
+                      dt_json_number(line->why == NULL ? line->residual[i] : NAN)));
     return json_pack("{s:o, s:o, s:s?}", "points", points, "degrees_of_freedom",
                      line->why == NULL ? json_integer(line->n - 2) : json_null(), "reason",
                      line->why);
@@ -28,7 +24,7 @@ static json_t *common(const char *name, const double x[], const double seconds[]
 
 static void set(json_t *fit, const struct dt_line *line, const char *name, double value)
 {
-    json_object_set_new(fit, name, line->why == NULL ? number(value) : json_null());
+    json_object_set_new(fit, name, line->why == NULL ? dt_json_number(value) : json_null());
 }
 
 json_t *dt_fits_ranks(const double ranks[], const double seconds[], int n)
@@ -89,8 +85,8 @@ static void add_bandwidths(const json_t *exchange, json_t *points)
     {
         double rate = json_number_value(json_object_get(point, "bytes")) /
                       json_number_value(json_object_get(point, "seconds"));
-        json_object_set_new(point, "algbw", number(rate));
-        json_object_set_new(point, "busbw", number(rate * factor));
+        json_object_set_new(point, "algbw", dt_json_number(rate));
+        json_object_set_new(point, "busbw", dt_json_number(rate * factor));
     }
 }
 

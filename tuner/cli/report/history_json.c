@@ -4,11 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *nanoseconds(double seconds)
 {
     return isfinite(seconds) ? json_integer((json_int_t)llround(seconds * 1e9)) : json_null();
@@ -18,7 +13,7 @@ static json_t *moment_json(const struct dt_moment *moment)
 {
     json_t *gain = isfinite(moment->gain)
                        ? json_pack("{s:f, s:[o,o]}", "ratio", moment->gain, "interval",
-                                   number(moment->low), number(moment->high))
+                                   dt_json_number(moment->low), dt_json_number(moment->high))
                        : json_null();
     return json_pack("{s:s, s:I, s:s, s:s, s:b, s:o, s:o, s:o, s:O?, s:O?}", "kind",
                      dt_moment_text(moment->kind), "t_wall_ns", (json_int_t)moment->t_wall_ns,

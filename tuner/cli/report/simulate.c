@@ -25,14 +25,9 @@ struct report {
     double *column;   /* [repeats] room */
 };
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *interval_json(struct dt_interval interval)
 {
-    return json_pack("[o,o]", number(interval.low), number(interval.high));
+    return json_pack("[o,o]", dt_json_number(interval.low), dt_json_number(interval.high));
 }
 
 static double ratio(const struct report *report, int repeat, int eval)
@@ -133,13 +128,13 @@ static json_t *within_json(const struct report *report)
         }
         json_object_set_new(row, "by", by);
         json_object_set_new(row, "median_evals",
-                            number(dt_stats_median(report->column, report->repeats)));
+                            dt_json_number(dt_stats_median(report->column, report->repeats)));
         json_object_set_new(
             row, "median_interval",
             interval_json(dt_stats_median_interval(report->column, report->repeats, LEVEL)));
         arrivals_in_seconds(report);
         json_object_set_new(row, "median_seconds",
-                            number(dt_stats_median(report->column, report->repeats)));
+                            dt_json_number(dt_stats_median(report->column, report->repeats)));
         snprintf(key, sizeof key, "%d", percents[i]);
         json_object_set_new(object, key, row);
     }
@@ -199,11 +194,11 @@ static dt_status ask_tell_json(const struct report *report, json_t **out)
     for (int r = 0; r < report->repeats; r++)
         start = fmax(start, runs->list[r].start_ms);
     int n = collect(report, runs->ask_tell_ms, true, times);
-    *out = json_pack("{s:o, s:f, s:f}", "median", number(dt_stats_median(times, n)), "max",
+    *out = json_pack("{s:o, s:f, s:f}", "median", dt_json_number(dt_stats_median(times, n)), "max",
                      largest(times, n), "start_max", start);
     n = collect(report, runs->refit_ms, false, times);
     json_object_set_new(*out, "refits", json_integer(n));
-    json_object_set_new(*out, "refit_median", number(dt_stats_median(times, n)));
+    json_object_set_new(*out, "refit_median", dt_json_number(dt_stats_median(times, n)));
     json_object_set_new(*out, "refit_max", n > 0 ? json_real(largest(times, n)) : json_null());
     free(times);
     return DT_OK;
@@ -248,7 +243,7 @@ static json_t *head(const struct dt_simulation *simulation)
         (json_int_t)landscape->count, "failed", (json_int_t)landscape->failed, "optimum",
         landscape->optimum, "slowest", landscape->slowest, "search", simulation->search, "evals",
         simulation->evals, "repeats", simulation->repeats, "seed", (json_int_t)simulation->seed,
-        "spend_seconds", number(simulation->spend > 0 ? simulation->spend : NAN), "prior",
+        "spend_seconds", dt_json_number(simulation->spend > 0 ? simulation->spend : NAN), "prior",
         simulation->prior != NULL ? json_string(simulation->prior->name) : json_null(),
         "replay_noise", simulation->noise);
 }

@@ -6,12 +6,6 @@ static double real(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-static const char *word(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 /* " [low, high]" times scale, or nothing where there is none. */
 static void add_interval(const json_t *object, const char *key, double scale, struct dt_text *out)
 {
@@ -25,13 +19,15 @@ static void add_interval(const json_t *object, const char *key, double scale, st
 static void add_head(const json_t *object, struct dt_text *out)
 {
     dt_text_add(out, "%s%s%s: %lld plans, %lld of them failed, best %.6g %s\n",
-                word(object, "title"), word(object, "device")[0] != '\0' ? " on " : "",
-                word(object, "device"), (long long)real(object, "feasible"),
-                (long long)real(object, "failed"), real(object, "optimum"), word(object, "unit"));
-    dt_text_add(out, "%s, %d evaluations, %d repeats", word(object, "search"),
+                dt_json_text_at(object, "title"),
+                dt_json_text_at(object, "device")[0] != '\0' ? " on " : "",
+                dt_json_text_at(object, "device"), (long long)real(object, "feasible"),
+                (long long)real(object, "failed"), real(object, "optimum"),
+                dt_json_text_at(object, "unit"));
+    dt_text_add(out, "%s, %d evaluations, %d repeats", dt_json_text_at(object, "search"),
                 (int)real(object, "evals"), (int)real(object, "repeats"));
-    if (word(object, "prior")[0] != '\0')
-        dt_text_add(out, ", with %s as prior", word(object, "prior"));
+    if (dt_json_text_at(object, "prior")[0] != '\0')
+        dt_text_add(out, ", with %s as prior", dt_json_text_at(object, "prior"));
     const json_t *seconds = json_object_get(object, "seconds");
     dt_text_add(out, "; they took %.4g s where they were recorded\n\n", real(seconds, "mean"));
 }

@@ -54,9 +54,8 @@ struct dt_doctor_variable {
 extern const struct dt_doctor_variable dt_doctor_variables[];
 extern const int dt_doctor_variable_count;
 
-/* Read a field; one that is missing, null or of another type gives fallback, "" or false. */
+/* Read a field; one that is missing, null or of another type gives fallback or false. */
 int64_t dt_doctor_int(const json_t *object, const char *key, int64_t fallback);
-const char *dt_doctor_text(const json_t *object, const char *key);
 bool dt_doctor_is(const json_t *object, const char *key, bool value);
 /* A variable of the environment of the worker; NULL when it is not set. */
 const char *dt_doctor_environment(const struct dt_doctor_view *view, const char *name);

@@ -120,12 +120,6 @@ int64_t dt_doctor_int(const json_t *object, const char *key, int64_t fallback)
     return json_is_integer(value) ? json_integer_value(value) : fallback;
 }
 
-const char *dt_doctor_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 bool dt_doctor_is(const json_t *object, const char *key, bool value)
 {
     const json_t *field = json_object_get(object, key);

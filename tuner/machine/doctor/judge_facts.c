@@ -54,7 +54,7 @@ static void try_variable(const struct dt_doctor_view *view,
 
 static enum dt_severity severity_of(const json_t *finding)
 {
-    const char *word = dt_doctor_text(finding, "severity");
+    const char *word = dt_json_text_at(finding, "severity");
     for (int i = DT_ERROR; i > DT_NOTE; i--)
         if (strcmp(word, severities[i]) == 0)
             return (enum dt_severity)i;

@@ -26,7 +26,7 @@ static bool old_device(const struct dt_doctor_view *view, const json_t *device,
                        struct dt_text *what)
 {
     int major = 0;
-    const char *compute = dt_doctor_text(device, "compute");
+    const char *compute = dt_json_text_at(device, "compute");
     (void)view;
     if (sscanf(compute, "%d.", &major) != 1 || major >= COMPUTE_LEAST)
         return false;
@@ -42,7 +42,7 @@ static bool newer_ptx(const struct dt_doctor_view *view, const json_t *device, s
     int major = 0;
     int64_t driver = dt_doctor_int(view->devices, "cuda_driver", 0);
     int64_t built = dt_doctor_int(view->devices, "cuda", 0);
-    const char *compute = dt_doctor_text(device, "compute");
+    const char *compute = dt_json_text_at(device, "compute");
     if (sscanf(compute, "%d.", &major) != 1 || major <= COMPUTE_COMPILED || driver <= 0 ||
         driver >= built)
         return false;

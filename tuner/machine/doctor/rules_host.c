@@ -89,9 +89,9 @@ static bool loaded(const struct dt_doctor_view *view, const json_t *device, stru
 /* "powersave" of intel_pstate and amd-pstate-epp follows the load (the kernel's documentation of both). */
 static bool powersave(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
-    const char *driver = dt_doctor_text(view->host, "frequency_driver");
+    const char *driver = dt_json_text_at(view->host, "frequency_driver");
     (void)device;
-    if (strcmp(dt_doctor_text(view->host, "governor"), "powersave") != 0 ||
+    if (strcmp(dt_json_text_at(view->host, "governor"), "powersave") != 0 ||
         strcmp(driver, "intel_pstate") == 0 || strcmp(driver, "amd-pstate-epp") == 0)
         return false;
     dt_text_add(what, "the processors are held at their lowest clock (governor powersave)");

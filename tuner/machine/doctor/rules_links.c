@@ -47,7 +47,7 @@ static bool nvlink_down(const struct dt_doctor_view *view, const json_t *device,
     for (int64_t i = 0; i < view->count; i++) {
         const json_t *other = json_array_get(devices, (size_t)i);
         int64_t up = dt_doctor_int(other, "nvlinks", 0);
-        bool same = strcmp(dt_doctor_text(other, "name"), dt_doctor_text(device, "name")) == 0;
+        bool same = strcmp(dt_json_text_at(other, "name"), dt_json_text_at(device, "name")) == 0;
         most = same && up > most ? up : most;
     }
     if (links < 0 || links >= most)

@@ -18,7 +18,7 @@ static int64_t on_pci(const struct dt_doctor_view *view)
 
 static bool asked(const struct dt_doctor_view *view)
 {
-    return dt_doctor_text(view->worker, "cause")[0] == '\0';
+    return dt_json_text_at(view->worker, "cause")[0] == '\0';
 }
 
 /* An empty list, or one that begins with none, hides all of them (CUDA C++ Programming Guide, "CUDA Environment Variables"). */
@@ -44,7 +44,7 @@ static bool no_worker(const struct dt_doctor_view *view, const json_t *device, s
     if (on_pci(view) == 0 || !dt_doctor_is(view->worker, "missing", true))
         return false;
     dt_text_add(what, "%lld GPU%s here, but %s", (long long)on_pci(view),
-                on_pci(view) > 1 ? "s are" : " is", dt_doctor_text(view->worker, "cause"));
+                on_pci(view) > 1 ? "s are" : " is", dt_json_text_at(view->worker, "cause"));
     return true;
 }
 
@@ -54,8 +54,8 @@ static bool worker_failed(const struct dt_doctor_view *view, const json_t *devic
     (void)device;
     if (asked(view) || dt_doctor_is(view->worker, "missing", true))
         return false;
-    dt_text_add(what, "%s --devices %s", dt_doctor_text(view->worker, "program"),
-                dt_doctor_text(view->worker, "cause"));
+    dt_text_add(what, "%s --devices %s", dt_json_text_at(view->worker, "program"),
+                dt_json_text_at(view->worker, "cause"));
     return true;
 }
 
@@ -94,7 +94,7 @@ static bool old_driver(const struct dt_doctor_view *view, const json_t *device,
     (void)device;
     int64_t driver = dt_doctor_int(view->devices, "cuda_driver", 0);
     int64_t built = dt_doctor_int(view->devices, "cuda", 0);
-    const char *version = dt_doctor_text(view->devices, "driver");
+    const char *version = dt_json_text_at(view->devices, "driver");
     if (!is_driver_old(view))
         return false;
     dt_text_add(what, "the driver%s%s runs CUDA up to %lld.%lld, and this was built with %lld.%lld",
@@ -124,14 +124,14 @@ static bool no_device(const struct dt_doctor_view *view, const json_t *device, s
         is_driver_old(view) || dt_doctor_int(view->devices, "cuda_driver", 0) == 0)
         return false;
     dt_text_add(what, "there is a driver, but no GPU for this process: %s",
-                dt_doctor_text(view->devices, "why"));
+                dt_json_text_at(view->devices, "why"));
     return true;
 }
 
 static bool no_nccl(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
     (void)device;
-    if (view->count < 2 || dt_doctor_text(view->devices, "nccl")[0] != '\0')
+    if (view->count < 2 || dt_json_text_at(view->devices, "nccl")[0] != '\0')
         return false;
     dt_text_add(what, "%lld GPUs, but NCCL was not built in: only plans of one rank run on them",
                 (long long)view->count);
@@ -141,7 +141,7 @@ static bool no_nccl(const struct dt_doctor_view *view, const json_t *device, str
 static bool old_nccl(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
     int major = 0, minor = 0;
-    const char *version = dt_doctor_text(view->devices, "nccl");
+    const char *version = dt_json_text_at(view->devices, "nccl");
     (void)device;
     if (sscanf(version, "%d.%d", &major, &minor) != 2 || major > NCCL_MAJOR ||
         (major == NCCL_MAJOR && minor >= NCCL_MINOR))
@@ -154,7 +154,7 @@ static bool old_nccl(const struct dt_doctor_view *view, const json_t *device, st
 static bool no_cudnn(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
     (void)device;
-    if (view->count == 0 || dt_doctor_text(view->devices, "cudnn")[0] != '\0')
+    if (view->count == 0 || dt_json_text_at(view->devices, "cudnn")[0] != '\0')
         return false;
     dt_text_add(what, "cuDNN was not built in: its attention is not among the choices");
     return true;
@@ -163,7 +163,7 @@ static bool no_cudnn(const struct dt_doctor_view *view, const json_t *device, st
 static bool old_cudnn(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
     int major = 0, minor = 0, patch = 0;
-    const char *version = dt_doctor_text(view->devices, "cudnn");
+    const char *version = dt_json_text_at(view->devices, "cudnn");
     (void)device;
     if (sscanf(version, "%d.%d.%d", &major, &minor, &patch) < 2 || major > 9 ||
         major * 10000 + minor * 100 + patch >= CUDNN_LEAST)
@@ -177,7 +177,7 @@ static bool other_blas(const struct dt_doctor_view *view, const json_t *device,
 {
     int major = 0;
     int64_t cuda = dt_doctor_int(view->devices, "cuda", 0) / 1000;
-    const char *version = dt_doctor_text(view->devices, "cublaslt");
+    const char *version = dt_json_text_at(view->devices, "cublaslt");
     (void)device;
     if (sscanf(version, "%d.", &major) != 1 || cuda == 0 || major == cuda)
         return false;

@@ -11,22 +11,11 @@
 
 #define IDENTITY_SHARE 0.01 /* largest difference between phases and step */
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* A number of the object; NAN when missing. */
 static double at(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static const char *text_at(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
 }
 
 /* Amount of a kind of work on one rank (an even share), and its ceiling: operations or bytes a second. */
@@ -59,17 +48,18 @@ static json_t *kind_json(const json_t *kind, double steps, double whole,
 {
     double seconds = at(kind, "ns") * 1e-9 / steps,
            flight = at(kind, "in_flight_ns") * 1e-9 / steps;
-    struct work work = work_of(text_at(kind, "name"), result, target);
+    struct work work = work_of(dt_json_text_at(kind, "name"), result, target);
     double rate = seconds > 0 ? work.amount / seconds : NAN;
-    json_t *row =
-        json_pack("{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:o}", "name", text_at(kind, "name"),
-                  "seconds", number(seconds), "share", number(seconds / whole), "unit", work.unit,
-                  "amount", number(work.amount), "rate", number(rate), "ceiling",
-                  number(work.ceiling), "fraction", number(rate / work.ceiling));
+    json_t *row = json_pack(
+        "{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:o}", "name", dt_json_text_at(kind, "name"),
+        "seconds", dt_json_number(seconds), "share", dt_json_number(seconds / whole), "unit",
+        work.unit, "amount", dt_json_number(work.amount), "rate", dt_json_number(rate), "ceiling",
+        dt_json_number(work.ceiling), "fraction", dt_json_number(rate / work.ceiling));
     if (isfinite(flight)) {
-        json_object_set_new(row, "bytes", number(at(kind, "bytes") / steps));
-        json_object_set_new(row, "in_flight_seconds", number(flight));
-        json_object_set_new(row, "exposed_share", number(flight > 0 ? seconds / flight : NAN));
+        json_object_set_new(row, "bytes", dt_json_number(at(kind, "bytes") / steps));
+        json_object_set_new(row, "in_flight_seconds", dt_json_number(flight));
+        json_object_set_new(row, "exposed_share",
+                            dt_json_number(flight > 0 ? seconds / flight : NAN));
     }
     return row;
 }
@@ -80,15 +70,17 @@ static json_t *exchange_json(const json_t *exchange, double steps)
 {
     double count = at(exchange, "count"), ranks = at(exchange, "ranks"),
            flight = at(exchange, "in_flight_ns") * 1e-9, bytes = at(exchange, "bytes");
-    bool all = strcmp(text_at(exchange, "kind"), "alltoall") == 0;
+    bool all = strcmp(dt_json_text_at(exchange, "kind"), "alltoall") == 0;
     double busbw = flight > 0 ? bytes / flight : NAN;
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                     text_at(exchange, "name"), "kind", text_at(exchange, "kind"), "ranks",
-                     number(ranks), "count", number(count / steps), "bytes", number(bytes / steps),
-                     "exposed_seconds", number(at(exchange, "ns") * 1e-9 / steps),
-                     "in_flight_seconds", number(flight / steps), "exposed_share",
-                     number(flight > 0 ? at(exchange, "ns") * 1e-9 / flight : NAN), "algbw",
-                     number(all ? busbw * ranks / (ranks - 1) : busbw), "busbw", number(busbw));
+                     dt_json_text_at(exchange, "name"), "kind", dt_json_text_at(exchange, "kind"),
+                     "ranks", dt_json_number(ranks), "count", dt_json_number(count / steps),
+                     "bytes", dt_json_number(bytes / steps), "exposed_seconds",
+                     dt_json_number(at(exchange, "ns") * 1e-9 / steps), "in_flight_seconds",
+                     dt_json_number(flight / steps), "exposed_share",
+                     dt_json_number(flight > 0 ? at(exchange, "ns") * 1e-9 / flight : NAN), "algbw",
+                     dt_json_number(all ? busbw * ranks / (ranks - 1) : busbw), "busbw",
+                     dt_json_number(busbw));
 }
 
 json_t *dt_roofline(const struct dt_result *result, const struct dt_target *target)
@@ -110,8 +102,9 @@ json_t *dt_roofline(const struct dt_result *result, const struct dt_target *targ
     double off = sum / (isfinite(host) ? host : whole) - 1;
     return json_pack("{s:f, s:O*, s:f, s:o, s:o, s:o, s:b, s:o, s:o}", "steps", steps, "rank",
                      json_object_get(phases, "rank"), "step_seconds", whole, "host_seconds",
-                     number(host), "sum_seconds", number(sum), "identity_error", number(off),
-                     "identity", fabs(off) <= IDENTITY_SHARE, "kinds", rows, "exchanges", list);
+                     dt_json_number(host), "sum_seconds", dt_json_number(sum), "identity_error",
+                     dt_json_number(off), "identity", fabs(off) <= IDENTITY_SHARE, "kinds", rows,
+                     "exchanges", list);
 }
 
 static void add_seconds(double seconds, struct dt_text *out)
@@ -124,9 +117,9 @@ static void add_seconds(double seconds, struct dt_text *out)
 
 static void add_kind(const json_t *row, struct dt_text *out)
 {
-    bool flops = strcmp(text_at(row, "unit"), "flops") == 0;
+    bool flops = strcmp(dt_json_text_at(row, "unit"), "flops") == 0;
     double rate = at(row, "rate"), flight = at(row, "in_flight_seconds");
-    dt_text_add(out, "  %-10.20s %5.1f %% ", text_at(row, "name"), 100 * at(row, "share"));
+    dt_text_add(out, "  %-10.20s %5.1f %% ", dt_json_text_at(row, "name"), 100 * at(row, "share"));
     add_seconds(at(row, "seconds"), out);
     if (isfinite(rate))
         dt_text_add(out, "  %.4g %s", rate * 1e-9, flops ? "GFLOP/s" : "GB/s");
@@ -140,10 +133,10 @@ static void add_kind(const json_t *row, struct dt_text *out)
 
 static void add_exchange(const json_t *row, struct dt_text *out)
 {
-    dt_text_add(out, "    %-8.20s         ", text_at(row, "name"));
+    dt_text_add(out, "    %-8.20s         ", dt_json_text_at(row, "name"));
     add_seconds(at(row, "exposed_seconds"), out);
     dt_text_add(out, "  %.3g of %.20s among %.0f ranks, %.3g MB", at(row, "count"),
-                text_at(row, "kind"), at(row, "ranks"), at(row, "bytes") * 1e-6);
+                dt_json_text_at(row, "kind"), at(row, "ranks"), at(row, "bytes") * 1e-6);
     if (isfinite(at(row, "busbw")))
         dt_text_add(out, ", algbw %.4g and busbw %.4g GB/s, %.0f %% exposed",
                     at(row, "algbw") * 1e-9, at(row, "busbw") * 1e-9,
@@ -164,8 +157,9 @@ void dt_roofline_text(const json_t *roofline, struct dt_text *out)
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         const json_t *kind = json_array_get(kinds, i);
         add_kind(kind, out);
-        for (size_t k = 0;
-             strcmp(text_at(kind, "name"), "exchange") == 0 && k < json_array_size(exchanges); k++)
+        for (size_t k = 0; strcmp(dt_json_text_at(kind, "name"), "exchange") == 0 &&
+                           k < json_array_size(exchanges);
+             k++)
             add_exchange(json_array_get(exchanges, k), out);
     }
     if (!json_is_true(json_object_get(roofline, "identity")))

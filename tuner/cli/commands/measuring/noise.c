@@ -16,16 +16,12 @@
 
 #define STOP_SECONDS 0.6 /* to stop the group */
 
-static json_t *share(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *levels_json(const struct dt_entrant copies[2], const struct dt_sets *sets)
 {
     struct dt_levels levels = dt_levels(copies, sets);
-    return json_pack("{s:i, s:o, s:o, s:o}", "sets", levels.sets, "visit", share(levels.visit),
-                     "residency", share(levels.residency), "start", share(levels.start));
+    return json_pack("{s:i, s:o, s:o, s:o}", "sets", levels.sets, "visit",
+                     dt_json_number(levels.visit), "residency", dt_json_number(levels.residency),
+                     "start", dt_json_number(levels.start));
 }
 
 static void add_levels(const struct dt_entrant copies[2], const struct dt_sets *sets,
