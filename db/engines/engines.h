@@ -68,10 +68,18 @@ dt_status dt_engine_named(const char *engine, json_t **name) DT_MUST_CHECK;
 /* The engine has a file, so that plans can be exported to it. */
 bool dt_engine_known(const char *engine);
 
-/* Every plan that the engine takes for the key's workload on at most that many devices, [{"ulysses": 2, ...}], in the order
- * of its file's degrees; DT_EUSAGE for an unknown engine. New reference. */
-dt_status dt_engine_plans(const char *engine, const json_t *key, int64_t devices,
+/* Every plan that the engine takes for the key's workload, [{"ulysses": 2, ...}], in the order of its file's degrees;
+ * DT_EUSAGE for an unknown engine. New reference. */
+struct dt_plans_wanted {
+    int64_t devices; /* at most */
+    bool lossy;      /* with degrees that change the output beyond rounding */
+};
+dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans) DT_MUST_CHECK;
+
+/* The plan that the engine chooses by itself on the key's devices; it may be one that its rules refuse. NULL: it chooses
+ * none, every degree is 1 unless the user says otherwise. New reference. */
+dt_status dt_engine_default(const char *engine, const json_t *key, json_t **plan) DT_MUST_CHECK;
 
 /* The known engines, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */
 dt_status dt_engines(json_t **list) DT_MUST_CHECK;

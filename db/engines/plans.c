@@ -3,9 +3,12 @@
  * where the rules hold. */
 #include "db/engines/engines_int.h"
 
+#include <string.h>
+
 struct walk {
     const struct dt_engine *engine;
     struct dt_export_request request;
+    const json_t *barred; /* degrees that stay at 1 */
     json_t *plan, *plans, *notes;
 };
 
@@ -29,7 +32,8 @@ static dt_status walk_degree(struct walk *walk, int i, int64_t room)
     if (i == walk->engine->degree_count)
         return keep_legal(walk);
     const char *name = walk->engine->names[walk->engine->degrees[i]];
-    for (int64_t value = 1; value <= room; value++) {
+    int64_t most = json_object_get(walk->barred, name) != NULL ? 1 : room;
+    for (int64_t value = 1; value <= most; value++) {
         if (json_object_set_new(walk->plan, name, json_integer(value)) != 0)
             return dt_fail(DT_ENOMEM, "out of memory");
         DT_TRY(walk_degree(walk, i + 1, room / value));
@@ -37,17 +41,26 @@ static dt_status walk_degree(struct walk *walk, int i, int64_t room)
     return DT_OK;
 }
 
-dt_status dt_engine_plans(const char *engine, const json_t *key, int64_t devices, json_t **plans)
+static dt_status read_named(const char *engine, struct dt_engine **read)
 {
     const struct dt_engine_file *file = NULL;
-    struct dt_engine *read = NULL;
     DT_TRY(dt_engine_find(engine, &file));
-    DT_TRY(dt_engine_read((const char *)file->text, file->file, &read));
-    struct walk walk = {
-        .engine = read, .plan = json_object(), .plans = json_array(), .notes = json_array()};
+    return dt_engine_read((const char *)file->text, file->file, read);
+}
+
+dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
+                          json_t **plans)
+{
+    struct dt_engine *read = NULL;
+    DT_TRY(read_named(engine, &read));
+    struct walk walk = {.engine = read,
+                        .barred = wanted.lossy ? NULL : json_object_get(read->root, "lossy"),
+                        .plan = json_object(),
+                        .plans = json_array(),
+                        .notes = json_array()};
     walk.request = (struct dt_export_request){.engine = engine, .plan = walk.plan, .key = key};
     dt_status status = walk.plan != NULL && walk.plans != NULL && walk.notes != NULL
-                           ? walk_degree(&walk, 0, devices)
+                           ? walk_degree(&walk, 0, wanted.devices)
                            : dt_fail(DT_ENOMEM, "out of memory");
     json_decref(walk.plan);
     json_decref(walk.notes);
@@ -56,5 +69,46 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, int64_t devices
         *plans = walk.plans;
     else
         json_decref(walk.plans);
+    return status;
+}
+
+/* The rows in their order: each may use the ones before. */
+static dt_status choose(const struct dt_engine *engine, const json_t *key, json_t *plan)
+{
+    const struct dt_export_request request = {.plan = plan, .key = key};
+    struct dt_values values;
+    const char *name;
+    json_t *expression;
+    DT_TRY(dt_values_read(engine, &request, &values));
+    json_object_foreach(json_object_get(engine->root, "default"), name, expression)
+    {
+        int64_t value;
+        DT_TRY(dt_values_eval(engine, json_string_value(expression), &values, &value));
+        for (int i = 0; i < engine->count; i++)
+            if (strcmp(engine->names[i], name) == 0)
+                values.at[i] = value;
+    }
+    for (int i = 0; i < engine->degree_count; i++)
+        if (json_object_set_new(plan, engine->names[engine->degrees[i]],
+                                json_integer(values.at[engine->degrees[i]])) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+    return DT_OK;
+}
+
+dt_status dt_engine_default(const char *engine, const json_t *key, json_t **plan)
+{
+    struct dt_engine *read = NULL;
+    *plan = NULL;
+    DT_TRY(read_named(engine, &read));
+    dt_status status = DT_OK;
+    if (dt_json_has(read->root, "default")) {
+        json_t *chosen = json_object();
+        status = chosen != NULL ? choose(read, key, chosen) : dt_fail(DT_ENOMEM, "out of memory");
+        if (status == DT_OK)
+            *plan = chosen;
+        else
+            json_decref(chosen);
+    }
+    dt_engine_free(read);
     return status;
 }

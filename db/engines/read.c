@@ -58,6 +58,29 @@ static dt_status find_degrees(struct dt_engine *engine, const char *what)
     return DT_OK;
 }
 
+/* Optional: expressions of degrees that the engine chooses itself, and degrees that change the output. */
+static dt_status check_choices(const struct dt_engine *engine, const char *what)
+{
+    static const char *const fields[] = {"default", "lossy"};
+    const json_t *parameters = json_object_get(engine->root, "parameters");
+    for (int i = 0; i < 2; i++) {
+        const json_t *rows = json_object_get(engine->root, fields[i]);
+        const char *name;
+        json_t *value;
+        json_object_foreach((json_t *)rows, name, value)
+        {
+            struct dt_expr *expr = NULL;
+            if (json_object_get(parameters, name) == NULL || !json_is_string(value))
+                return dt_fail(DT_EUSAGE, "%s: '%s' of '%s' is not a text for a parameter", what,
+                               name, fields[i]);
+            if (i == 0)
+                DT_TRY(dt_expr_new(json_string_value(value), engine->names, engine->count, &expr));
+            dt_expr_free(expr);
+        }
+    }
+    return DT_OK;
+}
+
 /* Parameters of the built-in network that engines have no word for: a row of "cannot" for each engine whose file does not
  * name the parameter. All other parameters that a file does not name are neutral at their default. */
 static const struct {
@@ -121,9 +144,9 @@ static dt_status read_rules(struct dt_engine *engine, const char *what)
 static dt_status read_root(struct dt_engine *engine, const char *what)
 {
     static const char *const known[] = {
-        "engine",     "version",     "doc",      "family", "sources", "parameters",
-        "cannot",     "processes",   "replicas", "rules",  "words",   "program",
-        "checkpoint", "environment", "kwargs",   "notes",  NULL,
+        "engine",     "version",     "doc",       "family",   "sources", "parameters", "default",
+        "lossy",      "cannot",      "processes", "replicas", "rules",   "words",      "program",
+        "checkpoint", "environment", "kwargs",    "notes",    NULL,
     };
     json_t *unused = NULL;
     const char *text;
@@ -140,6 +163,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
     DT_TRY(dt_json_array(engine->root, what, "kwargs", &unused));
     DT_TRY(read_names(engine, what));
     DT_TRY(find_degrees(engine, what));
+    DT_TRY(check_choices(engine, what));
     DT_TRY(complete_cannot(engine));
     return read_rules(engine, what);
 }

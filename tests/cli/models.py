@@ -19,7 +19,7 @@ t = Dittune()
 def legal(devices, holds):
     """All assignments of the degrees whose product fits, kept where the rule holds."""
     plans = (dict(zip(DEGREES, values)) for values in itertools.product(range(1, devices + 1), repeat=len(DEGREES)))
-    return [plan for plan in plans if holds(**plan) and product(plan) <= devices]
+    return [plan for plan in plans if product(plan) <= devices and holds(**plan)]
 
 
 def product(plan):
@@ -55,14 +55,24 @@ def xdit_sd3(dp, cfg, ulysses, ring, tensor, pipe):
 def counted():
     for model, engine, holds in ((FLUX, "xdit:0.7.0", xdit_flux), (FLUX, "diffusers:0.42.1", diffusers_flux),
                                  (WAN, "diffusers:0.42.1", diffusers_wan), (SD3, "xdit:0.7.0", xdit_sd3)):
-        for devices in (1, 6, 8):
-            done = t.tool("models", model, "--engine", engine, "--devices", devices, "--json")
-            want = legal(devices, holds)
+        for devices, lossy in ((1, True), (6, True), (8, True), (8, False)):
+            words = ("--devices", devices, "--json", *(["--lossy"] if lossy else []))
+            done = t.tool("models", model, "--engine", engine, *words)
+            want = legal(devices, lambda **plan: holds(**plan) and (lossy or plan["pipe"] == 1))
             full = [{**dict.fromkeys(DEGREES, 1), **plan} for plan in done.json["plans"]]
             t.check(f"{model} on {devices} devices by {engine}: the plans that the rules leave",
                     sorted(map(str, full)) == sorted(map(str, want)), (len(full), len(want)))
-            counts = {row["engine"]: row["plans"] for row in t.tool("models", model, "--devices", devices, "--json").json["engines"]}
+            counts = {row["engine"]: row["plans"] for row in t.tool("models", model, *words).json["engines"]}
             t.check(f"{model} on {devices} devices by {engine}: counted", counts[engine] == len(want), counts)
+
+
+def chosen():
+    """SGLang's own choice: two halves first, then keys and values gathered on two devices, ulysses on more."""
+    for model, devices, want in ((WAN, 1, {}), (WAN, 2, {"cfg": 2}), (WAN, 3, {"ulysses": 3}), (WAN, 4, {"cfg": 2, "kv_gather": 2}),
+                                 (WAN, 8, {"cfg": 2, "ulysses": 4}), (FLUX, 2, {"kv_gather": 2}), (FLUX, 8, {"ulysses": 8})):
+        row = t.tool("models", model, "--engine", "sglang", "--devices", devices, "--json").json
+        t.check(f"what sglang chooses for {model} on {devices}", {k: v for k, v in row["chosen"].items() if v > 1} == want, row["chosen"])
+    t.check("xdit chooses nothing", t.tool("models", FLUX, "--engine", "xdit", "--json").json["chosen"] is None)
 
 
 def facts():
@@ -111,6 +121,7 @@ def own_file():
 
 facts()
 counted()
+chosen()
 refused()
 own_file()
 t.finish()

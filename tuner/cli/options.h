@@ -123,6 +123,7 @@ struct dt_options {
     const char *facts;   /* doctor: a file */
     bool renew;          /* machine */
     bool no_wait;
+    bool lossy; /* settings that change the output beyond rounding, too */
 };
 
 struct dt_command {

@@ -15,7 +15,7 @@ enum { USUAL_DEVICES = 8 }; /* of a host with GPUs */
 struct question {
     struct dt_card card;
     struct dt_frames size;
-    int64_t devices;
+    struct dt_plans_wanted wanted;
     json_t *key; /* of the engines' rules */
 };
 
@@ -51,11 +51,13 @@ static dt_status read_question(const struct dt_options *options, const char *nam
     }
     if (options->worker.frames > 0)
         question->size.frames = options->worker.frames;
-    question->devices = options->job.devices > 0 ? options->job.devices : USUAL_DEVICES;
+    question->wanted = (struct dt_plans_wanted){
+        .devices = options->job.devices > 0 ? options->job.devices : USUAL_DEVICES,
+        .lossy = options->lossy};
     DT_TRY(dt_card_check_size(&question->card, question->size));
     question->key =
-        json_pack("{s:I, s:{s:s, s:I, s:I, s:I}}", "devices", (json_int_t)question->devices, "job",
-                  "model", name, "width", (json_int_t)question->size.width, "height",
+        json_pack("{s:I, s:{s:s, s:I, s:I, s:I}}", "devices", (json_int_t)question->wanted.devices,
+                  "job", "model", name, "width", (json_int_t)question->size.width, "height",
                   (json_int_t)question->size.height, "frames", (json_int_t)question->size.frames);
     return question->key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
@@ -118,7 +120,7 @@ static dt_status add_engine(const struct question *question, const json_t *engin
         return DT_OK;
     }
     dt_text_add(&name, "%s:%s", family, version);
-    dt_status status = dt_engine_plans(dt_text_at(&name), question->key, question->devices, &plans);
+    dt_status status = dt_engine_plans(dt_text_at(&name), question->key, question->wanted, &plans);
     if (status == DT_OK) {
         dt_text_add(out, "%-24s %6zu  ", dt_text_at(&name), json_array_size(plans));
         for (int i = 0; i < takes->count; i++) {
@@ -136,13 +138,13 @@ static dt_status add_engine(const struct question *question, const json_t *engin
     return status;
 }
 
-static dt_status each_engine(const struct question *question, json_t *rows, struct dt_text *out)
+static dt_status each_engine(const struct question *question, json_t *answer, struct dt_text *out)
 {
-    json_t *engines = NULL, *engine = NULL;
+    json_t *engines = NULL, *engine = NULL, *rows = json_array();
     size_t i;
     DT_TRY(dt_engines(&engines));
     dt_text_add(out, "\nengine                    plans  degrees (on up to %lld devices)\n",
-                (long long)question->devices);
+                (long long)question->wanted.devices);
     dt_status status = DT_OK;
     json_array_foreach(engines, i, engine)
     {
@@ -150,6 +152,7 @@ static dt_status each_engine(const struct question *question, json_t *rows, stru
             status = add_engine(question, engine, rows, out);
     }
     json_decref(engines);
+    json_object_set_new(answer, "engines", rows);
     return status;
 }
 
@@ -170,15 +173,28 @@ static dt_status add_plan(const struct question *question, const char *engine, c
     return DT_OK;
 }
 
-static dt_status one_engine(const struct question *question, const char *engine, json_t **plans,
+/* What the engine would choose, before its plans. */
+static void add_choice(const json_t *chosen, struct dt_text *out)
+{
+    dt_text_add(out, "left to itself it %s", chosen != NULL ? "chooses " : "runs on one device");
+    if (chosen != NULL)
+        add_degrees(chosen, out);
+    dt_text_add(out, "\n");
+}
+
+static dt_status one_engine(const struct question *question, const char *engine, json_t *answer,
                             struct dt_text *out)
 {
-    json_t *plan = NULL;
+    json_t *plan = NULL, *plans = NULL, *chosen = NULL;
     size_t i;
-    DT_TRY(dt_engine_plans(engine, question->key, question->devices, plans));
-    dt_text_add(out, "\n%zu plans on up to %lld devices by %s:\n", json_array_size(*plans),
-                (long long)question->devices, engine);
-    json_array_foreach(*plans, i, plan) DT_TRY(add_plan(question, engine, plan, out));
+    DT_TRY(dt_engine_default(engine, question->key, &chosen));
+    json_object_set_new(answer, "chosen", chosen != NULL ? chosen : json_null());
+    DT_TRY(dt_engine_plans(engine, question->key, question->wanted, &plans));
+    json_object_set_new(answer, "plans", plans);
+    dt_text_add(out, "\n%zu plans on up to %lld devices by %s; ", json_array_size(plans),
+                (long long)question->wanted.devices, engine);
+    add_choice(chosen, out);
+    json_array_foreach(plans, i, plan) DT_TRY(add_plan(question, engine, plan, out));
     return DT_OK;
 }
 
@@ -186,19 +202,14 @@ static dt_status show_model(const struct dt_options *options, const char *name)
 {
     struct question question = {.key = NULL};
     struct dt_text text = {0};
-    json_t *list = NULL;
     const char *engine = options->lookup.engine;
     DT_TRY(read_question(options, name, &question));
-    add_facts(&question, &text);
-    dt_status status;
-    if (engine != NULL)
-        status = one_engine(&question, engine, &list, &text);
-    else
-        status = each_engine(&question, list = json_array(), &text);
-    json_decref(question.key);
     json_t *answer = card_json(&question.card, question.size);
-    json_object_set_new(answer, "devices", json_integer(question.devices));
-    json_object_set_new(answer, engine != NULL ? "plans" : "engines", list);
+    json_object_set_new(answer, "devices", json_integer(question.wanted.devices));
+    add_facts(&question, &text);
+    dt_status status = engine != NULL ? one_engine(&question, engine, answer, &text)
+                                      : each_engine(&question, answer, &text);
+    json_decref(question.key);
     if (status == DT_OK && options->print.json) {
         dt_text_fini(&text);
         return dt_print_json(answer);
