@@ -53,11 +53,8 @@ static dt_status add_sentences(const json_t *rows, json_t **sentences)
 static dt_status make(const struct dt_answer *answer, const char *engine, const char *form,
                       struct dittune_export *into)
 {
-    struct dt_export_request request = {
-        .engine = engine,
-        .plan = answer->plan,
-        .key = answer->key,
-        .hard = json_object_get(json_object_get(answer->entry, "fingerprint"), "hard")};
+    struct dt_export_request request = {.engine = engine};
+    dt_answer_export(answer, &request);
     if (answer->plan == NULL)
         return dt_fail(DT_EUSAGE, "the answer has no plan to export");
     DT_TRY(dt_form_parse(form, &request.form));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/lookup/answer_int.h"
 
+#include "db/engines/engines.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +183,20 @@ dt_status dt_answer_without(const struct dt_query *query, json_t *plan, json_t *
     show(made, query);
     *found = made;
     return DT_OK;
+}
+
+void dt_answer_export(const struct dt_answer *answer, struct dt_export_request *request)
+{
+    const json_t *fingerprint = json_object_get(answer->entry, "fingerprint");
+    const json_t *key = json_object_get(answer->entry, "key");
+    request->plan = answer->plan;
+    request->key = answer->key;
+    request->hard = json_object_get(fingerprint, "hard");
+    if (json_object_get(key, "worker") == NULL)
+        return;
+    request->key = key; /* the question may have a part of the job only */
+    request->constants = json_object_get(json_object_get(answer->entry, "space"), "constants");
+    request->checkpoint = json_string_value(json_object_get(json_object_get(key, "job"), "model"));
 }
 
 static json_t *borrowed(const json_t *value)

@@ -238,11 +238,11 @@ bool dt_head_may_match(const char *line, size_t size, const struct dt_asked *ask
     struct span name, value;
     if (!skip_char(&cursor, '{'))
         return false;
-    if (asked->any.worker)
-        return memmem(line, size, "\"worker\"", 8) != NULL;
     while (next_field(&cursor, &name, &value)) {
         if (is(name, "\"key\""))
-            return key_may_match((struct cursor){value.text, value.text + value.size}, asked);
+            return asked->any.worker
+                       ? memmem(value.text, value.size, "\"worker\"", 8) != NULL
+                       : key_may_match((struct cursor){value.text, value.text + value.size}, asked);
         if (!skip_char(&cursor, ','))
             break;
     }

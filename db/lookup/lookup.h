@@ -114,6 +114,11 @@ dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *q
                     struct dt_answer **answer) DT_MUST_CHECK;
 void dt_answer_free(struct dt_answer *answer);
 
+/* Sets what an export takes from the answer: plan, key and hard fingerprint; of a plan tuned on an engine also the constants
+ * of its worker, and its model as checkpoint. All borrowed. */
+struct dt_export_request;
+void dt_answer_export(const struct dt_answer *answer, struct dt_export_request *request);
+
 /* The object of `dittune lookup --json` (docs/json.md), new reference; NULL when out of memory. */
 json_t *dt_answer_json(const struct dt_answer *answer);
 

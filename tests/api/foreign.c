@@ -17,7 +17,7 @@
 
 static const char *const words[][2] = {
     {"worker", "mine"}, {"workload", "video"}, {"job", "{\"model\":\"org/flux\"}"},
-    {"devices", "4"},   {"engine", "mine"},    {"space", SPACE},
+    {"devices", "4"},   {"engine", "sglang"},  {"space", SPACE},
 };
 
 static void store(const char *kernel, int tp)
@@ -117,13 +117,18 @@ static void a_plan_is_found_by_its_engine(void **state)
         DITTUNE_OK);
     assert_int_equal(dittune_query_new(machine, &query, why, sizeof why), DITTUNE_OK);
     dittune_machine_free(machine);
-    assert_int_equal(dittune_query_set(query, "engine", "mine", why, sizeof why), DITTUNE_OK);
+    assert_int_equal(dittune_query_set(query, "engine", "sglang", why, sizeof why), DITTUNE_OK);
     assert_int_equal(dittune_query_set(query, "devices", "4", why, sizeof why), DITTUNE_OK);
     assert_int_equal(dittune_query_set(query, "model", "org/flux", why, sizeof why), DITTUNE_OK);
     assert_int_equal(dittune_query_seal(query, why, sizeof why), DITTUNE_OK);
     struct dittune_answer *answer = session_answer(db, query);
     assert_int_equal(dittune_answer_tier(answer), DITTUNE_EXACT);
     assert_int_equal(dittune_answer_count(answer), 3);
+    struct dittune_export *made = NULL;
+    assert_int_equal(dittune_export_new(answer, "sglang", "argv", &made, why, sizeof why),
+                     DITTUNE_OK);
+    assert_non_null(strstr(dittune_export_text(made), "--model-path=org/flux "));
+    dittune_export_free(made);
     dittune_answer_free(answer);
     assert_int_equal(dittune_query_set(query, "model", "org/wan", why, sizeof why), DITTUNE_OK);
     assert_int_equal(dittune_query_seal(query, why, sizeof why), DITTUNE_OK);

@@ -36,26 +36,22 @@ static bool of_engine(const struct dt_answer *answer)
     return json_object_get(json_object_get(answer->entry, "key"), "worker") != NULL;
 }
 
-static const json_t *job_of(const struct dt_answer *answer)
-{
-    return json_object_get(json_object_get(answer->entry, "key"), "job");
-}
-
 static dt_status print_export(const struct dt_options *options, const struct dt_answer *answer)
 {
+    struct dt_options own = *options;
+    struct dt_export_request from = {.engine = options->lookup.engine};
     json_t *constants = NULL;
-    const json_t *fingerprint = json_object_get(answer->entry, "fingerprint");
-    if (of_engine(answer))
-        constants =
-            json_incref(json_object_get(json_object_get(answer->entry, "space"), "constants"));
-    else
+    dt_answer_export(answer, &from);
+    if (own.lookup.checkpoint == NULL)
+        own.lookup.checkpoint = from.checkpoint;
+    if (!of_engine(answer))
         DT_TRY(constants_of(options, answer, &constants));
-    const struct dt_exported what = {.plan = answer->plan,
-                                     .key = answer->key,
-                                     .hard = json_object_get(fingerprint, "hard"),
-                                     .constants = constants,
+    const struct dt_exported what = {.plan = from.plan,
+                                     .key = from.key,
+                                     .hard = from.hard,
+                                     .constants = of_engine(answer) ? from.constants : constants,
                                      .answer = dt_answer_json(answer)};
-    dt_status status = dt_export_print(options, &what);
+    dt_status status = dt_export_print(&own, &what);
     json_decref(constants);
     json_decref(what.answer);
     return status;
@@ -72,8 +68,6 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     struct dt_options own = *options;
     if (of_engine(answer) && own.lookup.engine != NULL && !dt_engine_known(own.lookup.engine))
         own.lookup.engine = NULL; /* its plans are its own words */
-    if (of_engine(answer) && own.lookup.checkpoint == NULL)
-        own.lookup.checkpoint = json_string_value(json_object_get(job_of(answer), "model"));
     struct dt_text text = {0}, warning = {0};
     dt_show_warning(answer, &warning);
     if (warning.size > 0)
