@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""workers/dittune_workers/cards.py: names, sizes and tokens of models; every card is found and its own size is legal."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+sys.path.insert(0, str(SOURCE / "workers"))
+from dittune_workers import cards
+from dittune_workers.protocol import Refused
+
+t = Dittune()
+
+
+def refused(name, *words, of):
+    try:
+        of()
+        t.check(name, False, "it was accepted")
+    except Refused as error:
+        kind, say = error.args
+        t.check(name, kind == "infeasible" and all(word in say for word in words) and "\n" not in say, say)
+
+
+for name in cards.names():
+    card = cards.find(name)
+    size = card["usual"]["width"], card["usual"]["height"], card["usual"]["frames"]
+    cards.check_size(card, *size)
+    t.check(f"{name} is found by each of its names", all(cards.find(word) == card for word in (
+        card["name"], card["name"].upper(), card["name"].rpartition("/")[2], *card.get("aliases", []))))
+t.check("tokens of an image", cards.tokens(cards.find("black-forest-labs/FLUX.1-dev"), 1024, 1024, 1) == 4096)
+t.check("tokens of a video", cards.tokens(cards.find("wan2.1-t2v-1.3b"), 832, 480, 81) == 32760)
+
+refused("the nearest card is named", "'FLUX.1-def'", "flux.1-dev", ".json", of=lambda: cards.find("FLUX.1-def"))
+refused("a hostile name is only a name", "../../etc/passwd", of=lambda: cards.find("../../etc/passwd"))
+refused("a file that is not there is named", "/nowhere/x.json", of=lambda: cards.find("/nowhere/x.json"))
+refused("a file that is no card is named", "bad.json", of=lambda: cards.find(str(t.write("bad.json", "{"))))
+refused("a card without its fields", "half.json", "lacks heads", of=lambda: cards.find(str(t.write("half.json", {"name": "x"}))))
+refused("a card that is a list", "list.json", "lacks name", of=lambda: cards.find(str(t.write("list.json", []))))
+tiny, wan = cards.find("tiny-flux"), cards.find("tiny-wan")
+refused("the nearest image", "390x384", "384x384", "multiples of 16", of=lambda: cards.check_size(tiny, 390, 384, 1))
+refused("an image has one frame", "384x384x5", "frames 1", of=lambda: cards.check_size(tiny, 384, 384, 5))
+refused("the nearest video", "192x192x12", "192x192x13", "4 x n + 1", of=lambda: cards.check_size(wan, 192, 192, 12))
+refused("a size below one token", "nearest is 16x16x1", of=lambda: cards.check_size(wan, 1, 1, 1))
+t.finish()

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""An engine without arithmetic for workers/dittune_workers/protocol.py: the parameter `mode` plants faults of ranks."""
+import os
+import pathlib
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "workers"))
+from dittune_workers import protocol
+
+protocol.GRACE = 0.5
+MODES = ["well", "slow", "memory", "refused", "raised", "killed"]
+
+
+class Plan:
+    def __init__(self, mode, rank, seed):
+        self.mode, self.rank, self.seed = mode, rank, seed
+        if mode == "refused":  # by every rank
+            raise protocol.Refused("infeasible", "no plan takes mode refused")
+        if mode == "memory" and rank == 1:
+            raise MemoryError("of rank 1")
+        if mode == "memory":
+            time.sleep(60)  # waits for the rank that has failed, as in a collective
+
+    def step(self):
+        if self.mode == "slow":
+            time.sleep(1.1)
+        if self.mode == "raised":
+            raise ValueError("in a\nstep")
+        if self.mode == "killed" and self.rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.mode == "killed":
+            time.sleep(60)
+
+    def measure(self):
+        begin = time.monotonic_ns()
+        self.step()
+        return max(1, time.monotonic_ns() - begin), None
+
+    def output(self, projections, seed):
+        return dict(norm=[1.0], projections=[[float(bin(protocol.signs(seed, k, 64)).count("1")) for k in range(projections)]])
+
+    def close(self):
+        pass
+
+
+class Engine:
+    name, module, fork, comm, job = "fake", "lib_engine", "--spawn" not in sys.argv, "none", {}
+
+    def hello(self, job, devices):
+        if job.get("model") == "unknown":
+            raise protocol.Refused("infeasible", "there is no model card 'unknown'")
+        return dict(name="fake", version="1", engine="fake", mode="eager", workload="nothing", obeys=[], job={}, parameters=[
+            dict(name="ranks", role="ranks", values=[1, 2, 4], default=1), dict(name="mode", values=MODES, default="well")])
+
+    def ready(self):
+        return dict(device="cpu", threads=1)
+
+    def check(self, plan):
+        if plan["mode"] not in MODES or plan["ranks"] not in (1, 2, 4):
+            raise protocol.Refused("infeasible", "not announced")
+
+    def join(self, rank, ranks):
+        self.rank = rank
+        if (os.environ["RANK"], os.environ["WORLD_SIZE"]) != (str(rank), str(ranks)):
+            raise ValueError("the variables of a rank are not its own")
+
+    def memory(self):
+        return dict(peak_bytes=2, resident_bytes=1)
+
+    def prepare(self, plan, seed):
+        return Plan(plan["mode"], self.rank, seed)
+
+
+if __name__ == "__main__":
+    if "--rank" in sys.argv:
+        sys.argv.remove("--spawn") if "--spawn" in sys.argv else None
+        protocol.become_rank(Engine())
+    else:
+        protocol.serve(Engine())

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks
+"""workers/dittune_workers/protocol.py with an engine without arithmetic: each fault of a rank reaches the controller with
+its kind and sentence, and whatever ends, no process of the worker stays."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+t = Dittune(clock="real")
+HERE = SOURCE / "tests/workers"
+
+
+class Worker:
+    """The fake worker, asked as the controller asks; heartbeats are counted."""
+
+    def __init__(self, *options):
+        self.heartbeats = 0
+        self.process = subprocess.Popen([sys.executable, HERE / "lib_engine.py", *options], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env={**t.environment, "PYTHONPATH": str(HERE)})
+        self.hello = self.ask(op="hello", protocol=2, ranks=1, devices=4)
+        self.ready = self.hear()
+
+    def hear(self):
+        while line := self.process.stdout.readline():
+            message = json.loads(line)
+            if message["op"] != "heartbeat":
+                return message
+            self.heartbeats += 1
+        return None
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self.hear()
+
+    def prepare(self, ranks=1, mode="well"):
+        return self.ask(op="prepare", plan=dict(ranks=ranks, mode=mode), seed=1, verify=dict(projections=4, seed=7))
+
+    def run(self, handle, n=2):
+        return self.ask(op="run", handle=handle, n=n, mode="measure")
+
+    def children(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
+        return [int(word) for word in text.split()]
+
+
+def gone(pids, patience=20):
+    """All of these processes have ended."""
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        if not any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def refused(name, answer, kind, *words):
+    t.check(name, answer is not None and answer["op"] == "failed" and answer["kind"] == kind
+            and all(word in answer["say"] for word in words) and "\n" not in answer["say"], answer)
+
+
+def conversation(*options):
+    how = f"{' '.join(options) or '--fork'}: "
+    worker = Worker(*options)
+    t.check(how + "hello says version 2 and who starts ranks", worker.hello["protocol"] == 2 and worker.hello["launch"] == "self")
+    t.check(how + "ready has the worker's process", worker.ready["ranks"][0]["pid"] == worker.process.pid, worker.ready)
+    one, two = worker.prepare(), worker.prepare(ranks=2)
+    t.check(how + "one number a rank", len(one["cold_ns"]) == 1 and len(two["cold_ns"]) == len(two["peak_bytes"]) == 2, two)
+    t.check(how + "projections depend on seed, k and element only", one["verify"] == two["verify"], one["verify"])
+    samples = worker.run(two["handle"], 3)
+    t.check(how + "one row a step", [len(row) for row in samples["ns"]] == [2, 2, 2], samples)
+    refused(how + "a fault of all ranks", worker.prepare(ranks=2, mode="refused"), "infeasible", "no plan takes mode refused")
+    refused(how + "an exception is one line", worker.prepare(mode="raised"), "error", "ValueError: in a step")
+    refused(how + "memory of rank 1, while rank 0 waits", worker.prepare(ranks=2, mode="memory"), "memory", "rank 1", "MemoryError")
+    t.check(how + "plans of the broken group live on in a new one", worker.run(two["handle"])["op"] == "samples")
+    t.check(how + "a released plan is gone", worker.ask(op="release", handle=two["handle"])["op"] == "released")
+    refused(how + "a run of it is refused", worker.run(two["handle"]), "error", "no plan of handle")
+    refused(how + "an unknown request is refused", worker.ask(op="conformance"), "error", "conformance")
+    refused(how + "a value that was not announced is refused", worker.prepare(mode="other"), "infeasible")
+    pids = worker.children()
+    worker.process.stdin.write('{"op":"quit"}\n')
+    worker.process.stdin.flush()
+    t.check(how + "quit ends all with 0", worker.process.wait(60) == 0 and gone(pids), pids)
+
+
+def heartbeats():
+    worker = Worker()
+    handle = worker.prepare(mode="slow")["handle"]
+    before = worker.heartbeats
+    t.check("an answer right behind a heartbeat is found", worker.run(handle, 1)["op"] == "samples")
+    t.check("work over a second tells that it goes on", worker.heartbeats > before and before > 0, worker.heartbeats)
+
+
+def ends():
+    """Whatever dies, nothing stays."""
+    worker = Worker()
+    worker.prepare(ranks=4)
+    pids = worker.children()
+    worker.process.stdin.close()
+    t.check("the end of standard input ends all", worker.process.wait(60) == 0 and len(pids) == 4 and gone(pids), pids)
+
+    worker = Worker()
+    worker.prepare(ranks=2)
+    pids = worker.children()
+    worker.process.kill()
+    t.check("a killed worker takes its ranks along", gone(pids) and len(pids) == 2, pids)
+
+    worker = Worker()
+    answer = worker.prepare(ranks=2, mode="killed")
+    said = worker.process.stderr.read()
+    t.check("a killed rank ends the worker", answer is None and worker.process.wait(60) == 1, answer)
+    t.check("with the rank and the signal in its last line", "rank 1 was killed by signal 9" in said.splitlines()[-1], said)
+
+    worker = Worker()
+    handle = worker.prepare(ranks=2)["handle"]
+    pids = worker.children()
+    os.kill(pids[0], signal.SIGKILL)
+    worker.process.stdin.write(json.dumps(dict(op="run", handle=handle, n=1, mode="measure")) + "\n")
+    worker.process.stdin.flush()
+    t.check("a rank that died between requests does so, too", worker.process.wait(60) == 1 and gone(pids))
+
+    worker = Worker("--spawn")
+    worker.prepare(ranks=2, mode="slow")
+    pids = worker.children()
+    worker.process.stdin.write(json.dumps(dict(op="run", handle=1, n=1000, mode="measure")) + "\n")
+    worker.process.stdin.close()
+    t.check("the end of standard input ends all in the middle of a run", worker.process.wait(60) == 0 and gone(pids), pids)
+
+
+conversation()
+conversation("--spawn")
+heartbeats()
+ends()
+t.finish()

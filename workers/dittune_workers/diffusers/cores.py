@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""What diffusers 0.42 lacks to run on processor cores. Each function is replaced in this process only, and only when
+the device is the CPU; on GPUs nothing is replaced."""
+import os
+
+import torch
+
+
+def count_one_device():
+    """`enable_parallelism` divides by the number of accelerators, which is 0 without a GPU."""
+    torch.accelerator.device_count = lambda: 1
+
+
+def give_log_sum_exp():
+    """Ring merges parts of attention by their log-sum-exp, which the native back end refuses to return. torch's flash
+    attention for the CPU has it."""
+    from diffusers.models import attention_dispatch
+    native = attention_dispatch._native_attention_forward_op
+
+    def _native_attention_forward_op(ctx, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
+                                     enable_gqa=False, return_lse=False, _save_ctx=True, _parallel_config=None):
+        if not return_lse:
+            return native(ctx, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, False, _save_ctx,
+                          _parallel_config)
+        if attn_mask is not None:
+            raise ValueError("ring attention with a mask is not supported")
+        query, key, value = (x.permute(0, 2, 1, 3) for x in (query, key, value))  # [B, T, H, D] -> [B, H, T, D]
+        out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, is_causal,
+                                                                              scale=scale)
+        return out.permute(0, 2, 1, 3), lse.permute(0, 2, 1)
+
+    attention_dispatch._native_attention_forward_op = _native_attention_forward_op
+
+
+def prepare():
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # ranks of one machine; the host's name need not resolve
+    count_one_device()
+    give_log_sum_exp()

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: MIT
+"""The worker protocol (docs/protocol.md) for engines in Python; standard library only.
+
+The process that dittune starts is the speaker: it reads requests, starts groups of ranks and passes requests on to them
+by socket. It never computes, so it notices at once when a rank fails or dies. An engine is an object with
+
+    hello(job, devices)   the message `hello`, or Refused
+    ready()               loads what the ranks share (by fork) and gives the fields of `ready`
+    fork                  True: ranks are forked from the speaker; False: fresh processes of `python -m MODULE`
+    join(rank, ranks)     in a rank: connect to the others (MASTER_ADDR, MASTER_PORT are set) and to the device
+    prepare(plan, seed)   in a rank: a plan with step(), measure(), output() and close()
+
+and a worker of it is `protocol.serve(engine)`. See diffusers/worker.py.
+"""
+import ctypes
+import errno
+import json
+import os
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+GRACE = 10  # seconds that the other ranks have to answer after one has failed
+PR_SET_PDEATHSIG = 1
+
+
+class Refused(Exception):
+    """A request that cannot be served: (kind, sentence). kind: infeasible, memory or error."""
+
+
+class Lost(Exception):
+    """A rank has died: (sentence,)."""
+
+
+def signs(seed, k, count):
+    """The signs of projection k for `count` elements: `count` bits as an integer, 1 for +1 and 0 for -1."""
+    return random.Random(f"{seed}/{k}").getrandbits(count)
+
+
+def fault(error):
+    """An exception as the fields of `failed`."""
+    if isinstance(error, Refused):
+        kind, say = error.args
+    else:
+        text = str(error).strip()
+        say = f"{type(error).__name__}: {' '.join(text.split())[:400]}"
+        memory = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ \
+            or "out of memory" in text.lower() or "can't allocate memory" in text.lower()
+        kind = "memory" if memory else "error"
+    return dict(op="failed", kind=kind, say=say)
+
+
+def die_with_parent(parent):
+    """This process is killed when `parent`, which started it, ends for whatever reason."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+class Link:
+    """Messages, one JSON object a line, over a socket."""
+
+    def __init__(self, end):
+        self.end, self.rest = end, b""
+
+    def fileno(self):
+        return self.end.fileno()
+
+    def send(self, message):
+        self.end.sendall(json.dumps(message).encode() + b"\n")
+
+    def waiting(self):
+        """A whole message has been read already, so that receive() does not wait."""
+        return b"\n" in self.rest
+
+    def receive(self):
+        """The next message; None at the end."""
+        while not self.waiting():
+            try:
+                piece = self.end.recv(1 << 16)
+            except ConnectionResetError:
+                piece = b""
+            if not piece:
+                return None
+            self.rest += piece
+        line, _, self.rest = self.rest.partition(b"\n")
+        return json.loads(line)
+
+
+# ---- in a rank
+
+
+class Rank:
+    """Serves the speaker's requests with an engine."""
+
+    def __init__(self, engine, link, rank):
+        self.engine, self.link, self.rank = engine, link, rank
+        self.plans, self.spoke = {}, time.monotonic()
+
+    def beat(self):
+        """Between steps: tells the speaker once a second that work goes on."""
+        if time.monotonic() - self.spoke > 1:
+            self.spoke = time.monotonic()
+            self.link.send(dict(op="heartbeat"))
+
+    def prepare(self, request):
+        verify = request.get("verify")
+        plan = self.engine.prepare(request["plan"], request["seed"])
+        cold, _ = plan.measure()
+        self.beat()
+        plan.step()
+        self.plans[request["handle"]] = plan
+        summary = plan.output(verify["projections"], verify["seed"]) if verify and self.rank == 0 else None
+        return dict(op="prepared", cold_ns=cold, verify=summary, **self.engine.memory())
+
+    def run(self, request):
+        plan, rows = self.plans[request["handle"]], []
+        for _ in range(request["n"]):
+            rows.append(plan.measure())
+            self.beat()
+        return dict(op="samples", ns=[row[0] for row in rows], device_ns=[row[1] for row in rows])
+
+    def release(self, request):
+        self.plans.pop(request["handle"]).close()
+        return dict(op="released")
+
+    def serve(self):
+        for request in iter(self.link.receive, None):
+            try:
+                answer = getattr(self, request["op"])(request)
+            except Exception as error:  # whatever an engine raises is a result of this plan
+                answer = fault(error)
+            self.link.send(answer)
+
+
+def run_rank(engine, end, rank, ranks):
+    """The life of a rank: connects, serves, ends."""
+    link = Link(end)
+    try:
+        try:
+            engine.join(rank, ranks)
+        except Exception as error:  # told to the speaker instead of a trace
+            link.send(fault(error))
+        else:
+            link.send(dict(op="joined", pid=os.getpid()))
+            Rank(engine, link, rank).serve()
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ECONNRESET):
+            raise
+
+
+def become_rank(engine):
+    """What `python -m MODULE --rank FD PARENT` does: a rank in a fresh process."""
+    descriptor, parent = int(sys.argv[2]), int(sys.argv[3])
+    die_with_parent(parent)
+    engine.job = json.loads(os.environ["DITTUNE_WORKER_JOB"])
+    run_rank(engine, socket.socket(fileno=descriptor), int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+
+
+# ---- in the speaker
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+class Group:
+    """Ranks that work together, each with its link."""
+
+    def __init__(self, engine, ranks, keep):
+        self.links, self.processes, self.poll = [], [], select.poll()
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), WORLD_SIZE=str(ranks))
+        for rank in range(ranks):
+            ours, theirs = socket.socketpair()
+            os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks))
+            start = self.fork if engine.fork else self.spawn
+            self.processes.append(start(engine, theirs, rank, ranks, [ours, *self.links, *keep]))
+            theirs.close()
+            self.links.append(Link(ours))
+            self.poll.register(ours, select.POLLIN)
+        try:
+            self.collect(lambda: None)
+        except Exception:
+            self.kill()
+            raise
+
+    @staticmethod
+    def fork(engine, end, rank, ranks, foreign):
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            return pid
+        code = 1
+        try:
+            die_with_parent(parent)
+            for link in foreign:
+                os.close(link if isinstance(link, int) else link.fileno())
+            run_rank(engine, end, rank, ranks)
+            code = 0
+        except BaseException as error:  # the speaker's own stack must not continue in a rank
+            print(f"rank {rank}: {fault(error)['say']}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(code)
+
+    @staticmethod
+    def spawn(engine, end, rank, ranks, foreign):
+        del rank, ranks, foreign  # in the environment, and closed by exec
+        command = [sys.executable, "-m", engine.module, "--rank", str(end.fileno()), str(os.getpid())]
+        environment = dict(os.environ, DITTUNE_WORKER_JOB=json.dumps(engine.job))
+        return subprocess.Popen(command, pass_fds=[end.fileno()], stdin=subprocess.DEVNULL, env=environment).pid
+
+    def lost(self, rank):
+        """The sentence of a rank that has closed its link."""
+        _, status = os.waitpid(self.processes[rank], 0)
+        self.processes[rank] = None
+        code = os.waitstatus_to_exitcode(status)
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"rank {rank} {how}"
+
+    def collect(self, beat):
+        """One answer a rank. The first fault is raised: at once when all have answered, after a grace when the others
+        wait for the rank that failed; this group is broken then (Refused has a third value)."""
+        answers, failed, until = {}, None, None
+        ranks = {link.fileno(): rank for rank, link in enumerate(self.links)}
+        while len(answers) < len(self.links):
+            ready = [rank for rank, link in enumerate(self.links) if link.waiting()]
+            if not ready:
+                left = None if until is None else max(0, 1000 * (until - time.monotonic()))
+                ready = [ranks[descriptor] for descriptor, _ in self.poll.poll(left)]
+            if not ready:
+                raise Refused(failed["kind"], failed["say"], "broken")
+            for rank in ready:
+                message = self.links[rank].receive()
+                if message is None:
+                    if failed is not None:
+                        raise Refused(failed["kind"], failed["say"], "broken")
+                    raise Lost(self.lost(rank))
+                if message["op"] == "heartbeat":
+                    beat()
+                    continue
+                answers[rank] = message
+                if message["op"] == "failed" and failed is None:
+                    many = len(self.links) > 1
+                    failed = dict(message, say=f"rank {rank}: {message['say']}" if many else message["say"])
+                    until = time.monotonic() + GRACE
+        if failed is not None:
+            raise Refused(failed["kind"], failed["say"])
+        return [answers[rank] for rank in range(len(self.links))]
+
+    def ask(self, request, beat):
+        for rank, link in enumerate(self.links):
+            try:
+                link.send(request)
+            except OSError:
+                raise Lost(self.lost(rank)) from None
+        return self.collect(beat)
+
+    def kill(self):
+        for pid in filter(None, self.processes):
+            os.kill(pid, signal.SIGKILL)
+        for pid in filter(None, self.processes):
+            os.waitpid(pid, 0)
+        for link in self.links:
+            link.end.close()
+        self.processes = []
+
+
+class Speaker:
+    """Answers dittune. plans: handle -> the request that made it resident; groups: rank count -> Group."""
+
+    def __init__(self, engine):
+        # The protocol keeps a descriptor of its own; whatever else prints goes to standard error.
+        self.out = os.dup(1)
+        os.dup2(2, 1)
+        self.lock, self.busy = threading.Lock(), False
+        self.engine, self.groups, self.plans, self.handles = engine, {}, {}, 0
+
+    def say(self, **message):
+        line = json.dumps(message).encode() + b"\n"
+        with self.lock:
+            while line:
+                line = line[os.write(self.out, line):]
+
+    def beat(self):
+        self.say(op="heartbeat")
+
+    def watch(self):
+        """A thread: ends the worker when dittune has ended, and tells once a second that something long (a load, a
+        start, a cold step) goes on."""
+        poll = select.poll()
+        poll.register(0, 0)  # POLLHUP and POLLERR are always reported
+        while True:
+            if poll.poll(1000):
+                os._exit(0)  # the ranks are killed with their parent
+            if self.busy:
+                self.beat()
+
+    def group(self, ranks):
+        if ranks not in self.groups:
+            self.groups[ranks] = Group(self.engine, ranks, [self.out])
+            for request in [plan for plan in self.plans.values() if plan["plan"]["ranks"] == ranks]:
+                self.groups[ranks].ask(request, self.beat)
+        return self.groups[ranks]
+
+    def ask(self, request, plan):
+        """Asks the ranks of the plan; drops the group when it can no longer work together."""
+        ranks = plan["ranks"]
+        try:
+            return self.group(ranks).ask(request, self.beat)
+        except Refused as refused:
+            if len(refused.args) == 3 and ranks in self.groups:
+                self.groups.pop(ranks).kill()
+            raise Refused(*refused.args[:2]) from None
+
+    def plan(self, request):
+        if request.get("handle") not in self.plans:
+            raise Refused("error", f"no plan of handle {request.get('handle')} is resident")
+        return self.plans[request["handle"]]["plan"]
+
+    def prepare(self, request):
+        plan = request["plan"]
+        self.engine.check(plan)
+        self.handles += 1
+        request["handle"] = self.handles
+        self.busy = True
+        parts = self.ask(request, plan)
+        self.plans[self.handles] = request
+        answer = dict(op="prepared", handle=self.handles, cold_ns=[part["cold_ns"] for part in parts],
+                      resident_bytes=max(part["resident_bytes"] for part in parts))
+        for field in ("peak_bytes", "free_bytes", "total_bytes"):
+            if field in parts[0]:
+                answer[field] = [part[field] for part in parts]
+        if parts[0]["verify"] is not None:
+            answer["verify"] = parts[0]["verify"]
+        return answer
+
+    def run(self, request):
+        parts = self.ask(request, self.plan(request))
+        answer = dict(op="samples", handle=request["handle"], ns=[list(row) for row in zip(*(p["ns"] for p in parts))])
+        if parts[0]["device_ns"][0] is not None:
+            answer["device_ns"] = [list(row) for row in zip(*(part["device_ns"] for part in parts))]
+        return answer
+
+    def release(self, request):
+        plan = self.plan(request)
+        if plan["ranks"] in self.groups:
+            self.ask(request, plan)
+        del self.plans[request["handle"]]
+        return dict(op="released", handle=request["handle"])
+
+    def hello(self, request):
+        message = self.engine.hello(request.get("job") or {}, request.get("devices") or 1)
+        self.say(**dict(message, op="hello", protocol=2, launch="self"))
+        self.busy = True
+        return dict(op="ready", ranks=[dict(rank=0, pid=os.getpid(), host=socket.gethostname(),
+                                            cores=sorted(os.sched_getaffinity(0)), **self.engine.ready())],
+                    comm=self.engine.comm)
+
+    def answer(self, request):
+        if request.get("op") not in ("hello", "prepare", "run", "release"):
+            raise Refused("error", f"this worker does not know '{request.get('op')}'")
+        return getattr(self, request["op"])(request)
+
+    def serve(self):
+        threading.Thread(target=self.watch, daemon=True).start()
+        for line in sys.stdin:
+            request = json.loads(line)
+            if request.get("op") == "quit":
+                break
+            try:
+                answer = self.answer(request)
+            except Lost as lost:
+                sys.exit(f"{self.engine.name}: {lost}")  # dittune counts a crash, and starts a fresh worker
+            except Exception as error:  # a fault of the engine or of a plan, never of this worker
+                answer = fault(error)
+            self.busy = False
+            self.say(**answer)
+        os._exit(0)  # the ranks are killed with their parent
+
+
+def serve(engine):
+    Speaker(engine).serve()
