@@ -5,6 +5,7 @@
 #include "db/canonical_int.h"
 #include "db/entry_line_int.h"
 #include "db/journal.h"
+#include "db/lookup/key.h"
 #include "db/stored.h"
 
 #include <stdio.h>
@@ -65,8 +66,12 @@ dt_status dt_upkeep_name(const json_t *entry, struct dt_text *name)
     const char *word = json_is_string(model)    ? json_string_value(model)
                        : json_is_string(worker) ? json_string_value(worker)
                                                 : "entry";
+    struct dt_text job = {0};
     uint64_t id = 0;
     DT_TRY(dt_entry_id(entry, &id));
-    dt_text_add(name, "%.80s [%016llx]", word, (unsigned long long)id);
+    dt_key_add_job(json_object_get(key, "job"), &job);
+    dt_text_add(name, "%.80s%s%.160s [%016llx]", word, job.size > 0 ? ": " : "", dt_text_at(&job),
+                (unsigned long long)id);
+    dt_text_fini(&job);
     return dt_text_status(name);
 }

@@ -178,7 +178,8 @@ def removed():
     done = t.tool("db", "show", "--engine", "mine", "--json")
     t.check("show by engine", done.code == 0 and [entry["key"]["job"]["model"] for entry in done.json["entries"]] == ["m"], done)
     t.exits("of verify it is no option", t.tool("db", "verify", "--engine", "mine"), 2, "--engine is an option of 'dittune db show' and 'dittune db rm'")
-    t.exits("rm lists", t.tool("db", "rm", "--engine", "diffusers"), 0, out="--yes removes them")
+    t.check("the table has the job", re.search(r" org/net +64x32 px +- +2 +float32 ", t.tool("db", "show").out))
+    t.exits("rm lists", t.tool("db", "rm", "--engine", "diffusers"), 0, out=["planted: org/net, 64 x 32 px, 28 steps [", "--yes removes them"])
     t.exits("rm removes", t.tool("db", "rm", "--engine", "diffusers", "--model", "org/net", "--yes"), 0, out="removed")
     t.check("and only those", len(t.tool("db", "show", "--json").json["entries"]) == 2)
 

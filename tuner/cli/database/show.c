@@ -17,6 +17,13 @@ static const json_t *key_of(const struct dt_stored_entry *entry, const char *nam
     return json_object_get(entry->key, name);
 }
 
+/* Of the key, or of an engine's job. */
+static const json_t *of_work(const struct dt_stored_entry *entry, const char *name)
+{
+    const json_t *value = key_of(entry, name);
+    return value != NULL ? value : json_object_get(key_of(entry, "job"), name);
+}
+
 static void show_id(const struct dt_stored_entry *entry, struct dt_text *out)
 {
     dt_text_add(out, "%.8s", entry->id != NULL ? entry->id : "-");
@@ -24,26 +31,28 @@ static void show_id(const struct dt_stored_entry *entry, struct dt_text *out)
 
 static void show_work(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    const json_t *model = key_of(entry, "model");
-    if (model == NULL) /* a foreign worker's */
-        model = json_object_get(key_of(entry, "job"), "model");
+    const json_t *model = of_work(entry, "model");
     dt_print_value(model != NULL ? model : key_of(entry, "worker"), out);
 }
 
+/* Height x width of the latent; an engine's job has pixels, width x height. */
 static void show_latent(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    if (key_of(entry, "height") == NULL && key_of(entry, "width") == NULL) {
+    bool pixels = key_of(entry, "height") == NULL && key_of(entry, "width") == NULL;
+    const json_t *height = of_work(entry, "height"), *width = of_work(entry, "width");
+    if (height == NULL && width == NULL) {
         dt_text_add(out, "-");
         return;
     }
-    dt_print_value(key_of(entry, "height"), out);
+    dt_print_value(pixels ? width : height, out);
     dt_text_add(out, "x");
-    dt_print_value(key_of(entry, "width"), out);
+    dt_print_value(pixels ? height : width, out);
+    dt_text_add(out, pixels ? " px" : "");
 }
 
 static void show_batch(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    const json_t *batch = key_of(entry, "batch"), *value;
+    const json_t *batch = of_work(entry, "batch"), *value;
     size_t i;
     if (!json_is_array(batch)) {
         dt_print_value(batch, out);
@@ -63,7 +72,8 @@ static void show_ranks(const struct dt_stored_entry *entry, struct dt_text *out)
 
 static void show_dtype(const struct dt_stored_entry *entry, struct dt_text *out)
 {
-    dt_print_value(key_of(entry, "dtype"), out);
+    const json_t *dtype = key_of(entry, "dtype"); /* in the key of the built-in network only */
+    dt_print_value(dtype != NULL ? dtype : json_object_get(entry->fingerprint.hard, "dtype"), out);
 }
 
 static void show_objective(const struct dt_stored_entry *entry, struct dt_text *out)
