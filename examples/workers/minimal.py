@@ -154,6 +154,7 @@ class Worker:
         if ROWS % values["tile"] != 0:
             raise Refused("infeasible", "tile must divide the rows")
         plan = Plan(values, request["seed"])
+        self.say(op="heartbeat", say="the first step")  # shown on the live line; send more during work of minutes
         cold = plan.step()
         self.steps(plan, 1)
         self.handles += 1

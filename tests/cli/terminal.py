@@ -97,11 +97,12 @@ def width():
 
 def ticks():
     """While a worker is silent the line goes on: the seconds of a trial that hangs are all there."""
-    t.scenario(ns=[1000000, 950000], faults=[{"do": "hang", "when": {"plan": 1}}])
+    t.scenario(ns=[1000000, 950000], say="loading weights", faults=[{"do": "hang", "when": {"plan": 1}}])
     _, text = on_terminal("xterm", 80, ["tune", "--worker", t.worker, "--budget", "60s"])
     seconds = [int(line.split("/")[0]) for line in live_lines(text)]
     gaps = [b - a for a, b in zip(seconds, seconds[1:])]
     t.check("it ticks once a second", seconds and max(seconds) >= 5 and max(gaps) <= 2, seconds)
+    t.check("the live line has what the worker said last", "s left | loading weights | 1 trial" in text, text)
     t.check("the live line has the remaining time", all(f"{s}/60 s, {60 - s} s left" in text or f"{s}/60 s, {61 - s} s left" in text
                                          for s in set(seconds)), seconds)
 

@@ -3,7 +3,9 @@
 #include "tests/scenario/scenario.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -13,10 +15,13 @@
 #define ANSWERING    (1LL << 62)  /* as in tests/clock/virtual.c */
 #define PIPE_ROOM    32768        /* what can be written though the controller waits */
 
+static char heartbeat[160] = "{\"op\":\"heartbeat\"}\n";
 static int64_t *elapsed_ns; /* NULL: there is no virtual clock */
 
-void clock_open(void)
+void clock_open(const char *said)
 {
+    if (said[0] != '\0')
+        snprintf(heartbeat, sizeof heartbeat, "{\"op\":\"heartbeat\",\"say\":\"%.99s\"}\n", said);
     const char *path = getenv("DITTUNE_CLOCK");
     int fd = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (path == NULL)
@@ -35,9 +40,8 @@ static const struct timespec moment = {.tv_nsec = 200000};
 /* Wakes the controller, and returns when it has read this. */
 static void beat(int out)
 {
-    static const char heartbeat[] = "{\"op\":\"heartbeat\"}\n";
     int unread = 1;
-    write_all(out, heartbeat, sizeof heartbeat - 1);
+    write_all(out, heartbeat, strlen(heartbeat));
     while (ioctl(out, FIONREAD, &unread) == 0 && unread > 0)
         nanosleep(&moment, NULL);
 }

@@ -15,7 +15,7 @@ int main(void)
         die("set SCENARIO to", "the scenario's file");
     scenario_read(path, &worker.scenario);
     faults_check(worker.scenario.root);
-    clock_open();
+    clock_open(text_of(worker.scenario.root, "say", ""));
     worker.process = log_open(&worker, path);
     stream_start(&worker.scenario, worker.process, &worker.stream);
     worker.out = dup(STDOUT_FILENO);

@@ -79,6 +79,7 @@ static const struct {
     {"mode", JSON_STRING},
     {"launch", JSON_STRING},
     {"workload", JSON_STRING},
+    {"say", JSON_STRING},
     {"parameters", -1},
     {"constants", -1},
     {"rules", -1},

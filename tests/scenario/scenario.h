@@ -101,8 +101,8 @@ json_t *stream_projections(uint64_t seed, json_int_t count);
 
 /* ---- virtual time */
 
-/* Maps the file $DITTUNE_CLOCK; without it time does not move. */
-void clock_open(void);
+/* Maps the file $DITTUNE_CLOCK; without it time does not move. said: text of heartbeats, without quotes; "": none. */
+void clock_open(const char *said);
 
 /* Moves the clock by ns and writes the answer; the controller cannot see one without the other. An answer that takes more than
  * a second is preceded by a heartbeat each second. */

@@ -58,6 +58,8 @@ static void draw(struct dt_progress *progress)
 {
     struct dt_text line = {0};
     describe_time(progress, &line);
+    if (progress->said != NULL && progress->said[0] != '\0')
+        dt_text_add(&line, " | %s", progress->said);
     describe_trials(progress, &line);
     dt_text_add(&line, " | %s", progress->what);
     dt_text_clean_lines(&line);
@@ -71,11 +73,13 @@ static void draw(struct dt_progress *progress)
     dt_text_fini(&line);
 }
 
-static void tick(void *context)
+static void tick(void *context, const char *said)
 {
     struct dt_progress *progress = context;
+    progress->said = said;
     if (progress->drawn && dt_clock_ns() - progress->drawn_ns >= DT_NS_PER_SECOND)
         draw(progress);
+    progress->said = NULL;
 }
 
 void dt_progress_init(struct dt_progress *progress, const struct dt_target *target, bool quiet,

@@ -13,9 +13,10 @@ struct dt_progress {
     bool quiet, live;              /* live: standard error is a terminal that understands \r */
     int64_t began_ns, deadline_ns; /* deadline 0: none */
     int done, failed;
-    bool drawn;             /* there is a line on the screen */
-    int64_t drawn_ns;       /* when */
-    char what[200];         /* current activity, as last drawn */
+    bool drawn;       /* there is a line on the screen */
+    int64_t drawn_ns; /* when */
+    const char *said; /* by the worker that is waited for, while the line is drawn; NULL: nothing */
+    char what[200];   /* current activity, as last drawn */
     const char *comparison; /* "shoot-out", "final comparison" */
     const struct dt_target *target;
     const struct dt_result *best, *fallback; /* may be NULL */

@@ -14,6 +14,8 @@
 #define LEAST_GRACE_NS  (DT_NS_PER_SECOND / 20)
 #define PROJECTIONS     16
 #define RERUNS          3 /* of steps interrupted by a pause */
+#define RUN_TIMES                                                                                  \
+    3 /* heartbeats extend the limit of steps at most to so many times: the cold step tells how long they take */
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
 {
@@ -139,13 +141,14 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
     if (copy == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
     split_lines(copy, lines, DT_AXES_MAX + 1);
-    int64_t began = dt_clock_ns(), most = began + rig->target->worker.start_ns;
+    int64_t began = dt_clock_ns(), most = began + target->worker.start_ns;
     struct dt_launch launch = {.program = target->worker.program,
                                .arguments = target->worker.arguments,
                                .assigned = target->worker.assigned,
                                .ranks = target->worker.by_mpirun ? slot->ranks : 1,
                                .own_ranks = target->hardware.backend.cuda ? slot->ranks : 0,
                                .oversubscribed = slot->ranks > target->hardware.cores,
+                               .until_ns = rig->until_ns < most ? rig->until_ns : most,
                                .environment = lines};
     if (apart && target->foreign)
         launch.assigned.job = target->reference;
@@ -219,6 +222,8 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
         status = get_group(rig, point, deadline_ns, group, failure);
         int64_t started = dt_clock_ns();
         if (status == DT_OK)
+            dt_group_extend(*group, rig->until_ns);
+        if (status == DT_OK)
             status = dt_group_prepare(*group, plan, &rig->verify,
                                       prepare_deadline(rig, deadline_ns), prepared, failure);
         int64_t took = dt_clock_ns() - began;
@@ -249,6 +254,7 @@ dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
     json_t *plan = dt_point_json(rig->target->space, point);
     dt_status status = start_group(rig, &slot, true, deadline_ns, failure);
     if (status == DT_OK) {
+        dt_group_extend(slot.group, rig->until_ns);
         status = dt_group_prepare(slot.group, plan, &rig->verify,
                                   prepare_deadline(rig, deadline_ns), prepared, failure);
         close_slot(&slot, DT_NS_PER_SECOND);
@@ -322,7 +328,8 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
 {
     struct dt_failure failure;
     struct dt_run run = {0};
-    (void)rig;
+    int64_t now = dt_clock_ns(), until = now + RUN_TIMES * (deadline_ns - now);
+    dt_group_extend(resident->group, until < rig->until_ns ? until : rig->until_ns);
     dt_status status = run_steps(resident->group, &(struct dt_steps){resident->handle, n, mode},
                                  deadline_ns, &run, &failure);
     if (status == DT_FAILED) {

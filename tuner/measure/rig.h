@@ -28,6 +28,8 @@ struct dt_rig_slot {
 struct dt_reference {
     int batch;
     bool failed;
+    bool may_pass; /* the failure may be temporary */
+    int attempts;
     char cause[200];
     struct dt_prepared prepared; /* norms and projections */
 };
@@ -40,6 +42,7 @@ struct dt_rig {
     struct dt_verify verify;
     struct dt_clocks clocks; /* the reference to detect throttled samples */
     int64_t longest_prepare_ns;
+    int64_t until_ns;    /* heartbeats extend deadlines up to this time; 0: they do not */
     int64_t end_ns;      /* end of the session: releases do not wait beyond it; 0: none */
     int64_t compared_ns; /* spent in comparisons so far */
     int64_t start_ns;    /* spent in starting groups so far */

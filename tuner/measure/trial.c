@@ -186,18 +186,29 @@ static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *reside
     return DT_OK;
 }
 
+/* A plan whose preparation was extended beyond the deadline still has time for its first look. */
+static int64_t deadline_of_steps(const struct dt_result *result, const struct dt_measure *how)
+{
+    if (!past(how))
+        return how->deadline_ns;
+    return dt_measure_deadline(result, WARMUP_STEPS + dt_look_samples[0], how->until_ns);
+}
+
 dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
                           const struct dt_measure *how, struct dt_result *result)
 {
     struct dt_resident resident;
     int64_t began = dt_clock_ns(), reference_ns = rig->setup_ns - rig->start_ns;
+    struct dt_measure timed = *how;
+    rig->until_ns = how->until_ns;
     dt_result_init(result, rig->target, point);
     result->throttling.clocks = &rig->clocks;
     dt_status status = dt_rig_prepare(rig, point, how->deadline_ns, &resident);
     if (status == DT_OK) {
         dt_rig_describe(&resident, result);
+        timed.deadline_ns = deadline_of_steps(result, how);
         if (resident.outcome == DT_TRIAL_OK)
-            status = measure_resident(rig, &resident, how, result);
+            status = measure_resident(rig, &resident, &timed, result);
         if (status == DT_OK)
             status = dt_clocks_learn(&rig->clocks, result);
         dt_rig_release(rig, &resident);

@@ -7,6 +7,7 @@
 
 struct dt_measure {
     int64_t deadline_ns; /* the trial ends at this time in any case */
+    int64_t until_ns;    /* heartbeats of the worker extend the deadline up to this time; 0: not */
     int64_t rest_ns;     /* with 8 samples no further look begins after this time; 0: none */
     double warm_seconds; /* least total time of warm-up steps; at least two are made */
     /* stop when the median's interval is this narrow, as a share of the median */

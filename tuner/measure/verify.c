@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ATTEMPTS 3 /* to run a reference */
+
 /* The baseline at the point's batch. */
 static struct dt_point reference_point(const struct dt_rig *rig, const struct dt_point *point)
 {
@@ -30,32 +32,52 @@ static dt_status make_reference(struct dt_rig *rig, const struct dt_point *one, 
     return dt_rig_prepare_raw(rig, one, deadline_ns, group, &reference->prepared, failure);
 }
 
+static struct dt_reference *find_reference(struct dt_rig *rig, int batch)
+{
+    for (int i = 0; i < rig->reference_count; i++)
+        if (rig->references[i].batch == batch)
+            return &rig->references[i];
+    return NULL;
+}
+
+/* Takes the place of the last one when there are too many. */
+static struct dt_reference *new_reference(struct dt_rig *rig, int batch)
+{
+    if (rig->reference_count < DT_RIG_REFERENCES)
+        rig->reference_count++;
+    struct dt_reference *reference = &rig->references[rig->reference_count - 1];
+    dt_prepared_fini(&reference->prepared);
+    *reference = (struct dt_reference){.batch = batch};
+    return reference;
+}
+
 dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                               const struct dt_reference **out)
 {
     int batch = dt_target_batch(rig->target, point);
-    for (int i = 0; i < rig->reference_count; i++)
-        if (rig->references[i].batch == batch) {
-            *out = &rig->references[i];
-            return DT_OK;
-        }
-    struct dt_reference *reference = &rig->references[rig->reference_count % DT_RIG_REFERENCES];
-    if (rig->reference_count >= DT_RIG_REFERENCES)
-        dt_prepared_fini(&reference->prepared);
-    *reference = (struct dt_reference){.batch = batch};
+    struct dt_reference *reference = find_reference(rig, batch);
+    if (reference == NULL)
+        reference = new_reference(rig, batch);
+    if (reference->attempts > 0 &&
+        (!reference->failed || !reference->may_pass || reference->attempts >= ATTEMPTS)) {
+        *out = reference;
+        return DT_OK;
+    }
     struct dt_point one = reference_point(rig, point);
     struct dt_group *group = NULL;
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     dt_status status = make_reference(rig, &one, deadline_ns, &group, reference, &failure);
-    if (status == DT_FAILED && dt_outcome_may_pass(failure.outcome) &&
-        dt_clock_ns() < deadline_ns) /* one more attempt, since every plan needs it */
+    reference->attempts++;
+    if (status == DT_FAILED && dt_outcome_may_pass(failure.outcome) && reference->attempts == 1 &&
+        dt_clock_ns() < deadline_ns) { /* one more attempt, since every plan needs it */
         status = make_reference(rig, &one, deadline_ns, &group, reference, &failure);
+        reference->attempts++;
+    }
     if (status != DT_OK && status != DT_FAILED)
         return status;
-    if (rig->reference_count < DT_RIG_REFERENCES)
-        rig->reference_count++;
+    reference->failed = status == DT_FAILED;
     if (status == DT_FAILED) {
-        reference->failed = true;
+        reference->may_pass = dt_outcome_may_pass(failure.outcome);
         snprintf(reference->cause, sizeof reference->cause, "%.190s", failure.cause);
     } else if (dt_group_alive(group)) {
         status = dt_group_release(group, reference->prepared.handle, deadline_ns, &failure);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define TICK_NS DT_NS_PER_SECOND
+#define BEAT_NS (15 * DT_NS_PER_SECOND) /* least time that a heartbeat gives */
 
 volatile int dt_group_interrupted;
 struct dt_group_tick dt_group_tick;
@@ -42,6 +43,11 @@ bool dt_group_alive(const struct dt_group *group)
     return group != NULL && group->alive;
 }
 
+void dt_group_extend(struct dt_group *group, int64_t until_ns)
+{
+    group->until_ns = until_ns;
+}
+
 int64_t dt_group_paused_ns(const struct dt_group *group)
 {
     return group->paused_ns;
@@ -51,7 +57,7 @@ int64_t dt_group_paused_ns(const struct dt_group *group)
 static void rest(struct dt_group *group, int64_t deadline_ns)
 {
     if (dt_group_tick.run != NULL)
-        dt_group_tick.run(dt_group_tick.context);
+        dt_group_tick.run(dt_group_tick.context, group->said);
     int64_t now = dt_clock_ns(), until = deadline_ns < now + TICK_NS ? deadline_ns : now + TICK_NS;
     struct pollfd pollers[2] = {{.fd = group->process.from, .events = POLLIN},
                                 {.fd = group->process.messages, .events = POLLIN}};
@@ -99,6 +105,21 @@ static size_t arrived(const struct dt_group *group)
     return group->wire.taken + group->wire.pending.size + (size_t)unread;
 }
 
+/* Keeps the heartbeat's text. Returns the request's deadline, which it may extend by the time `more_ns` from now on. */
+static int64_t heard(struct dt_group *group, const json_t *beat, int64_t deadline_ns,
+                     int64_t more_ns)
+{
+    const char *said = json_string_value(json_object_get(beat, "say"));
+    if (said != NULL) {
+        snprintf(group->said, sizeof group->said, "%s", said);
+        dt_group_clean(group->said);
+    }
+    int64_t extended = dt_clock_ns() + more_ns;
+    if (extended > group->until_ns)
+        extended = group->until_ns;
+    return extended > deadline_ns ? extended : deadline_ns;
+}
+
 /* The next message that is not a heartbeat. A message that has arrived by the deadline is in time, even behind
  * heartbeats. */
 static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **message,
@@ -106,6 +127,9 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
 {
     struct dt_pause pause = dt_pause_begin();
     size_t in_time = SIZE_MAX;
+    int64_t more_ns = deadline_ns - dt_clock_ns();
+    more_ns = more_ns > BEAT_NS ? more_ns : BEAT_NS;
+    group->said[0] = '\0';
     for (;;) {
         json_t *got = NULL;
         if (dt_group_interrupted != 0)
@@ -121,7 +145,15 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
             *message = got;
             return DT_OK;
         }
+        int64_t until = status == DT_OK && group->wire.taken <= in_time
+                            ? heard(group, got, deadline_ns, more_ns)
+                            : 0;
         json_decref(got);
+        if (until > deadline_ns) {
+            deadline_ns = until;
+            in_time = SIZE_MAX;
+            continue;
+        }
         if (status == DT_OK && group->wire.taken < in_time)
             continue;
         if ((status == DT_ETIMEOUT || status == DT_OK) && late)
@@ -243,6 +275,7 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     }
     group->alive = true;
     group->phase = "starting";
+    group->until_ns = launch->until_ns;
     const char *transcript = getenv("DITTUNE_TRANSCRIPT");
     group->transcript = transcript != NULL ? fopen(transcript, "ae") : NULL;
     dt_wire_init(&group->wire, group->process.from, group->process.to);

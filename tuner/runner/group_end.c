@@ -122,7 +122,10 @@ dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure)
 
 dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure)
 {
-    char why[160] = "no answer before the deadline";
+    char why[160];
+    snprintf(why, sizeof why, "no answer before the deadline%s%.60s%s",
+             group->said[0] != '\0' ? " (last heartbeat: " : "", group->said,
+             group->said[0] != '\0' ? ")" : "");
     add_words(group, true, why, sizeof why);
     return dt_group_break(group, failure, DT_TRIAL_HUNG, why);
 }

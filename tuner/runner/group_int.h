@@ -21,6 +21,8 @@ struct dt_group {
     size_t kept;
     bool alive;
     int64_t paused_ns; /* during the last request */
+    int64_t until_ns;  /* heartbeats extend deadlines up to this time; 0: they do not */
+    char said[80];     /* text of the last heartbeat of the last request; "": none */
     FILE *transcript;  /* $DITTUNE_TRANSCRIPT: every message, with its direction; NULL: none */
 };
 

@@ -44,6 +44,7 @@ struct dt_launch {
     int ranks;           /* processes mpirun starts; 1 is fork and exec, without MPI */
     int own_ranks;       /* number of ranks for a worker that starts them itself; 0: ranks */
     bool oversubscribed; /* more ranks than cores: waits yield */
+    int64_t until_ns;    /* as dt_group_extend, also while it starts */
     const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */
 };
 
@@ -64,6 +65,10 @@ const json_t *dt_group_hello(const struct dt_group *group); /* borrowed */
 const json_t *dt_group_ready(const struct dt_group *group);
 int dt_group_ranks(const struct dt_group *group); /* entries of ready */
 bool dt_group_alive(const struct dt_group *group);
+
+/* From the next request on each heartbeat extends the deadline of a request: it then has as long as at first, and at least 15 s,
+ * from the heartbeat on, but never beyond this time. 0: heartbeats extend nothing. */
+void dt_group_extend(struct dt_group *group, int64_t until_ns);
 
 /* Time for which all processes were stopped during the last request; 0: none. Times in the answer may include it. */
 int64_t dt_group_paused_ns(const struct dt_group *group);
@@ -135,9 +140,9 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns);
 extern volatile int dt_group_interrupted;
 
 /* Called about once a second while the calls above wait, and before they wait, if run is set: for the live progress
- * line. It must be fast, since steps may be measured meanwhile. */
+ * line. It must be fast, since steps may be measured meanwhile. said: text of the worker's last heartbeat, "": none. */
 struct dt_group_tick {
-    void (*run)(void *context);
+    void (*run)(void *context, const char *said);
     void *context;
 };
 extern struct dt_group_tick dt_group_tick;

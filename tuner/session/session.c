@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "tuner/session/doubts.h"
 #include "tuner/session/explore.h"
 #include "tuner/session/finals.h"
 #include "tuner/session/trials.h"
@@ -36,6 +37,58 @@ dt_status dt_session_keep(struct dt_session *session, const struct dt_result *re
     return DT_OK;
 }
 
+/* Nothing was measured, or not enough. */
+static dt_status time_status(const struct dt_session *session, const struct dt_result *failed,
+                             bool any)
+{
+    struct dt_text need = {0};
+    dt_status status;
+    dt_doubts_need(session, &need);
+    if (any)
+        status = dt_fail(DT_EPROVISIONAL,
+                         "the budget ended before the final comparison had the %d sets of fresh "
+                         "processes it needs (%d were made): the result is provisional%s",
+                         DT_SETS_LEAST, session->finals.sets.count, dt_text_at(&need));
+    else if (failed == NULL)
+        status = dt_fail(DT_EPROVISIONAL,
+                         "the time for trials (%.0f %% of the budget) ended before one plan was "
+                         "measured%s",
+                         100 * DT_TRIALS_SHARE,
+                         need.size > 0 ? dt_text_at(&need) : ": give it more, as in --budget 2m");
+    else
+        status = dt_fail(DT_EALLFAILED, "every trial failed; the first: %s: %s%s",
+                         dt_outcome_text(failed->outcome), failed->cause,
+                         failed->outcome == DT_TRIAL_HUNG ? dt_text_at(&need) : "");
+    dt_text_fini(&need);
+    return status;
+}
+
+/* The result is provisional though the comparison had enough sets, or is so for another reason than time. */
+static dt_status doubt_status(const struct dt_session *session)
+{
+    const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    struct dt_text doubt = {0};
+    dt_session_doubt(session, &doubt);
+    dt_status status = DT_OK;
+    if (doubt.size > 0)
+        status = dt_fail(DT_EPROVISIONAL, "%s; the result is provisional", dt_text_at(&doubt));
+    else if (session->verdict == DT_VERDICT_PROVISIONAL && session->finals.entrant_count > 0 &&
+             session->finals.entrants[0].out)
+        status = dt_fail(DT_EPROVISIONAL,
+                         "the default plan failed in the final comparison (%s: %s): the result is "
+                         "provisional",
+                         dt_outcome_text(session->finals.entrants[0].result.outcome),
+                         session->finals.entrants[0].result.cause);
+    else if (fallback != NULL && fallback->samples.n == 0 && dt_session_provisional(session)) {
+        dt_doubts_need(session, &doubt);
+        status = dt_fail(DT_EPROVISIONAL,
+                         "the default plan was not measured (%s: %s): the result is provisional%s",
+                         dt_outcome_text(fallback->outcome), fallback->cause, dt_text_at(&doubt));
+    }
+    dt_text_fini(&doubt);
+    return status;
+}
+
 static dt_status verdict_status(struct dt_session *session)
 {
     const struct dt_result *failed = NULL;
@@ -46,30 +99,13 @@ static dt_status verdict_status(struct dt_session *session)
         if (failed == NULL && trial->outcome != DT_TRIAL_INTERRUPTED)
             failed = trial;
     }
-    if (!any && failed == NULL)
-        return dt_fail(DT_EPROVISIONAL,
-                       "the time for trials (%.0f %% of the budget) ended before one plan was "
-                       "measured: give it more, as in --budget 2m",
-                       100 * DT_TRIALS_SHARE);
     if (!any)
-        return dt_fail(DT_EALLFAILED, "every trial failed; the first: %s: %s",
-                       dt_outcome_text(failed->outcome), failed->cause);
+        return time_status(session, failed, any);
     if (session->limit_broken)
         return dt_fail(DT_EINFEASIBLE, "none of the %d plans tried keeps --max-latency %.4g ms",
                        session->count, (double)session->job->max_latency_ns * 1e-6);
-    if (session->verdict == DT_VERDICT_PROVISIONAL && session->finals.entrant_count > 0 &&
-        session->finals.entrants[0].out)
-        return dt_fail(DT_EPROVISIONAL,
-                       "the default plan failed in the final comparison (%s: %s): the result is "
-                       "provisional",
-                       dt_outcome_text(session->finals.entrants[0].result.outcome),
-                       session->finals.entrants[0].result.cause);
-    if (dt_session_provisional(session))
-        return dt_fail(DT_EPROVISIONAL,
-                       "the budget ended before the final comparison had the %d sets of fresh "
-                       "processes it needs (%d were made): the result is provisional",
-                       DT_SETS_LEAST, session->finals.sets.count);
-    return DT_OK;
+    DT_TRY(doubt_status(session));
+    return dt_session_provisional(session) ? time_status(session, failed, any) : DT_OK;
 }
 
 static dt_status run(struct dt_session *session)

@@ -93,7 +93,7 @@ struct dt_session {
     struct dt_session_store store;
     struct dt_result *trials; /* owned */
     int count;
-    int first_cost_ms; /* cost of the first trial that ran; 0: none ran */
+    int64_t slowest_ns; /* cost of the slowest trial that ran; 0: none ran */
     struct dt_fingerprint
         fingerprint; /* of the machine, owned; all zero before the session is recorded */
     enum dt_verdict verdict;
@@ -142,6 +142,13 @@ bool dt_session_enough(const struct dt_session *session);
 
 /* The result is provisional, replaceable by any decided one: there was no final comparison, or it did not decide. */
 bool dt_session_provisional(const struct dt_session *session);
+
+/* Appends the reason, without a stop at its end, for which the result is provisional whatever the final comparison shows:
+ *   - all plans of several ranks, two at least, differ from the 1-rank plan by the same error (within a factor of two), so
+ *     that the reference may be the one that is wrong;
+ *   - plans of the final comparison were not verified, since their reference could not be run.
+ * Nothing: there is no such reason. */
+void dt_session_doubt(const struct dt_session *session, struct dt_text *out);
 
 /* The objective's value, smaller is better; NAN: none. */
 double dt_session_value(const struct dt_session *session, const struct dt_result *result);

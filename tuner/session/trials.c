@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "tuner/measure/measure.h"
+#include "tuner/session/doubts.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
 #include "tuner/session/verdict.h"
@@ -12,7 +13,9 @@
 
 #define FIRST_SHARE                                                                                \
     0.35 /* limit of the first trial, as a share of the time; if it hangs the session goes on */
-#define AGAIN_SHARE 0.12 /* limit of a further attempt */
+#define SLOWEST_TIMES 4 /* a trial may take so many times as long as the slowest that ran */
+#define LEAST_NS      (5 * DT_NS_PER_SECOND) /* the least limit of a trial */
+#define AGAIN_SHARE   0.12                   /* limit of a further attempt */
 #define STRAYS                                                                                     \
     3 /* up to this many failed plans of the search are retried; more suggest a permanent cause */
 #define KNOWN_MOST 3 /* default, baseline, --against */
@@ -25,17 +28,24 @@
 #define SOAK_SHARE     0.02
 #define SETTLE_SECONDS 5 /* time for the memory of a killed trial to be freed */
 
-/* Longest a trial may take: an eighth of the time, but enough for what the first one needed. */
+/* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed. */
 static int64_t trial_deadline(const struct dt_session *session, double share)
 {
     int64_t all = session->clock.deadline_ns - session->clock.began_ns;
     int64_t most = (int64_t)((double)all * share);
-    int64_t least = 4LL * session->first_cost_ms * 1000000 > 5 * DT_NS_PER_SECOND
-                        ? 4LL * session->first_cost_ms * 1000000
-                        : 5 * DT_NS_PER_SECOND;
+    int64_t seen = SLOWEST_TIMES * session->slowest_ns;
+    int64_t least = seen > LEAST_NS ? seen : LEAST_NS;
     int64_t deadline = dt_clock_ns() + (most > least ? most : least);
     return deadline < session->clock.search_deadline_ns ? deadline
                                                         : session->clock.search_deadline_ns;
+}
+
+/* How far heartbeats extend a trial: the first one to the end of the time for trials, as nothing can be decided without it;
+ * any other to half of it, so that a hung worker that goes on sending them does not take all. */
+static int64_t extended_deadline(const struct dt_session *session)
+{
+    int64_t now = dt_clock_ns(), end = session->clock.search_deadline_ns;
+    return session->count == 0 ? end : now + (end - now) / 2;
 }
 
 /* The driver frees the GPU memory of a killed worker after a while. Parked groups keep theirs, so they are stopped. */
@@ -74,6 +84,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     int64_t all = session->clock.deadline_ns - session->clock.began_ns;
     double rest = racing ? RACING_SHARE : KNOWN_SHARE;
     struct dt_measure how = {.deadline_ns = trial_deadline(session, share),
+                             .until_ns = extended_deadline(session),
                              .rest_ns = dt_clock_ns() + (int64_t)(rest * (double)all),
                              .half_width = HALF_WIDTH,
                              .incumbent = racing ? dt_session_leader(session) : NULL};
@@ -93,6 +104,9 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         dt_result_fini(&result);
         return status;
     }
+    int64_t took = (int64_t)(result.cost_seconds * 1e9);
+    if (result.samples.n > 0 && took > session->slowest_ns)
+        session->slowest_ns = took;
     DT_TRY(keep_trial(session, &result));
     return settle(session, &result);
 }
@@ -117,16 +131,6 @@ static int list_known(const struct dt_session *session, const struct dt_point *k
     return n;
 }
 
-/* The first trial that runs sets the time limit of others. */
-static dt_status try_known(struct dt_session *session, const struct dt_point *point, double share)
-{
-    int64_t began = dt_clock_ns();
-    DT_TRY(dt_trials_try(session, point, false, share));
-    if (session->first_cost_ms == 0 && session->trials[session->count - 1].samples.n > 0)
-        session->first_cost_ms = (int)((dt_clock_ns() - began) / 1000000);
-    return DT_OK;
-}
-
 /* The failure may be temporary. After out of memory the plan is tried again when the search is over, since other users
  * of the memory may have ended. A plan above --max-bytes is not. */
 static bool may_pass(const struct dt_session *session, const struct dt_result *trial, bool late)
@@ -142,7 +146,7 @@ static dt_status try_again(struct dt_session *session, bool late)
     for (int i = 0; i < n && dt_clock_ns() < session->clock.search_deadline_ns; i++) {
         const struct dt_result *trial = dt_session_trial(session, known[i]);
         if (trial != NULL && may_pass(session, trial, late))
-            DT_TRY(try_known(session, known[i], AGAIN_SHARE));
+            DT_TRY(dt_trials_try(session, known[i], false, AGAIN_SHARE));
     }
     return DT_OK;
 }
@@ -152,14 +156,20 @@ dt_status dt_trials_known(struct dt_session *session)
     const struct dt_point *known[KNOWN_MOST];
     int n = list_known(session, known);
     for (int i = 0; i < n; i++) {
-        DT_TRY(try_known(session, known[i], i == 0 ? FIRST_SHARE : FIRST_SHARE / 2));
+        DT_TRY(dt_trials_try(session, known[i], false, i == 0 ? FIRST_SHARE : FIRST_SHARE / 2));
         if (i == 1 || n == 1)
             dt_record_now(session, INT64_MAX);
     }
-    return try_again(session, false);
+    DT_TRY(try_again(session, false));
+    struct dt_text need = {0};
+    dt_doubts_need(session, &need);
+    if (need.size > 0)
+        dt_session_note(session, "after the first trials%s", dt_text_at(&need));
+    dt_text_fini(&need);
+    return DT_OK;
 }
 
-static bool is_known(const struct dt_session *session, const struct dt_point *point)
+bool dt_trials_is_known(const struct dt_session *session, const struct dt_point *point)
 {
     const struct dt_point *known[KNOWN_MOST];
     int n = list_known(session, known);
@@ -176,7 +186,7 @@ dt_status dt_trials_strays(struct dt_session *session)
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
         if (!dt_session_counts(session, i) || !dt_outcome_may_pass(trial->outcome) ||
-            is_known(session, &trial->point))
+            dt_trials_is_known(session, &trial->point))
             continue;
         if (n == STRAYS)
             return DT_OK;

@@ -12,6 +12,9 @@
 /* Default, baseline, --against. Plans with temporary failures (dt_outcome_may_pass) are tried again after them. */
 dt_status dt_trials_known(struct dt_session *session) DT_MUST_CHECK;
 
+/* The default, the baseline or --against. */
+bool dt_trials_is_known(const struct dt_session *session, const struct dt_point *point);
+
 /* When the search ended early: retries its plans with such failures once, if there are at most three. */
 dt_status dt_trials_strays(struct dt_session *session) DT_MUST_CHECK;
 

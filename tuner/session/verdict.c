@@ -247,6 +247,11 @@ void dt_verdict_decide(struct dt_session *session)
 
 void dt_verdict_end(struct dt_session *session)
 {
+    struct dt_text doubt = {0};
+    dt_session_doubt(session, &doubt);
+    if (doubt.size > 0)
+        session->finals.best = -1; /* no entrant wins */
     if (session->finals.best < 0 && dt_session_best(session) != NULL)
         session->verdict = DT_VERDICT_PROVISIONAL;
+    dt_text_fini(&doubt);
 }

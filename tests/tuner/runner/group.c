@@ -128,6 +128,8 @@ static const struct misdeed {
     {"! exit 0\n", DT_TRIAL_CRASHED, "exited with 0"},
     {"! kill 11\n", DT_TRIAL_CRASHED, "killed by signal 11 (SIGSEGV)"},
     {"! hang\n", DT_TRIAL_HUNG, "no answer before the deadline while preparing"},
+    {"< {\"op\":\"heartbeat\",\"say\":\"loading \\u0007weights, 40 %\"}\n! hang\n", DT_TRIAL_HUNG,
+     "(last heartbeat: loading ?weights, 40 %)"},
     {"! raw \xc3\x28\x80 garbage\n! exit 0\n", DT_TRIAL_PROTOCOL, "middle of a line"},
     {"! say \xc3\x28\x80\x1b[2J garbage\n! hang\n", DT_TRIAL_PROTOCOL, "'(??[2J garbage'"},
     {"! raw {\"op\":\"prep\n! exit 0\n", DT_TRIAL_PROTOCOL, "middle of a line"},

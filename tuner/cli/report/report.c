@@ -132,7 +132,11 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
         dt_text_add(out, "No plan was measured.");
         return;
     }
-    if (session->finals.entrant_count > 0 && session->finals.entrants[0].out)
+    struct dt_text doubt = {0};
+    dt_session_doubt(session, &doubt);
+    if (doubt.size > 0)
+        dt_text_add(out, "Nothing is decided: %s", dt_text_at(&doubt));
+    else if (session->finals.entrant_count > 0 && session->finals.entrants[0].out)
         dt_text_add(out, "The default plan failed in the final comparison (%s)",
                     dt_outcome_text(session->finals.entrants[0].result.outcome));
     else if (session->finals.entrant_count > 0)
@@ -142,6 +146,7 @@ static void add_provisional(const struct dt_session *session, struct dt_text *ou
         dt_text_add(out, "There was no time for a final comparison");
     dt_text_add(out, ", so the %s plan is kept as provisional.",
                 default_runs ? "default" : "fastest measured");
+    dt_text_fini(&doubt);
     if (fastest != NULL)
         dt_text_add(out, " The fastest trial was not compared with it.");
 }

@@ -27,6 +27,7 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_entrant *entrant, int64_t
 dt_status dt_visit_prepare(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
 {
     rig->apart = entrant->apart;
+    rig->until_ns = 0; /* the plans ran before, so the limits come from what they took */
     dt_status status = dt_rig_prepare(rig, &entrant->point, deadline_ns, &entrant->resident);
     rig->apart = false;
     if (status < 0)

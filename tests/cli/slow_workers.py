@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""Workers that load for long, and references that are wrong or fail: heartbeats extend deadlines up to the budget, the session says
+what budget would do, and nothing is stored as decided that was not verified."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import Dittune
+
+MS, SECOND = 1_000_000, 1_000_000_000
+PREPARE = {"at": "prepare", "do": "delay", "ns": 40 * SECOND}
+t = Dittune()
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def session(budget, *args, **fields):
+    t.path.joinpath("scenario.json.log").unlink(missing_ok=True)  # where the strikes of "first" are counted
+    t.scenario(**fields)
+    return t.tune("--budget", budget, "--search", "exhaustive", "--json", *args)
+
+
+def outcomes(done):
+    return {tuple(trial["plan"].values()): trial["outcome"] for trial in done.json["trials"]}
+
+
+def slow_prepares():
+    """A prepare of 40 s, with a heartbeat each second: longer than the first trial may take in silence."""
+    slow = dict(ns=[MS, .8 * MS], cv=.01, faults=[PREPARE])
+    done = session("150s", **slow)
+    t.check("a slow prepare with heartbeats is not hung", (0,) in outcomes(done) and outcomes(done)[0,] == "ok", done)
+    t.check("it keeps the budget and decides nothing", done.code == 6 and done.json["elapsed_seconds"] <= 150, done)
+    found = re.findall(r"a decided answer needs about \d+ min at this pace: give it --budget (\d+m)", done.err)
+    t.check("it says twice what would: after the first trials and at the end", len(found) == 2, done)
+    done = session(found[0], **slow)
+    t.check("that budget decides", done.code == 0 and done.json["verdict"] == "faster", done)
+    done = session("40s", **slow)
+    t.check("no plan was measured: a budget is named, too",
+            done.code == 6 and re.search(r"ended before one plan was measured: a decided answer needs about .* --budget \d+m", done.err),
+            done)
+    t.check("and nothing is stored for it", done.json["best"] is None, done)
+
+
+def hung_with_heartbeats():
+    done = session("100s", ns=[MS, .8 * MS, .9 * MS], cv=.01, faults=[{"do": "hang", "when": {"plan": 1}}])
+    t.check("a hung plan that sends heartbeats ends, and the others are measured",
+            outcomes(done) == {(0,): "ok", (1,): "hung", (2,): "ok"} and done.json["elapsed_seconds"] <= 102, done)
+    t.check("a plan is chosen among the others", done.code == 0 and done.json["best"]["plan"] == {"plan": 2}, done)
+    done = session("100s", ns=[MS, .8 * MS], cv=.01, faults=[{"do": "hang", "when": {"plan": 0}}])
+    t.check("a default that ran out of time crowns no other plan", done.code in (6, 9) and done.json["elapsed_seconds"] <= 102 and
+            done.json["verdict"] in ("provisional", "none"), done)
+
+
+def alike():
+    """All plans of several ranks differ in the same way."""
+    def ranks(*sizes):
+        return dict(axes={"ranks": [1, 2, 4], "tile": [1, 2]}, weights={"ranks": .1, "tile": .3}, best={"ranks": 4, "tile": 2}, cv=.01,
+                    launch="self", faults=[{"do": "wrong", "when": {"ranks": n}, "size": size} for n, size in zip((2, 4), sizes)])
+    done = session("100s", "--devices", 4, **ranks(.01, .015))
+    t.check("it is said, with the error that accepts them", done.code == 6 and done.json["verdict"] == "provisional" and
+            re.search(r"all 4 plans of several ranks differ from the 1-rank plan by about the same.*--max-error [0-9.e-]+ accepts", done.err),
+            done)
+    found = t.tool("lookup", "--worker", t.worker, "--devices", 4, "--json").json
+    t.check("what is stored is the default, provisional", found["provisional"] and found["plan"] == {"ranks": 1, "tile": 1}, found)
+    error = re.search(r"--max-error ([0-9.e-]+)", done.err).group(1)
+    done = session("100s", "--devices", 4, "--max-error", error, **ranks(.01, .015))
+    t.check("with it they are right", done.code == 0 and set(outcomes(done).values()) <= {"ok", "slow"}, done)
+    done = session("100s", "--devices", 4, **ranks(.01, .03))
+    t.check("plans that differ by several errors are wrong, each for itself", done.code == 0 and
+            done.json["best"]["plan"] == {"ranks": 1, "tile": 2}, done)
+
+
+def references():
+    """The reference is the 1-rank plan; what fails is its preparation."""
+    def failing(n):
+        return dict(ns=[MS, .8 * MS], cv=.01, faults=[{"do": "error", "at": "prepare", "when": {"plan": 0}, "first": n}])
+    done = session("100s", **failing(2))
+    t.check("a reference that failed is tried again with a later plan", done.code == 0 and done.json["verdict"] == "faster" and
+            done.json["best"]["verified_error"] is not None, done)
+    done = session("100s", **failing(4))
+    t.check("without a reference nothing is decided", done.code == 6 and done.json["verdict"] == "provisional" and
+            done.json["best"]["plan"] == {"plan": 0} and "were not verified, as their reference failed: planted" in words(done.err), done)
+
+
+slow_prepares()
+hung_with_heartbeats()
+alike()
+references()
+t.none_left()
+t.finish()

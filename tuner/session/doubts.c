@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/doubts.h"
+
+#include "base/figures.h"
+#include "tuner/session/finals.h"
+#include "tuner/session/trials.h"
+
+#include <math.h>
+
+#define ALIKE          2.0 /* errors that differ by at most this factor have one cause */
+#define SETS_SHARE     (1 - DT_TRIALS_SHARE) /* of the budget, for the final comparison */
+#define UNSEEN_PLANS   3                     /* default, challenger, 1 rank */
+#define UNSEEN_MARGIN  1.3
+#define ROUND_SECONDS  10
+#define SECONDS_MOST   60 /* longer budgets are whole minutes */
+#define MINUTE_SECONDS 60
+
+struct errors {
+    int count;
+    double least, most;
+};
+
+/* Errors of the plans of several ranks. False when one of them is right, or has no error. */
+static bool collect(const struct dt_session *session, struct errors *errors)
+{
+    *errors = (struct errors){.least = INFINITY};
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        if (trial->ranks < 2 || !dt_session_counts(session, i))
+            continue;
+        if (trial->outcome != DT_TRIAL_WRONG) {
+            if (trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW)
+                return false;
+            continue;
+        }
+        if (!isfinite(trial->verified_error) || trial->verified_error <= 0)
+            return false;
+        errors->count++;
+        errors->least = fmin(errors->least, trial->verified_error);
+        errors->most = fmax(errors->most, trial->verified_error);
+    }
+    return errors->count > 1 && errors->most <= ALIKE * errors->least;
+}
+
+/* The least number of one digit above the error. */
+static double accepting(double error)
+{
+    double unit = pow(10, floor(log10(error)));
+    return (floor(error / unit) + 1) * unit;
+}
+
+static void add_errors(const struct dt_session *session, const struct errors *errors,
+                       struct dt_text *out)
+{
+    double most = accepting(errors->most);
+    dt_text_add(out,
+                "all %d plans of several ranks differ from the 1-rank plan by about the same, "
+                "%.2g: the reference or the data type may be at fault",
+                errors->count, errors->most);
+    if (session->target->foreign && most <= 1)
+        dt_text_add(out, "; --max-error %.2g accepts them", most);
+}
+
+static bool compares(const struct dt_session *session, int batch)
+{
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        if (session->finals.entrants[i].result.batch == batch &&
+            !isfinite(session->finals.entrants[i].result.verified_error))
+            return true;
+    return false;
+}
+
+/* The failed reference of a plan of the final comparison; NULL: there is none. */
+static const struct dt_reference *missing(const struct dt_session *session)
+{
+    for (int i = 0; i < session->rig.reference_count; i++)
+        if (session->rig.references[i].failed &&
+            compares(session, session->rig.references[i].batch))
+            return &session->rig.references[i];
+    return NULL;
+}
+
+void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
+{
+    struct errors errors;
+    const struct dt_reference *reference = missing(session);
+    if (collect(session, &errors))
+        add_errors(session, &errors, out);
+    else if (reference != NULL)
+        dt_text_add(out, "the plans were not verified, as their reference failed: %s",
+                    reference->cause);
+}
+
+double dt_doubts_budget(const struct dt_session *session)
+{
+    double known = 0, longest = 0;
+    bool ran = false;
+    for (int i = 0; i < session->count; i++) {
+        const struct dt_result *trial = &session->trials[i];
+        ran = ran || trial->samples.n > 0;
+        longest = fmax(longest, trial->cost_seconds);
+        known += dt_trials_is_known(session, &trial->point) ? trial->cost_seconds : 0;
+    }
+    double sets = ran ? dt_finals_seconds(session, 1)
+                      : UNSEEN_MARGIN * DT_SETS_LEAST * UNSEEN_PLANS * longest;
+    return fmax(sets / SETS_SHARE, known / DT_TRIALS_SHARE);
+}
+
+void dt_doubts_need(const struct dt_session *session, struct dt_text *out)
+{
+    double budget = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
+    double need = dt_doubts_budget(session);
+    if (!(need > budget))
+        return;
+    dt_text_add(out, ": a decided answer needs about ");
+    dt_figure_span(need, out);
+    if (need > SECONDS_MOST)
+        dt_text_add(out, " at this pace: give it --budget %.0fm", ceil(need / MINUTE_SECONDS));
+    else
+        dt_text_add(out, " at this pace: give it --budget %.0fs",
+                    ROUND_SECONDS * ceil(need / ROUND_SECONDS));
+}
