@@ -197,6 +197,17 @@ json_t *dt_json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *dt_json_ints(const int values[], int n)
+{
+    json_t *array = json_array();
+    for (int i = 0; values != NULL && i < n; i++)
+        if (json_array_append_new(array, json_integer(values[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
 dt_status dt_json_only(const json_t *object, const char *what, const char *const known[])
 {
     if (!json_is_object(object))

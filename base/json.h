@@ -63,6 +63,9 @@ dt_status dt_json_only(const json_t *object, const char *what,
 /* A number, new reference; null where it is not finite. */
 json_t *dt_json_number(double value);
 
+/* The array of n integers (values NULL: none), new reference; NULL when memory runs out. */
+json_t *dt_json_ints(const int values[], int n);
+
 /* A shallow copy of an object; NULL when memory runs out, where json_copy would drop fields. */
 json_t *dt_json_copy(const json_t *object);
 

@@ -147,18 +147,16 @@ static json_t *entry(const struct dt_worker_session *session)
 {
     const struct dt_seat *seat = &session->seat;
     int64_t free_bytes = 0, total = 0;
-    json_t *cores = json_array();
     if (session->device != NULL &&
         session->compute->memory.space(session->device, &free_bytes, &total) != DT_OK)
         total = 0;
-    for (int i = 0; i < seat->core_count; i++)
-        json_array_append_new(cores, json_integer(seat->cores[i]));
-    return json_pack(
-        "{s:i,s:i,s:s,s:s,s:s,s:o,s:i,s:b,s:b,s:I,s:o}", "rank", seat->rank, "pid", (int)getpid(),
-        "host", dt_host_name(), "device", session->compute->name, "processor",
-        session->device != NULL ? session->compute->model(session->device) : "", "cores", cores,
-        "threads", seat->core_count, "bound", seat->bound, "oversubscribed", seat->oversubscribed,
-        "memory_bytes", (json_int_t)total, "versions", versions(session->compute));
+    return json_pack("{s:i,s:i,s:s,s:s,s:s,s:o,s:i,s:b,s:b,s:I,s:o}", "rank", seat->rank, "pid",
+                     (int)getpid(), "host", dt_host_name(), "device", session->compute->name,
+                     "processor",
+                     session->device != NULL ? session->compute->model(session->device) : "",
+                     "cores", dt_json_ints(seat->cores, seat->core_count), "threads",
+                     seat->core_count, "bound", seat->bound, "oversubscribed", seat->oversubscribed,
+                     "memory_bytes", (json_int_t)total, "versions", versions(session->compute));
 }
 
 static dt_status say_ready(struct dt_worker_session *session, json_t *parts)

@@ -52,16 +52,11 @@ dt_status dt_key_space(const json_t *root, char id[DT_KEY_ID_SIZE])
 static json_t *builtin_json(const struct dt_key *key, const char *network)
 {
     const struct dt_workload *workload = key->workload;
-    json_t *batches = json_array();
-    for (int i = 0; i < key->batch_count; i++)
-        if (json_array_append_new(batches, json_integer(key->batches[i])) != 0) {
-            json_decref(batches);
-            return NULL;
-        }
     return json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:i, s:o}", "model", workload->network.name,
                      "network", network, "height", workload->height, "width", workload->width,
                      "guidance", workload->guidance ? 1 : 0, "dtype",
-                     dt_dtype_text(workload->dtype), "devices", key->devices, "batch", batches);
+                     dt_dtype_text(workload->dtype), "devices", key->devices, "batch",
+                     dt_json_ints(key->batches, key->batch_count));
 }
 
 dt_status dt_key_json(const struct dt_key *key, json_t **json)

@@ -298,6 +298,19 @@ static void writes_what_is_no_number_as_null(void **state)
     }
 }
 
+static void writes_a_list_of_integers(void **state)
+{
+    const int values[] = {3, 0, -7};
+    json_t *list = dt_json_ints(values, 3), *none = dt_json_ints(NULL, 3);
+    (void)state;
+    assert_int_equal(json_array_size(list), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(json_integer_value(json_array_get(list, i)), values[i]);
+    assert_true(json_is_array(none) && json_array_size(none) == 0);
+    json_decref(list);
+    json_decref(none);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +325,7 @@ int main(void)
         cmocka_unit_test(writes_no_text_of_null),
         cmocka_unit_test(gives_a_text_or_an_empty_one),
         cmocka_unit_test(writes_what_is_no_number_as_null),
+        cmocka_unit_test(writes_a_list_of_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

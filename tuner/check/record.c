@@ -99,14 +99,6 @@ static int64_t default_now(const struct dt_check_entry *entry)
 }
 
 /* Rounds of each set. */
-static json_t *sets_json(const struct dt_sets *sets)
-{
-    json_t *list = json_array();
-    for (int s = 0; s < sets->count; s++)
-        json_array_append_new(list, json_integer(sets->rounds[s]));
-    return list;
-}
-
 static struct dt_check_now now_of(const struct dt_check_entry *entry)
 {
     const struct dt_check_judge *judge = &entry->judge;
@@ -121,7 +113,7 @@ static struct dt_check_now now_of(const struct dt_check_entry *entry)
                                  .margin = judge->margin,
                                  .limit = judge->limit,
                                  .rounds = dt_sets_rounds(&entry->sets),
-                                 .sets = sets_json(&entry->sets),
+                                 .sets = dt_json_ints(entry->sets.rounds, entry->sets.count),
                                  .seed = entry->seed,
                                  .visits_ns = visits(tuned, &entry->sets),
                                  .twin_visits_ns = entry->twin ? visits(twin, &entry->sets) : NULL};

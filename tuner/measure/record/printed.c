@@ -25,14 +25,6 @@ static json_t *interval_json(struct dt_interval interval)
     return numbers((const double[]){interval.low, interval.high}, 2);
 }
 
-static json_t *counts_json(const int counts[], int n)
-{
-    json_t *array = json_array();
-    for (int i = 0; counts != NULL && i < n; i++)
-        json_array_append_new(array, json_integer(counts[i]));
-    return array;
-}
-
 static struct dt_printed_series series_of(const struct dt_result *result)
 {
     const struct dt_series *series = &result->summary.series;
@@ -75,7 +67,7 @@ static struct dt_printed_samples samples_of(const struct dt_result *result)
         .samples_seconds = numbers(samples->seconds, samples->n),
         .rank_seconds = numbers(samples->rank_seconds, samples->n > 0 ? result->ranks : 0),
         .skew_seconds = samples->skew_seconds,
-        .last_counts = counts_json(samples->last, result->ranks),
+        .last_counts = dt_json_ints(samples->last, result->ranks),
         .warmup_steps = samples->start,
         .throttled_steps = result->throttling.count,
         .steady = samples->steady,

@@ -35,14 +35,6 @@ static json_t *matrix(const long long *ns, const struct dt_result *result)
     return rows;
 }
 
-static json_t *requests(const struct dt_worker_report *report)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < report->request_count; i++)
-        json_array_append_new(list, json_integer(report->requests[i]));
-    return list;
-}
-
 /* steps x ranks; null for a step without clocks. */
 static json_t *clocks(const struct dt_result *result)
 {
@@ -80,7 +72,7 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         .verified_error = result->verified_error,
         .cost_ns = dt_ns_of(result->cost_seconds),
         .least = report->warm_up_steps,
-        .requests = requests(report),
+        .requests = dt_json_ints(report->requests, report->request_count),
         .ns = matrix(report->ns, result),
         .flop_peak = report->flop_peak > 0 ? report->flop_peak : NAN,
         .copy_peak = report->copy_peak > 0 ? report->copy_peak : NAN,
@@ -181,14 +173,13 @@ static json_t *entrant_json(const struct dt_entrant *entrant, int rounds,
 
 json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_target *target)
 {
-    json_t *list = json_array(), *sets = json_array();
+    json_t *list = json_array();
     int rounds = dt_sets_rounds(&compared->sets);
     for (int i = 0; i < compared->count; i++)
         json_array_append_new(list, entrant_json(&compared->entrants[i], rounds, target));
-    for (int s = 0; s < compared->sets.count; s++)
-        json_array_append_new(sets, json_integer(compared->sets.rounds[s]));
     return json_pack("{s:s, s:i, s:o, s:b, s:o}", "name", compared->name, "rounds", rounds, "sets",
-                     sets, "complete", compared->complete, "entrants", list);
+                     dt_json_ints(compared->sets.rounds, compared->sets.count), "complete",
+                     compared->complete, "entrants", list);
 }
 
 static dt_status read_entrant(const json_t *record, const char *what,
