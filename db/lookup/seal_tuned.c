@@ -56,6 +56,7 @@ static dt_status make_job(const struct dt_query *query, json_t **job)
     set_number(made, "frames", dt_query_number(query, DT_ASK_frames, 0));
     set_number(made, "steps", dt_query_number(query, DT_ASK_steps, 0));
     set_number(made, "batch", dt_query_number(query, DT_ASK_batch, 0));
+    set_number(made, "lossy", dt_query_number(query, DT_ASK_lossy, 0));
     if (has(query, DT_ASK_guidance))
         json_object_set_new(made, "guidance",
                             json_real(strtod(query->values[DT_ASK_guidance], NULL)));

@@ -98,6 +98,12 @@ static int list_values(const struct trait *trait, const struct candidates *candi
     return count;
 }
 
+/* Tuned with settings that change the output: an answer only to who asks for such. */
+static bool is_lossy(const json_t *key)
+{
+    return json_object_get(json_object_get(key, "job"), "lossy") != NULL;
+}
+
 static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_asked *asked,
                         struct candidates *candidates)
 {
@@ -111,7 +117,8 @@ static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_aske
         DT_TRY(dt_lookup_head(snapshot, asked, (long)i, &head));
         const json_t *hard = head != NULL ? json_object_get(head->fingerprint, "hard") : NULL;
         if (head != NULL && json_object_get(head->key, "worker") != NULL &&
-            json_equal(json_object_get(hard, "engine"), engine))
+            json_equal(json_object_get(hard, "engine"), engine) &&
+            is_lossy(head->key) == is_lossy(asked->key))
             candidates->at[candidates->count++] = (struct candidate){head, (long)i};
     }
     return DT_OK;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Exports a set of plans for every engine, has each line read by the engine itself (drive.py), writes the table.
+"""Exports a set of plans for every engine, then every plan of every model's card, has each line read by the engine itself
+(drive.py), writes the tables.
 
     check.py DITTUNE PYTHON FOLDER [ENGINE:VERSION]...        the table goes to standard output, as Markdown
 
@@ -10,6 +11,7 @@ line with a misspelt word or keyword: the engine must refuse every one, or the c
 import collections
 import itertools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -19,7 +21,8 @@ import drive
 
 NETWORK = {"name": "export-24", "family": "dit", "hidden": 1536, "heads": 24, "depth": 24, "patch": 2, "in_channels": 4,
            "latent_size": 128, "classes": 1000, "mlp_ratio": 4.0, "learn_sigma": True}
-NAMES = ("dp", "cfg", "ulysses", "ring", "tensor", "pipe")
+NAMES = ("dp", "cfg", "ulysses", "ring", "kv_gather", "tensor", "pipe")
+DEVICES = 8
 WHY_NOT = {
     "trtllm-visualgen": "the registry has a placeholder that fetches the package from elsewhere; fields read in the file",
     "wan2.1": "not on the registry; flags read in the file",
@@ -29,8 +32,9 @@ WHY_NOT = {
 
 
 def plans():
+    names = [name for name in NAMES if name != "kv_gather"]
     for degrees in itertools.product((1, 2), (1, 2), (1, 2, 3, 4, 5, 8), (1, 2, 3, 4), (1, 2), (1, 2, 4)):
-        plan, ranks = dict(zip(NAMES, degrees)), 1
+        plan, ranks = dict(zip(names, degrees)), 1
         for degree in degrees:
             ranks *= degree
         if ranks > 32:
@@ -100,6 +104,22 @@ def row(engine, python, folder, exports):
         "; ".join("%d: %s" % (count, reason) for reason, count in reasons.items()))
 
 
+def of_models(dittune, python, folder):
+    """Every plan of every card for each engine that the card names and that has a driver, on a described host."""
+    print("\n| model | engine | plans on up to %d devices | accepted | rejected | controls caught | remarks |" % DEVICES)
+    print("|---|---|---|---|---|---|---|")
+    for card in json.loads(subprocess.check_output([dittune, "models", "--json"]))["models"]:
+        model, words = card["model"], ["--devices", str(DEVICES), "--lossy", "--json"]
+        for known in json.loads(subprocess.check_output([dittune, "models", model, *words]))["engines"]:
+            engine = known["engine"]
+            if engine.split(":")[0] not in drive.DRIVERS:
+                continue
+            listed = json.loads(subprocess.check_output([dittune, "models", model, "--engine", engine, *words]))["plans"]
+            exports = [(plan, export(dittune, model, engine, {**plan, "ranks": math.prod(plan.values())})) for plan in listed]
+            cells = [cell.strip() for cell in row(engine, python, folder, exports).strip("|").split("|")]
+            print("| %s | %s | %s | %s |" % (model, engine, known["plans"], " | ".join(cells[4:])), flush=True)
+
+
 def main():
     dittune, python, folder = sys.argv[1:4]
     engines = json.loads(subprocess.check_output([dittune, "lookup", "--engines", "--json"]))["engines"]
@@ -114,6 +134,8 @@ def main():
                 continue
             exports = [(plan, export(dittune, model.name, engine, plan)) for plan in plans()]
             print(row(engine, python, folder, exports), flush=True)
+    if not sys.argv[4:]:
+        of_models(dittune, python, folder)
 
 
 if __name__ == "__main__":

@@ -88,8 +88,9 @@ def sglang(root, _folder):
         server_args.current_platform.is_cpu = lambda: False
         args._adjust_parallelism()
         args._validate_parallelism()
-        return {"processes": args.num_gpus, "dp": args.dp_size, "cfg": args.cfg_parallel_degree,
-                "ulysses": args.ulysses_degree, "ring": args.ring_degree, "tensor": args.tp_size}
+        gathers = args.kv_gather_degree > 1  # its groups are those of ulysses
+        return {"processes": args.num_gpus, "dp": args.dp_size, "cfg": args.cfg_parallel_degree, "kv_gather": args.kv_gather_degree,
+                "ulysses": 1 if gathers else args.ulysses_degree, "ring": args.ring_degree, "tensor": args.tp_size}
     return drive
 
 

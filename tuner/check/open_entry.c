@@ -110,7 +110,8 @@ static void set_wanted(const json_t *job, struct dt_wanted *wanted)
                                  .batch = count_of(job, "batch"),
                                  .has_guidance = json_object_get(job, "guidance") != NULL,
                                  .guidance = json_number_value(json_object_get(job, "guidance")),
-                                 .max_error = given.max_error};
+                                 .max_error = given.max_error,
+                                 .lossy = json_object_get(job, "lossy") != NULL};
 }
 
 /* The plan has more ranks than devices, so it was tuned with --oversubscribe. */

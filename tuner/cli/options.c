@@ -252,8 +252,9 @@ const struct dt_option_row dt_option_rows[] = {
      "plans on at most N devices, of whatever machine (default: 8)"},
     {"frames", "N", "models", NULL, parse_natural, AT(worker.frames),
      "frames of the video (default: the model's usual ones)"},
-    {"lossy", NULL, "models", NULL, parse_switch, AT(lossy),
-     "also plans that change the output beyond rounding"},
+    {"lossy", NULL, JOBS " models", NULL, parse_switch, AT(lossy),
+     "also plans that change the output beyond rounding (caches, fp8, ...); --max-error limits "
+     "their error"},
     {"engine", "NAME[:VERSION]", "models", NULL, parse_text, AT(lookup.engine),
      "list the plans that this engine takes, each with its command"},
     {"backend", "NAME", "tune run noise space explain lookup machine", "auto", parse_text,

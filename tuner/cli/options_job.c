@@ -34,7 +34,8 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
         .batch = given->batches.count > 0 ? given->batches.values[0] : 0,
         .has_guidance = dt_option_given(options, "guidance"),
         .guidance = options->worker.guidance,
-        .max_error = options->worker.max_error};
+        .max_error = options->worker.max_error,
+        .lossy = options->lossy};
     if (typed && strcmp(given->dtype, "float32") != 0 && strcmp(given->dtype, "bfloat16") != 0 &&
         strcmp(given->dtype, "float16") != 0)
         return dt_fail(DT_EUSAGE,

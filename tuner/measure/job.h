@@ -38,6 +38,7 @@ struct dt_wanted {
     bool has_guidance;
     double guidance;
     double max_error; /* 0: not given */
+    bool lossy;       /* parameters of the role lossy may leave their defaults */
     bool stored;      /* by an entry's key, which also has what a worker does not obey */
 };
 

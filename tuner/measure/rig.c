@@ -288,8 +288,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     struct dt_prepared prepared = {0};
     *resident = (struct dt_resident){.verified_error = NAN};
     int64_t began = dt_clock_ns(), setup_ns = rig->setup_ns;
-    if (!dt_verify_skips(rig, point))
-        DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
+    DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
     rig->setup_ns = setup_ns + dt_clock_ns() - began;
     dt_status status =
         dt_rig_prepare_raw(rig, point, deadline_ns, &resident->group, &prepared, &failure);
@@ -305,7 +304,7 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     resident->cold_ns = prepared.cold_ns;
     resident->peak_bytes = prepared.peak_bytes;
     resident->memory = json_incref(prepared.memory);
-    dt_verify_judge(rig, &prepared, reference, resident);
+    dt_verify_judge(rig, point, &prepared, reference, resident);
     judge_memory(rig, resident);
     dt_prepared_fini(&prepared);
     return DT_OK;

@@ -15,16 +15,14 @@ dt_status dt_rig_prepare_apart(struct dt_rig *rig, const struct dt_point *point,
                                int64_t deadline_ns, struct dt_prepared *prepared,
                                struct dt_failure *failure) DT_MUST_CHECK;
 
-/* Lossy plans, which change the result beyond rounding, are not verified. */
-bool dt_verify_skips(const struct dt_rig *rig, const struct dt_point *point);
-
 /* The reference of the point's batch, made at the first request; failed, with its cause, when it cannot be made: plans
  * are then not verified, and the report says so. */
 dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                               const struct dt_reference **reference) DT_MUST_CHECK;
 
-/* Sets the resident's error, and its outcome when the error is too large. */
-void dt_verify_judge(const struct dt_rig *rig, const struct dt_prepared *prepared,
-                     const struct dt_reference *reference, struct dt_resident *resident);
+/* Sets the resident's error, and its outcome when the error is too large for the plan of that point. */
+void dt_verify_judge(const struct dt_rig *rig, const struct dt_point *point,
+                     const struct dt_prepared *prepared, const struct dt_reference *reference,
+                     struct dt_resident *resident);
 
 #endif

@@ -60,7 +60,8 @@ struct dt_target {
     int64_t max_bytes; /* limit of a rank's memory; 0: none */
     bool has_files;    /* weights or input come from files */
     const struct dt_objective *objective;
-    double tolerance; /* of verification */
+    double tolerance;   /* of verification */
+    double lossy_error; /* the same for plans with lossy settings; INFINITY: not limited */
     struct dt_identity identity;
     struct dt_target_worker worker;
     struct dt_hardware hardware;

@@ -8,6 +8,7 @@
 #include "space/json/json.h"
 #include "tuner/runner/runner.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -202,6 +203,49 @@ static json_t *announced(const json_t *hello)
     return object;
 }
 
+static bool is_lossy(const json_t *parameter)
+{
+    const char *role = json_string_value(json_object_get(parameter, "role"));
+    const json_t *values = json_object_get(parameter, "values");
+    return role != NULL && strcmp(role, dt_role_text(DT_ROLE_LOSSY)) == 0 &&
+           json_array_size(values) > 1;
+}
+
+static bool has_lossy(const json_t *announced)
+{
+    const json_t *parameter;
+    size_t i;
+    json_array_foreach(json_object_get(announced, "parameters"), i, parameter)
+    {
+        if (is_lossy(parameter))
+            return true;
+    }
+    return false;
+}
+
+/* Leaves each lossy parameter its default alone, else its first value. */
+static dt_status bar_lossy(json_t *announced)
+{
+    const json_t *all = json_object_get(announced, "parameters"), *parameter;
+    json_t *kept = json_array();
+    size_t i;
+    bool failed = kept == NULL;
+    json_array_foreach(all, i, parameter)
+    {
+        if (!is_lossy(parameter)) {
+            failed |= json_array_append(kept, (json_t *)parameter) != 0;
+            continue;
+        }
+        json_t *copy = dt_json_copy(parameter), *value = json_object_get(parameter, "default");
+        if (value == NULL)
+            value = json_array_get(json_object_get(parameter, "values"), 0);
+        failed |= copy == NULL || json_object_set_new(copy, "values", json_pack("[O]", value)) != 0;
+        failed |= json_array_append_new(kept, copy) != 0;
+    }
+    failed |= json_object_set_new(announced, "parameters", kept) != 0;
+    return failed ? dt_fail(DT_ENOMEM, "out of memory") : DT_OK;
+}
+
 /* *job: the job as the worker understood it, borrowed; NULL when hello has none. */
 static dt_status read_job(const json_t *hello, const json_t **job)
 {
@@ -231,16 +275,24 @@ static dt_status make_key(const struct dt_job *job, const char *name, const char
 {
     char space[DT_KEY_ID_SIZE];
     const json_t *told = NULL;
+    json_t *lossy = NULL;
     DT_TRY(read_job(target->worker.hello, &told));
     DT_TRY(dt_key_space(target->worker.announced, space));
+    if (job->wanted.lossy && has_lossy(target->worker.announced)) {
+        lossy = told != NULL ? dt_json_copy(told) : json_object();
+        if (json_object_set_new(lossy, "lossy", json_integer(1)) != 0)
+            return dt_fail(DT_ENOMEM, "out of memory");
+    }
     const struct dt_key key = {.worker = name,
                                .program = workload,
                                .space = space,
-                               .job = told,
+                               .job = lossy != NULL ? lossy : told,
                                .devices = target->hardware.devices,
                                .max_bytes = job->max_bytes,
                                .max_latency_ns = job->max_latency_ns};
-    return dt_key_json(&key, &target->identity.key);
+    dt_status status = dt_key_json(&key, &target->identity.key);
+    json_decref(lossy);
+    return status;
 }
 
 /* Adds our rule to the hello: no plan has more ranks than there are devices. Removes the worker's own count of
@@ -327,6 +379,9 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
     target->worker.by_mpirun = by != NULL && strcmp(by, "mpirun") == 0;
     snprintf(target->identity.title, sizeof target->identity.title, "%s: %s", name, workload);
     target->worker.announced = announced(hello);
+    bool barred = !job->wanted.lossy && has_lossy(target->worker.announced);
+    if (barred)
+        DT_TRY(bar_lossy(target->worker.announced));
     if (json_object_get(hello, "parameters") == NULL)
         return dt_fail(
             DT_EUSAGE,
@@ -334,7 +389,8 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
             target->worker.program);
     DT_TRY(check_engine(job->wanted.engine, target));
     DT_TRY(read_promises(job, hello, name, target));
-    DT_TRY(read_space(job, hello, target));
+    DT_TRY(read_space(job, barred ? target->worker.announced : hello, target));
+    target->lossy_error = job->wanted.max_error > 0 ? job->wanted.max_error : INFINITY;
     target->worker.assigned.devices = target->hardware.devices;
     DT_TRY(foreign_plans(target));
     return make_key(job, name, workload, target);
@@ -374,6 +430,8 @@ void dt_target_options(const struct dt_target *target, struct dt_text *out)
     const json_t *obeys = json_object_get(target->worker.hello, "obeys");
     const json_t *told = json_object_get(target->identity.key, "job");
     const json_t *job = told != NULL ? told : target->worker.wanted;
+    if (json_object_get(told, "lossy") != NULL)
+        dt_text_add(out, " --lossy");
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const json_t *value = json_object_get(job, fields[i]);
         if (strcmp(fields[i], "height") == 0 || value == NULL || !lists(obeys, fields[i]))

@@ -67,6 +67,8 @@ static dt_status set_engine_job(const struct dt_options *options, struct dt_quer
     DT_TRY(set_text(query, "revision", options->worker.revision));
     DT_TRY(set_number(query, "frames", options->worker.frames));
     DT_TRY(set_number(query, "steps", options->worker.steps));
+    if (options->lossy)
+        DT_TRY(dt_query_set(query, "lossy", "1"));
     snprintf(text, sizeof text, "%.15g", options->worker.guidance);
     return dt_option_given(options, "guidance") ? dt_query_set(query, "guidance", text) : DT_OK;
 }
