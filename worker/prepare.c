@@ -7,7 +7,6 @@
 #include "space/dit/dit.h"
 #include "worker/requests.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define WHAT "the request prepare"

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "worker/watch.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define TOKEN DT_SESSION_TOKEN

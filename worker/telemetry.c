@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/telemetry.h"
 
-#include <string.h>
 #include <time.h>
 
 #define PERIOD_NS 100000000

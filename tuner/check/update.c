@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Ratio of entrant b over entrant a, at the level of one comparison. */
 static struct dt_ratio ratio_of(const struct dt_check_entry *entry, int b, int a)

@@ -10,9 +10,7 @@
 #include "tuner/session/verdict.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const struct dt_result *dt_session_trial(const struct dt_session *session,
                                          const struct dt_point *point)

@@ -8,8 +8,6 @@
 #include "tuner/cli/print.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const json_t *key_of(const struct dt_stored_entry *entry, const char *name)
