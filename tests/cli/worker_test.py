@@ -99,6 +99,12 @@ def main():
         "ns": [1_000_000], "faults": [{"do": "exit", "at": "hello"}]})})
     t.check("what could not be tested is not counted as broken", done.code == 1 and "start" not in done.out.split("\n")[1:]
             and re.search(r"did not start|breaks 1 of 14 promises of the protocol; 13 could not be tested", done.err), done)
+    for what, sentence, scenario in (
+            ("a worker that refuses the job", "pip install engine", {"faults": [{"do": "infeasible", "at": "hello", "say": "pip install engine"}]}),
+            ("a hello that cannot be used", "'dtype' is neither", {"protocol": 2, "dtype": "int3"})):
+        done = t.tool("worker-test", t.worker, env={"SCENARIO": t.write("refused.json", {"ns": [1_000_000], **scenario})})
+        t.check(f"{what}: its sentence ends the test, no plan of another network is tested",
+                done.code == 2 and sentence in done.err and "FAILED" not in done.out, done)
     t.none_left()
     t.finish()
 

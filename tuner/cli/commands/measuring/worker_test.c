@@ -361,7 +361,21 @@ static void report(const struct check *check, const struct test *test, const cha
     fflush(stdout);
 }
 
-/* A worker that announces no parameters runs the built-in network. */
+/* The worker runs the built-in network: told of it in hello, it starts and announces no parameters of its own. */
+static bool runs_network(const struct dt_target *target, int64_t start_ns)
+{
+    struct dt_launch launch = {.program = target->worker.program, .ranks = 1};
+    struct dt_group *group = NULL;
+    struct dt_failure failure;
+    dt_status status =
+        dt_group_start(&launch, target->workload, dt_clock_ns() + start_ns, &group, &failure);
+    bool runs = status == DT_OK && json_object_get(dt_group_hello(group), "parameters") == NULL;
+    dt_group_stop(group, DT_NS_PER_SECOND);
+    return runs;
+}
+
+/* A worker that announces no parameters runs the built-in network. One that does not start is tested nevertheless; one that
+ * refuses the job, or whose hello cannot be used, has given the reason. */
 static dt_status find_target(const struct dt_options *options, const char *program,
                              struct dt_target **target)
 {
@@ -378,7 +392,10 @@ static dt_status find_target(const struct dt_options *options, const char *progr
     job.devices = 0;
     if (access(program, X_OK) == 0 && dt_target_new(&job, target) == DT_OK) {
         snprintf((*target)->worker.program, sizeof(*target)->worker.program, "%s", program);
-        return DT_OK;
+        if (status == DT_FAILED || runs_network(*target, options->worker.start_ns))
+            return DT_OK;
+        dt_target_free(*target);
+        *target = NULL;
     }
     return dt_error_raise(&error);
 }
