@@ -42,7 +42,7 @@ def look(*words, engine="diffusers"):
 
 def programs():
     """The worker is dittune-worker-NAME: beside dittune, then in PATH."""
-    for engine, says in (("diffusers", "the worker of the engine diffusers is not installed: pip install 'dittune-workers[diffusers]'"),
+    for engine, says in (("diffusers", "the worker of the engine diffusers is not installed: pip install './workers[diffusers]' in the folder of dittune's source"),
                          ("difusers", "there is no dittune-worker-difusers beside dittune or in PATH (--worker PROGRAM names a program of your own): "
                                       "did you mean --engine diffusers?"),
                          ("mine", "no dittune-worker-mine beside dittune or in PATH (--worker PROGRAM names a program of your own)\n"),

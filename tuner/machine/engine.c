@@ -10,7 +10,7 @@
 #define NAME_MOST 48
 
 /* Engines whose workers come with dittune, as extras of the Python package dittune-workers. */
-static const char *const shipped[] = {"diffusers", "sglang", "xdit", NULL};
+static const char *const shipped[] = {"diffusers", NULL};
 
 /* It becomes a part of a file's name, so nothing in it may lead elsewhere. */
 static dt_status check_name(const char *engine)
@@ -32,7 +32,7 @@ static dt_status missing(const char *engine)
         if (strcmp(engine, shipped[i]) == 0)
             return dt_fail(DT_EUSAGE,
                            "the worker of the engine %s is not installed: pip install "
-                           "'dittune-workers[%s]'",
+                           "'./workers[%s]' in the folder of dittune's source",
                            engine, engine);
     const char *near = dt_json_nearest(engine, shipped);
     return dt_fail(
