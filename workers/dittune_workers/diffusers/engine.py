@@ -133,7 +133,7 @@ class Plan:
         self.network, self.values = network, values
         weights = [*network.model.parameters(), *network.model.buffers()]
         self.model = copy.deepcopy(network.model, {id(tensor): tensor for tensor in weights})
-        self.cfg, ring, ulysses = values["cfg"], values["ring"], values["ulysses"]
+        self.cfg, ring, ulysses = values.get("cfg", 1), values["ring"], values["ulysses"]
         self.mesh = network.mesh(self.cfg, ring, ulysses) if values["ranks"] > 1 else None
         if "attention" in values:
             self.model.set_attention_backend(values["attention"])

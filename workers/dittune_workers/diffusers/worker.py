@@ -46,13 +46,14 @@ def understand(asked):
     return job, card
 
 
-def rules(card, gpu):
-    """The rules of diffusers 0.42 as (expression, sentence)."""
-    rows = [("ulysses * ring * cfg == ranks", "ulysses x ring x cfg must be the number of ranks"),
+def rules(card, gpu, halves):
+    """The rules of diffusers 0.42 as (expression, sentence); halves: there is a parameter cfg."""
+    rows = [("ulysses * ring * cfg == ranks", "ulysses x ring x cfg must be the number of ranks") if halves else
+            ("ulysses * ring == ranks", "ulysses x ring must be the number of ranks"),
             ("heads % ulysses == 0", "ulysses must divide the heads"),
             ("tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the image")]
     if card["attention"] == "joint":
-        rows.append(("text_tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the text"))
+        rows.append(("joint_text_tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the text"))
     if gpu:
         rows.append(("ring == 1 || attention != 'native'", "ring needs the log-sum-exp, which native does not return"))
     else:
@@ -78,11 +79,12 @@ class Diffusers:
         from dittune_workers.diffusers import engine
         folder, _, _, revision = engine.describe(self.job, card)
         self.job.update(revision=revision, weights="random" if folder is None else "loaded")
-        job, guided = self.job, card["guidance"] == "cfg" and self.job["guidance"] > 1
-        self.parameters = self.axes(card, devices, guided)
+        job = self.job
+        halves = self.options.cfg and card["guidance"] == "cfg" and job["guidance"] > 1
+        self.parameters = self.axes(card, devices, halves)
         self.constants = dict(heads=card["heads"], tokens=cards.tokens(card, job["width"], job["height"], job["frames"]),
-                              text_tokens=card["text_tokens"], cores=len(os.sched_getaffinity(0)))
-        self.rules = rules(card, self.gpu)
+                              joint_text_tokens=card["text_tokens"] if card["attention"] == "joint" else 0, cores=len(os.sched_getaffinity(0)))
+        self.rules = rules(card, self.gpu, halves)
         frames = f"x{job['frames']}" if job["frames"] > 1 else ""
         return dict(name=self.name, version=importlib.metadata.version("diffusers"), engine="diffusers", mode="eager",
                     workload=f"{card['name']}, {job['width']}x{job['height']}{frames}, {job['weights']} weights",
@@ -96,14 +98,15 @@ class Diffusers:
         self.gpu, self.fork = self.network.gpu, not self.network.gpu
         self.comm = "nccl" if self.gpu else "gloo"
 
-    def axes(self, card, devices, guided):
+    def axes(self, card, devices, halves):
         degrees = [degree for degree in DEGREES if degree <= max(devices, 1)]
         heads = [degree for degree in degrees if card["heads"] % degree == 0]
         axes = [dict(name="ranks", role="ranks", values=degrees, default=1, doc="processes, one a device"),
                 dict(name="ulysses", values=heads, default=1, doc="ulysses_degree: heads are split by all-to-all"),
-                dict(name="ring", values=degrees, default=1, doc="ring_degree: keys and values are split and gathered"),
-                dict(name="cfg", values=[1, 2] if guided and devices > 1 else [1], default=1,
-                     doc="2: the two passes of guidance on two halves of the ranks")]
+                dict(name="ring", values=degrees, default=1, doc="ring_degree: keys and values are split and gathered")]
+        if halves:
+            axes.append(dict(name="cfg", values=[1, 2], default=1,
+                             doc="2: the two passes of guidance on two halves of the ranks"))
         if self.gpu:
             axes.append(dict(name="attention", values=BACKENDS, default="native", doc="attention back end"))
         else:
@@ -150,6 +153,8 @@ class Diffusers:
 def main():
     parser = argparse.ArgumentParser(prog=Diffusers.name, description=__doc__.split("\n", 1)[0])
     parser.add_argument("--compile", action="store_true", help="search compile_repeated_blocks, too: minutes a plan")
+    parser.add_argument("--cfg", action="store_true", help="search the two passes of guidance on two halves of the ranks, "
+                        "too: your program must do so itself, since the pipelines of diffusers cannot")
     parser.add_argument("--rank", nargs=2, metavar=("FD", "PARENT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     engine = Diffusers(options)

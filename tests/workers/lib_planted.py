@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""dittune-worker-diffusers with a fault planted into diffusers, given by $PLANTED: `ring` never turns, `text` is counted
+once more by every rank, `rules`: no rule of the worker holds, so the engine itself is asked."""
+import os
+import pathlib
+import sys
+import types
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "workers"))
+import torch
+from diffusers.models import attention_dispatch
+from diffusers.models.transformers import transformer_flux
+from dittune_workers.diffusers import worker
+
+
+def ring():
+    def own_only(tensor, gather_dim, group):
+        return tensor.repeat(torch.distributed.get_world_size(group))
+
+    attention_dispatch.funcol = types.SimpleNamespace(all_gather_tensor=own_only)
+
+
+def text():
+    dispatch = attention_dispatch.dispatch_attention_fn
+
+    def twice(query, key, value, **named):
+        if named.get("parallel_config") is not None:
+            key, value = (torch.cat([x[:, :16], x], dim=1) for x in (key, value))
+        return dispatch(query, key, value, **named)
+
+    transformer_flux.dispatch_attention_fn = twice
+
+
+def rules():
+    axes = worker.Diffusers.axes
+
+    def any_degree(self, card, devices, halves):
+        return [dict(axis, values=[1, 2, 3, 4]) if axis["name"] == "ulysses" else axis for axis in axes(self, card, devices, halves)]
+
+    worker.rules = lambda card, gpu, halves: []
+    worker.Diffusers.axes = any_degree
+
+
+{"ring": ring, "text": text, "rules": rules}[os.environ["PLANTED"]]()
+worker.main()
