@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Depth and NUL are checked by a scan of the bytes before Jansson sees them: its own limit (2048) is deep enough to
- * hurt whoever walks the tree later. */
+/* Depth and NUL are checked by a scan of the bytes before they are parsed: a deep tree would hurt whoever walks it
+ * later. */
 #include "base/json_int.h"
 
 #include <errno.h>
