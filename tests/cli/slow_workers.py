@@ -7,7 +7,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune
+from dittune_test import Dittune, log_of_processes
 
 MS, SECOND = 1_000_000, 1_000_000_000
 PREPARE = {"at": "prepare", "do": "delay", "ns": 40 * SECOND}
@@ -86,9 +86,29 @@ def references():
             done.json["best"]["plan"] == {"plan": 0} and "were not verified, as their reference failed: planted" in words(done.err), done)
 
 
+def switched():
+    """Plans of 1 to 2 ranks are switched in place: a set of the final comparison has one process less for each rank count."""
+    ranks = dict(axes={"ranks": [1, 2, 4]}, weights={"ranks": .1}, best={"ranks": 4}, cv=.01, launch="self", protocol=2, obeys=[], job={})
+
+    def processes(**fields):
+        """Processes that were started, and sets of the final comparison."""
+        done = session("100s", "--devices", 4, **ranks, **fields)
+        t.check(f"{fields}: decided", done.code == 0, done)
+        return len(log_of_processes(t.path / "scenario.json.log")), done.json["sets"]
+
+    (apart, sets), (two, _), (all_in_one, least) = processes(), processes(switch=2), processes(switch=4)
+    t.check("without 'switch' each rank count has its own processes", apart >= 1 + 3 + 2 * sets, (apart, sets))
+    t.check("'switch' of all ranks: one process to ask, one for trials, one for each set (two of a shoot-out)",
+            all_in_one <= 1 + 1 + 2 + least, (all_in_one, least))
+    t.check("'switch' of some ranks is in between", all_in_one < two < apart, (all_in_one, two, apart))
+    for fields, word in (({"switch": 0}, "from 1 to"), ({"switch": "2"}, "from 1 to"), ({"switch": 2, "launch": "mpirun"}, "needs")):
+        t.exits(f"{fields} is refused", session("100s", **{**ranks, **fields}), 2, err=word)
+
+
 slow_prepares()
 hung_with_heartbeats()
 alike()
 references()
+switched()
 t.none_left()
 t.finish()

@@ -76,13 +76,20 @@ static void list_environment(const struct dt_space *space, const struct dt_point
     }
 }
 
+/* Ranks by which groups are told apart: plans that the worker switches in place share one. */
+static int ranks_of_group(const struct dt_target *target, const struct dt_point *point)
+{
+    int ranks = dt_target_ranks(target, point);
+    return ranks < target->worker.switched ? target->worker.switched : ranks;
+}
+
 bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
                        const struct dt_point *b)
 {
     struct dt_text one = {0}, other = {0};
     list_environment(target->space, a, &one);
     list_environment(target->space, b, &other);
-    bool same = dt_target_ranks(target, a) == dt_target_ranks(target, b) &&
+    bool same = ranks_of_group(target, a) == ranks_of_group(target, b) &&
                 strcmp(dt_text_at(&one), dt_text_at(&other)) == 0;
     dt_text_fini(&one);
     dt_text_fini(&other);
@@ -168,7 +175,7 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
 {
     struct dt_text environment = {0};
     list_environment(rig->target->space, point, &environment);
-    int ranks = dt_target_ranks(rig->target, point);
+    int ranks = ranks_of_group(rig->target, point);
     struct dt_rig_slot *slot = find_slot(rig, ranks, dt_text_at(&environment));
     if (slot != NULL) {
         dt_text_fini(&environment);

@@ -27,6 +27,7 @@ struct dt_target_worker {
     char program[4096];
     const char *const *arguments; /* NULL-ended, borrowed from the job; may be NULL */
     bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
+    int switched; /* plans of up to so many ranks share one group; 0: only plans of equal ranks do */
     struct dt_assignment assigned; /* to a foreign worker */
     int64_t start_ns;              /* time that a group has to get ready */
     json_t *wanted;                /* the job that the user gave */

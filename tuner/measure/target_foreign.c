@@ -14,6 +14,7 @@
 
 #define JOB_FIELDS_MOST 16
 #define JOB_TEXT_MOST   400
+#define SWITCHED_MOST   65536
 
 /* The fields of hello's "job". */
 static json_t *wanted_json(const struct dt_wanted *wanted)
@@ -368,6 +369,25 @@ static dt_status check_engine(const char *wanted, const struct dt_target *target
         target->worker.program, engine, wanted, wanted);
 }
 
+/* A worker that starts its own ranks may switch plans of several ranks in one group. */
+static dt_status read_switch(const json_t *hello, struct dt_target *target)
+{
+    const json_t *most = json_object_get(hello, "switch");
+    bool second = json_integer_value(json_object_get(hello, "protocol")) >= 2;
+    if (!second || !dt_json_has(hello, "switch"))
+        return DT_OK;
+    if (!json_is_integer(most) || json_integer_value(most) < 1 ||
+        json_integer_value(most) > SWITCHED_MOST)
+        return dt_fail(DT_EUSAGE,
+                       "the worker's hello: 'switch' is not a number of ranks from 1 to %d",
+                       SWITCHED_MOST);
+    if (target->worker.by_mpirun)
+        return dt_fail(DT_EUSAGE, "the worker's hello: 'switch' needs \"launch\":\"self\", as "
+                                  "mpirun starts a group for each rank count");
+    target->worker.switched = (int)json_integer_value(most);
+    return DT_OK;
+}
+
 static dt_status read_hello(const struct dt_job *job, const json_t *hello, struct dt_target *target)
 {
     char name[64], workload[128];
@@ -377,6 +397,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
     copy_field(hello, "workload", "its own workload", workload, sizeof workload);
     const char *by = json_string_value(json_object_get(hello, "launch"));
     target->worker.by_mpirun = by != NULL && strcmp(by, "mpirun") == 0;
+    DT_TRY(read_switch(hello, target));
     snprintf(target->identity.title, sizeof target->identity.title, "%s: %s", name, workload);
     target->worker.announced = announced(hello);
     bool barred = !job->wanted.lossy && has_lossy(target->worker.announced);
