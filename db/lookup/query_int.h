@@ -18,7 +18,7 @@ dt_status dt_query_check(int ask, const char *value) DT_MUST_CHECK;
 
 /* It may be about the entries tuned on an engine, and about the built-in network. */
 bool dt_query_is_tuned(const struct dt_query *query);
-bool dt_query_is_network(const struct dt_query *query);
+dt_status dt_query_is_network(const struct dt_query *query, bool *is) DT_MUST_CHECK;
 dt_status dt_query_seal_tuned(const struct dt_query *query, struct dt_asked *asked) DT_MUST_CHECK;
 
 /* The number of a name, checked when it was set; fallback when not set. */

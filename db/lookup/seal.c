@@ -426,10 +426,12 @@ dt_status dt_query_seal(struct dt_query *query)
 {
     if (query->sealed)
         return DT_OK;
-    query->is_tuned = dt_query_is_tuned(query);
-    query->is_network = !query->is_tuned || dt_query_is_network(query);
     dt_status status = DT_OK;
+    query->is_tuned = dt_query_is_tuned(query);
+    query->is_network = true;
     if (query->is_tuned)
+        status = dt_query_is_network(query, &query->is_network);
+    if (status == DT_OK && query->is_tuned)
         status = dt_query_seal_tuned(query, &query->tuned);
     if (status == DT_OK && query->is_network)
         status = seal(query, &query->asked);

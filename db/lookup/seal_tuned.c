@@ -18,29 +18,35 @@ bool dt_query_is_tuned(const struct dt_query *query)
            !has(query, DT_ASK_oversubscribe) && !several;
 }
 
-bool dt_query_is_network(const struct dt_query *query)
+dt_status dt_query_is_network(const struct dt_query *query, bool *is)
 {
     const char *guidance = query->values[DT_ASK_guidance], *dtype = query->values[DT_ASK_dtype];
     const char *model = query->values[DT_ASK_model];
     struct dt_network network;
     enum dt_dtype known;
-    return !has(query, DT_ASK_revision) && !has(query, DT_ASK_frames) &&
-           !has(query, DT_ASK_steps) &&
-           (guidance == NULL || strcmp(guidance, "0") == 0 || strcmp(guidance, "1") == 0) &&
-           (dtype == NULL || dt_dtype_find("dtype", dtype, &known) == DT_OK) &&
-           (model == NULL || dt_network_load(model, &network) == DT_OK);
+    *is = !has(query, DT_ASK_revision) && !has(query, DT_ASK_frames) && !has(query, DT_ASK_steps) &&
+          (guidance == NULL || strcmp(guidance, "0") == 0 || strcmp(guidance, "1") == 0) &&
+          (dtype == NULL || dt_dtype_find("dtype", dtype, &known) == DT_OK);
+    if (!*is || model == NULL)
+        return DT_OK;
+    dt_status status = dt_network_load(model, &network);
+    *is = status == DT_OK;
+    return status == DT_ENOMEM ? status : DT_OK;
 }
 
-static void set_text(json_t *job, const char *name, const char *value)
+static bool set_text(json_t *job, const char *name, const char *value)
 {
-    if (value != NULL)
-        json_object_set_new(job, name, json_string(value));
+    return value == NULL || json_object_set_new(job, name, json_string(value)) == 0;
 }
 
-static void set_number(json_t *job, const char *name, int64_t value)
+static bool set_number(json_t *job, const char *name, int64_t value)
 {
-    if (value > 0)
-        json_object_set_new(job, name, json_integer(value));
+    return value <= 0 || json_object_set_new(job, name, json_integer(value)) == 0;
+}
+
+static bool set_scale(json_t *job, const char *name, const char *value)
+{
+    return value == NULL || json_object_set_new(job, name, json_real(strtod(value, NULL))) == 0;
 }
 
 /* The parts of a job that were asked for, new reference. */
@@ -49,24 +55,22 @@ static dt_status make_job(const struct dt_query *query, json_t **job)
     int64_t height, width;
     DT_TRY(dt_query_size(query, &height, &width));
     json_t *made = json_object();
-    set_text(made, "model", query->values[DT_ASK_model]);
-    set_text(made, "revision", query->values[DT_ASK_revision]);
-    set_number(made, "width", width);
-    set_number(made, "height", height);
-    set_number(made, "frames", dt_query_number(query, DT_ASK_frames, 0));
-    set_number(made, "steps", dt_query_number(query, DT_ASK_steps, 0));
-    set_number(made, "batch", dt_query_number(query, DT_ASK_batch, 0));
-    set_number(made, "lossy", dt_query_number(query, DT_ASK_lossy, 0));
-    if (has(query, DT_ASK_guidance))
-        json_object_set_new(made, "guidance",
-                            json_real(strtod(query->values[DT_ASK_guidance], NULL)));
-    if (made == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while making a query");
-    *job = made;
-    return DT_OK;
+    if (set_text(made, "model", query->values[DT_ASK_model]) &&
+        set_text(made, "revision", query->values[DT_ASK_revision]) &&
+        set_number(made, "width", width) && set_number(made, "height", height) &&
+        set_number(made, "frames", dt_query_number(query, DT_ASK_frames, 0)) &&
+        set_number(made, "steps", dt_query_number(query, DT_ASK_steps, 0)) &&
+        set_number(made, "batch", dt_query_number(query, DT_ASK_batch, 0)) &&
+        set_number(made, "lossy", dt_query_number(query, DT_ASK_lossy, 0)) &&
+        set_scale(made, "guidance", query->values[DT_ASK_guidance]) && made != NULL) {
+        *job = made;
+        return DT_OK;
+    }
+    json_decref(made);
+    return dt_fail(DT_ENOMEM, "out of memory while making a query");
 }
 
-static void name(const json_t *job, const char *engine, char title[], size_t room)
+static dt_status name(const json_t *job, const char *engine, char title[], size_t room)
 {
     struct dt_text text = {0};
     dt_text_add(&text, "%s", engine);
@@ -77,7 +81,9 @@ static void name(const json_t *job, const char *engine, char title[], size_t roo
     memcpy(title, dt_text_at(&text), size);
     title[size] = '\0';
     dt_text_clean(title);
+    dt_status status = dt_text_status(&text);
     dt_text_fini(&text);
+    return status;
 }
 
 dt_status dt_query_seal_tuned(const struct dt_query *query, struct dt_asked *asked)
@@ -91,14 +97,15 @@ dt_status dt_query_seal_tuned(const struct dt_query *query, struct dt_asked *ask
                                  .dtype = !has(query, DT_ASK_dtype)};
     dt_query_limits(query, asked);
     DT_TRY(make_job(query, &job));
-    name(job, engine, asked->title, sizeof asked->title);
     const struct dt_key key = {.engine = engine,
                                .job = job,
                                .devices = asked->devices,
                                .objective = asked->objective,
                                .max_bytes = asked->max_bytes,
                                .max_latency_ns = asked->max_latency_ns};
-    dt_status status = dt_key_json(&key, &asked->key);
+    dt_status status = name(job, engine, asked->title, sizeof asked->title);
+    if (status == DT_OK)
+        status = dt_key_json(&key, &asked->key);
     json_decref(job);
     return status == DT_OK ? dt_query_hardware(query, asked) : status;
 }

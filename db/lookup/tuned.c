@@ -34,6 +34,11 @@ struct candidates {
     size_t count;
 };
 
+static dt_status no_memory(void)
+{
+    return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+}
+
 static void add_value(const json_t *value, struct dt_text *out)
 {
     if (json_is_string(value))
@@ -72,30 +77,31 @@ static void add_asked(const struct trait *trait, const struct dt_asked *asked, s
         add_trait(trait, asked->key, asked->hard, out);
 }
 
-/* The different values of the candidates, "28, 50"; returns how many there are. */
-static int list_values(const struct trait *trait, const struct candidates *candidates,
-                       struct dt_text *out)
+/* Appends the different values of the candidates, "28, 50", and counts them. */
+static dt_status list_values(const struct trait *trait, const struct candidates *candidates,
+                             struct dt_text *out, int *count)
 {
-    int count = 0;
+    struct dt_text value = {0}, other = {0};
+    *count = 0;
     for (size_t i = 0; i < candidates->count; i++) {
-        struct dt_text value = {0}, other = {0};
         bool seen = false;
+        dt_text_clear(&value);
         add_stored(trait, candidates->at[i].head, &value);
         for (size_t j = 0; j < i && !seen; j++) {
             dt_text_clear(&other);
             add_stored(trait, candidates->at[j].head, &other);
             seen = strcmp(dt_text_at(&value), dt_text_at(&other)) == 0;
         }
-        count += !seen;
-        if (!seen && count <= SHOWN_MOST)
-            dt_text_add(out, "%s%s", count > 1 ? ", " : "",
+        if (!seen && ++*count <= SHOWN_MOST)
+            dt_text_add(out, "%s%s", *count > 1 ? ", " : "",
                         value.size > 0 ? dt_text_at(&value) : "none");
-        dt_text_fini(&value);
-        dt_text_fini(&other);
     }
-    if (count > SHOWN_MOST)
-        dt_text_add(out, " and %d more", count - SHOWN_MOST);
-    return count;
+    if (*count > SHOWN_MOST)
+        dt_text_add(out, " and %d more", *count - SHOWN_MOST);
+    bool failed = value.failed || other.failed || out->failed;
+    dt_text_fini(&value);
+    dt_text_fini(&other);
+    return failed ? no_memory() : DT_OK;
 }
 
 /* Tuned with settings that change the output: an answer only to who asks for such. */
@@ -111,7 +117,7 @@ static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_aske
     size_t lines = dt_snapshot_count(snapshot);
     candidates->at = calloc(lines + 1, sizeof *candidates->at);
     if (candidates->at == NULL)
-        return dt_fail(DT_ENOMEM, "out of memory while looking up a plan");
+        return no_memory();
     for (size_t i = 0; i < lines; i++) {
         const struct dt_head *head = NULL;
         DT_TRY(dt_lookup_head(snapshot, asked, (long)i, &head));
@@ -124,28 +130,42 @@ static dt_status gather(const struct dt_snapshot *snapshot, const struct dt_aske
     return DT_OK;
 }
 
-/* Keeps the candidates that have the value asked for, or, when none has, says what there is and empties them. */
-static void narrow(const struct trait *trait, const struct dt_asked *asked,
-                   struct candidates *candidates, struct dt_refusals *refusals)
+/* Keeps the candidates that have the wanted value. */
+static dt_status keep(const struct trait *trait, const char *wanted, struct candidates *candidates)
 {
-    struct dt_text wanted = {0}, value = {0};
+    struct dt_text value = {0};
     size_t kept = 0;
-    add_asked(trait, asked, &wanted);
-    for (size_t i = 0; wanted.size > 0 && i < candidates->count; i++) {
+    for (size_t i = 0; i < candidates->count; i++) {
         dt_text_clear(&value);
         add_stored(trait, candidates->at[i].head, &value);
-        if (strcmp(dt_text_at(&value), dt_text_at(&wanted)) == 0)
+        if (strcmp(dt_text_at(&value), wanted) == 0)
             candidates->at[kept++] = candidates->at[i];
     }
-    if (wanted.size > 0 && kept == 0 && candidates->count > 0) {
-        dt_text_add(&refusals->text, "none was tuned with %s %s, only with ", trait->name,
-                    dt_text_at(&wanted));
-        list_values(trait, candidates, &refusals->text);
-    }
-    if (wanted.size > 0)
-        candidates->count = kept;
-    dt_text_fini(&wanted);
+    dt_status status = dt_text_status(&value);
     dt_text_fini(&value);
+    candidates->count = kept;
+    return status;
+}
+
+/* Keeps the candidates that have the value asked for. When none has, refusals says what there is. */
+static dt_status narrow(const struct trait *trait, const struct dt_asked *asked,
+                        struct candidates *candidates, struct dt_refusals *refusals)
+{
+    struct dt_text wanted = {0}, values = {0};
+    int count;
+    add_asked(trait, asked, &wanted);
+    dt_status status = dt_text_status(&wanted);
+    if (status == DT_OK && wanted.size > 0 && candidates->count > 0) {
+        status = list_values(trait, candidates, &values, &count);
+        if (status == DT_OK)
+            status = keep(trait, dt_text_at(&wanted), candidates);
+        if (status == DT_OK && candidates->count == 0)
+            dt_text_add(&refusals->text, "none was tuned with %s %s, only with %s", trait->name,
+                        dt_text_at(&wanted), dt_text_at(&values));
+    }
+    dt_text_fini(&wanted);
+    dt_text_fini(&values);
+    return status;
 }
 
 /* DT_EUSAGE when the candidates differ in what was not asked for. */
@@ -153,8 +173,9 @@ static dt_status check_one_job(const struct dt_asked *asked, const struct candid
 {
     for (int i = 0; i < TRAITS; i++) {
         struct dt_text values = {0};
-        dt_status status = DT_OK;
-        if (list_values(&traits[i], candidates, &values) > 1)
+        int count;
+        dt_status status = list_values(&traits[i], candidates, &values, &count);
+        if (status == DT_OK && count > 1)
             status = dt_fail(DT_EUSAGE,
                              "the plans stored for %s were tuned with %s %s: choose one (--%s)",
                              asked->title, traits[i].name, dt_text_at(&values), traits[i].name);
@@ -189,10 +210,10 @@ static dt_status answer(const struct dt_snapshot *snapshot, const struct dt_quer
 {
     struct dt_matches matches = {0};
     struct dt_refusals refusals = {0};
-    for (int i = 0; i < TRAITS; i++)
-        narrow(&traits[i], &query->asked, candidates, &refusals);
     dt_status status = DT_OK;
-    if (candidates->count > 0 || only) {
+    for (int i = 0; i < TRAITS && status == DT_OK; i++)
+        status = narrow(&traits[i], &query->asked, candidates, &refusals);
+    if (status == DT_OK && (candidates->count > 0 || only)) {
         status = match(query, candidates, &matches);
         if (status == DT_OK)
             status = check_one_job(&query->asked, candidates);

@@ -63,8 +63,25 @@ static void *reluctant(size_t size)
 }
 #endif
 
-static char *store_text;
-static size_t store_size;
+enum { OF_ENGINE = 1 << 20 }; /* the number of a question */
+
+static char *store_text, *engine_text;
+static size_t store_size, engine_size;
+
+/* Tuned on xdit, for a part of this job. */
+static const char engine_entry[] =
+    "{\"key\":{\"worker\":\"w\",\"workload\":\"images\",\"devices\":4,\"space\":\"00\",\"job\":{"
+    "\"model\":\"org/flux\",\"revision\":\"abc\",\"width\":1024,\"height\":768,\"steps\":28,"
+    "\"guidance\":3.5,\"weights\":\"random\"},\"objective\":\"latency\"},\"fingerprint\":{\"hard\":"
+    "{"
+    "\"device\":\"Made for a test\",\"cores\":8,\"memory_gib\":32,\"topology\":\"00\",\"dtype\":"
+    "\"float32\",\"engine\":\"xdit\",\"mode\":\"eager\"},\"soft\":{},\"info\":{\"t_wall_ns\":1}},"
+    "\"plan\":{\"ranks\":4,\"ulysses\":4},\"verdict\":\"faster\",\"provisional\":false,\"gain\":"
+    "null,"
+    "\"space\":{\"parameters\":[{\"name\":\"ranks\",\"role\":\"ranks\",\"values\":[1,2,4]},{"
+    "\"name\":"
+    "\"ulysses\",\"values\":[1,2,4]}],\"constants\":{\"heads\":24},\"rules\":[{\"if\":"
+    "\"ulysses == ranks\",\"say\":\"all ranks are of ulysses\"}]}}";
 
 /* A question and its results: the tier and the texts. */
 struct story {
@@ -99,15 +116,29 @@ static int32_t set_all(struct dittune_query *query, size_t i, char *why)
     return code == DITTUNE_OK ? dittune_query_seal(query, why, 256) : code;
 }
 
+/* The question about an engine's job. */
+static int32_t set_engine(struct dittune_query *query, char *why)
+{
+    static const char *const words[][2] = {
+        {"engine", "xdit"}, {"model", "org/flux"}, {"revision", "abc"}, {"size", "768x1024"},
+        {"steps", "28"},    {"guidance", "3.5"},   {"devices", "4"}};
+    int32_t code = DITTUNE_OK;
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && code == DITTUNE_OK; i++)
+        code = dittune_query_set(query, words[i][0], words[i][1], why, 256);
+    return code == DITTUNE_OK ? dittune_query_seal(query, why, 256) : code;
+}
+
 static int32_t tell(struct story *story, size_t question, char *why)
 {
-    int32_t code = dittune_db_parse(store_text, store_size, &story->db, why, 256);
+    bool of_engine = question == OF_ENGINE;
+    int32_t code = dittune_db_parse(of_engine ? engine_text : store_text,
+                                    of_engine ? engine_size : store_size, &story->db, why, 256);
     if (code == DITTUNE_OK)
         code = dittune_machine_parse(MADE_MACHINE, strlen(MADE_MACHINE), &story->machine, why, 256);
     if (code == DITTUNE_OK)
         code = dittune_query_new(story->machine, &story->query, why, 256);
     if (code == DITTUNE_OK)
-        code = set_all(story->query, question, why);
+        code = of_engine ? set_engine(story->query, why) : set_all(story->query, question, why);
     if (code == DITTUNE_OK)
         code = dittune_lookup(story->db, story->query, &story->answer, why, 256);
     if (code == DITTUNE_OK)
@@ -179,16 +210,46 @@ static void every_allocation_of_a_near_answer_may_fail(void **state)
     every_allocation(2, DITTUNE_NEAR);
 }
 
-/* A store of two entries: the questions 0 and 1. */
+static void every_allocation_of_an_engine_s_answer_may_fail(void **state)
+{
+    (void)state;
+    every_allocation(OF_ENGINE, DITTUNE_EXACT);
+}
+
+static int make_engine_store(void)
+{
+    json_t *entry = NULL;
+    struct stat info;
+    if (scratch_make(NULL) != 0 ||
+        dt_json_parse(engine_entry, strlen(engine_entry), "the entry", &entry) != DT_OK ||
+        dt_store_put(scratch, entry) != DT_OK)
+        return -1;
+    json_t *job = json_object_get(json_object_get(entry, "key"), "job");
+    json_object_set_new(job, "steps",
+                        json_integer(4)); /* without its steps a question is refused */
+    if (dt_store_put(scratch, entry) != DT_OK || stat(at("best.json"), &info) != 0)
+        return -1;
+    json_decref(entry);
+    engine_size = (size_t)info.st_size;
+    engine_text = malloc(engine_size);
+    FILE *file = fopen(at("best.json"), "r");
+    bool read = engine_text != NULL && file != NULL &&
+                fread(engine_text, 1, engine_size, file) == engine_size;
+    if (file != NULL)
+        fclose(file);
+    return read ? scratch_remove(NULL) : -1;
+}
+
+/* A store of two entries, the questions 0 and 1, and one of an engine's. */
 static int make(void **state)
 {
     struct dt_text text = {0};
     (void)state;
-    if (made_store(2, &text) != DT_OK)
+    left = -1;
+    if (made_store(2, &text) != DT_OK || make_engine_store() != 0)
         return -1;
     store_size = text.size;
     store_text = dt_text_take(&text);
-    left = -1;
 #ifdef SANITIZED
     json_set_alloc_funcs(reluctant, free);
 #endif
@@ -199,6 +260,7 @@ static int unmake(void **state)
 {
     (void)state;
     free(store_text);
+    free(engine_text);
     return 0;
 }
 
@@ -208,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_of_an_exact_answer_may_fail),
         cmocka_unit_test(every_allocation_of_a_near_answer_may_fail),
+        cmocka_unit_test(every_allocation_of_an_engine_s_answer_may_fail),
     };
     return cmocka_run_group_tests(tests, make, unmake);
 }
