@@ -159,7 +159,7 @@ struct dt_noise dt_session_noise(const struct dt_session *session);
 void dt_session_noise_note(const struct dt_session *session, struct dt_text *out);
 
 /* The worker ran out of memory, possibly because of other programs; not: the plan exceeds --max-bytes. */
-bool dt_session_refused(const struct dt_session *session, const struct dt_result *result);
+bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_result *result);
 
 /* Bytes of the first clause of the search's note, its reason to stop; --json has the rest. */
 size_t dt_explore_clause(const char *note);

@@ -135,7 +135,7 @@ static int list_known(const struct dt_session *session, const struct dt_point *k
  * of the memory may have ended. A plan above --max-bytes is not. */
 static bool may_pass(const struct dt_session *session, const struct dt_result *trial, bool late)
 {
-    return dt_outcome_may_pass(trial->outcome) || (late && dt_session_refused(session, trial));
+    return dt_outcome_may_pass(trial->outcome) || (late && dt_session_lacks_memory(session, trial));
 }
 
 /* Retries the known plans with temporary failures, while there is time for trials. */

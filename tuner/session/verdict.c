@@ -162,7 +162,7 @@ bool dt_session_provisional(const struct dt_session *session)
     return dt_verdict_provisional(session->verdict);
 }
 
-bool dt_session_refused(const struct dt_session *session, const struct dt_result *result)
+bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_result *result)
 {
     int64_t most = session->target->max_bytes;
     return result->outcome == DT_TRIAL_MEMORY && !(most > 0 && result->peak_bytes > most);
@@ -185,7 +185,7 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
         return result->outcome == DT_TRIAL_WRONG;
     if (ran || dt_outcome_may_pass(result->outcome) || result->outcome == DT_TRIAL_INTERRUPTED)
         return false;
-    return !dt_session_refused(session, result) || attempts(session, &result->point) > 1;
+    return !dt_session_lacks_memory(session, result) || attempts(session, &result->point) > 1;
 }
 
 /* The default cannot run here or breaks a limit: the fastest of the others, if there is one. A temporary failure of the

@@ -71,9 +71,8 @@ static dt_status say(struct worker *worker, json_t *message)
 
 static dt_status refuse(struct worker *worker, dt_status why)
 {
-    const char *kind = why == DT_ENOMEM                            ? "memory"
-                       : why == DT_EUSAGE || why == DT_EINFEASIBLE ? "infeasible"
-                                                                   : "error";
+    bool refused = why == DT_EUSAGE || why == DT_EINFEASIBLE || why == DT_EUNSUP;
+    const char *kind = why == DT_ENOMEM ? "memory" : refused ? "infeasible" : "error";
     return say(worker,
                json_pack("{s:s,s:s,s:s}", "op", "failed", "kind", kind, "say", dt_message()));
 }
