@@ -86,7 +86,9 @@ class Diffusers:
                               joint_text_tokens=card["text_tokens"] if card["attention"] == "joint" else 0, cores=len(os.sched_getaffinity(0)))
         self.rules = rules(card, self.gpu, halves)
         frames = f"x{job['frames']}" if job["frames"] > 1 else ""
-        return dict(name=self.name, version=importlib.metadata.version("diffusers"), engine="diffusers", mode="eager",
+        # Forked groups share the weights; on GPUs each rank count loads them again, so one at a time is resident there.
+        switch = dict(switch=max(self.parameters[0]["values"])) if self.fork else {}
+        return dict(switch, name=self.name, version=importlib.metadata.version("diffusers"), engine="diffusers", mode="eager",
                     workload=f"{card['name']}, {job['width']}x{job['height']}{frames}, {job['weights']} weights",
                     parameters=self.parameters, constants=self.constants,
                     rules=[{"if": rule, "say": say} for rule, say in self.rules],
