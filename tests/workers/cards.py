@@ -32,12 +32,26 @@ for name in cards.names():
 t.check("tokens of an image", cards.tokens(cards.find("black-forest-labs/FLUX.1-dev"), 1024, 1024, 1) == 4096)
 t.check("tokens of a video", cards.tokens(cards.find("wan2.1-t2v-1.3b"), 832, 480, 81) == 32760)
 
-refused("the nearest card is named", "'FLUX.1-def'", "flux.1-dev", ".json", of=lambda: cards.find("FLUX.1-def"))
+refused("the nearest card's file is named", "'FLUX.1-def'", "copy ", "cards/flux.1-dev.json", of=lambda: cards.find("FLUX.1-def"))
 refused("a hostile name is only a name", "../../etc/passwd", of=lambda: cards.find("../../etc/passwd"))
 refused("a file that is not there is named", "/nowhere/x.json", of=lambda: cards.find("/nowhere/x.json"))
 refused("a file that is no card is named", "bad.json", of=lambda: cards.find(str(t.write("bad.json", "{"))))
 refused("a card without its fields", "half.json", "lacks heads", of=lambda: cards.find(str(t.write("half.json", {"name": "x"}))))
 refused("a card that is a list", "list.json", "lacks name", of=lambda: cards.find(str(t.write("list.json", []))))
+refused("the file of a small card, too", "copy ", "tiny/tiny-flux.json", of=lambda: cards.find("tiny-fluxx"))
+
+
+def weights(name, **config):
+    (t.path / name / "transformer").mkdir(parents=True)
+    return str(t.write(f"{name}/transformer/config.json", config).parents[1])
+
+
+refused("a folder without a transformer", "has no transformer", "FileNotFoundError", of=lambda: cards.find(str(t.path)))
+refused("a folder with another configuration", "no transformer", "_class_name", of=lambda: cards.find(weights("other")))
+shape = {"_class_name": "FluxTransformer2DModel", "num_attention_heads": 24, "attention_head_dim": 128, "num_layers": 19}
+refused("a folder of an unknown shape", "19 blocks with 24 heads", of=lambda: cards.find(weights("short", **shape)))
+t.check("the card of a folder of weights is found by its shape", cards.find(
+    weights("mine", num_single_layers=38, **shape))["name"] == "black-forest-labs/FLUX.1-dev")
 tiny, wan = cards.find("tiny-flux"), cards.find("tiny-wan")
 refused("the nearest image", "390x384", "384x384", "multiples of 16", of=lambda: cards.check_size(tiny, 390, 384, 1))
 refused("an image has one frame", "384x384x5", "frames 1", of=lambda: cards.check_size(tiny, 384, 384, 5))

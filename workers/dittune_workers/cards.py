@@ -10,12 +10,16 @@ HERE = pathlib.Path(__file__).parent
 FIELDS = ("name", "heads", "head_size", "text_tokens", "attention", "guidance", "vae", "patch", "usual")
 
 
+def paths():
+    return [path for folder in ("cards", "tiny") for path in sorted((HERE / folder).glob("*.json"))]
+
+
 def names():
-    return sorted(path.stem for folder in ("cards", "tiny") for path in (HERE / folder).glob("*.json"))
+    return sorted(path.stem for path in paths())
 
 
 def find(name):
-    """The card of a model's name, alias or file; Refused names the nearest."""
+    """The card of a model's name, alias, file or folder of weights; Refused names the nearest."""
     if name.endswith(".json"):
         try:
             card = json.loads(pathlib.Path(name).read_text(encoding="utf-8"))
@@ -25,16 +29,36 @@ def find(name):
         if missing:
             raise Refused("infeasible", f"the model card {name} lacks {', '.join(missing)}")
         return card
-    known = {}
-    for path in [path for folder in ("cards", "tiny") for path in sorted((HERE / folder).glob("*.json"))]:
+    if pathlib.Path(name).is_dir():
+        return find_of_folder(pathlib.Path(name))
+    known, files = {}, {}
+    for path in paths():
         card = json.loads(path.read_text(encoding="utf-8"))
         for word in [path.stem, card["name"], card["name"].rpartition("/")[2], *card.get("aliases", [])]:
-            known[word.lower()] = card
+            known[word.lower()], files[word.lower()] = card, path
     if name.lower() in known:
         return known[name.lower()]
     near = difflib.get_close_matches(name.lower().rpartition("/")[2], known, n=3, cutoff=0)
     raise Refused("infeasible", f"there is no model card '{name}'; the nearest are {', '.join(near)}; to write one, copy "
-                                f"{near[0]}.json of {HERE / 'cards'} and give its path that ends in .json")
+                                f"{files[near[0]]} and give its path that ends in .json")
+
+
+def find_of_folder(folder):
+    """The card of the transformer whose weights are in a folder, by its configuration."""
+    path = folder / "transformer/config.json"
+    path = path if path.exists() else folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        shape = (config["_class_name"], config["num_attention_heads"], config["attention_head_dim"],
+                 config["num_layers"] + config.get("num_single_layers", 0))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Refused("infeasible", f"the folder {folder} has no transformer of diffusers: {path}: {error!r}") from None
+    for path in paths():
+        card = json.loads(path.read_text(encoding="utf-8"))
+        if shape == (card.get("diffusers", {}).get("class"), card["heads"], card["head_size"], card["depth"]):
+            return card
+    raise Refused("infeasible", f"no model card has the transformer of {folder}: {shape[0]} of {shape[3]} blocks with "
+                                f"{shape[1]} heads of {shape[2]}; there are cards for {', '.join(names())}")
 
 
 def side(card):

@@ -40,7 +40,7 @@ def find_weights(name, revision):
 
 def describe(job, card):
     """(folder of the weights or None, class, configuration, revision)."""
-    folder = find_weights(job["model"], job.get("revision"))
+    folder = find_weights(job["model"] if pathlib.Path(job["model"]).is_dir() else card["name"], job.get("revision"))
     if folder is not None:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         return folder, config["_class_name"], config, job.get("revision") or folder.parent.name
