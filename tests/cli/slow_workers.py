@@ -105,10 +105,31 @@ def switched():
         t.exits(f"{fields} is refused", session("100s", **{**ranks, **fields}), 2, err=word)
 
 
+def narrowed():
+    """--space leaves values out; the entry stays that of the whole space."""
+    fields = dict(axes={"ranks": [1, 2, 4], "tile": [1, 2]}, weights={"ranks": .1, "tile": .3}, best={"ranks": 4, "tile": 2}, cv=.01,
+                  launch="self")
+
+    def narrow(content):
+        return session("100s", "--devices", 4, "--space", t.write("narrow.json", content), **fields)
+
+    done = narrow({"parameters": [{"name": "ranks", "values": [2, 1]}, {"name": "tile", "values": [1]}]})
+    t.check("only the named values are tried", done.code == 0 and set(outcomes(done)) == {(1, 1), (2, 1)}, done)
+    found = t.tool("lookup", "--worker", t.worker, "--devices", 4, "--json").json
+    t.check("the look-up of the whole space finds it", found["plan"] == {"ranks": 2, "tile": 1}, found)
+    for content, word in (({"parameters": [{"name": "rank", "values": [1]}]}, "the worker has no parameter 'rank'"),
+                          ({"parameters": [{"name": "ranks", "values": [1, 3]}]}, "'ranks' has no value 3; the worker has [1,2,4]"),
+                          ({"parameters": [{"name": "ranks", "values": [2]}]}, "'ranks' must keep the worker's default"),
+                          ({"parameters": [{"name": "ranks", "values": 1}]}, "'values'"),
+                          ({"parameters": ["ranks"]}, "not a JSON object"), ({"rules": []}, "unknown field 'rules'")):
+        t.exits(f"{content} is refused", narrow(content), 2, err=word)
+
+
 slow_prepares()
 hung_with_heartbeats()
 alike()
 references()
 switched()
+narrowed()
 t.none_left()
 t.finish()

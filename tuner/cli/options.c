@@ -300,7 +300,7 @@ const struct dt_option_row dt_option_rows[] = {
      "tune any program by its command line, in which {name} is a parameter's value "
      "(docs/command.md)"},
     {"space", "FILE", COMMANDED, NULL, parse_text, AT(command.space),
-     "parameters and rules of --command, as JSON"},
+     "parameters and rules of --command, as JSON; with --worker or --engine: the values to try"},
     {"time", "HOW", COMMANDED, NULL, parse_text, AT(command.time),
      "where the output of --command has the time of a step: regex:EXPRESSION, json:PATH or wall"},
     {"unit", "UNIT", COMMANDED, NULL, parse_text, AT(command.unit),

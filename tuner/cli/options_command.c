@@ -9,11 +9,10 @@
 /* One of the options that mean something only with --command, if it was given. */
 static const char *stray(const struct dt_command_options *command)
 {
-    return command->time != NULL    ? "time"
-           : command->space != NULL ? "space"
-           : command->unit != NULL  ? "unit"
-           : command->shell         ? "shell"
-                                    : NULL;
+    return command->time != NULL   ? "time"
+           : command->unit != NULL ? "unit"
+           : command->shell        ? "shell"
+                                   : NULL;
 }
 
 dt_status dt_options_command(struct dt_options *options)
@@ -27,6 +26,9 @@ dt_status dt_options_command(struct dt_options *options)
                 {"--time", command->time},
                 {"--unit", command->unit}};
     int count = 0;
+    if (command->text == NULL && command->space != NULL && options->worker.program.path == NULL &&
+        options->worker.engine == NULL)
+        return dt_fail(DT_EUSAGE, "--space needs --command, --worker or --engine");
     if (command->text == NULL)
         return stray(command) == NULL
                    ? DT_OK

@@ -28,7 +28,7 @@ static const struct effect {
     {TARGETS, "worker", "shared-devices", "whose GPUs it runs on is the worker's matter"},
     {COMMANDED, "worker", "command", "the worker is a program of its own"},
     {STARTED, "worker", "engine", "the worker is a program of its own"},
-    {COMMANDED, "worker", "space", "it belongs to --command"},
+    {"lookup machine check", "worker", "space", "it narrows a search"},
     {COMMANDED, "worker", "time", "it belongs to --command"},
     {COMMANDED, "worker", "unit", "it belongs to --command"},
     {COMMANDED, "worker", "shell", "it belongs to --command"},

@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "db/lookup/key.h"
 #include "space/json/json.h"
+#include "tuner/measure/narrow.h"
 #include "tuner/runner/runner.h"
 
 #include <math.h>
@@ -349,6 +350,19 @@ static dt_status read_space(const struct dt_job *job, const json_t *hello, struc
     return status;
 }
 
+/* The space of the search, which a file may narrow; the identity of the target has the whole one. */
+static dt_status read_searched(const struct dt_job *job, const json_t *hello,
+                               struct dt_target *target)
+{
+    json_t *narrowed = NULL;
+    if (job->wanted.space == NULL)
+        return read_space(job, hello, target);
+    DT_TRY(dt_target_narrow(job->wanted.space, target->worker.announced, &narrowed));
+    dt_status status = read_space(job, narrowed, target);
+    json_decref(narrowed);
+    return status;
+}
+
 /* Time for a worker to get ready: --start-timeout, or the budget if shorter. */
 static int64_t start_ns(const struct dt_job *job, const struct dt_target *target)
 {
@@ -410,7 +424,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
             target->worker.program);
     DT_TRY(check_engine(job->wanted.engine, target));
     DT_TRY(read_promises(job, hello, name, target));
-    DT_TRY(read_space(job, barred ? target->worker.announced : hello, target));
+    DT_TRY(read_searched(job, barred ? target->worker.announced : hello, target));
     target->lossy_error = job->wanted.max_error > 0 ? job->wanted.max_error : INFINITY;
     target->worker.assigned.devices = target->hardware.devices;
     DT_TRY(foreign_plans(target));

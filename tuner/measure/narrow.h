@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* narrow - a part of a worker's announced space, as a user's file names it (--space beside --worker or --engine) */
+#ifndef DT_TUNER_MEASURE_NARROW_H
+#define DT_TUNER_MEASURE_NARROW_H
+
+#include "base/json.h"
+
+/* The announced space with only the values that the file at `path` names. *narrowed: new. DT_EUSAGE for an unknown
+ * name or value, or when the default is left out. */
+dt_status dt_target_narrow(const char *path, const json_t *announced,
+                           json_t **narrowed) DT_MUST_CHECK;
+
+#endif
