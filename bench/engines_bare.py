@@ -1,36 +1,59 @@
 # SPDX-License-Identifier: MIT
-"""A loop of steps of a transformer of diffusers without dittune: for each line N on standard input, the nanoseconds of
-N steps. Only the shapes and the class come from the worker's package.
+"""Steps of a transformer of diffusers with and without dittune's worker around them: for each line N on standard input the
+nanoseconds a step of N steps asked of a rank of the worker, of N steps of a bare loop, and of 100 steps asked of a rank whose
+network does nothing: what the worker adds. All use one network in one process: two processes differ by several per cent
+through the placement of their buffers alone.
 
-    python bench/engines_bare.py MODEL THREADS"""
+    python bench/engines_bare.py MODEL"""
 import json
+import os
 import pathlib
+import socket
 import sys
 import time
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "workers"))
-import diffusers
 import torch
-from dittune_workers import cards
-from dittune_workers.diffusers import models
-from dittune_workers.diffusers.worker import PIPELINES
+from dittune_workers import protocol
+from dittune_workers.diffusers import worker
 
-card = cards.find(sys.argv[1])
-torch.set_num_threads(int(sys.argv[2]))
-torch.manual_seed(1)
-own = card["diffusers"]
-model = getattr(diffusers, own["class"])(**own["config"]).eval()
-job = dict(card["usual"], **PIPELINES[own["class"]])
-inputs = models.INPUTS[own["class"]](models.Shapes(card, job, types.SimpleNamespace(**model.config)),
-                                     lambda *shape: torch.randn(1, *shape), 1)
-passes = 2 if card["guidance"] == "cfg" else 1
-for line in sys.stdin:
-    spent = []
-    with torch.no_grad():
-        for _ in range(int(line)):
-            begin = time.monotonic_ns()
-            halves = [model(**inputs, return_dict=False)[0] for _ in range(passes)]
-            out = halves[-1] + job["guidance"] * (halves[0] - halves[-1])
-            spent.append(time.monotonic_ns() - begin)
+engine = worker.Diffusers(types.SimpleNamespace(cfg=False, compile=False))
+engine.hello(dict(model=sys.argv[1]), 1)
+engine.ready()
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+torch.set_grad_enabled(False)
+engine.join(0, 1)
+near, far = socket.socketpair()  # far is never read: heartbeats of minutes fit into it
+rank = protocol.Rank(engine, protocol.Link(near), 0)
+rank.prepare(dict(handle=1, plan=dict(ranks=1, ulysses=1, ring=1, cfg=1, threads=1), seed=1))
+model, inputs, guidance = rank.plans[1].model, rank.plans[1].inputs, rank.plans[1].guidance
+
+
+def bare():
+    halves = [model(**half, return_dict=False)[0] for half in inputs]
+    return halves[0] if guidance is None else halves[1] + guidance * (halves[0] - halves[1])
+
+
+class Empty(type(rank.plans[1])):
+    """The same plan without its network."""
+
+    def __init__(self):
+        self.__dict__.update(rank.plans[1].__dict__)
+
+    def step(self):
+        pass
+
+
+rank.plans[2] = Empty()
+for round, line in enumerate(sys.stdin):
+    count, spent = int(line), {}
+    sides = dict(worker=lambda: rank.run(dict(handle=1, n=count)), bare=lambda: [bare() for _ in range(count)])
+    for name in sorted(sides, reverse=round % 2):
+        begin = time.monotonic_ns()
+        sides[name]()
+        spent[name] = (time.monotonic_ns() - begin) / count
+    begin = time.monotonic_ns()
+    rank.run(dict(handle=2, n=100))
+    spent["added"] = (time.monotonic_ns() - begin) / 100
     print(json.dumps(spent), flush=True)
