@@ -305,6 +305,16 @@ int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size)
     return ((size.frames - 1) / card->vae_time + 1) * (size.height / side) * (size.width / side);
 }
 
+int64_t dt_card_weight_bytes(const struct dt_card *card, int64_t parts)
+{
+    enum { PARAMETER_BYTES = 2 };
+    const struct dt_card_parameters *count = &card->parameters;
+    if (count->transformer < 0 || count->vae < 0 || count->text_encoder < 0)
+        return -1;
+    return PARAMETER_BYTES *
+           ((count->transformer + parts - 1) / parts + count->vae + count->text_encoder);
+}
+
 const struct dt_card_engine *dt_card_engine(const struct dt_card *card, const char *engine,
                                             const char *version)
 {

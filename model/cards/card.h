@@ -81,6 +81,10 @@ dt_status dt_card_check_size(const struct dt_card *card, struct dt_frames size) 
  * ((frames - 1) / vae_time + 1) * (height / side) * (width / side), with side = vae_space * patch. */
 int64_t dt_card_tokens(const struct dt_card *card, struct dt_frames size);
 
+/* Bytes of the weights in bfloat16 on one of `parts` devices that split the transformer's blocks or layers between them;
+ * VAE and text encoder are whole on each. Memory of a step comes on top. -1: a part's parameters are not known. */
+int64_t dt_card_weight_bytes(const struct dt_card *card, int64_t parts);
+
 /* The row of an engine: that of the version where there is one, else that of the engine; NULL: the card has none. */
 const struct dt_card_engine *dt_card_engine(const struct dt_card *card, const char *engine,
                                             const char *version);

@@ -66,6 +66,24 @@ def counted():
             t.check(f"{model} on {devices} devices by {engine}: counted", counts[engine] == len(want), counts)
 
 
+def memory():
+    """Weights in bfloat16: whole on each device, but for the transformer's, which tensor parallelism and PipeFusion split."""
+    parts = json.loads((SOURCE / "model/cards/flux.1-dev.json").read_text())["parameters"]
+    whole = 2 * sum(parts.values())
+    t.check("bytes of the weights", t.tool("models", FLUX, "--json").json["weight_bytes"] == whole, whole)
+    for limit in (whole, whole - 1, whole - parts["transformer"], whole - parts["transformer"] - 1):
+        for engine, holds in (("diffusers:0.42.1", diffusers_flux), ("xdit:0.7.0", xdit_flux)):
+            words = ("--engine", engine, "--devices", 8, "--lossy", "--max-bytes", f"{limit}B")
+            plans = t.tool("models", FLUX, *words, "--json").json["plans"]
+            want = legal(8, lambda **plan: holds(**plan) and limit >= whole - 2 * parts["transformer"]
+                         + 2 * -(-parts["transformer"] // (plan["tensor"] * plan["pipe"])))
+            full = [{**dict.fromkeys(DEGREES, 1), **plan} for plan in plans]
+            t.check(f"{engine} in {limit} bytes: the plans that fit", sorted(map(str, full)) == sorted(map(str, want)), (len(full), len(want)))
+    card = json.loads((SOURCE / "model/cards/flux.1-dev.json").read_text())
+    t.write("unknown.json", {**card, "parameters": {**parts, "vae": None}})
+    t.exits("a part of unknown size", t.tool("models", t.path / "unknown.json", "--max-bytes", "80GiB"), 2, err="--max-bytes cannot be checked")
+
+
 def chosen():
     """SGLang's own choice: two halves first, then keys and values gathered on two devices, ulysses on more."""
     for model, devices, want in ((WAN, 1, {}), (WAN, 2, {"cfg": 2}), (WAN, 3, {"ulysses": 3}), (WAN, 4, {"cfg": 2, "kv_gather": 2}),
@@ -121,6 +139,7 @@ def own_file():
 
 facts()
 counted()
+memory()
 chosen()
 refused()
 own_file()

@@ -269,6 +269,8 @@ const struct dt_option_row dt_option_rows[] = {
      "latency (seconds a step), throughput (images/s) or cost (device-seconds an image)"},
     {"max-bytes", "SIZE", "tune run noise space explain lookup", NULL, parse_bytes,
      AT(job.max_bytes), "limit of a rank's memory: 2GiB"},
+    {"max-bytes", "SIZE", "models", NULL, parse_bytes, AT(job.max_bytes),
+     "memory of a device: only plans whose weights in bfloat16 fit: 80GiB"},
     {"max-latency", "TIME", "tune lookup", NULL, parse_duration, AT(job.max_latency_ns),
      "limit of a plan's step time: 80ms"},
     {"against", "'PLAN'", "tune check", NULL, parse_text, AT(against),

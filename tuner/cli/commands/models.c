@@ -16,7 +16,8 @@ struct question {
     struct dt_card card;
     struct dt_frames size;
     struct dt_plans_wanted wanted;
-    json_t *key; /* of the engines' rules */
+    int64_t max_bytes; /* of a device's memory; 0: no limit */
+    json_t *key;       /* of the engines' rules */
 };
 
 static json_t *count_or_null(int64_t count)
@@ -27,15 +28,17 @@ static json_t *count_or_null(int64_t count)
 static json_t *card_json(const struct dt_card *card, struct dt_frames size)
 {
     const struct dt_card_parameters *parts = &card->parameters;
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:{s:o, s:o, "
-                     "s:o}}",
-                     "model", card->name, "doc", card->doc, "heads", card->heads, "head_size",
-                     card->head_size, "depth", card->depth, "text_tokens", card->text_tokens,
-                     "joint", (int)card->joint, "guidance", dt_guidance_text(card->guidance),
-                     "width", (json_int_t)size.width, "height", (json_int_t)size.height, "frames",
-                     (json_int_t)size.frames, "tokens", (json_int_t)dt_card_tokens(card, size),
-                     "parameters", "transformer", count_or_null(parts->transformer), "vae",
-                     count_or_null(parts->vae), "text_encoder", count_or_null(parts->text_encoder));
+    return json_pack(
+        "{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:o, s:{s:o, s:o, "
+        "s:o}}",
+        "model", card->name, "doc", card->doc, "heads", card->heads, "head_size", card->head_size,
+        "depth", card->depth, "text_tokens", card->text_tokens, "joint", (int)card->joint,
+        "guidance", dt_guidance_text(card->guidance), "width", (json_int_t)size.width, "height",
+        (json_int_t)size.height, "frames", (json_int_t)size.frames, "tokens",
+        (json_int_t)dt_card_tokens(card, size), "weight_bytes",
+        count_or_null(dt_card_weight_bytes(card, 1)), "parameters", "transformer",
+        count_or_null(parts->transformer), "vae", count_or_null(parts->vae), "text_encoder",
+        count_or_null(parts->text_encoder));
 }
 
 static dt_status read_question(const struct dt_options *options, const char *name,
@@ -55,6 +58,12 @@ static dt_status read_question(const struct dt_options *options, const char *nam
         .devices = options->job.devices > 0 ? options->job.devices : USUAL_DEVICES,
         .lossy = options->lossy};
     DT_TRY(dt_card_check_size(&question->card, question->size));
+    question->max_bytes = options->job.max_bytes;
+    if (question->max_bytes > 0 && dt_card_weight_bytes(&question->card, 1) < 0)
+        return dt_fail(DT_EUSAGE,
+                       "the card of %s does not know the parameters of every part, so --max-bytes "
+                       "cannot be checked; leave it out",
+                       question->card.name);
     question->key =
         json_pack("{s:I, s:{s:s, s:I, s:I, s:I}}", "devices", (json_int_t)question->wanted.devices,
                   "job", "model", name, "width", (json_int_t)question->size.width, "height",
@@ -87,6 +96,10 @@ static void add_facts(const struct question *question, struct dt_text *out)
     add_parameters(card->parameters.vae, out);
     dt_text_add(out, ", text encoder ");
     add_parameters(card->parameters.text_encoder, out);
+    if (dt_card_weight_bytes(card, 1) >= 0) {
+        dt_text_add(out, "; in bfloat16 ");
+        dt_figure_bytes(dt_card_weight_bytes(card, 1), out);
+    }
     dt_text_add(out, "\n");
 }
 
@@ -106,6 +119,25 @@ static void add_degrees(const json_t *plan, struct dt_text *out)
         dt_text_add(out, "one device");
 }
 
+static int64_t degree(const json_t *plan, const char *name)
+{
+    const json_t *value = json_object_get(plan, name);
+    return value != NULL ? json_integer_value(value) : 1;
+}
+
+/* The engine's plans whose weights a device holds. Tensor parallelism and PipeFusion split the transformer's weights. */
+static dt_status list_plans(const struct question *question, const char *engine, json_t **plans)
+{
+    DT_TRY(dt_engine_plans(engine, question->key, question->wanted, plans));
+    for (size_t i = json_array_size(*plans); question->max_bytes > 0 && i-- > 0;) {
+        const json_t *plan = json_array_get(*plans, i);
+        int64_t parts = degree(plan, "tensor") * degree(plan, "pipe");
+        if (dt_card_weight_bytes(&question->card, parts) > question->max_bytes)
+            json_array_remove(*plans, i);
+    }
+    return DT_OK;
+}
+
 /* The engine's version, and what the card says of it. */
 static dt_status add_engine(const struct question *question, const json_t *engine, json_t *rows,
                             struct dt_text *out)
@@ -120,7 +152,7 @@ static dt_status add_engine(const struct question *question, const json_t *engin
         return DT_OK;
     }
     dt_text_add(&name, "%s:%s", family, version);
-    dt_status status = dt_engine_plans(dt_text_at(&name), question->key, question->wanted, &plans);
+    dt_status status = list_plans(question, dt_text_at(&name), &plans);
     if (status == DT_OK) {
         dt_text_add(out, "%-24s %6zu  ", dt_text_at(&name), json_array_size(plans));
         for (int i = 0; i < takes->count; i++) {
@@ -189,7 +221,7 @@ static dt_status one_engine(const struct question *question, const char *engine,
     size_t i;
     DT_TRY(dt_engine_default(engine, question->key, &chosen));
     json_object_set_new(answer, "chosen", chosen != NULL ? chosen : json_null());
-    DT_TRY(dt_engine_plans(engine, question->key, question->wanted, &plans));
+    DT_TRY(list_plans(question, engine, &plans));
     json_object_set_new(answer, "plans", plans);
     dt_text_add(out, "\n%zu plans on up to %lld devices by %s; ", json_array_size(plans),
                 (long long)question->wanted.devices, engine);
