@@ -34,10 +34,10 @@ def text():
 def rules():
     axes = worker.Diffusers.axes
 
-    def any_degree(self, card, devices, halves):
-        return [dict(axis, values=[1, 2, 3, 4]) if axis["name"] == "ulysses" else axis for axis in axes(self, card, devices, halves)]
+    def any_degree(self, card, devices):
+        return [dict(axis, values=[1, 2, 3, 4]) if axis["name"] == "ulysses" else axis for axis in axes(self, card, devices)]
 
-    worker.rules = lambda card, gpu, halves: []
+    worker.Diffusers.limits = lambda self, card: []
     worker.Diffusers.axes = any_degree
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The worker of diffusers: worker.py speaks, engine.py computes, models.py knows the networks, cores.py the shims."""
+"""The worker of diffusers: worker.py knows its space, engine.py applies a plan, cores.py has the shims."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What diffusers 0.42 lacks to run on processor cores. Each function is replaced in this process only, and only when
 the device is the CPU; on GPUs nothing is replaced."""
-import os
-
 import torch
 
 
@@ -33,6 +31,5 @@ def give_log_sum_exp():
 
 
 def prepare():
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # ranks of one machine; the host's name need not resolve
     count_one_device()
     give_log_sum_exp()

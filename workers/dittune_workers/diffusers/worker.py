@@ -3,168 +3,40 @@
 
     dittune --worker dittune-worker-diffusers --model black-forest-labs/FLUX.1-dev --size 1024x1024 --budget 2h
 """
-import argparse
-import importlib.metadata
-import importlib.util
-import os
-import platform
-import re
-import sys
-
-from dittune_workers import cards, protocol
-from dittune_workers.protocol import Refused
-
-# The usual steps and guidance scale of the pipelines of each class.
-PIPELINES = {
-    "FluxTransformer2DModel": dict(steps=28, guidance=3.5),
-    "WanTransformer3DModel": dict(steps=50, guidance=5.0),
-    "QwenImageTransformer2DModel": dict(steps=50, guidance=4.0),
-}
-# diffusers 0.42 logs by a function that transformers adds to Python's loggers: without it context parallelism fails.
-PACKAGES = ["torch", "diffusers", "transformers"]
-OBEYS = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch"]
-DEGREES = [1, 2, 3, 4, 6, 8, 12, 16]
-# Attention back ends that need nothing but torch; all are exact.
-BACKENDS = ["native", "_native_flash", "_native_cudnn"]
-TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
+from dittune_workers.network import worker
 
 
-def understand(asked):
-    """(job, card) with this worker's defaults filled in; Refused when it cannot be done."""
-    if "model" not in asked:
-        raise Refused("infeasible", f"name a model with --model; there are cards for {', '.join(cards.names())}")
-    card = cards.find(asked["model"])
-    if card.get("diffusers", {}).get("class") not in PIPELINES:
-        raise Refused("infeasible", f"the card of {card['name']} has no class of diffusers that this worker runs; it runs "
-                                    f"{', '.join(PIPELINES)}")
-    usual = PIPELINES[card["diffusers"]["class"]]
-    job = dict(model=asked["model"], **card["usual"], **usual, batch=1)
-    if card["guidance"] == "none":
-        job["guidance"] = 0.0
-    job.update({name: asked[name] for name in OBEYS if name in asked})
-    cards.check_size(card, job["width"], job["height"], job["frames"])
-    return job, card
+class Diffusers(worker.Worker):
+    """Tunes context parallelism of diffusers' transformers."""
+    name, module, engine = "dittune-worker-diffusers", "dittune_workers.diffusers.worker", "diffusers"
+    # diffusers 0.42 logs by a function that transformers adds to Python's loggers: without it context parallelism fails.
+    packages = ["diffusers", "torch", "transformers"]
+    networks = list(worker.PIPELINES)
+    switches = {"--compile": "search compile_repeated_blocks, too: minutes a plan",
+                "--cfg": "search the two passes of guidance on two halves of the ranks, too: your program must do so "
+                         "itself, since the pipelines of diffusers cannot"}
 
-
-def rules(card, gpu, halves):
-    """The rules of diffusers 0.42 as (expression, sentence); halves: there is a parameter cfg."""
-    rows = [("ulysses * ring * cfg == ranks", "ulysses x ring x cfg must be the number of ranks") if halves else
-            ("ulysses * ring == ranks", "ulysses x ring must be the number of ranks"),
-            ("heads % ulysses == 0", "ulysses must divide the heads"),
-            ("tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the image")]
-    if card["attention"] == "joint":
-        rows.append(("joint_text_tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the text"))
-    if gpu:
-        rows.append(("ring == 1 || attention != 'native'", "ring needs the log-sum-exp, which native does not return"))
-    else:
-        rows.append(("threads == 1 || ranks * threads <= cores", "ranks x threads must not exceed the cores"))
-    return rows
-
-
-class Diffusers:
-    """The engine of protocol.serve."""
-    name, module = "dittune-worker-diffusers", "dittune_workers.diffusers.worker"
-
-    def __init__(self, options):
-        self.options, self.job = options, None
-
-    def hello(self, asked, devices):
-        for package in PACKAGES:
-            if importlib.util.find_spec(package) is None:
-                raise Refused("infeasible", f"{package} is not installed for {sys.executable}; install it with: "
-                                            f"{sys.executable} -m pip install {' '.join(PACKAGES)}")
-        self.job, card = understand(asked)
-        self.open(card)
-        self.job["dtype"] = self.job.get("dtype") or ("bfloat16" if self.gpu else "float32")
+    @staticmethod
+    def parts():
         from dittune_workers.diffusers import engine
-        folder, _, _, revision = engine.describe(self.job, card)
-        self.job.update(revision=revision, weights="random" if folder is None else "loaded")
-        job = self.job
-        halves = self.options.cfg and card["guidance"] == "cfg" and job["guidance"] > 1
-        self.parameters = self.axes(card, devices, halves)
-        self.constants = dict(heads=card["heads"], tokens=cards.tokens(card, job["width"], job["height"], job["frames"]),
-                              joint_text_tokens=card["text_tokens"] if card["attention"] == "joint" else 0, cores=len(os.sched_getaffinity(0)))
-        self.rules = rules(card, self.gpu, halves)
-        frames = f"x{job['frames']}" if job["frames"] > 1 else ""
-        # Forked groups share the weights; on GPUs each rank count loads them again, so one at a time is resident there.
-        switch = dict(switch=max(self.parameters[0]["values"])) if self.fork else {}
-        return dict(switch, name=self.name, version=importlib.metadata.version("diffusers"), engine="diffusers", mode="eager",
-                    workload=f"{card['name']}, {job['width']}x{job['height']}{frames}, {job['weights']} weights",
-                    parameters=self.parameters, constants=self.constants,
-                    rules=[{"if": rule, "say": say} for rule, say in self.rules],
-                    obeys=OBEYS, job=job, dtype=job["dtype"], tolerance=TOLERANCES[job["dtype"]], reference="same")
+        return engine.Network, engine.Plan
 
-    def open(self, card):
-        from dittune_workers.diffusers import engine
-        self.network = engine.Network(self.job, card)
-        self.gpu, self.fork = self.network.gpu, not self.network.gpu
-        self.comm = "nccl" if self.gpu else "gloo"
+    def backends(self):
+        """Those that need nothing but torch; all are exact."""
+        return ["native", "_native_flash", "_native_cudnn"], "native", "native"
 
-    def axes(self, card, devices, halves):
-        degrees = [degree for degree in DEGREES if degree <= max(devices, 1)]
-        heads = [degree for degree in degrees if card["heads"] % degree == 0]
-        axes = [dict(name="ranks", role="ranks", values=degrees, default=1, doc="processes, one a device"),
-                dict(name="ulysses", values=heads, default=1, doc="ulysses_degree: heads are split by all-to-all"),
-                dict(name="ring", values=degrees, default=1, doc="ring_degree: keys and values are split and gathered")]
-        if halves:
-            axes.append(dict(name="cfg", values=[1, 2], default=1,
-                             doc="2: the two passes of guidance on two halves of the ranks"))
-        if self.gpu:
-            axes.append(dict(name="attention", values=BACKENDS, default="native", doc="attention back end"))
-        else:
-            count = len(os.sched_getaffinity(0))
-            threads = sorted({1, count, *(degree for degree in DEGREES if degree < count)})
-            axes.append(dict(name="threads", values=threads, default=count, doc="threads of torch in each rank"))
+    def axes(self, card, devices):
+        axes = super().axes(card, devices)
+        if self.options.cfg and card["guidance"] == "cfg" and self.job["guidance"] > 1:
+            axes.insert(3, dict(name="cfg", values=[1, 2], default=1,
+                                doc="2: the two passes of guidance on two halves of the ranks"))
         if self.options.compile:
             axes.append(dict(name="compile", values=["off", "blocks"], default="off", doc="compile_repeated_blocks"))
         return axes
 
-    def ready(self):
-        if self.fork:
-            self.network.load()
-        device = "cpu"
-        if self.gpu:
-            import torch
-            device = torch.cuda.get_device_name(0)
-        versions = {name: importlib.metadata.version(name) for name in ("torch", "diffusers")}
-        return dict(device=device, threads=1, versions=dict(versions, python=platform.python_version()))
-
-    def check(self, plan):
-        for axis in self.parameters:
-            if plan.get(axis["name"]) not in axis["values"]:
-                raise Refused("infeasible", f"{axis['name']}={plan.get(axis['name'])} is not legal: one of "
-                                            f"{', '.join(map(str, axis['values']))}")
-        for rule, say in self.rules:
-            if not eval(re.sub(r"\|\|", " or ", rule), {}, {**self.constants, **plan}):  # the rules above, no one else's
-                raise Refused("infeasible", say)
-
-    def join(self, rank, ranks):
-        if not self.fork:
-            _, card = understand(self.job)
-            self.open(card)
-        self.network.join(rank, ranks)
-
-    def memory(self):
-        return self.network.memory()
-
-    def prepare(self, plan, seed):
-        from dittune_workers.diffusers import engine
-        return engine.Plan(self.network, plan, seed)
-
 
 def main():
-    parser = argparse.ArgumentParser(prog=Diffusers.name, description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--compile", action="store_true", help="search compile_repeated_blocks, too: minutes a plan")
-    parser.add_argument("--cfg", action="store_true", help="search the two passes of guidance on two halves of the ranks, "
-                        "too: your program must do so itself, since the pipelines of diffusers cannot")
-    parser.add_argument("--rank", nargs=2, metavar=("FD", "PARENT"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    engine = Diffusers(options)
-    if options.rank:
-        engine.fork = False
-        protocol.become_rank(engine)
-    else:
-        protocol.serve(engine)
+    worker.main(Diffusers)
 
 
 if __name__ == "__main__":

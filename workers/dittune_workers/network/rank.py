@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""A transformer of diffusers on a rank, on cores (gloo) or a GPU (NCCL), and the steps of a plan.
+
+Times are of a rank's own monotonic clock behind a barrier, on a GPU also by events. An engine derives from both classes:
+Network knows how ranks join, Plan how the engine is told of a plan."""
+import datetime
+import hashlib
+import math
+import os
+import pathlib
+import time
+
+import torch
+import torch.distributed as dist
+
+from dittune_workers import protocol
+from dittune_workers.network import inputs, weights
+
+HANG = datetime.timedelta(minutes=30)  # of a collective; dittune's own deadlines end a hang much earlier
+
+
+def high_water():
+    """(peak, now) of this process's memory in bytes since the last call."""
+    fields = dict(line.split(":", 1) for line in pathlib.Path("/proc/self/status").read_text().splitlines())
+    peak, now = (1024 * int(fields[name].split()[0]) for name in ("VmHWM", "VmRSS"))
+    try:
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass  # the peak only grows then
+    return peak, now
+
+
+class Network:
+    """The transformer of this process, and the ranks it works with. pick(name): the engine's class for diffusers' class."""
+
+    def __init__(self, job, card):
+        self.job, self.card = job, card
+        self.gpu = torch.cuda.is_available()
+        self.device = torch.device("cuda" if self.gpu else "cpu")
+        torch.set_grad_enabled(False)
+        if not self.gpu:
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # ranks of one machine; the host's name need not resolve
+            torch.set_num_threads(1)  # a pool of threads would not survive the fork
+
+    def load(self):
+        self.model = weights.load(self.job, self.card, self.device, self.pick)
+
+    def join(self, rank, ranks):
+        self.rank, self.ranks = rank, ranks
+        torch.set_grad_enabled(False)
+        if self.gpu:
+            self.device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+            torch.cuda.set_device(self.device)
+            self.load()
+        dist.init_process_group("cpu:gloo,cuda:nccl" if self.gpu else "cpu:gloo", timeout=HANG)
+        self.barrier()
+
+    def barrier(self):
+        dist.all_reduce(torch.zeros(1))  # by gloo, on the host
+
+    def memory(self):
+        if not self.gpu:
+            peak, now = high_water()
+            return dict(peak_bytes=peak, resident_bytes=now)
+        free, total = torch.cuda.mem_get_info()
+        peak, now = torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        return dict(peak_bytes=peak, resident_bytes=now, free_bytes=free, total_bytes=total)
+
+
+class Plan:
+    """A plan made resident on this rank: `model` is called for a pass; gather(half) gives the outputs of both halves of
+    guidance when cfg splits them."""
+
+    def __init__(self, network, values, seed):
+        self.network, self.values, self.model = network, values, network.model
+        self.cfg, job = values.get("cfg", 1), network.job
+        self.guidance = job["guidance"] if network.card["guidance"] == "cfg" and job["guidance"] > 1 else None
+        self.inputs = [self.make_inputs(seed, half) for half in range(2 if self.guidance else 1)]
+        self.out = None
+
+    def make_inputs(self, seed, half):
+        """Arguments of one forward pass. Image i of every plan has the same input; the halves of guidance have the same
+        image and different texts."""
+        network, batch = self.network, self.network.job["batch"]
+        dtype, drawn = weights.DTYPES[network.job["dtype"]], 0
+
+        def draw(*shape):
+            nonlocal drawn
+            drawn += 1
+            rows = []
+            for image in range(batch):
+                text = f"{seed}/{image}/{drawn}/{half if drawn > 1 else 0}"
+                generator = torch.Generator().manual_seed(int(hashlib.sha256(text.encode()).hexdigest()[:15], 16))
+                rows.append(torch.randn(shape, generator=generator))
+            return torch.stack(rows)
+
+        shapes = inputs.Shapes(network.card, network.job, network.model.config)
+        drawn_inputs = inputs.INPUTS[weights.describe(network.job, network.card)[1]](shapes, draw, batch)
+        return {name: value.to(network.device, dtype) if torch.is_tensor(value) else value
+                for name, value in drawn_inputs.items()}
+
+    def forward(self, half):
+        return self.model(**self.inputs[half], return_dict=False)[0]
+
+    def step(self):
+        """One denoising step: one pass, or the two halves of guidance one after the other or on two halves of ranks."""
+        if self.guidance is None:
+            self.out = self.forward(0)
+            return
+        halves = [self.forward(0), self.forward(1)] if self.cfg == 1 else self.gather()
+        self.out = halves[1] + self.guidance * (halves[0] - halves[1])
+
+    def measure(self):
+        """One step behind a barrier: (nanoseconds by the host, by the device or None)."""
+        if not self.network.gpu:
+            if torch.get_num_threads() != self.values["threads"]:
+                torch.set_num_threads(self.values["threads"])
+            self.network.barrier()
+            begin = time.monotonic_ns()
+            self.step()
+            return max(1, time.monotonic_ns() - begin), None
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        self.network.barrier()
+        begin = time.monotonic_ns()
+        first.record()
+        self.step()
+        last.record()
+        torch.cuda.synchronize()
+        return max(1, time.monotonic_ns() - begin), int(1e6 * first.elapsed_time(last))
+
+    def output(self, projections, seed):
+        """The norm and the projections of each image of the output."""
+        norms, rows = [], []
+        for image in self.out:
+            values = image.detach().to("cpu", torch.float64).flatten()
+            total, sums = values.sum().item(), []
+            for k in range(projections):
+                packed = protocol.signs(seed, k, len(values)).to_bytes((len(values) + 7) // 8, "little")
+                bits = torch.frombuffer(bytearray(packed), dtype=torch.uint8)[:, None] >> torch.arange(8) & 1
+                plus = values[bits.flatten()[:len(values)].bool()].sum().item()
+                sums.append(finite(2 * plus - total))
+            norms.append(finite(values.norm().item()))
+            rows.append(sums)
+        return dict(norm=norms, projections=rows)
+
+    def close(self):
+        self.model = self.inputs = self.out = None
+        if self.network.gpu:
+            torch.cuda.empty_cache()
+
+
+def finite(number):
+    return number if math.isfinite(number) else None

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""The engine of protocol.serve for transformers of diffusers. An engine of its own derives from Worker:
+
+    name, module, engine   of the program, of its Python module, of the engine
+    packages, networks     what must be installed, first the engine itself; the classes of diffusers that it runs
+    switches               its options, as {"--name": "help"}
+    parts()                its Network and its Plan (rank.py)
+    backends()             attention on GPUs: the values, the engine's own choice, and the one that ring cannot take
+    axes()                 its space, when it has more parameters than this one
+"""
+import argparse
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import sys
+
+from dittune_workers import cards, protocol
+from dittune_workers.protocol import Refused
+
+# The usual steps and guidance scale of the pipelines of each class.
+PIPELINES = {
+    "FluxTransformer2DModel": dict(steps=28, guidance=3.5),
+    "WanTransformer3DModel": dict(steps=50, guidance=5.0),
+    "QwenImageTransformer2DModel": dict(steps=50, guidance=4.0),
+}
+OBEYS = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch"]
+DEGREES = [1, 2, 3, 4, 6, 8, 12, 16]
+TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
+
+
+class Worker:
+    """What an engine of diffusers' transformers answers to hello, and how its ranks begin."""
+    switches, note = {}, ""  # note: what the user should know of this engine here, at the end of `workload`
+
+    def __init__(self, options):
+        self.options, self.job = options, None
+
+    def understand(self, asked):
+        """(job, card) with this worker's defaults filled in; Refused when it cannot be done."""
+        if "model" not in asked:
+            raise Refused("infeasible", f"name a model with --model; there are cards for {', '.join(cards.names())}")
+        card = cards.find(asked["model"])
+        if card.get("diffusers", {}).get("class") not in self.networks:
+            raise Refused("infeasible", f"the card of {card['name']} has no class of diffusers that this worker runs; it runs "
+                                        f"{', '.join(self.networks)}")
+        usual = PIPELINES[card["diffusers"]["class"]]
+        job = dict(model=asked["model"], **card["usual"], **usual, batch=1)
+        if card["guidance"] == "none":
+            job["guidance"] = 0.0
+        job.update({name: asked[name] for name in OBEYS if name in asked})
+        cards.check_size(card, job["width"], job["height"], job["frames"])
+        return job, card
+
+    def hello(self, asked, devices):
+        for package in self.packages:
+            if importlib.util.find_spec(package) is None:
+                raise Refused("infeasible", f"{package} is not installed for {sys.executable}; install it with: "
+                                            f"{sys.executable} -m pip install {' '.join(self.packages)}")
+        self.job, card = self.understand(asked)
+        self.open(card)
+        self.job["dtype"] = self.job.get("dtype") or ("bfloat16" if self.gpu else "float32")
+        from dittune_workers.network import weights
+        folder, _, _, revision = weights.describe(self.job, card)
+        self.job.update(revision=revision, weights="random" if folder is None else "loaded")
+        job = self.job
+        self.parameters = self.axes(card, devices)
+        self.constants = dict(heads=card["heads"], tokens=cards.tokens(card, job["width"], job["height"], job["frames"]),
+                              joint_text_tokens=card["text_tokens"] if card["attention"] == "joint" else 0, cores=len(os.sched_getaffinity(0)))
+        self.rules = self.limits(card)
+        frames = f"x{job['frames']}" if job["frames"] > 1 else ""
+        # Forked groups share the weights; on GPUs each rank count loads them again, so one at a time is resident there.
+        switch = dict(switch=max(self.parameters[0]["values"])) if self.fork else {}
+        return dict(switch, name=self.name, version=importlib.metadata.version(self.packages[0]), engine=self.engine, mode="eager",
+                    workload=f"{card['name']}, {job['width']}x{job['height']}{frames}, {job['weights']} weights{self.note}",
+                    parameters=self.parameters, constants=self.constants,
+                    rules=[{"if": rule, "say": say} for rule, say in self.rules],
+                    obeys=OBEYS, job=job, dtype=job["dtype"], tolerance=TOLERANCES[job["dtype"]], reference="same")
+
+    def open(self, card):
+        network, _ = self.parts()
+        self.network = network(self.job, card)
+        self.gpu, self.fork = self.network.gpu, not self.network.gpu
+        self.comm = "nccl" if self.gpu else "gloo"
+
+    def axes(self, card, devices):
+        degrees = [degree for degree in DEGREES if degree <= max(devices, 1)]
+        heads = [degree for degree in degrees if card["heads"] % degree == 0]
+        axes = [dict(name="ranks", role="ranks", values=degrees, default=1, doc="processes, one a device"),
+                dict(name="ulysses", values=heads, default=1, doc="ulysses_degree: heads are split by all-to-all"),
+                dict(name="ring", values=degrees, default=1, doc="ring_degree: keys and values are split")]
+        if self.gpu:
+            values, default, _ = self.backends()
+            axes.append(dict(name="attention", values=values, default=default, doc="attention back end"))
+        else:
+            count = len(os.sched_getaffinity(0))
+            threads = sorted({1, count, *(degree for degree in DEGREES if degree < count)})
+            axes.append(dict(name="threads", values=threads, default=count, doc="threads of torch in each rank"))
+        return axes
+
+    def limits(self, card):
+        """The rules as (expression, sentence)."""
+        halves = any(axis["name"] == "cfg" for axis in self.parameters)
+        rows = [("ulysses * ring * cfg == ranks", "ulysses x ring x cfg must be the number of ranks") if halves else
+                ("ulysses * ring == ranks", "ulysses x ring must be the number of ranks"),
+                ("heads % ulysses == 0", "ulysses must divide the heads"),
+                ("tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the image")]
+        if card["attention"] == "joint":
+            rows.append(("joint_text_tokens % (ulysses * ring) == 0", "ulysses x ring must divide the tokens of the text"))
+        if self.gpu:
+            _, _, mute = self.backends()
+            rows.append((f"ring == 1 || attention != '{mute}'", f"ring needs the log-sum-exp, which {mute} does not return"))
+        else:
+            rows.append(("threads == 1 || ranks * threads <= cores", "ranks x threads must not exceed the cores"))
+        return rows
+
+    def ready(self):
+        if self.fork:
+            self.network.load()
+        device = "cpu"
+        if self.gpu:
+            import torch
+            device = torch.cuda.get_device_name(0)
+        versions = {name: importlib.metadata.version(name) for name in dict.fromkeys(("torch", "diffusers", self.packages[0]))}
+        return dict(device=device, threads=1, versions=dict(versions, python=platform.python_version()))
+
+    def check(self, plan):
+        for axis in self.parameters:
+            if plan.get(axis["name"]) not in axis["values"]:
+                raise Refused("infeasible", f"{axis['name']}={plan.get(axis['name'])} is not legal: one of "
+                                            f"{', '.join(map(str, axis['values']))}")
+        for rule, say in self.rules:
+            if not eval(re.sub(r"\|\|", " or ", rule), {}, {**self.constants, **plan}):  # the rules above, no one else's
+                raise Refused("infeasible", say)
+
+    def join(self, rank, ranks):
+        if not self.fork:
+            _, card = self.understand(self.job)
+            self.open(card)
+        self.network.join(rank, ranks)
+
+    def memory(self):
+        return self.network.memory()
+
+    def prepare(self, plan, seed):
+        _, kind = self.parts()
+        return kind(self.network, plan, seed)
+
+
+def main(kind):
+    parser = argparse.ArgumentParser(prog=kind.name, description=kind.__doc__.split("\n", 1)[0])
+    for switch, text in kind.switches.items():
+        parser.add_argument(switch, action="store_true", help=text)
+    parser.add_argument("--rank", nargs=2, metavar=("FD", "PARENT"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    engine = kind(options)
+    if options.rank:
+        engine.fork = False
+        protocol.become_rank(engine)
+    else:
+        protocol.serve(engine)
