@@ -11,7 +11,7 @@ set(DT_CUDA_PREFIX "" CACHE STRING "folders that have NCCL, cuDNN or cublasLt (P
 set(DT_CUDA_DECIDES "DT_HAVE_(CUDA|NCCL)|kernels/comm[.]def")
 
 # Head dimensions of the attention kernels.
-file(STRINGS ${CMAKE_SOURCE_DIR}/model/attn_tiles.def DT_CUDA_HEADS REGEX "^DT_ATTN_HEAD\\(")
+file(STRINGS ${CMAKE_SOURCE_DIR}/model/tiles_cuda.def DT_CUDA_HEADS REGEX "^DT_ATTN_HEAD\\(")
 list(TRANSFORM DT_CUDA_HEADS REPLACE "[^0-9]" "")
 
 # Here no device is asked: an answer that needs none is what makes builds on machines without one the same.
@@ -159,10 +159,10 @@ macro(dt_find_cuda)
     endif()
 endmacro()
 
-# The attention kernels: a file for each row of model/attn_tiles.def and each head dimension.
+# The attention kernels: a file for each row of model/tiles_cuda.def and each head dimension.
 function(dt_attention_instances out)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/model/attn_tiles.def)
-    file(STRINGS ${CMAKE_SOURCE_DIR}/model/attn_tiles.def rows REGEX "^DT_ATTN_TILE\\(")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/model/tiles_cuda.def)
+    file(STRINGS ${CMAKE_SOURCE_DIR}/model/tiles_cuda.def rows REGEX "^DT_ATTN_TILE\\(")
     set(files "")
     foreach(row ${rows})
         string(REGEX MATCHALL "[0-9]+" numbers "${row}")

@@ -61,23 +61,23 @@ const int dt_degrees_grown[DT_DEGREES] = {
 
 const int dt_tiles_q[DT_TILES_Q] = {
 #define DT_TILE_Q(rows) rows,
-#include "model/tiles.def"
+#include "model/tiles_cpu.def"
 #undef DT_TILE_Q
 };
 const int dt_tiles_kv[DT_TILES_KV] = {
 #define DT_TILE_KV(rows) rows,
-#include "model/tiles.def"
+#include "model/tiles_cpu.def"
 #undef DT_TILE_KV
 };
 
 const struct dt_attn_tile dt_attn_tiles[DT_ATTN_TILES] = {
 #define DT_ATTN_TILE(tile_q, tile_kv, stages, warps) {tile_q, tile_kv, stages, warps},
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"
 #undef DT_ATTN_TILE
 };
 const int dt_attn_heads[DT_ATTN_HEADS] = {
 #define DT_ATTN_HEAD(channels) channels,
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"
 #undef DT_ATTN_HEAD
 };
 

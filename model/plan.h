@@ -73,21 +73,21 @@ struct dt_degree {
 extern const struct dt_degree dt_degrees[DT_DEGREES];
 extern const int dt_degrees_grown[DT_DEGREES]; /* in the order in which a default plan grows */
 
-/* The rows of tiles.def: the attention tiles the CPU back end offers. */
+/* The rows of tiles_cpu.def: the attention tiles the CPU back end offers. */
 enum {
     DT_TILES_Q = 0
 #define DT_TILE_Q(rows) +1
-#include "model/tiles.def"
+#include "model/tiles_cpu.def"
 #undef DT_TILE_Q
     ,
     DT_TILES_KV = 0
 #define DT_TILE_KV(rows) +1
-#include "model/tiles.def"
+#include "model/tiles_cpu.def"
 #undef DT_TILE_KV
 };
 extern const int dt_tiles_q[DT_TILES_Q], dt_tiles_kv[DT_TILES_KV];
 
-/* The rows of attn_tiles.def: the attention kernels of the CUDA back end in bfloat16, and the channels of a head they are
+/* The rows of tiles_cuda.def: the attention kernels of the CUDA back end in bfloat16, and the channels of a head they are
  * built for. */
 struct dt_attn_tile {
     int tile_q, tile_kv, stages, warps;
@@ -95,12 +95,12 @@ struct dt_attn_tile {
 enum {
     DT_ATTN_TILES = 0
 #define DT_ATTN_TILE(tile_q, tile_kv, stages, warps) +1
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"
 #undef DT_ATTN_TILE
     ,
     DT_ATTN_HEADS = 0
 #define DT_ATTN_HEAD(channels) +1
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"
 #undef DT_ATTN_HEAD
 };
 extern const struct dt_attn_tile dt_attn_tiles[DT_ATTN_TILES];

@@ -115,7 +115,7 @@ def blocks_at_once(arch, registers, shared, warps):
 
 
 def rows_of(build):
-    text = (ROOT / "model" / "attn_tiles.def").read_text()
+    text = (ROOT / "model" / "tiles_cuda.def").read_text()
     wanted = [tuple(map(int, row)) for row in re.findall(r"^DT_ATTN_TILE\((\d+), (\d+), (\d+), (\d+)\)", text, re.M)]
     heads = [int(head) for head in re.findall(r"^DT_ATTN_HEAD\((\d+)\)", text, re.M)]
     listed = subprocess.run([build / "cuda-instances"], capture_output=True, text=True, check=True).stdout
@@ -172,7 +172,7 @@ def compiler(build):
 def page(build, rows):
     text = f"""# Attention kernels of the CUDA back end
 
-What {compiler(build)} made of each row of [model/attn_tiles.def](../model/attn_tiles.def) for each head dimension, written by
+What {compiler(build)} made of each row of [model/tiles_cuda.def](../model/tiles_cuda.def) for each head dimension, written by
 `tools/cuda_table.py BUILD > docs/cuda_kernels.md` and compared by a test. **None of these kernels has run on a GPU yet**
 ([hardware.md](hardware.md)): registers and instructions are read from the compiled code, occupancy is theoretical.
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention: every tile of model/attn_tiles.def and cuDNN's, 4 S^2 D operations a head, at the head dimensions that are built. */
+/* Attention: every tile of model/tiles_cuda.def and cuDNN's, 4 S^2 D operations a head, at the head dimensions that are built. */
 #include "bench/gpu/bench.h"
 
 #include "model/plan.h"

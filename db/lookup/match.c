@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares an entry field by field: fields in which a plan may be transferred are compared separately; all others,
- * including unknown ones, must be equal. */
+/* Compares an entry field by field and orders what fits (dt_match_order): fields in which a plan may be transferred are
+ * compared separately; all others, including unknown ones, must be equal. */
 #include "db/lookup/lookup_int.h"
 
 #include <math.h>

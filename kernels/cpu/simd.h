@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* simd - the vector kernels, compiled once per instruction set and data type and chosen at run time
  *
- * To add an instruction set: simd_<name>.c that defines the macros of simd_body.h, a row in simd.c, its flags in
- * cmake/dittune.cmake.
+ * To add an instruction set or a data type: docs/adding.md, "CPU kernels".
  */
 #ifndef DT_KERNELS_CPU_SIMD_H
 #define DT_KERNELS_CPU_SIMD_H

@@ -12,12 +12,12 @@
 
 #define ROW(q, kv, stages, warps, head)                                                            \
     extern const struct dt_attention_build DT_ATTENTION_NAME(q, kv, stages, warps, head);
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"
 #undef ROW
 
 static const struct dt_attention_build *const builds[] = {
 #define ROW(q, kv, stages, warps, head) &DT_ATTENTION_NAME(q, kv, stages, warps, head),
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"
 #undef ROW
 };
 static const int build_count = sizeof builds / sizeof *builds;

@@ -13,7 +13,7 @@
  * groups of four banks, so ldmatrix and stores have no bank conflicts. Channels are padded to a multiple of 16 by
  * zeros.
  *
- * DT_ATTENTION_INSTANCE defines the kernel of a row of model/attn_tiles.def and a head dimension.
+ * DT_ATTENTION_INSTANCE defines the kernel of a row of model/tiles_cuda.def and a head dimension.
  */
 #ifndef DT_KERNELS_CUDA_ATTENTION_CUH
 #define DT_KERNELS_CUDA_ATTENTION_CUH

@@ -30,7 +30,7 @@ int dt_launch_activation(enum dt_activation act, float *x, int64_t n, void *stre
 /* Writes clock64 of one multiprocessor and globaltimer (ns): out[0], out[1]; two of them around a step give its SM clock. */
 int dt_launch_clock(uint64_t *out, void *stream);
 
-/* Own attention. bfloat16: rows of model/attn_tiles.def, head dimensions 64, 72, 88, 128, by mma.sync. float32: a plain
+/* Own attention. bfloat16: rows of model/tiles_cuda.def, head dimensions 64, 72, 88, 128, by mma.sync. float32: a plain
  * kernel for any head dimension up to 256, tiles ignored. Call ready once per shape before (it raises the shared memory
  * limit); -1: no such instance. */
 int dt_launch_attention_ready(enum dt_dtype dtype, const struct dt_attention *op);

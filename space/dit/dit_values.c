@@ -34,7 +34,7 @@ static void add_divisors(struct dt_dit_set *set, int64_t n, int64_t most)
             add(set, i);
 }
 
-/* A member of the rows of attn_tiles.def. */
+/* A member of the rows of tiles_cuda.def. */
 static void add_tiles(struct dt_dit_set *set, size_t offset)
 {
     for (int i = 0; i < DT_ATTN_TILES; i++) {

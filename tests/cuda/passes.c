@@ -216,13 +216,13 @@ static void profiler_ranges_are_nested_and_closed(void **state)
     free(out);
 }
 
-/* Each row of model/attn_tiles.def in a network. */
+/* Each row of model/tiles_cuda.def in a network. */
 static void every_tile_gives_the_same_output(void **state)
 {
     (void)state;
     static const int rows[][4] = {
 #define DT_ATTN_TILE(tile_q, tile_kv, stages, warps) {tile_q, tile_kv, stages, warps},
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"
 #undef DT_ATTN_TILE
     };
     struct dt_plan plans[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Every row of model/attn_tiles.def on the emulator, for the head dimension that is the argument: against float64 within
+/* Every row of model/tiles_cuda.def on the emulator, for the head dimension that is the argument: against float64 within
  * what rounding allows, and exactly where the answer is exact. In the plain run heads of 64 channels have every row, others two.
  * DITTUNE_DOSE=full: every row, more and larger shapes. */
 #include "tests/kernel_emulator/attention_case.h"
@@ -12,7 +12,7 @@ static const struct row {
     int tile_q, tile_kv, stages, warps;
 } rows[] = {
 #define DT_ATTN_TILE(tile_q, tile_kv, stages, warps) {tile_q, tile_kv, stages, warps},
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"
 #undef DT_ATTN_TILE
 };
 

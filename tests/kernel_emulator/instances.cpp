@@ -3,4 +3,4 @@
 #include "kernels/cuda/attention.cuh"
 
 #define DT_ATTN_TILE(q, kv, stages, warps) DT_ATTENTION_INSTANCE(q, kv, stages, warps, EMU_HEAD)
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"

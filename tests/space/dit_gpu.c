@@ -85,7 +85,7 @@ static bool exchanges_legal(const struct machine *m, const struct dt_plan *p)
     return !p->windows || m->gpus.nccl >= 22703;
 }
 
-/* The rows of attn_tiles.def and FlashAttention-2's for the head. */
+/* The rows of tiles_cuda.def and FlashAttention-2's for the head. */
 static bool attention_legal(const struct machine *m, const struct dt_plan *p)
 {
     int head = dt_network_head(&m->workload.network);

@@ -87,7 +87,8 @@ static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *o
     return status;
 }
 
-/* Data type of the worker's computation, the error that is still right, and what plans are compared with. */
+/* Data type of the worker's computation, the error that is still right, and what plans are compared with. float16 rounds less
+ * than bfloat16 and gets its tolerance, unless the worker names one. */
 static dt_status read_precision(const struct dt_wanted *wanted, const json_t *hello,
                                 struct dt_target *target)
 {

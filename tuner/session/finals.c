@@ -11,7 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-#define SHOOTOUT_SHARE      0.75
 #define SHOOTOUT_SETS       2
 #define STOP_SECONDS        0.6  /* to stop the last groups */
 #define USUAL_START_SECONDS 0.5  /* of a set's processes, while nothing is known */
@@ -90,8 +89,8 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *ho
 static dt_status shoot(struct dt_session *session, struct dt_compared *shootout)
 {
     int64_t all = session->clock.deadline_ns - session->clock.began_ns;
-    struct dt_compare how = {.deadline_ns =
-                                 session->clock.began_ns + (int64_t)(SHOOTOUT_SHARE * (double)all),
+    struct dt_compare how = {.deadline_ns = session->clock.began_ns +
+                                            (int64_t)(DT_SHOOTOUT_SHARE * (double)all),
                              .sets = SHOOTOUT_SETS,
                              .seed = (uint64_t)session->job->seed,
                              .progress = session->watch != NULL ? session->watch->set : NULL,

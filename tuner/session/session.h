@@ -16,6 +16,11 @@
 #include "tuner/measure/measure.h"
 #include "tuner/session/belief.h"
 
+/* How the time is shared: trials end at 60 %, the shoot-out at 75 %, the final comparison at the end less the time to
+ * stop the last groups. */
+#define DT_TRIALS_SHARE   0.60
+#define DT_SHOOTOUT_SHARE 0.75
+
 #define DT_KNOWN 4 /* most plans taken from the store */
 #define DT_SHOTS 4 /* most plans of a shoot-out: the default and its challengers */
 

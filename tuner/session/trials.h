@@ -5,10 +5,6 @@
 
 #include "tuner/session/session.h"
 
-/* Shares of the time: trials end at 60 %, the shoot-out at 75 %, the final comparison at the end less the time to
- * stop the last groups. */
-#define DT_TRIALS_SHARE 0.60
-
 /* Default, baseline, --against. Plans with temporary failures (dt_outcome_may_pass) are tried again after them. */
 dt_status dt_trials_known(struct dt_session *session) DT_MUST_CHECK;
 

@@ -9,7 +9,7 @@
 
 static const int tiles[][4] = {
 #define DT_ATTN_TILE(tile_q, tile_kv, stages, warps) {tile_q, tile_kv, stages, warps},
-#include "model/attn_tiles.def"
+#include "model/tiles_cuda.def"
 #undef DT_ATTN_TILE
 };
 static const int heads[] = {64, 72, 88, 128};
