@@ -44,10 +44,31 @@ static dt_status unknown(const char *name)
     return status;
 }
 
+/* The newest version of the engine that is not newer than the one asked for, else the oldest. */
+static dt_status unknown_version(const char *name, size_t size)
+{
+    const char *near = NULL;
+    for (int i = 0; i < dt_engine_file_count; i++) {
+        const char *file = dt_engine_files[i].file;
+        if (name_size(file) != size || strncmp(file, name, size) != 0)
+            continue;
+        const char *version = file + size + 1, *asked = name + size + 1;
+        bool fits = strverscmp(version, asked) <= 0;
+        bool near_fits = near != NULL && strverscmp(near, asked) <= 0;
+        if (near == NULL || (fits ? !near_fits || strverscmp(version, near) > 0
+                                  : !near_fits && strverscmp(version, near) < 0))
+            near = version;
+    }
+    return dt_fail(DT_EUSAGE,
+                   "unknown engine '%s': the nearest version with a file is %.*s:%s, whose words "
+                   "and rules may differ from it (docs/exports.md says how to write a file)",
+                   name, (int)size, name, near);
+}
+
 dt_status dt_engine_find(const char *name, const struct dt_engine_file **file)
 {
     const char *colon = strchr(name, ':');
-    size_t size = colon != NULL ? (size_t)(colon - name) : strlen(name);
+    size_t size = strcspn(name, ":");
     const struct dt_engine_file *found = NULL;
     for (int i = 0; i < dt_engine_file_count; i++) {
         const char *at = dt_engine_files[i].file;
@@ -59,7 +80,7 @@ dt_status dt_engine_find(const char *name, const struct dt_engine_file **file)
             found = &dt_engine_files[i];
     }
     if (found == NULL)
-        return unknown(name);
+        return colon != NULL && dt_engine_known(name) ? unknown_version(name, size) : unknown(name);
     *file = found;
     return DT_OK;
 }

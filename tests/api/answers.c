@@ -118,7 +118,8 @@ static void names_and_versions_select_one_engine(void **state)
     }
     assert_int_equal(dittune_query_set(query, "engine", "xdit:9.9", why, sizeof why),
                      DITTUNE_USAGE);
-    assert_non_null(strstr(why, "unknown engine 'xdit:9.9'"));
+    assert_non_null(
+        strstr(why, "unknown engine 'xdit:9.9': the nearest version with a file is xdit:0.7.0"));
     assert_int_equal(dittune_query_set(query, "engine", "my own:2", why, sizeof why), DITTUNE_OK);
     dittune_query_free(query);
     dittune_db_close(db);

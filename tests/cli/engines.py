@@ -73,7 +73,7 @@ def refusals():
     for name, words, code, says in (
             ("an incomplete product", "--plan|ranks=4 ulysses=2|--engine|xdit", 3, "product of all degrees"),
             ("an unknown engine", "--plan|ranks=2|--engine|xdot", 2, ("did you mean", "sglang:")),
-            ("an unknown version", "--plan|ranks=2|--engine|xdit:1", 2, "xdit:0.4.5"),
+            ("an unknown version", "--plan|ranks=2|--engine|xdit:1", 2, "the nearest version with a file is xdit:0.7.0"),
             ("an unknown form", "--engine|xdit|--format|yaml", 2, "argv, env, json, table"),
             ("a size that is none", "--plan|ranks=2|--size|100|--engine|xdit", 2, "multiple of 16"),
             ("a value that is no number", "--plan|ranks=two|--engine|xdit", 2, "ranks")):

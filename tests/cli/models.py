@@ -111,7 +111,10 @@ def facts():
 def refused():
     for words, say in ((("flux1-dv",), f"did you mean '{FLUX}'"), (("nothing-like-it",), "dittune models lists them"),
                        ((FLUX, "--size", "1000x1000"), "992x992 would do"), ((WAN, "--frames", 80), "77 would do"),
-                       ((FLUX, "--engine", "xdti"), "did you mean 'xdit'"), ((FLUX, "--size", "512,1024"), "one --size")):
+                       ((FLUX, "--engine", "xdti"), "did you mean 'xdit'"),
+                       ((FLUX, "--engine", "xdit:0.6.1"), "nearest version with a file is xdit:0.4.5"),
+                       ((FLUX, "--engine", "xdit:0.10.0"), "nearest version with a file is xdit:0.7.0"),
+                       ((FLUX, "--engine", "xdit:0.1"), "nearest version with a file is xdit:0.4.5"), ((FLUX, "--size", "512,1024"), "one --size")):
         t.exits(f"models {' '.join(map(str, words))}", t.tool("models", *words), 2, err=say)
     t.exits("a card that is not there", t.tool("models", "no such.json"), 74, err="cannot read the model's card no such.json")
     own = ("lookup", "--engine", "xdit", "--model", FLUX, "--plan")
