@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "model/cards/card.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,8 @@ struct dt_export_request {
     /* Of the entry: model, height, width, guidance, dtype, devices; or job, with the model that has a card. */
     const json_t *key;
     const json_t *hard; /* its hard fingerprint, with the engine that measured it */
+    /* the model's card, for one of the user's own; NULL: the compiled card that the key's job names */
+    const struct dt_card *card;
     /* names for the engine's rules, {"heads": 24}; override the key's model */
     const json_t *constants;
     const char *program, *checkpoint; /* the user's values of {program} and {checkpoint} */
@@ -71,15 +74,17 @@ bool dt_engine_known(const char *engine);
 /* Every plan that the engine takes for the key's workload, [{"ulysses": 2, ...}], in the order of its file's degrees;
  * DT_EUSAGE for an unknown engine. New reference. */
 struct dt_plans_wanted {
-    int64_t devices; /* at most */
-    bool lossy;      /* with degrees that change the output beyond rounding */
+    int64_t devices;            /* at most */
+    bool lossy;                 /* with degrees that change the output beyond rounding */
+    const struct dt_card *card; /* as in a request */
 };
 dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans) DT_MUST_CHECK;
 
 /* The plan that the engine chooses by itself on the key's devices; it may be one that its rules refuse. NULL: it chooses
  * none, every degree is 1 unless the user says otherwise. New reference. */
-dt_status dt_engine_default(const char *engine, const json_t *key, json_t **plan) DT_MUST_CHECK;
+dt_status dt_engine_default(const char *engine, const json_t *key, const struct dt_card *card,
+                            json_t **plan) DT_MUST_CHECK;
 
 /* The known engines, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */
 dt_status dt_engines(json_t **list) DT_MUST_CHECK;

@@ -58,7 +58,8 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans
                         .plan = json_object(),
                         .plans = json_array(),
                         .notes = json_array()};
-    walk.request = (struct dt_export_request){.engine = engine, .plan = walk.plan, .key = key};
+    walk.request = (struct dt_export_request){
+        .engine = engine, .plan = walk.plan, .key = key, .card = wanted.card};
     dt_status status = walk.plan != NULL && walk.plans != NULL && walk.notes != NULL
                            ? walk_degree(&walk, 0, wanted.devices)
                            : dt_fail(DT_ENOMEM, "out of memory");
@@ -73,9 +74,10 @@ dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans
 }
 
 /* The rows in their order: each may use the ones before. */
-static dt_status choose(const struct dt_engine *engine, const json_t *key, json_t *plan)
+static dt_status choose(const struct dt_engine *engine, const json_t *key,
+                        const struct dt_card *card, json_t *plan)
 {
-    const struct dt_export_request request = {.plan = plan, .key = key};
+    const struct dt_export_request request = {.plan = plan, .key = key, .card = card};
     struct dt_values values;
     const char *name;
     json_t *expression;
@@ -95,7 +97,8 @@ static dt_status choose(const struct dt_engine *engine, const json_t *key, json_
     return DT_OK;
 }
 
-dt_status dt_engine_default(const char *engine, const json_t *key, json_t **plan)
+dt_status dt_engine_default(const char *engine, const json_t *key, const struct dt_card *card,
+                            json_t **plan)
 {
     struct dt_engine *read = NULL;
     *plan = NULL;
@@ -103,7 +106,8 @@ dt_status dt_engine_default(const char *engine, const json_t *key, json_t **plan
     dt_status status = DT_OK;
     if (dt_json_has(read->root, "default")) {
         json_t *chosen = json_object();
-        status = chosen != NULL ? choose(read, key, chosen) : dt_fail(DT_ENOMEM, "out of memory");
+        status =
+            chosen != NULL ? choose(read, key, card, chosen) : dt_fail(DT_ENOMEM, "out of memory");
         if (status == DT_OK)
             *plan = chosen;
         else

@@ -2,7 +2,6 @@
 /* Values for an engine's expressions: the workload's from the entry's key, the plan's by name, and derived ones. A
  * value may be unknown; expressions that need it are then not decided, and a note says so. */
 #include "db/engines/engines_int.h"
-#include "model/cards/card.h"
 #include "model/network.h"
 
 #include <string.h>
@@ -69,7 +68,8 @@ static void put_card(const struct dt_engine *engine, struct dt_values *values, c
     }
 }
 
-static void put_key(const struct dt_engine *engine, struct dt_values *values, const json_t *key)
+static void put_key(const struct dt_engine *engine, struct dt_values *values, const json_t *key,
+                    const struct dt_card *card)
 {
     enum { PIXELS = 8 }; /* of the image for one of the latent, as model/network.h has it */
     const json_t *height = json_object_get(key, "height"), *width = json_object_get(key, "width");
@@ -95,7 +95,9 @@ static void put_key(const struct dt_engine *engine, struct dt_values *values, co
         put_network(engine, values, model);
     const char *published =
         json_string_value(json_object_get(json_object_get(key, "job"), "model"));
-    if (published != NULL && dt_card_known(published, &values->card))
+    if (card != NULL)
+        values->card = *card;
+    if (card != NULL || (published != NULL && dt_card_known(published, &values->card)))
         put_card(engine, values, key, &values->card);
 }
 
@@ -176,7 +178,7 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
     const char *name;
     json_t *value;
     *values = (struct dt_values){.program = request->program, .checkpoint = request->checkpoint};
-    put_key(engine, values, request->key);
+    put_key(engine, values, request->key, request->card);
     json_object_foreach((json_t *)request->constants, name, value)
     {
         int i = index_of(engine, name);

@@ -273,6 +273,21 @@ dt_status dt_card_load(const char *name, struct dt_card *card)
     return status;
 }
 
+bool dt_card_named(const char *name)
+{
+    size_t size = strlen(name);
+    struct dt_card card;
+    json_t *root = NULL;
+    if (dt_card_known(name, &card))
+        return true;
+    if (size < 5 || strcmp(name + size - 5, ".json") != 0 ||
+        dt_json_read(name, "the model's card", &root) != DT_OK)
+        return false;
+    bool is_card = json_is_object(root) && json_object_get(root, "family") == NULL;
+    json_decref(root);
+    return is_card;
+}
+
 static int64_t nearest_multiple(int64_t value, int64_t step)
 {
     int64_t below = value / step * step;

@@ -66,6 +66,10 @@ struct dt_card {
  * names the nearest card and says how to write one, or names the wrong field; DT_EIO when a file is unreadable. */
 dt_status dt_card_load(const char *name, struct dt_card *card) DT_MUST_CHECK;
 
+/* The name is that of a compiled card, or of a .json file that does not describe a network of dittune's own. Sets no
+ * sentence. */
+bool dt_card_named(const char *name);
+
 /* A card of that name is compiled in; *card is set then. Sets no sentence. */
 bool dt_card_known(const char *name, struct dt_card *card);
 

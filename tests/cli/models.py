@@ -133,6 +133,13 @@ def own_file():
     t.write("mine.json", {**card, "name": "my/model"})
     row = t.tool("models", t.path / "mine.json", "--json").json
     t.check("a file of one's own", row["model"] == "my/model" and row["tokens"] == 4096, row)
+    for engine in ("xdit:0.7.0", "sglang"):
+        own, known = (t.tool("models", name, "--engine", engine, "--json").json for name in (t.path / "mine.json", FLUX))
+        t.check(f"its plans and {engine}'s choice are those of the same card, compiled in",
+                all(own[name] == known[name] for name in ("plans", "chosen")), (own, known))
+    mine = ("lookup", "--engine", "xdit", "--model", t.path / "mine.json", "--plan")
+    t.exits("a file of one's own: a plan that it refuses", t.tool(*mine, "ranks=2 cfg=2"), 3, err="has no halves")
+    t.exits("a file of one's own: a plan that it takes", t.tool(*mine, "ranks=2 ulysses=2"), 0, out="--ulysses_degree 2")
     for change, say in (({"heads": 0}, "'heads' is 0"), ({"guidance": "both"}, "expected none, embedded or cfg"),
                         ({"attention": 7}, "'attention'"), ({"hedas": 24}, "heads"), ({"usual": {"width": 1000, "height": 1024, "frames": 1}}, "multiples of 16"),
                         ({"aliases": ["a"] * 9}, "at most 4"), ({"name": "x" * 200}, "'name'")):

@@ -132,6 +132,7 @@ static dt_status print_engine(enum dt_form form, const struct dt_options *option
                                               .plan = what->plan,
                                               .key = what->key,
                                               .hard = what->hard,
+                                              .card = what->card,
                                               .constants = what->constants,
                                               .program = options->lookup.program,
                                               .checkpoint = options->lookup.checkpoint};
@@ -228,18 +229,22 @@ static dt_status card_key(const struct dt_options *options, const struct dt_card
 dt_status dt_export_own(const struct dt_options *options)
 {
     json_t *plan = NULL, *constants = NULL, *key = NULL;
+    bool is_card = dt_card_named(options->job.model);
     struct dt_card card;
     if (options->lookup.engine == NULL && options->print.format == NULL)
         return dt_fail(DT_EUSAGE, "--plan with lookup is a plan to export: say --engine or "
                                   "--format argv or env");
     dt_status status = read_own(options->job.plan, &plan);
+    if (status == DT_OK && is_card)
+        status = dt_card_load(options->job.model, &card);
     if (status == DT_OK)
-        status = dt_card_known(options->job.model, &card)
-                     ? card_key(options, &card, &key)
-                     : dt_export_constants(options, &constants);
+        status =
+            is_card ? card_key(options, &card, &key) : dt_export_constants(options, &constants);
     if (status == DT_OK)
-        status = dt_export_print(
-            options, &(struct dt_exported){.plan = plan, .key = key, .constants = constants});
+        status = dt_export_print(options, &(struct dt_exported){.plan = plan,
+                                                                .key = key,
+                                                                .constants = constants,
+                                                                .card = is_card ? &card : NULL});
     json_decref(plan);
     json_decref(constants);
     json_decref(key);

@@ -17,6 +17,7 @@ bool dt_export_asked(const struct dt_options *options);
  * none. */
 struct dt_exported {
     const json_t *plan, *key, *hard, *constants;
+    const struct dt_card *card;
     json_t *answer;
 };
 /* DT_EINFEASIBLE when the engine's rules refuse the plan; DT_EUSAGE for an unknown engine or form. */

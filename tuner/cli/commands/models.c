@@ -56,7 +56,8 @@ static dt_status read_question(const struct dt_options *options, const char *nam
         question->size.frames = options->worker.frames;
     question->wanted = (struct dt_plans_wanted){
         .devices = options->job.devices > 0 ? options->job.devices : USUAL_DEVICES,
-        .lossy = options->lossy};
+        .lossy = options->lossy,
+        .card = &question->card};
     DT_TRY(dt_card_check_size(&question->card, question->size));
     question->max_bytes = options->job.max_bytes;
     if (question->max_bytes > 0 && dt_card_weight_bytes(&question->card, 1) < 0)
@@ -197,6 +198,7 @@ static dt_status add_plan(const struct question *question, const char *engine, c
                                               .form = DT_FORM_ARGV,
                                               .plan = plan,
                                               .key = question->key,
+                                              .card = &question->card,
                                               .checkpoint = question->card.name};
     DT_TRY(dt_export(&request, &export));
     add_degrees(plan, out);
@@ -219,7 +221,7 @@ static dt_status one_engine(const struct question *question, const char *engine,
 {
     json_t *plan = NULL, *plans = NULL, *chosen = NULL;
     size_t i;
-    DT_TRY(dt_engine_default(engine, question->key, &chosen));
+    DT_TRY(dt_engine_default(engine, question->key, &question->card, &chosen));
     json_object_set_new(answer, "chosen", chosen != NULL ? chosen : json_null());
     DT_TRY(list_plans(question, engine, &plans));
     json_object_set_new(answer, "plans", plans);
