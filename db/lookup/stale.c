@@ -2,6 +2,8 @@
 /* Compares fields that both sides have. A field on one side only is ignored: older sessions stored fewer fields. */
 #include "db/lookup/lookup_int.h"
 
+#include <string.h>
+
 static void add_value(const json_t *value, struct dt_text *text)
 {
     if (json_is_string(value))
@@ -52,15 +54,36 @@ static bool compare_environment(const json_t *was, const json_t *now, json_t *re
     return done;
 }
 
+/* Both sides name a worker, and not the same program: the machine was described by the built-in worker, the entry was
+ * measured by an engine's. */
+static bool other_worker(const json_t *was, const json_t *now)
+{
+    const char *old = dt_json_text_at(was, "worker"), *new = dt_json_text_at(now, "worker");
+    size_t size = strcspn(old, " ");
+    return old[0] != '\0' && new[0] != '\0' &&
+           (strcspn(new, " ") != size || strncmp(old, new, size) != 0);
+}
+
+/* The field is the controller's: the others are what a worker said of itself and of the environment that it reads. */
+static bool of_controller(const char *name)
+{
+    static const char *const names[] = {"dittune", "hwloc", "method", "kernel", "driver"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool compare(const json_t *was, const json_t *now, json_t *reasons)
 {
+    bool others = other_worker(was, now);
     const char *name;
     json_t *value;
     bool done = true;
     json_object_foreach((json_t *)was, name, value)
     {
         const json_t *other = json_object_get(now, name);
-        if (other == NULL || json_equal(value, other))
+        if (other == NULL || json_equal(value, other) || (others && !of_controller(name)))
             continue;
         done = done && (json_is_object(value) && json_is_object(other)
                             ? compare_environment(value, other, reasons)

@@ -55,6 +55,17 @@ static const struct row rows[] = {
     {"fingerprint.hard.engine='xdit'", "", "engine=xdit", DT_TIER_EXACT, false, ""},
     {"", "", "mode=compiled", DT_TIER_PROXY, false, "not by dittune (compiled)"},
     {"", "soft.mpi='5.0.1'", "engine=xdit", DT_TIER_PROXY, true, "mpi was"},
+    /* the machine as the built-in worker describes it, an entry of an engine's worker, and the other way round */
+    {"fingerprint.soft={'worker':'theirs 1','mpi':'5.0.1','kernel':'6.1'}",
+     "soft={'worker':'dittune-worker 0.1.0','mpi':'4.1.4','kernel':'6.1'}", "", DT_TIER_EXACT,
+     false, ""},
+    {"fingerprint.soft={'worker':'theirs 1','environment':{'NCCL_ALGO':'Ring'}}",
+     "soft={'worker':'theirsome 1','environment':{}}", "", DT_TIER_EXACT, false, ""},
+    {"fingerprint.soft={'worker':'theirs 1','kernel':'6.1'}",
+     "soft={'worker':'dittune-worker 0.1.0','kernel':'6.2'}", "", DT_TIER_EXACT, true,
+     "kernel was 6.1, is 6.2"},
+    {"fingerprint.soft={'worker':'theirs 1'}", "soft={'worker':'theirs 2'}", "", DT_TIER_EXACT,
+     true, "worker was theirs 1, is theirs 2"},
     {"", "", "engine=xdit; size=320", DT_TIER_PROXY, false, "256 x 256 px instead of 320 x 320"},
     {"", "", "engine=xdit; devices=2", DT_TIER_PROXY, false, "4 devices instead of 2"},
     /* another size or batch: at most a factor 2 */

@@ -171,9 +171,11 @@ static dt_status other_key(struct dt_check_entry *entry)
             entry, DT_CHECK_UNSUPPORTED,
             "the worker, given the job that the plan is stored for, announces another one");
     if (entry->target->foreign)
-        return leave(entry, DT_CHECK_UNSUPPORTED,
-                     "the worker's parameters or rules are no longer those that the plan is stored "
-                     "for");
+        return leave(
+            entry, DT_CHECK_UNSUPPORTED,
+            "the worker's parameters or rules are no longer those that the plan is stored "
+            "for: it may have been tuned with other arguments of the worker, or by another "
+            "version");
     if (preset(dt_json_text_at(key, "model")))
         snprintf(why, sizeof why, "this program computes another %s from its key: tune it again",
                  field[0] != '\0' ? field : "key");

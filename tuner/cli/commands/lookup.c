@@ -73,13 +73,15 @@ static dt_status print(const struct dt_options *options, const struct dt_answer 
     if (warning.size > 0)
         dt_print_note("%s", dt_text_at(&warning));
     dt_text_fini(&warning);
-    if (answer->plan != NULL && dt_export_asked(&own))
-        return print_export(&own, answer);
-    if (wants_json(options))
+    bool exported = answer->plan != NULL && dt_export_asked(&own);
+    bool for_people = !wants_json(options) &&
+                      (own.print.format == NULL || strcmp(own.print.format, "table") == 0);
+    if (wants_json(options) && !exported)
         return dt_print_json(dt_answer_json(answer));
-    if (answer->plan != NULL)
+    if (answer->plan != NULL && for_people && (!exported || of_engine(answer)))
         dt_show_answer(answer, &text);
-    return dt_print_text(&text);
+    DT_TRY(dt_print_text(&text));
+    return exported ? print_export(&own, answer) : DT_OK;
 }
 
 /* Values of --require; decided: an exact answer that is not provisional. */

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks full
+"""A real engine from tune to check: the entry that `dittune --engine diffusers` stores is what the command line, Python and C
+give as the engine's own call, and `dittune check` judges it. $DITTUNE_ENGINES names a virtual environment with the engine."""
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import BUILD, SOURCE, Dittune, skip
+
+PYTHON = pathlib.Path(os.environ.get("DITTUNE_ENGINES", BUILD / "engines")) / "bin/python"
+if not PYTHON.exists():
+    skip("$DITTUNE_ENGINES names no virtual environment with diffusers; workers_engine_diffusers makes one")
+sys.path.insert(0, str(SOURCE / "workers"))
+import dittune
+
+t = Dittune(clock="real")
+WORKER = t.write("dittune-worker-diffusers", f"#!{PYTHON}\nimport sys\nsys.path.insert(0, '{SOURCE}/workers')\n"
+                 "from dittune_workers.diffusers.worker import main\nmain()\n")
+WORKER.chmod(0o755)
+t.environment["PATH"] = f"{t.path}:{t.environment['PATH']}"
+ASKED = ("--engine", "diffusers", "--model", "tiny-wan")
+JOB = ("--size", "64x64", "--frames", 5, "--steps", 2)
+
+
+def call(answer):
+    return {name: answer[name] for name in ("argv", "kwargs", "environment")}
+
+
+def tuned():
+    done = t.tool("tune", *ASKED, *JOB, "--budget", "60s", "--json")
+    t.check("tuned and stored", done.code == 0 and "best" in (done.json or {}), done)
+    return done.json["best"]["plan"]
+
+
+def same_call(plan):
+    found = t.tool("lookup", *ASKED, "--json").json
+    told = found["answer"]["plan"]
+    t.check("look-up by model and engine alone", {name: told[name] for name in plan} == plan, (told, plan))
+    own = ("--engine", "diffusers", "--model", SOURCE / "workers/dittune_workers/tiny/tiny-wan.json", *JOB[:4])
+    by_plan = t.tool("lookup", *own, "--plan", " ".join(f"{name}={value}" for name, value in told.items()), "--json").json
+    t.check("the call is that of the plan", call(by_plan) == call(found), (by_plan, found))
+    os.environ.update(t.environment)
+    python = dittune.lookup(BUILD / "dittune", engine="diffusers", model="tiny-wan", steps=2)
+    t.check("the same from Python", call(python) == call(found), python)
+    t.write("machine.json", t.tool("machine", "--json").json)
+    program = t.path / "lookup"
+    done = t.run(os.environ.get("CC", "cc"), "-I", SOURCE / "db/api", SOURCE / "examples/lookup/lookup.c", "-o", program,
+                 BUILD / "libdittune.so", f"-Wl,-rpath,{BUILD}", "-fsanitize=address,undefined")
+    t.check("the example in C builds", done.code == 0, done)
+    done = t.run(program, t.environment["DITTUNE_DB"], t.path / "machine.json", "engine=diffusers", "model=tiny-wan")
+    line = t.tool("lookup", *ASKED, "--format", "argv").out
+    t.check("the same from C", done.code == 0 and line in done.out and "exact: " in done.out and "stale" not in done.out, done)
+
+
+def checked():
+    done = t.tool("check", "--engine", "diffusers", "--budget", "60s", "--json")
+    verdict = done.json["entries"][0]["verdict"]
+    t.check(f"checked: {verdict}", verdict in ("wins", "ties", "loses", "inconclusive"), done)
+
+
+same_call(tuned())
+checked()
+t.finish()
