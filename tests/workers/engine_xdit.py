@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks full
+"""dittune-worker-xdit with the real engine: one rank equals diffusers' own class, every plan equals one rank, planted faults
+and xDiT's own wrong answer are found, rules and engine agree, and a tuned plan is looked up as xDiT's own call."""
+import json
+import os
+import pathlib
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path(__file__).parent)]
+from dittune_test import SOURCE, Dittune
+from lib_real import Worker, environment, equal_plans, error, program
+
+t = Dittune(clock="real")
+PYTHON = environment("xdit", "xfuser")
+WORKER = program(t, "dittune-worker-xdit", PYTHON, "from dittune_workers.xdit.worker import main\nmain()")
+DIFFUSERS = program(t, "diffusers", PYTHON, "from dittune_workers.diffusers.worker import main\nmain()")
+PLANTED = program(t, "planted", PYTHON, f"import runpy\nrunpy.run_path('{SOURCE}/tests/workers/lib_planted_xdit.py', run_name='__main__')")
+UNEVEN = t.write("flux-63.json", {**json.loads((SOURCE / "workers/dittune_workers/tiny/tiny-flux.json").read_text()),
+                                  "name": "flux-63", "text_tokens": 63})
+
+
+def equal_engines(name):
+    worker, other = Worker(t, [WORKER], name), Worker(t, [DIFFUSERS], name)
+    one = equal_plans(t, worker, name, 5)
+    apart = error(one, other.prepare(ranks=1))
+    t.check(f"{name}: one rank equals the class of diffusers: {apart}", apart < 1e-6)
+    t.check(f"{name}: hello names what was replaced", "by replaced functions" in worker.hello["workload"], worker.hello["workload"])
+    worker.end()
+    other.end()
+    done = t.tool("worker-test", WORKER, "--model", name)
+    t.check(f"{name}: worker-test", done.code == 0, done)
+
+
+def planted_faults():
+    for fault, model, plan in (("ring", "tiny-flux", dict(ranks=2, ring=2)), ("ring", "tiny-wan", dict(ranks=2, ring=2)),
+                               ("text", UNEVEN, dict(ranks=2, ulysses=2)), ("text", UNEVEN, dict(ranks=2, ring=2))):
+        worker = Worker(t, [PLANTED], model, PLANTED=fault)
+        wrong = error(worker.prepare(**plan), worker.prepare(ranks=1))
+        t.check(f"the planted fault '{fault}' is no rounding: {wrong}", wrong > 1e-3)
+        worker.end()
+    for fault, model in (("ring", "tiny-flux"), ("text", UNEVEN)):
+        done = t.tool("worker-test", PLANTED, "--model", model, env={"PLANTED": fault})
+        t.check(f"worker-test finds the fault '{fault}'", done.code == 1 and "FAILED   agree" in done.out, done)
+
+
+def rules_and_engine():
+    """What the rules forbid fails in the engine, too, or is wrong (the tokens of the text, above)."""
+    for model, plan, why in (("tiny-flux", dict(ranks=3, ring=3), "not divisible"), ("tiny-wan", dict(ranks=3, ulysses=3), "heads"),
+                             ("tiny-flux", dict(ranks=4, ulysses=2), "must be equal to dit_parallel_size")):
+        worker = Worker(t, [PLANTED], model, PLANTED="rules")
+        answer = worker.prepare(**plan)
+        t.check(f"{model}: xDiT refuses {plan}: {answer.get('say')}", answer["op"] == "failed" and why in answer["say"], answer)
+        worker.end()
+
+
+def tuned():
+    path = {"PATH": f"{WORKER.parent}:{os.environ['PATH']}"}
+    job = ("--engine", "xdit", "--model", "tiny-flux", "--size", "256x256", "--steps", 4)
+    done = t.tool(*job, "--devices", 2, "--budget", "2m", "--json", env=path)
+    t.check("a short session tunes xDiT", done.code in (0, 6) and len(done.json["trials"]) >= 3, done)
+    outcomes = {trial["outcome"] for trial in done.json["trials"]}
+    t.check("no plan failed", outcomes <= {"ok", "slow", "interrupted"}, outcomes)
+    done = t.tool("lookup", *job, "--require", "none", "--format", "argv")
+    t.check("a look-up gives xDiT's own call", "--ulysses_degree" in done.out and "torchrun" in done.out, done)
+    done = t.tool("explain", "ranks=2 cfg=2", *job, "--devices", 2, env=path)
+    t.check("two halves of FLUX's guidance are refused", done.code == 2 and "cfg" in done.err, done)
+
+
+for network in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
+    equal_engines(network)
+planted_faults()
+rules_and_engine()
+tuned()
+t.finish()

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Real engines in the full dose: where they are installed, a worker asked as the controller asks, and its plans compared."""
+import fcntl
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import BUILD, SOURCE, skip
+
+
+def environment(engine, package):
+    """A Python that has the package. Installs it from the Python registry into the build folder, once; $DITTUNE_ENGINES names
+    a virtual environment instead."""
+    folder = pathlib.Path(os.environ.get("DITTUNE_ENGINES", BUILD / "engines"))
+    python = folder / "bin/python"
+    if "DITTUNE_ENGINES" in os.environ:
+        if subprocess.run([python, "-c", f"import {package}"], check=False, capture_output=True).returncode:
+            skip(f"$DITTUNE_ENGINES has no {package}")
+        return python
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / engine).exists():
+            install = f"{sys.executable} -m venv {folder} && {python} -m pip install -q '{SOURCE}/workers[{engine}]'"
+            if subprocess.run(["bash", "-c", install], check=False).returncode:
+                skip(f"the Python registry has not given {package}")
+            (folder / engine).touch()
+    return python
+
+
+def program(t, name, python, run):
+    """A program that runs these lines of Python with the workers of the source."""
+    path = t.write(name, f"#!{python}\nimport sys\nsys.path.insert(0, '{SOURCE}/workers')\n{run}\n")
+    path.chmod(0o755)
+    return path
+
+
+class Worker:
+    """A worker asked as the controller asks."""
+
+    def __init__(self, t, words, model, devices=4, **how):
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True, env={**t.environment, **how})
+        self.hello = self.ask(op="hello", protocol=2, ranks=1, devices=devices, job=dict(model=str(model)))
+        self.hear()
+        self.plain = {axis["name"]: 1 for axis in self.hello["parameters"]}
+
+    def hear(self):
+        while (message := json.loads(self.process.stdout.readline() or '{"op": "failed", "say": "it ended"}'))["op"] == "heartbeat":
+            pass
+        return message
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self.hear()
+
+    def prepare(self, **plan):
+        return self.ask(op="prepare", plan={**self.plain, **plan}, seed=1,
+                        verify=dict(projections=16, seed=7))
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(60)
+
+
+def error(one, other):
+    """The relative error as the controller estimates it."""
+    p, r = one["verify"]["projections"][0], other["verify"]["projections"][0]
+    return (sum((a - b) ** 2 for a, b in zip(p, r)) / len(r)) ** 0.5 / other["verify"]["norm"][0]
+
+
+def equal_plans(t, worker, model, least):
+    """Every legal plan of 2 and 4 ranks, one thread each, gives the output of one rank; there are at least so many."""
+    axes, tried = {axis["name"]: axis["values"] for axis in worker.hello["parameters"]}, 0
+    one = worker.prepare(ranks=1)
+    for ulysses, ring, cfg in itertools.product(axes["ulysses"], axes["ring"], axes.get("cfg", [1])):
+        ranks = ulysses * ring * cfg
+        if ranks in (2, 4):
+            halves = dict(cfg=cfg) if "cfg" in axes else {}
+            answer = worker.prepare(ranks=ranks, ulysses=ulysses, ring=ring, **halves)
+            said = answer.get("say") or error(answer, one)
+            tried += 1
+            t.check(f"{model}: ulysses={ulysses} ring={ring} cfg={cfg} equals 1 rank: {said}",
+                    answer["op"] == "prepared" and said < worker.hello["tolerance"], answer)
+    t.check(f"{model}: plans were tried: {tried}", tried >= least)
+    refused = worker.prepare(ranks=3, ulysses=3)
+    t.check(f"{model}: an illegal degree is refused", refused["op"] == "failed" and refused["kind"] == "infeasible", refused)
+    return one

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Sequence parallelism of xDiT's own classes of the transformers, with the groups, the configuration and the checks of its
+runner. xDiT keeps them as globals of the process: those of each plan are put back before its steps."""
+import importlib
+import os
+import types
+
+from dittune_workers import cards
+from dittune_workers.network import rank
+from dittune_workers.xdit import cores
+
+# Of each class of diffusers: the module and the class of xDiT's runner.
+WRAPPERS = {
+    "FluxTransformer2DModel": ("transformer_flux", "xFuserFlux1Transformer2DWrapper"),
+    "WanTransformer3DModel": ("transformer_wan", "xFuserWanTransformer3DWrapper"),
+    "QwenImageTransformer2DModel": ("transformer_qwen", "xFuserQwenImageTransformerWrapper"),
+}
+GROUPS = ("_MODEL_REPLICA", "_DP", "_CFG", "_PP", "_SP", "_TP", "_FS", "_VAE", "_DIT")
+
+
+class Network(rank.Network):
+    """The transformer and xDiT's groups of each split of the ranks."""
+
+    def __init__(self, job, card):
+        super().__init__(job, card)
+        self.splits = {}
+        os.environ.setdefault("LOG_LEVEL", "error")  # of xDiT's loggers, which print a line or two for each plan
+        if not self.gpu:
+            cores.prepare()
+
+    @staticmethod
+    def pick(name):
+        module, kind = WRAPPERS[name]
+        return getattr(importlib.import_module(f"xfuser.model_executor.models.transformers.{module}"), kind)
+
+    def join(self, number, ranks):
+        super().join(number, ranks)
+        from xfuser.core.distributed import init_distributed_environment
+        init_distributed_environment(world_size=ranks, rank=number, local_rank=int(os.environ["LOCAL_RANK"]))
+
+    def use(self, split):
+        """The groups of a split of the ranks, made once by all ranks together, become those of the process."""
+        import yunchang.globals
+        from xfuser.core.distributed import parallel_state
+        pair = yunchang.globals.PROCESS_GROUP
+        if split in self.splits:
+            groups, pair.ULYSSES_PG, pair.RING_PG = self.splits[split]
+        else:
+            groups = dict.fromkeys(GROUPS)
+        for name, group in groups.items():
+            setattr(parallel_state, name, group)
+        if split not in self.splits:
+            ulysses, ring = split
+            parallel_state.initialize_model_parallel(ulysses_degree=ulysses, ring_degree=ring)
+            self.splits[split] = {name: getattr(parallel_state, name) for name in GROUPS}, pair.ULYSSES_PG, pair.RING_PG
+
+
+class Plan(rank.Plan):
+    """A plan made resident on this rank."""
+
+    def __init__(self, network, values, seed):
+        super().__init__(network, values, seed)
+        from diffusers import FluxTransformer2DModel
+        from xfuser import xFuserArgs
+        from xfuser.core.distributed import runtime_state
+        attention = values.get("attention") or ("sdpa_flash" if values["ring"] > 1 else "sdpa")
+        config, _ = xFuserArgs(model=network.card["name"], ulysses_degree=values["ulysses"], ring_degree=values["ring"],
+                               attention_backend=attention).create_config()
+        self.split = values["ulysses"], values["ring"]
+        network.use(self.split)
+        # The factor is read for FLUX only, whose pipeline counts tokens as its latent pixels.
+        pipeline = types.SimpleNamespace(transformer=network.model, vae_scale_factor=cards.side(network.card))
+        self.state = runtime_state.DiTRuntimeState(pipeline, config)
+        if isinstance(network.model, FluxTransformer2DModel):  # as the runner's FLUX does, the others not
+            self.state.set_input_parameters(batch_size=network.job["batch"], num_inference_steps=network.job["steps"],
+                                            max_condition_sequence_length=network.card["text_tokens"])
+
+    def step(self):
+        from xfuser.core.distributed import runtime_state
+        self.network.use(self.split)
+        runtime_state._RUNTIME = self.state
+        super().step()
