@@ -77,7 +77,7 @@ def what_was_found():
                                        "  noise     1.2 %: differences below that count as ties\n"])
     t.exits("at another size the answer says where it was measured", ask("--size", 144), 0,
             out=["620.9 ms a step, where it was measured", "nothing beat it, where it was measured"])
-    done = ask("--engine", "xdit", "--format", "json")
+    done = ask("--engine", "xdit", "--format", "json", "--require", "heuristic")
     t.check("a proxy has no time of its own", done.json["answer"]["median_ns"] is None
             and done.json["answer"]["verdict"] == "tie", done)
 
@@ -88,7 +88,7 @@ def not_decided():
         t.exits(f"{verdict}: exact takes it", ask("--require", "exact"), 0, out=words, err=["provisional", words])
         refused(f"{verdict}: decided does not", ask("--require", "decided"), 10, "not decided", words)
         for tier, options in (("near", ["--size", 144]), ("scaled", ["--devices", 2 * machine["hard"]["cores"]]),
-                              ("proxy", ["--engine", "xdit", "--format", "json"])):
+                              ("proxy", ["--engine", "xdit", "--format", "json", "--require", "heuristic"])):
             done = ask(*options)
             t.exits(f"{verdict}: {tier} is reported as provisional", done, 0, err=[f"of tier {tier}", f"provisional: ", words])
         store(verdict=verdict, provisional=True, fingerprint__hard__device="Another processor")
@@ -110,7 +110,7 @@ def weaker():
     done = ask("--devices", 2 * machine["hard"]["cores"], "--json")
     answers("scaled", done, 0, "scaled")
     t.check("the reason names the source", "devices instead of" in done.json["reason"], done)
-    done = ask("--engine", "xdit", "--format", "json")
+    done = ask("--engine", "xdit", "--format", "json", "--require", "heuristic")
     answer = done.json["answer"]
     t.check("a plan of the built-in engine, asked for as xdit, is a proxy",
             done.code == 0 and [answer[name] for name in ("tier", "evidence", "gain", "engine")]

@@ -96,9 +96,27 @@ static dt_status read_required(const char *text, struct required *required)
     return dt_tier_find("--require", required->decided ? "exact" : text, &required->tier);
 }
 
-static bool enough(const struct dt_answer *answer, const struct required *required)
+/* Measured on cores, and not by the engine that the plan would be exported to: what wins on cores may lose on the GPUs
+ * that engines run on. */
+static bool is_of_cores(const struct dt_options *options, const struct dt_answer *answer)
 {
-    return answer->tier >= required->tier &&
+    const json_t *hard = json_object_get(json_object_get(answer->entry, "fingerprint"), "hard");
+    const char *asked = options->lookup.engine;
+    json_t *family = NULL;
+    if (answer->tier != DT_TIER_PROXY || asked == NULL || !dt_engine_known(asked) ||
+        json_object_get(hard, "cores") == NULL || dt_json_has(hard, "devices") ||
+        dt_engine_family(asked, &family) != DT_OK)
+        return false;
+    bool other = !json_equal(family, json_object_get(hard, "engine"));
+    json_decref(family);
+    return other;
+}
+
+static bool enough(const struct dt_options *options, const struct dt_answer *answer,
+                   const struct required *required)
+{
+    bool weak = required->tier > DT_TIER_HEURISTIC && is_of_cores(options, answer);
+    return !weak && answer->tier >= required->tier &&
            !(required->decided && answer->why_provisional != NULL);
 }
 
@@ -128,6 +146,11 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
     bool there = options->lookup.machine != NULL;
     if (wants_json(options))
         DT_TRY(dt_print_json(dt_answer_json(answer)));
+    if (is_of_cores(options, answer))
+        return dt_fail(DT_EWEAK,
+                       "the plan stored for %s was measured on cores by %s, not by %s, and may "
+                       "lose on GPUs; --require heuristic takes it",
+                       dt_query_title_of(query, answer), answer->engine, options->lookup.engine);
     if (answer->tier == DT_TIER_EXACT)
         return dt_fail(DT_EWEAK,
                        "the plan stored for %s is provisional, not decided: %s; --require exact "
@@ -167,7 +190,8 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
                       dt_snapshot_fallback(snapshot));
     dt_status status = dt_lookup(snapshot, query, &answer);
     if (status == DT_OK)
-        status = enough(answer, required) ? print(options, answer) : refuse(options, query, answer);
+        status = enough(options, answer, required) ? print(options, answer)
+                                                   : refuse(options, query, answer);
     dt_answer_free(answer);
     dt_snapshot_close(snapshot);
     return status;
