@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A question about the entries that were tuned on an engine: its key has what was asked for, and nothing else. */
 #include "db/lookup/query_int.h"
+#include "model/cards/card.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +55,9 @@ static dt_status make_job(const struct dt_query *query, json_t **job)
 {
     int64_t height, width;
     DT_TRY(dt_query_size(query, &height, &width));
+    const char *model = query->values[DT_ASK_model];
     json_t *made = json_object();
-    if (set_text(made, "model", query->values[DT_ASK_model]) &&
+    if (set_text(made, "model", model != NULL ? dt_card_full_name(model) : NULL) &&
         set_text(made, "revision", query->values[DT_ASK_revision]) &&
         set_number(made, "width", width) && set_number(made, "height", height) &&
         set_number(made, "frames", dt_query_number(query, DT_ASK_frames, 0)) &&

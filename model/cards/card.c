@@ -273,6 +273,17 @@ dt_status dt_card_load(const char *name, struct dt_card *card)
     return status;
 }
 
+const char *dt_card_full_name(const char *name)
+{
+    struct dt_card card;
+    if (!dt_card_known(name, &card))
+        return name;
+    for (const char *const *full = dt_cards(); *full != NULL; full++)
+        if (strcmp(*full, card.name) == 0)
+            return *full;
+    return name;
+}
+
 bool dt_card_named(const char *name)
 {
     size_t size = strlen(name);

@@ -66,6 +66,9 @@ struct dt_card {
  * names the nearest card and says how to write one, or names the wrong field; DT_EIO when a file is unreadable. */
 dt_status dt_card_load(const char *name, struct dt_card *card) DT_MUST_CHECK;
 
+/* The full name of a compiled card that is called so; else the name itself. */
+const char *dt_card_full_name(const char *name);
+
 /* The name is that of a compiled card, or of a .json file that does not describe a network of dittune's own. Sets no
  * sentence. */
 bool dt_card_named(const char *name);

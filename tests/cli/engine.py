@@ -152,6 +152,7 @@ def exported():
     """The engine's own words name the job's model."""
     install("sglang")
     t.check("tuned", tune("--quiet", engine="sglang", model="org/net").code == 0)
+    t.exits("an alias of a published model is its name", look("--model", "FLUX.1-DEV", engine="xdit"), 10, err="for xdit: black-forest-labs/FLUX.1-dev")
     t.exits("the model is the checkpoint", look("--model", "org/net", "--format", "argv", engine="sglang"), 0, out="--model-path=org/net ")
     t.exits("unless another is named", look("--model", "org/net", "--format", "argv", "--checkpoint", "x", engine="sglang"), 0, out="--model-path=x ")
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/options_job.h"
 
+#include "model/cards/card.h"
+
 #include <string.h>
 
 dt_status dt_options_backend(const struct dt_options *options, enum dt_backend_kind *kind)
@@ -24,7 +26,9 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
     bool typed = !dt_option_is_default("dtype", given->dtype);
     *wanted = (struct dt_wanted){
         .engine = options->worker.engine,
-        .model = dt_option_is_default("model", given->model) ? NULL : given->model,
+        .model = dt_option_is_default("model", given->model) ? NULL
+                 : options->worker.engine != NULL            ? dt_card_full_name(given->model)
+                                                             : given->model,
         .revision = options->worker.revision,
         .dtype = typed ? given->dtype : NULL,
         .width = given->sizes.count > 0 ? given->sizes.widths[0] : 0,
