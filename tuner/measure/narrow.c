@@ -117,8 +117,11 @@ dt_status dt_target_narrow(const char *path, const json_t *announced, json_t **n
     json_t *file = NULL, *copy = separate(announced);
     dt_status status =
         copy == NULL ? dt_fail(DT_ENOMEM, "out of memory") : dt_json_read(path, what, &file);
-    if (status == DT_OK)
+    if (status == DT_OK) {
         status = narrow_all(file, copy);
+        if (status == DT_EUSAGE)
+            status = dt_fail(DT_EUSAGE, "%s: %s", path, dt_message());
+    }
     json_decref(file);
     if (status == DT_OK)
         *narrowed = copy;
