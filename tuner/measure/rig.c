@@ -203,9 +203,10 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
 
 static int64_t prepare_deadline(const struct dt_rig *rig, int64_t deadline_ns)
 {
-    int64_t most = dt_clock_ns() + 15 * DT_NS_PER_SECOND + 20 * rig->longest_prepare_ns;
-    if (rig->longest_prepare_ns == 0)
-        most += 585 * DT_NS_PER_SECOND; /* nothing is known about this workload yet */
+    enum { LEAST_SECONDS = 15, FIRST_SECONDS = 600, OVER_SLOWEST = 20 };
+    bool first = rig->longest_prepare_ns == 0; /* nothing is known about this workload yet */
+    int64_t most = dt_clock_ns() + (first ? FIRST_SECONDS : LEAST_SECONDS) * DT_NS_PER_SECOND +
+                   OVER_SLOWEST * rig->longest_prepare_ns;
     return most < deadline_ns ? most : deadline_ns;
 }
 
