@@ -75,3 +75,9 @@ enum dt_verdict dt_verdict_of(const char *text)
             return (enum dt_verdict)i;
     return DT_VERDICT_NONE;
 }
+
+int64_t dt_image_ns(const struct dt_image_time *image, int64_t step_ns, int batch)
+{
+    return image->steps * step_ns +
+           (image->text_and_vae_ns > 0 ? batch * image->text_and_vae_ns : 0);
+}

@@ -41,4 +41,7 @@ enum dt_verdict dt_verdict_of(const char *text);
 /* It decided nothing, so it replaces no entry that did. */
 bool dt_verdict_provisional(enum dt_verdict verdict);
 
+/* Nanoseconds of a whole batch of images whose step takes step_ns; without text encoder and VAE where they are not known. */
+int64_t dt_image_ns(const struct dt_image_time *image, int64_t step_ns, int batch);
+
 #endif

@@ -105,6 +105,8 @@ static void read_figures(const struct dt_stored_entry *entry, struct dt_answer *
     answer->is_default = fallback != NULL && json_equal(fallback, entry->plan);
     answer->measured.known = true;
     answer->measured.median_ns = entry->figures.known ? entry->figures.median_ns : 0;
+    answer->measured.batch = entry->figures.known ? entry->figures.batch : 0;
+    answer->measured.image = entry->image;
     answer->measured.noise_margin = entry->noise.known ? entry->noise.margin : 0;
 }
 
@@ -213,6 +215,15 @@ static json_t *gain_json(const struct dt_answer *answer)
                      dt_kind_interval.write(&gain->interval), "pairs", gain->pairs);
 }
 
+static json_t *image_json(const struct dt_answer *answer)
+{
+    int64_t step_ns = answer->measured.median_ns;
+    int batch = answer->measured.batch > 0 ? answer->measured.batch : 1;
+    if (!answer->measured.known || !answer->measured.image.known || step_ns <= 0)
+        return json_null();
+    return json_integer(dt_image_ns(&answer->measured.image, step_ns, batch));
+}
+
 json_t *dt_answer_json(const struct dt_answer *answer)
 {
     const json_t *entry = answer->measured.known ? answer->entry : NULL;
@@ -221,13 +232,14 @@ json_t *dt_answer_json(const struct dt_answer *answer)
     json_t *distance = dt_json_number(answer->distance);
     return json_pack(
         "{s:s, s:b, s:o, s:o, s:s, s:o, s:s?, s:s?, s:s?, s:o, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o}",
+        "s:o, s:o, s:o}",
         "tier", dt_tier_text(answer->tier), "stale", (int)answer->stale, "stale_reasons",
         borrowed(answer->stale_reasons), "distance", distance, "reason", answer->reason,
         "age_seconds", age, "evidence", answer->evidence, "engine", answer->engine, "mode",
         answer->mode, "gain", gain_json(answer), "provisional", answer->why_provisional != NULL,
         "verdict", answer->verdict, "median_ns", borrowed(json_object_get(figures, "median_ns")),
-        "interval_ns", borrowed(json_object_get(figures, "interval_ns")), "noise",
-        borrowed(json_object_get(entry, "noise")), "plan", borrowed(answer->plan), "hint",
-        borrowed(answer->hint), "key", borrowed(answer->key), "entry", borrowed(answer->entry));
+        "interval_ns", borrowed(json_object_get(figures, "interval_ns")), "image_ns",
+        image_json(answer), "noise", borrowed(json_object_get(entry, "noise")), "plan",
+        borrowed(answer->plan), "hint", borrowed(answer->hint), "key", borrowed(answer->key),
+        "entry", borrowed(answer->entry));
 }

@@ -99,6 +99,8 @@ struct dt_answer {
         struct dt_gain gain;
         int64_t median_ns;   /* 0: not known */
         double noise_margin; /* 0: not known */
+        int batch;           /* images of a step; 0: not known */
+        struct dt_image_time image;
     } measured;
     const json_t *key; /* the query's key */
     /* {"plan","device","reason"}: best plan of other hardware, where the tier is heuristic or none */

@@ -52,7 +52,7 @@ WITH_WORKER = {
     "machine": "renew json worker",
 }
 # What the worker obeys or refuses by itself: job.py.
-JOB = "model revision size frames steps guidance dtype batch lossy max-error start-timeout".split()
+JOB = "model revision size frames steps guidance dtype batch lossy max-error start-timeout text-and-vae".split()
 for word, kept in WITH_WORKER.items():
     for option, hint in re.findall(r"^  --([a-z-]+)(?: (\S+))?", t.tool(word, "--help").out, re.M):
         if option in kept.split() + JOB + ["help"]:

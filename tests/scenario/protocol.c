@@ -68,7 +68,8 @@ static json_t *ready(const struct worker *worker)
                               json_pack("{s:i, s:i, s:s, s:s, s:[i], s:i, s:O*}", "rank", r, "pid",
                                         (int)getpid(), "host", "here", "device", "cpu", "cores", r,
                                         "threads", 1, "versions", r == 0 ? versions : NULL));
-    return json_pack("{s:s, s:o, s:s}", "op", "ready", "ranks", ranks, "comm", "self");
+    return json_pack("{s:s, s:o, s:s, s:O*}", "op", "ready", "ranks", ranks, "comm", "self",
+                     "text_and_vae_ns", json_object_get(worker->scenario.root, "text_and_vae_ns"));
 }
 
 /* mpirun's, those of the scenario, or those that are asked for. */

@@ -90,6 +90,7 @@ static const struct {
     {"tolerance", -1},
     {"reference", -1},
     {"switch", -1},
+    {"text_and_vae_ns", -1},
     {"versions", JSON_OBJECT},
     {"batches", JSON_OBJECT},
     {"bytes", JSON_OBJECT},

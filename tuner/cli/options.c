@@ -316,6 +316,9 @@ const struct dt_option_row dt_option_rows[] = {
      "for engines and workers: denoising steps"},
     {"guidance", "X", JOBS, NULL, parse_real, AT(worker.guidance),
      "for engines and workers: scale of the guidance"},
+    {"text-and-vae", "TIME", "tune", NULL, parse_duration, AT(worker.text_and_vae_ns),
+     "for engines and workers: time of text encoder and VAE for an image, to show that of a whole "
+     "one"},
     {"max-error", "X", JOBS, NULL, parse_error, AT(worker.max_error),
      "for engines and workers: largest relative error of a plan's output (default: the worker's "
      "own, or by "

@@ -42,7 +42,7 @@ struct dt_worker_options {
     const char *revision;
     int64_t frames, steps;
     double guidance, max_error;
-    int64_t start_ns;
+    int64_t start_ns, text_and_vae_ns;
 };
 
 /* tune, simulate */

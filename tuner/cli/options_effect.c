@@ -52,7 +52,8 @@ static const struct effect {
 };
 
 /* Options of an engine's or worker's job, and those of the worker while it runs. */
-static const char *const assigned[] = {"revision", "frames", "steps", "guidance", "lossy", NULL};
+static const char *const assigned[] = {"revision", "frames",       "steps", "guidance",
+                                       "lossy",    "text-and-vae", NULL};
 static const char *const running[] = {"max-error", "start-timeout", NULL};
 
 static dt_status refuse_given(const struct dt_options *options, const char *const names[],

@@ -39,6 +39,7 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
         .has_guidance = dt_option_given(options, "guidance"),
         .guidance = options->worker.guidance,
         .max_error = options->worker.max_error,
+        .text_and_vae_ns = options->worker.text_and_vae_ns,
         .space = options->command.text == NULL ? options->command.space : NULL,
         .lossy = options->lossy};
     if (typed && strcmp(given->dtype, "float32") != 0 && strcmp(given->dtype, "bfloat16") != 0 &&

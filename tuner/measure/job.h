@@ -37,10 +37,11 @@ struct dt_wanted {
     int width, height, frames, steps, batch; /* 0: not given */
     bool has_guidance;
     double guidance;
-    double max_error;  /* 0: not given */
-    const char *space; /* file that narrows the worker's values; NULL: none */
-    bool lossy;        /* parameters of the role lossy may leave their defaults */
-    bool stored;       /* by an entry's key, which also has what a worker does not obey */
+    double max_error;        /* 0: not given */
+    int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not given */
+    const char *space;       /* file that narrows the worker's values; NULL: none */
+    bool lossy;              /* parameters of the role lossy may leave their defaults */
+    bool stored;             /* by an entry's key, which also has what a worker does not obey */
 };
 
 struct dt_job {

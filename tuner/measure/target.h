@@ -44,10 +44,13 @@ struct dt_hardware {
 
 /* Operations and bytes of an image (model/workload.h); 0: unknown. */
 struct dt_image_work {
-    int sampler_steps;      /* denoising steps */
-    double flops;           /* operations of one step */
-    double attention_flops; /* the attention's part of flops */
-    double rest_bytes;      /* lower bound of the bytes of passes between the matrix products */
+    int sampler_steps;       /* denoising steps */
+    double flops;            /* operations of one step */
+    double attention_flops;  /* the attention's part of flops */
+    double rest_bytes;       /* lower bound of the bytes of passes between the matrix products */
+    bool told;               /* sampler_steps are those of a foreign worker's job */
+    int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not known */
+    bool given;              /* text_and_vae_ns, by the user; otherwise the worker measured it */
 };
 
 struct dt_target {
@@ -87,6 +90,9 @@ dt_status dt_target_devices_free(const struct dt_target *target) DT_MUST_CHECK;
 
 /* Product name of the GPUs ("Simulated GPU" for fake ones); NULL on cores. Borrowed. */
 const char *dt_target_hardware(const struct dt_target *target);
+
+/* Seconds of a batch of whole images whose step takes `step` seconds; without text encoder and VAE where they are not known. */
+double dt_target_image_seconds(const struct dt_target *target, double step, int batch);
 
 /* The options of a foreign worker's job as it understood it, as far as it obeys them: " --model flux --size 64x32"; "" for the built-in network. */
 void dt_target_options(const struct dt_target *target, struct dt_text *out);

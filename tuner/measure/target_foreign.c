@@ -425,6 +425,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
             target->worker.program);
     DT_TRY(check_engine(job->wanted.engine, target));
     DT_TRY(read_promises(job, hello, name, target));
+    DT_TRY(dt_target_image(&job->wanted, target));
     DT_TRY(read_searched(job, barred ? target->worker.announced : hello, target));
     target->lossy_error = job->wanted.max_error > 0 ? job->wanted.max_error : INFINITY;
     target->worker.assigned.devices = target->hardware.devices;

@@ -64,6 +64,17 @@ struct dt_gain dt_entry_gain(const struct dt_session *session)
     return dt_gain_of(compared ? &session->finals.entrants[session->finals.best].ratio : NULL);
 }
 
+struct dt_image_time dt_entry_image(const struct dt_target *target)
+{
+    int64_t once_ns = target->image.text_and_vae_ns;
+    return (struct dt_image_time){.known = target->image.told,
+                                  .steps = target->image.sampler_steps,
+                                  .text_and_vae_ns = once_ns > 0 ? once_ns : DT_NO_NS,
+                                  .source = once_ns <= 0          ? NULL
+                                            : target->image.given ? "given"
+                                                                  : "measured"};
+}
+
 static struct dt_shot shot(const struct dt_session *session, const struct dt_result *result,
                            const char *from)
 {
@@ -215,6 +226,7 @@ json_t *dt_entry(const struct dt_session *session)
         .baseline = dt_measured_of(dt_session_role(session, DT_ENTRANT_BASELINE), target),
         .gain = dt_entry_gain(session),
         .noise = dt_noise_floor_of(&noise),
+        .image = dt_entry_image(target),
         .journal = session->store.id};
     fill_top(session, &entry);
     fill_front(session, &entry);

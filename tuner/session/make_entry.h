@@ -17,6 +17,9 @@ struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session);
 /* The gain of the session's best plan over its default; not known without a comparison with it. */
 struct dt_gain dt_entry_gain(const struct dt_session *session);
 
+/* Of the whole image; not known where the steps are not. source is static. */
+struct dt_image_time dt_entry_image(const struct dt_target *target);
+
 /* Adds data for readers without the worker or the model file: "space" of a foreign worker, "network" from a file. */
 void dt_entry_add_work(const struct dt_target *target, json_t *object);
 

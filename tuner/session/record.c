@@ -110,6 +110,8 @@ json_t *dt_record_session(const struct dt_session *session)
         "search_reason", session->search.why, "trials", trials, "elapsed_seconds",
         session->clock.elapsed_seconds, "verdict", dt_verdict_text(session->verdict), "journal",
         session->store.id);
+    struct dt_image_time image = dt_entry_image(target);
+    json_object_set_new(object, "image", dt_record_json(&dt_record_image_time, &image));
     add_search(session, object);
     add_noise(session, object);
     return object;

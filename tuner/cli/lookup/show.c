@@ -65,6 +65,28 @@ static void add_time(const struct dt_answer *answer, struct dt_text *out)
     dt_text_add(out, " a step%s\n", where(answer));
 }
 
+static void add_image(const struct dt_answer *answer, struct dt_text *out)
+{
+    const struct dt_image_time *image = &answer->measured.image;
+    int batch = answer->measured.batch > 0 ? answer->measured.batch : 1;
+    int64_t step_ns = answer->measured.median_ns;
+    if (!image->known || step_ns <= 0)
+        return;
+    dt_text_add(out, "  %-9s ", "image");
+    add_milliseconds((double)dt_image_ns(image, step_ns, batch), out);
+    dt_text_add(out, ": %d steps", image->steps);
+    if (image->text_and_vae_ns > 0) {
+        dt_text_add(out, " and ");
+        add_milliseconds((double)image->text_and_vae_ns, out);
+        dt_text_add(out, " of text encoder and VAE");
+        if (image->source != NULL)
+            dt_text_add(out, " (%s)", image->source);
+    } else {
+        dt_text_add(out, " without text encoder and VAE");
+    }
+    dt_text_add(out, "%s\n", where(answer));
+}
+
 static void add_verdict(const struct dt_answer *answer, struct dt_text *out)
 {
     struct dt_text text = {0};
@@ -120,6 +142,7 @@ void dt_show_answer(const struct dt_answer *answer, struct dt_text *out)
     if (answer->verdict != NULL)
         add_verdict(answer, out);
     add_time(answer, out);
+    add_image(answer, out);
     if (answer->measured.gain.known)
         add_gain(answer, out);
     add_noise(answer, out);

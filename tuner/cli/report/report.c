@@ -2,6 +2,7 @@
 #include "tuner/cli/report/report.h"
 
 #include "base/columns.h"
+#include "base/figures.h"
 #include "tuner/cli/report/table.h"
 #include "tuner/session/session.h"
 
@@ -285,6 +286,41 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->clock.elapsed_seconds);
 }
 
+/* A gain of steps over the default is less of a whole image, since text encoder and VAE are the same with each plan. */
+static void add_image_gain(const struct dt_session *session, double part, struct dt_text *out)
+{
+    if (session->verdict != DT_VERDICT_FASTER || session->finals.best < 0)
+        return;
+    const struct dt_ratio *ratio = &session->finals.entrants[session->finals.best].ratio;
+    dt_text_add(out, ", %.3f [%.3f, %.3f] times as fast as with the default",
+                1 + part * (1 / ratio->ratio - 1), 1 + part * (1 / ratio->interval.high - 1),
+                1 + part * (1 / ratio->interval.low - 1));
+}
+
+static void add_image(const struct dt_session *session, const struct dt_result *best,
+                      struct dt_text *out)
+{
+    const struct dt_image_work *image = &session->target->image;
+    if (!image->told || best == NULL || !(best->summary.median > 0))
+        return;
+    double step = best->summary.median;
+    double whole = dt_target_image_seconds(session->target, step, best->batch);
+    dt_text_add(out, "A whole image: ");
+    dt_figure_time(whole, out);
+    dt_text_add(out, ", %d steps of ", image->sampler_steps);
+    dt_figure_time(step, out);
+    if (image->text_and_vae_ns > 0) {
+        dt_text_add(out, " and ");
+        dt_figure_time((double)image->text_and_vae_ns * 1e-9, out);
+        dt_text_add(out, " of text encoder and VAE (%s)", image->given ? "given" : "measured");
+    }
+    add_image_gain(session, image->sampler_steps * step / whole, out);
+    dt_text_add(out,
+                image->text_and_vae_ns > 0
+                    ? ".\n"
+                    : "; text encoder and VAE are not in it, --text-and-vae TIME adds them.\n");
+}
+
 /* All but the look-up, whose command is one line to be pasted. */
 static void add_report(const struct dt_session *session, struct dt_text *out)
 {
@@ -296,6 +332,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, "\n");
     add_sureness(session, tried, out);
     add_ties(session, out);
+    add_image(session, best, out);
     add_noise(session, out);
     add_throttled(session, out);
     for (int i = 0; i < session->rig.reference_count; i++)

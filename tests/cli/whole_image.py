@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""The time of a whole image: the steps of an engine's job, and text encoder and VAE as given or as measured by the worker."""
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import Dittune
+
+MS = 1_000_000
+t = Dittune()
+
+
+def plant(**fields):
+    t.scenario(**{**dict(ns=[4 * MS, 2 * MS], cv=0, protocol=2, engine="mine", obeys=["steps"], job={"steps": 25}), **fields})
+
+
+def tune(*words):
+    return t.tune("--budget", "60s", "--steps", "25", *words)
+
+
+def image(done):
+    """(milliseconds of the image, its words) of the report."""
+    found = re.search(r"A whole image: ([\d.]+) ms, (.*?)\.\s", " ".join(done.out.split()))
+    return (float(found[1]), found[2]) if found else (0, done.out)
+
+
+def entry():
+    return t.tool("db", "show", "--json").json["entries"][0]
+
+
+def look():
+    return t.tool("lookup", "--worker", t.worker, "--steps", "25", "--json"), t.tool("lookup", "--worker", t.worker, "--steps", "25")
+
+
+def shown():
+    plant()
+    done = tune()
+    ms, words = image(done)
+    t.check("without text encoder and VAE it is the steps, and says so",
+            ms == 50 and "25 steps of 2" in words and "text encoder and VAE are not in it, --text-and-vae TIME adds them" in words, done)
+    t.check("the whole gains what a step gains: twice", "2.000 [2.000, 2.000] times as fast as with the default" in words, done)
+    found, text = look()
+    t.check("look-up has it", found.json["image_ns"] == 50 * MS and "image     50 ms: 25 steps without text encoder and VAE" in text.out, text)
+
+
+def given():
+    plant()
+    done = tune("--text-and-vae", "50ms")
+    ms, words = image(done)
+    t.check("text encoder and VAE as given are added", ms == 100 and "and 50 ms of text encoder and VAE (given)" in words
+            and "not in it" not in words, done)
+    t.check("they make the gain of the whole smaller: (25 x 4 + 50) / (25 x 2 + 50)", "1.500 [1.500, 1.500] times" in words, done)
+    found, text = look()
+    t.check("look-up adds them", found.json["image_ns"] == 100 * MS
+            and "image     100 ms: 25 steps and 50 ms of text encoder and VAE (given)" in text.out, text)
+    t.check("the entry keeps what it was made of", found.json["entry"]["image"] == {"steps": 25, "text_and_vae_ns": 50 * MS, "source": "given"}, found)
+
+
+def measured():
+    plant(text_and_vae_ns=30 * MS)
+    done = tune("--json")
+    t.check("as the worker measured", done.json["image"] == {"steps": 25, "text_and_vae_ns": 30 * MS, "source": "measured"}, done)
+    done = tune("--json", "--text-and-vae", "50ms")
+    t.check("what is given has precedence", done.json["image"]["source"] == "given" and done.json["image"]["text_and_vae_ns"] == 50 * MS, done)
+    for wrong in (0, -1, 1.5, "30ms", True):
+        plant(text_and_vae_ns=wrong)
+        t.exits(f"the worker said {json.dumps(wrong)}", tune(), 2, "the worker's ready: 'text_and_vae_ns' is not a time above 0, an integer of nanoseconds")
+
+
+def refused():
+    plant(obeys=[], job={})
+    t.exits("a worker without steps", t.tune("--budget", "20s", "--text-and-vae", "50ms"), 2, "--text-and-vae has no effect: the worker")
+    done = t.tune("--budget", "60s")
+    t.check("has no whole image", done.code == 0 and "whole image" not in done.out and "image" not in look()[1].out, done)
+    t.exits("the built-in network", t.tool("tune", "--text-and-vae", "50ms"), 2, "--text-and-vae has no effect without --engine or --worker")
+    t.exits("no time", t.tune("--text-and-vae", "x"), 2, "a time such as 500ms")
+
+
+shown()
+given()
+measured()
+refused()
+t.none_left()
+t.finish()

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The whole image of a foreign worker: its steps are in the worker's job, text encoder and VAE are given or measured. */
+#include "tuner/measure/target_int.h"
+
+#define STEPS_MOST 1000000
+
+dt_status dt_target_image(const struct dt_wanted *wanted, struct dt_target *target)
+{
+    const json_t *told = json_object_get(target->worker.hello, "job"),
+                 *measured = json_object_get(target->worker.ready, "text_and_vae_ns");
+    json_int_t steps = json_integer_value(json_object_get(told, "steps"));
+    if (measured != NULL && !json_is_null(measured) &&
+        (!json_is_integer(measured) || json_integer_value(measured) <= 0))
+        return dt_fail(DT_EUSAGE, "the worker's ready: 'text_and_vae_ns' is not a time above 0, an "
+                                  "integer of nanoseconds");
+    if (steps < 1 || steps > STEPS_MOST) {
+        if (wanted->text_and_vae_ns > 0)
+            return dt_fail(DT_EUSAGE,
+                           "--text-and-vae has no effect: the worker %s does not tell the steps "
+                           "of an image in its hello",
+                           target->worker.program);
+        return DT_OK;
+    }
+    target->image.sampler_steps = (int)steps;
+    target->image.told = true;
+    target->image.given = wanted->text_and_vae_ns > 0;
+    target->image.text_and_vae_ns =
+        target->image.given ? wanted->text_and_vae_ns : json_integer_value(measured);
+    return DT_OK;
+}
+
+double dt_target_image_seconds(const struct dt_target *target, double step, int batch)
+{
+    return target->image.sampler_steps * step +
+           (double)(batch * target->image.text_and_vae_ns) * 1e-9;
+}
