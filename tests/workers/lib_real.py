@@ -42,11 +42,11 @@ def program(t, name, python, run):
 class Worker:
     """A worker asked as the controller asks."""
 
-    def __init__(self, t, words, model, devices=4, **how):
+    def __init__(self, t, words, model, devices=4, job=None, **how):
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         text=True, env={**t.environment, **how})
-        self.hello = self.ask(op="hello", protocol=2, ranks=1, devices=devices, job=dict(model=str(model)))
-        self.hear()
+        self.hello = self.ask(op="hello", protocol=2, ranks=1, devices=devices, job=dict(job or {}, model=str(model)))
+        self.ready = self.hear()
         self.plain = {axis["name"]: 1 for axis in self.hello["parameters"]}
 
     def hear(self):

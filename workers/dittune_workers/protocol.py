@@ -358,9 +358,10 @@ class Speaker:
         message = self.engine.hello(request.get("job") or {}, request.get("devices") or 1)
         self.say(**dict(message, op="hello", protocol=2, launch="self"))
         self.busy = True
-        return dict(op="ready", ranks=[dict(rank=0, pid=os.getpid(), host=socket.gethostname(),
-                                            cores=sorted(os.sched_getaffinity(0)), **self.engine.ready())],
-                    comm=self.engine.comm)
+        rank = dict(rank=0, pid=os.getpid(), host=socket.gethostname(), cores=sorted(os.sched_getaffinity(0)), **self.engine.ready())
+        answer = dict(op="ready", ranks=[rank], comm=self.engine.comm)
+        once_ns = getattr(self.engine, "text_and_vae_ns", None)
+        return answer if once_ns is None else dict(answer, text_and_vae_ns=once_ns)
 
     def answer(self, request):
         if request.get("op") not in ("hello", "prepare", "run", "release"):

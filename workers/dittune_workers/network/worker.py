@@ -11,9 +11,12 @@
 import argparse
 import importlib.metadata
 import importlib.util
+import json
 import os
+import pathlib
 import platform
 import re
+import subprocess
 import sys
 
 from dittune_workers import cards, protocol
@@ -28,6 +31,9 @@ PIPELINES = {
 OBEYS = ["model", "revision", "width", "height", "frames", "steps", "guidance", "dtype", "batch"]
 DEGREES = [1, 2, 3, 4, 6, 8, 12, 16]
 TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
+
+
+IMAGE = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model must be a folder or in the hub's cache"}
 
 
 class Worker:
@@ -64,6 +70,10 @@ class Worker:
         from dittune_workers.network import weights
         folder, _, _, revision = weights.describe(self.job, card)
         self.job.update(revision=revision, weights="random" if folder is None else "loaded")
+        self.folder = folder.parent if folder is not None and (folder.parent / "model_index.json").is_file() else None
+        if self.options.image and self.folder is None:
+            raise Refused("infeasible", f"--image cannot measure text encoder and VAE: {self.job['model']} is no folder with a "
+                                        "model_index.json, and not in the hub's cache; give their time with --text-and-vae")
         job = self.job
         self.parameters = self.axes(card, devices)
         self.constants = dict(heads=card["heads"], tokens=cards.tokens(card, job["width"], job["height"], job["frames"]),
@@ -115,7 +125,20 @@ class Worker:
             rows.append(("threads == 1 || ranks * threads <= cores", "ranks x threads must not exceed the cores"))
         return rows
 
+    def image(self):
+        """Nanoseconds of text encoder and VAE, by a process that ends before the transformer is loaded."""
+        _, card = self.understand(self.job)
+        words = [json.dumps(self.job), json.dumps(card), str(self.folder)]
+        search = [str(pathlib.Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        done = subprocess.run([sys.executable, "-m", "dittune_workers.network.image", *words], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False, env=dict(os.environ, PYTHONPATH=os.pathsep.join(search)))
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        if done.returncode != 0:
+            raise Refused("error", f"text encoder and VAE of {self.folder} could not be measured: {last}")
+        return int(done.stdout.split()[-1])
+
     def ready(self):
+        self.text_and_vae_ns = self.image() if self.options.image else None
         if self.fork:
             self.network.load()
         device = "cpu"
@@ -150,7 +173,7 @@ class Worker:
 
 def main(kind):
     parser = argparse.ArgumentParser(prog=kind.name, description=kind.__doc__.split("\n", 1)[0])
-    for switch, text in kind.switches.items():
+    for switch, text in {**kind.switches, **IMAGE}.items():
         parser.add_argument(switch, action="store_true", help=text)
     parser.add_argument("--rank", nargs=2, metavar=("FD", "PARENT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
