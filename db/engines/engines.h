@@ -81,6 +81,9 @@ struct dt_plans_wanted {
 dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans) DT_MUST_CHECK;
 
+/* Settings whose values are words: name to {"values", "lossy", "source"}, the engine's own value first. New reference. */
+dt_status dt_engine_choices(const char *engine, json_t **choices) DT_MUST_CHECK;
+
 /* The plan that the engine chooses by itself on the key's devices; it may be one that its rules refuse. NULL: it chooses
  * none, every degree is 1 unless the user says otherwise. New reference. */
 dt_status dt_engine_default(const char *engine, const json_t *key, const struct dt_card *card,

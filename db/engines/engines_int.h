@@ -8,13 +8,22 @@
 #include "space/expr/expr.h"
 
 enum { DT_ENGINE_NAMES = 64, DT_ENGINE_RULES = 32, DT_ENGINE_DEGREES = 12 };
+enum { DT_ENGINE_CHOICES = 6, DT_ENGINE_LABELS = 24 };
 
 struct dt_engine_rule {
     struct dt_expr *expr;
     const char *sentence; /* of the root */
 };
 
-/* Names in this order: the workload's, the engine's parameters, processes, replicas. */
+/* A parameter whose values are words; the first is what the engine does by itself. */
+struct dt_engine_choice {
+    int name, count; /* index of the name; labels */
+    const char *labels[DT_ENGINE_LABELS];
+    json_t
+        *lossy; /* of the root, may be NULL: words that change the output, each with the reason */
+};
+
+/* Names in this order: the workload's, the engine's parameters, its choices, processes, replicas. */
 struct dt_engine {
     json_t *root; /* owned */
     const char *name, *version;
@@ -23,13 +32,18 @@ struct dt_engine {
     int degrees[DT_ENGINE_DEGREES], degree_count; /* names whose product is the ranks */
     struct dt_engine_rule rules[DT_ENGINE_RULES];
     int rule_count;
+    struct dt_engine_choice choices[DT_ENGINE_CHOICES];
+    int choice_count;
+    const char *const *labels[DT_ENGINE_NAMES]; /* of names that are choices */
+    int label_counts[DT_ENGINE_NAMES];
 };
 
 /* Values of the names; known: those that the request gives. */
 struct dt_values {
     int64_t at[DT_ENGINE_NAMES];
     bool known[DT_ENGINE_NAMES];
-    struct dt_card card; /* of the model; without a name: none */
+    bool open[DT_ENGINE_CHOICES]; /* the plan does not name it */
+    struct dt_card card;          /* of the model; without a name: none */
     const char *program, *checkpoint;
     bool placeholder; /* a placeholder for the user's value was used */
 };
@@ -48,10 +62,36 @@ dt_status dt_engine_read(const char *text, const char *what,
                          struct dt_engine **engine) DT_MUST_CHECK;
 void dt_engine_free(struct dt_engine *engine);
 
+/* choices.c */
+dt_status dt_choices_read(struct dt_engine *engine, const char *what) DT_MUST_CHECK;
+int dt_choice_find(const struct dt_engine_choice *choice, const char *word); /* -1: none */
+/* The word of a choice of that name; NULL: it is none. */
+const char *dt_choice_word(const struct dt_engine *engine, const char *name, size_t size,
+                           const struct dt_values *values);
+/* Compiles an expression, in which words in quotes are those of choices. */
+dt_status dt_engine_compile(const struct dt_engine *engine, const char *text,
+                            struct dt_expr **expr) DT_MUST_CHECK;
+/* The name is a choice, and the value one of its words. */
+bool dt_choices_take(const struct dt_engine *engine, const char *name, const json_t *value);
+/* The plan's words; DT_EINFEASIBLE: no value of the choice. */
+dt_status dt_choices_put(const struct dt_engine *engine, const json_t *plan,
+                         struct dt_values *values) DT_MUST_CHECK;
+/* Sets one open choice so that the check passes; false: no word does. */
+bool dt_choices_settle(const struct dt_engine *engine, struct dt_values *values,
+                       dt_status (*check)(const struct dt_engine *engine,
+                                          const struct dt_values *values));
+/* Adds the words that are not the engine's own. */
+dt_status dt_choices_add(const struct dt_engine *engine, const struct dt_values *values,
+                         json_t *plan) DT_MUST_CHECK;
+/* Notes the words that change the output. */
+dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values *values,
+                          json_t *notes) DT_MUST_CHECK;
+
 /* values.c: from the request; then the rules. */
 dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_request *request,
                          struct dt_values *values) DT_MUST_CHECK;
-dt_status dt_values_check(const struct dt_engine *engine, const struct dt_values *values,
+/* A choice that the plan leaves open gets the first word that changes no output and breaks no rule. */
+dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;
 /* The value of an expression; DT_EUSAGE when it needs an unknown name. */
 dt_status dt_values_eval(const struct dt_engine *engine, const char *text,

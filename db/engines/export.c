@@ -45,7 +45,8 @@ static dt_status list_unexpressed(const struct dt_engine *engine, const json_t *
     json_object_foreach((json_t *)plan, name, value)
     {
         json_t *row = json_object_get(cannot, name);
-        if (row == NULL && json_object_get(parameters, name) != NULL)
+        if (row == NULL &&
+            (json_object_get(parameters, name) != NULL || dt_choices_take(engine, name, value)))
             continue;
         row = row != NULL ? json_incref(row) : unnamed(plan, name);
         const json_t *neutral = json_object_get(row, "neutral");
@@ -137,6 +138,7 @@ static dt_status fill_parts(const struct dt_engine *engine, const struct dt_expo
     DT_TRY(dt_words_environment(engine, values, parts->environment));
     DT_TRY(dt_words_kwargs(engine, values, parts->kwargs));
     DT_TRY(list_unexpressed(engine, request->plan, parts->unexpressed));
+    DT_TRY(dt_choices_note(engine, values, parts->notes));
     return note_rest(engine, values, parts->notes);
 }
 

@@ -21,7 +21,12 @@ static dt_status keep_legal(struct walk *walk)
     json_array_clear(walk->notes);
     if (status == DT_EINFEASIBLE)
         return DT_OK;
-    if (status == DT_OK && json_array_append_new(walk->plans, json_deep_copy(walk->plan)) != 0)
+    json_t *plan = json_deep_copy(walk->plan);
+    if (status == DT_OK)
+        status = dt_choices_add(walk->engine, &values, plan);
+    if (status != DT_OK)
+        json_decref(plan);
+    else if (json_array_append_new(walk->plans, plan) != 0)
         return dt_fail(DT_ENOMEM, "out of memory");
     return status;
 }
@@ -115,4 +120,14 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
     }
     dt_engine_free(read);
     return status;
+}
+
+dt_status dt_engine_choices(const char *engine, json_t **choices)
+{
+    struct dt_engine *read = NULL;
+    DT_TRY(read_named(engine, &read));
+    json_t *found = json_object_get(read->root, "choices");
+    *choices = found != NULL ? json_incref(found) : json_object();
+    dt_engine_free(read);
+    return *choices != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }

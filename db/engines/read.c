@@ -32,6 +32,7 @@ static dt_status read_names(struct dt_engine *engine, const char *what)
                            what, name);
         engine->names[engine->count++] = name;
     }
+    DT_TRY(dt_choices_read(engine, what));
     if (!dt_json_has(parameters, "ranks"))
         return dt_fail(DT_EUSAGE, "%s: 'parameters' lacks 'ranks'", what);
     engine->names[engine->count++] = "processes";
@@ -44,8 +45,8 @@ static dt_status find_degrees(struct dt_engine *engine, const char *what)
 {
     const json_t *parameters = json_object_get(engine->root, "parameters");
     struct dt_expr *expr = NULL;
-    DT_TRY(dt_expr_new(json_string_value(json_object_get(parameters, "ranks")), engine->names,
-                       engine->count, &expr));
+    DT_TRY(
+        dt_engine_compile(engine, json_string_value(json_object_get(parameters, "ranks")), &expr));
     struct dt_names names = dt_expr_names(expr);
     dt_expr_free(expr);
     for (int i = engine->first; i < engine->first + engine->parameters; i++) {
@@ -74,7 +75,7 @@ static dt_status check_choices(const struct dt_engine *engine, const char *what)
                 return dt_fail(DT_EUSAGE, "%s: '%s' of '%s' is not a text for a parameter", what,
                                name, fields[i]);
             if (i == 0)
-                DT_TRY(dt_expr_new(json_string_value(value), engine->names, engine->count, &expr));
+                DT_TRY(dt_engine_compile(engine, json_string_value(value), &expr));
             dt_expr_free(expr);
         }
     }
@@ -135,7 +136,7 @@ static dt_status read_rules(struct dt_engine *engine, const char *what)
         DT_TRY(dt_json_only(row, what, known));
         DT_TRY(dt_json_string(row, what, "rule", &text));
         DT_TRY(dt_json_string(row, what, "sentence", &rule->sentence));
-        DT_TRY(dt_expr_new(text, engine->names, engine->count, &rule->expr));
+        DT_TRY(dt_engine_compile(engine, text, &rule->expr));
         engine->rule_count++;
     }
     return DT_OK;
@@ -146,7 +147,7 @@ static dt_status read_root(struct dt_engine *engine, const char *what)
     static const char *const known[] = {
         "engine",     "version",     "doc",       "family",   "sources", "parameters", "default",
         "lossy",      "cannot",      "processes", "replicas", "rules",   "words",      "program",
-        "checkpoint", "environment", "kwargs",    "notes",    NULL,
+        "checkpoint", "environment", "kwargs",    "notes",    "choices", NULL,
     };
     json_t *unused = NULL;
     const char *text;

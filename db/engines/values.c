@@ -117,7 +117,7 @@ dt_status dt_values_eval(const struct dt_engine *engine, const char *text,
 {
     struct dt_expr *expr = NULL;
     int unknown = 0;
-    DT_TRY(dt_expr_new(text, engine->names, engine->count, &expr));
+    DT_TRY(dt_engine_compile(engine, text, &expr));
     dt_status status;
     if (decidable(expr, values, &unknown))
         status = dt_expr_eval(expr, values->at, result);
@@ -138,7 +138,7 @@ dt_status dt_values_when(const struct dt_engine *engine, const json_t *row,
     int unknown;
     dt_status status = DT_OK;
     if (text != NULL) {
-        DT_TRY(dt_expr_new(text, engine->names, engine->count, &expr));
+        DT_TRY(dt_engine_compile(engine, text, &expr));
         if (decidable(expr, values, &unknown))
             status = dt_expr_eval(expr, values->at, &result);
         else
@@ -187,6 +187,7 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
     }
     for (int i = engine->first; i < engine->first + engine->parameters; i++)
         DT_TRY(put_parameter(engine, request->plan, i, values));
+    DT_TRY(dt_choices_put(engine, request->plan, values));
     static const char *const counts[] = {"processes", "replicas"};
     for (int i = 0; i < 2; i++) {
         int64_t count;
@@ -263,14 +264,16 @@ static dt_status check_degrees(const struct dt_engine *engine, const struct dt_v
 static dt_status note_unchecked(const struct dt_engine_rule *rule, const char *unknown,
                                 json_t *notes)
 {
-    if (json_array_append_new(notes, json_sprintf("not checked, as '%s' is not known: %s", unknown,
+    if (notes != NULL &&
+        json_array_append_new(notes, json_sprintf("not checked, as '%s' is not known: %s", unknown,
                                                   rule->sentence)) != 0)
         return dt_fail(DT_ENOMEM, "out of memory");
     return DT_OK;
 }
 
-dt_status dt_values_check(const struct dt_engine *engine, const struct dt_values *values,
-                          json_t *notes)
+/* Rules, degrees and counts; notes: of rules that cannot be decided, or NULL. */
+static dt_status check(const struct dt_engine *engine, const struct dt_values *values,
+                       json_t *notes)
 {
     for (int i = 0; i < engine->rule_count; i++) {
         const struct dt_engine_rule *rule = &engine->rules[i];
@@ -294,4 +297,16 @@ dt_status dt_values_check(const struct dt_engine *engine, const struct dt_values
                        engine->name, engine->version, (long long)processes, (long long)replicas,
                        (long long)ranks);
     return DT_OK;
+}
+
+static dt_status check_quietly(const struct dt_engine *engine, const struct dt_values *values)
+{
+    return check(engine, values, NULL);
+}
+
+dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values, json_t *notes)
+{
+    if (check_quietly(engine, values) == DT_EINFEASIBLE)
+        dt_choices_settle(engine, values, check_quietly);
+    return check(engine, values, notes);
 }

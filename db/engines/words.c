@@ -30,6 +30,8 @@ static dt_status fill_one(const struct dt_engine *engine, const char *inside, si
         word = own_word(engine, "program", values->program, values);
     else if (is(inside, size, "checkpoint"))
         word = own_word(engine, "checkpoint", values->checkpoint, values);
+    else
+        word = dt_choice_word(engine, inside, size, values);
     if (word != NULL) {
         dt_text_add_bytes(out, word, strlen(word));
         return DT_OK;
@@ -140,7 +142,8 @@ static dt_status fill_value(const struct dt_engine *engine, json_t *value, struc
     }
     if (size < 3 || size >= sizeof expression || text[0] != '{' ||
         strchr(text, '}') != text + size - 1 || strcmp(text, "{program}") == 0 ||
-        strcmp(text, "{checkpoint}") == 0)
+        strcmp(text, "{checkpoint}") == 0 ||
+        dt_choice_word(engine, text + 1, size - 2, values) != NULL)
         return fill_string(engine, text, values, filled);
     bool truth = text[1] == '?';
     memcpy(expression, text + 1 + truth, size - 2 - truth);

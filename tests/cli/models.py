@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 
 FLUX, WAN, SD3 = "black-forest-labs/FLUX.1-dev", "Wan-AI/Wan2.1-T2V-1.3B-Diffusers", "stabilityai/stable-diffusion-3.5-large"
-DEGREES = ("dp", "cfg", "ulysses", "ring", "tensor", "pipe")
+DEGREES = ("dp", "cfg", "ulysses", "ring", "tensor", "pipe", "kv_gather")
 
 t = Dittune()
 
@@ -29,37 +29,56 @@ def product(plan):
     return made
 
 
-def xdit_flux(dp, cfg, ulysses, ring, tensor, pipe):
+def xdit_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
     """FLUX.1-dev, 4096 + 512 tokens in one sequence, 128 rows of the latent, 24 heads; no halves, no tensor parallelism."""
     sp = ulysses * ring
-    return cfg == 1 and tensor == 1 and 24 % ulysses == 0 and 128 % sp == 0 and 512 % sp == 0
+    return kv_gather == 1 and cfg == 1 and tensor == 1 and 24 % ulysses == 0 and 128 % sp == 0 and 512 % sp == 0
 
 
-def diffusers_flux(dp, cfg, ulysses, ring, tensor, pipe):
+def diffusers_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
     sp = ulysses * ring
-    return (cfg == 1 and pipe == 1 and (tensor == 1 or sp == 1) and 24 % ulysses == 0 and 24 % tensor == 0
+    return (kv_gather == 1 and cfg == 1 and pipe == 1 and (tensor == 1 or sp == 1) and 24 % ulysses == 0 and 24 % tensor == 0
             and 4096 % sp == 0 and 512 % sp == 0)
 
 
-def diffusers_wan(dp, cfg, ulysses, ring, tensor, pipe):
+def diffusers_wan(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
     """Wan2.1 1.3B, 832x480 and 81 frames: 32760 tokens, 12 heads, text by cross attention."""
-    return cfg == 1 and pipe == 1 and tensor == 1 and 12 % ulysses == 0 and 32760 % (ulysses * ring) == 0
+    return kv_gather == 1 and cfg == 1 and pipe == 1 and tensor == 1 and 12 % ulysses == 0 and 32760 % (ulysses * ring) == 0
 
 
-def xdit_sd3(dp, cfg, ulysses, ring, tensor, pipe):
+def xdit_sd3(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
     """SD3.5 large, 38 heads, guided by two halves; its 333 text tokens are in the sequence."""
     sp = ulysses * ring
-    return cfg <= 2 and tensor == 1 and 38 % ulysses == 0 and 128 % sp == 0 and 333 % sp == 0
+    return kv_gather == 1 and cfg <= 2 and tensor == 1 and 38 % ulysses == 0 and 128 % sp == 0 and 333 % sp == 0
+
+
+def sglang_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+    """Guidance is embedded, keys and values are gathered or sequences split, and heads of a tensor rank are split by ulysses."""
+    return cfg == 1 and pipe == 1 and (kv_gather == 1 or ulysses * ring == 1) and 24 % (tensor * ulysses) == 0
+
+
+def vllm_wan(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+    """What is not divided would be padded, and the padding attended to."""
+    return (pipe == 1 and cfg <= 2 and (kv_gather == 1 or ulysses * ring == 1) and 12 % (tensor * ulysses) == 0
+            and 32760 % (ulysses * ring * kv_gather) == 0)
+
+
+def vllm_sd3(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
+    return cfg <= 2 and pipe == ulysses == ring == kv_gather == 1 and 38 % tensor == 0
 
 
 def counted():
     for model, engine, holds in ((FLUX, "xdit:0.7.0", xdit_flux), (FLUX, "diffusers:0.42.1", diffusers_flux),
-                                 (WAN, "diffusers:0.42.1", diffusers_wan), (SD3, "xdit:0.7.0", xdit_sd3)):
-        for devices, lossy in ((1, True), (6, True), (8, True), (8, False)):
+                                 (WAN, "diffusers:0.42.1", diffusers_wan), (SD3, "xdit:0.7.0", xdit_sd3),
+                                 (FLUX, "sglang:0.5.23", sglang_flux), (WAN, "vllm-omni:0.30.0", vllm_wan), (SD3, "vllm-omni:0.30.0", vllm_sd3)):
+        for devices, lossy in ((1, True), (4, True), (6, True), (8, False)):
             words = ("--devices", devices, "--json", *(["--lossy"] if lossy else []))
             done = t.tool("models", model, "--engine", engine, *words)
             want = legal(devices, lambda **plan: holds(**plan) and (lossy or plan["pipe"] == 1))
             full = [{**dict.fromkeys(DEGREES, 1), **plan} for plan in done.json["plans"]]
+            settled = [plan.pop("attention", None) for plan in full]
+            t.check(f"{model} on {devices} devices by {engine}: ring of diffusers, and only that, needs another attention back end",
+                    settled == ["_native_flash" if "diffusers" in engine and plan["ring"] > 1 else None for plan in full], settled)
             t.check(f"{model} on {devices} devices by {engine}: the plans that the rules leave",
                     sorted(map(str, full)) == sorted(map(str, want)), (len(full), len(want)))
             counts = {row["engine"]: row["plans"] for row in t.tool("models", model, *words).json["engines"]}
@@ -77,7 +96,7 @@ def memory():
             plans = t.tool("models", FLUX, *words, "--json").json["plans"]
             want = legal(8, lambda **plan: holds(**plan) and limit >= whole - 2 * parts["transformer"]
                          + 2 * -(-parts["transformer"] // (plan["tensor"] * plan["pipe"])))
-            full = [{**dict.fromkeys(DEGREES, 1), **plan} for plan in plans]
+            full = [{**dict.fromkeys(DEGREES, 1), **{name: value for name, value in plan.items() if name in DEGREES}} for plan in plans]
             t.check(f"{engine} in {limit} bytes: the plans that fit", sorted(map(str, full)) == sorted(map(str, want)), (len(full), len(want)))
     card = json.loads((SOURCE / "model/cards/flux.1-dev.json").read_text())
     t.write("unknown.json", {**card, "parameters": {**parts, "vae": None}})
@@ -91,6 +110,25 @@ def chosen():
         row = t.tool("models", model, "--engine", "sglang", "--devices", devices, "--json").json
         t.check(f"what sglang chooses for {model} on {devices}", {k: v for k, v in row["chosen"].items() if v > 1} == want, row["chosen"])
     t.check("xdit chooses nothing", t.tool("models", FLUX, "--engine", "xdit", "--json").json["chosen"] is None)
+
+
+def settings():
+    """Settings whose values are words: named in the plan, or the engine's own, or the first that breaks no rule."""
+    def look(plan, engine="diffusers:0.42.1"):
+        return t.tool("lookup", "--engine", engine, "--model", FLUX, "--plan", plan)
+    row = t.tool("models", FLUX, "--engine", "diffusers", "--devices", 2)
+    t.check("they are listed", "attention: native (its own), _native_flash, " in row.out and "; lossy: sage, sage_hub\n" in row.out
+            and "ring=2 attention=_native_flash\n" in row.out, row)
+    for plan, want in (("ulysses=2", None), ("ulysses=2 attention=native", None), ("ring=2", "_native_flash"), ("ring=2 attention=flash", "flash")):
+        t.check(f"{plan}: attention {want}", (f'"set_attention_backend":{{"backend":"{want}"}}' in look(plan).out) == (want is not None), look(plan))
+    t.check("a word that changes the output is noted", "attention=sage changes the output: queries and keys are rounded" in look("attention=sage").out)
+    t.exits("a word against a rule", look("ring=2 attention=native"), 3, err="log-sum-exp (ring=2 == 1 || (attention=native) in")
+    t.exits("no word of it", look("attention=flush"), 3, err="attention=flush is none of its values: native, _native_flash")
+    t.exits("no word", look("attention=2"), 3, err="attention= is none of its values")
+    line = look("ring=2 attention=flash_3 cache=fbcache", "xdit").out
+    t.check("in a command line", " --attention_backend flash_3 --cache_method fbcache" in line and "cache=fbcache changes the output" in line, line)
+    line = look("ring=2", "xdit").out
+    t.check("what the engine does by itself has no word there", "--attention_backend" not in line and "--cache" not in line, line)
 
 
 def facts():
@@ -148,6 +186,7 @@ def own_file():
 
 
 facts()
+settings()
 counted()
 memory()
 chosen()

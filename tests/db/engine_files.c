@@ -97,6 +97,56 @@ static void fills_every_form_of_row(void **state)
     dt_engine_free(engine);
 }
 
+/* Two choices: the first word is the engine's own, the first legal word that changes nothing stands in where that is forbidden. */
+static void settles_choices(void **state)
+{
+    static const char text[] = HEAD
+        "\"parameters\": {\"ring\": \"1\", \"cfg\": \"1\", \"ulysses\": \"ring\", \"ranks\": "
+        "\"ulysses * cfg\"},"
+        "\"choices\": {\"kind\": {\"values\": [\"own\", \"rough\", \"fine\", \"last\"], "
+        "\"source\": \"s\","
+        "\"lossy\": {\"rough\": \"it rounds\"}}, \"mode\": {\"values\": [\"a\", \"b\"], "
+        "\"source\": \"s\"}},"
+        "\"words\": [{\"words\": [\"{kind}\", \"-{mode}{ring}\"], \"when\": \"kind != 'own'\"}],"
+        "\"environment\": [], \"kwargs\": [{\"name\": \"k\", \"value\": \"{kind}\"}], \"cannot\": "
+        "{},"
+        "\"rules\": [{\"rule\": \"ring == 1 || kind != 'own'\", \"sentence\": \"no ring\"},"
+        "{\"rule\": \"mode == 'a' || kind == 'last'\", \"sentence\": \"no b\"}]}";
+    static const struct {
+        const char *plan, *words, *kwargs; /* NULL: infeasible */
+    } cases[] = {
+        {"{}", "[]", "{\"k\": \"own\"}"},
+        {"{\"ring\": 2}", "[\"fine\", \"-a2\"]", "{\"k\": \"fine\"}"},
+        {"{\"ring\": 2, \"kind\": \"rough\"}", "[\"rough\", \"-a2\"]", "{\"k\": \"rough\"}"},
+        {"{\"mode\": \"b\"}", "[\"last\", \"-b1\"]", "{\"k\": \"last\"}"},
+        {"{\"ring\": 2, \"kind\": \"own\"}", NULL, NULL},
+        {"{\"mode\": \"b\", \"kind\": \"fine\"}", NULL, NULL},
+        {"{\"kind\": \"none\"}", NULL, NULL},
+        {"{\"kind\": 1}", NULL, NULL},
+    };
+    struct dt_engine *engine = NULL;
+    (void)state;
+    assert_int_equal(dt_engine_read(text, "mine", &engine), DT_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dt_values values;
+        json_t *plan = json_loads(cases[i].plan, 0, NULL), *notes = json_array();
+        struct dt_export_request request = {.plan = plan};
+        dt_status status = dt_values_read(engine, &request, &values);
+        if (status == DT_OK)
+            status = dt_values_check(engine, &values, notes);
+        assert_int_equal(status, cases[i].words != NULL ? DT_OK : DT_EINFEASIBLE);
+        if (status == DT_OK) {
+            assert_json(fill(engine, &values, dt_words_argv, json_array()), cases[i].words);
+            assert_json(fill(engine, &values, dt_words_kwargs, json_object()), cases[i].kwargs);
+            assert_int_equal(dt_choices_note(engine, &values, notes), DT_OK);
+            assert_int_equal(json_array_size(notes), strstr(cases[i].words, "rough") != NULL);
+        }
+        json_decref(plan);
+        json_decref(notes);
+    }
+    dt_engine_free(engine);
+}
+
 static void refuses_values_the_engine_forbids(void **state)
 {
     static const struct {
@@ -154,6 +204,19 @@ static void refuses_a_faulty_file(void **state)
          "\"rules\": [{\"rule\": \"ranks == 1\"}], \"cannot\": {}}",
          "sentence"},
         {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"words\": {}, \"cannot\": {}}", "words"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": "
+              "[], \"rules\": [],"
+              "\"cannot\": {}, \"choices\": {\"c\": {\"values\": [\"a\"], \"source\": \"s\"}}}",
+         "'c' has not 2 to"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": "
+              "[], \"rules\": [],"
+              "\"cannot\": {}, \"choices\": {\"c\": {\"values\": [\"a\", 2], \"source\": \"s\"}}}",
+         "a value of the choice 'c' is not a word"},
+        {HEAD "\"parameters\": {\"ranks\": \"1\"}, \"words\": [], \"environment\": [], \"kwargs\": "
+              "[], \"rules\": [],"
+              "\"cannot\": {}, \"choices\": {\"c\": {\"values\": [\"a\", \"b\"], \"source\": "
+              "\"s\", \"lossy\": {\"a\": \"w\"}}}}",
+         "'a' of 'lossy' is no value"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -190,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fills_every_form_of_row),
         cmocka_unit_test(shared_rows_complete_a_file),
+        cmocka_unit_test(settles_choices),
         cmocka_unit_test(refuses_values_the_engine_forbids),
         cmocka_unit_test(refuses_a_faulty_file),
         cmocka_unit_test(refuses_a_faulty_word),

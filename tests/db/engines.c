@@ -81,7 +81,7 @@ static void a_bare_name_selects_the_newest_version(void **state)
 static void compile(const struct dt_engine *engine, const char *text, struct dt_names *used)
 {
     struct dt_expr *expr = NULL;
-    if (dt_expr_new(text, engine->names, engine->count, &expr) != DT_OK)
+    if (dt_engine_compile(engine, text, &expr) != DT_OK)
         fail_msg("%s %s: %s", engine->name, engine->version, dt_message());
     for (int i = 0; i < 2; i++)
         used->bits[i] |= dt_expr_names(expr).bits[i];

@@ -46,11 +46,15 @@ def plans():
 
 
 def export(dittune, model, engine, plan):
-    words = " ".join("%s=%d" % item for item in plan.items())
+    words = " ".join("%s=%s" % item for item in plan.items())
     run = subprocess.run([dittune, "lookup", "--model", model, "--plan", words, "--engine", engine, "--format", "json"],
                          capture_output=True, text=True)
     assert run.returncode in (0, 3), run.stderr
     return json.loads(run.stdout) if run.returncode == 0 else None
+
+
+def ranks(plan):
+    return math.prod(value for value in plan.values() if isinstance(value, int))
 
 
 def understood(verdict, plan):
@@ -71,8 +75,8 @@ def misspelt(exported):
     flags = [i for i, word in enumerate(wrong["argv"]) if word.startswith("--ulysses") or word.startswith("--tp-size")]
     if flags:
         wrong["argv"][flags[0]] = wrong["argv"][flags[0]] + "_typo"
-    for fields in wrong["kwargs"].values():
-        if isinstance(fields, dict):
+    for name, fields in wrong["kwargs"].items():
+        if isinstance(fields, dict) and name != "compile_repeated_blocks":  # which takes any keyword
             fields["typo"] = 2
     return wrong
 
@@ -105,7 +109,8 @@ def row(engine, python, folder, exports):
 
 
 def of_models(dittune, python, folder):
-    """Every plan of every card for each engine that the card names and that has a driver, on a described host."""
+    """Every plan of every card for each engine that the card names and that has a driver, on a described host; and each word
+    of each setting on one device."""
     print("\n| model | engine | plans on up to %d devices | accepted | rejected | controls caught | remarks |" % DEVICES)
     print("|---|---|---|---|---|---|---|")
     for card in json.loads(subprocess.check_output([dittune, "models", "--json"]))["models"]:
@@ -114,8 +119,9 @@ def of_models(dittune, python, folder):
             engine = known["engine"]
             if engine.split(":")[0] not in drive.DRIVERS:
                 continue
-            listed = json.loads(subprocess.check_output([dittune, "models", model, "--engine", engine, *words]))["plans"]
-            exports = [(plan, export(dittune, model, engine, {**plan, "ranks": math.prod(plan.values())})) for plan in listed]
+            shown = json.loads(subprocess.check_output([dittune, "models", model, "--engine", engine, *words]))
+            listed = shown["plans"] + [{name: word} for name, row in shown["settings"].items() for word in row["values"]]
+            exports = [(plan, export(dittune, model, engine, {**plan, "ranks": ranks(plan)})) for plan in listed]
             cells = [cell.strip() for cell in row(engine, python, folder, exports).strip("|").split("|")]
             print("| %s | %s | %s | %s |" % (model, engine, known["plans"], " | ".join(cells[4:])), flush=True)
 

@@ -9,8 +9,10 @@ output: {"ok": degrees} or {"rejected": reason}. To add an engine, add a functio
 imports the engine and returns what takes one export to the degrees, or raises what the engine raises.
 """
 import argparse
+import ast
 import contextlib
 import dataclasses
+import inspect
 import json
 import os
 import sys
@@ -24,6 +26,15 @@ def torchrun(argv, words):
     return int(argv[1].split("=")[1]), argv[words:]
 
 
+def members(path, name):
+    """The names of an enumeration, read in its file without importing it; none when the version has no such file."""
+    if not os.path.exists(path):
+        return set()
+    with open(path, encoding="utf-8") as text:
+        found = [node for node in ast.walk(ast.parse(text.read())) if isinstance(node, ast.ClassDef) and node.name == name]
+    return {target.id for row in found[0].body if isinstance(row, ast.Assign) for target in row.targets}
+
+
 def xfuser(root):
     stubs.install(root, real=["xfuser", "torch"], blank=["xfuser.core"])
     stubs.package("xfuser", root + "/xfuser")
@@ -33,7 +44,10 @@ def xfuser(root):
     config.check_packages = lambda: None  # diffusers' version
     torch.distributed.is_initialized = lambda: True
 
+    backends = members(root + "/xfuser/core/distributed/attention_backend.py", "AttentionBackendType")
+
     def degrees(parsed, world):
+        assert parsed.attention_backend is None or parsed.attention_backend.upper() in backends, "no such attention back end"
         torch.distributed.get_world_size = lambda *group: world
         made = parsed.create_config()[0].parallel_config
         return {"processes": world, "dp": made.dp_degree, "cfg": made.cfg_degree, "ulysses": made.ulysses_degree,
@@ -73,10 +87,12 @@ def sglang(root, _folder):
     ServerArgs = server_args.ServerArgs
     parser = argparse.ArgumentParser()
     ServerArgs.add_cli_args(parser)
+    backends = members(root + "/sglang/multimodal_gen/runtime/platforms/interface.py", "AttentionBackendEnum")
 
     def drive(export):
         assert export["argv"][:2] == ["sglang", "serve"]
         parsed = parser.parse_args(export["argv"][2:])
+        assert parsed.attention_backend is None or parsed.attention_backend.upper() in backends, "no such attention back end"
         args = object.__new__(ServerArgs)  # without looking for the model
         for field in dataclasses.fields(ServerArgs):
             if hasattr(parsed, field.name):
@@ -107,27 +123,39 @@ def vllm_omni(root, folder):
     parser = TrackingArgumentParser()
     serve.cmd_init()[0].subparser_init(parser.add_subparsers(dest="subparser"))
 
+    backends = members(root + "/vllm_omni/diffusion/attention/backends/registry.py", "DiffusionAttentionBackendEnum")
+
     def drive(export):
         assert export["argv"][0] == "vllm"
         parsed = parser.parse_args(export["argv"][1:])
+        assert parsed.diffusion_attention_backend in {None, *backends}, "no such attention back end"
         flags = {"ulysses_degree": parsed.ulysses_degree, "ring_degree": parsed.ring_degree,
                  "cfg_parallel_size": parsed.cfg_parallel_size, "tensor_parallel_size": parsed.tensor_parallel_size,
                  "pipeline_parallel_size": parsed.pipeline_parallel_size}
+        if parsed.allgather_degree is not None:
+            flags["allgather_degree"] = parsed.allgather_degree
         assert flags == export["kwargs"], "flags and keywords differ"
         made = DiffusionParallelConfig(**export["kwargs"])
         assert made.resolve_data_parallel_size(parsed.num_gpus) == 1, "the devices are no product of the degrees"
         return {"processes": parsed.num_gpus, "cfg": made.cfg_parallel_size, "ulysses": made.ulysses_degree,
-                "ring": made.ring_degree, "tensor": made.tensor_parallel_size, "pipe": made.pipeline_parallel_size}
+                "ring": made.ring_degree, "kv_gather": made.allgather_degree, "tensor": made.tensor_parallel_size, "pipe": made.pipeline_parallel_size}
     return drive
 
 
 def diffusers(root, _folder):
     sys.path.insert(0, root)
     from diffusers.models._modeling_parallel import ContextParallelConfig, ParallelConfig, TensorParallelConfig
+    from diffusers.models.attention_dispatch import AttentionBackendName
+    from diffusers.models.modeling_utils import ModelMixin
 
     def drive(export):
         world, rest = torchrun(export["argv"], 3)
-        assert not rest and set(export["kwargs"]) <= {"context_parallel_config", "tensor_parallel_config"}
+        known = {"context_parallel_config", "tensor_parallel_config", "set_attention_backend", "compile_repeated_blocks"}
+        assert not rest and set(export["kwargs"]) <= known
+        for call in known & set(export["kwargs"]) & set(dir(ModelMixin)):  # methods of the model, with their arguments
+            inspect.signature(getattr(ModelMixin, call)).bind(None, **export["kwargs"][call])
+        if "set_attention_backend" in export["kwargs"]:
+            AttentionBackendName(export["kwargs"]["set_attention_backend"]["backend"])
         context = tensor = None
         if "context_parallel_config" in export["kwargs"]:
             context = ContextParallelConfig(**export["kwargs"]["context_parallel_config"])

@@ -104,7 +104,7 @@ static void add_facts(const struct question *question, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
-/* "ulysses=2 ring=2"; "one device" when every degree is 1. */
+/* "ulysses=2 ring=2 attention=flash"; "one device" when every degree is 1. */
 static void add_degrees(const json_t *plan, struct dt_text *out)
 {
     const char *name;
@@ -115,6 +115,8 @@ static void add_degrees(const json_t *plan, struct dt_text *out)
         if (json_integer_value(value) > 1)
             dt_text_add(out, "%s%s=%lld", words++ > 0 ? " " : "", name,
                         (long long)json_integer_value(value));
+        else if (json_is_string(value))
+            dt_text_add(out, "%s%s=%s", words++ > 0 ? " " : "", name, json_string_value(value));
     }
     if (words == 0)
         dt_text_add(out, "one device");
@@ -216,6 +218,39 @@ static void add_choice(const json_t *chosen, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
+/* "attention: native (its own), _native_flash; lossy: sage" */
+static void add_setting(const char *name, const json_t *setting, struct dt_text *out)
+{
+    const json_t *lossy = json_object_get(setting, "lossy");
+    json_t *value;
+    size_t i;
+    for (int pass = 0; pass < 2; pass++) {
+        const char *before = pass == 0 ? "" : "; lossy: ";
+        if (pass == 0)
+            dt_text_add(out, "%s: ", name);
+        json_array_foreach(json_object_get(setting, "values"), i, value)
+        {
+            const char *word = json_string_value(value);
+            if ((json_object_get(lossy, word) != NULL) != (pass == 1))
+                continue;
+            dt_text_add(out, "%s%s%s", before, word, i == 0 ? " (its own)" : "");
+            before = ", ";
+        }
+    }
+    dt_text_add(out, "\n");
+}
+
+/* The words that the engine's settings take, besides the degrees. */
+static dt_status add_settings(const char *engine, json_t *answer, struct dt_text *out)
+{
+    const char *name;
+    json_t *settings = NULL, *setting;
+    DT_TRY(dt_engine_choices(engine, &settings));
+    json_object_foreach(settings, name, setting) add_setting(name, setting, out);
+    json_object_set_new(answer, "settings", settings);
+    return DT_OK;
+}
+
 static dt_status one_engine(const struct question *question, const char *engine, json_t *answer,
                             struct dt_text *out)
 {
@@ -228,6 +263,7 @@ static dt_status one_engine(const struct question *question, const char *engine,
     dt_text_add(out, "\n%zu plans on up to %lld devices by %s; ", json_array_size(plans),
                 (long long)question->wanted.devices, engine);
     add_choice(chosen, out);
+    DT_TRY(add_settings(engine, answer, out));
     json_array_foreach(plans, i, plan) DT_TRY(add_plan(question, engine, plan, out));
     return DT_OK;
 }
