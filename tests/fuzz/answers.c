@@ -63,11 +63,11 @@ void dt_launch_drop(struct dt_start *start)
     (void)start;
 }
 
-dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[],
+dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[], int ranks,
                               const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                               struct dt_supervised *out)
 {
-    (void)path, (void)argv, (void)envp, (void)folders;
+    (void)path, (void)argv, (void)envp, (void)ranks, (void)folders;
     *out = played;
     return DT_OK;
 }
@@ -77,10 +77,10 @@ void dt_supervisor_note(struct dt_supervised *supervised)
     (void)supervised;
 }
 
-bool dt_supervisor_ended(struct dt_supervised *supervised, int *wait_status)
+bool dt_supervisor_ended(struct dt_supervised *supervised, struct dt_ended *ended)
 {
     (void)supervised;
-    *wait_status = 0;
+    *ended = (struct dt_ended){0, 0};
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include "space/space.h"
 #include "tuner/machine/machine.h"
 #include "tuner/measure/job.h"
+#include "tuner/runner/runner.h"
 
 #include <stdbool.h>
 
@@ -26,7 +27,7 @@ struct dt_identity {
 struct dt_target_worker {
     char program[4096];
     const char *const *arguments; /* NULL-ended, borrowed from the job; may be NULL */
-    bool by_mpirun; /* N ranks are started by mpirun; otherwise the worker starts its own */
+    enum dt_launcher launcher;    /* who starts ranks */
     int switched; /* plans of up to so many ranks share one group; 0: only plans of equal ranks do */
     struct dt_assignment assigned; /* to a foreign worker */
     int64_t start_ns;              /* time that a group has to get ready */

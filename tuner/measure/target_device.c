@@ -22,11 +22,11 @@ static bool lacks_gpus(const struct dt_target *target, enum dt_dtype dtype)
 
 static const struct device {
     const char *unit; /* device of a rank */
-    bool by_mpirun;
+    enum dt_launcher launcher;
     bool (*lacks)(const struct dt_target *target, enum dt_dtype dtype);
 } devices[] = {
-    {"core", true, lacks_cores},
-    {"GPU", false, lacks_gpus},
+    {"core", DT_LAUNCH_MPIRUN, lacks_cores},
+    {"GPU", DT_LAUNCH_SELF, lacks_gpus},
 };
 
 static const struct device *device_of(const struct dt_target *target)
@@ -55,7 +55,7 @@ dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
     target->hardware.devices = job->devices > 0 ? job->devices : usual_devices(job, target);
     target->hardware.unit = device_of(target)->unit;
     target->worker.arguments = job->worker.arguments;
-    target->worker.by_mpirun = device_of(target)->by_mpirun;
+    target->worker.launcher = device_of(target)->launcher;
     if (!target->hardware.backend.cuda)
         return dt_machine_program(job->worker.path, target->worker.program);
     memcpy(target->worker.program, target->hardware.backend.program, sizeof target->worker.program);

@@ -384,6 +384,18 @@ static dt_status check_engine(const char *wanted, const struct dt_target *target
         target->worker.program, engine, wanted, wanted);
 }
 
+static dt_status read_launch(const json_t *hello, struct dt_target *target)
+{
+    const json_t *by = json_object_get(hello, "launch");
+    target->worker.launcher = DT_LAUNCH_SELF;
+    if (!dt_json_has(hello, "launch") ||
+        (json_is_string(by) &&
+         dt_launcher_from_text(json_string_value(by), &target->worker.launcher)))
+        return DT_OK;
+    return dt_fail(DT_EUSAGE,
+                   "the worker's hello: 'launch' is neither \"self\", \"mpirun\" nor \"torchrun\"");
+}
+
 /* A worker that starts its own ranks may switch plans of several ranks in one group. */
 static dt_status read_switch(const json_t *hello, struct dt_target *target)
 {
@@ -396,9 +408,9 @@ static dt_status read_switch(const json_t *hello, struct dt_target *target)
         return dt_fail(DT_EUSAGE,
                        "the worker's hello: 'switch' is not a number of ranks from 1 to %d",
                        SWITCHED_MOST);
-    if (target->worker.by_mpirun)
+    if (target->worker.launcher != DT_LAUNCH_SELF)
         return dt_fail(DT_EUSAGE, "the worker's hello: 'switch' needs \"launch\":\"self\", as "
-                                  "mpirun starts a group for each rank count");
+                                  "mpirun and torchrun start a group for each rank count");
     target->worker.switched = (int)json_integer_value(most);
     return DT_OK;
 }
@@ -410,8 +422,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
     copy_field(hello, "mode", "eager", target->identity.mode, sizeof target->identity.mode);
     copy_field(hello, "name", "worker", name, sizeof name);
     copy_field(hello, "workload", "its own workload", workload, sizeof workload);
-    const char *by = json_string_value(json_object_get(hello, "launch"));
-    target->worker.by_mpirun = by != NULL && strcmp(by, "mpirun") == 0;
+    DT_TRY(read_launch(hello, target));
     DT_TRY(read_switch(hello, target));
     snprintf(target->identity.title, sizeof target->identity.title, "%s: %s", name, workload);
     target->worker.announced = announced(hello);

@@ -265,7 +265,7 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     dt_status status =
         group == NULL
             ? dt_fail(DT_ENOMEM, "out of memory")
-            : dt_supervisor_start(start.path, start.argv, start.envp,
+            : dt_supervisor_start(start.path, start.argv, start.envp, start.processes,
                                   (const char(*)[DT_FOLDER_ROOM])start.folders, &group->process);
     dt_launch_fini(&start);
     if (status < 0) {
@@ -274,6 +274,7 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
         return status;
     }
     group->alive = true;
+    group->processes = start.processes;
     group->phase = "starting";
     group->until_ns = launch->until_ns;
     const char *transcript = getenv("DITTUNE_TRANSCRIPT");

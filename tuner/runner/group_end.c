@@ -75,14 +75,18 @@ dt_status dt_group_condemn(struct dt_group *group, struct dt_failure *failure)
     return dt_group_break(group, failure, failure->outcome, why);
 }
 
-static void describe_end(int wait_status, char out[], size_t room)
+static void describe_end(const struct dt_group *group, const struct dt_ended *ended, char out[],
+                         size_t room)
 {
-    if (WIFSIGNALED(wait_status)) {
-        const char *name = sigabbrev_np(WTERMSIG(wait_status));
-        snprintf(out, room, "killed by signal %d (SIG%s)", WTERMSIG(wait_status),
+    char rank[32] = "";
+    if (group->processes > 1 && ended->status != 0)
+        snprintf(rank, sizeof rank, "rank %d ", ended->rank);
+    if (WIFSIGNALED(ended->status)) {
+        const char *name = sigabbrev_np(WTERMSIG(ended->status));
+        snprintf(out, room, "%skilled by signal %d (SIG%s)", rank, WTERMSIG(ended->status),
                  name != NULL ? name : "?");
     } else {
-        snprintf(out, room, "exited with %d", WEXITSTATUS(wait_status));
+        snprintf(out, room, "%sexited with %d", rank, WEXITSTATUS(ended->status));
     }
 }
 
@@ -103,7 +107,7 @@ static void add_words(struct dt_group *group, bool open, char why[], size_t room
 dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure)
 {
     char why[160] = "closed its output";
-    int wait_status;
+    struct dt_ended end;
     int64_t until = dt_clock_machine_ns() + DEATH_NS;
     bool open = true, ended = false;
     while (!ended && dt_clock_machine_ns() < until) {
@@ -112,10 +116,10 @@ dt_status dt_group_dead(struct dt_group *group, struct dt_failure *failure)
             open = dt_group_drain(group);
         else if (!open)
             dt_clock_sleep_ns(2000000);
-        ended = dt_supervisor_ended(&group->process, &wait_status);
+        ended = dt_supervisor_ended(&group->process, &end);
     }
     if (ended)
-        describe_end(wait_status, why, sizeof why);
+        describe_end(group, &end, why, sizeof why);
     add_words(group, open, why, sizeof why);
     return dt_group_break(group, failure, DT_TRIAL_CRASHED, why);
 }
@@ -131,7 +135,7 @@ dt_status dt_group_hung(struct dt_group *group, struct dt_failure *failure)
 }
 
 /* Waits for the program's end and keeps reading its output, so that it does not block on a full pipe. */
-static bool await_end(struct dt_group *group, int64_t until, int *wait_status)
+static bool await_end(struct dt_group *group, int64_t until, struct dt_ended *ended)
 {
     char block[65536];
     struct dt_pause pause = dt_pause_begin();
@@ -139,7 +143,7 @@ static bool await_end(struct dt_group *group, int64_t until, int *wait_status)
         struct pollfd pollers[3] = {{.fd = group->process.status, .events = POLLIN},
                                     {.fd = group->process.messages, .events = POLLIN},
                                     {.fd = group->process.from, .events = POLLIN}};
-        if (dt_supervisor_ended(&group->process, wait_status))
+        if (dt_supervisor_ended(&group->process, ended))
             return true;
         poll(pollers, 3, 20);
         bool said = pollers[1].revents != 0 && dt_group_drain(group);
@@ -154,7 +158,7 @@ static bool await_end(struct dt_group *group, int64_t until, int *wait_status)
 bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, char how[],
                   size_t room)
 {
-    int wait_status = 0;
+    struct dt_ended end = {0, 0};
     json_t *quit = json_pack("{s:s}", "op", "quit");
     dt_status said = say_quit ? dt_wire_write(&group->wire, quit) : DT_OK;
     json_decref(quit);
@@ -163,9 +167,9 @@ bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, ch
         group->process.to = -1;
     }
     (void)said; /* a dead worker has ended already */
-    if (!await_end(group, dt_clock_machine_ns() + patience_ns, &wait_status))
+    if (!await_end(group, dt_clock_machine_ns() + patience_ns, &end))
         return false;
-    describe_end(wait_status, how, room);
+    describe_end(group, &end, how, room);
     dt_supervisor_stop(&group->process, 0);
     group->alive = false;
     return true;
@@ -178,10 +182,9 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns)
     if (group->alive) {
         json_t *quit = json_pack("{s:s}", "op", "quit");
         int64_t until = dt_clock_machine_ns() + grace_ns - grace_ns / 4;
-        int wait_status;
+        struct dt_ended end;
         bool ended = grace_ns > 0 && group->process.to >= 0 &&
-                     dt_wire_write(&group->wire, quit) == DT_OK &&
-                     await_end(group, until, &wait_status);
+                     dt_wire_write(&group->wire, quit) == DT_OK && await_end(group, until, &end);
         json_decref(quit);
         dt_supervisor_stop(&group->process, ended ? 0 : grace_ns / 4);
     }

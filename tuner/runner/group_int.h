@@ -20,6 +20,7 @@ struct dt_group {
     char messages[DT_GROUP_KEPT + 1];
     size_t kept;
     bool alive;
+    int processes;     /* that the controller has started */
     int64_t paused_ns; /* during the last request */
     int64_t until_ns;  /* heartbeats extend deadlines up to this time; 0: they do not */
     char said[80];     /* text of the last heartbeat of the last request; "": none */

@@ -1,20 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /* Open MPI 4.1: --bind-to none because the worker binds itself (mpirun -np 1 would bind one core); its session files go to a
- * folder of ours, so that a killed group leaves nothing in /tmp and /dev/shm. */
+ * folder of ours, so that a killed group leaves nothing in /tmp and /dev/shm.
+ *
+ * torchrun (PyTorch 2) is not started itself: its variables are set, and each rank is a child of the supervisor. */
 #include "tuner/runner/launch.h"
 
 #include "base/environment.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define WORDS_MOST 256
 
 extern char **environ;
+
+bool dt_launcher_from_text(const char *text, enum dt_launcher *launcher)
+{
+    static const char *const names[] = {[DT_LAUNCH_SELF] = "self",
+                                        [DT_LAUNCH_MPIRUN] = "mpirun",
+                                        [DT_LAUNCH_TORCHRUN] = "torchrun"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *launcher = (enum dt_launcher)i;
+            return true;
+        }
+    return false;
+}
 
 static bool is_program(const char *path)
 {
@@ -39,6 +56,11 @@ bool dt_launch_find(const char *name, char path[], size_t room)
     return false;
 }
 
+static bool under_mpirun(const struct dt_launch *launch)
+{
+    return launch->by == DT_LAUNCH_MPIRUN && launch->ranks > 1;
+}
+
 /* One folder for temporary files, one for memory shared by ranks. */
 static dt_status make_folders(const struct dt_launch *launch, struct dt_start *start)
 {
@@ -54,7 +76,7 @@ static dt_status make_folders(const struct dt_launch *launch, struct dt_start *s
         dt_folders_sweep(parents[i]);
     swept = true;
     DT_TRY(dt_folder_make(parents[0], start->folders[0]));
-    if (launch->ranks > 1 && access(parents[1], W_OK) == 0 &&
+    if (under_mpirun(launch) && access(parents[1], W_OK) == 0 &&
         dt_folder_make(parents[1], start->folders[1]) < 0)
         start->folders[1][0] = '\0'; /* the first is enough */
     return DT_OK;
@@ -139,14 +161,48 @@ static int length(char *const list[])
     return n;
 }
 
+/* A port of this host that nothing uses now. */
+static dt_status free_port(int *port)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof any;
+    int end = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool known = end >= 0 && bind(end, (const struct sockaddr *)&any, sizeof any) == 0 &&
+                 getsockname(end, (struct sockaddr *)&any, &size) == 0;
+    int why = errno;
+    if (end >= 0)
+        close(end);
+    if (!known)
+        return dt_fail(DT_ELIB, "cannot find a free port for the ranks of a worker: %s",
+                       strerror(why));
+    *port = ntohs(any.sin_port);
+    return DT_OK;
+}
+
+/* The variables that torchrun sets and libraries read, for rank 0. */
+static dt_status set_ranks(const struct dt_launch *launch, struct words *variables)
+{
+    char size[40], local[40], number[40];
+    int port = 0;
+    if (launch->by != DT_LAUNCH_TORCHRUN)
+        return DT_OK;
+    DT_TRY(free_port(&port));
+    snprintf(size, sizeof size, "WORLD_SIZE=%d", launch->ranks);
+    snprintf(local, sizeof local, "LOCAL_WORLD_SIZE=%d", launch->ranks);
+    snprintf(number, sizeof number, "MASTER_PORT=%d", port);
+    add(variables, "RANK=0");
+    add(variables, "LOCAL_RANK=0");
+    add(variables, size);
+    add(variables, local);
+    add(variables, "MASTER_ADDR=127.0.0.1");
+    add(variables, number);
+    return DT_OK;
+}
+
 /* Later lists take precedence. Variables that dittune removed for itself are passed on, since the worker may be the
  * user's. */
-static char **make_environment(const struct dt_launch *launch, const struct dt_start *start)
+static char **make_environment(const struct dt_launch *launch, char *const ours[])
 {
-    char folder[300], hwloc[] = "HWLOC_HIDE_ERRORS=2", root[] = "OMPI_ALLOW_RUN_AS_ROOT=1",
-                      confirm[] = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
-    snprintf(folder, sizeof folder, "TMPDIR=%s", start->folders[0]);
-    char *const ours[] = {folder, hwloc, root, confirm, NULL};
     char *const *lists[] = {environ, dt_environment_dropped(), ours,
                             (char *const *)launch->environment};
     int room = 1, n = 0;
@@ -171,16 +227,41 @@ static char **make_environment(const struct dt_launch *launch, const struct dt_s
     return NULL;
 }
 
+static dt_status add_variables(const struct dt_launch *launch, const struct dt_start *start,
+                               struct words *variables)
+{
+    char folder[300];
+    snprintf(folder, sizeof folder, "TMPDIR=%s", start->folders[0]);
+    add(variables, folder);
+    add(variables, "HWLOC_HIDE_ERRORS=2");
+    add(variables, "OMPI_ALLOW_RUN_AS_ROOT=1");
+    add(variables, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+    return set_ranks(launch, variables);
+}
+
+static void free_list(char **list)
+{
+    for (int i = 0; list != NULL && list[i] != NULL; i++)
+        free(list[i]);
+    free(list);
+}
+
 static dt_status fill(const struct dt_launch *launch, const char *program, struct dt_start *start)
 {
-    struct words words = {.n = 0};
-    if (launch->ranks > 1)
+    struct words words = {.n = 0}, variables = {.n = 0};
+    dt_status status = add_variables(launch, start, &variables);
+    char **ours = take(&variables);
+    start->processes = launch->by == DT_LAUNCH_TORCHRUN ? launch->ranks : 1;
+    if (status == DT_OK && ours != NULL)
+        start->envp = make_environment(launch, ours);
+    free_list(ours);
+    DT_TRY(status);
+    if (under_mpirun(launch))
         add_mpirun(&words, launch, start);
     add(&words, program);
     for (int i = 0; launch->arguments != NULL && launch->arguments[i] != NULL; i++)
         add(&words, launch->arguments[i]);
     start->argv = take(&words);
-    start->envp = make_environment(launch, start);
     if (start->argv == NULL || start->envp == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while starting %s", program);
     return DT_OK;
@@ -210,8 +291,11 @@ dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
     *start = (struct dt_start){.argv = NULL};
     if (!dt_launch_find(launch->program, program, sizeof program))
         return not_a_program(launch->program);
+    if (launch->by == DT_LAUNCH_TORCHRUN && launch->ranks > DT_SUPERVISOR_RANKS)
+        return dt_fail(DT_EUSAGE, "a plan has %d ranks; at most %d processes are started",
+                       launch->ranks, DT_SUPERVISOR_RANKS);
     snprintf(start->path, sizeof start->path, "%s", program);
-    if (launch->ranks > 1 && !dt_launch_find("mpirun", start->path, sizeof start->path))
+    if (under_mpirun(launch) && !dt_launch_find("mpirun", start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE,
                        "mpirun not found: install openmpi-bin, or ask for plans of one rank");
     DT_TRY(make_folders(launch, start));
@@ -225,11 +309,7 @@ dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
 
 void dt_launch_fini(struct dt_start *start)
 {
-    for (int i = 0; start->argv != NULL && start->argv[i] != NULL; i++)
-        free(start->argv[i]);
-    for (int i = 0; start->envp != NULL && start->envp[i] != NULL; i++)
-        free(start->envp[i]);
-    free(start->argv);
-    free(start->envp);
+    free_list(start->argv);
+    free_list(start->envp);
     start->argv = start->envp = NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* launch - the command line and environment that start a worker: by itself, or under mpirun */
+/* launch - the command line and environment that start a worker: by itself, under mpirun, or as torchrun does */
 #ifndef DT_TUNER_RUNNER_LAUNCH_H
 #define DT_TUNER_RUNNER_LAUNCH_H
 
@@ -9,6 +9,7 @@
 struct dt_start {
     char path[4096];     /* program to execute */
     char **argv, **envp; /* NULL-ended, owned */
+    int processes;       /* to start; the environment is that of rank 0 */
     /* created for this group; the supervisor removes them */
     char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
 };

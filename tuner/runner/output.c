@@ -47,9 +47,9 @@ static bool read_pipes(const struct dt_supervised *child, int64_t deadline_ns,
 }
 
 /* Waits for the end of a child whose pipes are closed. */
-static bool await_end(struct dt_supervised *child, int64_t deadline_ns, int *status)
+static bool await_end(struct dt_supervised *child, int64_t deadline_ns, struct dt_ended *end)
 {
-    while (!dt_supervisor_ended(child, status)) {
+    while (!dt_supervisor_ended(child, end)) {
         if (dt_clock_machine_ns() >= deadline_ns || dt_group_interrupted != 0)
             return false;
         usleep(1000);
@@ -73,12 +73,12 @@ dt_status dt_output_read(const char *path, char *const argv[], int64_t deadline_
 {
     static const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
     struct dt_supervised child;
-    int status = 0;
-    DT_TRY(dt_supervisor_start(path, argv, environ, folders, &child));
+    struct dt_ended end = {0, 0};
+    DT_TRY(dt_supervisor_start(path, argv, environ, 1, folders, &child));
     *output = (struct dt_output){.how = ""};
-    bool ended = read_pipes(&child, deadline_ns, output) && await_end(&child, deadline_ns, &status);
+    bool ended = read_pipes(&child, deadline_ns, output) && await_end(&child, deadline_ns, &end);
     dt_supervisor_stop(&child, ended ? 0 : GRACE_NS);
-    explain(ended, status, output->how);
+    explain(ended, end.status, output->how);
     if (dt_group_interrupted == 0)
         return DT_OK;
     dt_output_fini(output);

@@ -37,11 +37,20 @@ struct dt_assignment {
     int devices;       /* most that it may use; 0: left out */
 };
 
+/* Who starts the ranks of a group: "launch" of hello. */
+enum dt_launcher {
+    DT_LAUNCH_SELF, /* the worker: one process is started */
+    DT_LAUNCH_MPIRUN,
+    DT_LAUNCH_TORCHRUN, /* the controller starts all, with the variables that torchrun sets */
+};
+bool dt_launcher_from_text(const char *text, enum dt_launcher *launcher);
+
 struct dt_launch {
     const char *program;          /* path; a name without '/' is looked up in PATH */
     const char *const *arguments; /* NULL-ended, after the program; may be NULL */
     struct dt_assignment assigned;
-    int ranks;           /* processes mpirun starts; 1 is fork and exec, without MPI */
+    enum dt_launcher by;
+    int ranks;           /* processes; 1 is fork and exec, without MPI */
     int own_ranks;       /* number of ranks for a worker that starts them itself; 0: ranks */
     bool oversubscribed; /* more ranks than cores: waits yield */
     int64_t until_ns;    /* as dt_group_extend, also while it starts */

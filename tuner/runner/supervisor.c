@@ -18,8 +18,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,10 +30,14 @@
 #define PATIENCE_NS (10 * DT_NS_PER_SECOND) /* freeing much memory takes time */
 #define SHORT_NS    DT_NS_PER_SECOND        /* after another group was given up */
 
+extern char **environ;
+
 struct ward {
-    pid_t program;
+    pid_t ranks[DT_SUPERVISOR_RANKS]; /* the program's processes; 0: it has ended */
+    int count, running;
+    struct dt_ended end;
     int control, status;
-    int ended; /* readable when the program has ended (pidfd_open), or -1 */
+    int children; /* readable when a child has ended (signalfd) */
     bool reported;
     int64_t kill_at; /* time from which KILL is sent; 0: not requested */
     pid_t noted[NOTED_MOST];
@@ -67,23 +71,48 @@ static void signal_all(struct ward *ward, int number)
     dt_proc_below(getpid(), knock_at, &(struct knock){ward, number});
 }
 
+/* Of several that ended, a signal counts first, then an exit code: a rank that loses another one exits with a code. */
+static int gravity(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 2 : wait_status != 0;
+}
+
+static void take_end(struct ward *ward, pid_t pid, int wait_status)
+{
+    for (int i = 0; i < ward->count; i++) {
+        if (ward->ranks[i] != pid)
+            continue;
+        ward->ranks[i] = 0;
+        ward->running--;
+        if (gravity(wait_status) > gravity(ward->end.status))
+            ward->end = (struct dt_ended){i, wait_status};
+    }
+}
+
+/* The program has ended when all its processes have, or one has failed. */
+static void report(struct ward *ward)
+{
+    if (ward->reported || (ward->running > 0 && ward->end.status == 0))
+        return;
+    ssize_t put = write(ward->status, &ward->end, sizeof ward->end);
+    (void)put; /* a dead controller needs no report */
+    ward->reported = true;
+    ward->kill_at = ward->kill_at != 0 ? ward->kill_at : 1; /* also ends processes it left behind */
+}
+
 /* Reaps what ended and reports the program's end. False when no child is left. */
 static bool reap(struct ward *ward)
 {
+    int wait_status;
     for (;;) {
-        int wait_status;
         pid_t pid = waitpid(-1, &wait_status, WNOHANG);
         if (pid < 0 && errno == EINTR)
             continue;
-        if (pid <= 0)
+        if (pid <= 0) {
+            report(ward);
             return pid == 0;
-        if (pid == ward->program && !ward->reported) {
-            ward->reported =
-                write(ward->status, &wait_status, sizeof wait_status) == sizeof wait_status;
-            ward->reported = true;
-            ward->kill_at =
-                ward->kill_at != 0 ? ward->kill_at : 1; /* also ends processes it left behind */
         }
+        take_end(ward, pid, wait_status);
     }
 }
 
@@ -92,8 +121,15 @@ static void listen_to(struct ward *ward)
 {
     int64_t request = 0;
     struct pollfd pollers[2] = {{.fd = ward->control, .events = POLLIN},
-                                {.fd = ward->reported ? -1 : ward->ended, .events = POLLIN}};
-    if (poll(pollers, 2, ward->kill_at != 0 ? TICK_MS : REST_MS) <= 0 || pollers[0].revents == 0)
+                                {.fd = ward->children, .events = POLLIN}};
+    struct signalfd_siginfo ended;
+    int ready = poll(pollers, 2, ward->kill_at != 0 ? TICK_MS : REST_MS);
+    if (ready > 0 && pollers[1].revents != 0 &&
+        read(ward->children, &ended, sizeof ended) != (ssize_t)sizeof ended) {
+        close(ward->children);
+        ward->children = -1; /* the period of poll is enough */
+    }
+    if (ready <= 0 || pollers[0].revents == 0)
         return;
     if (read(ward->control, &request, sizeof request) != (ssize_t)sizeof request) {
         ward->kill_at = 1;
@@ -193,12 +229,52 @@ struct pipes {
     int in[2], out[2], err[2], control[2], status[2];
 };
 
-static void supervise(const char *path, char *const argv[], char *const envp[],
+/* What to start. */
+struct program {
+    const char *path;
+    char *const *argv, *const *envp;
+    int ranks;
+};
+
+/* Only rank 0 has the pipes of the protocol. */
+static void become_rank(const struct program *program, int rank, const struct pipes *pipes)
+{
+    char number[16];
+    environ = (char **)program->envp;
+    snprintf(number, sizeof number, "%d", rank);
+    if (rank > 0 && (setenv("RANK", number, 1) != 0 || setenv("LOCAL_RANK", number, 1) != 0))
+        _exit(127);
+    dup2(rank == 0 ? pipes->in[0] : open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+    dup2(rank == 0 ? pipes->out[1] : pipes->err[1], STDOUT_FILENO);
+    dup2(pipes->err[1], STDERR_FILENO);
+    close_others((int[]){-1}, 1);
+    run_program(program->path, program->argv, environ);
+}
+
+static void start_ranks(struct ward *ward, const struct program *program, const struct pipes *pipes)
+{
+    pid_t own = getpid();
+    ward->count = ward->running = program->ranks;
+    for (int i = 0; i < program->ranks; i++) {
+        pid_t pid = fork();
+        if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != own))
+            _exit(127);
+        if (pid == 0)
+            become_rank(program, i, pipes);
+        ward->ranks[i] = pid;
+        if (pid < 0)
+            take_end(ward, pid, W_EXITCODE(127, 0));
+        else
+            note(ward, pid);
+    }
+}
+
+static void supervise(const struct program *program,
                       const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                       const struct pipes *pipes)
 {
     struct ward ward = {.control = pipes->control[0], .status = pipes->status[1]};
-    pid_t own = getpid();
+    sigset_t child;
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGCONT); /* so that a stopped supervisor reads the end of its pipe */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -206,23 +282,17 @@ static void supervise(const char *path, char *const argv[], char *const envp[],
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    ward.program = fork();
-    if (ward.program == 0) {
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != own)
-            _exit(127);
-        dup2(pipes->in[0], STDIN_FILENO);
-        dup2(pipes->out[1], STDOUT_FILENO);
-        dup2(pipes->err[1], STDERR_FILENO);
-        close_others((int[]){-1}, 1);
-        run_program(path, argv, envp);
-    }
-    note(&ward, ward.program);
-    ward.ended = (int)syscall(SYS_pidfd_open, ward.program, 0);
+    signal(SIGCHLD, SIG_DFL);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    ward.children = signalfd(-1, &child, SFD_CLOEXEC);
+    start_ranks(&ward, program, pipes);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);
-    close_others((int[]){ward.control, ward.status, ward.ended}, 3);
+    close_others((int[]){ward.control, ward.status, ward.children}, 3);
     watch(&ward, folders);
 }
 
@@ -240,7 +310,7 @@ static bool open_pipes(struct pipes *pipes)
     return true;
 }
 
-dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[],
+dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[], int ranks,
                               const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                               struct dt_supervised *out)
 {
@@ -250,7 +320,7 @@ dt_status dt_supervisor_start(const char *path, char *const argv[], char *const 
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        supervise(path, argv, envp, folders, &pipes);
+        supervise(&(struct program){path, argv, envp, ranks}, folders, &pipes);
     close(pipes.in[0]);
     close(pipes.out[1]);
     close(pipes.err[1]);
@@ -271,11 +341,11 @@ dt_status dt_supervisor_start(const char *path, char *const argv[], char *const 
     return DT_OK;
 }
 
-bool dt_supervisor_ended(struct dt_supervised *supervised, int *wait_status)
+bool dt_supervisor_ended(struct dt_supervised *supervised, struct dt_ended *ended)
 {
     struct pollfd poller = {.fd = supervised->status, .events = POLLIN};
-    return poll(&poller, 1, 0) == 1 && read(supervised->status, wait_status, sizeof *wait_status) ==
-                                           (ssize_t)sizeof *wait_status;
+    return poll(&poller, 1, 0) == 1 &&
+           read(supervised->status, ended, sizeof *ended) == (ssize_t)sizeof *ended;
 }
 
 void dt_supervisor_note(struct dt_supervised *supervised)

@@ -16,23 +16,31 @@
 #include <sys/types.h>
 
 #define DT_SUPERVISOR_FOLDERS 2
+#define DT_SUPERVISOR_RANKS   1024 /* most processes of a program */
+
+/* How a program ended. */
+struct dt_ended {
+    int rank;   /* the first of its processes that failed; 0: none */
+    int status; /* its wait status; 0: all exited with 0 */
+};
 
 struct dt_supervised {
     pid_t pid;              /* the supervisor's pid */
     int64_t patience_ns;    /* time after the grace until dt_supervisor_stop gives up */
     int control;            /* write end: a request to kill; closing it kills at once */
-    int status;             /* read end: the program's wait status, when it ended */
+    int status;             /* read end: a struct dt_ended */
     int to, from, messages; /* the program's standard input, output, error */
     char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
 };
 
-/* Starts `path` with argv and envp. folders: directories to remove at the end, "" for none. DT_ELIB. */
-dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[],
+/* Starts `path` with argv and envp, `ranks` times: from the second on, RANK and LOCAL_RANK are set, standard input is empty and
+ * standard output goes to standard error. folders: directories to remove at the end, "" for none. DT_ELIB. */
+dt_status dt_supervisor_start(const char *path, char *const argv[], char *const envp[], int ranks,
                               const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
                               struct dt_supervised *out) DT_MUST_CHECK;
 
-/* The program's wait status; false while it runs or when it is unknown. Does not wait. */
-bool dt_supervisor_ended(struct dt_supervised *supervised, int *wait_status);
+/* True when all processes of the program have ended, or one has failed, which ends the others; once. Does not wait. */
+bool dt_supervisor_ended(struct dt_supervised *supervised, struct dt_ended *ended);
 
 /* Records the current processes, so that their files in /dev/shm are removed however they end. */
 void dt_supervisor_note(struct dt_supervised *supervised);

@@ -68,7 +68,7 @@ static void start(const char *script, const char folders[DT_SUPERVISOR_FOLDERS][
     snprintf(text, sizeof text, "%s", script);
     char *const argv[] = {"sh", "-c", text, NULL};
     char *const envp[] = {"PATH=/usr/bin:/bin", mark, NULL};
-    assert_int_equal(dt_supervisor_start("/bin/sh", argv, envp, folders, out), DT_OK);
+    assert_int_equal(dt_supervisor_start("/bin/sh", argv, envp, 1, folders, out), DT_OK);
 }
 
 /* A tree with a member that left the process group, one that left its parent, and one that ignores TERM. */
@@ -90,15 +90,15 @@ static void test_the_programs_end_takes_its_orphans(void **state)
 {
     (void)state;
     struct dt_supervised supervised;
-    int wait_status = 0;
+    struct dt_ended ended = {0, 0};
     start(TREE "read word; exit 7", nowhere, &supervised);
     assert_true(come_to(6));
-    assert_false(dt_supervisor_ended(&supervised, &wait_status));
+    assert_false(dt_supervisor_ended(&supervised, &ended));
     assert_int_equal(write(supervised.to, "go\n", 3), 3);
     assert_true(come_to(0)); /* it says how the program ended before it kills the rest */
-    assert_true(dt_supervisor_ended(&supervised, &wait_status));
-    assert_true(WIFEXITED(wait_status));
-    assert_int_equal(WEXITSTATUS(wait_status), 7);
+    assert_true(dt_supervisor_ended(&supervised, &ended));
+    assert_true(WIFEXITED(ended.status));
+    assert_int_equal(WEXITSTATUS(ended.status), 7);
     dt_supervisor_stop(&supervised, 0);
 }
 
