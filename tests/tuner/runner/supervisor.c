@@ -61,14 +61,21 @@ static bool come_to(int n)
 
 static const char nowhere[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
 
-static void start(const char *script, const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
-                  struct dt_supervised *out)
+static void start_ranks(const char *script, int ranks,
+                        const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
+                        struct dt_supervised *out)
 {
     char text[1024];
     snprintf(text, sizeof text, "%s", script);
     char *const argv[] = {"sh", "-c", text, NULL};
     char *const envp[] = {"PATH=/usr/bin:/bin", mark, NULL};
-    assert_int_equal(dt_supervisor_start("/bin/sh", argv, envp, 1, folders, out), DT_OK);
+    assert_int_equal(dt_supervisor_start("/bin/sh", argv, envp, ranks, folders, out), DT_OK);
+}
+
+static void start(const char *script, const char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM],
+                  struct dt_supervised *out)
+{
+    start_ranks(script, 1, folders, out);
 }
 
 /* A tree with a member that left the process group, one that left its parent, and one that ignores TERM. */
@@ -99,6 +106,48 @@ static void test_the_programs_end_takes_its_orphans(void **state)
     assert_true(dt_supervisor_ended(&supervised, &ended));
     assert_true(WIFEXITED(ended.status));
     assert_int_equal(WEXITSTATUS(ended.status), 7);
+    dt_supervisor_stop(&supervised, 0);
+}
+
+/* However busy the machine is. */
+static void await_end(struct dt_supervised *supervised, struct dt_ended *ended)
+{
+    for (int i = 0; i < 60000; i++) {
+        if (dt_supervisor_ended(supervised, ended))
+            return;
+        dt_clock_sleep_ns(DT_NS_PER_SECOND / 100);
+    }
+    fail_msg("the program did not end");
+}
+
+static void test_a_rank_that_fails_ends_the_others(void **state)
+{
+    (void)state;
+    struct dt_supervised supervised;
+    struct dt_ended ended = {0, 0};
+    char word;
+    start_ranks("test \"$RANK\" = 2 && test \"$LOCAL_RANK\" = 2 && exit 5; exec sleep 1000", 4,
+                nowhere, &supervised);
+    assert_int_equal(read(supervised.from, &word, 1), 0); /* rank 0 has ended */
+    await_end(&supervised, &ended);
+    assert_int_equal(ended.rank, 2);
+    assert_int_equal(WEXITSTATUS(ended.status), 5);
+    dt_supervisor_stop(&supervised, 0);
+}
+
+static void test_the_program_ends_with_its_last_rank(void **state)
+{
+    (void)state;
+    struct dt_supervised supervised;
+    struct dt_ended ended = {7, 7};
+    char word[16] = "";
+    start_ranks("test -z \"$RANK\" || { read word; exit 0; }; read word; echo $word", 3, nowhere,
+                &supervised);
+    assert_false(dt_supervisor_ended(&supervised, &ended));
+    assert_int_equal(write(supervised.to, "go\n", 3), 3);
+    assert_int_equal(read(supervised.from, word, sizeof word - 1), 3);
+    await_end(&supervised, &ended); /* the input of the other ranks is empty, so they have ended */
+    assert_true(ended.rank == 0 && ended.status == 0);
     dt_supervisor_stop(&supervised, 0);
 }
 
@@ -366,6 +415,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stop_leaves_no_descendant),
         cmocka_unit_test(test_the_programs_end_takes_its_orphans),
+        cmocka_unit_test(test_a_rank_that_fails_ends_the_others),
+        cmocka_unit_test(test_the_program_ends_with_its_last_rank),
         cmocka_unit_test(test_the_controllers_death_takes_all),
         cmocka_unit_test(test_folders_are_removed),
         cmocka_unit_test(test_streams_are_the_programs),
