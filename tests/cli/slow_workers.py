@@ -55,6 +55,19 @@ def hung_with_heartbeats():
             done.json["verdict"] in ("provisional", "none"), done)
 
 
+def slow_comparisons():
+    """What takes long for the first time in the processes of a comparison, which are the third and later ones."""
+    for name, fault in (("prepares of 20 s", {"at": "prepare", "do": "delay", "ns": 20 * SECOND, "from": 2, "first": 3}),
+                        ("steps of 8 s", {"at": "measure", "do": "delay", "ns": 8 * SECOND, "from": 2, "first": 3})):
+        done = session("20m", ns=[MS, .8 * MS], cv=.01, faults=[fault])
+        struck = [sum(entry["op"] == "fault" for entry in log) for log in log_of_processes(t.path / "scenario.json.log")]
+        t.check(f"{name} with heartbeats are not hung in comparisons", done.code == 0 and done.json["verdict"] == "faster"
+                and struck[:4] == [0, 0, 3, 0], (struck, done))
+    done = session("100s", ns=[MS, .8 * MS], cv=.01, faults=[{"do": "hang", "at": "prepare", "from": 2, "when": {"plan": 1}}])
+    t.check("a plan that hangs there with heartbeats ends within the budget", done.code == 0 and done.json["elapsed_seconds"] <= 102
+            and done.json["best"]["plan"] == {"plan": 0} and done.json["verdict"] == "default", done)
+
+
 def alike():
     """All plans of several ranks differ in the same way."""
     def ranks(*sizes):
@@ -127,6 +140,7 @@ def narrowed():
 
 slow_prepares()
 hung_with_heartbeats()
+slow_comparisons()
 alike()
 references()
 switched()

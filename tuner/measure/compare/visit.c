@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/measure/compare/visit.h"
 
+#include "base/clock.h"
 #include "tuner/measure/trial.h"
 
 #include <math.h>
@@ -24,10 +25,18 @@ static dt_status warm_up(struct dt_rig *rig, struct dt_entrant *entrant, int64_t
     return status;
 }
 
+/* Heartbeats extend a request at most to a quarter of the time that is left: a plan that hangs and goes on sending them leaves the
+ * rest to the others. */
+static void extend(struct dt_rig *rig, int64_t deadline_ns)
+{
+    int64_t now = dt_clock_ns();
+    rig->until_ns = now + (deadline_ns - now) / 4;
+}
+
 dt_status dt_visit_prepare(struct dt_rig *rig, struct dt_entrant *entrant, int64_t deadline_ns)
 {
     rig->apart = entrant->apart;
-    rig->until_ns = 0; /* the plans ran before, so the limits come from what they took */
+    extend(rig, deadline_ns);
     dt_status status = dt_rig_prepare(rig, &entrant->point, deadline_ns, &entrant->resident);
     rig->apart = false;
     if (status < 0)
@@ -57,6 +66,7 @@ dt_status dt_visit_make(struct dt_rig *rig, struct dt_entrant *entrant, int roun
     if (result->outcome != DT_TRIAL_OK)
         return DT_OK;
     int steps = steps_of_visit(entrant);
+    extend(rig, deadline_ns);
     struct dt_result lead;
     dt_result_init(&lead, rig->target, &entrant->point);
     lead.cold_seconds = result->cold_seconds;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS  (120 * DT_NS_PER_SECOND)
+#define EXTENDED_NS  (1200 * DT_NS_PER_SECOND) /* by heartbeats */
 #define PLANS_MOST   16
 #define RANKS_MOST   1024
 #define PARKED_NS    (2 * DT_NS_PER_SECOND)
@@ -61,8 +62,11 @@ static bool skip(struct test *test, const char *why)
 static const char unverified[] =
     "there is no verify, which is optional: its plans are labelled unverified";
 
-static int64_t deadline(void)
+/* Of the next request. */
+static int64_t deadline(const struct test *test)
 {
+    if (test->group != NULL)
+        dt_group_extend(test->group, dt_clock_ns() + EXTENDED_NS);
     return dt_clock_ns() + PATIENCE_NS;
 }
 
@@ -71,7 +75,7 @@ static bool prepare(struct test *test, uint64_t seed, struct dt_prepared *prepar
     json_t *plan = dt_point_json(test->target->space, &test->target->baseline);
     struct dt_verify verify = {.projections = PROJECTIONS, .seed = seed};
     dt_status status =
-        dt_group_prepare(test->group, plan, &verify, deadline(), prepared, &test->failure);
+        dt_group_prepare(test->group, plan, &verify, deadline(test), prepared, &test->failure);
     json_decref(plan);
     return fine(test, status);
 }
@@ -159,7 +163,7 @@ static bool check_verify(struct test *test)
         return false;
     for (int i = 0; i < n; i++)
         changed += other.projection[i] != test->first.projection[i];
-    dt_status status = dt_group_release(test->group, other.handle, deadline(), &test->failure);
+    dt_status status = dt_group_release(test->group, other.handle, deadline(test), &test->failure);
     dt_prepared_fini(&other);
     if (!fine(test, status))
         return false;
@@ -169,8 +173,8 @@ static bool check_verify(struct test *test)
 static bool run_steps(struct test *test, int handle, int n, enum dt_mode mode)
 {
     struct dt_run run = {.ns = NULL};
-    dt_status status = dt_group_run(test->group, &(struct dt_steps){handle, n, mode}, deadline(),
-                                    &run, &test->failure);
+    dt_status status = dt_group_run(test->group, &(struct dt_steps){handle, n, mode},
+                                    deadline(test), &run, &test->failure);
     bool same = status != DT_OK || run.ranks == test->first.ranks;
     dt_run_fini(&run);
     if (!same)
@@ -198,7 +202,7 @@ static bool refuses(struct test *test, json_t *request, const char *what)
 {
     json_t *answer = NULL;
     dt_status status =
-        dt_group_call(test->group, request, "failed", deadline(), &answer, &test->failure);
+        dt_group_call(test->group, request, "failed", deadline(test), &answer, &test->failure);
     json_decref(request);
     json_decref(answer);
     if (status == DT_FAILED && dt_group_alive(test->group))
@@ -224,7 +228,8 @@ static bool check_refuse_value(struct test *test)
 
 static bool check_release(struct test *test)
 {
-    if (!fine(test, dt_group_release(test->group, test->second.handle, deadline(), &test->failure)))
+    if (!fine(test,
+              dt_group_release(test->group, test->second.handle, deadline(test), &test->failure)))
         return false;
     return refuses(test,
                    json_pack("{s:s, s:i, s:i, s:s}", "op", "run", "handle", test->second.handle,
@@ -304,11 +309,12 @@ static bool check_agree(struct test *test)
     for (int i = 0; i < n && fine; i++) {
         struct dt_resident resident;
         struct dt_point point;
+        rig.until_ns = dt_clock_ns() + EXTENDED_NS;
         if (dt_space_listed(target->space))
             dt_space_at(target->space, n > 1 ? i * ((count - 1) / (n - 1)) : 0, &point);
         else
             dt_space_draw(target->space, &rng, &point);
-        dt_status status = dt_rig_prepare(&rig, &point, deadline(), &resident);
+        dt_status status = dt_rig_prepare(&rig, &point, deadline(test), &resident);
         fine = status == DT_OK && resident.outcome == DT_TRIAL_OK;
         if (!fine) {
             struct dt_text text = {0};
