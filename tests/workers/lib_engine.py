@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "workers"))
 from dittune_workers import protocol
 
 protocol.GRACE = 0.5
-MODES = ["well", "slow", "memory", "refused", "raised", "killed"]
+MODES = ["well", "slow", "compiled", "stuck", "memory", "refused", "raised", "killed"]
 
 
 class Plan:
@@ -26,6 +26,10 @@ class Plan:
     def step(self):
         if self.mode == "slow":
             time.sleep(1.1)
+        if self.mode == "compiled":
+            time.sleep(2.5)
+        if self.mode == "stuck":  # in a collective that never ends
+            time.sleep(10000)
         if self.mode == "raised":
             raise ValueError("in a\nstep")
         if self.mode == "killed" and self.rank == 1:
@@ -61,8 +65,12 @@ class Engine:
         if plan["mode"] not in MODES or plan["ranks"] not in (1, 2, 4):
             raise protocol.Refused("infeasible", "not announced")
 
+    def compiles(self, plan):
+        return plan["mode"] == "compiled"
+
     def join(self, rank, ranks):
         self.rank = rank
+        time.sleep(2.5 if ranks == 4 and "SLOW_LOAD" in os.environ else 0)
         if (os.environ["RANK"], os.environ["WORLD_SIZE"]) != (str(rank), str(ranks)):
             raise ValueError("the variables of a rank are not its own")
 

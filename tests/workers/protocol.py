@@ -5,6 +5,7 @@ its kind and sentence, and whatever ends, no process of the worker stays."""
 import json
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import sys
@@ -20,11 +21,11 @@ HERE = SOURCE / "tests/workers"
 class Worker:
     """The fake worker, asked as the controller asks; heartbeats are counted."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, **variables):
         self.heartbeats = 0
         self.process = subprocess.Popen([sys.executable, HERE / "lib_engine.py", *options], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        env={**t.environment, "PYTHONPATH": str(HERE)})
+                                        env={**t.environment, "PYTHONPATH": str(HERE), **variables})
         self.hello = self.ask(op="hello", protocol=2, ranks=1, devices=4)
         self.ready = self.hear()
 
@@ -99,6 +100,22 @@ def heartbeats():
     t.check("work over a second tells that it goes on", worker.heartbeats > before and before > 0, worker.heartbeats)
 
 
+def progress():
+    """A load and a compilation tell that they go on; ranks that wait for each other do not."""
+    worker = Worker(SLOW_LOAD="1")
+    worker.prepare(ranks=4)
+    t.check("a load tells that it goes on", worker.heartbeats > 0, worker.heartbeats)
+    before = worker.heartbeats
+    worker.prepare(mode="compiled")
+    t.check("a compilation does", worker.heartbeats > before, worker.heartbeats)
+    worker.process.stdin.write(json.dumps(dict(op="prepare", plan=dict(ranks=2, mode="stuck"), seed=1, verify=None)) + "\n")
+    worker.process.stdin.flush()
+    t.until(lambda: len(worker.children()) == 4 + 1 + 2)  # the groups of all three plans
+    heard, _, _ = select.select([worker.process.stdout], [], [], 4)
+    t.check("ranks that are stuck in a step do not", not heard, worker.process.stdout.readline() if heard else None)
+    worker.process.kill()
+
+
 def ends():
     """Whatever dies, nothing stays."""
     worker = Worker()
@@ -138,5 +155,6 @@ def ends():
 conversation()
 conversation("--spawn")
 heartbeats()
+progress()
 ends()
 t.finish()

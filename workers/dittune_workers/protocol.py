@@ -7,6 +7,7 @@ by socket. It never computes, so it notices at once when a rank fails or dies. A
     hello(job, devices)   the message `hello`, or Refused
     ready()               loads what the ranks share (by fork) and gives the fields of `ready`
     fork                  True: ranks are forked from the speaker; False: fresh processes of `python -m MODULE`
+    compiles(plan)        (optional) True: a first step of this plan may take minutes in which no rank waits for others
     join(rank, ranks)     in a rank: connect to the others (MASTER_ADDR, MASTER_PORT are set) and to the device
     prepare(plan, seed)   in a rank: a plan with step(), measure(), output() and close()
 
@@ -291,8 +292,9 @@ class Speaker:
         self.say(op="heartbeat")
 
     def watch(self):
-        """A thread: ends the worker when dittune has ended, and tells once a second that something long (a load, a
-        start, a cold step) goes on."""
+        """A thread: ends the worker when dittune has ended, and tells once a second that a load, a start or a
+        compilation goes on. Not that steps do: ranks that wait for each other for ever look the same from here, and tell
+        by themselves between steps that they go on."""
         poll = select.poll()
         poll.register(0, 0)  # POLLHUP and POLLERR are always reported
         while True:
@@ -303,7 +305,9 @@ class Speaker:
 
     def group(self, ranks):
         if ranks not in self.groups:
+            busy, self.busy = self.busy, True
             self.groups[ranks] = Group(self.engine, ranks, [self.out])
+            self.busy = busy
             for request in [plan for plan in self.plans.values() if plan["plan"]["ranks"] == ranks]:
                 self.groups[ranks].ask(request, self.beat)
         return self.groups[ranks]
@@ -328,7 +332,7 @@ class Speaker:
         self.engine.check(plan)
         self.handles += 1
         request["handle"] = self.handles
-        self.busy = True
+        self.busy = getattr(self.engine, "compiles", lambda plan: False)(plan)
         parts = self.ask(request, plan)
         self.plans[self.handles] = request
         answer = dict(op="prepared", handle=self.handles, cold_ns=[part["cold_ns"] for part in parts],

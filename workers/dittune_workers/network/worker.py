@@ -163,6 +163,10 @@ class Worker:
             self.open(card)
         self.network.join(rank, ranks)
 
+    @staticmethod
+    def compiles(plan):
+        return plan.get("compile", "off") != "off"
+
     def memory(self):
         return self.network.memory()
 
