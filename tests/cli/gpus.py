@@ -7,7 +7,8 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import SOURCE, Dittune
+import lib_store
+from dittune_test import BUILD, SOURCE, Dittune
 from fake_gpus import forget_gpus
 from plans import GPU
 
@@ -107,6 +108,23 @@ def check_others():
             "GPU 0 has 27.9 GiB less free memory than before a trial that was killed")
 
 
+def check_stored():
+    """`check` leaves an entry whose GPUs others use; --shared-devices lets it be measured."""
+    db = t.path / "stored"
+    plan = t.tool("explain", "--json", "--model", SMALL, "--size", "128", "--dtype", "float32", "ranks=1").json["plan"]
+    told = script("told", f'[ "$1" = --devices ] && exec {t.path}/four\nexec {BUILD}/dittune-worker "$@"\n')
+    machine = t.tool("machine", "--json", "--renew", env=told).json
+    lib_store.write(db, {**machine, "hard": {**machine["hard"], "cores": 4}}, [{"plan": plan, "fingerprint.hard": {
+        **machine["hard"], "dtype": "float32", "engine": "dittune", "mode": "eager"}}])
+    used = h200s("used", 4, processes=[{"pid": 4711, "bytes": 1073741824}])
+    for options, sentence in (((), "GPU 0 is used by 1 other process (the first: pid 4711)"),
+                              (("--shared-devices",), "the budget ended before it")):
+        done = t.tool("check", "--json", "--db", db, "--model", SMALL, "--budget", "5s", *options, env=used)
+        found = [(entry["verdict"], sentence in entry["reason"]) for entry in (done.json or {}).get("entries", [])]
+        t.check(f"a stored plan of GPUs that others use: check {' '.join(options)}", done.code == 5
+                and found == [("not checked", True)], done)
+
+
 def check_without():
     """--backend cuda reports the fault; without it plans run on cores."""
     for name, body, sentence in (("crash", "kill -SEGV $$\n", "killed by signal 11"),
@@ -134,6 +152,7 @@ t.environment.update(h200s("four", 4))
 check_space()
 check_lookup()
 check_others()
+check_stored()
 check_without()
 t.none_left()
 t.finish()

@@ -215,7 +215,8 @@ static dt_status make_target(struct dt_check_entry *entry)
     if (!json_equal(entry->target->identity.hard, entry->item->entry.fingerprint.hard))
         return leave(entry, DT_CHECK_NOT_CHECKED,
                      "it was measured with another engine, mode or amount of memory");
-    return DT_OK;
+    status = dt_target_devices_free(entry->target);
+    return status == DT_EDIRTY ? leave(entry, DT_CHECK_NOT_CHECKED, dt_message()) : status;
 }
 
 static void enter(struct dt_check_entry *entry, enum dt_entrant_role role,

@@ -259,7 +259,7 @@ const struct dt_option_row dt_option_rows[] = {
      "list the plans that this engine takes, each with its command"},
     {"backend", "NAME", "tune run noise space explain lookup machine", "auto", parse_text,
      AT(job.backend), "back end: cpu, cuda, or auto (GPUs where there are any)"},
-    {"shared-devices", NULL, "tune run noise", NULL, parse_switch, AT(job.shared_devices),
+    {"shared-devices", NULL, "tune run noise check", NULL, parse_switch, AT(job.shared_devices),
      "measure also on GPUs that others use; the result records it"},
     {"batch", "N[,N]", JOBS, NULL, parse_ints, AT(job.batches), "images of a step (default: 1)"},
     {"dtype", "NAME", JOBS, "float32", parse_text, AT(job.dtype),
