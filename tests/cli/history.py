@@ -13,7 +13,7 @@ SOFT = [[0, {"mpi": "4.1.4", "environment": {"OMP": "1"}}], [40, {"mpi": "5.0.1"
 WITH = "mpi 4.1.4 -> 5.0.1, OMP 1 -> 2 at the same time"
 LINES = [{"steps": [[40, 1.031]], "cv": 0.01, "soft": SOFT}, {"drift": 1.3, "verdict": "ties"}, {"points": 5},
          {"everyone": [[20, 1.1]], "plans": [[0, {"ranks": 2}], [30, {"ranks": 4}]], "steps": [[30, 0.9]]},
-         {"cv": 0.02}]
+         {"cv": 0.02, "engine": "xdit"}]
 
 
 def history(*options):
@@ -69,6 +69,12 @@ WORDS = ["tuned time rose 3.", "on 2026-10-11, between the check of 2026-10-10 0
 def filters():
     _, entries = history("--filter", "W, 3 DEV")
     t.check("--filter selects entries", [entry["title"] for entry in entries] == ["planted: w, 3 devices, latency"], entries)
+    _, entries = history("--engine", "XDIT")
+    t.check("--engine selects those tuned on it", [entry["title"] for entry in entries] == ["planted: w, 5 devices, latency"], entries)
+    _, entries = history("--engine", "worker", "--filter", "W, 3 DEV")
+    t.check("--engine and --filter select together", len(entries) == 1, entries)
+    done = t.tool("history", "--json", "--engine", "xdi")
+    t.check("no part of a name does", done.json["entries"] == [], done)
     _, entries = history("--since", "2026-10-01")
     t.check("since a day", [len(entry["moments"]) for entry in entries] == [30, 30, 30, 30], entries)
     _, entries = history("--since", "1h")

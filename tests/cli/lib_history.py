@@ -64,12 +64,17 @@ class Line:
     plans: tuple = ()  # [from, {...}]
     verdict: str = "wins"  # of the checks
     worker: str = "planted"
+    engine: str = "worker"
     workload: str = "w"
 
     def __post_init__(self):
         self.noise = random.Random(self.number)
         self.key = {"worker": self.worker, "workload": self.workload, "devices": self.number + 1, "space": "0" * 16,
                     "objective": "latency"}
+
+    @property
+    def hard(self):
+        return {**HARD, "engine": self.engine}
 
     def times(self, moment):
         """The times of the tuned plan and of the default."""
@@ -78,12 +83,12 @@ class Line:
         return tuned * (1 + self.noise.gauss(0, self.cv / 4)), 1.25e6 * both
 
     def session(self, run, when, soft, plan, tuned, default):
-        return {"key": self.key, "fingerprint": {"hard": HARD, "soft": soft, "info": {"host": "h", "t_wall_ns": when}},
+        return {"key": self.key, "fingerprint": {"hard": self.hard, "soft": soft, "info": {"host": "h", "t_wall_ns": when}},
                 "plan": plan, "verdict": "faster", "provisional": False, "figures": {"median_ns": round(tuned)},
                 "default": {"median_ns": round(default)}, "gain": gain(default / tuned), "journal": run}
 
     def check(self, soft, plan, tuned, default):
-        return {"id": "0" * 16, "key": self.key, "hard": HARD, "verdict": self.verdict, "reason": None, "plan": plan,
+        return {"id": "0" * 16, "key": self.key, "hard": self.hard, "verdict": self.verdict, "reason": None, "plan": plan,
                 "rivals": [], "tuned_ns": round(tuned), "default_ns": round(default), "default_then_ns": 1250000,
                 "gain_then": gain(1.25), "gain_now": gain(default / tuned), "threshold": 0.03, "cv": 0.01,
                 "soft_changed": [], "searched_again": False, "soft": soft}

@@ -350,6 +350,8 @@ const struct dt_option_row dt_option_rows[] = {
      "only entries whose title or key contains TEXT"},
     {"filter", "TEXT", "db", NULL, parse_text, AT(filter),
      "show, rm: only entries whose title or key contains TEXT"},
+    {"engine", "NAME", "history", NULL, parse_text, AT(upkeep.engine),
+     "only entries that were tuned on this engine"},
     {"engine", "NAME", "db", NULL, parse_text, AT(upkeep.engine),
      "show, rm: only entries that were tuned on this engine"},
     {"model", "NAME", "db", NULL, parse_text, AT(upkeep.model),

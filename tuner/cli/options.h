@@ -86,7 +86,7 @@ struct dt_upkeep_options {
     int64_t keep_days;          /* gc */
     bool salvage;               /* rebuild */
     bool yes;                   /* gc, rm */
-    const char *engine, *model; /* show, rm */
+    const char *engine, *model; /* show, rm; the engine also of history */
 };
 
 /* How results and progress are printed. */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct reader {
     const struct dt_moment_filter *filter;
@@ -61,6 +62,13 @@ static struct dt_moment of_entry(json_t *record, const struct dt_stored_entry *e
     return moment;
 }
 
+/* wanted NULL: any. */
+static bool on_engine(const char *wanted, const json_t *hard)
+{
+    const char *engine = json_string_value(json_object_get(hard, "engine"));
+    return wanted == NULL || (engine != NULL && strcasecmp(engine, wanted) == 0);
+}
+
 /* NULL when the record names no entry, the filter excludes it, or memory runs out. */
 static struct dt_entry_timeline *line_of(struct reader *reader, json_t *key, json_t *hard)
 {
@@ -73,7 +81,8 @@ static struct dt_entry_timeline *line_of(struct reader *reader, json_t *key, jso
             json_equal(lines->lines[i].hard, hard))
             return &lines->lines[i];
     dt_check_title(key, line.title, sizeof line.title);
-    if (!dt_check_passes(reader->filter->text, line.title, key))
+    if (!on_engine(reader->filter->engine, hard) ||
+        !dt_check_passes(reader->filter->text, line.title, key))
         return NULL;
     if (DT_GROW(lines->lines, lines->count, 1) < 0) {
         reader->failed = true;

@@ -64,8 +64,9 @@ struct dt_timelines {
 };
 
 struct dt_moment_filter {
-    const char *text; /* (optional) part of the title or of the key, ignoring case */
-    int64_t since_ns; /* wall time */
+    const char *text;   /* (optional) part of the title or of the key, ignoring case */
+    const char *engine; /* (optional) of the hardware's part of the fingerprint, ignoring case */
+    int64_t since_ns;   /* wall time */
 };
 
 /* DT_EIO when runs/ exists and cannot be read. A missing folder is an empty history. Unreadable files are listed in

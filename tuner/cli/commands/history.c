@@ -102,7 +102,8 @@ dt_status dt_command_history(const struct dt_options *options)
 {
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     const struct format *format = find_format(options);
-    struct dt_moment_filter filter = {.text = options->filter, .since_ns = INT64_MIN};
+    struct dt_moment_filter filter = {
+        .text = options->filter, .engine = options->upkeep.engine, .since_ns = INT64_MIN};
     struct dt_timelines lines;
     if (format == NULL)
         return dt_fail(DT_EUSAGE, "--format '%s' is not table, json, csv or openmetrics",
