@@ -4,6 +4,7 @@
 what is refused."""
 import itertools
 import json
+import os
 import pathlib
 import sys
 
@@ -131,6 +132,31 @@ def settings():
     t.check("what the engine does by itself has no word there", "--attention_backend" not in line and "--cache" not in line, line)
 
 
+def explained():
+    """A plan is explained by the engine's file, where a version is named or no worker is installed, as the plans are listed."""
+    def explain(plan, *words, engine="xdit:0.7.0", **how):
+        return t.tool("explain", "--engine", engine, "--model", FLUX, *words, plan, **how)
+    for cfg, ulysses, ring in itertools.product((1, 2), (1, 3, 5), (1, 2)):
+        done = explain(f"cfg={cfg} ulysses={ulysses} ring={ring}")
+        want = xdit_flux(dp=1, cfg=cfg, ulysses=ulysses, ring=ring, tensor=1, pipe=1, kv_gather=1)
+        t.check(f"cfg={cfg} ulysses={ulysses} ring={ring}: feasible {want}", done.code == (0 if want else 3)
+                and "no worker was asked" in done.out and ("is not feasible: " in done.out) != want, done)
+    row = explain("ring=5", "--json", "--devices", 4).json
+    plans = t.tool("models", FLUX, "--engine", "xdit:0.7.0", "--devices", 4, "--json").json["plans"]
+    t.check("the nearest are plans of the engine", not row["feasible"] and row["file"] == "xdit:0.7.0"
+            and "ring=4 or ring=8 would do" in row["violations"][0]["sentence"] and len(row["nearest"]) == 3
+            and all(plan in plans for plan in row["nearest"]), row)
+    t.exits("more ranks than devices", explain("ulysses=4", "--devices", 2), 3, out="4 ranks, more than --devices 2")
+    t.exits("what the engine has no word for", explain("ulysses=2 tile_q=64"), 0, out="cannot express tile_q")
+    t.exits("an engine without a worker", explain("ulysses=4", engine="sglang"), 0, out="by the file of sglang")
+    t.write("dittune-worker-sglang", "#!/bin/sh\nexit 3\n").chmod(0o755)
+    asked = explain("ulysses=4", engine="sglang", env={"PATH": f"{t.path}:{os.environ['PATH']}"})
+    t.check("with its worker, the worker is asked", asked.code != 0 and "exited with 3" in asked.err, asked)
+    t.exits("no published model", t.tool("explain", "--engine", "xdit:0.7.0", "ulysses=2"), 2, err="name one with --model")
+    t.exits("an option that no file has a rule on", explain("ulysses=2", "--dtype", "bfloat16"), 2, err="--dtype has no effect")
+    t.exits("an engine that nobody knows", explain("ulysses=2", engine="nothing"), 2, err="there is no dittune-worker-nothing")
+
+
 def facts():
     cards = [json.loads(path.read_text()) for path in (SOURCE / "model/cards").glob("*.json")]
     rows = t.tool("models", "--json").json["models"]
@@ -187,6 +213,7 @@ def own_file():
 
 facts()
 settings()
+explained()
 counted()
 memory()
 chosen()

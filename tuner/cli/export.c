@@ -226,28 +226,44 @@ static dt_status card_key(const struct dt_options *options, const struct dt_card
     return *key != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
+void dt_export_own_fini(struct dt_export_own *own)
+{
+    json_decref(own->plan);
+    json_decref(own->key);
+    json_decref(own->constants);
+    *own = (struct dt_export_own){.plan = NULL};
+}
+
+dt_status dt_export_own_read(const struct dt_options *options, const char *plan,
+                             struct dt_export_own *own)
+{
+    struct dt_export_own read = {.has_card = dt_card_named(options->job.model)};
+    dt_status status = read_own(plan, &read.plan);
+    if (status == DT_OK && read.has_card)
+        status = dt_card_load(options->job.model, &read.card);
+    if (status == DT_OK)
+        status = read.has_card ? card_key(options, &read.card, &read.key)
+                               : dt_export_constants(options, &read.constants);
+    if (status == DT_OK)
+        *own = read;
+    else
+        dt_export_own_fini(&read);
+    return status;
+}
+
 dt_status dt_export_own(const struct dt_options *options)
 {
-    json_t *plan = NULL, *constants = NULL, *key = NULL;
-    bool is_card = dt_card_named(options->job.model);
-    struct dt_card card;
+    struct dt_export_own own;
     if (options->lookup.engine == NULL && options->print.format == NULL)
         return dt_fail(DT_EUSAGE, "--plan with lookup is a plan to export: say --engine or "
                                   "--format argv or env");
-    dt_status status = read_own(options->job.plan, &plan);
-    if (status == DT_OK && is_card)
-        status = dt_card_load(options->job.model, &card);
-    if (status == DT_OK)
-        status =
-            is_card ? card_key(options, &card, &key) : dt_export_constants(options, &constants);
-    if (status == DT_OK)
-        status = dt_export_print(options, &(struct dt_exported){.plan = plan,
-                                                                .key = key,
-                                                                .constants = constants,
-                                                                .card = is_card ? &card : NULL});
-    json_decref(plan);
-    json_decref(constants);
-    json_decref(key);
+    DT_TRY(dt_export_own_read(options, options->job.plan, &own));
+    dt_status status =
+        dt_export_print(options, &(struct dt_exported){.plan = own.plan,
+                                                       .key = own.key,
+                                                       .constants = own.constants,
+                                                       .card = own.has_card ? &own.card : NULL});
+    dt_export_own_fini(&own);
     return status;
 }
 

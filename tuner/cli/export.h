@@ -8,6 +8,7 @@
 #define DT_TUNER_CLI_EXPORT_H
 
 #include "base/json.h"
+#include "model/cards/card.h"
 #include "tuner/cli/options.h"
 
 /* --engine, or a --format that is not an answer's own: dt_export_print prints the plan. */
@@ -23,6 +24,16 @@ struct dt_exported {
 /* DT_EINFEASIBLE when the engine's rules refuse the plan; DT_EUSAGE for an unknown engine or form. */
 dt_status dt_export_print(const struct dt_options *options,
                           const struct dt_exported *what) DT_MUST_CHECK;
+
+/* A plan of the user's own and the workload of the options, owned. */
+struct dt_export_own {
+    json_t *plan, *key, *constants; /* the last two as in dt_exported */
+    struct dt_card card;
+    bool has_card; /* --model is that of a published model */
+};
+dt_status dt_export_own_read(const struct dt_options *options, const char *plan,
+                             struct dt_export_own *own) DT_MUST_CHECK;
+void dt_export_own_fini(struct dt_export_own *own);
 
 /* --plan: a plan of the user's own, for the workload of the options; nothing is looked up. */
 dt_status dt_export_own(const struct dt_options *options) DT_MUST_CHECK;

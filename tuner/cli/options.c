@@ -295,7 +295,10 @@ const struct dt_option_row dt_option_rows[] = {
      AT(worker.program.path),
      "a program that speaks the worker protocol, instead of the built-in network; what follows -- "
      "are its arguments"},
-    {"engine", "NAME", "tune run noise space explain machine check worker-test", NULL, parse_text,
+    {"engine", "NAME[:VERSION]", "explain", NULL, parse_text, AT(worker.engine),
+     "ask the worker of this engine; with a version, or where the worker is not installed, the "
+     "engine's file and the card of --model"},
+    {"engine", "NAME", "tune run noise space machine check worker-test", NULL, parse_text,
      AT(worker.engine),
      "tune or test this engine by its worker, the program dittune-worker-NAME (docs/engines.md)"},
     {"command", "TEXT", COMMANDED, NULL, parse_text, AT(command.text),

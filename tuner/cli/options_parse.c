@@ -194,6 +194,6 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
     DT_TRY(check_store(*command, options));
     DT_TRY(dt_options_effect(*command, options));
-    DT_TRY(dt_options_engine(options));
+    DT_TRY(dt_options_engine(*command, options));
     return dt_options_command(options);
 }

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+#include "db/engines/engines.h"
 #include "space/json/json.h"
+#include "tuner/cli/export.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
 #include "tuner/measure/measure.h"
+
+#include <string.h>
+
+enum { USUAL_DEVICES = 8, NEAREST = 3, FARTHEST = 16 };
 
 static dt_status explain(const struct dt_options *options, const struct dt_target *target,
                          const char *plan)
@@ -34,6 +40,149 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
     return dt_fail(DT_EINFEASIBLE, "%s", ""); /* printed already */
 }
 
+/* ---- by an engine's file, where no worker can be asked */
+
+/* Degrees of a plan that another has not; those not named are 1. */
+static int degrees_beside(const json_t *plan, const json_t *other, bool unnamed)
+{
+    const char *name;
+    json_t *value;
+    int n = 0;
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        const json_t *there = json_object_get(other, name);
+        if (!json_is_integer(value) || strcmp(name, "ranks") == 0 || (unnamed && there != NULL))
+            continue;
+        n += json_integer_value(value) != (there != NULL ? json_integer_value(there) : 1);
+    }
+    return n;
+}
+
+static int changes(const json_t *plan, const json_t *other)
+{
+    return degrees_beside(plan, other, false) + degrees_beside(other, plan, true);
+}
+
+/* The engine's plans with the fewest changes, in the order of its file. */
+static dt_status find_nearest(const struct dt_options *options, const struct dt_export_own *own,
+                              json_t **nearest)
+{
+    struct dt_plans_wanted wanted = {.devices = options->job.devices > 0 ? options->job.devices
+                                                                         : USUAL_DEVICES,
+                                     .lossy = options->lossy,
+                                     .card = &own->card};
+    json_t *plans = NULL, *plan;
+    size_t i;
+    DT_TRY(dt_engine_plans(options->worker.engine, own->key, wanted, &plans));
+    *nearest = json_array();
+    for (int far = 1; far < FARTHEST && json_array_size(*nearest) < NEAREST; far++)
+        json_array_foreach(plans, i, plan)
+        {
+            if (changes(own->plan, plan) == far && json_array_size(*nearest) < NEAREST)
+                json_array_append(*nearest, plan);
+        }
+    json_decref(plans);
+    return DT_OK;
+}
+
+static void add_plan(const json_t *plan, struct dt_text *out)
+{
+    const char *name;
+    json_t *value;
+    dt_text_add(out, " ");
+    json_object_foreach((json_t *)plan, name, value)
+    {
+        dt_text_add(out, " %s=", name);
+        dt_json_plain(value, out);
+    }
+    dt_text_add(out, "\n");
+}
+
+/* why: the sentence that refuses the plan; NULL: it is feasible. */
+static dt_status print_by_file(const struct dt_options *options, const struct dt_export_own *own,
+                               const char *why, const json_t *notes)
+{
+    json_t *nearest = json_array(), *plan;
+    size_t i;
+    if (why != NULL) {
+        json_decref(nearest);
+        DT_TRY(find_nearest(options, own, &nearest));
+    }
+    if (options->print.json) {
+        json_t *violations = json_array();
+        if (why != NULL)
+            json_array_append_new(violations, json_pack("{s:s}", "sentence", why));
+        return dt_print_json(json_pack("{s:O, s:b, s:o, s:o, s:s}", "plan", own->plan, "feasible",
+                                       why == NULL, "violations", violations, "nearest", nearest,
+                                       "file", options->worker.engine));
+    }
+    struct dt_text text = {0};
+    dt_text_add(&text, "by the file of %s and the card of %s; no worker was asked:\n",
+                options->worker.engine, own->card.name);
+    add_plan(own->plan, &text);
+    dt_text_add(&text, "  is %sfeasible%s%s\n", why != NULL ? "not " : "", why != NULL ? ": " : "",
+                why != NULL ? why : "");
+    json_array_foreach(notes, i, plan)
+        dt_text_add(&text, "  but the engine cannot express %s\n",
+                    json_string_value(json_object_get(plan, "name")));
+    if (json_array_size(nearest) > 0)
+        dt_text_add(&text, "the nearest feasible plans:\n");
+    json_array_foreach(nearest, i, plan) add_plan(plan, &text);
+    json_decref(nearest);
+    return dt_print_text(&text);
+}
+
+static dt_status judge_by_file(const struct dt_options *options, const struct dt_export_own *own)
+{
+    struct dt_export export = {.unexpressed = NULL};
+    struct dt_text many = {0};
+    const struct dt_export_request request = {.engine = options->worker.engine,
+                                              .form = DT_FORM_ARGV,
+                                              .plan = own->plan,
+                                              .key = own->key,
+                                              .card = &own->card};
+    struct dt_error refused = {DT_OK, ""};
+    dt_status status = dt_error_keep(&refused, dt_export(&request, &export));
+    if (status < 0 && status != DT_EINFEASIBLE)
+        return status;
+    const char *why = status < 0 ? refused.sentence : NULL;
+    int64_t processes = export.processes * export.replicas;
+    if (status == DT_OK && options->job.devices > 0 && processes > options->job.devices) {
+        dt_text_add(&many, "it has %lld ranks, more than --devices %lld", (long long)processes,
+                    (long long)options->job.devices);
+        why = dt_text_at(&many);
+    }
+    dt_status printed = print_by_file(options, own, why, export.unexpressed);
+    if (status == DT_OK)
+        dt_export_fini(&export);
+    bool feasible = why == NULL;
+    dt_text_fini(&many);
+    DT_TRY(printed);
+    return feasible ? DT_OK : dt_fail(DT_EINFEASIBLE, "%s", ""); /* printed already */
+}
+
+static dt_status explain_by_file(const struct dt_options *options, const char *plan)
+{
+    static const char *const ignored[] = {"backend",  "dtype",     "batch", "steps", "guidance",
+                                          "revision", "max-bytes", "input", NULL};
+    struct dt_export_own own;
+    for (int i = 0; ignored[i] != NULL; i++)
+        if (dt_option_given(options, ignored[i]))
+            return dt_fail(
+                DT_EUSAGE,
+                "--%s has no effect: no worker of %s is asked, and its file has no rule on it",
+                ignored[i], options->worker.engine);
+    if (!dt_card_named(options->job.model))
+        return dt_fail(DT_EUSAGE,
+                       "no worker of %s is asked, and its file answers for published models only: "
+                       "name one with --model (dittune models lists them)",
+                       options->worker.engine);
+    DT_TRY(dt_export_own_read(options, plan, &own));
+    dt_status status = judge_by_file(options, &own);
+    dt_export_own_fini(&own);
+    return status;
+}
+
 dt_status dt_command_explain(const struct dt_options *options)
 {
     struct dt_text plan = {0};
@@ -41,6 +190,11 @@ dt_status dt_command_explain(const struct dt_options *options)
     for (int i = 0; i < options->words.rest_count; i++)
         dt_text_add(&plan, "%s%s", i > 0 ? " " : "", options->words.rest[i]);
     struct dt_job job;
+    if (options->worker.engine != NULL && options->worker.program.path == NULL) {
+        dt_status answered = explain_by_file(options, dt_text_at(&plan));
+        dt_text_fini(&plan);
+        return answered;
+    }
     dt_status status = dt_options_job(options, dt_text_at(&plan), &job);
     if (status == DT_OK)
         status = dt_target_new(&job, &target);
