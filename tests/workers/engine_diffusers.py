@@ -2,8 +2,11 @@
 # ctest: ranks full
 """dittune-worker-diffusers with the real engine: every plan gives the output of one rank, planted faults are found, and
 rules and engine agree."""
+import json
 import pathlib
+import select
 import sys
+import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path(__file__).parent)]
 from dittune_test import SOURCE, Dittune
@@ -25,6 +28,20 @@ def planted_faults():
     t.check("worker-test finds a ring that never turns", done.code == 1 and "FAILED   agree" in done.out, done)
 
 
+def stuck():
+    """Ranks that wait for each other for ever send no heartbeat: those of the start and of 1 rank's plan end."""
+    worker = Worker(t, [PLANTED], "tiny-flux", PLANTED="stuck")
+    t.check("one rank works", worker.prepare(ranks=1)["op"] == "prepared")
+    worker.process.stdin.write(json.dumps(dict(op="prepare", plan={**worker.plain, "ranks": 2, "ring": 2}, seed=1, verify=None)) + "\n")
+    worker.process.stdin.flush()
+    message, until = "{}", time.monotonic() + 60
+    while message and time.monotonic() < until:  # no line for 15 s is silence
+        message = worker.process.stdout.readline() if select.select([worker.process.stdout], [], [], 15)[0] else None
+    t.check("a deadlock is silent", message is None, message)
+    worker.process.kill()
+    worker.process.wait(60)
+
+
 def rules_and_engine():
     """What the rules forbid fails in the engine, too."""
     for model, plan, why in (("tiny-flux", dict(ranks=3, ring=3), "divisible"), ("tiny-wan", dict(ranks=3, ulysses=3), "shape")):
@@ -41,5 +58,6 @@ for name in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
     done = t.tool("worker-test", WORKER, "--model", name)
     t.check(f"{name}: worker-test", done.code == 0, done)
 planted_faults()
+stuck()
 rules_and_engine()
 t.finish()

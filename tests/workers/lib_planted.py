@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """dittune-worker-diffusers with a fault planted into diffusers, given by $PLANTED: `ring` never turns, `text` is counted
-once more by every rank, `rules`: no rule of the worker holds, so the engine itself is asked."""
+once more by every rank, `stuck`: rank 1 never comes to the exchange of ring, for which rank 0 waits, `rules`: no rule of the worker holds, so the engine itself is asked."""
 import os
 import pathlib
 import sys
+import time
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "workers"))
@@ -18,6 +19,17 @@ def ring():
         return tensor.repeat(torch.distributed.get_world_size(group))
 
     attention_dispatch.funcol = types.SimpleNamespace(all_gather_tensor=own_only)
+
+
+def stuck():
+    own = attention_dispatch.funcol
+
+    def gather(tensor, gather_dim, group):
+        if torch.distributed.get_rank() == 1:
+            time.sleep(10000)
+        return own.all_gather_tensor(tensor, gather_dim=gather_dim, group=group)
+
+    attention_dispatch.funcol = types.SimpleNamespace(all_gather_tensor=gather)
 
 
 def text():
@@ -41,5 +53,5 @@ def rules():
     worker.Diffusers.axes = any_degree
 
 
-{"ring": ring, "text": text, "rules": rules}[os.environ["PLANTED"]]()
+{"ring": ring, "stuck": stuck, "text": text, "rules": rules}[os.environ["PLANTED"]]()
 worker.main()
