@@ -125,6 +125,45 @@ def check_stored():
                 and found == [("not checked", True)], done)
 
 
+def check_foreign():
+    """A foreign worker's ranks on GPUs: the controller's own facts are compared with ready's, and others are looked for."""
+    def plant(device="cuda:0", faults=(), **fields):
+        rank = {"rank": 0, "pid": 1, "host": "here", "device": device}
+        t.scenario(ns=[2000000, 1000000], cv=0.01, faults=[
+            {"do": "answer", "at": "ready", "fields": {"ranks": [rank], **fields}}, *faults])
+    ask = ["run", "--worker", t.worker, "--json"]
+    used = h200s("used", 4, processes=[{"pid": 4711, "bytes": 1073741824}])
+    plant()
+    t.exits("others on the GPUs of a foreign worker are exit code 11", t.tool(*ask, env=used), 11,
+            "GPU 0 is used by 1 other process (the first: pid 4711)")
+    t.exits("--shared-devices measures beside them", t.tool(*ask, "--shared-devices", env=used), 0)
+    plant("cpu")
+    t.exits("a foreign worker on cores needs no GPU", t.tool(*ask, env=used), 0)
+    card = {"name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150200000000}
+    for what, announced, sentence in (
+            ("of this machine", [card] * 4, ""), ("by their name only", [{"name": "NVIDIA H200"}], ""),
+            ("of another make", [{**card, "name": "NVIDIA A100"}], "are 1 x NVIDIA A100, 9.0, 160 GiB, but the GPUs of this "
+             "machine are 4 x NVIDIA H200, 9.0, 160 GiB"),
+            ("of another make, by their name only", [{"name": "x"}], "are 1 x x, but the GPUs"),
+            ("of another capability", [{**card, "compute": "8.0"}], "are 1 x NVIDIA H200, 8.0, 160 GiB, but the GPUs"),
+            ("of less memory", [{**card, "memory_bytes": 80000000000}], "are 1 x NVIDIA H200, 9.0, 80 GiB, but the GPUs"),
+            ("more than there are", [card] * 5, "are 5 x NVIDIA H200, 9.0, 160 GiB, but the GPUs")):
+        plant(devices=announced)
+        t.exits(f"devices that a worker names: {what}", t.tool(*ask), 2 if sentence else 0, *[sentence] * bool(sentence))
+    # Once the worker has logged its fault the GPUs are full, as a killed trial has not given its memory back.
+    h200s("full", 4, free=120000000000)
+    left = script("left", f"""grep -q '"exit"' {t.path}/scenario.json.log 2>/dev/null && exec {t.path}/full\nexec {t.path}/four\n""")
+    soon = {**left, "DITTUNE_CLOCK_LOOK": "500000000"}
+    for options, code, sentence in (((), 11, "less free memory than before a trial that was killed"), (("--shared-devices",), 0, "")):
+        (t.path / "scenario.json.log").unlink(missing_ok=True)
+        plant(faults=[{"when": {"plan": 1}, "at": "prepare", "do": "exit", "code": 3}])
+        done = t.tool("--worker", t.worker, "--budget", "10m", "--quiet", *options, env=soon)
+        t.exits(f"memory that a killed trial of a foreign worker left {' '.join(options)}", done, code, sentence)
+    shared = t.tool("db", "show", "--json").json["entries"][0]["fingerprint"]
+    t.check("the entry records that others were on the GPUs", (shared["hard"]["gpus"], shared["soft"]["devices"])
+            == (4, "shared with others"), shared)
+
+
 def check_without():
     """--backend cuda reports the fault; without it plans run on cores."""
     for name, body, sentence in (("crash", "kill -SEGV $$\n", "killed by signal 11"),
@@ -153,6 +192,7 @@ check_space()
 check_lookup()
 check_others()
 check_stored()
+check_foreign()
 check_without()
 t.none_left()
 t.finish()

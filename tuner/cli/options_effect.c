@@ -25,7 +25,6 @@ static const struct effect {
     {TARGETS, "worker", "input", decides},
     {TARGETS, "worker", "output", decides},
     {TARGETS " machine", "worker", "backend", decides},
-    {TARGETS, "worker", "shared-devices", "whose GPUs it runs on is the worker's matter"},
     {COMMANDED, "worker", "command", "the worker is a program of its own"},
     {STARTED, "worker", "engine", "the worker is a program of its own"},
     {"lookup machine check", "worker", "space", "it narrows a search"},

@@ -115,6 +115,8 @@ static json_t *soft_fields(const json_t *hello, const json_t *ready,
                              "environment", dt_machine_environment(about->foreign));
     if (on_gpus(about->backend))
         dt_backend_soft(about->backend, soft);
+    else if (about->foreign && about->backend != NULL && about->backend->shared)
+        json_object_set_new(soft, "devices", json_string("shared with others"));
     if (name != NULL) {
         char worker[VERSION_ROOM];
         snprintf(worker, sizeof worker, "%.80s%s%.64s", name, version != NULL ? " " : "",

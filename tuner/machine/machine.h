@@ -38,7 +38,8 @@ struct dt_backend {
     json_t *devices;     /* the worker's list of GPUs, owned; NULL on cores */
     struct dt_gpus gpus; /* facts for the rules */
     int compute;         /* the lowest capability, as 90 for 9.0 */
-    bool shared;         /* others on the GPUs are no error */
+    bool
+        shared; /* others on the GPUs are no error; a foreign worker's, too, whose back end is the cores */
 };
 
 /* foreign: not our worker, which chooses its devices itself: the back end is the cores. DT_EUNSUP: DT_BACKEND_CUDA, and
@@ -99,6 +100,10 @@ json_t *dt_machine_hard(const struct dt_backend *backend);
  * Where it finds none, or the worker announces no device on a machine with GPUs, those of the cores and "devices": as the
  * worker names them, or "unknown" (docs/machine.md). New reference. */
 json_t *dt_machine_announced_hard(const json_t *ready);
+
+/* The GPUs of this machine, as found before a foreign worker was started, are kept when its ready says that its ranks run on
+ * devices; otherwise *found is emptied. DT_EUSAGE with a sentence when ready describes other devices, or more of them. */
+dt_status dt_machine_announced_gpus(const json_t *ready, struct dt_backend *found) DT_MUST_CHECK;
 
 /* The built-in worker, as compiled, computes in this data type on this processor. */
 bool dt_machine_runs(enum dt_dtype dtype);

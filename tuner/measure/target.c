@@ -198,6 +198,8 @@ dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
     if (status == DT_OK)
         status =
             job->worker.path != NULL ? dt_target_foreign(job, target) : make_builtin(job, target);
+    if (status == DT_OK && target->foreign)
+        status = dt_target_watch(target);
     if (status < 0) {
         dt_target_free(target);
         return status;
@@ -214,6 +216,7 @@ void dt_target_free(struct dt_target *target)
         return;
     dt_space_free(target->space);
     dt_backend_fini(&target->hardware.backend);
+    dt_backend_fini(&target->hardware.watched);
     json_decref(target->workload);
     json_decref(target->reference);
     json_decref(target->identity.key);

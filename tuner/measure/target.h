@@ -39,8 +39,9 @@ struct dt_target_worker {
 /* The devices that plans run on. */
 struct dt_hardware {
     struct dt_backend backend;
-    const char *unit;   /* device of a rank: "core" or "GPU" */
-    int cores, devices; /* available cores, or GPUs; most ranks of a plan */
+    struct dt_backend watched; /* GPUs of a foreign worker's ranks, before it was started */
+    const char *unit;          /* device of a rank: "core" or "GPU" */
+    int cores, devices;        /* available cores, or GPUs; most ranks of a plan */
 };
 
 /* Operations and bytes of an image (model/workload.h); 0: unknown. */
@@ -85,6 +86,10 @@ int dt_target_batch(const struct dt_target *target, const struct dt_point *point
 /* Devices a plan holds while it runs: ranks, times threads of a CPU rank. */
 int dt_target_devices(const struct dt_target *target, const struct dt_point *point);
 bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point);
+
+/* The GPUs that plans run on, as they were before the first worker was started, also those of a foreign worker; NULL: cores,
+ * or devices that the controller does not find. Borrowed. */
+const struct dt_backend *dt_target_gpus(const struct dt_target *target);
 
 /* Before anything is measured: DT_EDIRTY with a sentence when others use the GPUs, unless that was allowed. */
 dt_status dt_target_devices_free(const struct dt_target *target) DT_MUST_CHECK;

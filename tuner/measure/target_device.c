@@ -35,14 +35,9 @@ static const struct device *device_of(const struct dt_target *target)
 }
 
 /* A foreign worker may use GPUs, which are then what its ranks are placed on. */
-static int usual_devices(const struct dt_job *job, const struct dt_target *target)
+static int usual_devices(const struct dt_target *target)
 {
-    struct dt_backend backend = {.cuda = false};
-    int gpus = 0;
-    if (job->worker.path != NULL && dt_backend_choose(DT_BACKEND_AUTO, false, &backend) == DT_OK) {
-        gpus = backend.gpus.count;
-        dt_backend_fini(&backend);
-    }
+    int gpus = target->hardware.watched.gpus.count;
     return gpus > 0 ? gpus : target->hardware.cores;
 }
 
@@ -50,9 +45,11 @@ dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
 {
     DT_TRY(dt_backend_choose(job->backend, job->worker.path != NULL, &target->hardware.backend));
     target->hardware.backend.shared = job->shared_devices;
+    if (job->worker.path != NULL)
+        DT_TRY(dt_backend_choose(DT_BACKEND_AUTO, false, &target->hardware.watched));
     target->hardware.cores =
         target->hardware.backend.cuda ? target->hardware.backend.gpus.count : dt_host_cores();
-    target->hardware.devices = job->devices > 0 ? job->devices : usual_devices(job, target);
+    target->hardware.devices = job->devices > 0 ? job->devices : usual_devices(target);
     target->hardware.unit = device_of(target)->unit;
     target->worker.arguments = job->worker.arguments;
     target->worker.launcher = device_of(target)->launcher;
@@ -87,13 +84,30 @@ void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype, struc
     limits->memory_bytes = dt_host_memory_available();
 }
 
+dt_status dt_target_watch(struct dt_target *target)
+{
+    struct dt_hardware *hardware = &target->hardware;
+    DT_TRY(dt_machine_announced_gpus(target->worker.ready, &hardware->watched));
+    hardware->backend.shared = hardware->backend.shared && hardware->watched.cuda;
+    hardware->watched.shared = hardware->backend.shared;
+    return DT_OK;
+}
+
+const struct dt_backend *dt_target_gpus(const struct dt_target *target)
+{
+    const struct dt_hardware *hardware = &target->hardware;
+    if (hardware->backend.cuda)
+        return &hardware->backend;
+    return target->foreign && hardware->watched.cuda ? &hardware->watched : NULL;
+}
+
 dt_status dt_target_devices_free(const struct dt_target *target)
 {
-    int count = target->hardware.devices < target->hardware.cores ? target->hardware.devices
-                                                                  : target->hardware.cores;
-    if (!target->hardware.backend.cuda || target->hardware.backend.shared)
+    const struct dt_backend *gpus = dt_target_gpus(target);
+    if (gpus == NULL || gpus->shared)
         return DT_OK;
-    return dt_backend_clean(&target->hardware.backend, count);
+    int most = target->hardware.devices, count = gpus->gpus.count;
+    return dt_backend_clean(gpus, most < count ? most : count);
 }
 
 const char *dt_target_hardware(const struct dt_target *target)

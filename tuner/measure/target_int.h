@@ -17,6 +17,9 @@ struct dt_target_choice {
 /* Chooses back end, cores, devices, program and how ranks are started. */
 dt_status dt_target_place(const struct dt_job *job, struct dt_target *target) DT_MUST_CHECK;
 
+/* After a foreign worker's ready: its ranks run on the GPUs that dt_target_place found, or not. */
+dt_status dt_target_watch(struct dt_target *target) DT_MUST_CHECK;
+
 /* Chooses by the job, and by the device where the job leaves it open. */
 dt_status dt_target_choose(const struct dt_job *job, const struct dt_target *target,
                            struct dt_target_choice *choice) DT_MUST_CHECK;

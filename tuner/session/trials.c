@@ -51,12 +51,12 @@ static int64_t extended_deadline(const struct dt_session *session)
 /* The driver frees the GPU memory of a killed worker after a while. Parked groups keep theirs, so they are stopped. */
 static dt_status settle(struct dt_session *session, const struct dt_result *result)
 {
-    const struct dt_target *target = session->target;
+    const struct dt_backend *gpus = dt_target_gpus(session->target);
     bool killed = result->outcome == DT_TRIAL_CRASHED || result->outcome == DT_TRIAL_HUNG;
-    if (!killed || !target->hardware.backend.cuda || target->hardware.backend.shared)
+    if (!killed || gpus == NULL || gpus->shared)
         return DT_OK;
     dt_rig_fresh(&session->rig, DT_NS_PER_SECOND);
-    return dt_backend_settle(&target->hardware.backend, target->hardware.cores,
+    return dt_backend_settle(gpus, gpus->gpus.count,
                              dt_clock_ns() + SETTLE_SECONDS * DT_NS_PER_SECOND);
 }
 
