@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
+#include "base/host.h"
 #include "space/json/json.h"
 
 #include <math.h>
@@ -107,19 +108,77 @@ static struct dt_rig_slot *find_slot(struct dt_rig *rig, int ranks, const char *
     return NULL;
 }
 
+/* Memory of one device, or of all cores, that groups share; 0: unknown. */
+static int64_t shared_memory(const struct dt_target *target)
+{
+    const struct dt_backend *gpus = dt_target_gpus(target);
+    if (gpus != NULL)
+        return gpus->gpus.memory_bytes;
+    return json_object_get(target->identity.hard, "devices") == NULL ? dt_host_memory_limit() : 0;
+}
+
+/* Of that memory: each GPU has one rank of a group, the cores' memory has all of them. */
+static double group_memory(const struct dt_target *target, int ranks, int64_t peak_bytes)
+{
+    return (double)peak_bytes * (dt_target_gpus(target) != NULL ? 1 : ranks);
+}
+
+/* The group whose last use is the longest ago; NULL: there is none. */
+static struct dt_rig_slot *oldest_slot(struct dt_rig *rig)
+{
+    struct dt_rig_slot *oldest = NULL;
+    for (int i = 0; i < DT_RIG_GROUPS; i++) {
+        struct dt_rig_slot *slot = &rig->slots[i];
+        if (slot->group != NULL && (oldest == NULL || slot->used < oldest->used))
+            oldest = slot;
+    }
+    return oldest;
+}
+
+/* Ends groups, least recently used first, until the others leave enough memory for a new one. */
+static void make_room(struct dt_rig *rig, int ranks)
+{
+    double limit = (double)shared_memory(rig->target);
+    while (limit > 0) {
+        double need = group_memory(rig->target, ranks, rig->peak_bytes);
+        for (int i = 0; i < DT_RIG_GROUPS; i++)
+            if (rig->slots[i].group != NULL)
+                need += group_memory(rig->target, rig->slots[i].ranks, rig->slots[i].peak_bytes);
+        struct dt_rig_slot *victim = need > limit ? oldest_slot(rig) : NULL;
+        if (victim == NULL)
+            return;
+        close_slot(victim, DT_NS_PER_SECOND);
+    }
+}
+
+/* Keeps what a plan needed for the eviction of groups. */
+static void note_use(struct dt_rig *rig, const struct dt_group *group, int64_t peak_bytes)
+{
+    for (int i = 0; i < DT_RIG_GROUPS; i++) {
+        struct dt_rig_slot *slot = &rig->slots[i];
+        if (slot->group != group)
+            continue;
+        slot->used = rig->prepared;
+        slot->peak_bytes = peak_bytes > slot->peak_bytes ? peak_bytes : slot->peak_bytes;
+    }
+    rig->peak_bytes = peak_bytes > rig->peak_bytes ? peak_bytes : rig->peak_bytes;
+}
+
 /* Frees the slots of dead groups unless plans are pinned: a resident plan may still point at its group. NULL: every slot is
  * taken, and plans are pinned. */
-static struct dt_rig_slot *free_slot(struct dt_rig *rig)
+static struct dt_rig_slot *free_slot(struct dt_rig *rig, int ranks)
 {
     for (int i = 0; i < DT_RIG_GROUPS && !rig->pinned; i++)
         if (rig->slots[i].group != NULL && !dt_group_alive(rig->slots[i].group))
             close_slot(&rig->slots[i], 0);
+    if (!rig->pinned)
+        make_room(rig, ranks);
     for (int i = 0; i < DT_RIG_GROUPS; i++)
         if (rig->slots[i].group == NULL)
             return &rig->slots[i];
     if (rig->pinned)
         return NULL;
-    struct dt_rig_slot *victim = &rig->slots[rig->started % DT_RIG_GROUPS];
+    struct dt_rig_slot *victim = oldest_slot(rig);
     close_slot(victim, DT_NS_PER_SECOND);
     return victim;
 }
@@ -183,7 +242,7 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
         *group = slot->group;
         return DT_OK;
     }
-    slot = free_slot(rig);
+    slot = free_slot(rig, ranks);
     if (slot == NULL) {
         dt_text_fini(&environment);
         *failure = (struct dt_failure){DT_TRIAL_FAILED, "too many groups ended"};
@@ -240,6 +299,8 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
         rig->prepared += status == DT_OK;
         if (status == DT_OK)
             take_pause_out(*group, prepared);
+        if (status == DT_OK)
+            note_use(rig, *group, prepared->peak_bytes);
         if (status == DT_OK && took > rig->longest_prepare_ns)
             rig->longest_prepare_ns = took;
         bool others = false;

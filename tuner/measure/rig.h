@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* rig - the worker groups of a session and the reference every output is compared with
  *
- * A group serves all plans of its class (rank count and environment-only parameters) and is kept asleep between them. A
- * plan is made resident, verified against the 1-rank plan of the same batch, and then owned by the caller:
+ * A group serves all plans of its class (rank count and environment-only parameters) and is kept asleep between them.
+ * Before a new one is started, groups are ended, least recently used first, until what they were seen to use and what
+ * the new one may need fit into the memory of a GPU, or of the cores. A plan is made resident, verified against the 1-rank
+ * plan of the same batch, and then owned by the caller:
  *
  *     dt_rig_prepare(rig, &point, deadline, &resident);     -- see resident.outcome
  *     dt_rig_run(rig, &resident, 8, DT_MODE_MEASURE, deadline, &result);
@@ -22,6 +24,8 @@ struct dt_rig_slot {
     struct dt_group *group; /* NULL: free */
     int ranks;
     bool apart;
+    int64_t peak_bytes;         /* largest of a rank in this group so far; 0: unknown */
+    int used;                   /* the group's last use, counted in prepares of the session */
     struct dt_text environment; /* "NAME=value" lines; part of the class */
 };
 
@@ -50,7 +54,9 @@ struct dt_rig {
     int started;         /* groups started so far */
     int64_t prepare_ns;  /* spent in preparing plans in groups that ran, so far */
     int prepared;        /* plans prepared so far */
-    bool pinned;         /* do not stop groups to free slots: several plans are resident */
+    int64_t
+        peak_bytes; /* largest of a rank in any group so far: what a new group is expected to need */
+    bool pinned;    /* do not stop groups to free slots: several plans are resident */
     bool apart; /* prepare plans in separate groups, not shared with plans prepared without it */
 };
 
