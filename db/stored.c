@@ -78,6 +78,8 @@ enum dt_verdict dt_verdict_of(const char *text)
 
 int64_t dt_image_ns(const struct dt_image_time *image, int64_t step_ns, int batch)
 {
+    if (image->unit != NULL && strcmp(image->unit, "image") == 0)
+        return step_ns;
     return image->steps * step_ns +
            (image->text_and_vae_ns > 0 ? batch * image->text_and_vae_ns : 0);
 }

@@ -55,7 +55,8 @@ def xdit_sd3(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
 
 def sglang_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):
     """Guidance is embedded, keys and values are gathered or sequences split, and heads of a tensor rank are split by ulysses."""
-    return cfg == 1 and pipe == 1 and (kv_gather == 1 or ulysses * ring == 1) and 24 % (tensor * ulysses) == 0
+    return (cfg == 1 and pipe == 1 and (kv_gather == 1 or ulysses * ring == 1) and 24 % (tensor * ulysses) == 0
+            and 4096 % (ulysses * ring * kv_gather) == 0)
 
 
 def vllm_wan(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):

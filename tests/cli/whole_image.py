@@ -70,6 +70,20 @@ def measured():
         t.exits(f"the worker said {json.dumps(wrong)}", tune(), 2, "the worker's ready: 'text_and_vae_ns' is not a time above 0, an integer of nanoseconds")
 
 
+def requests():
+    """A worker whose step is a whole request."""
+    plant(unit="image")
+    done = tune()
+    t.check("the report says what a step is", "What is called a step here is a whole image of 25 denoising steps, with text encoder and VAE."
+            in " ".join(done.out.split()) and "A whole image:" not in done.out, done)
+    found, text = look()
+    t.check("look-up, too", found.json["image_ns"] == found.json["median_ns"] == 2 * MS
+            and "2 ms an image of 25 steps, with text encoder and VAE" in text.out and "image    " not in text.out, text)
+    t.exits("nothing is added to it", tune("--text-and-vae", "50ms"), 2, "--text-and-vae has no effect: the worker")
+    plant(unit="request")
+    t.exits("another unit", tune(), 2, "the worker's hello: 'unit' is neither step nor image")
+
+
 def refused():
     plant(obeys=[], job={})
     t.exits("a worker without steps", t.tune("--budget", "20s", "--text-and-vae", "50ms"), 2, "--text-and-vae has no effect: the worker")
@@ -82,6 +96,7 @@ def refused():
 shown()
 given()
 measured()
+requests()
 refused()
 t.none_left()
 t.finish()

@@ -85,7 +85,7 @@ static void hello(struct worker *worker, const json_t *request)
 {
     static const char *const copied[] = {"engine",    "mode",   "constants", "rules",
                                          "obeys",     "job",    "dtype",     "tolerance",
-                                         "reference", "switch", "protocol"};
+                                         "reference", "switch", "protocol",  "unit"};
     const struct scenario *scenario = &worker->scenario;
     const json_t *root = scenario->root;
     struct reply said = {.at = "hello", .ns = scenario->start_ns, .note = json_deep_copy(request)};

@@ -91,6 +91,7 @@ static const struct {
     {"reference", -1},
     {"switch", -1},
     {"text_and_vae_ns", -1},
+    {"unit", -1},
     {"versions", JSON_OBJECT},
     {"batches", JSON_OBJECT},
     {"bytes", JSON_OBJECT},

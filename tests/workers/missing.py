@@ -8,9 +8,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 
 t = Dittune()
-for engine, package in (("diffusers", "diffusers"), ("xdit", "xfuser")):
+for engine, package in (("diffusers", "diffusers"), ("xdit", "xfuser"), ("sglang", "sglang")):
     worker = t.write(engine, f"#!/bin/sh\nPYTHONPATH={SOURCE}/workers exec {sys.executable} -S -m dittune_workers.{engine}.worker\n")
     worker.chmod(0o755)
-    t.exits(f"without {package}", t.tool("run", "--worker", worker, "--model", "tiny-flux"), 2,
+    t.exits(f"without {package}", t.tool("run", "--worker", worker, "--model", "tiny-wan"), 2,
             f"dittune: {package} is not installed for {sys.executable}; install it with: {sys.executable} -m pip install {package} torch")
 t.finish()

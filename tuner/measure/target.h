@@ -50,7 +50,9 @@ struct dt_image_work {
     double flops;            /* operations of one step */
     double attention_flops;  /* the attention's part of flops */
     double rest_bytes;       /* lower bound of the bytes of passes between the matrix products */
-    bool told;               /* sampler_steps are those of a foreign worker's job */
+    bool told;               /* a foreign worker told the denoising steps of its job */
+    int steps;               /* these */
+    bool whole;              /* what it measures as a step is a whole image: sampler_steps is 1 */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not known */
     bool given;              /* text_and_vae_ns, by the user; otherwise the worker measured it */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* target_int - the two kinds of target: the built-in network (target.c), on cores or GPUs (target_device.c), and a worker's
- * own (target_foreign.c) */
+ * own (foreign/target.c) */
 #ifndef DT_TUNER_MEASURE_TARGET_INT_H
 #define DT_TUNER_MEASURE_TARGET_INT_H
 
@@ -30,6 +30,9 @@ void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype,
 
 /* Starts the worker once and reads its hello. */
 dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target) DT_MUST_CHECK;
+
+/* The default plan of a worker's own space, and its baseline. */
+dt_status dt_target_own_plans(struct dt_target *target) DT_MUST_CHECK;
 
 /* Steps, text encoder and VAE of an image, by hello, ready and the command line; DT_EUSAGE. */
 dt_status dt_target_image(const struct dt_wanted *wanted, struct dt_target *target) DT_MUST_CHECK;

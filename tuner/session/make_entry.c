@@ -68,7 +68,8 @@ struct dt_image_time dt_entry_image(const struct dt_target *target)
 {
     int64_t once_ns = target->image.text_and_vae_ns;
     return (struct dt_image_time){.known = target->image.told,
-                                  .steps = target->image.sampler_steps,
+                                  .steps = target->image.steps,
+                                  .unit = target->image.whole ? "image" : NULL,
                                   .text_and_vae_ns = once_ns > 0 ? once_ns : DT_NO_NS,
                                   .source = once_ns <= 0          ? NULL
                                             : target->image.given ? "given"

@@ -17,6 +17,7 @@ import ctypes
 import errno
 import json
 import os
+import pathlib
 import random
 import select
 import signal
@@ -213,7 +214,9 @@ class Group:
     def spawn(engine, end, rank, ranks, foreign):
         del rank, ranks, foreign  # in the environment, and closed by exec
         command = [sys.executable, "-m", engine.module, "--rank", str(end.fileno()), str(os.getpid())]
-        environment = dict(os.environ, DITTUNE_WORKER_JOB=json.dumps(engine.job))
+        # This package, wherever it lies, and before all others what the engine wants to be found.
+        search = [*getattr(engine, "path", []), str(pathlib.Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = dict(os.environ, DITTUNE_WORKER_JOB=json.dumps(engine.job), PYTHONPATH=os.pathsep.join(search))
         return subprocess.Popen(command, pass_fds=[end.fileno()], stdin=subprocess.DEVNULL, env=environment).pid
 
     def lost(self, rank):

@@ -4,6 +4,8 @@
 #include "db/engines/engines.h"
 #include "tuner/cli/print.h"
 
+#include <string.h>
+
 static void add_plan(const json_t *plan, struct dt_text *out)
 {
     const char *name, *before = "";
@@ -55,6 +57,12 @@ static void add_milliseconds(double ns, struct dt_text *out)
         dt_text_add(out, "%.4g ms", ns * 1e-6);
 }
 
+static bool is_whole(const struct dt_answer *answer)
+{
+    const struct dt_image_time *image = &answer->measured.image;
+    return image->known && image->unit != NULL && strcmp(image->unit, "image") == 0;
+}
+
 static void add_time(const struct dt_answer *answer, struct dt_text *out)
 {
     int64_t median_ns = answer->measured.median_ns;
@@ -62,7 +70,11 @@ static void add_time(const struct dt_answer *answer, struct dt_text *out)
         return;
     dt_text_add(out, "  %-9s ", "time");
     add_milliseconds((double)median_ns, out);
-    dt_text_add(out, " a step%s\n", where(answer));
+    if (is_whole(answer))
+        dt_text_add(out, " an image of %d steps, with text encoder and VAE%s\n",
+                    answer->measured.image.steps, where(answer));
+    else
+        dt_text_add(out, " a step%s\n", where(answer));
 }
 
 static void add_image(const struct dt_answer *answer, struct dt_text *out)
@@ -70,7 +82,7 @@ static void add_image(const struct dt_answer *answer, struct dt_text *out)
     const struct dt_image_time *image = &answer->measured.image;
     int batch = answer->measured.batch > 0 ? answer->measured.batch : 1;
     int64_t step_ns = answer->measured.median_ns;
-    if (!image->known || step_ns <= 0)
+    if (!image->known || step_ns <= 0 || is_whole(answer))
         return;
     dt_text_add(out, "  %-9s ", "image");
     add_milliseconds((double)dt_image_ns(image, step_ns, batch), out);

@@ -303,6 +303,13 @@ static void add_image(const struct dt_session *session, const struct dt_result *
     const struct dt_image_work *image = &session->target->image;
     if (!image->told || best == NULL || !(best->summary.median > 0))
         return;
+    if (image->whole) {
+        dt_text_add(out,
+                    "What is called a step here is a whole image of %d denoising steps, with "
+                    "text encoder and VAE.\n",
+                    image->steps);
+        return;
+    }
     double step = best->summary.median;
     double whole = dt_target_image_seconds(session->target, step, best->batch);
     dt_text_add(out, "A whole image: ");

@@ -131,24 +131,28 @@ class Plan:
         return max(1, time.monotonic_ns() - begin), int(1e6 * first.elapsed_time(last))
 
     def output(self, projections, seed):
-        """The norm and the projections of each image of the output."""
-        norms, rows = [], []
-        for image in self.out:
-            values = image.detach().to("cpu", torch.float64).flatten()
-            total, sums = values.sum().item(), []
-            for k in range(projections):
-                packed = protocol.signs(seed, k, len(values)).to_bytes((len(values) + 7) // 8, "little")
-                bits = torch.frombuffer(bytearray(packed), dtype=torch.uint8)[:, None] >> torch.arange(8) & 1
-                plus = values[bits.flatten()[:len(values)].bool()].sum().item()
-                sums.append(finite(2 * plus - total))
-            norms.append(finite(values.norm().item()))
-            rows.append(sums)
-        return dict(norm=norms, projections=rows)
+        return project(self.out, projections, seed)
 
     def close(self):
         self.model = self.inputs = self.out = None
         if self.network.gpu:
             torch.cuda.empty_cache()
+
+
+def project(images, projections, seed):
+    """The norm and the projections of each image of an output."""
+    norms, rows = [], []
+    for image in images:
+        values = image.detach().to("cpu", torch.float64).flatten()
+        total, sums = values.sum().item(), []
+        for k in range(projections):
+            packed = protocol.signs(seed, k, len(values)).to_bytes((len(values) + 7) // 8, "little")
+            bits = torch.frombuffer(bytearray(packed), dtype=torch.uint8)[:, None] >> torch.arange(8) & 1
+            plus = values[bits.flatten()[:len(values)].bool()].sum().item()
+            sums.append(finite(2 * plus - total))
+        norms.append(finite(values.norm().item()))
+        rows.append(sums)
+    return dict(norm=norms, projections=rows)
 
 
 def finite(number):

@@ -33,12 +33,10 @@ DEGREES = [1, 2, 3, 4, 6, 8, 12, 16]
 TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
 
 
-IMAGE = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model must be a folder or in the hub's cache"}
-
-
 class Worker:
     """What an engine of diffusers' transformers answers to hello, and how its ranks begin."""
-    switches, note = {}, ""  # note: what the user should know of this engine here, at the end of `workload`
+    common = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model must be a folder or in the hub's cache"}
+    obeys, switches, note = OBEYS, {}, ""  # note: what the user should know of this engine here, at the end of `workload`
 
     def __init__(self, options):
         self.options, self.job = options, None
@@ -55,7 +53,7 @@ class Worker:
         job = dict(model=asked["model"], **card["usual"], **usual, batch=1)
         if card["guidance"] == "none":
             job["guidance"] = 0.0
-        job.update({name: asked[name] for name in OBEYS if name in asked})
+        job.update({name: asked[name] for name in self.obeys if name in asked})
         cards.check_size(card, job["width"], job["height"], job["frames"])
         return job, card
 
@@ -71,7 +69,7 @@ class Worker:
         folder, _, _, revision = weights.describe(self.job, card)
         self.job.update(revision=revision, weights="random" if folder is None else "loaded")
         self.folder = folder.parent if folder is not None and (folder.parent / "model_index.json").is_file() else None
-        if self.options.image and self.folder is None:
+        if getattr(self.options, "image", False) and self.folder is None:
             raise Refused("infeasible", f"--image cannot measure text encoder and VAE: {self.job['model']} is no folder with a "
                                         "model_index.json, and not in the hub's cache; give their time with --text-and-vae")
         job = self.job
@@ -86,7 +84,7 @@ class Worker:
                     workload=f"{card['name']}, {job['width']}x{job['height']}{frames}, {job['weights']} weights{self.note}",
                     parameters=self.parameters, constants=self.constants,
                     rules=[{"if": rule, "say": say} for rule, say in self.rules],
-                    obeys=OBEYS, job=job, dtype=job["dtype"], tolerance=TOLERANCES[job["dtype"]], reference="same")
+                    obeys=self.obeys, job=job, dtype=job["dtype"], tolerance=TOLERANCES[job["dtype"]], reference="same")
 
     def open(self, card):
         network, _ = self.parts()
@@ -138,7 +136,7 @@ class Worker:
         return int(done.stdout.split()[-1])
 
     def ready(self):
-        self.text_and_vae_ns = self.image() if self.options.image else None
+        self.text_and_vae_ns = self.image() if getattr(self.options, "image", False) else None
         if self.fork:
             self.network.load()
         device = "cpu"
@@ -175,9 +173,9 @@ class Worker:
         return kind(self.network, plan, seed)
 
 
-def main(kind):
+def main(kind, speaker=protocol.Speaker):
     parser = argparse.ArgumentParser(prog=kind.name, description=kind.__doc__.split("\n", 1)[0])
-    for switch, text in {**kind.switches, **IMAGE}.items():
+    for switch, text in {**kind.switches, **kind.common}.items():
         parser.add_argument(switch, action="store_true", help=text)
     parser.add_argument("--rank", nargs=2, metavar=("FD", "PARENT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -186,4 +184,4 @@ def main(kind):
         engine.fork = False
         protocol.become_rank(engine)
     else:
-        protocol.serve(engine)
+        speaker(engine).serve()

@@ -2,12 +2,19 @@
 /* The whole image of a foreign worker: its steps are in the worker's job, text encoder and VAE are given or measured. */
 #include "tuner/measure/target_int.h"
 
+#include <string.h>
+
 #define STEPS_MOST 1000000
 
 dt_status dt_target_image(const struct dt_wanted *wanted, struct dt_target *target)
 {
     const json_t *told = json_object_get(target->worker.hello, "job"),
                  *measured = json_object_get(target->worker.ready, "text_and_vae_ns");
+    const json_t *unit = json_object_get(target->worker.hello, "unit");
+    const char *word = unit != NULL ? json_string_value(unit) : "step";
+    if (word == NULL || (strcmp(word, "step") != 0 && strcmp(word, "image") != 0))
+        return dt_fail(DT_EUSAGE, "the worker's hello: 'unit' is neither step nor image");
+    target->image.whole = strcmp(word, "image") == 0;
     json_int_t steps = json_integer_value(json_object_get(told, "steps"));
     if (measured != NULL && !json_is_null(measured) &&
         (!json_is_integer(measured) || json_integer_value(measured) <= 0))
@@ -21,7 +28,13 @@ dt_status dt_target_image(const struct dt_wanted *wanted, struct dt_target *targ
                            target->worker.program);
         return DT_OK;
     }
-    target->image.sampler_steps = (int)steps;
+    if (target->image.whole && (wanted->text_and_vae_ns > 0 || json_integer_value(measured) > 0))
+        return dt_fail(DT_EUSAGE, "%s has no effect: the worker %s measures whole images",
+                       wanted->text_and_vae_ns > 0 ? "--text-and-vae"
+                                                   : "'text_and_vae_ns' in ready",
+                       target->worker.program);
+    target->image.sampler_steps = target->image.whole ? 1 : (int)steps;
+    target->image.steps = (int)steps;
     target->image.told = true;
     target->image.given = wanted->text_and_vae_ns > 0;
     target->image.text_and_vae_ns =

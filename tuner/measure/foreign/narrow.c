@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Narrows a foreign worker's parameters to the values that a file of the user names. */
-#include "tuner/measure/narrow.h"
+#include "tuner/measure/foreign/narrow.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "base/quote.h"
 #include "db/lookup/key.h"
 #include "space/json/json.h"
-#include "tuner/measure/narrow.h"
+#include "tuner/measure/foreign/narrow.h"
 #include "tuner/runner/runner.h"
 
 #include <math.h>
@@ -146,45 +146,6 @@ static dt_status read_promises(const struct dt_job *job, const json_t *hello, co
         return DT_OK;
     }
     return read_precision(&job->wanted, hello, target);
-}
-
-/* The default point, or the same with the most feasible ranks. */
-static bool locate_default(const struct dt_space *space, int64_t values[], struct dt_point *point)
-{
-    int ranks = dt_space_role(space, DT_ROLE_RANKS);
-    if (dt_space_locate(space, values, point) == DT_OK)
-        return true;
-    for (int i = ranks < 0 ? 0 : dt_space_axis(space, ranks)->count; i-- > 0;) {
-        values[ranks] = dt_space_axis(space, ranks)->values[i];
-        if (dt_space_locate(space, values, point) == DT_OK)
-            return true;
-    }
-    return false;
-}
-
-/* The default point of a worker's own space, and the same with the fewest ranks. */
-static dt_status foreign_plans(struct dt_target *target)
-{
-    int64_t values[DT_AXES_MAX];
-    if (dt_space_count(target->space) == 0)
-        return DT_OK;
-    DT_TRY(dt_space_parse(target->space, "", values));
-    struct dt_rng rng = dt_rng_at(0, "fallback");
-    if (!locate_default(target->space, values, &target->fallback)) {
-        if (dt_space_listed(target->space))
-            dt_space_at(target->space, 0, &target->fallback);
-        else
-            dt_space_draw(target->space, &rng, &target->fallback);
-    }
-    target->baseline = target->fallback;
-    int ranks = dt_space_role(target->space, DT_ROLE_RANKS);
-    struct dt_point one = target->fallback;
-    if (ranks >= 0) {
-        one.index[ranks] = 0;
-        if (dt_space_feasible(target->space, &one))
-            target->baseline = one;
-    }
-    return DT_OK;
 }
 
 static void copy_field(const json_t *object, const char *key, const char *fallback, char out[],
@@ -440,7 +401,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
     DT_TRY(read_searched(job, barred ? target->worker.announced : hello, target));
     target->lossy_error = job->wanted.max_error > 0 ? job->wanted.max_error : INFINITY;
     target->worker.assigned.devices = target->hardware.devices;
-    DT_TRY(foreign_plans(target));
+    DT_TRY(dt_target_own_plans(target));
     return make_key(job, name, workload, target);
 }
 

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks full
+"""dittune-worker-sglang with the real engine on cores: every plan gives the latents of one rank, SGLang's own choice is the
+worker's default, padding that it attends to is found, and a tuned plan is looked up as SGLang's own call."""
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path(__file__).parent)]
+from dittune_test import SOURCE, Dittune, skip
+from lib_real import Worker, environment, error, program
+
+if "DITTUNE_ENGINES" not in os.environ:
+    skip("SGLang's requirements are those of a GPU: $DITTUNE_ENGINES names an environment that has it")
+t = Dittune(clock="real")
+PYTHON = environment("sglang", "sglang.multimodal_gen")
+WORKER = program(t, "dittune-worker-sglang", PYTHON, "from dittune_workers.sglang.worker import main\nmain()")
+RULES = program(t, "rules", PYTHON, """
+from dittune_workers.sglang import worker
+limits = worker.Sglang.limits
+worker.Sglang.limits = lambda self, card: [row for row in limits(self, card) if "tokens" not in row[0]]
+worker.main()
+""")
+OWN = """
+import sys
+from sglang.multimodal_gen.runtime.server_args import ServerArgs
+for devices in (1, 2, 3, 4):
+    args = ServerArgs.from_kwargs(model_path=sys.argv[1], model_id="Wan2.1-T2V-1.3B-Diffusers", num_gpus=devices)
+    gathers = args.kv_gather_degree > 1
+    print("OWN", devices, args.cfg_parallel_degree, 1 if gathers else args.ulysses_degree, args.kv_gather_degree, args.tp_size)
+"""
+
+
+def equal_plans():
+    worker = Worker(t, [WORKER], "tiny-wan", devices=2, job=dict(steps=2))
+    one = worker.prepare(ranks=1)
+    for degree in ("cfg", "ulysses", "kv_gather", "tensor"):
+        other = worker.prepare(ranks=2, **{degree: 2})
+        apart = error(other, one) if other["op"] == "prepared" else other
+        t.check(f"{degree}=2 gives the latents of one rank: {apart}", other["op"] == "prepared" and apart < 1e-5)
+    took = worker.ask(op="run", handle=one["handle"], n=2, mode="measure")
+    t.check("a time for each request", [len(row) for row in took.get("ns", [])] == [1, 1], took)
+    refused = worker.prepare(ranks=2, ulysses=2, kv_gather=2)
+    t.check("a plan against a rule", refused["op"] == "failed" and refused["kind"] == "infeasible", refused)
+    t.check("hello names what was replaced, and the unit", "two kernels replaced" in worker.hello["workload"] and worker.hello["unit"] == "image")
+    worker.end()
+
+
+def own_choice():
+    worker = Worker(t, [WORKER], "tiny-wan", devices=2)
+    cache = sorted((pathlib.Path(t.environment["XDG_CACHE_HOME"]) / "dittune").glob("tiny-wan-*"))
+    env = {**t.environment, "PYTHONPATH": str(SOURCE / "workers/dittune_workers/sglang/standin"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([PYTHON, t.write("own.py", OWN), cache[0]], capture_output=True, text=True, env=env, check=False)
+    told = [tuple(map(int, line.split()[1:])) for line in done.stdout.splitlines() if line.startswith("OWN")]
+    worker.end()
+    for devices, *theirs in told:
+        worker = Worker(t, [WORKER], "tiny-wan", devices=devices)
+        default = {axis["name"]: axis["default"] for axis in worker.hello["parameters"]}
+        t.check(f"on {devices} devices the default is SGLang's choice {theirs}",
+                [default["cfg"], default["ulysses"], default["kv_gather"], default["tensor"]] == theirs and default["ranks"] == devices, default)
+        worker.end()
+    t.check("SGLang said what it chooses", len(told) == 4, done.stderr[-500:])
+
+
+def padding():
+    """507 tokens on 2 ranks: SGLang pads, and attends to the padding."""
+    worker = Worker(t, [RULES], "tiny-wan", devices=2, job=dict(steps=2, width=208, height=208, frames=9))
+    apart = error(worker.prepare(ranks=2, ulysses=2), worker.prepare(ranks=1))
+    t.check(f"what the rule of tokens forbids is wrong: {apart}", apart > 1e-4)
+    worker.end()
+
+
+def tuned():
+    path = {"PATH": f"{WORKER.parent}:{os.environ['PATH']}"}
+    job = ("--engine", "sglang", "--model", "tiny-wan", "--steps", 2, "--devices", 2)
+    done = t.tool(*job, "--budget", "5m", "--json", env=path)
+    t.check("a short session tunes SGLang", done.code in (0, 6) and len(done.json["trials"]) >= 2, done)
+    done = t.tool("lookup", *job, "--require", "none", "--format", "argv")
+    t.check("a look-up gives SGLang's own call", "sglang serve" in done.out and "--cfg-parallel-size" in done.out, done)
+
+
+equal_plans()
+own_choice()
+padding()
+tuned()
+t.finish()

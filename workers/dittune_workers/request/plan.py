@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""A plan of an engine that serves requests: what dittune calls a step is a request, which makes one whole image or video.
+
+A server is an object with serve(seed, keep) -> the final latents, or None unless `keep`; pids() of its ranks; peak() -> bytes
+of a rank on a GPU, or None; and close()."""
+import os
+import pathlib
+import signal
+import time
+
+from dittune_workers.network import rank
+
+
+def status(pid, field):
+    """Bytes by /proc; 0 when the process has ended."""
+    try:
+        lines = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith(field + ":")), 0)
+
+
+class Plan:
+    """Ranks that wait are stopped, as engines look for requests without a pause and would take the cores of other plans."""
+
+    def __init__(self, engine, values, seed):
+        self.engine, self.seed, self.out = engine, seed, None
+        self.server = engine.start(values)
+        engine.plans.append(self)
+        self.send(signal.SIGSTOP)
+
+    def send(self, number):
+        for pid in self.server.pids():
+            os.kill(pid, number)
+
+    def ask(self, keep):
+        self.send(signal.SIGCONT)
+        begin = time.monotonic_ns()
+        out = self.server.serve(self.seed, keep)
+        took = time.monotonic_ns() - begin
+        self.send(signal.SIGSTOP)
+        return max(1, took), out
+
+    def measure(self):
+        return self.ask(False)[0], None
+
+    def step(self):
+        self.out = self.ask(True)[1]
+
+    def output(self, projections, seed):
+        return rank.project(self.out, projections, seed)
+
+    def close(self):
+        self.engine.plans.remove(self)
+        self.send(signal.SIGCONT)
+        self.server.close()
+
+    def memory(self):
+        """(peak, now) of the largest rank."""
+        pids, peak = self.server.pids(), self.server.peak()
+        now = max((status(pid, "VmRSS") for pid in pids), default=0)
+        return (peak, peak) if peak is not None else (max((status(pid, "VmHWM") for pid in pids), default=0), now)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""SGLang's own Python entry: it starts its ranks, a request makes one image or video."""
+import os
+
+from dittune_workers.protocol import free_port
+
+PROMPT = "word1 word2 word3"
+PRECISION = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+
+
+class Server:
+    """A DiffGenerator of a plan."""
+
+    def __init__(self, worker, values, model):
+        job, degree = worker.job, lambda name: values.get(name, 1)
+        if not worker.gpu:
+            os.environ["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // values["ranks"]))
+        from sglang.multimodal_gen import DiffGenerator
+        words = dict(model_path=job["folder"], model_id=model, num_gpus=values["ranks"], tp_size=degree("tensor"),
+                     ulysses_degree=degree("ulysses"), ring_degree=degree("ring"), cfg_parallel_degree=degree("cfg"),
+                     enable_cfg_parallel=degree("cfg") > 1, dit_precision=PRECISION[job["dtype"]], log_level="warning",
+                     master_port=free_port(), scheduler_port=free_port())
+        if degree("kv_gather") > 1:
+            words.update(kv_gather_degree=degree("kv_gather"), ulysses_degree=None, ring_degree=None)
+        if values.get("attention", "auto") != "auto":
+            words["attention_backend"] = values["attention"]
+        self.generator, self.job, self.gpu, self.bytes = DiffGenerator.from_pretrained(**words), job, worker.gpu, 0
+
+    def serve(self, seed, keep):
+        job = self.job
+        made = self.generator.generate(dict(
+            prompt=PROMPT, width=job["width"], height=job["height"], num_frames=job["frames"], num_inference_steps=job["steps"],
+            guidance_scale=job["guidance"], seed=seed % 2**31, save_output=False, return_trajectory_latents=keep))
+        if made is None:
+            raise RuntimeError("SGLang answered the request with nothing; its log on standard error has the reason")
+        self.bytes = int(made.peak_memory_mb * 2**20)
+        return made.trajectory_latents[:, -1] if keep else None
+
+    def pids(self):
+        return [process.pid for process in self.generator.local_scheduler_process or []]
+
+    def peak(self):
+        return self.bytes if self.gpu else None
+
+    def close(self):
+        self.generator.shutdown()
