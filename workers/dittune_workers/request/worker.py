@@ -10,7 +10,7 @@
 from dittune_workers import cards
 from dittune_workers.network import worker
 from dittune_workers.protocol import Refused
-from dittune_workers.request import folder, plan, speaker
+from dittune_workers.request import folder, speaker
 
 
 class Worker(worker.Worker):
@@ -72,7 +72,14 @@ class Worker(worker.Worker):
         figures = [resident.memory() for resident in self.plans]
         return dict(peak_bytes=figures[-1][0], resident_bytes=sum(now for _, now in figures))
 
+    @staticmethod
+    def compiles(values):
+        """A prepare starts the engine's ranks: heartbeats are sent meanwhile."""
+        del values
+        return True
+
     def prepare(self, values, seed):
+        from dittune_workers.request import plan
         return plan.Plan(self, values, seed)
 
 
