@@ -13,6 +13,7 @@ by socket. It never computes, so it notices at once when a rank fails or dies. A
 
 and a worker of it is `protocol.serve(engine)`. See diffusers/worker.py.
 """
+import contextlib
 import ctypes
 import errno
 import json
@@ -172,6 +173,26 @@ def free_port():
         return server.getsockname()[1]
 
 
+def descendants(pid):
+    """The processes that this one has started, and theirs."""
+    started = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            started.setdefault(int(path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
+        except OSError:  # it has ended
+            continue
+    found = [pid]
+    for each in found:
+        found += started.get(each, [])
+    return found[1:]
+
+
+def kill(pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 class Group:
     """Ranks that work together, each with its link."""
 
@@ -266,8 +287,9 @@ class Group:
         return self.collect(beat)
 
     def kill(self):
+        """The ranks, and the processes that an engine has started in them, which may be stopped and would outlive them."""
         for pid in filter(None, self.processes):
-            os.kill(pid, signal.SIGKILL)
+            kill([pid, *descendants(pid)])
         for pid in filter(None, self.processes):
             os.waitpid(pid, 0)
         for link in self.links:
@@ -302,7 +324,7 @@ class Speaker:
         poll.register(0, 0)  # POLLHUP and POLLERR are always reported
         while True:
             if poll.poll(1000):
-                os._exit(0)  # the ranks are killed with their parent
+                self.end(0)
             if self.busy:
                 self.beat()
 
@@ -384,12 +406,19 @@ class Speaker:
             try:
                 answer = self.answer(request)
             except Lost as lost:
-                sys.exit(f"{self.engine.name}: {lost}")  # dittune counts a crash, and starts a fresh worker
+                print(f"{self.engine.name}: {lost}", file=sys.stderr, flush=True)
+                self.end(1)  # dittune counts a crash, and starts a fresh worker
             except Exception as error:  # a fault of the engine or of a plan, never of this worker
                 answer = fault(error)
             self.busy = False
             self.say(**answer)
-        os._exit(0)  # the ranks are killed with their parent
+        self.end(0)
+
+    @staticmethod
+    def end(code):
+        """Ends this process. Ranks are killed with their parent, but not what an engine has started in them."""
+        kill(descendants(os.getpid()))
+        os._exit(code)
 
 
 def serve(engine):
