@@ -32,6 +32,19 @@ def install():
     return lib
 
 
+def workers():
+    """A program for each engine, which finds its package, and that as a folder that pip takes."""
+    programs = sorted(path.name for path in (usr / "bin").glob("dittune-worker-*") if path.read_bytes()[:2] == b"#!")
+    t.check("installs the workers of engines", len(programs) >= 4, programs)
+    for name in programs:
+        done = t.run(usr / "bin" / name, "--help", env={"PYTHONDONTWRITEBYTECODE": "1"})
+        t.exits(f"{name} --help", done, 0, "usage: " + name)
+    folder = usr / "share/dittune/workers"
+    cards = {path.name for path in (folder / "dittune_workers/cards").glob("*.json")}
+    t.check("with every card", cards == {path.name for path in (SOURCE / "model/cards").glob("*.json")} and cards, cards)
+    t.check("and no other file than the source's", (folder / "pyproject.toml").exists() and not list(folder.rglob("*.in")))
+
+
 def names_the_build(lib):
     """No installed text has a path into the build folder or into one of the source's. The source folder's own name alone
     says nothing: it may be /dittune, which is part of lib/cmake/dittune."""
@@ -108,6 +121,7 @@ def wrong(name, part, *words):
 def main():
     lib = install()
     names_the_build(lib)
+    workers()
     by_pkg_config(lib)
     by_find_package()
     store, machine = t.path / "store", t.path / "store" / "machine.json"
