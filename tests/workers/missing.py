@@ -8,7 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 
 t = Dittune()
-for engine, package in (("diffusers", "diffusers"), ("xdit", "xfuser"), ("sglang", "sglang")):
+for engine, package in (("diffusers", "diffusers"), ("xdit", "xfuser"), ("sglang", "sglang"), ("vllm_omni", "vllm_omni")):
     worker = t.write(engine, f"#!/bin/sh\nPYTHONPATH={SOURCE}/workers exec {sys.executable} -S -m dittune_workers.{engine}.worker\n")
     worker.chmod(0o755)
     t.exits(f"without {package}", t.tool("run", "--worker", worker, "--model", "tiny-wan"), 2,

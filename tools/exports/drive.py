@@ -35,6 +35,13 @@ def members(path, name):
     return {target.id for row in found[0].body if isinstance(row, ast.Assign) for target in row.targets}
 
 
+def fields(path, name):
+    """The annotated fields of a class, read in its file."""
+    with open(path, encoding="utf-8") as text:
+        found = [node for node in ast.walk(ast.parse(text.read())) if isinstance(node, ast.ClassDef) and node.name == name]
+    return {row.target.id for row in found[0].body if isinstance(row, ast.AnnAssign)}
+
+
 def xfuser(root):
     stubs.install(root, real=["xfuser", "torch"], blank=["xfuser.core"])
     stubs.package("xfuser", root + "/xfuser")
@@ -112,7 +119,8 @@ def sglang(root, _folder):
 
 
 def vllm_omni(root, folder):
-    stubs.install(root, folder + "/vllm-" + root.rsplit("-", 1)[1],
+    vllm = folder + "/vllm-" + root.rsplit("-", 1)[1]
+    stubs.install(root, vllm,
                   real=["vllm_omni", "vllm", "torch", "libtpu", "amdsmi", "tpu_inference", "triton_kernels"],
                   blank=["vllm._C", "vllm.vllm_flash_attn", "vllm.tokenizers.mistral", "vllm_omni.model_executor.models",
                          "vllm_omni.entrypoints.openai"])
@@ -125,6 +133,23 @@ def vllm_omni(root, folder):
     serve.cmd_init()[0].subparser_init(parser.add_subparsers(dest="subparser"))
 
     backends = members(root + "/vllm_omni/diffusion/attention/backends/registry.py", "DiffusionAttentionBackendEnum")
+    # What dittune-worker-vllm-omni asks of Omni; OmniBase takes the two timeouts itself.
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../workers"))
+    from dittune_workers.vllm_omni import server
+    taken = fields(root + "/vllm_omni/engine/arg_utils.py", "OrchestratorArgs") | fields(vllm + "/vllm/engine/arg_utils.py", "EngineArgs")
+    taken |= {"stage_init_timeout", "init_timeout"}
+    sampling = fields(root + "/vllm_omni/inputs/data.py", "OmniDiffusionSamplingParams")
+    job = {"folder": "MODEL", "dtype": "bfloat16", "height": 1024, "width": 1024, "frames": 1, "steps": 28, "guidance": 3.5}
+    _, request = server.request_words(job, True, 1)
+    assert set(request) <= sampling, "no such field of OmniDiffusionSamplingParams: %s" % (set(request) - sampling)
+
+    def worker(export, attention):
+        """The worker's keywords for the plan of an export give the same configuration."""
+        names = {word: name for name, word in server.DEGREES.items()}
+        values = {names[word]: value for word, value in export["kwargs"].items() if word in names}
+        words = server.start_words(job, dict(values, attention=attention or "auto"))
+        assert set(words) <= taken, "no such keyword of Omni: %s" % (set(words) - taken)
+        return DiffusionParallelConfig(**words["parallel_config"])
 
     def drive(export):
         assert export["argv"][0] == "vllm"
@@ -137,6 +162,7 @@ def vllm_omni(root, folder):
             flags["allgather_degree"] = parsed.allgather_degree
         assert flags == export["kwargs"], "flags and keywords differ"
         made = DiffusionParallelConfig(**export["kwargs"])
+        assert made.pipeline_parallel_size > 1 or worker(export, parsed.diffusion_attention_backend) == made, "the worker's differs"
         assert made.resolve_data_parallel_size(parsed.num_gpus) == 1, "the devices are no product of the degrees"
         return {"processes": parsed.num_gpus, "cfg": made.cfg_parallel_size, "ulysses": made.ulysses_degree,
                 "ring": made.ring_degree, "kv_gather": made.allgather_degree, "tensor": made.tensor_parallel_size, "pipe": made.pipeline_parallel_size}

@@ -36,7 +36,8 @@ TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
 class Worker:
     """What an engine of diffusers' transformers answers to hello, and how its ranks begin."""
     common = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model must be a folder or in the hub's cache"}
-    obeys, switches, note = OBEYS, {}, ""  # note: what the user should know of this engine here, at the end of `workload`
+    obeys, switches, tolerances, mode = OBEYS, {}, TOLERANCES, "eager"
+    note = ""  # what the user should know of this engine here, at the end of `workload`
 
     def __init__(self, options):
         self.options, self.job = options, None
@@ -80,11 +81,11 @@ class Worker:
         frames = f"x{job['frames']}" if job["frames"] > 1 else ""
         # Forked groups share the weights; on GPUs each rank count loads them again, so one at a time is resident there.
         switch = dict(switch=max(self.parameters[0]["values"])) if self.fork else {}
-        return dict(switch, name=self.name, version=importlib.metadata.version(self.packages[0]), engine=self.engine, mode="eager",
+        return dict(switch, name=self.name, version=importlib.metadata.version(self.packages[0]), engine=self.engine, mode=self.mode,
                     workload=f"{card['name']}, {job['width']}x{job['height']}{frames}, {job['weights']} weights{self.note}",
                     parameters=self.parameters, constants=self.constants,
                     rules=[{"if": rule, "say": say} for rule, say in self.rules],
-                    obeys=self.obeys, job=job, dtype=job["dtype"], tolerance=TOLERANCES[job["dtype"]], reference="same")
+                    obeys=self.obeys, job=job, dtype=job["dtype"], tolerance=self.tolerances[job["dtype"]], reference="same")
 
     def open(self, card):
         network, _ = self.parts()

@@ -2,11 +2,13 @@
 """The engine of speaker.Drivers for programs that serve whole requests: text encoder, all steps and VAE. One derives from Worker:
 
     name, module, engine, packages, switches, backends()    as in network/worker.py
-    networks         diffusers' class of a transformer -> a model of that class that the program knows by name
+    networks         the classes of diffusers that it runs
     degrees          {name: doc} of its engine file, besides ranks and dp
     own(devices, guided)   the degrees that it chooses by itself on so many devices
     sequence         degrees whose product divides the tokens
     start(values)    in a driver: starts the ranks, gives a server (plan.py)"""
+import math
+
 from dittune_workers import cards
 from dittune_workers.network import worker
 from dittune_workers.protocol import Refused
@@ -42,7 +44,7 @@ class Worker(worker.Worker):
         listed = next((row["degrees"] for row in card["engines"] if row["engine"] == self.engine), list(self.degrees))
         guided = card["guidance"] == "cfg" and self.job["guidance"] > 1
         own, values = self.own(devices, guided), [degree for degree in worker.DEGREES if degree <= devices]
-        axes = [dict(name="ranks", role="ranks", values=values, default=devices, doc="processes, one a device")]
+        axes = [dict(name="ranks", role="ranks", values=values, default=math.prod(own.values()), doc="processes, one a device")]
         for name, doc in self.degrees.items():
             if name in listed and (name != "cfg" or guided):
                 most = [degree for degree in ([1, 2] if name == "cfg" else values) if degree <= devices]

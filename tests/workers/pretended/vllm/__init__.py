@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Pretends to be installed; vllm_omni beside it needs nothing of it."""

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""dittune-worker-vllm-omni: tunes the degrees of vLLM-Omni by whole requests (docs/engines.md).
+
+    dittune --engine vllm-omni --model Qwen/Qwen-Image --budget 2h
+"""
+import importlib.metadata
+
+from dittune_workers.protocol import Refused
+from dittune_workers.request import worker
+
+
+class VllmOmni(worker.Worker):
+    """Tunes the degrees of vLLM-Omni by whole requests."""
+    name, module, engine, mode = "dittune-worker-vllm-omni", "dittune_workers.vllm_omni.worker", "vllm-omni", "compile"
+    packages = ["vllm_omni", "torch", "vllm", "diffusers", "transformers"]
+    networks = ["FluxTransformer2DModel", "WanTransformer3DModel", "QwenImageTransformer2DModel"]
+    degrees = {"cfg": "--cfg-parallel-size: the two passes of guidance", "ulysses": "--ulysses-degree: heads by all-to-all",
+               "ring": "--ring-degree: keys and values in a ring", "kv_gather": "--allgather-degree: keys and values are gathered",
+               "tensor": "--tensor-parallel-size: weights are split"}
+    sequence = ["ulysses", "ring", "kv_gather"]
+    # Outputs are pixels of 8 bits: rounding alone makes two right images differ by some 1e-4 in float32.
+    tolerances = {"float32": 1e-3, "bfloat16": 2e-2, "float16": 1e-2}
+
+    def open(self, card):
+        super().open(card)
+        if not self.gpu and not importlib.metadata.entry_points(group="vllm_omni.platform_plugins"):
+            raise Refused("infeasible", "vLLM-Omni computes on GPUs, and torch finds none; on cores it needs a platform plugin of its own")
+
+    @staticmethod
+    def own(devices, guided):
+        """vLLM-Omni splits nothing by itself (DiffusionParallelConfig of vllm-omni 0.30.0)."""
+        del devices, guided
+        return {}
+
+    @staticmethod
+    def backends():
+        return ["auto", "FLASH_ATTN", "TORCH_SDPA", "CUDNN_ATTN"], "auto", "CUDNN_ATTN"
+
+    def limits(self, card):
+        rows = super().limits(card) + [
+            ("heads % (tensor * ulysses) == 0", "tensor x ulysses must divide the heads"),
+            ("kv_gather == 1 || ulysses * ring == 1", "keys and values are gathered, or sequences split by ulysses and ring, not both")]
+        if self.gpu:
+            rows.append(("ring == 1 || attention != 'CUDNN_ATTN'", "ring has kernels for FLASH_ATTN and TORCH_SDPA only"))
+        return rows
+
+    def start(self, values):
+        from dittune_workers.vllm_omni.server import Server
+        return Server(self, values)
+
+
+def main():
+    worker.main(VllmOmni)
+
+
+if __name__ == "__main__":
+    main()
