@@ -4,7 +4,8 @@
  * Rank 0 reads requests from standard input and sends them to the others over sockets. A rank that loses its controller
  * or rank 0 exits at once, without clean-up: another rank may be in an exchange that never ends. */
 #include "base/environment.h"
-#include "worker/devices.h"
+#include "worker/gpus/devices.h"
+#include "worker/gpus/observe.h"
 #include "worker/requests.h"
 
 #include <errno.h>
@@ -87,10 +88,12 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--devices") == 0)
         return dt_devices_print();
+    if (argc == 2 && strcmp(argv[1], "--observe") == 0)
+        return dt_observe();
     if (argc > 1) {
         fprintf(stderr,
-                "dittune-worker %s: takes no arguments but --devices; dittune starts it and talks "
-                "to it\n",
+                "dittune-worker %s: takes no arguments but --devices or --observe; dittune starts "
+                "it and talks to it\n",
                 DT_VERSION);
         return 2;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
+#include "worker/gpus/telemetry.h"
 #include "worker/requests.h"
 #include "worker/samples_json.h"
 
@@ -166,8 +167,16 @@ static dt_status read_request(struct dt_worker_session *session, const json_t *r
     return DT_OK;
 }
 
+/* A reading of the rank's device. */
+static void look(void *of, struct dt_health *health)
+{
+    struct dt_device *device = of;
+    device->compute->health.read(device, health);
+}
+
 dt_status dt_request_run(struct dt_worker_session *session, const json_t *request, json_t **answer)
 {
+    const struct dt_compute *compute = session->compute;
     struct dt_loaded *resident;
     int64_t n;
     json_t *parts = NULL, *mine = NULL;
@@ -177,7 +186,10 @@ dt_status dt_request_run(struct dt_worker_session *session, const json_t *reques
                           .device_ns = calloc((size_t)n, sizeof *times.device_ns),
                           .clock = calloc((size_t)n, sizeof *times.clock)};
     dt_status status = DT_OK;
-    dt_telemetry_start(&times.telemetry, session->device);
+    dt_telemetry_start(&times.telemetry, &(struct dt_telemetry_source){
+                                             .read = compute->health.read != NULL ? look : NULL,
+                                             .reason = compute->health.reason,
+                                             .of = session->device});
     if (times.ns == NULL || times.device_ns == NULL || times.clock == NULL)
         status = dt_fail(DT_ENOMEM, "out of memory for %d times", (int)n);
     memset(&session->phases, 0, sizeof session->phases);

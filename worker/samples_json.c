@@ -74,29 +74,3 @@ json_t *dt_phases_json(struct dt_phases *phases, const struct dt_plan *plan, boo
                      "exchanges", list_exchanges(phases, plan), "blocks", list_blocks(phases),
                      "step_ns", (json_int_t)phases->step_ns);
 }
-
-static json_t *reasons(const struct dt_telemetry *telemetry)
-{
-    json_t *list = json_array();
-    const struct dt_compute *compute = telemetry->device->compute;
-    for (int i = 0; compute->health.reason != NULL && compute->health.reason(i) != NULL; i++)
-        if ((telemetry->reasons >> i & 1) != 0)
-            json_array_append_new(list, json_string(compute->health.reason(i)));
-    return list;
-}
-
-json_t *dt_telemetry_json(const struct dt_telemetry *telemetry)
-{
-    if (telemetry->device == NULL)
-        return NULL;
-    json_t *object = json_pack("{s:I}", "looks", (json_int_t)telemetry->looks);
-    for (int i = 0; i < DT_TELEMETRY_VALUES; i++)
-        if (telemetry->known[i] > 0)
-            json_object_set_new(object, dt_telemetry_names[i],
-                                json_pack("{s:I,s:I,s:I}", "least", (json_int_t)telemetry->least[i],
-                                          "mean",
-                                          (json_int_t)(telemetry->sums[i] / telemetry->known[i]),
-                                          "most", (json_int_t)telemetry->most[i]));
-    json_object_set_new(object, "reasons", reasons(telemetry));
-    return object;
-}

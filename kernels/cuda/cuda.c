@@ -4,8 +4,8 @@
 #ifdef DT_HAVE_CUDNN
 #include "kernels/cuda/cudnn.h"
 #endif
-#include "kernels/cuda/nvml.h"
 #include "kernels/cuda/rows_int.h"
+#include "kernels/nvml.h"
 
 #include <pthread.h>
 #include <stdio.h>

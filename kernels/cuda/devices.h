@@ -9,7 +9,7 @@
 #ifndef DT_KERNELS_CUDA_DEVICES_H
 #define DT_KERNELS_CUDA_DEVICES_H
 
-#include "kernels/cuda/nvml.h"
+#include "kernels/nvml.h"
 
 #define DT_CUDA_DEVICES_MOST 16
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* NVML is opened once per process and stays open, so that a sample is cheap. */
 #include "kernels/cuda/cuda_int.h"
-#include "kernels/cuda/nvml.h"
+#include "kernels/nvml.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The real CUDA runtime on a machine without a driver: a sentence, the versions, no crash. Skipped where there is one. */
 #include "base/json.h"
-#include "worker/devices.h"
+#include "worker/gpus/devices.h"
 
 #include <stdio.h>
 #include <string.h>

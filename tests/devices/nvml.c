@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels/cuda/nvml.c reads the values of the files h200.nvml and old.nvml; values a driver lacks are unknown, not
+/* kernels/nvml.c reads the values of the files h200.nvml and old.nvml; values a driver lacks are unknown, not
  * wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "kernels/cuda/nvml.h"
+#include "kernels/nvml.h"
 
 #include <stdlib.h>
 #include <string.h>

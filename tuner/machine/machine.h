@@ -108,6 +108,37 @@ dt_status dt_machine_announced_gpus(const json_t *ready, struct dt_backend *foun
 /* The built-in worker, as compiled, computes in this data type on this processor. */
 bool dt_machine_runs(enum dt_dtype dtype);
 
+/* ---- observer: the GPUs of this machine, read while a foreign worker uses them (observer.c)
+ *
+ * Readings come from `dittune-worker-cuda --observe`, a process of its own (docs/protocol.md). It is started by the first
+ * question; when it fails, nothing is observed from then on: a plan is measured all the same.
+ *
+ *     dt_observer_begin(observer, group, ranks);
+ *     ...                                                  -- the group runs its steps
+ *     dt_observer_end(observer, &telemetry);
+ *
+ * Which GPU is a rank's: ready's `uuid` of the rank, else N of its device "cuda:N", else the rank's number. The only
+ * errors are DT_EINTR and those of this process. */
+
+struct dt_observer;
+
+/* gpus: borrowed. NULL when memory runs out. */
+struct dt_observer *dt_observer_new(const struct dt_backend *gpus);
+void dt_observer_free(struct dt_observer *observer); /* NULL is fine */
+
+/* For a worker that reads its devices itself: nothing is observed from now on. */
+void dt_observer_stop(struct dt_observer *observer);
+
+dt_status dt_observer_begin(struct dt_observer *observer, const struct dt_group *group,
+                            int ranks) DT_MUST_CHECK;
+/* Since begin: as dt_device_answer_telemetry, owned by the caller; NULL: nothing was observed. */
+dt_status dt_observer_end(struct dt_observer *observer, json_t **telemetry) DT_MUST_CHECK;
+
+/* Memory of the ranks' GPUs now, as dt_device_answer_memory, owned by the caller: free_bytes and total_bytes, and
+ * taken_bytes where the driver knows the ranks' processes; NULL: nothing was observed. */
+dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group *group, int ranks,
+                             json_t **memory) DT_MUST_CHECK;
+
 /* ---- lock: one measurement at a time on a machine (lock.c) */
 
 /* Takes the lock $DITTUNE_LOCK ("none": no lock), else of /dev/shm/dittune.lock, else of /tmp/dittune.lock. While

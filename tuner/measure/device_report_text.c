@@ -51,11 +51,16 @@ void dt_device_report_text(const struct dt_result *result, struct dt_text *out)
         add_range(report->telemetry, "utilization", 1, "% busy", out);
         dt_text_add(out, "\n");
     }
-    if (isfinite(taken) && isfinite(memory.used))
-        dt_text_add(out,
-                    "            %.4g GiB free before, %.4g GiB taken (%.3g times what was "
-                    "predicted; the rest is the libraries'), %.3g %% of the memory in use\n",
-                    before / (1LL << 30), taken / (1LL << 30), memory.taken, 100 * memory.used);
+    if (!isfinite(taken) || !isfinite(memory.used))
+        return;
+    dt_text_add(out, "            ");
+    if (isfinite(before))
+        dt_text_add(out, "%.4g GiB free before, ", before / (1LL << 30));
+    dt_text_add(out, "%.4g GiB taken", taken / (1LL << 30));
+    if (memory.taken < 1 || memory.taken > 1)
+        dt_text_add(out, " (%.3g times what was predicted; the rest is the libraries')",
+                    memory.taken);
+    dt_text_add(out, ", %.3g %% of the memory in use\n", 100 * memory.used);
 }
 
 void dt_device_report_warnings(const struct dt_result *result, struct dt_text *out)

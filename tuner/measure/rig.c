@@ -43,6 +43,8 @@ void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns)
 void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
 {
     dt_rig_fresh(rig, grace_ns);
+    dt_observer_free(rig->observer);
+    rig->observer = NULL;
     dt_clocks_fini(&rig->clocks);
     for (int i = 0; i < rig->reference_count; i++)
         /* count and causes are kept for the report */
@@ -300,6 +302,8 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
         if (status == DT_OK)
             take_pause_out(*group, prepared);
         if (status == DT_OK)
+            status = dt_rig_observe_memory(rig, *group, prepared);
+        if (status == DT_OK)
             note_use(rig, *group, prepared->peak_bytes);
         if (status == DT_OK && took > rig->longest_prepare_ns)
             rig->longest_prepare_ns = took;
@@ -399,8 +403,17 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
     struct dt_run run = {0};
     int64_t now = dt_clock_ns(), until = now + RUN_TIMES * (deadline_ns - now);
     dt_group_extend(resident->group, until < rig->until_ns ? until : rig->until_ns);
+    bool measured = mode == DT_MODE_MEASURE;
+    if (measured)
+        DT_TRY(dt_rig_observe_begin(rig, resident->group, result->ranks));
     dt_status status = run_steps(resident->group, &(struct dt_steps){resident->handle, n, mode},
                                  deadline_ns, &run, &failure);
+    if (measured && (status == DT_OK || status == DT_FAILED)) {
+        dt_status ended = dt_rig_observe_end(rig, &run);
+        status = ended < 0 ? ended : status;
+        if (ended < 0)
+            dt_run_fini(&run);
+    }
     if (status == DT_FAILED) {
         result->outcome = resident->outcome = failure.outcome;
         memcpy(result->cause, failure.cause, sizeof result->cause);
@@ -417,7 +430,7 @@ dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, en
         dt_run_fini(&run);
         return DT_OK;
     }
-    status = dt_result_add(result, &run, mode == DT_MODE_MEASURE);
+    status = dt_result_add(result, &run, measured);
     dt_run_fini(&run);
     return status;
 }

@@ -44,7 +44,8 @@ struct dt_rig {
     struct dt_reference references[DT_RIG_REFERENCES];
     int reference_count;
     struct dt_verify verify;
-    struct dt_clocks clocks; /* the reference to detect throttled samples */
+    struct dt_observer *observer; /* of a foreign worker's GPUs (observe.c); NULL: none so far */
+    struct dt_clocks clocks;      /* the reference to detect throttled samples */
     int64_t longest_prepare_ns;
     int64_t until_ns;    /* heartbeats extend deadlines up to this time; 0: they do not */
     int64_t end_ns;      /* end of the session: releases do not wait beyond it; 0: none */

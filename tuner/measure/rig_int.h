@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig_int - shared by preparing a plan (rig.c) and verifying its output (verify.c) */
+/* rig_int - shared by preparing a plan (rig.c), verifying its output (verify.c) and observing its GPUs (observe.c) */
 #ifndef DT_TUNER_MEASURE_RIG_INT_H
 #define DT_TUNER_MEASURE_RIG_INT_H
 
@@ -24,5 +24,13 @@ dt_status dt_verify_reference(struct dt_rig *rig, const struct dt_point *point, 
 void dt_verify_judge(const struct dt_rig *rig, const struct dt_point *point,
                      const struct dt_prepared *prepared, const struct dt_reference *reference,
                      struct dt_resident *resident);
+
+/* The GPUs of a foreign worker, as the controller reads them (observe.c): a run gets telemetry, and a prepared plan memory,
+ * where the worker tells none. */
+dt_status dt_rig_observe_begin(struct dt_rig *rig, const struct dt_group *group,
+                               int ranks) DT_MUST_CHECK;
+dt_status dt_rig_observe_end(struct dt_rig *rig, struct dt_run *run) DT_MUST_CHECK;
+dt_status dt_rig_observe_memory(struct dt_rig *rig, const struct dt_group *group,
+                                struct dt_prepared *prepared) DT_MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "tuner/runner/launch.h"
 #include "tuner/runner/pause.h"
+#include "tuner/runner/proc.h"
 #include "worker/wire.h"
 
 #include <errno.h>
@@ -36,6 +37,23 @@ const json_t *dt_group_ready(const struct dt_group *group)
 int dt_group_ranks(const struct dt_group *group)
 {
     return (int)json_array_size(json_object_get(group->ready, "ranks"));
+}
+
+int dt_group_rank_of(const struct dt_group *group, int64_t pid)
+{
+    const json_t *ranks = json_object_get(group->ready, "ranks"), *rank;
+    struct dt_proc proc = {.parent = (pid_t)pid};
+    size_t i;
+    while (proc.parent > 1) {
+        json_array_foreach(ranks, i, rank)
+        {
+            if (json_integer_value(json_object_get(rank, "pid")) == proc.parent)
+                return (int)i;
+        }
+        if (!dt_proc_read(proc.parent, &proc))
+            break;
+    }
+    return -1;
 }
 
 bool dt_group_alive(const struct dt_group *group)
@@ -277,7 +295,7 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     group->processes = start.processes;
     group->phase = "starting";
     group->until_ns = launch->until_ns;
-    const char *transcript = getenv("DITTUNE_TRANSCRIPT");
+    const char *transcript = launch->unrecorded ? NULL : getenv("DITTUNE_TRANSCRIPT");
     group->transcript = transcript != NULL ? fopen(transcript, "ae") : NULL;
     dt_wire_init(&group->wire, group->process.from, group->process.to);
     status = greet(group, launch, workload, deadline_ns, failure);

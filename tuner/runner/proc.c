@@ -19,8 +19,8 @@ static bool parse(char *text, struct dt_proc *proc)
     char *open = strchr(text, '('), *close = strrchr(text, ')');
     if (open == NULL || close == NULL || close < open ||
         sscanf(close + 1,
-               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-               &proc->state, &proc->start) != 2)
+               " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+               &proc->state, &proc->parent, &proc->start) != 3)
         return false;
     *close = '\0';
     snprintf(proc->name, sizeof proc->name, "%.16s", open + 1);

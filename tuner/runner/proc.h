@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 struct dt_proc {
-    pid_t pid;
+    pid_t pid, parent;
     char name[17];            /* of the program, cut by the kernel */
     char state;               /* as ps shows it: R, S, D, T, Z.. */
     unsigned long long start; /* ticks since boot: distinguishes reuses of a pid */

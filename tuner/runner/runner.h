@@ -55,6 +55,7 @@ struct dt_launch {
     bool oversubscribed; /* more ranks than cores: waits yield */
     int64_t until_ns;    /* as dt_group_extend, also while it starts */
     const char *const *environment; /* NULL-ended "NAME=value"; may be NULL */
+    bool unrecorded;                /* $DITTUNE_TRANSCRIPT leaves its messages out */
 };
 
 struct dt_failure {
@@ -74,6 +75,8 @@ const json_t *dt_group_hello(const struct dt_group *group); /* borrowed */
 const json_t *dt_group_ready(const struct dt_group *group);
 int dt_group_ranks(const struct dt_group *group); /* entries of ready */
 bool dt_group_alive(const struct dt_group *group);
+/* The rank that process `pid` is, or that has started it, by the pids in ready; -1: none of them. */
+int dt_group_rank_of(const struct dt_group *group, int64_t pid);
 
 /* From the next request on each heartbeat extends the deadline of a request: it then has as long as at first, and at least 15 s,
  * from the heartbeat on, but never beyond this time. 0: heartbeats extend nothing. */

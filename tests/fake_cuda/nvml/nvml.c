@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The fake NVML, libnvidia-ml-fake.so: DITTUNE_NVML names it. Written from nvml.h's signatures; it shares nothing with
- * kernels/cuda/nvml.c.
+ * kernels/nvml.c.
  *
  * DITTUNE_FAKE_CUDA describes the machine (fake_cuda.h). Memory and processes are those of the box, so a process that was left
  * behind is seen. All else has a value of its own, or one of the file nvml=FILE in DITTUNE_FAKE_CUDA: lines NAME DEVICE VALUE,

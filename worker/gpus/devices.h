@@ -4,8 +4,8 @@
  *
  * It runs as a separate process, so that a crash or hang of the driver does no harm (docs/protocol.md).
  */
-#ifndef DT_WORKER_DEVICES_H
-#define DT_WORKER_DEVICES_H
+#ifndef DT_WORKER_GPUS_DEVICES_H
+#define DT_WORKER_GPUS_DEVICES_H
 
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/devices.h"
+#include "worker/gpus/devices.h"
 
 #include "base/json.h"
 

@@ -11,8 +11,8 @@
  *
  * To add a fact: a field here and a row in nvml.c.
  */
-#ifndef DT_KERNELS_CUDA_NVML_H
-#define DT_KERNELS_CUDA_NVML_H
+#ifndef DT_KERNELS_NVML_H
+#define DT_KERNELS_NVML_H
 
 #include "base/status.h"
 #include "kernels/compute.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* NVML's names, constants and structures: nvml.h of driver 580 (not part of the toolkit), declared here as far as used.
  * The symbols with _v2, _v3 are the versions that nvml.h maps its names to; older names are tried for older drivers. */
-#include "kernels/cuda/nvml.h"
+#include "kernels/nvml.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "tuner/machine/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_SECONDS 20
+
+struct dt_observer {
+    const struct dt_backend *gpus;
+    struct dt_group *group; /* the process; NULL: it does not run */
+    bool off;               /* it failed, or is not wanted */
+    bool begun;
+    int ranks; /* of what is observed */
+};
+
+struct dt_observer *dt_observer_new(const struct dt_backend *gpus)
+{
+    struct dt_observer *observer = calloc(1, sizeof *observer);
+    if (observer != NULL)
+        observer->gpus = gpus;
+    return observer;
+}
+
+void dt_observer_stop(struct dt_observer *observer)
+{
+    dt_group_stop(observer->group, DT_NS_PER_SECOND);
+    observer->group = NULL;
+    observer->off = true;
+    observer->begun = false;
+}
+
+void dt_observer_free(struct dt_observer *observer)
+{
+    if (observer != NULL)
+        dt_observer_stop(observer);
+    free(observer);
+}
+
+static dt_status start(struct dt_observer *observer)
+{
+    static const char *const arguments[] = {"--observe", NULL};
+    const struct dt_launch launch = {.program = observer->gpus->program,
+                                     .arguments = arguments,
+                                     .by = DT_LAUNCH_SELF,
+                                     .ranks = 1,
+                                     .unrecorded = true};
+    struct dt_failure failure;
+    return dt_group_start(&launch, NULL, dt_clock_ns() + ASK_SECONDS * DT_NS_PER_SECOND,
+                          &observer->group, &failure);
+}
+
+/* Takes the request. *answer stays NULL when there is none: the observer is then off. */
+static dt_status ask(struct dt_observer *observer, json_t *request, const char *want,
+                     json_t **answer)
+{
+    struct dt_failure failure;
+    dt_status status = observer->off || request == NULL ? DT_FAILED : DT_OK;
+    if (status == DT_OK && observer->group == NULL)
+        status = start(observer);
+    if (status == DT_OK)
+        status = dt_group_call(observer->group, request, want,
+                               dt_clock_ns() + ASK_SECONDS * DT_NS_PER_SECOND, answer, &failure);
+    json_decref(request);
+    if (status == DT_FAILED || status == DT_EUSAGE) {
+        dt_observer_stop(observer);
+        return DT_OK;
+    }
+    return status;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+/* The place of a rank's GPU in the list; -1: unknown. */
+static int place_of(const json_t *cards, const json_t *rank, int number)
+{
+    const char *uuid = text_of(rank, "uuid"), *device = text_of(rank, "device");
+    int count = (int)json_array_size(cards), place = number;
+    for (int i = 0; uuid[0] != '\0' && i < count; i++)
+        if (strcmp(text_of(json_array_get(cards, (size_t)i), "uuid"), uuid) == 0)
+            return i;
+    if (strncmp(device, "cuda:", 5) == 0)
+        place = (int)strtol(device + 5, NULL, 10);
+    return place >= 0 && place < count ? place : -1;
+}
+
+/* {"op", "devices": the PCI bus id of each rank's GPU}; NULL when one is not known. */
+static json_t *request_for(const struct dt_observer *observer, const char *op,
+                           const struct dt_group *group, int ranks)
+{
+    const json_t *cards = json_object_get(observer->gpus->devices, "devices");
+    const json_t *told = json_object_get(dt_group_ready(group), "ranks");
+    json_t *list = json_array();
+    for (int i = 0; i < ranks; i++) {
+        int place = place_of(cards, json_array_get(told, (size_t)i), i);
+        const char *pci = place < 0 ? "" : text_of(json_array_get(cards, (size_t)place), "pci");
+        if (pci[0] == '\0') {
+            json_decref(list);
+            return NULL;
+        }
+        json_array_append_new(list, json_string(pci));
+    }
+    return json_pack("{s:s, s:o}", "op", op, "devices", list);
+}
+
+dt_status dt_observer_begin(struct dt_observer *observer, const struct dt_group *group, int ranks)
+{
+    json_t *answer = NULL;
+    observer->ranks = ranks;
+    DT_TRY(ask(observer, request_for(observer, "observe", group, ranks), "observing", &answer));
+    observer->begun = answer != NULL;
+    json_decref(answer);
+    return DT_OK;
+}
+
+dt_status dt_observer_end(struct dt_observer *observer, json_t **telemetry)
+{
+    json_t *answer = NULL;
+    *telemetry = NULL;
+    if (!observer->begun)
+        return DT_OK;
+    observer->begun = false;
+    DT_TRY(ask(observer, json_pack("{s:s}", "op", "observed"), "observed", &answer));
+    if (!dt_device_answer_telemetry(json_object_get(answer, "telemetry"), (size_t)observer->ranks,
+                                    telemetry))
+        *telemetry = NULL;
+    json_decref(answer);
+    return DT_OK;
+}
+
+/* Bytes of the processes of rank `number` on its GPU: of all ranks' processes there but those of others that share it.
+ * -1: the driver names none. */
+static json_int_t taken(const struct dt_group *group, const json_t *devices, const json_t *asked,
+                        int number)
+{
+    const json_t *mine = json_array_get(asked, (size_t)number), *process;
+    const json_t *card = json_array_get(devices, (size_t)number);
+    json_int_t sum = -1;
+    size_t i;
+    json_array_foreach(json_object_get(card, "processes"), i, process)
+    {
+        const json_t *bytes = json_object_get(process, "bytes");
+        int owner = dt_group_rank_of(group, json_integer_value(json_object_get(process, "pid")));
+        bool other = owner != number && json_equal(json_array_get(asked, (size_t)owner), mine);
+        if (owner >= 0 && !other && json_is_integer(bytes))
+            sum = (sum > 0 ? sum : 0) + json_integer_value(bytes);
+    }
+    return sum;
+}
+
+/* The lists of all ranks that have every value; NULL: there is none. */
+static json_t *memory_of(const struct dt_group *group, const json_t *devices, const json_t *asked)
+{
+    static const char *const names[] = {"taken_bytes", "free_bytes", "total_bytes"};
+    static const char *const keys[] = {NULL, "free_bytes", "memory_bytes"};
+    json_t *memory = json_object();
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < json_array_size(asked); i++) {
+            const json_t *value =
+                keys[k] != NULL ? json_object_get(json_array_get(devices, i), keys[k]) : NULL;
+            json_int_t bytes = keys[k] == NULL          ? taken(group, devices, asked, (int)i)
+                               : json_is_integer(value) ? json_integer_value(value)
+                                                        : -1;
+            if (bytes >= 0)
+                json_array_append_new(list, json_integer(bytes));
+        }
+        if (json_array_size(list) == json_array_size(asked))
+            json_object_set(memory, names[k], list);
+        json_decref(list);
+    }
+    if (json_object_size(memory) > 0)
+        return memory;
+    json_decref(memory);
+    return NULL;
+}
+
+dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group *group, int ranks,
+                             json_t **memory)
+{
+    json_t *answer = NULL, *request = request_for(observer, "memory", group, ranks);
+    json_t *asked = json_incref(json_object_get(request, "devices"));
+    *memory = NULL;
+    dt_status status = ask(observer, request, "memory", &answer);
+    const json_t *devices = json_object_get(answer, "devices");
+    if (status == DT_OK && answer != NULL && json_array_size(devices) == (size_t)ranks)
+        *memory = memory_of(group, devices, asked);
+    json_decref(asked);
+    json_decref(answer);
+    return status;
+}
