@@ -5,7 +5,8 @@ The process that dittune starts is the speaker: it reads requests, starts groups
 by socket. It never computes, so it notices at once when a rank fails or dies. An engine is an object with
 
     hello(job, devices)   the message `hello`, or Refused
-    ready()               loads what the ranks share (by fork) and gives the fields of `ready`
+    ready()               loads what the ranks share (by fork) and gives the fields of rank 0 in `ready`
+    devices, text_and_vae_ns    (optional) from then on: these fields of `ready`
     fork                  True: ranks are forked from the speaker; False: fresh processes of `python -m MODULE`
     compiles(plan)        (optional) True: a first step of this plan may take minutes in which no rank waits for others
     join(rank, ranks)     in a rank: connect to the others (MASTER_ADDR, MASTER_PORT are set) and to the device
@@ -389,8 +390,8 @@ class Speaker:
         self.busy = True
         rank = dict(rank=0, pid=os.getpid(), host=socket.gethostname(), cores=sorted(os.sched_getaffinity(0)), **self.engine.ready())
         answer = dict(op="ready", ranks=[rank], comm=self.engine.comm)
-        once_ns = getattr(self.engine, "text_and_vae_ns", None)
-        return answer if once_ns is None else dict(answer, text_and_vae_ns=once_ns)
+        more = {field: getattr(self.engine, field, None) for field in ("devices", "text_and_vae_ns")}
+        return dict(answer, **{field: value for field, value in more.items() if value is not None})
 
     def answer(self, request):
         if request.get("op") not in ("hello", "prepare", "run", "release"):

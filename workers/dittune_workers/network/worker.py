@@ -19,7 +19,7 @@ import re
 import subprocess
 import sys
 
-from dittune_workers import cards, protocol
+from dittune_workers import cards, gpus, protocol
 from dittune_workers.protocol import Refused
 
 # The usual steps and guidance scale of the pipelines of each class.
@@ -141,10 +141,11 @@ class Worker:
         if self.fork:
             self.network.load()
         device = "cpu"
-        if self.gpu:
-            import torch
-            device = torch.cuda.get_device_name(0)
         versions = {name: importlib.metadata.version(name) for name in dict.fromkeys(("torch", "diffusers", self.packages[0]))}
+        if self.gpu:
+            self.devices = gpus.describe(max(self.parameters[0]["values"]))
+            device = self.devices[0]["name"]
+            versions.update({"driver": self.devices[0]["driver"]} if "driver" in self.devices[0] else {})
         return dict(device=device, threads=1, versions=dict(versions, python=platform.python_version()))
 
     def check(self, plan):
