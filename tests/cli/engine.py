@@ -8,6 +8,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -108,7 +109,7 @@ def on_gpus():
               "devices": [card], "peers": [[0]], "links": [["self"]]}
     gpu = t.write("gpu", f"#!/bin/sh\nexec echo '{json.dumps(answer)}'\n")
     gpu.chmod(0o755)
-    rank = {"rank": 0, "pid": 1, "host": "here"}
+    rank = {"rank": 0, "pid": 1, "host": socket.gethostname()}
     named = {"devices": [{"name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150754820096}] * 2}
     cores = t.tool("machine", "--json").json["hard"]
     for what, device, fields, env, devices, tiers in (
@@ -118,6 +119,8 @@ def on_gpus():
             ("a GPU that the controller does not find", {"device": "cuda:0"}, {}, {}, "unknown", ("proxy", "proxy")),
             ("one that the worker describes", {"device": "cuda:0"}, named, {}, "2 x NVIDIA H200, 9.0, 160 GiB", ("proxy", "exact")),
             ("one that it describes by halves", {"device": "cuda:0"}, {"devices": [{"name": "x"}]}, {}, "unknown", ("proxy", "proxy")),
+            ("a GPU of another host", {"device": "cuda:0", "host": "far"}, named, {"DITTUNE_WORKER_CUDA": gpu}, "2 x NVIDIA H200, 9.0, 160 GiB",
+             ("none", "exact")),
             ("a GPU that the controller finds", {"device": "cuda:0"}, {}, {"DITTUNE_WORKER_CUDA": gpu}, "GPU", ("exact", "exact"))):
         shutil.rmtree(t.environment["DITTUNE_DB"], ignore_errors=True)
         t.scenario(ns=[2 * MS, MS], cv=0.01, protocol=2, engine="xdit", obeys=ALL, job={"model": "m"},

@@ -4,6 +4,7 @@
 sentence."""
 import json
 import pathlib
+import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -31,7 +32,7 @@ def script(name, body):
 
 def h200s(name, count, free=FREE, processes=()):
     """A worker that says it has so many H200."""
-    cards = [{"index": i, "name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150754820096, "free_bytes": free,
+    cards = [{"index": i, "name": "NVIDIA H200", "uuid": f"GPU-{i}a", "compute": "9.0", "memory_bytes": 150754820096, "free_bytes": free,
               "shared_bytes": 232448, "processes": list(processes)} for i in range(count)]
     answer = {"op": "devices", "count": count, "why": "" if count else "no CUDA-capable device is detected",
               "driver": "580.95", "cuda": 13000, "nccl": "2.28.9", "cudnn": "9.19.0", "cublaslt": "13.1.0",
@@ -127,8 +128,8 @@ def check_stored():
 
 def check_foreign():
     """A foreign worker's ranks on GPUs: the controller's own facts are compared with ready's, and others are looked for."""
-    def plant(device="cuda:0", faults=(), **fields):
-        rank = {"rank": 0, "pid": 1, "host": "here", "device": device}
+    def plant(device="cuda:0", faults=(), host=socket.gethostname(), **fields):
+        rank = {"rank": 0, "pid": 1, "host": host, "device": device}
         t.scenario(ns=[2000000, 1000000], cv=0.01, faults=[
             {"do": "answer", "at": "ready", "fields": {"ranks": [rank], **fields}}, *faults])
     ask = ["run", "--worker", t.worker, "--json"]
@@ -139,7 +140,7 @@ def check_foreign():
     t.exits("--shared-devices measures beside them", t.tool(*ask, "--shared-devices", env=used), 0)
     plant("cpu")
     t.exits("a foreign worker on cores needs no GPU", t.tool(*ask, env=used), 0)
-    card = {"name": "NVIDIA H200", "compute": "9.0", "memory_bytes": 150200000000}
+    card = {"name": "NVIDIA H200", "uuid": "GPU-0A", "compute": "9.0", "memory_bytes": 150200000000, "driver": "580.95"}
     for what, announced, sentence in (
             ("of this machine", [card] * 4, ""), ("by their name only", [{"name": "NVIDIA H200"}], ""),
             ("of another make", [{**card, "name": "NVIDIA A100"}], "are 1 x NVIDIA A100, 9.0, 160 GiB, but the GPUs of this "
@@ -147,9 +148,21 @@ def check_foreign():
             ("of another make, by their name only", [{"name": "x"}], "are 1 x x, but the GPUs"),
             ("of another capability", [{**card, "compute": "8.0"}], "are 1 x NVIDIA H200, 8.0, 160 GiB, but the GPUs"),
             ("of less memory", [{**card, "memory_bytes": 80000000000}], "are 1 x NVIDIA H200, 9.0, 80 GiB, but the GPUs"),
+            ("with another driver", [card, {**card, "driver": "570.1"}], "the driver of its 'devices' is 570.1, but that of this machine is "
+             "580.95"),
+            ("with a UUID of another machine", [card, {**card, "uuid": "GPU-b"}], "its 'devices' have GPU-b, which is none of the GPUs"),
             ("more than there are", [card] * 5, "are 5 x NVIDIA H200, 9.0, 160 GiB, but the GPUs")):
         plant(devices=announced)
         t.exits(f"devices that a worker names: {what}", t.tool(*ask), 2 if sentence else 0, *[sentence] * bool(sentence))
+    other = {**card, "name": "NVIDIA A100", "uuid": "GPU-b", "driver": "570.1"}
+    plant(host="far", devices=[other])
+    t.exits("GPUs of another host are not compared, nor looked for others", t.tool(*ask, env=used), 0)
+    plant(host=socket.gethostname() + ".example", devices=[other])
+    t.exits("this host by its long name is this host", t.tool(*ask), 2, "are 1 x NVIDIA A100")
+    plant(host="container", devices=[{**card, "driver": "570.1"}])
+    t.exits("a container has this machine's GPUs", t.tool(*ask), 2, "is 570.1, but")
+    plant(host="container", devices=[card])
+    t.exits("others on them are looked for", t.tool(*ask, env=used), 11, "GPU 0 is used by 1 other process")
     # Once the worker has logged its fault the GPUs are full, as a killed trial has not given its memory back.
     h200s("full", 4, free=120000000000)
     left = script("left", f"""grep -q '"exit"' {t.path}/scenario.json.log 2>/dev/null && exec {t.path}/full\nexec {t.path}/four\n""")

@@ -118,6 +118,9 @@ def check_others():
     plant({"device": "cuda:0"}, {"device": "cuda:7"})
     device = device_of("a GPU that is not there", run("--json"))
     t.check("a GPU that is not there is not read", device == {}, device)
+    plant({"device": "cuda:0"}, {"device": "cuda:1", "host": "far"})
+    device = device_of("a GPU of another host", run("--json"))
+    t.check("GPUs of another host are not read here", device == {}, device)
     t.scenario(device={}, faults=[{"do": "answer", "at": "ready", "fields": {"ranks": [{"rank": 0, "device": "cuda:0"},
                                                                                        {"rank": 1, "device": "cuda:1"}]}}])
     done = run("--json")

@@ -3,9 +3,12 @@
  * cores and its GPUs; those are described by the controller's own means, so that entries of all workers compare. */
 #include "tuner/machine/machine_int.h"
 
+#include "base/host.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define MEMORY_PART 8 /* two counts of a device's memory differ by less than this part of it */
 
@@ -32,6 +35,45 @@ static enum announced devices_of(const json_t *ready)
             found = CORES;
     }
     return found;
+}
+
+/* A GPU of the list by its UUID; NULL: there is none, or the device does not say it. */
+static const json_t *find_uuid(const json_t *cards, const json_t *device)
+{
+    const char *uuid = text_of(device, "uuid");
+    const json_t *card;
+    size_t i;
+    json_array_foreach(cards, i, card)
+    {
+        if (uuid[0] != '\0' && strcasecmp(text_of(card, "uuid"), uuid) == 0)
+            return card;
+    }
+    return NULL;
+}
+
+bool dt_machine_is_here(const json_t *rank)
+{
+    const char *host = text_of(rank, "host"), *here = dt_host_name();
+    size_t size = strcspn(host, ".");
+    return size == 0 || (size == strcspn(here, ".") && strncasecmp(host, here, size) == 0);
+}
+
+/* A rank is on another host, and no device is one of this machine's. A container has its own name, but the machine's GPUs. */
+static bool elsewhere(const json_t *ready, const json_t *cards)
+{
+    const json_t *rank, *device;
+    size_t i;
+    json_array_foreach(json_object_get(ready, "devices"), i, device)
+    {
+        if (find_uuid(cards, device) != NULL)
+            return false;
+    }
+    json_array_foreach(json_object_get(ready, "ranks"), i, rank)
+    {
+        if (!dt_machine_is_here(rank))
+            return true;
+    }
+    return false;
 }
 
 /* "2 x NVIDIA H200, 9.0, 160 GiB" by the list in ready, which must be complete; else "unknown". */
@@ -67,6 +109,31 @@ static bool same_card(const json_t *announced, const json_t *card)
     return mine <= 0 || llabs(mine - found) <= found / MEMORY_PART;
 }
 
+/* DT_EUSAGE when what a device has is not what the driver of this machine says of all: its own UUID, or its driver. */
+static dt_status compare_names(const json_t *device, const struct dt_backend *found)
+{
+    const json_t *cards = json_object_get(found->devices, "devices");
+    const json_t *first = json_array_get(cards, 0);
+    bool known = text_of(first, "uuid")[0] != '\0' && !json_is_true(json_object_get(first, "mig"));
+    char uuid[64], driver[80];
+    snprintf(uuid, sizeof uuid, "%s", text_of(device, "uuid"));
+    snprintf(driver, sizeof driver, "%s", text_of(device, "driver"));
+    dt_group_clean(uuid);
+    dt_group_clean(driver);
+    if (known && uuid[0] != '\0' && find_uuid(cards, device) == NULL)
+        return dt_fail(DT_EUSAGE,
+                       "the worker's ready: its 'devices' have %s, which is none of the GPUs that "
+                       "this machine has: CUDA_VISIBLE_DEVICES must be the same for both",
+                       uuid);
+    const char *ours = text_of(found->devices, "driver");
+    if (driver[0] != '\0' && ours[0] != '\0' && strcmp(driver, ours) != 0)
+        return dt_fail(DT_EUSAGE,
+                       "the worker's ready: the driver of its 'devices' is %s, but that of this "
+                       "machine is %s",
+                       driver, ours);
+    return DT_OK;
+}
+
 /* DT_EUSAGE when the worker names devices that are not among those of this machine. */
 static dt_status compare(const json_t *ready, const struct dt_backend *found)
 {
@@ -82,6 +149,8 @@ static dt_status compare(const json_t *ready, const struct dt_backend *found)
         }
         same = same && any;
     }
+    for (i = 0; same && i < json_array_size(mine); i++)
+        DT_TRY(compare_names(json_array_get(mine, i), found));
     if (same)
         return DT_OK;
     char theirs[200], ours[200];
@@ -99,7 +168,8 @@ static dt_status compare(const json_t *ready, const struct dt_backend *found)
 
 dt_status dt_machine_announced_gpus(const json_t *ready, struct dt_backend *found)
 {
-    if (devices_of(ready) == OTHERS && found->cuda)
+    const json_t *cards = json_object_get(found->devices, "devices");
+    if (devices_of(ready) == OTHERS && found->cuda && !elsewhere(ready, cards))
         return compare(ready, found);
     dt_backend_fini(found);
     *found = (struct dt_backend){.cuda = false};
@@ -112,7 +182,8 @@ json_t *dt_machine_announced_hard(const json_t *ready)
     struct dt_backend backend = {.cuda = false};
     if (announced == CORES || dt_backend_choose(DT_BACKEND_AUTO, false, &backend) != DT_OK)
         backend = (struct dt_backend){.cuda = false};
-    bool seen = announced == OTHERS && backend.cuda;
+    bool seen = announced == OTHERS && backend.cuda &&
+                !elsewhere(ready, json_object_get(backend.devices, "devices"));
     bool doubt = announced == OTHERS ? !seen : backend.cuda || backend.expected;
     json_t *hard = dt_machine_hard(seen ? &backend : NULL);
     dt_backend_fini(&backend);

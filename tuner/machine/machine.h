@@ -102,7 +102,8 @@ json_t *dt_machine_hard(const struct dt_backend *backend);
 json_t *dt_machine_announced_hard(const json_t *ready);
 
 /* The GPUs of this machine, as found before a foreign worker was started, are kept when its ready says that its ranks run on
- * devices; otherwise *found is emptied. DT_EUSAGE with a sentence when ready describes other devices, or more of them. */
+ * devices; otherwise *found is emptied. DT_EUSAGE with a sentence when ready describes other devices, more of them, or another driver. What is on
+ * another host is not compared: *found is emptied. */
 dt_status dt_machine_announced_gpus(const json_t *ready, struct dt_backend *found) DT_MUST_CHECK;
 
 /* The built-in worker, as compiled, computes in this data type on this processor. */

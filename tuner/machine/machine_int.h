@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* machine_int - shared by the files that describe the machine: machine.c, backend.c, cache.c, engine.c, environment.c */
+/* machine_int - shared by the files that describe the machine: machine.c, announced.c, backend.c, cache.c, engine.c, environment.c,
+ * observer.c */
 #ifndef DT_TUNER_MACHINE_MACHINE_INT_H
 #define DT_TUNER_MACHINE_MACHINE_INT_H
 
@@ -17,6 +18,9 @@ json_t *dt_machine_environment(bool foreign);
 
 /* The valid cached description of this machine and worker, new reference; NULL: none. */
 json_t *dt_machine_cached(const struct dt_machine_worker *worker);
+
+/* A rank of a worker's ready is on this host, or does not name one. */
+bool dt_machine_is_here(const json_t *rank);
 
 /* Fields of a GPU machine's fingerprint (docs/machine.md). New references. */
 json_t *dt_backend_hard(const struct dt_backend *backend);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "tuner/machine/machine.h"
+#include "tuner/machine/machine_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-/* The place of a rank's GPU in the list; -1: unknown. */
+/* The place of a rank's GPU in the list; -1: unknown, or of another host. */
 static int place_of(const json_t *cards, const json_t *rank, int number)
 {
     const char *uuid = text_of(rank, "uuid"), *device = text_of(rank, "device");
@@ -86,7 +86,7 @@ static int place_of(const json_t *cards, const json_t *rank, int number)
             return i;
     if (strncmp(device, "cuda:", 5) == 0)
         place = (int)strtol(device + 5, NULL, 10);
-    return place >= 0 && place < count ? place : -1;
+    return place >= 0 && place < count && dt_machine_is_here(rank) ? place : -1;
 }
 
 /* {"op", "devices": the PCI bus id of each rank's GPU}; NULL when one is not known. */
