@@ -135,6 +135,13 @@ dt_status dt_arm_ask(struct dt_arm *arm, struct dt_point *point)
     return arm->strategy->ask(arm->state, point);
 }
 
+int64_t dt_arm_ahead(const struct dt_arm *arm)
+{
+    if (arm->strategy->ahead != NULL)
+        return arm->strategy->ahead(arm->state);
+    return arm->strategy->tell == NULL ? INT64_MAX : 0;
+}
+
 void dt_arm_tell(struct dt_arm *arm, const struct dt_trial *trial)
 {
     if (arm->strategy->tell != NULL)

@@ -22,6 +22,7 @@ dt_status dt_arm_open(struct dt_arm *arm, const char *text,
 void dt_arm_close(struct dt_arm *arm);
 
 dt_status dt_arm_ask(struct dt_arm *arm, struct dt_point *point) DT_MUST_CHECK;
+int64_t dt_arm_ahead(const struct dt_arm *arm);
 void dt_arm_tell(struct dt_arm *arm, const struct dt_trial *trial);
 void dt_arm_note(const struct dt_arm *arm, struct dt_text *out);
 struct dt_refits dt_arm_refits(const struct dt_arm *arm);

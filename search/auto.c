@@ -83,6 +83,15 @@ static dt_status ask(void *state, struct dt_point *point)
     return dt_arm_ask(&search->arm, point);
 }
 
+/* 0 when the choice cannot be opened: the next ask fails likewise, and its error is returned. */
+static int64_t ahead(void *state)
+{
+    struct automatic *search = state;
+    if (search->arm.strategy == NULL && open_chosen(search) < 0)
+        return 0;
+    return dt_arm_ahead(&search->arm);
+}
+
 static void keep(struct automatic *search, const struct dt_trial *trial)
 {
     if (DT_GROW(search->early, search->early_count, 1) < 0)
@@ -132,6 +141,7 @@ const struct dt_strategy dt_strategy_auto = {
     .init = init,
     .ask = ask,
     .tell = tell,
+    .ahead = ahead,
     .fini = fini,
     .note = note,
     .reason = reason,

@@ -91,6 +91,12 @@ static dt_status ask(void *state, struct dt_point *point)
     return DT_OK;
 }
 
+static int64_t ahead(void *state)
+{
+    const struct genetic *search = state;
+    return search->starts - search->told.count;
+}
+
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct genetic *search = state;
@@ -112,5 +118,6 @@ const struct dt_strategy dt_strategy_genetic = {
     .init = init,
     .ask = ask,
     .tell = tell,
+    .ahead = ahead,
     .fini = fini,
 };

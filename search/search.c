@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Enforces the guarantees of all strategies: first the default and the known-good points, then the strategy's
- * proposals, no point twice and no infeasible one, until no point is left. */
+ * proposals, no point twice and no infeasible one, until no point is left. Where plans share what takes long to load, proposals
+ * that no answer changes are made ahead, in rounds. */
+#include "base/array.h"
 #include "search/arm_int.h"
 #include "search/seen.h"
 
@@ -8,6 +10,7 @@
 #include <string.h>
 
 enum { REFUSALS = 64 }; /* consecutive old proposals before a point is drawn */
+enum { ROUND_MOST = 4096 };
 
 static const char *const outcomes[] = {
 #define DT_OUTCOME(name, text, doc) text,
@@ -36,6 +39,18 @@ dt_status dt_outcome_parse(const char *text, enum dt_outcome *outcome)
     return dt_fail(DT_EUSAGE, "unknown outcome '%s'", text);
 }
 
+/* A point of a round; sorting brings groups into their order. */
+struct place {
+    struct dt_point point;
+    uint64_t group, turn; /* turn: of the group in this round */
+    int at;               /* order of the proposals */
+};
+
+struct round {
+    struct place *places;
+    int count, next;
+};
+
 struct dt_search {
     const struct dt_space *space;
     struct dt_seen seen;
@@ -43,7 +58,12 @@ struct dt_search {
     struct dt_point *first; /* the default, then the known-good ones */
     int first_count, first_next;
     struct dt_arm arm;
-    int pending; /* points asked for without an answer so far */
+    const struct dt_groups *groups;
+    int64_t evaluations;
+    struct dt_rng turns; /* for the order of the groups */
+    struct round round;
+    uint64_t loaded; /* group of the latest point; 0: none */
+    int pending;     /* points asked for without an answer so far */
 };
 
 dt_status dt_search_check(const char *name)
@@ -70,6 +90,9 @@ static dt_status open_search(struct dt_search *search, const char *name,
     struct dt_search_opts mine = *opts;
     search->space = opts->space;
     search->rng = dt_rng_at(opts->seed, "search");
+    search->turns = dt_rng_at(opts->seed, "groups");
+    search->groups = opts->groups;
+    search->evaluations = opts->evaluations;
     DT_TRY(dt_search_check(name));
     DT_TRY(dt_seen_init(&search->seen, opts->space));
     DT_TRY(copy_first(search, opts));
@@ -96,12 +119,20 @@ static bool is_new(const struct dt_search *search, const struct dt_point *point)
     return dt_space_feasible(search->space, point) && !dt_seen_has(&search->seen, point);
 }
 
+/* Skips first points that were told; false: none is left. */
+static bool first_is_next(struct dt_search *search)
+{
+    while (search->first_next < search->first_count &&
+           !is_new(search, &search->first[search->first_next]))
+        search->first_next++;
+    return search->first_next < search->first_count;
+}
+
 static dt_status propose(struct dt_search *search, struct dt_point *point)
 {
-    while (search->first_next < search->first_count) {
+    if (first_is_next(search)) {
         *point = search->first[search->first_next++];
-        if (is_new(search, point))
-            return DT_OK;
+        return DT_OK;
     }
     for (int i = 0; i < REFUSALS; i++) {
         dt_status status = dt_arm_ask(&search->arm, point);
@@ -111,34 +142,136 @@ static dt_status propose(struct dt_search *search, struct dt_point *point)
     return dt_seen_draw(&search->seen, &search->rng, point) ? DT_OK : DT_DONE;
 }
 
+/* Proposes a point and marks it as seen. */
+static dt_status take(struct dt_search *search, struct dt_point *point)
+{
+    if (dt_seen_all(&search->seen))
+        return DT_DONE;
+    dt_status status = propose(search, point);
+    if (status == DT_OK && !dt_seen_add(&search->seen, point))
+        return dt_fail(DT_ENOMEM, "out of memory for a search");
+    return status;
+}
+
+static uint64_t group_of(const struct dt_search *search, const struct dt_point *point)
+{
+    return search->groups->of(search->groups->context, point);
+}
+
+static int in_turn(const void *a, const void *b)
+{
+    const struct place *one = a, *other = b;
+    if (one->turn != other->turn)
+        return one->turn < other->turn ? -1 : 1;
+    return one->at < other->at ? -1 : 1;
+}
+
+/* Sorts the round by groups: the one that is loaded comes first, then the others in a random order. */
+static void sort_round(struct dt_search *search)
+{
+    const struct round *round = &search->round;
+    uint64_t draw = dt_rng_next(&search->turns);
+    for (int i = 0; i < round->count; i++) {
+        struct place *place = &round->places[i];
+        place->turn = place->group == search->loaded ? 0 : dt_rng_hash(draw, place->group, 0);
+    }
+    qsort(round->places, (size_t)round->count, sizeof *round->places, in_turn);
+}
+
+/* Adds a proposal to the round; *groups counts those in it. */
+static dt_status add_to_round(struct dt_search *search, int *groups)
+{
+    struct round *round = &search->round;
+    struct dt_point point = {{0}};
+    DT_TRY(DT_GROW(round->places, round->count, 1));
+    dt_status status = take(search, &point);
+    if (status != DT_OK)
+        return status;
+    struct place *place = &round->places[round->count];
+    *place = (struct place){.point = point, .group = group_of(search, &point), .at = round->count};
+    int i = 0;
+    while (round->places[i].group != place->group)
+        i++;
+    *groups += i == round->count++;
+    return DT_OK;
+}
+
+/* Makes a round of what may be asked ahead, but not of more than half of all trials, so that a search whose time ends early
+ * has tried plans of every group. */
+static dt_status make_round(struct dt_search *search)
+{
+    int64_t most = dt_arm_ahead(&search->arm);
+    int groups = 0;
+    if (search->evaluations > 0 && most > search->evaluations / 2)
+        most = search->evaluations / 2;
+    most = most < ROUND_MOST ? most : ROUND_MOST;
+    search->round.count = search->round.next = 0;
+    do {
+        dt_status status = add_to_round(search, &groups);
+        if (status < 0 || search->round.count == 0)
+            return status;
+        if (status != DT_OK)
+            break;
+    } while (search->round.count < most &&
+             search->round.count < (int64_t)groups * search->groups->in_a_row);
+    sort_round(search);
+    return DT_OK;
+}
+
+static dt_status ask_in_rounds(struct dt_search *search, struct dt_point *point)
+{
+    struct round *round = &search->round;
+    dt_status status = round->next < round->count ? DT_OK : make_round(search);
+    if (status != DT_OK)
+        return status;
+    *point = round->places[round->next].point;
+    search->loaded = round->places[round->next++].group;
+    return DT_OK;
+}
+
 dt_status dt_search_ask(struct dt_search *search, struct dt_point *point)
 {
     struct dt_point proposed = {{0}};
-    if (dt_seen_all(&search->seen))
-        return DT_DONE;
-    dt_status status = propose(search, &proposed);
+    dt_status status = search->groups != NULL && !first_is_next(search)
+                           ? ask_in_rounds(search, &proposed)
+                           : take(search, &proposed);
     if (status != DT_OK)
         return status;
-    if (!dt_seen_add(&search->seen, &proposed))
-        return dt_fail(DT_ENOMEM, "out of memory for a search");
     search->pending++;
     *point = proposed;
     return DT_OK;
+}
+
+/* Removes a point that was told before its turn; false: it is not in the round. */
+static bool leave_round(struct dt_search *search, const struct dt_point *point)
+{
+    struct round *round = &search->round;
+    for (int i = round->next; i < round->count; i++)
+        if (dt_point_equal(search->space, &round->places[i].point, point)) {
+            memmove(round->places + i, round->places + i + 1,
+                    (size_t)(--round->count - i) * sizeof *round->places);
+            return true;
+        }
+    return false;
 }
 
 void dt_search_tell(struct dt_search *search, const struct dt_trial *trial)
 {
     if (!dt_space_feasible(search->space, &trial->point))
         return;
-    if (search->pending > 0 && dt_seen_has(&search->seen, &trial->point))
+    bool early = leave_round(search, &trial->point);
+    if (search->pending > 0 && !early && dt_seen_has(&search->seen, &trial->point))
         search->pending--;
+    if (search->groups != NULL)
+        search->loaded = group_of(search, &trial->point);
     dt_seen_add(&search->seen, &trial->point);
     dt_arm_tell(&search->arm, trial);
 }
 
 void dt_search_note(const struct dt_search *search, struct dt_text *out)
 {
-    if (dt_seen_all(&search->seen) && search->pending == 0)
+    if (dt_seen_all(&search->seen) && search->pending == 0 &&
+        search->round.next == search->round.count)
         dt_text_add(out, "every plan was tried");
     else
         dt_arm_note(&search->arm, out);
@@ -162,5 +295,6 @@ void dt_search_free(struct dt_search *search)
     dt_arm_close(&search->arm);
     dt_seen_fini(&search->seen);
     free(search->first);
+    free(search->round.places);
     free(search);
 }

@@ -35,6 +35,14 @@ struct dt_prior {
     const void *context;
 };
 
+/* What plans need loaded before they run, where that takes long: plans of equal numbers share it. Proposals that no answer
+ * changes are made in rounds, in which the plans of a group follow each other. */
+struct dt_groups {
+    uint64_t (*of)(const void *context, const struct dt_point *point);
+    const void *context;
+    int in_a_row; /* a round has so many plans for each of its groups; 1: order does not matter */
+};
+
 struct dt_seen;
 
 struct dt_search_opts {
@@ -44,12 +52,13 @@ struct dt_search_opts {
     const struct dt_point *start; /* (optional) the default plan: asked first unless told */
     const struct dt_point *known; /* (optional) known-good plans: asked next unless told */
     int known_count;
-    const struct dt_prior *prior; /* (optional) outlives the search */
-    int64_t evaluations;          /* number of answers that fit the budget; 0 unknown */
-    double seconds;               /* seconds of trials that fit the budget; 0 unknown */
-    int64_t capacity_bytes;       /* memory of a rank; 0 unknown */
-    const double *knobs;          /* set by the core: values in the order of the strategy's knobs */
-    const struct dt_seen *seen;   /* set by the core: points asked for or told (search/seen.h) */
+    const struct dt_prior *prior;   /* (optional) outlives the search */
+    const struct dt_groups *groups; /* (optional) outlives the search */
+    int64_t evaluations;            /* number of answers that fit the budget; 0 unknown */
+    double seconds;                 /* seconds of trials that fit the budget; 0 unknown */
+    int64_t capacity_bytes;         /* memory of a rank; 0 unknown */
+    const double *knobs;        /* set by the core: values in the order of the strategy's knobs */
+    const struct dt_seen *seen; /* set by the core: points asked for or told (search/seen.h) */
 };
 
 /* Number of fits of a model's hyper-parameters so far, and their total processor seconds. */
@@ -72,6 +81,9 @@ struct dt_strategy {
     /* (optional) Takes note of an answer, failures included (value NAN); also for feasible points that this strategy
      * never proposed (first points, draws of the core, warm start, resume), and for a point told again. */
     void (*tell)(void *state, const struct dt_trial *trial);
+    /* (optional) How many of the next proposals do not depend on answers. Without it: all when there is no tell, else
+     * none. */
+    int64_t (*ahead)(void *state);
     void (*fini)(void *state); /* (optional) not called when init failed */
     /* (optional) Appends the reason to stop, or the state of the model, as part of a sentence; may append nothing. */
     void (*note)(const void *state, struct dt_text *out);

@@ -179,6 +179,12 @@ static dt_status ask(void *state, struct dt_point *point)
     return DT_OK;
 }
 
+static int64_t ahead(void *state)
+{
+    const struct tpe *search = state;
+    return search->starts - search->told.count;
+}
+
 static void tell(void *state, const struct dt_trial *trial)
 {
     struct tpe *search = state;
@@ -201,5 +207,6 @@ const struct dt_strategy dt_strategy_tpe = {
     .init = init,
     .ask = ask,
     .tell = tell,
+    .ahead = ahead,
     .fini = fini,
 };

@@ -226,6 +226,14 @@ static dt_status ask(void *state, struct dt_point *point)
     return remember(bayes, candidate);
 }
 
+/* The rest of the design, but for plans of the prior, which depend on the answers, as do the points of a pool. */
+static int64_t ahead(void *state)
+{
+    const struct bayes *bayes = state;
+    bool fixed = bayes->models == 1 && bayes->candidates.whole;
+    return fixed ? (int64_t)bayes->knobs[DESIGN] - bayes->opts.seen->count : 0;
+}
+
 static void note(const void *state, struct dt_text *out)
 {
     const struct bayes *bayes = state;
@@ -263,6 +271,7 @@ const struct dt_strategy dt_strategy_bayes = {
     .init = init,
     .ask = ask,
     .tell = tell,
+    .ahead = ahead,
     .fini = fini,
     .note = note,
     .refits = refits,
