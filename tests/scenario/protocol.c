@@ -227,6 +227,7 @@ static void prepare(struct worker *worker, const json_t *request)
     const json_t *factor = plan_field(scenario, plan, "cold");
     double cold = ns * (factor != NULL ? json_number_value(factor) : scenario->cold);
     struct reply reply = {.at = "prepare", .plan = plan, .copy = handle->copy, .ns = cold + ns};
+    reply.ns += worker->count == 1 ? scenario->load_ns : 0;
     reply.note =
         json_pack("{s:s, s:i, s:O}", "op", "prepare", "handle", worker->count, "plan", plan);
     reply.message = json_pack(

@@ -54,6 +54,7 @@ static const struct {
     ROW(residency_share, 0),
     ROW(residency_size, 0),
     ROW(room, 1 << 20),
+    ROW(load_ns, 0),
 };
 
 /* type -1: any */

@@ -29,7 +29,7 @@ struct scenario {
     double mode_share, mode_size, warm_size, warm_steps, warm_tau, warm_skip, step_at, step_size;
     double lateness, late_rank, late_size, slow_clock, slow_rank, slow_at, slow_steps;
     double residency_sd, residency_share, residency_size, rank_sd, room;
-    double threads, blocks, copy, swing, start_ns, cost_ns, sleep;
+    double threads, blocks, copy, swing, start_ns, load_ns, cost_ns, sleep;
 };
 
 /* Reads the file; exits with 64 and a sentence when it has an unknown field or a field of another type. */

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
-#include "base/host.h"
 #include "space/json/json.h"
 
 #include <math.h>
@@ -51,54 +50,6 @@ void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns)
         dt_prepared_fini(&rig->references[i].prepared);
 }
 
-/* Lines of an axis that sets several variables, or none of them. */
-static void list_variables(const struct dt_axis *axis, int64_t value, struct dt_text *out)
-{
-    for (const char *name = axis->variable; value != 0 && *name != '\0';) {
-        size_t size = strcspn(name, ",");
-        dt_text_add(out, "%.*s=%lld\n", (int)size, name, (long long)(value * axis->unit));
-        name += size + (name[size] == ',');
-    }
-}
-
-/* The environment-only parameters of a point, one "NAME=value" a line. */
-static void list_environment(const struct dt_space *space, const struct dt_point *point,
-                             struct dt_text *out)
-{
-    for (int a = 0; a < dt_space_axes(space); a++) {
-        const struct dt_axis *axis = dt_space_axis(space, a);
-        if (axis->role != DT_ROLE_ENVIRONMENT)
-            continue;
-        const char *name = axis->variable != NULL ? axis->variable : axis->name;
-        if (axis->unit > 0 && axis->variable != NULL)
-            list_variables(axis, axis->values[point->index[a]], out);
-        else if (axis->labels != NULL)
-            dt_text_add(out, "%s=%s\n", name, axis->labels[point->index[a]]);
-        else
-            dt_text_add(out, "%s=%lld\n", name, (long long)axis->values[point->index[a]]);
-    }
-}
-
-/* Ranks by which groups are told apart: plans that the worker switches in place share one. */
-static int ranks_of_group(const struct dt_target *target, const struct dt_point *point)
-{
-    int ranks = dt_target_ranks(target, point);
-    return ranks < target->worker.switched ? target->worker.switched : ranks;
-}
-
-bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
-                       const struct dt_point *b)
-{
-    struct dt_text one = {0}, other = {0};
-    list_environment(target->space, a, &one);
-    list_environment(target->space, b, &other);
-    bool same = ranks_of_group(target, a) == ranks_of_group(target, b) &&
-                strcmp(dt_text_at(&one), dt_text_at(&other)) == 0;
-    dt_text_fini(&one);
-    dt_text_fini(&other);
-    return same;
-}
-
 static struct dt_rig_slot *find_slot(struct dt_rig *rig, int ranks, const char *environment)
 {
     for (int i = 0; i < DT_RIG_GROUPS; i++) {
@@ -108,21 +59,6 @@ static struct dt_rig_slot *find_slot(struct dt_rig *rig, int ranks, const char *
             return slot;
     }
     return NULL;
-}
-
-/* Memory of one device, or of all cores, that groups share; 0: unknown. */
-static int64_t shared_memory(const struct dt_target *target)
-{
-    const struct dt_backend *gpus = dt_target_gpus(target);
-    if (gpus != NULL)
-        return gpus->gpus.memory_bytes;
-    return json_object_get(target->identity.hard, "devices") == NULL ? dt_host_memory_limit() : 0;
-}
-
-/* Of that memory: each GPU has one rank of a group, the cores' memory has all of them. */
-static double group_memory(const struct dt_target *target, int ranks, int64_t peak_bytes)
-{
-    return (double)peak_bytes * (dt_target_gpus(target) != NULL ? 1 : ranks);
 }
 
 /* The group whose last use is the longest ago; NULL: there is none. */
@@ -140,12 +76,12 @@ static struct dt_rig_slot *oldest_slot(struct dt_rig *rig)
 /* Ends groups, least recently used first, until the others leave enough memory for a new one. */
 static void make_room(struct dt_rig *rig, int ranks)
 {
-    double limit = (double)shared_memory(rig->target);
+    double limit = (double)dt_rig_memory_limit(rig->target);
     while (limit > 0) {
-        double need = group_memory(rig->target, ranks, rig->peak_bytes);
+        double need = dt_rig_memory(rig->target, ranks, rig->peak_bytes);
         for (int i = 0; i < DT_RIG_GROUPS; i++)
             if (rig->slots[i].group != NULL)
-                need += group_memory(rig->target, rig->slots[i].ranks, rig->slots[i].peak_bytes);
+                need += dt_rig_memory(rig->target, rig->slots[i].ranks, rig->slots[i].peak_bytes);
         struct dt_rig_slot *victim = need > limit ? oldest_slot(rig) : NULL;
         if (victim == NULL)
             return;
@@ -160,7 +96,7 @@ static void note_use(struct dt_rig *rig, const struct dt_group *group, int64_t p
         struct dt_rig_slot *slot = &rig->slots[i];
         if (slot->group != group)
             continue;
-        slot->used = rig->prepared;
+        slot->used = rig->costs.loads + rig->costs.prepared;
         slot->peak_bytes = peak_bytes > slot->peak_bytes ? peak_bytes : slot->peak_bytes;
     }
     rig->peak_bytes = peak_bytes > rig->peak_bytes ? peak_bytes : rig->peak_bytes;
@@ -224,9 +160,9 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
     const json_t *workload = apart && !target->foreign ? target->reference : target->workload;
     dt_status status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
                                       &slot->group, failure);
-    rig->started++;
-    rig->start_ns += dt_clock_ns() - began;
-    rig->setup_ns += dt_clock_ns() - began;
+    rig->costs.started++;
+    rig->costs.start_ns += dt_clock_ns() - began;
+    rig->costs.setup_ns += dt_clock_ns() - began;
     free(copy);
     return status;
 }
@@ -236,8 +172,8 @@ static dt_status get_group(struct dt_rig *rig, const struct dt_point *point, int
                            struct dt_group **group, struct dt_failure *failure)
 {
     struct dt_text environment = {0};
-    list_environment(rig->target->space, point, &environment);
-    int ranks = ranks_of_group(rig->target, point);
+    dt_rig_environment(rig->target->space, point, &environment);
+    int ranks = dt_rig_ranks(rig->target, point);
     struct dt_rig_slot *slot = find_slot(rig, ranks, dt_text_at(&environment));
     if (slot != NULL) {
         dt_text_fini(&environment);
@@ -280,6 +216,13 @@ static void take_pause_out(const struct dt_group *group, struct dt_prepared *pre
         prepared->cold_ns -= paused_ns;
 }
 
+static void note_cost(struct dt_rig *rig, bool first, int64_t took_ns)
+{
+    struct dt_rig_costs *costs = &rig->costs;
+    *(first ? &costs->load_ns : &costs->prepare_ns) += took_ns;
+    *(first ? &costs->loads : &costs->prepared) += 1;
+}
+
 /* Prepares without verification. A plan that does not fit beside the parked groups gets a second attempt alone. */
 dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                              struct dt_group **group, struct dt_prepared *prepared,
@@ -289,20 +232,19 @@ dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, i
     dt_status status = DT_OK;
     for (int attempt = 0; attempt < 2; attempt++) {
         int64_t began = dt_clock_ns();
+        int groups = rig->costs.started;
         status = get_group(rig, point, deadline_ns, group, failure);
-        int64_t started = dt_clock_ns();
         if (status == DT_OK)
             dt_group_extend(*group, rig->until_ns);
         if (status == DT_OK)
             status = dt_group_prepare(*group, plan, &rig->verify,
                                       prepare_deadline(rig, deadline_ns), prepared, failure);
         int64_t took = dt_clock_ns() - began;
-        rig->prepare_ns += status == DT_OK ? dt_clock_ns() - started : 0;
-        rig->prepared += status == DT_OK;
-        if (status == DT_OK)
+        if (status == DT_OK) {
+            note_cost(rig, groups < rig->costs.started, took);
             take_pause_out(*group, prepared);
-        if (status == DT_OK)
             status = dt_rig_observe_memory(rig, *group, prepared);
+        }
         if (status == DT_OK)
             note_use(rig, *group, prepared->peak_bytes);
         if (status == DT_OK && took > rig->longest_prepare_ns)
@@ -361,9 +303,11 @@ dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64
     struct dt_failure failure = {.outcome = DT_TRIAL_OK};
     struct dt_prepared prepared = {0};
     *resident = (struct dt_resident){.verified_error = NAN};
-    int64_t began = dt_clock_ns(), setup_ns = rig->setup_ns;
+    int64_t began = dt_clock_ns(), setup_ns = rig->costs.setup_ns;
+    int loads = rig->costs.loads;
     DT_TRY(dt_verify_reference(rig, point, deadline_ns, &reference));
-    rig->setup_ns = setup_ns + dt_clock_ns() - began;
+    rig->costs.setup_ns = setup_ns + dt_clock_ns() - began;
+    rig->costs.reference_loads += rig->costs.loads - loads;
     dt_status status =
         dt_rig_prepare_raw(rig, point, deadline_ns, &resident->group, &prepared, &failure);
     if (status == DT_FAILED) {

@@ -38,6 +38,18 @@ struct dt_reference {
     struct dt_prepared prepared; /* norms and projections */
 };
 
+/* Time spent in groups so far. */
+struct dt_rig_costs {
+    int64_t start_ns; /* in starting them */
+    int started;
+    int64_t setup_ns; /* start_ns plus the references */
+    int64_t
+        load_ns; /* in the first prepares of groups, with their starts: weights may be loaded there */
+    int loads, reference_loads; /* such prepares; those of references */
+    int64_t prepare_ns;         /* in later prepares */
+    int prepared;               /* plans prepared so */
+};
+
 struct dt_rig {
     const struct dt_target *target;
     struct dt_rig_slot slots[DT_RIG_GROUPS];
@@ -50,11 +62,7 @@ struct dt_rig {
     int64_t until_ns;    /* heartbeats extend deadlines up to this time; 0: they do not */
     int64_t end_ns;      /* end of the session: releases do not wait beyond it; 0: none */
     int64_t compared_ns; /* spent in comparisons so far */
-    int64_t start_ns;    /* spent in starting groups so far */
-    int64_t setup_ns;    /* start_ns plus the references: costs that do not recur */
-    int started;         /* groups started so far */
-    int64_t prepare_ns;  /* spent in preparing plans in groups that ran, so far */
-    int prepared;        /* plans prepared so far */
+    struct dt_rig_costs costs;
     int64_t
         peak_bytes; /* largest of a rank in any group so far: what a new group is expected to need */
     bool pinned;    /* do not stop groups to free slots: several plans are resident */
@@ -78,9 +86,28 @@ void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t se
 void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns);
 void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns);
 
-/* Both plans can use one group: they have the same rank count and environment. */
+/* Both plans can use one group: they have the same rank count and environment, or the worker switches between their rank
+ * counts. */
 bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
                        const struct dt_point *b);
+
+/* A number of the group of a point; target: a struct dt_target. */
+uint64_t dt_rig_class(const void *target, const struct dt_point *point);
+
+/* Groups that the plans of the space need, and whether all are expected to stay loaded. */
+struct dt_rig_classes {
+    double count;
+    bool stay;
+};
+struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig);
+
+/* Mean seconds of a prepare in a loaded group, and those that loading a group takes beyond it: its start, and by how much
+ * its first prepare is slower. Until a group prepared a second plan, a load is the start alone. */
+double dt_rig_prepare_seconds(const struct dt_rig *rig);
+double dt_rig_load_seconds(const struct dt_rig *rig);
+
+/* Seconds of all loads and references so far: of the trials' costs they are what does not recur. */
+double dt_rig_setup_seconds(const struct dt_rig *rig);
 
 dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                          struct dt_resident *resident) DT_MUST_CHECK;

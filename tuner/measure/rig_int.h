@@ -5,6 +5,18 @@
 
 #include "tuner/measure/rig.h"
 
+/* The class of a point's group: the environment-only parameters, one "NAME=value" a line, and the ranks; plans that the worker
+ * switches in place share one. */
+void dt_rig_environment(const struct dt_space *space, const struct dt_point *point,
+                        struct dt_text *out);
+int dt_rig_ranks(const struct dt_target *target, const struct dt_point *point);
+
+/* Memory of one device, or of all cores, that groups share; 0: unknown. */
+int64_t dt_rig_memory_limit(const struct dt_target *target);
+
+/* Of that memory: each GPU has one rank of a group, the cores' memory has all of them. */
+double dt_rig_memory(const struct dt_target *target, int ranks, int64_t peak_bytes);
+
 /* Prepares without verification; DT_FAILED with *failure when the worker fails. */
 dt_status dt_rig_prepare_raw(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                              struct dt_group **group, struct dt_prepared *prepared,

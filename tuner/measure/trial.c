@@ -198,7 +198,7 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
                           const struct dt_measure *how, struct dt_result *result)
 {
     struct dt_resident resident;
-    int64_t began = dt_clock_ns(), reference_ns = rig->setup_ns - rig->start_ns;
+    int64_t began = dt_clock_ns(), reference_ns = rig->costs.setup_ns - rig->costs.start_ns;
     struct dt_measure timed = *how;
     rig->until_ns = how->until_ns;
     dt_result_init(result, rig->target, point);
@@ -214,6 +214,7 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
         dt_rig_release(rig, &resident);
     }
     result->cost_seconds = (double)(dt_clock_ns() - began) * 1e-9;
-    result->reference_seconds = (double)(rig->setup_ns - rig->start_ns - reference_ns) * 1e-9;
+    result->reference_seconds =
+        (double)(rig->costs.setup_ns - rig->costs.start_ns - reference_ns) * 1e-9;
     return status == DT_OK && how->keep != NULL ? how->keep(how->context, result) : status;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/figures.h"
+#include "tuner/session/doubts.h"
 #include "tuner/session/finals.h"
 #include "tuner/session/history.h"
 #include "tuner/session/record.h"
@@ -17,6 +18,8 @@
 #define TRIAL_STEPS   13
 #define TRIAL_SHARE   0.12 /* limit of a trial, as a share of the time */
 #define ROUGH         1.1  /* safety factor for estimates from few trials */
+#define LOAD_SHARE    0.25 /* of loads, in the time of trials, that plans of a group in a row keep */
+#define IN_A_ROW_MOST 64
 #define LEAST_SECONDS 1e-3 /* least duration of a trial: a few requests */
 
 /* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
@@ -43,28 +46,20 @@ static double batch_factor(const struct dt_session *session, const struct dt_res
     return sum / batch->count / result->batch;
 }
 
-/* Worker groups that the space's plans may need: a class of its own for each rank count and environment. */
-static double classes(const struct dt_space *space)
-{
-    double n = 1;
-    for (int a = 0; a < dt_space_axes(space); a++) {
-        const struct dt_axis *axis = dt_space_axis(space, a);
-        if (axis->role == DT_ROLE_RANKS || axis->role == DT_ROLE_ENVIRONMENT)
-            n *= axis->count;
-    }
-    return n;
-}
-
 struct room {
-    double trial, left; /* seconds of a usual trial, and for all of them */
+    double
+        trial; /* seconds of a usual trial, with its share of the loads while groups replace each other */
+    double load;  /* seconds of loading a group */
+    double left;  /* seconds for all trials */
+    int in_a_row; /* trials of a group that make up for its load */
 };
 
-/* Estimated from the trials so far: their steps and their overhead. Groups are started once a class while they can all
- * be kept, else for every trial. */
+/* Estimated from the trials so far: their steps and their overhead. Groups are loaded once while all can stay, else again and
+ * again. */
 static struct room room_for_trials(const struct dt_session *session)
 {
     const struct dt_rig *rig = &session->rig;
-    double around = -(double)rig->setup_ns * 1e-9, step = 0;
+    double around = -dt_rig_setup_seconds(rig), step = 0;
     int count = 0;
     for (int i = 0; i < session->count; i++) {
         const struct dt_result *trial = &session->trials[i];
@@ -76,14 +71,15 @@ static struct room room_for_trials(const struct dt_session *session)
             step = fmax(step, trial->summary.median * batch_factor(session, trial));
     }
     around = count > 0 ? fmax(0, around / count) : 0;
-    double start = rig->started > 0 ? (double)rig->start_ns * 1e-9 / rig->started : 0;
-    double groups = classes(session->target->space);
+    struct dt_rig_classes classes = dt_rig_classes(rig);
     struct room room = {.trial = fmax(around + TRIAL_STEPS * step, LEAST_SECONDS),
+                        .load = dt_rig_load_seconds(rig),
                         .left = (double)(session->clock.search_deadline_ns - dt_clock_ns()) * 1e-9};
-    if (groups > DT_RIG_GROUPS)
-        room.trial += start;
+    room.in_a_row = (int)fmin(fmax(ceil(room.load / (LOAD_SHARE * room.trial)), 1), IN_A_ROW_MOST);
+    if (classes.stay)
+        room.left -= room.load * fmax(0, classes.count - rig->costs.loads);
     else
-        room.left -= start * fmax(0, groups - rig->started);
+        room.trial += room.load / room.in_a_row;
     room.left = fmax(room.left, 0);
     return room;
 }
@@ -120,7 +116,24 @@ static double seconds_to_decide(const struct dt_session *session, const struct r
     return fmax(used + room->trial + finals, finals / (1 - DT_TRIALS_SHARE / 3)) * ROUGH;
 }
 
-/* Notes the search and the number of trials that fit; and, if the budget is too short, a sufficient one. */
+/* Seconds of the whole session: the time so far, the trials that fit (*plans: with those made), the shoot-out and the final
+ * comparison. */
+static double seconds_of_session(const struct dt_session *session, const struct room *room,
+                                 double *plans)
+{
+    const struct dt_space *space = session->target->space;
+    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
+    double until = (double)(session->clock.search_deadline_ns - session->clock.began_ns) * 1e-9;
+    double more = floor(room->left / room->trial);
+    if (dt_space_listed(space))
+        more = fmin(more, (double)dt_space_count(space) - session->count);
+    *plans = session->count + fmax(more, 0);
+    double trials = until - room->left + fmax(more, 0) * room->trial;
+    return fmin(all, trials + dt_finals_shootout_seconds(session) + dt_finals_seconds(session, 2));
+}
+
+/* Notes the search, the number of trials that fit, and when the answer is there; if the budget is too short for a decided one, a
+ * sufficient budget. */
 static void note_search(struct dt_session *session, const struct room *room)
 {
     struct dt_text text = {0};
@@ -129,10 +142,21 @@ static void note_search(struct dt_session *session, const struct room *room)
     dt_text_add(&text, "search: %s (%s), ", session->search.name, session->search.why);
     dt_figure_time(room->trial, &text);
     dt_text_add(&text, " a trial");
+    if (room->load > room->trial) {
+        dt_text_add(&text, ", ");
+        dt_figure_time(room->load, &text);
+        dt_text_add(&text, " a load");
+    }
     if (need > all && need < 60)
         dt_text_add(&text, "; a decided answer needs about --budget %.0fs", ceil(need));
     else if (need > all)
         dt_text_add(&text, "; a decided answer needs about --budget %.0fm", ceil(need / 60));
+    else if (dt_doubts_budget(session) <= all) { /* else the first trials said what is needed */
+        double plans, seconds = seconds_of_session(session, room, &plans);
+        dt_text_add(&text, "; a decided answer takes about ");
+        dt_figure_span(seconds, &text);
+        dt_text_add(&text, " for %.0f plans", plans);
+    }
     dt_session_note(session, "%s", dt_text_at(&text));
     dt_text_fini(&text);
 }
@@ -142,17 +166,20 @@ size_t dt_explore_clause(const char *note)
     return strcspn(note, ";");
 }
 
-/* Asks for the first point, which makes a choosing search choose. */
-static dt_status open_search(struct dt_session *session, struct dt_search **search,
-                             struct dt_point *first)
+/* Asks for the first point, which makes a choosing search choose. groups: set, and used by the search. */
+static dt_status open_search(struct dt_session *session, struct dt_groups *groups,
+                             struct dt_search **search, struct dt_point *first)
 {
     struct room room = room_for_trials(session);
+    *groups = (struct dt_groups){
+        .of = dt_rig_class, .context = session->target, .in_a_row = room.in_a_row};
     struct dt_search_opts opts = {.space = session->target->space,
                                   .seed = (uint64_t)session->job->seed,
                                   .start = &session->target->fallback,
                                   .known = session->search.known,
                                   .known_count = session->search.known_count,
                                   .prior = dt_belief_prior(&session->search.belief),
+                                  .groups = groups,
                                   .evaluations = (int64_t)fmax(1, room.left / room.trial),
                                   .seconds = fmax(room.left, 1e-3),
                                   .capacity_bytes = session->job->max_bytes};
@@ -212,10 +239,11 @@ static dt_status try_stored(struct dt_session *session)
 dt_status dt_explore(struct dt_session *session)
 {
     struct dt_search *search = NULL;
+    struct dt_groups groups;
     leave_time_for_finals(session);
     struct dt_point first = {{0}};
     DT_TRY(try_stored(session));
-    dt_status status = open_search(session, &search, &first);
+    dt_status status = open_search(session, &groups, &search, &first);
     if (status == DT_OK)
         status = run(session, search, first);
     if (status >= 0)

@@ -17,6 +17,7 @@
 #define VISIT_SECONDS       0.02 /* of timed steps */
 #define LEAST_ROUNDS        2    /* of a set */
 #define WARM_STEPS          2    /* of a plan before the first round of a set */
+#define LOADS               3    /* groups of a set, where plans differ in their groups */
 #define MARGIN              1.3
 
 /* The plan may be compared: it ran, or its failure may be temporary. */
@@ -33,15 +34,14 @@ static double steps_seconds(double step)
     return (WARM_STEPS + LEAST_ROUNDS * (1 + timed)) * step;
 }
 
-/* `sets` sets of plans whose steps in a set take `steps` seconds: processes start, and plans are prepared, in each. */
+/* `sets` sets of plans whose steps in a set take `steps` seconds: groups are loaded, and plans are prepared, in each. */
 static double comparison_seconds(const struct dt_session *session, int sets, int plans,
                                  double steps)
 {
     const struct dt_rig *rig = &session->rig;
-    double start =
-        rig->started > 0 ? (double)rig->start_ns * 1e-9 / rig->started : USUAL_START_SECONDS;
-    double prepare = rig->prepared > 0 ? (double)rig->prepare_ns * 1e-9 / rig->prepared : 0;
-    return MARGIN * sets * (fmin(plans, 3) * start + plans * prepare + steps);
+    double load = rig->costs.started > 0 ? dt_rig_load_seconds(rig) : USUAL_START_SECONDS;
+    double loads = dt_rig_classes(rig).count > 1 ? fmin(plans, LOADS) : 1;
+    return MARGIN * sets * (loads * load + plans * dt_rig_prepare_seconds(rig) + steps);
 }
 
 static double default_seconds(const struct dt_session *session)
@@ -63,6 +63,13 @@ double dt_finals_seconds(const struct dt_session *session, int more)
             plans++;
         }
     return comparison_seconds(session, DT_SETS_LEAST, plans, steps);
+}
+
+double dt_finals_shootout_seconds(const struct dt_session *session)
+{
+    int plans = DT_CANDIDATES + 1;
+    return comparison_seconds(session, SHOOTOUT_SETS, plans,
+                              plans * steps_seconds(default_seconds(session)));
 }
 
 static double seconds_until(int64_t ns)

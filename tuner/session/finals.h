@@ -11,4 +11,7 @@ dt_status dt_finals_run(struct dt_session *session) DT_MUST_CHECK;
 /* Estimated seconds of eight rounds of the plans known so far and `more` like the default, from the trials. */
 double dt_finals_seconds(const struct dt_session *session, int more);
 
+/* The same for a shoot-out of plans like the default. */
+double dt_finals_shootout_seconds(const struct dt_session *session);
+
 #endif

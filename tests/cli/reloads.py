@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""Plans that share a loaded group follow each other where the order of trials is free, and the session says at the start how
+long a decided answer takes, with loads wherever a worker spends their time."""
+import itertools
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import Dittune
+
+MS, SECOND = 1_000_000, 1_000_000_000
+UNITS = {"s": 1, "min": 60}
+RANKS, TILES = [1, 2, 3, 4], list(range(1, 13))
+PLANS = {(ranks, tile) for ranks in RANKS for tile in TILES}
+stores = itertools.count()  # no session knows plans of another
+t = Dittune(DITTUNE_CLOCK_LOOK="0")
+MEMORY = t.tool("machine", "--json").json["limits"]["memory_bytes"]
+
+
+def session(budget, *args, share=0.45, **fields):
+    """Of groups that need this share of the memory: two stay loaded at 0.45."""
+    faults = [{"when": {"ranks": n}, "at": "prepare", "do": "answer", "fields": {"peak_bytes": [int(share * MEMORY / n)] * n}}
+              for n in RANKS]
+    t.scenario(axes={"ranks": RANKS, "tile": TILES}, weights={"ranks": .1, "tile": .1}, best={"ranks": 2, "tile": 4},
+               base=20 * MS, cv=.01, faults=faults, **fields)
+    t.path.joinpath("scenario.json.log").unlink(missing_ok=True)
+    done = t.tool("--worker", t.worker, "--devices", 4, "--budget", budget, "--db", t.path / f"store{next(stores)}", "--json", *args)
+    tried = [tuple(trial["plan"].values()) for trial in done.json["trials"]] if done.json else []
+    return done, tried, sum(one[0] != other[0] for one, other in zip(tried, tried[1:]))
+
+
+def said_seconds(done):
+    found = re.search(r"a decided answer takes about (\d+) (s|min) for (\d+) plans", " ".join(done.err.split()))
+    return (int(found[1]) * UNITS[found[2]], int(found[3])) if found else (0, 0)
+
+
+def grouped():
+    best = {"ranks": RANKS[2], "tile": TILES[4]}
+    for where in "start_ns", "load_ns":
+        for seed in 1, 2, 3:
+            done, tried, changes = session("15m", "--seed", seed, **{where: 20 * SECOND})
+            t.check(f"{where}: every plan is tried in the time for trials, seed {seed}", done.code == 0 and set(tried) == PLANS, done)
+            t.check(f"{where}: each group is loaded once", changes == len(RANKS) - 1, tried)
+            t.check(f"{where}: the best plan is found", done.json["best"]["plan"] == best, done)
+    orders = {tuple(dict.fromkeys(ranks for ranks, _ in session("15m", "--seed", seed, load_ns=20 * SECOND)[1])) for seed in range(1, 9)}
+    t.check("the order of the groups follows from the seed", len(orders) > 2, orders)
+    _, tried, changes = session("15m", load_ns=20 * SECOND, switch=4, protocol=2, launch="self")
+    t.check("plans that a worker switches in place need no order", set(tried) == PLANS and changes > 20, tried)
+    _, tried, changes = session("15m")
+    t.check("loads that take no time change little", set(tried) == PLANS and changes > 20, tried)
+
+
+def durations():
+    for budget, load, share, where in (("15m", 20, .45, "start_ns"), ("15m", 20, .45, "load_ns"), ("40m", 90, .45, "load_ns"),
+                                       ("40m", 90, .01, "load_ns"), ("30m", 1, .45, "load_ns")):
+        done, tried, _ = session(budget, share=share, **{where: load * SECOND})
+        (said, plans), used = said_seconds(done), done.json["elapsed_seconds"]
+        name = f"loads of {load} s at {where}, groups of {share} of the memory: "
+        t.check(name + "the session says how many plans it will try", plans == len(tried) == len(PLANS), done)
+        t.check(name + "and how long it will take", done.code == 0 and said / 2 < used < said, (said, used))
+    done, _, _ = session("3m", load_ns=60 * SECOND)
+    needed = re.findall(r"a decided answer needs about .*?--budget (\d+m)", " ".join(done.err.split()))
+    t.check("a budget that is too short: one that is long enough is named", said_seconds(done) == (0, 0) and needed, done)
+    done, tried, _ = session(needed[-1], load_ns=60 * SECOND)
+    t.check("which decides", done.code == 0, done)
+
+
+grouped()
+durations()
+t.none_left()
+t.finish()
