@@ -4,12 +4,14 @@
 #include "kernels/nvml.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SUCCESS = 0, INSUFFICIENT_SIZE = 7 };
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 };
-enum { SENSOR_GPU = 0, P2P_NVLINK = 2, NVLINKS_MOST = 18 };
+enum { SENSOR_GPU = 0, P2P_READ = 0, P2P_NVLINK = 2, NVLINKS_MOST = 18 };
 
 struct memory {
     unsigned long long total, free, used;
@@ -19,6 +21,12 @@ struct process { /* nvmlProcessInfo_t of the calls _v2 and _v3 */
     unsigned pid;
     unsigned long long bytes;
     unsigned instance[2];
+};
+
+struct pci { /* nvmlPciInfo_t of the call _v3 */
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char text[32];
 };
 
 /* Signatures: value(device, *), of(device, argument, *), pair(device, *, *), utilization is a structure of two. */
@@ -75,6 +83,15 @@ struct dt_nvml {
     int (*peer)(struct dt_nvml_device *a, struct dt_nvml_device *b, unsigned index,
                 unsigned *status);
     int (*nvlink)(struct dt_nvml_device *device, unsigned link, unsigned *up);
+    struct listing {
+        int (*cuda)(int *version);
+        int (*count)(unsigned *count);
+        int (*at)(unsigned i, struct dt_nvml_device **device);
+        int (*name)(struct dt_nvml_device *device, char *text, unsigned room);
+        int (*uuid)(struct dt_nvml_device *device, char *text, unsigned room);
+        int (*pci)(struct dt_nvml_device *device, struct pci *pci);
+        int (*compute)(struct dt_nvml_device *device, int *major, int *minor);
+    } list;
 };
 
 static void *symbol(void *library, const char *name, const char *older)
@@ -100,6 +117,14 @@ static void find_symbols(struct dt_nvml *nvml)
     FUNCTION(nvml, ancestor, "nvmlDeviceGetTopologyCommonAncestor", NULL);
     FUNCTION(nvml, peer, "nvmlDeviceGetP2PStatus", NULL);
     FUNCTION(nvml, nvlink, "nvmlDeviceGetNvLinkState", NULL);
+    FUNCTION(nvml, list.cuda, "nvmlSystemGetCudaDriverVersion_v2",
+             "nvmlSystemGetCudaDriverVersion");
+    FUNCTION(nvml, list.count, "nvmlDeviceGetCount_v2", NULL);
+    FUNCTION(nvml, list.at, "nvmlDeviceGetHandleByIndex_v2", NULL);
+    FUNCTION(nvml, list.name, "nvmlDeviceGetName", NULL);
+    FUNCTION(nvml, list.uuid, "nvmlDeviceGetUUID", NULL);
+    FUNCTION(nvml, list.pci, "nvmlDeviceGetPciInfo_v3", NULL);
+    FUNCTION(nvml, list.compute, "nvmlDeviceGetCudaComputeCapability", NULL);
     for (int i = 0; i < ROWS; i++)
         nvml->row[i] = symbol(nvml->library, rows[i].symbol, rows[i].older);
 }
@@ -161,6 +186,41 @@ dt_status dt_nvml_find(const struct dt_nvml *nvml, const char *pci, struct dt_nv
 {
     if (nvml->find == NULL || nvml->find(pci, device) != SUCCESS)
         return dt_fail(DT_EUNSUP, "NVML does not know the device at %s", pci);
+    return DT_OK;
+}
+
+int dt_nvml_count(const struct dt_nvml *nvml)
+{
+    unsigned count = 0;
+    if (nvml->list.count == NULL || nvml->list.count(&count) != SUCCESS || count > INT_MAX)
+        return 0;
+    return (int)count;
+}
+
+int dt_nvml_cuda(const struct dt_nvml *nvml)
+{
+    int version = 0;
+    return nvml->list.cuda != NULL && nvml->list.cuda(&version) == SUCCESS ? version : 0;
+}
+
+dt_status dt_nvml_at(const struct dt_nvml *nvml, int i, struct dt_nvml_device **device,
+                     struct dt_nvml_name *name)
+{
+    const struct listing *list = &nvml->list;
+    struct dt_nvml_device *found = NULL;
+    struct dt_nvml_name made = {.name = ""};
+    struct pci pci;
+    if (list->at == NULL || list->name == NULL || list->uuid == NULL || list->pci == NULL ||
+        list->compute == NULL || list->at((unsigned)i, &found) != SUCCESS ||
+        list->name(found, made.name, sizeof made.name) != SUCCESS ||
+        list->uuid(found, made.uuid, sizeof made.uuid) != SUCCESS ||
+        list->pci(found, &pci) != SUCCESS ||
+        list->compute(found, &made.major, &made.minor) != SUCCESS)
+        return dt_fail(DT_EUNSUP, "NVML: device %d does not say what it is", i);
+    made.name[sizeof made.name - 1] = made.uuid[sizeof made.uuid - 1] = '\0';
+    snprintf(made.pci, sizeof made.pci, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
+    *device = found;
+    *name = made;
     return DT_OK;
 }
 
@@ -272,6 +332,12 @@ bool dt_nvml_link(const struct dt_nvml *nvml, struct dt_nvml_device *a, struct d
         return false;
     *link = levels[level / 10];
     return true;
+}
+
+bool dt_nvml_reaches(const struct dt_nvml *nvml, struct dt_nvml_device *a, struct dt_nvml_device *b)
+{
+    unsigned status = 1;
+    return nvml->peer != NULL && nvml->peer(a, b, P2P_READ, &status) == SUCCESS && status == 0;
 }
 
 const char *dt_nvml_reason(int i)

@@ -76,6 +76,19 @@ void dt_nvml_driver(const struct dt_nvml *nvml, char version[], size_t room);
 dt_status dt_nvml_find(const struct dt_nvml *nvml, const char *pci,
                        struct dt_nvml_device **device) DT_MUST_CHECK;
 
+/* A device as it is named. */
+struct dt_nvml_name {
+    char name[96], uuid[96], pci[32]; /* "NVIDIA H200", "GPU-..", "0000:18:00.0" */
+    int major, minor;                 /* compute capability */
+};
+
+/* Number of devices, and the one at place i in the order of the PCI bus; DT_EUNSUP. */
+int dt_nvml_count(const struct dt_nvml *nvml);
+dt_status dt_nvml_at(const struct dt_nvml *nvml, int i, struct dt_nvml_device **device,
+                     struct dt_nvml_name *name) DT_MUST_CHECK;
+/* The CUDA that the driver can run, 13000; 0: unknown. */
+int dt_nvml_cuda(const struct dt_nvml *nvml);
+
 /* Sets all facts to unknown. */
 void dt_nvml_facts_clear(struct dt_nvml_facts *facts);
 /* Reads all facts: about 30 calls, a millisecond or more. */
@@ -88,6 +101,9 @@ void dt_nvml_sample(const struct dt_nvml *nvml, struct dt_nvml_device *device,
 /* Closest connection of two devices. False: unknown. */
 bool dt_nvml_link(const struct dt_nvml *nvml, struct dt_nvml_device *a, struct dt_nvml_device *b,
                   enum dt_nvml_link *link);
+/* a can read the memory of b directly. */
+bool dt_nvml_reaches(const struct dt_nvml *nvml, struct dt_nvml_device *a,
+                     struct dt_nvml_device *b);
 
 /* The name of bit i of reasons ("sw_power_cap"); NULL past the last. */
 const char *dt_nvml_reason(int i);

@@ -186,7 +186,7 @@ dt_status dt_check_select(const struct dt_check_opts *opts, struct dt_check_list
     struct selection selection = {.opts = opts, .list = list, .hard = dt_machine_hard(NULL)};
     struct dt_backend backend;
     *list = (struct dt_check_list){0};
-    DT_TRY(dt_backend_choose(DT_BACKEND_AUTO, false, &backend));
+    DT_TRY(dt_backend_find_gpus(&backend));
     if (backend.cuda)
         selection.gpus = dt_machine_hard(&backend);
     dt_backend_fini(&backend);

@@ -180,7 +180,7 @@ json_t *dt_machine_announced_hard(const json_t *ready)
 {
     enum announced announced = devices_of(ready);
     struct dt_backend backend = {.cuda = false};
-    if (announced == CORES || dt_backend_choose(DT_BACKEND_AUTO, false, &backend) != DT_OK)
+    if (announced == CORES || dt_backend_find_gpus(&backend) != DT_OK)
         backend = (struct dt_backend){.cuda = false};
     bool seen = announced == OTHERS && backend.cuda &&
                 !elsewhere(ready, json_object_get(backend.devices, "devices"));

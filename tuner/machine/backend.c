@@ -54,8 +54,9 @@ static void take_card(const json_t *card, struct dt_backend *backend)
     gpus->count++;
 }
 
-/* From the answer, of which it takes a reference; DT_EUNSUP with the reason when it names no GPU. */
-static dt_status from_json(json_t *devices, struct dt_backend *backend)
+/* From the answer, of which it takes a reference; DT_EUNSUP with the reason when it names no GPU. Only CUDA says how much
+ * memory a block may share, which only the built-in worker needs. */
+static dt_status from_json(json_t *devices, bool built_in, struct dt_backend *backend)
 {
     size_t i;
     json_t *card;
@@ -69,7 +70,7 @@ static dt_status from_json(json_t *devices, struct dt_backend *backend)
     struct dt_gpus *gpus = &backend->gpus;
     if (gpus->count == 0)
         return dt_fail(DT_EUNSUP, "%.400s", why[0] != '\0' ? why : "no GPU was found");
-    if (gpus->memory_bytes <= 0 || gpus->shared_bytes <= 0 || backend->compute <= 0)
+    if (gpus->memory_bytes <= 0 || (built_in && gpus->shared_bytes <= 0) || backend->compute <= 0)
         return dt_fail(DT_EUNSUP, "its answer lacks the memory or the capability of a GPU");
     gpus->nccl = nccl_code(dt_json_text_at(devices, "nccl"));
     gpus->cudnn = dt_json_text_at(devices, "cudnn")[0] != '\0';
@@ -90,19 +91,20 @@ static bool has_driver(void)
     return false;
 }
 
-/* DT_EUNSUP with the reason when there is no GPU to use. */
-static dt_status find(struct dt_backend *backend)
+/* DT_EUNSUP with the reason when there is no GPU to use. program NULL: the built-in worker for GPUs. */
+static dt_status find(const char *program, struct dt_backend *backend)
 {
     struct dt_devices_answer answer;
-    backend->expected = getenv("DITTUNE_WORKER_CUDA") != NULL || has_driver();
+    backend->expected =
+        getenv("DITTUNE_WORKER_CUDA") != NULL || getenv("DITTUNE_NVML") != NULL || has_driver();
     if (!backend->expected)
         return dt_fail(DT_EUNSUP, "no NVIDIA driver is loaded");
-    DT_TRY(
-        dt_machine_devices(NULL, dt_clock_machine_ns() + ASK_SECONDS * DT_NS_PER_SECOND, &answer));
+    DT_TRY(dt_machine_devices(program, dt_clock_machine_ns() + ASK_SECONDS * DT_NS_PER_SECOND,
+                              &answer));
     dt_status status = answer.devices == NULL
                            ? dt_fail(DT_EUNSUP, "%s%s%s", answer.missing ? "" : answer.program,
                                      answer.missing ? "" : " --devices ", answer.cause)
-                           : from_json(answer.devices, backend);
+                           : from_json(answer.devices, program == NULL, backend);
     backend->expected = true;
     if (status == DT_OK)
         memcpy(backend->program, answer.program, sizeof backend->program);
@@ -128,7 +130,7 @@ dt_status dt_backend_choose(enum dt_backend_kind kind, bool foreign, struct dt_b
         *out = backend;
         return DT_OK;
     }
-    dt_status status = find(&backend);
+    dt_status status = find(NULL, &backend);
     if (status != DT_OK && status != DT_EUNSUP)
         return status;
     if (status == DT_EUNSUP) {
@@ -141,6 +143,20 @@ dt_status dt_backend_choose(enum dt_backend_kind kind, bool foreign, struct dt_b
     }
     *out = backend;
     return DT_OK;
+}
+
+dt_status dt_backend_find_gpus(struct dt_backend *out)
+{
+    char program[DT_PROGRAM_ROOM];
+    DT_TRY(dt_backend_choose(DT_BACKEND_AUTO, false, out));
+    dt_machine_beside("dittune-worker", program);
+    if (out->cuda || !out->expected || getenv("DITTUNE_WORKER_CUDA") != NULL || program[0] == '\0')
+        return DT_OK;
+    struct dt_backend backend = {.cuda = false};
+    dt_status status = find(program, &backend);
+    if (status == DT_OK)
+        *out = backend;
+    return status == DT_EUNSUP ? DT_OK : status;
 }
 
 void dt_backend_fini(struct dt_backend *backend)

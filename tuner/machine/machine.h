@@ -48,6 +48,10 @@ dt_status dt_backend_choose(enum dt_backend_kind kind, bool foreign,
                             struct dt_backend *backend) DT_MUST_CHECK;
 void dt_backend_fini(struct dt_backend *backend);
 
+/* The GPUs that foreign workers may use: as dt_backend_choose, and where the built-in worker for GPUs is missing or cannot run,
+ * those that the driver lists (dittune-worker --devices). backend->cuda is false where there are none. DT_EINTR. */
+dt_status dt_backend_find_gpus(struct dt_backend *backend) DT_MUST_CHECK;
+
 /* DT_EDIRTY with a sentence when others use one of the first `count` GPUs. A GPU is in use when it has a process, or
  * more than DT_DIRTY_SHARE of its memory is in use (and more than DT_DIRTY_BYTES, since a driver reserves some). */
 #define DT_DIRTY_SHARE 0.05

@@ -46,7 +46,7 @@ dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
     DT_TRY(dt_backend_choose(job->backend, job->worker.path != NULL, &target->hardware.backend));
     target->hardware.backend.shared = job->shared_devices;
     if (job->worker.path != NULL)
-        DT_TRY(dt_backend_choose(DT_BACKEND_AUTO, false, &target->hardware.watched));
+        DT_TRY(dt_backend_find_gpus(&target->hardware.watched));
     target->hardware.cores =
         target->hardware.backend.cuda ? target->hardware.backend.gpus.count : dt_host_cores();
     target->hardware.devices = job->devices > 0 ? job->devices : usual_devices(target);

@@ -5,6 +5,8 @@
 
 #ifdef DT_HAVE_CUDA
 #include "kernels/cuda/devices.h"
+#else
+#include "kernels/cards.h"
 #endif
 
 #include <dirent.h>
@@ -67,8 +69,6 @@ static json_t *infiniband(void)
         closedir(folder);
     return json_pack("{s:o, s:b}", "devices", names, "active", active);
 }
-
-#ifdef DT_HAVE_CUDA
 
 static json_t *number(int64_t value)
 {
@@ -146,11 +146,12 @@ static json_t *card_json(int index, const struct dt_cuda_card *card)
     snprintf(compute, sizeof compute, "%d.%d", card->major, card->minor);
     snprintf(name, sizeof name, "%s", card->name);
     dt_text_mend(name);
-    json_t *object = json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:i, s:I, s:o, s:I, s:I}", "index", index, "name", name, "uuid",
-        card->uuid, "pci", card->pci, "compute", compute, "multiprocessors", card->multiprocessors,
-        "memory_bytes", (json_int_t)card->memory_bytes, "free_bytes", number(card->free_bytes),
-        "shared_bytes", (json_int_t)card->shared_bytes, "l2_bytes", (json_int_t)card->l2_bytes);
+    json_t *object =
+        json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "index", index, "name",
+                  name, "uuid", card->uuid, "pci", card->pci, "compute", compute, "multiprocessors",
+                  number(card->multiprocessors), "memory_bytes", number(card->memory_bytes),
+                  "free_bytes", number(card->free_bytes), "shared_bytes",
+                  number(card->shared_bytes), "l2_bytes", number(card->l2_bytes));
     add_facts(object, &card->nvml);
     return object;
 }
@@ -193,23 +194,15 @@ static json_t *describe(void)
     struct dt_cuda_machine *machine = malloc(sizeof *machine);
     if (machine == NULL)
         return NULL;
+#ifdef DT_HAVE_CUDA
     dt_cuda_machine_read(machine);
+#else
+    dt_cards_read(machine);
+#endif
     json_t *object = machine_json(machine);
     free(machine);
     return object;
 }
-
-#else
-
-static json_t *describe(void)
-{
-    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:b, s:[], s:[], s:[]}", "op",
-                     "devices", "count", 0, "why", "this worker was built without CUDA", "driver",
-                     "", "cuda_driver", 0, "cuda", 0, "nccl", "", "cudnn", "", "cublaslt", "",
-                     "nvml", 0, "devices", "peers", "links");
-}
-
-#endif
 
 dt_status dt_devices_write(struct dt_text *out)
 {

@@ -64,8 +64,8 @@ static dt_status find(struct observer *observer, const json_t *request,
 
 static dt_status begin(struct observer *observer, const json_t *request, json_t **answer)
 {
-    struct dt_nvml_device *devices[DEVICES_MOST];
-    int count;
+    struct dt_nvml_device *devices[DEVICES_MOST] = {NULL};
+    int count = 0;
     if (observer->count > 0)
         return dt_fail(DT_EUSAGE, "devices are observed already");
     DT_TRY(find(observer, request, devices, &count));
@@ -112,8 +112,8 @@ static json_t *use_json(const struct dt_nvml_use *use)
 
 static dt_status memory(struct observer *observer, const json_t *request, json_t **answer)
 {
-    struct dt_nvml_device *devices[DEVICES_MOST];
-    int count;
+    struct dt_nvml_device *devices[DEVICES_MOST] = {NULL};
+    int count = 0;
     DT_TRY(find(observer, request, devices, &count));
     json_t *list = json_array();
     for (int i = 0; i < count; i++) {

@@ -131,7 +131,8 @@ bool dt_ask_is_engine(const struct dt_options *options)
 static dt_status describe_alone(enum dt_backend_kind kind, json_t **description)
 {
     struct dt_backend backend;
-    DT_TRY(dt_backend_choose(kind, false, &backend));
+    DT_TRY(kind == DT_BACKEND_AUTO ? dt_backend_find_gpus(&backend)
+                                   : dt_backend_choose(kind, false, &backend));
     const struct dt_machine_worker worker = {.foreign = true, .backend = &backend};
     *description = dt_machine_describe(NULL, NULL, &worker);
     dt_backend_fini(&backend);
