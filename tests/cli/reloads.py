@@ -19,15 +19,15 @@ t = Dittune(DITTUNE_CLOCK_LOOK="0")
 MEMORY = t.tool("machine", "--json").json["limits"]["memory_bytes"]
 
 
-def session(budget, *args, share=0.45, **fields):
-    """Of groups that need this share of the memory: two stay loaded at 0.45."""
+def session(budget, *args, share=0.45, chunks=1, **fields):
+    """Of groups that need this share of the memory: two stay loaded at 0.45. chunks: so many times 48 plans."""
     faults = [{"when": {"ranks": n}, "at": "prepare", "do": "answer", "fields": {"peak_bytes": [int(share * MEMORY / n)] * n}}
               for n in RANKS]
-    t.scenario(axes={"ranks": RANKS, "tile": TILES}, weights={"ranks": .1, "tile": .1}, best={"ranks": 2, "tile": 4},
-               base=20 * MS, cv=.01, faults=faults, **fields)
+    t.scenario(axes={"ranks": RANKS, "tile": TILES, **({"chunk": list(range(chunks))} if chunks > 1 else {})},
+               weights={"ranks": .1, "tile": .1}, best={"ranks": 2, "tile": 4}, base=20 * MS, cv=.01, faults=faults, **fields)
     t.path.joinpath("scenario.json.log").unlink(missing_ok=True)
     done = t.tool("--worker", t.worker, "--devices", 4, "--budget", budget, "--db", t.path / f"store{next(stores)}", "--json", *args)
-    tried = [tuple(trial["plan"].values()) for trial in done.json["trials"]] if done.json else []
+    tried = [tuple(trial["plan"].values())[:2] for trial in done.json["trials"]] if done.json else []
     return done, tried, sum(one[0] != other[0] for one, other in zip(tried, tried[1:]))
 
 
@@ -60,6 +60,12 @@ def durations():
         name = f"loads of {load} s at {where}, groups of {share} of the memory: "
         t.check(name + "the session says how many plans it will try", plans == len(tried) == len(PLANS), done)
         t.check(name + "and how long it will take", done.code == 0 and said / 2 < used < said, (said, used))
+    done, tried, _ = session("30m", chunks=40, load_ns=20 * SECOND)
+    fit = re.search(r"bayes: 1920 plans, room for about (\d+) trials", done.json["search_reason"])
+    t.check("a search that learns: how many trials fit", fit and 0.5 < len(tried) / int(fit[1]) < 2 or done.json["search_stopped"], done)
+    minutes = re.search(r"a decided answer takes about (\d+) min($|\s(?!for))", done.err)
+    t.check("and how long it takes, of some of the plans", done.code == 0 and minutes and
+            done.json["elapsed_seconds"] < 60 * int(minutes[1]), done)
     done, _, _ = session("3m", load_ns=60 * SECOND)
     needed = re.findall(r"a decided answer needs about .*?--budget (\d+m)", " ".join(done.err.split()))
     t.check("a budget that is too short: one that is long enough is named", said_seconds(done) == (0, 0) and needed, done)

@@ -20,6 +20,7 @@
 #define ROUGH         1.1  /* safety factor for estimates from few trials */
 #define LOAD_SHARE    0.25 /* of loads, in the time of trials, that plans of a group in a row keep */
 #define IN_A_ROW_MOST 64
+#define LEARNT_LOADS  0.33 /* a trial, of a search that weighs loads by what it learns */
 #define LEAST_SECONDS 1e-3 /* least duration of a trial: a few requests */
 
 /* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
@@ -54,6 +55,18 @@ struct room {
     int in_a_row; /* trials of a group that make up for its load */
 };
 
+/* Loads that a trial brings while groups replace each other: few where every plan is tried, as order is free then, more in a
+ * search that learns (docs/search.md). */
+static double loads_of_trial(const struct dt_session *session, const struct room *room)
+{
+    const struct dt_space *space = session->target->space;
+    double together = 1.0 / room->in_a_row;
+    bool every =
+        dt_space_listed(space) &&
+        (double)dt_space_count(space) * (room->trial + together * room->load) <= room->left;
+    return every ? together : fmax(together, LEARNT_LOADS);
+}
+
 /* Estimated from the trials so far: their steps and their overhead. Groups are loaded once while all can stay, else again and
  * again. */
 static struct room room_for_trials(const struct dt_session *session)
@@ -79,7 +92,7 @@ static struct room room_for_trials(const struct dt_session *session)
     if (classes.stay)
         room.left -= room.load * fmax(0, classes.count - rig->costs.loads);
     else
-        room.trial += room.load / room.in_a_row;
+        room.trial += room.load * loads_of_trial(session, &room);
     room.left = fmax(room.left, 0);
     return room;
 }
@@ -116,19 +129,19 @@ static double seconds_to_decide(const struct dt_session *session, const struct r
     return fmax(used + room->trial + finals, finals / (1 - DT_TRIALS_SHARE / 3)) * ROUGH;
 }
 
-/* Seconds of the whole session: the time so far, the trials that fit (*plans: with those made), the shoot-out and the final
+/* Seconds of the whole session: the time so far, the trials that fit (*every: of all plans), the shoot-out and the final
  * comparison. */
 static double seconds_of_session(const struct dt_session *session, const struct room *room,
-                                 double *plans)
+                                 bool *every)
 {
     const struct dt_space *space = session->target->space;
     double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
     double until = (double)(session->clock.search_deadline_ns - session->clock.began_ns) * 1e-9;
-    double more = floor(room->left / room->trial);
+    double fit = floor(room->left / room->trial), others = INFINITY;
     if (dt_space_listed(space))
-        more = fmin(more, (double)dt_space_count(space) - session->count);
-    *plans = session->count + fmax(more, 0);
-    double trials = until - room->left + fmax(more, 0) * room->trial;
+        others = fmax(0, (double)dt_space_count(space) - session->count);
+    *every = others <= fit;
+    double trials = until - room->left + fmin(fit, others) * room->trial;
     return fmin(all, trials + dt_finals_shootout_seconds(session) + dt_finals_seconds(session, 2));
 }
 
@@ -152,10 +165,13 @@ static void note_search(struct dt_session *session, const struct room *room)
     else if (need > all)
         dt_text_add(&text, "; a decided answer needs about --budget %.0fm", ceil(need / 60));
     else if (dt_doubts_budget(session) <= all) { /* else the first trials said what is needed */
-        double plans, seconds = seconds_of_session(session, room, &plans);
+        bool every;
+        double seconds = seconds_of_session(session, room, &every);
         dt_text_add(&text, "; a decided answer takes about ");
         dt_figure_span(seconds, &text);
-        dt_text_add(&text, " for %.0f plans", plans);
+        if (every)
+            dt_text_add(&text, " for %lld plans",
+                        (long long)dt_space_count(session->target->space));
     }
     dt_session_note(session, "%s", dt_text_at(&text));
     dt_text_fini(&text);
