@@ -34,25 +34,29 @@ static uint64_t group_of(const void *context, const struct dt_point *point)
 }
 
 /* in_a_row 0: without groups */
-static struct dt_search *open(const char *name, const struct dt_space *space, uint64_t seed,
-                              int in_a_row, int evaluations)
+struct how {
+    const char *name;
+    uint64_t seed;
+    int in_a_row, evaluations;
+};
+
+static struct dt_search *begin(const struct dt_space *space, struct how how)
 {
     static struct dt_groups groups[EACH + 1];
     struct dt_search *search = NULL;
-    groups[in_a_row] = (struct dt_groups){.of = group_of, .in_a_row = in_a_row};
+    groups[how.in_a_row] = (struct dt_groups){.of = group_of, .in_a_row = how.in_a_row};
     const struct dt_search_opts opts = {.space = space,
-                                        .seed = seed,
-                                        .evaluations = evaluations,
-                                        .groups = in_a_row > 0 ? &groups[in_a_row] : NULL};
-    assert_int_equal(dt_search_new(name, &opts, &search), DT_OK);
+                                        .seed = how.seed,
+                                        .evaluations = how.evaluations,
+                                        .groups = how.in_a_row > 0 ? &groups[how.in_a_row] : NULL};
+    assert_int_equal(dt_search_new(how.name, &opts, &search), DT_OK);
     return search;
 }
 
 /* Asks for at most `room` points, answered at once by values that follow from the point; returns how many there were. */
-static int sequence(const char *name, const struct dt_space *space, uint64_t seed, int in_a_row,
-                    int evaluations, int room, int order[])
+static int sequence(const struct dt_space *space, struct how how, int room, int order[])
 {
-    struct dt_search *search = open(name, space, seed, in_a_row, evaluations);
+    struct dt_search *search = begin(space, how);
     struct dt_point point;
     int n = 0;
     while (n < room && dt_search_ask(search, &point) == DT_OK) {
@@ -87,12 +91,15 @@ static void a_round_loads_each_group_once(void **state)
     int order[PLANS];
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        assert_int_equal(sequence("exhaustive", space, seed, 0, 0, PLANS, order), PLANS);
+        assert_int_equal(sequence(space, (struct how){"exhaustive", seed, 0, 0}, PLANS, order),
+                         PLANS);
         assert_in_range(changes(space, order, PLANS), 30, PLANS);
-        assert_int_equal(sequence("exhaustive", space, seed, EACH, 0, PLANS, order), PLANS);
+        assert_int_equal(sequence(space, (struct how){"exhaustive", seed, EACH, 0}, PLANS, order),
+                         PLANS);
         assert_int_equal(changes(space, order, PLANS), GROUPS - 1);
         /* two rounds, the second of which begins with the group that is loaded */
-        assert_int_equal(sequence("exhaustive", space, seed, EACH, PLANS, PLANS, order), PLANS);
+        assert_int_equal(
+            sequence(space, (struct how){"exhaustive", seed, EACH, PLANS}, PLANS, order), PLANS);
         assert_int_equal(changes(space, order, PLANS), 2 * (GROUPS - 1));
     }
     dt_space_free(space);
@@ -140,10 +147,12 @@ static void a_round_is_a_permutation(void **state)
         for (uint64_t seed = 0; seed < SEEDS; seed++)
             for (int in_a_row = 1; in_a_row <= EACH; in_a_row += 2) {
                 int evaluations = seed % 2 == 0 ? 0 : 30;
-                int n = sequence(names[k], space, seed, 0, evaluations, PLANS, plain);
+                int n = sequence(space, (struct how){names[k], seed, 0, evaluations}, PLANS, plain);
                 assert_int_equal(n, PLANS);
-                assert_int_equal(
-                    sequence(names[k], space, seed, in_a_row, evaluations, PLANS, order), n);
+                assert_int_equal(sequence(space,
+                                          (struct how){names[k], seed, in_a_row, evaluations},
+                                          PLANS, order),
+                                 n);
                 check_rounds(space, plain, order, n, in_a_row, evaluations > 0 ? 15 : PLANS);
             }
     dt_space_free(space);
@@ -164,8 +173,9 @@ static void the_same_first_points(void **state)
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             bool met[PLANS] = {false};
             int n = rows[k].first;
-            assert_int_equal(sequence(rows[k].name, space, seed, 0, 0, n, plain), n);
-            assert_int_equal(sequence(rows[k].name, space, seed, EACH, 0, n, order), n);
+            assert_int_equal(sequence(space, (struct how){rows[k].name, seed, 0, 0}, n, plain), n);
+            assert_int_equal(sequence(space, (struct how){rows[k].name, seed, EACH, 0}, n, order),
+                             n);
             for (int i = 0; i < n; i++)
                 met[plain[i]] = true;
             for (int i = 0; i < n; i++)
@@ -186,7 +196,7 @@ static void no_strategy_asks_twice(void **state)
     {
         bool met[PLANS] = {false};
         int order[PLANS];
-        struct dt_search *search = open(name, space, 7, 5, 60);
+        struct dt_search *search = begin(space, (struct how){name, 7, 5, 60});
         int n = walk(search, space, order, PLANS);
         for (int i = 0; i < n; i++) {
             assert_false(met[order[i]]);
@@ -205,8 +215,9 @@ static void no_group_takes_the_budget(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         int count[GROUPS] = {0};
-        assert_int_equal(sequence("exhaustive", space, seed, EACH, PLANS, PLANS / 2, order),
-                         PLANS / 2);
+        assert_int_equal(
+            sequence(space, (struct how){"exhaustive", seed, EACH, PLANS}, PLANS / 2, order),
+            PLANS / 2);
         for (int i = 0; i < PLANS / 2; i++)
             count[group(space, order[i])]++;
         for (int g = 0; g < GROUPS; g++)
@@ -223,7 +234,7 @@ static void the_order_of_groups_is_random(void **state)
     int order[PLANS], again[PLANS], count[GROUPS] = {0}, ascending = 0;
     (void)state;
     for (uint64_t seed = 0; seed < DRAWS; seed++) {
-        sequence("exhaustive", space, seed, EACH, 0, PLANS, order);
+        sequence(space, (struct how){"exhaustive", seed, EACH, 0}, PLANS, order);
         count[group(space, order[0])]++;
         ascending += group(space, order[0]) < group(space, order[PLANS - 1]);
     }
@@ -232,7 +243,7 @@ static void the_order_of_groups_is_random(void **state)
         chi2 += pow(count[g] - even, 2) / even;
     assert_true(chi2 < 21.1);
     assert_in_range(ascending, DRAWS / 2 - 90, DRAWS / 2 + 90); /* 4 standard deviations */
-    sequence("exhaustive", space, DRAWS - 1, EACH, 0, PLANS, again);
+    sequence(space, (struct how){"exhaustive", DRAWS - 1, EACH, 0}, PLANS, again);
     assert_memory_equal(order, again, sizeof order);
     dt_space_free(space);
 }
@@ -243,7 +254,7 @@ static void the_loaded_group_comes_first(void **state)
     struct dt_space *space = make_box();
     (void)state;
     for (int k = 0; k < PLANS; k++) {
-        struct dt_search *search = open("exhaustive", space, 1, EACH, 0);
+        struct dt_search *search = begin(space, (struct how){"exhaustive", 1, EACH, 0});
         struct dt_point point;
         dt_space_at(space, k, &point);
         answer(search, &point, 0);
@@ -258,10 +269,10 @@ static void the_loaded_group_comes_first(void **state)
 static void told_points_leave_the_round(void **state)
 {
     struct dt_space *space = make_box();
-    int order[PLANS];
+    int order[PLANS] = {0};
     (void)state;
-    sequence("exhaustive", space, 3, EACH, 0, PLANS, order);
-    struct dt_search *search = open("exhaustive", space, 3, EACH, 0);
+    sequence(space, (struct how){"exhaustive", 3, EACH, 0}, PLANS, order);
+    struct dt_search *search = begin(space, (struct how){"exhaustive", 3, EACH, 0});
     struct dt_point point;
     assert_int_equal(dt_search_ask(search, &point), DT_OK);
     assert_false(has_note(search));
