@@ -168,7 +168,7 @@ class Dittune:
 
     def none_left(self, name="nothing is left behind"):
         """No process that was started from here is left, nor a session's folder; given a while, as processes end when they can."""
-        left = lambda: self.processes() + list(self.path.glob("dittune-*-??????"))
+        left = lambda: self.processes() + [path for path in self.path.glob("dittune-*-??????") if path.is_dir()]
         self.until(lambda: not left(), 60)
         return self.check(name, not left(), left())
 

@@ -32,19 +32,26 @@ for devices in (1, 2, 3, 4):
 """
 
 
-def equal_plans():
-    worker = Worker(t, [WORKER], "tiny-wan", devices=2, job=dict(steps=2))
+DEGREES = {"tiny-wan": ["cfg", "ulysses", "kv_gather", "tensor"], "tiny-qwen-image": ["cfg", "ulysses", "kv_gather", "tensor"],
+           "tiny-flux": ["ulysses", "kv_gather", "tensor"]}
+
+
+def equal_plans(model):
+    worker = Worker(t, [WORKER], model, devices=2, job=dict(steps=2))
     one = worker.prepare(ranks=1)
-    for degree in ("cfg", "ulysses", "kv_gather", "tensor"):
+    degrees = [axis["name"] for axis in worker.hello["parameters"] if axis["name"] != "ranks"]
+    t.check(f"{model}: its degrees are searched", degrees == DEGREES[model], degrees)
+    for degree in degrees:
         other = worker.prepare(ranks=2, **{degree: 2})
         apart = error(other, one) if other["op"] == "prepared" else other
-        t.check(f"{degree}=2 gives the latents of one rank: {apart}", other["op"] == "prepared" and apart < 1e-5)
+        t.check(f"{model}: {degree}=2 gives the latents of one rank: {apart}", other["op"] == "prepared" and apart < 1e-5)
     took = worker.ask(op="run", handle=one["handle"], n=2, mode="measure")
     t.check("a time for each request", [len(row) for row in took.get("ns", [])] == [1, 1], took)
     refused = worker.prepare(ranks=2, ulysses=2, kv_gather=2)
     t.check("a plan against a rule", refused["op"] == "failed" and refused["kind"] == "infeasible", refused)
     t.check("hello names what was replaced, and the unit", "two kernels replaced" in worker.hello["workload"] and worker.hello["unit"] == "image")
     worker.end()
+    t.none_left(f"{model}: no rank outlives the worker")
 
 
 def own_choice():
@@ -74,13 +81,16 @@ def padding():
 def tuned():
     path = {"PATH": f"{WORKER.parent}:{os.environ['PATH']}"}
     job = ("--engine", "sglang", "--model", "tiny-wan", "--steps", 2, "--devices", 2)
+    done = t.tool("worker-test", "--engine", "sglang", "--model", "tiny-flux", "--steps", 1, env=path)
+    t.check("worker-test", done.code == 0, done)
     done = t.tool(*job, "--budget", "5m", "--json", env=path)
     t.check("a short session tunes SGLang", done.code in (0, 6) and len(done.json["trials"]) >= 2, done)
     done = t.tool("lookup", *job, "--require", "none", "--format", "argv")
     t.check("a look-up gives SGLang's own call", "sglang serve" in done.out and "--cfg-parallel-size" in done.out, done)
 
 
-equal_plans()
+for network in DEGREES:
+    equal_plans(network)
 own_choice()
 padding()
 tuned()

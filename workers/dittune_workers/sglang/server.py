@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """SGLang's own Python entry: it starts its ranks, a request makes one image or video."""
+import json
 import os
+import pathlib
 
 from dittune_workers.protocol import free_port
 
@@ -20,6 +22,9 @@ class Server:
                      ulysses_degree=degree("ulysses"), ring_degree=degree("ring"), cfg_parallel_degree=degree("cfg"),
                      enable_cfg_parallel=degree("cfg") > 1, dit_precision=PRECISION[job["dtype"]], log_level="warning",
                      master_port=free_port(), scheduler_port=free_port())
+        if job["dtype"] == "float32":  # its usual text encoders for FLUX and Qwen-Image give bfloat16, which a float32 transformer refuses
+            parts = json.loads(pathlib.Path(job["folder"], "model_index.json").read_text(encoding="utf-8"))
+            words.update(vae_precision="fp32", text_encoder_precisions=["fp32" for name in parts if name.startswith("text_encoder")])
         if degree("kv_gather") > 1:
             words.update(kv_gather_degree=degree("kv_gather"), ulysses_degree=None, ring_degree=None)
         if values.get("attention", "auto") != "auto":

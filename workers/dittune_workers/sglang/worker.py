@@ -13,7 +13,8 @@ class Sglang(worker.Worker):
     """Tunes the degrees of SGLang diffusion by whole requests."""
     name, module, engine = "dittune-worker-sglang", "dittune_workers.sglang.worker", "sglang"
     packages = ["sglang", "torch", "diffusers", "transformers"]
-    networks = {"WanTransformer3DModel": "Wan2.1-T2V-1.3B-Diffusers"}
+    networks = {"FluxTransformer2DModel": "FLUX.1-dev", "QwenImageTransformer2DModel": "Qwen-Image",
+                "WanTransformer3DModel": "Wan2.1-T2V-1.3B-Diffusers"}  # diffusers' class -> a model of it that SGLang knows by name
     degrees = {"cfg": "--cfg-parallel-size: the two passes of guidance", "ulysses": "--ulysses-degree: heads by all-to-all",
                "ring": "--ring-degree: keys and values in a ring", "kv_gather": "--kv-gather-degree: keys and values are gathered",
                "tensor": "--tp-size: weights are split"}
