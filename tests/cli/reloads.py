@@ -63,8 +63,9 @@ def durations():
         t.check(name + "and how long it will take", done.code == 0 and said / 2 < used < said, (said, used))
     done, tried, _ = session("30m", "--search", "bayes:stop=0", chunks=40, load_ns=20 * SECOND)
     journal = next(t.path.glob(f"*/runs/{done.json['journal']}.jsonl"))
-    fit = [json.loads(line)["evaluations"] for line in journal.read_text().splitlines() if '"kind":"search"' in line.replace(" ", "")]
-    t.check("a search that learns: how many trials fit", len(fit) == 1 and 0.5 < len(tried) / fit[0] < 2, (len(tried), fit))
+    search = [json.loads(line) for line in journal.read_text().splitlines() if '"kind":"search"' in line.replace(" ", "")]
+    t.check("a search that learns: how many trials fit", len(search) == 1 and 0.5 < len(tried) / search[0]["evaluations"] < 2, search)
+    t.check("the journal has the plans that make up for a load", search[0]["in_a_row"] == 64, search)  # the most
     minutes = re.search(r"a decided answer takes about (\d+) min($|\s(?!for))", done.err)
     t.check("and how long it takes, of some of the plans", done.code == 0 and minutes and
             done.json["elapsed_seconds"] < 60 * int(minutes[1]), done)

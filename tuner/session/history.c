@@ -38,14 +38,14 @@ dt_status dt_history_search(const struct dt_session *session, const struct dt_se
     if (session->store.journal == NULL)
         return DT_OK;
     return add(session->store.journal, "search",
-               json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I}", "search", session->search.name,
+               json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:i}", "search", session->search.name,
                          "search_reason", session->search.why, "prior", session->search.belief.name,
                          "known",
                          dt_raw_points(session->target->space, session->search.known,
                                        session->search.known_count),
                          "evaluations", (json_int_t)opts->evaluations, "left_ns",
                          (json_int_t)llround(opts->seconds * 1e9), "capacity_bytes",
-                         (json_int_t)opts->capacity_bytes));
+                         (json_int_t)opts->capacity_bytes, "in_a_row", opts->groups->in_a_row));
 }
 
 dt_status dt_history_trial(const struct dt_session *session, const struct dt_result *result)
