@@ -85,6 +85,9 @@ def times():
              ("a list: the median", '{"steps":[3,1,2]}', ("json:steps",), 2e9),
              ("an output of many lines", '{\n"a":\n4}\n', ("json:a", "--unit", "ns"), 4),
              ("no match", "loading\nend of it\n", ("regex:took ([0-9]+) s",), "no time where --time says; it ends with: loading|end of it"),
+             ("a NUL is no end", "\0took 4 s\n", ("regex:took ([0-9]+) s",), 4e9),
+             ("a list that has more than numbers", '{"steps":[null,1]}', ("json:steps",), "something else than numbers"),
+             ("no output", "", ("regex:took ([0-9]+) s",), "the command printed nothing"),
              ("no such path", '{"a":1}', ("json:b",), "no time where --time says"),
              ("zero", "took 0 s", ("regex:took ([0-9]+) s",), "not above zero"),
              ("nan", "took nan s", ("regex:took ([a-z]+) s",), "not above zero")]
@@ -121,7 +124,7 @@ def fails():
     tail = " # {ranks} {mode}'"
     cases = [("sh -c 'echo no such file >&2; exit 3" + tail, "error", "exited with 3; its output ends with: no such file"),
              ("sh -c 'echo CUDA out of memory >&2; exit 1" + tail, "memory", "CUDA out of memory"),
-             ("sh -c 'kill -9 $$" + tail, "error", "was killed by signal 9"),
+             ("sh -c 'kill -9 $$" + tail, "error", "was killed by signal 9 and printed nothing"),
              ("./nowhere {ranks} {mode}", "infeasible", "the program './nowhere' of the command cannot be run: No such file")]
     for command, kind, part in cases:
         worker = Worker(command)
@@ -141,6 +144,12 @@ def ends():
     answer = prepared(hang, *USUAL, "--timeout", "0.3")
     t.check("it did not end in time", answer["op"] == "failed" and "did not end within" in answer["say"], answer)
     t.check("nothing of it is left", t.until(lambda: not marks()), marks())
+    answer = prepared("sh -c 'exec >/dev/null 2>&1; sleep 4711; echo {ranks} {mode}'", *USUAL, "--timeout", "0.3")
+    t.check("nor one that has closed its outputs", answer["op"] == "failed" and "did not end within" in answer["say"], answer)
+    answer = prepared("sh -c 'sleep 4711 & echo took 1 s # {ranks} {mode}'")
+    t.check("what it leaves behind is not waited for", answer["op"] == "prepared" and answer["cold_ns"] == [1_000_000_000], answer)
+    answer = prepared("sh -c 'setsid yes & echo took 1 s # {ranks} {mode}'")
+    t.check("nor read for ever", answer["op"] == "prepared", answer)
     worker = Worker(hang)
     worker.process.stdin.write(json.dumps({"op": "prepare", "plan": PLAN, "seed": 1}) + "\n")
     worker.process.stdin.flush()
@@ -168,6 +177,11 @@ def session():
     t.check("with its time", done.json["median_ns"] == 10_000_000, done)
     done = t.tool("check", *options, "--budget", "60s", "--json")
     t.check("check finds the entry again", done.code == 0 and done.json["counts"]["not checked"] == 0, done)
+    long = ["--command", f"{program} {{ranks}} {{mode}} --model={'m' * 200}a", *options[2:], "--devices", "2"]
+    done = t.tool("tune", *long, "--budget", "60s")
+    t.check("a long command is stored", done.code == 0 and t.tool("lookup", *long).code == 0, done)
+    done = t.tool("lookup", long[0], long[1][:-1] + "b", *long[2:])
+    t.check("one that differs in its last byte is another", done.code == 10, done)
     other = t.tool("machine", "--worker", WORKER, "--json", "--", *options[:3], t.path / "none.json", *options[4:])
     t.check("other arguments are another worker", other.code == 1 and "none.json" in other.err, other)
 

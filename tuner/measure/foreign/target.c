@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/quote.h"
+#include "base/rng.h"
 #include "db/lookup/key.h"
 #include "space/json/json.h"
 #include "tuner/measure/foreign/narrow.h"
@@ -154,6 +155,21 @@ static void copy_field(const json_t *object, const char *key, const char *fallba
     const char *text = json_string_value(json_object_get(object, key));
     snprintf(out, room, "%s", text != NULL ? text : fallback);
     dt_group_clean(out);
+}
+
+/* The workload is part of the key: where its text is cut or changed, as that of a long command, a hash of the whole is put behind. */
+static void copy_workload(const json_t *hello, char out[], size_t room)
+{
+    const char *text = json_string_value(json_object_get(hello, "workload"));
+    char hash[24];
+    copy_field(hello, "workload", "its own workload", out, room);
+    if (text == NULL || strcmp(text, out) == 0)
+        return;
+    size_t size =
+        (size_t)snprintf(hash, sizeof hash, " #%016llx", (unsigned long long)dt_rng_stream(text));
+    out[room - 1 - size] = 0;
+    dt_text_mend(out);
+    strcat(out, hash);
 }
 
 /* The announced parts of a hello: parameters, constants and rules. */
@@ -382,7 +398,7 @@ static dt_status read_hello(const struct dt_job *job, const json_t *hello, struc
     copy_field(hello, "engine", "foreign", target->identity.engine, sizeof target->identity.engine);
     copy_field(hello, "mode", "eager", target->identity.mode, sizeof target->identity.mode);
     copy_field(hello, "name", "worker", name, sizeof name);
-    copy_field(hello, "workload", "its own workload", workload, sizeof workload);
+    copy_workload(hello, workload, sizeof workload);
     DT_TRY(read_launch(hello, target));
     DT_TRY(read_switch(hello, target));
     snprintf(target->identity.title, sizeof target->identity.title, "%s: %s", name, workload);
