@@ -12,13 +12,16 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define KEPT_BYTES ((size_t)64 << 20) /* of an output; the rest is read and dropped */
+#define LAST_READS 32                 /* of each output after the end: more than a pipe holds */
 
 struct child {
     pid_t pid;
+    int process; /* readable when it has ended; -1: the system has no pidfd */
     int from[2]; /* its standard output and error; -1: ended */
     int failure; /* carries errno of exec; its end says that the program runs */
     int64_t began_ns;
@@ -59,16 +62,19 @@ static dt_status start(char *const argv[], struct child *child)
     child->from[0] = ends[0];
     child->from[1] = ends[2];
     child->failure = ends[4];
+    child->process = child->pid > 0 ? (int)syscall(SYS_pidfd_open, child->pid, 0) : -1;
     if (child->pid > 0)
         return DT_OK;
     return dt_fail(DT_ELIB, "cannot start the command: %s", strerror(errno));
 }
 
-/* Reads what has come; closes the descriptor at its end. */
+/* Reads what has come; closes the descriptor at its end. NUL would end the text for the expressions of --time. */
 static void drain(int *from, struct dt_text *text)
 {
     char block[65536];
     ssize_t got = read(*from, block, sizeof block);
+    for (char *nul = block; got > 0 && (nul = memchr(nul, 0, (size_t)(block + got - nul))) != NULL;)
+        *nul = ' ';
     if (got > 0 && text->size < KEPT_BYTES)
         dt_text_add_bytes(text, block, (size_t)got);
     if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) {
@@ -87,33 +93,41 @@ static dt_status beat(struct dt_wire *wire)
     return status;
 }
 
-/* Until both outputs have ended, or the command has and left them open to others. */
+static bool has_ended(const struct child *child)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0;
+}
+
+/* Until the command has ended, also when it has closed its outputs before; then what is left in them, which may be open in
+ * processes that it has left behind. */
 static dt_status listen(struct child *child, int64_t timeout_ns, struct dt_wire *wire,
                         struct dt_child_output *output)
 {
-    int64_t ended_ns = 0;
-    while (child->from[0] >= 0 || child->from[1] >= 0) {
+    int reads = 0;
+    for (bool ended = false; reads < LAST_READS; reads += ended) {
         struct pollfd pollers[] = {{.fd = child->from[0], .events = POLLIN},
                                    {.fd = child->from[1], .events = POLLIN},
+                                   {.fd = child->process, .events = POLLIN},
                                    {.fd = wire->in, .events = 0}};
-        siginfo_t info = {.si_pid = 0};
-        poll(pollers, 3, 100);
+        poll(pollers, 4, ended ? 0 : 100);
         if (pollers[0].revents != 0)
             drain(&child->from[0], &output->out);
         if (pollers[1].revents != 0)
             drain(&child->from[1], &output->err);
-        if ((pollers[2].revents & (POLLHUP | POLLERR)) != 0)
+        if ((pollers[3].revents & (POLLHUP | POLLERR)) != 0)
             return dt_fail(DT_EDEAD, "the controller has ended");
+        if (ended && pollers[0].revents == 0 && pollers[1].revents == 0)
+            break;
+        if (!ended && has_ended(child)) {
+            output->wall_ns = dt_clock_ns() - child->began_ns;
+            ended = true;
+        }
         DT_TRY(beat(wire));
-        if (dt_clock_ns() - child->began_ns > timeout_ns)
+        if (!ended && dt_clock_ns() - child->began_ns > timeout_ns)
             return dt_fail(DT_FAILED, "the command did not end within %.0f s (--timeout)",
                            (double)timeout_ns * 1e-9);
-        if (ended_ns == 0 &&
-            waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            info.si_pid != 0)
-            ended_ns = dt_clock_ns();
-        if (ended_ns != 0 && pollers[0].revents == 0 && pollers[1].revents == 0)
-            break;
     }
     return DT_OK;
 }
@@ -143,8 +157,8 @@ static dt_status judge(int wait_status, int exec_error, const char *program,
     else
         snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(wait_status));
     dt_timing_tail(output, tail, sizeof tail);
-    return dt_fail(speaks_of_memory(output) ? DT_ENOMEM : DT_FAILED,
-                   "the command %s; its output ends with: %s", how, tail);
+    return dt_fail(speaks_of_memory(output) ? DT_ENOMEM : DT_FAILED, "the command %s%s%s", how,
+                   tail[0] != 0 ? "; its output ends with: " : " and printed nothing", tail);
 }
 
 dt_status dt_child_run(char *const argv[], int64_t timeout_ns, struct dt_wire *wire,
@@ -166,9 +180,10 @@ dt_status dt_child_run(char *const argv[], int64_t timeout_ns, struct dt_wire *w
         kill(-child.pid, SIGKILL);
     while (wait4(child.pid, &wait_status, 0, &usage) < 0 && errno == EINTR)
         ;
-    output->wall_ns = dt_clock_ns() - child.began_ns;
     kill(-child.pid, SIGKILL); /* what it left behind */
     close(child.failure);
+    if (child.process >= 0)
+        close(child.process);
     for (int i = 0; i < 2; i++)
         if (child.from[i] >= 0)
             close(child.from[i]);

@@ -142,8 +142,12 @@ static dt_status read_json(const char *path, struct dt_text *text, struct values
     json_t *root = find_json(text);
     const json_t *value = follow(root, path);
     dt_status status = json_is_number(value) ? add(values, json_number_value(value)) : DT_OK;
-    for (size_t i = 0; i < json_array_size(value) && status == DT_OK; i++)
-        status = add(values, json_number_value(json_array_get(value, i)));
+    for (size_t i = 0; i < json_array_size(value) && status == DT_OK; i++) {
+        const json_t *number = json_array_get(value, i);
+        status = json_is_number(number)
+                     ? add(values, json_number_value(number))
+                     : dt_fail(DT_FAILED, "the list at '%s' has something else than numbers", path);
+    }
     json_decref(root);
     return status;
 }
@@ -197,8 +201,8 @@ dt_status dt_timing_take(const struct dt_timing *timing, struct dt_child_output 
     double time = values.count > 0 ? median(&values) * timing->unit_ns : 0;
     dt_timing_tail(output, tail, sizeof tail);
     if (status == DT_OK && values.count == 0)
-        status =
-            dt_fail(DT_FAILED, "the output has no time where --time says; it ends with: %s", tail);
+        status = dt_fail(DT_FAILED, "the output has no time where --time says; %s%s",
+                         tail[0] != 0 ? "it ends with: " : "the command printed nothing", tail);
     else if (status == DT_OK && !(time >= 1 && time < 1e18))
         status = dt_fail(DT_FAILED, "the time %g s is not above zero; the output ends with: %s",
                          time * 1e-9, tail);
