@@ -218,6 +218,9 @@ WORKERS = [
          "--model has no effect beside --command: the worker decides by itself what it runs"),
     Case("command-and-worker", "--command 'x {{a}}' --space {T}/s.json --time wall --worker ./w", 2,
          "--command has no effect beside --worker: the worker is a program of its own"),
+    Case("command-not-utf8", "--command 'x {{a}} \udcff' --space {T}/s.json --time wall", 2, "--command 'x {{a}} ?' is not UTF-8"),
+    Case("worker-model-not-utf8", f"run --worker {shlex.quote(t.worker)} --model 'a\udcff'", 2, "--model 'a?' is not UTF-8"),
+    Case("worker-revision-not-utf8", f"run --worker {shlex.quote(t.worker)} --revision 'a\udcff'", 2, "--revision 'a?' is not UTF-8"),
     Case("worker-not-executable", "run --worker ./w.py", 2,
          "the worker ./w.py is not a program that can be run: chmod +x makes it one, and its first line must name its "
          "interpreter (#!)", files={"w.py": ""}),

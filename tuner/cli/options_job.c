@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/options_job.h"
 
+#include "base/text.h"
 #include "model/cards/card.h"
 
 #include <string.h>
@@ -17,6 +18,14 @@ static dt_status set_network(const struct dt_options *options, struct dt_job *jo
         DT_TRY(dt_network_load(options->job.model, &job->network));
     job->has_dtype = !dt_option_is_default("dtype", options->job.dtype);
     return job->has_dtype ? dt_dtype_find("--dtype", options->job.dtype, &job->dtype) : DT_OK;
+}
+
+/* Texts of the job travel as JSON. */
+static dt_status check_text(const char *option, const char *text)
+{
+    return text == NULL || dt_text_whole(text)
+               ? DT_OK
+               : dt_fail(DT_EUSAGE, "--%s '%s' is not UTF-8", option, text);
 }
 
 /* The job of a foreign worker, which checks its model and size itself. */
@@ -47,7 +56,9 @@ static dt_status set_wanted(const struct dt_options *options, struct dt_wanted *
         return dt_fail(DT_EUSAGE,
                        "--dtype '%s' is none that a worker takes: float32, bfloat16 or float16",
                        given->dtype);
-    return DT_OK;
+    DT_TRY(check_text("model", wanted->model));
+    DT_TRY(check_text("command", options->command.text));
+    return check_text("revision", wanted->revision);
 }
 
 dt_status dt_options_job(const struct dt_options *options, const char *plan, struct dt_job *out)
