@@ -9,6 +9,7 @@ from dittune_test import SOURCE, Dittune
 
 sys.path.insert(0, str(SOURCE / "workers"))
 from dittune_workers import cards
+from dittune_workers.network import worker
 from dittune_workers.protocol import Refused
 
 t = Dittune()
@@ -38,6 +39,19 @@ refused("a file that is not there is named", "/nowhere/x.json", of=lambda: cards
 refused("a file that is no card is named", "bad.json", of=lambda: cards.find(str(t.write("bad.json", "{"))))
 refused("a card without its fields", "half.json", "lacks heads", of=lambda: cards.find(str(t.write("half.json", {"name": "x"}))))
 refused("a card that is a list", "list.json", "lacks name", of=lambda: cards.find(str(t.write("list.json", []))))
+whole = cards.find("tiny-wan")
+for field, value in dict(heads=0, vae={"time": 4}, usual=[], guidance="much", patch="2", name=7, diffusers=["WanTransformer3DModel"], engines={}).items():
+    path = t.write("own.json", {**whole, field: value})
+    refused(f"a card with a wrong {field}", f"own.json has a wrong {field}: ", of=lambda: cards.find(str(path)))
+t.check("a card of one's own that is right", cards.find(str(t.write("own.json", whole))) == whole)
+refused("a name that is too long for a file", "no model card 'aaaa", of=lambda: cards.find("a" * 10000))
+refused("weights that do not fit", "Wan2.1-T2V-14B", "53.2 GiB in float32", "16.0 GiB", of=lambda: worker.check_memory(
+    cards.find("wan2.1-t2v-14b"), "float32", 2**34))
+worker.check_memory(cards.find("wan2.1-t2v-14b"), "bfloat16", 2**35)
+worker.check_memory(cards.find("pixart-alpha"), "float32", worker.free_bytes())  # parameters are not known
+refused("a revision that is not there", "revision 'abc' of tiny-wan", of=lambda: worker.check_revision("abc", "d2cd", "tiny-wan"))
+worker.check_revision("d2cd", "d2cd", "tiny-wan")
+worker.check_revision(None, "d2cd", "tiny-wan")
 refused("the file of a small card, too", "copy ", "tiny/tiny-flux.json", of=lambda: cards.find("tiny-fluxx"))
 
 

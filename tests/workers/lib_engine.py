@@ -10,10 +10,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "workers"))
 from dittune_workers import protocol
 
 protocol.GRACE = 0.5
-MODES = ["well", "slow", "compiled", "stuck", "memory", "refused", "raised", "killed"]
+MODES = ["well", "slow", "compiled", "stuck", "memory", "refused", "raised", "killed", "large"]
 
 
 class Plan:
+    most = 2  # bytes, of the steps since the last look
+
     def __init__(self, mode, rank, seed):
         self.mode, self.rank, self.seed = mode, rank, seed
         if mode == "refused":  # by every rank
@@ -24,6 +26,7 @@ class Plan:
             time.sleep(60)  # waits for the rank that has failed, as in a collective
 
     def step(self):
+        Plan.most = max(Plan.most, 50 if self.mode == "large" else 2)
         if self.mode == "slow":
             time.sleep(1.1)
         if self.mode == "compiled":
@@ -75,7 +78,8 @@ class Engine:
             raise ValueError("the variables of a rank are not its own")
 
     def memory(self):
-        return dict(peak_bytes=2, resident_bytes=1)
+        peak, Plan.most = Plan.most, 2
+        return dict(peak_bytes=peak, resident_bytes=1)
 
     def prepare(self, plan, seed):
         return Plan(plan["mode"], self.rank, seed)

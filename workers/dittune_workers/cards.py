@@ -2,12 +2,27 @@
 """Model cards: what is known of a published model (the files of model/cards, and of tiny/ for tests)."""
 import difflib
 import json
+import os
 import pathlib
 
 from dittune_workers.protocol import Refused
 
 HERE = pathlib.Path(__file__).parent
 FIELDS = ("name", "heads", "head_size", "text_tokens", "attention", "guidance", "vae", "patch", "usual")
+
+
+def wrong(card):
+    """The fields of a card whose values no card can have."""
+    def counts(part, *names):
+        return isinstance(part, dict) and all(isinstance(part.get(name), int) and part[name] > 0 for name in names)
+
+    network = card.get("diffusers", {"class": "", "config": {}})
+    right = {"name": isinstance(card["name"], str), "vae": counts(card["vae"], "time", "space"),
+             "usual": counts(card["usual"], "width", "height", "frames"), "attention": card["attention"] in ("joint", "cross"),
+             "guidance": card["guidance"] in ("cfg", "embedded", "none"), "engines": isinstance(card.get("engines", []), list),
+             "diffusers": isinstance(network, dict) and isinstance(network.get("class"), str) and isinstance(network.get("config"), dict),
+             **{name: counts(card, name) for name in ("heads", "head_size", "text_tokens", "patch")}}
+    return [name for name, fine in right.items() if not fine]
 
 
 def paths():
@@ -28,8 +43,10 @@ def find(name):
         missing = [field for field in FIELDS if not isinstance(card, dict) or field not in card]
         if missing:
             raise Refused("infeasible", f"the model card {name} lacks {', '.join(missing)}")
+        if faults := wrong(card):
+            raise Refused("infeasible", f"the model card {name} has a wrong {faults[0]}: {json.dumps(card[faults[0]])[:100]}")
         return card
-    if pathlib.Path(name).is_dir():
+    if os.path.isdir(name):
         return find_of_folder(pathlib.Path(name))
     known, files = {}, {}
     for path in paths():

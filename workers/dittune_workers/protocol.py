@@ -11,6 +11,7 @@ by socket. It never computes, so it notices at once when a rank fails or dies. A
     compiles(plan)        (optional) True: a first step of this plan may take minutes in which no rank waits for others
     join(rank, ranks)     in a rank: connect to the others (MASTER_ADDR, MASTER_PORT are set) and to the device
     prepare(plan, seed)   in a rank: a plan with step(), measure(), output() and close()
+    memory()              in a rank: resident_bytes, and peak_bytes since the last call; perhaps free_bytes and total_bytes
 
 and a worker of it is `protocol.serve(engine)`. See diffusers/worker.py.
 """
@@ -114,6 +115,7 @@ class Rank:
 
     def prepare(self, request):
         verify = request.get("verify")
+        self.engine.memory()  # the peak until now is that of other plans
         plan = self.engine.prepare(request["plan"], request["seed"])
         cold, _ = plan.measure()
         self.beat()

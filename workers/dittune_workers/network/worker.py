@@ -33,6 +33,30 @@ DEGREES = [1, 2, 3, 4, 6, 8, 12, 16]
 TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
 
 
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+def free_bytes():
+    """Memory of the host that can be taken."""
+    lines = pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+
+
+def check_memory(card, dtype, free):
+    """Refused when the weights do not fit into the memory of cores: the system would end other programs to make room."""
+    needed = (card.get("parameters", {}).get("transformer") or 0) * BYTES[dtype]
+    if needed > free:
+        raise Refused("infeasible", f"the transformer of {card['name']} takes {needed / 2**30:.1f} GiB in {dtype} on cores, and "
+                                    f"{free / 2**30:.1f} GiB of memory are free")
+
+
+def check_revision(asked, random, name):
+    """Refused when a revision was asked for that is not that of the random weights."""
+    if asked not in (None, random):
+        raise Refused("infeasible", f"revision '{asked}' of {name} is not in the hub's cache: download it first; without --revision "
+                                    "the weights are random")
+
+
 class Worker:
     """What an engine of diffusers' transformers answers to hello, and how its ranks begin."""
     common = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model must be a folder or in the hub's cache"}
@@ -68,6 +92,10 @@ class Worker:
         self.job["dtype"] = self.job.get("dtype") or ("bfloat16" if self.gpu else "float32")
         from dittune_workers.network import weights
         folder, _, _, revision = weights.describe(self.job, card)
+        if folder is None:
+            check_revision(self.job.get("revision"), revision, card["name"])
+        if not self.gpu:
+            check_memory(card, self.job["dtype"], free_bytes())
         self.job.update(revision=revision, weights="random" if folder is None else "loaded")
         self.folder = folder.parent if folder is not None and (folder.parent / "model_index.json").is_file() else None
         if getattr(self.options, "image", False) and self.folder is None:

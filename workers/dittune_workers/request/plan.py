@@ -31,14 +31,19 @@ class Plan:
 
     def send(self, number):
         for pid in self.server.pids():
-            os.kill(pid, number)
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                raise RuntimeError(f"a rank of {self.engine.engine}, process {pid}, has ended") from None
 
     def ask(self, keep):
         self.send(signal.SIGCONT)
         begin = time.monotonic_ns()
-        out = self.server.serve(self.seed, keep)
-        took = time.monotonic_ns() - begin
-        self.send(signal.SIGSTOP)
+        try:
+            out = self.server.serve(self.seed, keep)
+            took = time.monotonic_ns() - begin
+        finally:  # the plan stays resident when a request has failed
+            self.send(signal.SIGSTOP)
         return max(1, took), out
 
     def measure(self):

@@ -41,7 +41,7 @@ class Worker(worker.Worker):
 
     def axes(self, card, devices):
         devices = max(degree for degree in worker.DEGREES if degree <= max(devices, 1))
-        listed = next((row["degrees"] for row in card["engines"] if row["engine"] == self.engine), list(self.degrees))
+        listed = next((row["degrees"] for row in card.get("engines", []) if row["engine"] == self.engine), list(self.degrees))
         guided = card["guidance"] == "cfg" and self.job["guidance"] > 1
         own, values = self.own(devices, guided), [degree for degree in worker.DEGREES if degree <= devices]
         axes = [dict(name="ranks", role="ranks", values=values, default=math.prod(own.values()), doc="processes, one a device")]
@@ -72,7 +72,7 @@ class Worker(worker.Worker):
 
     def memory(self):
         figures = [resident.memory() for resident in self.plans]
-        return dict(peak_bytes=figures[-1][0], resident_bytes=sum(now for _, now in figures))
+        return dict(peak_bytes=figures[-1][0] if figures else 0, resident_bytes=sum(now for _, now in figures))
 
     @staticmethod
     def compiles(values):
