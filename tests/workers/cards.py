@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
 # ctest:
 """workers/dittune_workers/cards.py: names, sizes and tokens of models; every card is found and its own size is legal."""
+import os
 import pathlib
 import sys
+import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 
 sys.path.insert(0, str(SOURCE / "workers"))
 from dittune_workers import cards
-from dittune_workers.network import worker
+sys.modules["torch"] = types.SimpleNamespace(float32=4, bfloat16=2, float16=2)  # to find weights takes no more of it
+from dittune_workers.network import weights as found_weights, worker
 from dittune_workers.protocol import Refused
 
 t = Dittune()
@@ -66,6 +69,10 @@ shape = {"_class_name": "FluxTransformer2DModel", "num_attention_heads": 24, "at
 refused("a folder of an unknown shape", "19 blocks with 24 heads", of=lambda: cards.find(weights("short", **shape)))
 t.check("the card of a folder of weights is found by its shape", cards.find(
     weights("mine", num_single_layers=38, **shape))["name"] == "black-forest-labs/FLUX.1-dev")
+os.chdir(t.path / "mine")
+t.write("mine/transformer/x.safetensors", "")
+t.check("the folder that one is in has its name for revision", found_weights.describe(dict(model="."), {"name": "x"})[3] == "mine")
+os.chdir("/")
 tiny, wan = cards.find("tiny-flux"), cards.find("tiny-wan")
 refused("the nearest image", "390x384", "384x384", "multiples of 16", of=lambda: cards.check_size(tiny, 390, 384, 1))
 refused("an image has one frame", "384x384x5", "frames 1", of=lambda: cards.check_size(tiny, 384, 384, 5))

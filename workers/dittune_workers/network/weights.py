@@ -13,7 +13,7 @@ SHARPEN = 3.0  # of q and k norms: attention of random weights is nearly uniform
 
 def find(name, revision):
     """The folder of the transformer's weights, given as a folder or kept in the hub's cache; None when there is none."""
-    folder = pathlib.Path(name)
+    folder = pathlib.Path(name).resolve()  # its name is the revision
     if not folder.is_dir():
         from huggingface_hub import try_to_load_from_cache
         found = try_to_load_from_cache(name, "transformer/config.json", revision=revision) if "/" in name else None
