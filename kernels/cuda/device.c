@@ -37,14 +37,24 @@ dt_status dt_cuda_ready(struct dt_cuda *cuda)
 static bool is_sticky(cudaError_t code)
 {
     static const cudaError_t sticky[] = {
-        cudaErrorECCUncorrectable,   cudaErrorNvlinkUncorrectable,
-        cudaErrorContained,          cudaErrorIllegalAddress,
-        cudaErrorLaunchTimeout,      cudaErrorAssert,
-        cudaErrorHardwareStackError, cudaErrorIllegalInstruction,
-        cudaErrorMisalignedAddress,  cudaErrorInvalidAddressSpace,
-        cudaErrorInvalidPc,          cudaErrorLaunchFailure,
-        cudaErrorTensorMemoryLeak,   cudaErrorMpsClientTerminated,
-        cudaErrorExternalDevice,     cudaErrorUnknown,
+        cudaErrorECCUncorrectable,
+        cudaErrorNvlinkUncorrectable,
+        cudaErrorIllegalAddress,
+        cudaErrorLaunchTimeout,
+        cudaErrorAssert,
+        cudaErrorHardwareStackError,
+        cudaErrorIllegalInstruction,
+        cudaErrorMisalignedAddress,
+        cudaErrorInvalidAddressSpace,
+        cudaErrorInvalidPc,
+        cudaErrorLaunchFailure,
+        cudaErrorMpsClientTerminated,
+        cudaErrorExternalDevice,
+        cudaErrorUnknown,
+#if CUDART_VERSION >= 12080 /* older toolkits do not know them */
+        cudaErrorContained,
+        cudaErrorTensorMemoryLeak,
+#endif
     };
     for (size_t i = 0; i < sizeof sticky / sizeof sticky[0]; i++)
         if (sticky[i] == code)
