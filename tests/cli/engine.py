@@ -47,6 +47,7 @@ def programs():
                          ("difusers", "there is no dittune-worker-difusers beside dittune or in PATH (--worker PROGRAM names a program of your own): "
                                       "did you mean --engine diffusers?"),
                          ("mine", "no dittune-worker-mine beside dittune or in PATH (--worker PROGRAM names a program of your own)\n"),
+                         ("diffusers:0.41", "--engine 'diffusers:0.41' names a version, but a worker runs the version that is installed"),
                          ("../x", "--engine '../x' is not the name of an engine such as diffusers"),
                          ("x" * 49, "at most 48")):
         t.exits(f"no worker of {engine[:12]}", t.tool("--engine", engine), 2, says)

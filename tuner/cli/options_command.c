@@ -62,7 +62,9 @@ dt_status dt_options_engine(const struct dt_command *command, struct dt_options 
     dt_status status = dt_machine_engine(options->worker.engine, program);
     if (status == DT_OK)
         options->worker.program.path = program;
-    else if (strcmp(command->name, "explain") == 0 && dt_engine_known(options->worker.engine))
+    else if (strcmp(command->name, "explain") == 0 &&
+             (dt_engine_known(options->worker.engine) ||
+              strchr(options->worker.engine, ':') != NULL)) /* answered by the engine's file */
         return DT_OK;
     return status;
 }

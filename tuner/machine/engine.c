@@ -20,6 +20,11 @@ static dt_status check_name(const char *engine)
     size_t size = strlen(engine);
     if (strspn(engine, allowed) == size && size <= NAME_MOST)
         return DT_OK;
+    if (strchr(engine, ':') != NULL)
+        return dt_fail(DT_EUSAGE,
+                       "--engine '%.80s' names a version, but a worker runs the version that is "
+                       "installed: versions are for lookup, models and explain",
+                       engine);
     return dt_fail(DT_EUSAGE,
                    "--engine '%.80s' is not the name of an engine such as diffusers: letters, "
                    "digits, '.', '_' and '-', at most %d",

@@ -123,8 +123,9 @@ static dt_status print_by_file(const struct dt_options *options, const struct dt
     dt_text_add(&text, "  is %sfeasible%s%s\n", why != NULL ? "not " : "", why != NULL ? ": " : "",
                 why != NULL ? why : "");
     json_array_foreach(notes, i, plan)
-        dt_text_add(&text, "  but the engine cannot express %s\n",
-                    json_string_value(json_object_get(plan, "name")));
+        dt_text_add(&text, "  but the engine cannot express %s: %s\n",
+                    json_string_value(json_object_get(plan, "name")),
+                    json_string_value(json_object_get(plan, "why")));
     if (json_array_size(nearest) > 0)
         dt_text_add(&text, "the nearest feasible plans:\n");
     json_array_foreach(nearest, i, plan) add_plan(plan, &text);
