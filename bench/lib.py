@@ -102,8 +102,9 @@ def cores():
 
 
 def tool(*words):
-    """A dittune command with --json: the object it prints."""
-    run = subprocess.run([BUILD + "/dittune", *map(str, words), "--json"], capture_output=True, stdin=subprocess.DEVNULL)
+    """A dittune command with --json: the object it prints. Words behind "--" are those of a worker."""
+    end = words.index("--") if "--" in words else len(words)
+    run = subprocess.run([BUILD + "/dittune", *map(str, words[:end]), "--json", *map(str, words[end:])], capture_output=True, stdin=subprocess.DEVNULL)
     if not run.stdout:
         raise RuntimeError(run.stderr.decode().strip())
     return json.loads(run.stdout)
