@@ -55,6 +55,8 @@ worker.check_memory(cards.find("pixart-alpha"), "float32", worker.free_bytes()) 
 refused("a revision that is not there", "revision 'abc' of tiny-wan", of=lambda: worker.check_revision("abc", "d2cd", "tiny-wan"))
 worker.check_revision("d2cd", "d2cd", "tiny-wan")
 worker.check_revision(None, "d2cd", "tiny-wan")
+t.check("versions that a worker knows", [worker.known(version, "a[b]>=0.5.23,<0.6") for version in ("0.5.22", "0.5.23", "0.5.24.post1", "0.6")]
+        == [False, True, True, False])
 refused("the file of a small card, too", "copy ", "tiny/tiny-flux.json", of=lambda: cards.find("tiny-fluxx"))
 
 
@@ -71,8 +73,14 @@ t.check("the card of a folder of weights is found by its shape", cards.find(
     weights("mine", num_single_layers=38, **shape))["name"] == "black-forest-labs/FLUX.1-dev")
 os.chdir(t.path / "mine")
 t.write("mine/transformer/x.safetensors", "")
-t.check("the folder that one is in has its name for revision", found_weights.describe(dict(model="."), {"name": "x"})[3] == "mine")
+here = found_weights.describe(dict(model="."), {"name": "x"})[3]
 os.chdir("/")
+other = weights("copy", num_single_layers=38, **shape)
+t.write("copy/transformer/x.safetensors", "")
+t.check("the revision of a folder is that of its configuration", len(here) == 12 and
+        found_weights.describe(dict(model=other), {"name": "x"})[3] == here)
+t.write("copy/transformer/config.json", dict(shape, num_single_layers=37))
+t.check("another configuration is another revision", found_weights.describe(dict(model=other), {"name": "x"})[3] != here)
 tiny, wan = cards.find("tiny-flux"), cards.find("tiny-wan")
 refused("the nearest image", "390x384", "384x384", "multiples of 16", of=lambda: cards.check_size(tiny, 390, 384, 1))
 refused("an image has one frame", "384x384x5", "frames 1", of=lambda: cards.check_size(tiny, 384, 384, 5))

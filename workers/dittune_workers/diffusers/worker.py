@@ -10,6 +10,7 @@ class Diffusers(worker.Worker):
     """Tunes context parallelism of diffusers' transformers."""
     name, module, engine = "dittune-worker-diffusers", "dittune_workers.diffusers.worker", "diffusers"
     # diffusers 0.42 logs by a function that transformers adds to Python's loggers: without it context parallelism fails.
+    requirement = "diffusers>=0.42,<0.43"
     packages = ["diffusers", "torch", "transformers"]
     networks = list(worker.PIPELINES)
     switches = {"--compile": "search compile_repeated_blocks, too: minutes a plan",

@@ -13,7 +13,7 @@ SHARPEN = 3.0  # of q and k norms: attention of random weights is nearly uniform
 
 def find(name, revision):
     """The folder of the transformer's weights, given as a folder or kept in the hub's cache; None when there is none."""
-    folder = pathlib.Path(name).resolve()  # its name is the revision
+    folder = pathlib.Path(name).resolve()
     if not folder.is_dir():
         from huggingface_hub import try_to_load_from_cache
         found = try_to_load_from_cache(name, "transformer/config.json", revision=revision) if "/" in name else None
@@ -25,15 +25,20 @@ def find(name, revision):
     return folder if any(folder.glob("*.safetensors")) else None
 
 
+def digest(config):
+    """A revision for what has none: times depend on the configuration, not on the values of the weights."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:12]
+
+
 def describe(job, card):
-    """(folder of the weights or None, class, configuration, revision)."""
-    folder = find(job["model"] if pathlib.Path(job["model"]).is_dir() else card["name"], job.get("revision"))
+    """(folder of the weights or None, class, configuration, revision): the hub's revision, or a hash of the configuration."""
+    mine = pathlib.Path(job["model"]).is_dir()
+    folder = find(job["model"] if mine else card["name"], job.get("revision"))
     if folder is not None:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        return folder, config["_class_name"], config, job.get("revision") or folder.parent.name
+        return folder, config["_class_name"], config, job.get("revision") or (digest(config) if mine else folder.parent.name)
     own = card["diffusers"]
-    text = json.dumps(own, sort_keys=True)
-    return None, own["class"], own["config"], hashlib.sha256(text.encode()).hexdigest()[:12]
+    return None, own["class"], own["config"], digest(own)
 
 
 def load(job, card, device, pick):

@@ -3,6 +3,7 @@
 
     name, module, engine   of the program, of its Python module, of the engine
     packages, networks     what must be installed, first the engine itself; the classes of diffusers that it runs
+    requirement            the engine for pip, with the versions that the worker knows, as in pyproject.toml
     switches               its options, as {"--name": "help"}
     parts()                its Network and its Plan (rank.py)
     backends()             attention on GPUs: the values, the engine's own choice, and the one that ring cannot take
@@ -57,6 +58,16 @@ def check_revision(asked, random, name):
                                     "the weights are random")
 
 
+def numbers(version):
+    return [int(word) for word in re.findall(r"\d+", version)]
+
+
+def known(version, requirement):
+    """Whether a requirement such as diffusers>=0.42,<0.43 takes a version."""
+    rows = [(relation, numbers(bound)) for relation, bound in re.findall(r"(>=|<)([\d.]+)", requirement)]
+    return all(numbers(version) >= bound if relation == ">=" else numbers(version) < bound for relation, bound in rows)
+
+
 class Worker:
     """What an engine of diffusers' transformers answers to hello, and how its ranks begin."""
     common = {"--image": "measure text encoder and VAE once, for the time of a whole image: the model must be a folder or in the hub's cache"}
@@ -86,9 +97,12 @@ class Worker:
         for package in self.packages:
             if importlib.util.find_spec(package) is None:
                 raise Refused("infeasible", f"{package} is not installed for {sys.executable}; install it with: "
-                                            f"{sys.executable} -m pip install {' '.join(self.packages)}")
+                                            f"{sys.executable} -m pip install '{self.requirement}' {' '.join(self.packages[1:])}")
         self.job, card = self.understand(asked)
         self.open(card)
+        version = importlib.metadata.version(self.packages[0])
+        if not known(version, self.requirement):
+            self.note += f", {self.packages[0]} {version} is none of the versions that this worker knows ({self.requirement})"
         self.job["dtype"] = self.job.get("dtype") or ("bfloat16" if self.gpu else "float32")
         from dittune_workers.network import weights
         folder, _, _, revision = weights.describe(self.job, card)
@@ -109,7 +123,7 @@ class Worker:
         frames = f"x{job['frames']}" if job["frames"] > 1 else ""
         # Forked groups share the weights; on GPUs each rank count loads them again, so one at a time is resident there.
         switch = dict(switch=max(self.parameters[0]["values"])) if self.fork else {}
-        return dict(switch, name=self.name, version=importlib.metadata.version(self.packages[0]), engine=self.engine, mode=self.mode,
+        return dict(switch, name=self.name, version=version, engine=self.engine, mode=self.mode,
                     workload=f"{card['name']}, {job['width']}x{job['height']}{frames}, {job['weights']} weights{self.note}",
                     parameters=self.parameters, constants=self.constants,
                     rules=[{"if": rule, "say": say} for rule, say in self.rules],

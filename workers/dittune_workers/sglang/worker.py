@@ -12,6 +12,7 @@ from dittune_workers.request import worker
 class Sglang(worker.Worker):
     """Tunes the degrees of SGLang diffusion by whole requests."""
     name, module, engine = "dittune-worker-sglang", "dittune_workers.sglang.worker", "sglang"
+    requirement = "sglang[diffusion]>=0.5.23,<0.6"
     packages = ["sglang", "torch", "diffusers", "transformers"]
     networks = {"FluxTransformer2DModel": "FLUX.1-dev", "QwenImageTransformer2DModel": "Qwen-Image",
                 "WanTransformer3DModel": "Wan2.1-T2V-1.3B-Diffusers"}  # diffusers' class -> a model of it that SGLang knows by name

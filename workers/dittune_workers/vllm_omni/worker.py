@@ -12,6 +12,7 @@ from dittune_workers.request import worker
 class VllmOmni(worker.Worker):
     """Tunes the degrees of vLLM-Omni by whole requests."""
     name, module, engine, mode = "dittune-worker-vllm-omni", "dittune_workers.vllm_omni.worker", "vllm-omni", "compile"
+    requirement = "vllm-omni>=0.30,<0.31"
     packages = ["vllm_omni", "torch", "vllm", "diffusers", "transformers"]
     networks = ["FluxTransformer2DModel", "WanTransformer3DModel", "QwenImageTransformer2DModel"]
     degrees = {"cfg": "--cfg-parallel-size: the two passes of guidance", "ulysses": "--ulysses-degree: heads by all-to-all",

@@ -9,6 +9,7 @@ from dittune_workers.network import worker
 class Xdit(worker.Worker):
     """Tunes sequence parallelism of xDiT's transformers."""
     name, module, engine = "dittune-worker-xdit", "dittune_workers.xdit.worker", "xdit"
+    requirement = "xfuser>=0.7,<0.8"
     packages = ["xfuser", "torch", "diffusers", "transformers", "yunchang"]
     networks = list(worker.PIPELINES)
 
