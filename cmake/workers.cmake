@@ -5,7 +5,7 @@ function(dt_workers)
     set(from ${CMAKE_SOURCE_DIR}/workers)
     set(into ${CMAKE_INSTALL_DATADIR}/dittune/workers)
     install(DIRECTORY ${from}/ DESTINATION ${into} PATTERN __pycache__ EXCLUDE PATTERN launcher.py.in EXCLUDE
-            PATTERN cards EXCLUDE) # a link to model/cards
+            PATTERN build EXCLUDE PATTERN *.egg-info EXCLUDE PATTERN cards EXCLUDE) # a link to model/cards
     install(DIRECTORY ${CMAKE_SOURCE_DIR}/model/cards DESTINATION ${into}/dittune_workers)
     file(RELATIVE_PATH workers /p/${CMAKE_INSTALL_BINDIR} /p/${into})
     file(STRINGS ${from}/pyproject.toml programs REGEX "^dittune-worker-")
