@@ -74,6 +74,7 @@ def requests():
     """A worker whose step is a whole request."""
     plant(unit="image")
     done = tune()
+    t.check("and what is made small", "objective: seconds a whole image" in done.out, done)
     t.check("the report says what a step is", "What is called a step here is a whole image of 25 denoising steps, with text encoder and VAE."
             in " ".join(done.out.split()) and "A whole image:" not in done.out, done)
     found, text = look()
@@ -81,7 +82,7 @@ def requests():
             and "2 ms an image of 25 steps, with text encoder and VAE" in text.out and "image    " not in text.out, text)
     t.exits("nothing is added to it", tune("--text-and-vae", "50ms"), 2, "--text-and-vae has no effect: the worker")
     plant(unit="request")
-    t.exits("another unit", tune(), 2, "the worker's hello: 'unit' is neither step nor image")
+    t.exits("another unit", tune(), 2, "the worker's hello: 'unit' is none of step, image and run")
 
 
 def refused():

@@ -39,7 +39,7 @@ static double show_cost(double step, int batch, int devices, int steps)
 }
 
 static const struct dt_objective objectives[] = {
-    {"latency", "s/step", "seconds a denoising step", latency, show_latency, 1},
+    {"latency", "s/step", "seconds a ", latency, show_latency, 1},
     {"throughput", "images/s", "images a second", per_image, show_throughput, 0},
     {"cost", "device-s/image", "device-seconds an image", device_seconds, show_cost, 0},
 };

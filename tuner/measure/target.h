@@ -46,13 +46,15 @@ struct dt_hardware {
 
 /* Operations and bytes of an image (model/workload.h); 0: unknown. */
 struct dt_image_work {
-    int sampler_steps;       /* denoising steps */
-    double flops;            /* operations of one step */
-    double attention_flops;  /* the attention's part of flops */
-    double rest_bytes;       /* lower bound of the bytes of passes between the matrix products */
-    bool told;               /* a foreign worker told the denoising steps of its job */
-    int steps;               /* these */
-    bool whole;              /* what it measures as a step is a whole image: sampler_steps is 1 */
+    int sampler_steps;      /* denoising steps */
+    double flops;           /* operations of one step */
+    double attention_flops; /* the attention's part of flops */
+    double rest_bytes;      /* lower bound of the bytes of passes between the matrix products */
+    const char
+        *step;  /* what a foreign worker measures as a step, in words; NULL: a denoising step */
+    bool told;  /* a foreign worker told the denoising steps of its job */
+    int steps;  /* these */
+    bool whole; /* what it measures as a step is a whole image: sampler_steps is 1 */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not known */
     bool given;              /* text_and_vae_ns, by the user; otherwise the worker measured it */
 };

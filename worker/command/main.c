@@ -93,11 +93,11 @@ static dt_status hello(struct worker *worker)
     char host[256] = "";
     const json_t *file = worker->file;
     gethostname(host, sizeof host - 1);
-    DT_TRY(say(worker, json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:O,s:O*,s:O*}", "op", "hello",
+    DT_TRY(say(worker, json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:O,s:O*,s:O*}", "op", "hello",
                                  "protocol", 1, "name", "command", "version", DT_VERSION, "engine",
-                                 "command", "launch", "self", "workload", worker->text,
-                                 "parameters", json_object_get(file, "parameters"), "constants",
-                                 json_object_get(file, "constants"), "rules",
+                                 "command", "launch", "self", "unit", "run", "workload",
+                                 worker->text, "parameters", json_object_get(file, "parameters"),
+                                 "constants", json_object_get(file, "constants"), "rules",
                                  json_object_get(file, "rules"))));
     return say(worker, json_pack("{s:s,s:s,s:[{s:i,s:i,s:s,s:o,s:i}]}", "op", "ready", "comm",
                                  "command", "ranks", "rank", 0, "pid", (int)getpid(), "host", host,

@@ -279,9 +279,13 @@ static void add_counts(const struct dt_session *session, struct dt_text *out)
 {
     int failed, tried = count_tried(session, &failed);
     const char *hardware = dt_target_hardware(session->target);
-    dt_text_add(out, "\n%s; objective: %s%s%s\n%d of ", session->target->identity.title,
-                session->target->objective->doc, hardware != NULL ? "; on " : "",
-                hardware != NULL ? hardware : "", tried);
+    const char *step = session->target->image.step;
+    dt_text_add(out, "\n%s; objective: %s%s%s%s\n%d of ", session->target->identity.title,
+                session->target->objective->doc,
+                !session->target->objective->one_batch ? ""
+                : step != NULL                         ? step
+                                                       : "denoising step",
+                hardware != NULL ? "; on " : "", hardware != NULL ? hardware : "", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " tried, %d failed, %.1f s\n", failed, session->clock.elapsed_seconds);
 }
