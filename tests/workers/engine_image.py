@@ -44,10 +44,20 @@ for name in ("tiny-flux", "tiny-wan"):
     t.check(f"{name}: hello says that weights are loaded: {once_ns}", worker.hello["job"]["weights"] == "loaded")
     t.check(f"{name}: ready has a time of some milliseconds to a minute", 100_000 < once_ns < 60_000_000_000, worker.ready)
     worker.end()
-small, large = (Worker(t, [WORKER, "--image"], FOLDER / "tiny-flux", job=dict(width=size, height=size)) for size in (64, 1024))
-t.check("the VAE of 256 times the pixels takes longer", 4 * small.ready["text_and_vae_ns"] < large.ready["text_and_vae_ns"], (small.ready, large.ready))
-small.end()
-large.end()
+t.write("sizes.py", f"""
+import sys
+sys.path.insert(0, {str(SOURCE / "workers")!r})
+import diffusers, torch
+from dittune_workers import cards
+from dittune_workers.network import image
+for name, kind, width, height, frames in (("tiny-flux", "AutoencoderKL", 64, 96, 1), ("tiny-wan", "AutoencoderKLWan", 96, 64, 13)):
+    vae = getattr(diffusers, kind).from_pretrained({str(FOLDER)!r} + "/" + name + "/vae")
+    out, = image.decode(vae, dict(width=width, height=height, frames=frames), cards.find(name), "cpu", torch.float32)()
+    print(*out.shape)
+""")
+done = subprocess.run([PYTHON, t.path / "sizes.py"], capture_output=True, text=True, check=False)
+t.check("what the VAE is timed with becomes an image of the job's size", done.stdout.split("\n")[:2] == ["1 3 96 64", "1 3 13 64 96"],
+        done.stdout + done.stderr[-500:])
 t.exits("random weights have no text encoder", t.tool("tune", "--worker", WORKER, "--model", "tiny-flux", "--", "--image"), 2,
         "--image cannot measure text encoder and VAE: tiny-flux is no folder with a model_index.json")
 (FOLDER / "tiny-wan/vae/config.json").write_text("{}")
