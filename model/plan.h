@@ -16,10 +16,12 @@ enum dt_role {
     DT_ROLE_PLAIN,
     DT_ROLE_RANKS,       /* processes to start */
     DT_ROLE_BATCH,       /* images of a step */
+    DT_ROLE_LAYOUT,      /* splits the work among ranks */
     DT_ROLE_ENVIRONMENT, /* set as an environment variable when the group starts */
     DT_ROLE_LOSSY        /* changes the results beyond rounding */
 };
-const char *dt_role_text(enum dt_role role); /* "plain", "ranks", "batch", "environment", "lossy" */
+const char *
+dt_role_text(enum dt_role role); /* "plain", "ranks", "batch", "layout", "environment", "lossy" */
 dt_status dt_role_parse(const char *text, enum dt_role *role) DT_MUST_CHECK;
 
 /* Devices whose plans have a parameter. */

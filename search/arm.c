@@ -18,6 +18,8 @@ const struct dt_strategy *const dt_strategies[] = {
 
 #define STRATEGIES_MOST 64
 
+enum { MODEL_MOST = 2000 }; /* answers that a model is fitted to */
+
 static const struct dt_knob no_knobs[] = {{0}};
 
 static const struct dt_knob *knobs_of(const struct dt_strategy *strategy)
@@ -159,4 +161,11 @@ struct dt_refits dt_arm_refits(const struct dt_arm *arm)
     if (arm->strategy == NULL || arm->strategy->refits == NULL)
         return (struct dt_refits){0};
     return arm->strategy->refits(arm->state);
+}
+
+const char *dt_arm_fitting(const struct dt_space *space, double room)
+{
+    if (dt_space_listed(space) && (double)dt_space_count(space) <= room)
+        return "exhaustive";
+    return room <= MODEL_MOST ? "bayes" : "portfolio";
 }

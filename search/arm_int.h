@@ -21,6 +21,10 @@ dt_status dt_arm_open(struct dt_arm *arm, const char *text,
                       const struct dt_search_opts *opts) DT_MUST_CHECK;
 void dt_arm_close(struct dt_arm *arm);
 
+/* The strategy for a space without stages: exhaustive where all its plans fit the room (trials; 0: unknown), else bayes, or
+ * portfolio where there are so many answers that a model's linear algebra costs more than it finds. */
+const char *dt_arm_fitting(const struct dt_space *space, double room);
+
 dt_status dt_arm_ask(struct dt_arm *arm, struct dt_point *point) DT_MUST_CHECK;
 int64_t dt_arm_ahead(const struct dt_arm *arm);
 void dt_arm_tell(struct dt_arm *arm, const struct dt_trial *trial);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chooses another strategy at the first ask, by the size of the space and the number of trials that fit the budget; the
+/* Chooses another strategy at the first ask, by the space, its size, and the number of trials that fit the budget; the
  * trials so far give the duration of a trial. */
 #include "base/array.h"
 #include "search/arm_int.h"
@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    MODEL_MOST = 2000
-}; /* answers above which a surrogate's linear algebra costs more than it finds */
 
 struct automatic {
     struct dt_search_opts opts;
@@ -27,14 +23,6 @@ static dt_status init(void *state, const struct dt_search_opts *opts)
     return DT_OK;
 }
 
-static bool exists(const char *name)
-{
-    for (int i = 0; dt_strategies[i] != NULL; i++)
-        if (strcmp(dt_strategies[i]->name, name) == 0)
-            return true;
-    return false;
-}
-
 /* Number of trials that fit the budget; 0: unknown. */
 static double room_for(const struct automatic *search)
 {
@@ -48,14 +36,14 @@ static const char *choose(struct automatic *search)
 {
     const struct dt_space *space = search->opts.space;
     double room = room_for(search);
-    const char *model = exists("bayes") && room <= MODEL_MOST ? "bayes" : "portfolio";
+    const char *name = dt_arm_fitting(space, room);
+    if (strcmp(name, "exhaustive") != 0 && dt_space_layout_axes(space) != 0)
+        name = "stages";
     struct dt_text why = {0};
     if (!dt_space_listed(space))
         dt_text_add(&why, "the plans are too many to list");
     else
         dt_text_add(&why, "%lld plans", (long long)dt_space_count(space));
-    const char *name =
-        dt_space_listed(space) && (double)dt_space_count(space) <= room ? "exhaustive" : model;
     if (room > 0)
         dt_text_add(&why, ", room for about %.0f trial%s", room, room < 1.5 ? "" : "s");
     else
@@ -136,7 +124,8 @@ static struct dt_refits refits(const void *state)
 const struct dt_strategy dt_strategy_auto = {
     .name = "auto",
     .doc = "chooses by the size of the space and the trials that the budget has room for",
-    .paper = "none: exhaustive where every plan fits into the budget, else bayes or portfolio",
+    .paper = "none: exhaustive where every plan fits into the budget, else stages where there are "
+             "layouts, bayes or portfolio",
     .state_size = sizeof(struct automatic),
     .init = init,
     .ask = ask,

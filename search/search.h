@@ -41,6 +41,7 @@ struct dt_groups {
     uint64_t (*of)(const void *context, const struct dt_point *point);
     const void *context;
     int in_a_row; /* a round has so many plans for each of its groups; 1: order does not matter */
+    int stay;     /* groups that can stay loaded together; 0: unknown */
 };
 
 struct dt_seen;

@@ -133,6 +133,21 @@ dt_status dt_space_lhs(const struct dt_space *space, struct dt_rng *rng, int *n,
 dt_status dt_space_sobol(const struct dt_space *space, uint64_t seed, int *n,
                          struct dt_point points[]) DT_MUST_CHECK;
 
+/* Bit i: axis i says how the work is split (roles ranks, batch, layout). 0 where no axis of role layout has a choice. */
+uint32_t dt_space_layout_axes(const struct dt_space *space);
+
+/* One feasible point for each combination of these axes that has any, in the order of the combinations: the other
+ * parameters are completed, else the first feasible point is taken. *points: to be freed by the caller. DT_EUNSUP: more than
+ * 65536 combinations. */
+dt_status dt_space_tuples(const struct dt_space *space, uint32_t axes, struct dt_point **points,
+                          int *count) DT_MUST_CHECK;
+
+/* A sealed space of those points that agree with one of points[n] in these axes. It has the same axes, so that a point is the
+ * same in both; space must outlive it. Errors of dt_space_seal; DT_EUSAGE: so many points that their rule is too long. */
+dt_status dt_space_restrict(const struct dt_space *space, uint32_t axes,
+                            const struct dt_point points[], int n,
+                            struct dt_space **part) DT_MUST_CHECK;
+
 /* For each rule, its text, sentence, and the number of points of the full product that it alone removes (-1: not
  * counted, since the product exceeds 63 bits or counting takes too long). */
 struct dt_rule_info {

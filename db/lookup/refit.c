@@ -31,7 +31,8 @@ static int degrees(const struct scale *scale, int axes[DT_AXES_MAX + 1])
     axes[n++] = -1;
     for (int i = 0; i < dt_space_axes(scale->rules); i++) {
         const struct dt_axis *axis = dt_space_axis(scale->rules, i);
-        if (i != scale->ranks_axis && axis->labels == NULL && axis->role == DT_ROLE_PLAIN)
+        if (i != scale->ranks_axis && axis->labels == NULL &&
+            (axis->role == DT_ROLE_PLAIN || axis->role == DT_ROLE_LAYOUT))
             axes[n++] = i;
     }
     return n;

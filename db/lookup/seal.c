@@ -270,6 +270,7 @@ static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *ask
                                      .devices = asked->devices,
                                      .oversubscribe =
                                          dt_query_number(query, DT_ASK_oversubscribe, 0) != 0,
+                                     .tune_nccl = true,
                                      .no_dtype = none,
                                      .memory_bytes = query->memory_bytes,
                                      .max_bytes = asked->max_bytes,

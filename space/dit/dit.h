@@ -47,6 +47,7 @@ struct dt_limits {
     int cores;            /* physical cores of the machine */
     int devices;          /* most ranks; may exceed cores (oversubscribed) */
     bool oversubscribe;   /* false: ranks <= cores, or GPUs, is a rule */
+    bool tune_nccl;       /* GPUs: values of NCCL's variables are worth trying */
     bool no_dtype;        /* the machine does not run the workload's data type */
     int64_t memory_bytes; /* of the machine, for all ranks together */
     int64_t max_bytes;    /* of one rank; 0: no limit */

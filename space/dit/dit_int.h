@@ -13,7 +13,8 @@ struct dt_dit {
     struct dt_workload workload;
     enum dt_on on;
     int axis[DT_PARAMS]; /* of each parameter; -1: the device has none */
-    int cores, devices;  /* on GPUs cores is how many there are */
+    bool tune_nccl;
+    int cores, devices; /* on GPUs cores is how many there are */
     struct dt_gpus gpus;
     int64_t *batches; /* ascending, without repeats */
     int batch_count;

@@ -146,16 +146,14 @@ static void values_comm_ctas(const struct dt_dit *dit, struct dt_dit_set *set)
 static void values_nccl_p2p_channels(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     static const int counts[] = {0, 2, 4, 8, 16, 32};
-    (void)dit;
-    add_list(set, counts, sizeof counts / sizeof counts[0]);
+    add_list(set, counts, dit->tune_nccl ? sizeof counts / sizeof counts[0] : 1);
 }
 
 /* Around its default, 512 KiB (src/init.cc of NCCL 2.28.9). */
 static void values_nccl_p2p_chunk_kib(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     static const int sizes[] = {0, 128, 256, 1024, 2048};
-    (void)dit;
-    add_list(set, sizes, sizeof sizes / sizeof sizes[0]);
+    add_list(set, sizes, dit->tune_nccl ? sizeof sizes / sizeof sizes[0] : 1);
 }
 
 #define values_overlap   values_switch

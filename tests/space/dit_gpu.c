@@ -25,27 +25,28 @@ struct machine {
 
 static void set_up(struct machine *machine, int heads, int head, enum dt_dtype dtype)
 {
-    *machine = (struct machine){.workload = {.network = {.family = &dt_family_dit,
-                                                         .hidden = head * heads,
-                                                         .heads = heads,
-                                                         .depth = 2,
-                                                         .patch = 2,
-                                                         .in_channels = 4,
-                                                         .latent_size = 16,
-                                                         .own = {10},
-                                                         .mlp_ratio = 4},
-                                             .height = 16,
-                                             .width = 16,
-                                             .guidance = true,
-                                             .dtype = dtype,
-                                             .sampler_steps = 50},
-                                .gpus = {.count = 2,
-                                         .memory_bytes = INT64_C(16) << 30,
-                                         .shared_bytes = 232448,
-                                         .nccl = 22809,
-                                         .cudnn = true,
-                                         .capture = true},
-                                .limits = {.devices = 2, .batches = one_batch, .batch_count = 1}};
+    *machine = (struct machine){
+        .workload = {.network = {.family = &dt_family_dit,
+                                 .hidden = head * heads,
+                                 .heads = heads,
+                                 .depth = 2,
+                                 .patch = 2,
+                                 .in_channels = 4,
+                                 .latent_size = 16,
+                                 .own = {10},
+                                 .mlp_ratio = 4},
+                     .height = 16,
+                     .width = 16,
+                     .guidance = true,
+                     .dtype = dtype,
+                     .sampler_steps = 50},
+        .gpus = {.count = 2,
+                 .memory_bytes = INT64_C(16) << 30,
+                 .shared_bytes = 232448,
+                 .nccl = 22809,
+                 .cudnn = true,
+                 .capture = true},
+        .limits = {.devices = 2, .tune_nccl = true, .batches = one_batch, .batch_count = 1}};
     machine->limits.gpus = &machine->gpus;
 }
 
@@ -82,6 +83,8 @@ static bool exchanges_legal(const struct machine *m, const struct dt_plan *p)
         return false;
     if (p->ranks == 1)
         return p->comm_ctas + p->windows + p->nccl_p2p_channels + p->nccl_p2p_chunk_kib == 0;
+    if (!m->limits.tune_nccl && p->nccl_p2p_channels + p->nccl_p2p_chunk_kib != 0)
+        return false;
     return !p->windows || m->gpus.nccl >= 22703;
 }
 
@@ -201,6 +204,9 @@ static void each_fact_counts(void **state)
     check(&m, true);
     m.gpus.nccl = 0;
     check(&m, true);
+    set_up(&m, 4, 64, DT_BFLOAT16);
+    m.limits.tune_nccl = false;
+    check(&m, true);
     set_up(&m, 4, 64, DT_BFLOAT16); /* room for one rank without NCCL, not for two with it */
     m.gpus.memory_bytes = INT64_C(2) << 30;
     check(&m, true);
@@ -278,6 +284,12 @@ static void unnamed_parameters_are_completed(void **state)
     assert_int_equal(dt_space_parse(space, "ranks=1 v_first=1", values), DT_OK);
     assert_int_equal(dt_space_locate(space, values, &point), DT_EINFEASIBLE);
     assert_non_null(strstr(dt_message(), "exchange=direct needs an all-to-all"));
+    dt_space_free(space);
+    m.limits.tune_nccl = false;
+    space = make(&m);
+    assert_int_equal(dt_space_parse(space, "ranks=2 nccl_p2p_channels=4", values), DT_OK);
+    assert_int_equal(dt_space_locate(space, values, &point), DT_EINFEASIBLE);
+    assert_non_null(strstr(dt_message(), "--tune-nccl"));
     dt_space_free(space);
     set_up(&m, 4, 128, DT_BFLOAT16);
     m.limits.no_dtype = true;

@@ -133,7 +133,8 @@ static dt_status make_job(struct dt_check_entry *entry)
     job.devices = devices > 0 && devices <= INT_MAX ? (int)devices : 0;
     job.backend = json_object_get(stored->fingerprint.hard, "gpus") != NULL ? DT_BACKEND_CUDA
                                                                             : DT_BACKEND_CPU;
-    job.oversubscribe = job.oversubscribe || oversubscribed(stored);
+    job.more.oversubscribe = job.more.oversubscribe || oversubscribed(stored);
+    job.more.nccl = true; /* for plans that --tune-nccl found */
     job.max_bytes = integer_of(key, "max_bytes");
     job.max_latency_ns = integer_of(key, "max_latency_ns");
     for (size_t i = 0; i < json_array_size(batches) && i < DT_LIST_MAX; i++)

@@ -347,6 +347,8 @@ const struct dt_option_row dt_option_rows[] = {
      "race the recorded repetitions of --evals plans in --repeats orders instead of a search"},
     {"jobs", "N", "simulate", "1", parse_count, AT(simulate.jobs),
      "processes that share the repeats"},
+    {"tune-nccl", NULL, "tune space explain", NULL, parse_switch, AT(job.tune_nccl),
+     "on GPUs, also variables that NCCL reads at the start of a process: new processes for each"},
     {"oversubscribe", NULL, "tune noise space lookup", NULL, parse_switch, AT(job.oversubscribe),
      "allow more ranks than cores"},
     {"filter", "TEXT", "check history", NULL, parse_text, AT(filter),

@@ -32,7 +32,7 @@ struct dt_job_options {
     struct dt_ints batches;
     int64_t devices; /* most ranks; 0: the cores */
     int64_t budget_ns, max_bytes, max_latency_ns, seed;
-    bool shared_devices, oversubscribe;
+    bool shared_devices, oversubscribe, tune_nccl;
 };
 
 /* A foreign worker, and what is asked of it alone. */

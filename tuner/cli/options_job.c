@@ -72,7 +72,7 @@ dt_status dt_options_job(const struct dt_options *options, const char *plan, str
                          .plan = plan,
                          .shared_devices = options->job.shared_devices,
                          .devices = (int)options->job.devices,
-                         .oversubscribe = options->job.oversubscribe,
+                         .more = {options->job.oversubscribe, options->job.tune_nccl},
                          .max_bytes = options->job.max_bytes,
                          .max_latency_ns = options->job.max_latency_ns,
                          .seed = options->job.seed,

@@ -44,6 +44,13 @@ struct dt_wanted {
     bool stored;             /* by an entry's key, which also has what a worker does not obey */
 };
 
+/* What the built-in space has beyond the usual plans. */
+struct dt_more {
+    bool oversubscribe; /* more ranks than devices */
+    bool
+        nccl; /* variables that NCCL reads when a process starts: a group of processes for each of their values */
+};
+
 struct dt_job {
     struct dt_program
         worker; /* a foreign worker, with its own workload; none: the built-in network */
@@ -58,9 +65,9 @@ struct dt_job {
     struct dt_ints batches;
     const char *plan; /* the plan to run, with any batch and ranks; NULL: search */
     enum dt_backend_kind backend;
-    bool shared_devices;    /* others on the GPUs are no error */
-    int devices;            /* most ranks of a plan; 0: all devices */
-    bool oversubscribe;     /* plans of more ranks than devices are feasible, too */
+    bool shared_devices; /* others on the GPUs are no error */
+    int devices;         /* most ranks of a plan; 0: all devices */
+    struct dt_more more;
     int64_t max_bytes;      /* limit of a rank's memory; 0: none */
     int64_t max_latency_ns; /* limit of a step's time; 0: none */
     int64_t seed;

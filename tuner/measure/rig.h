@@ -94,10 +94,11 @@ bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
 /* A number of the group of a point; target: a struct dt_target. */
 uint64_t dt_rig_class(const void *target, const struct dt_point *point);
 
-/* Groups that the plans of the space need, and whether all are expected to stay loaded. */
+/* Groups that the plans of the space need, whether all are expected to stay loaded, and how many can. */
 struct dt_rig_classes {
     double count;
     bool stay;
+    int room; /* at least 1 */
 };
 struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig);
 

@@ -112,9 +112,11 @@ struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig)
     for (int a = 0; a < dt_space_axes(space); a++)
         if (dt_space_axis(space, a)->role == DT_ROLE_ENVIRONMENT)
             environments *= dt_space_axis(space, a)->count;
+    double room = limit > 0 && memory > 0 ? floor(limit * ranks / memory) : DT_RIG_GROUPS;
     return (struct dt_rig_classes){.count = environments * ranks,
                                    .stay = environments * ranks <= DT_RIG_GROUPS &&
-                                           (!(limit > 0) || environments * memory <= limit)};
+                                           (!(limit > 0) || environments * memory <= limit),
+                                   .room = (int)fmin(fmax(room, 1), DT_RIG_GROUPS)};
 }
 
 /* Seconds of a group's start and first prepare. */

@@ -136,7 +136,8 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
     int wanted = ranks_in(job->plan);
     if (job->devices == 0 && wanted > target->hardware.devices)
         target->hardware.devices = wanted < 64 ? wanted : 64;
-    struct dt_limits limits = {.oversubscribe = job->oversubscribe || job->plan != NULL,
+    struct dt_limits limits = {.oversubscribe = job->more.oversubscribe || job->plan != NULL,
+                               .tune_nccl = job->more.nccl || job->plan != NULL,
                                .max_bytes = job->max_bytes,
                                .batches = batches.values,
                                .batch_count = batches.count};

@@ -187,8 +187,10 @@ static dt_status open_search(struct dt_session *session, struct dt_groups *group
                              struct dt_search **search, struct dt_point *first)
 {
     struct room room = room_for_trials(session);
-    *groups = (struct dt_groups){
-        .of = dt_rig_class, .context = session->target, .in_a_row = room.in_a_row};
+    *groups = (struct dt_groups){.of = dt_rig_class,
+                                 .context = session->target,
+                                 .in_a_row = room.in_a_row,
+                                 .stay = dt_rig_classes(&session->rig).room};
     struct dt_search_opts opts = {.space = session->target->space,
                                   .seed = (uint64_t)session->job->seed,
                                   .start = &session->target->fallback,

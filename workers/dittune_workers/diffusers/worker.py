@@ -29,7 +29,7 @@ class Diffusers(worker.Worker):
     def axes(self, card, devices):
         axes = super().axes(card, devices)
         if self.options.cfg and card["guidance"] == "cfg" and self.job["guidance"] > 1:
-            axes.insert(3, dict(name="cfg", values=[1, 2], default=1,
+            axes.insert(3, dict(name="cfg", role="layout", values=[1, 2], default=1,
                                 doc="2: the two passes of guidance on two halves of the ranks"))
         if self.options.compile:
             axes.append(dict(name="compile", values=["off", "blocks"], default="off", doc="compile_repeated_blocks"))

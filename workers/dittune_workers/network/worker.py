@@ -139,8 +139,8 @@ class Worker:
         degrees = [degree for degree in DEGREES if degree <= max(devices, 1)]
         heads = [degree for degree in degrees if card["heads"] % degree == 0]
         axes = [dict(name="ranks", role="ranks", values=degrees, default=1, doc="processes, one a device"),
-                dict(name="ulysses", values=heads, default=1, doc="ulysses_degree: heads are split by all-to-all"),
-                dict(name="ring", values=degrees, default=1, doc="ring_degree: keys and values are split")]
+                dict(name="ulysses", role="layout", values=heads, default=1, doc="ulysses_degree: heads are split by all-to-all"),
+                dict(name="ring", role="layout", values=degrees, default=1, doc="ring_degree: keys and values are split")]
         if self.gpu:
             values, default, _ = self.backends()
             axes.append(dict(name="attention", values=values, default=default, doc="attention back end"))

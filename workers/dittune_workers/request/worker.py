@@ -48,7 +48,7 @@ class Worker(worker.Worker):
         for name, doc in self.degrees.items():
             if name in listed and (name != "cfg" or guided):
                 most = [degree for degree in ([1, 2] if name == "cfg" else values) if degree <= devices]
-                axes.append(dict(name=name, values=most, default=own.get(name, 1), doc=doc))
+                axes.append(dict(name=name, role="layout", values=most, default=own.get(name, 1), doc=doc))
         if self.gpu:
             words, default, _ = self.backends()
             axes.append(dict(name="attention", values=words, default=default, doc="attention back end"))

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of a space: the points that agree with given ones in some axes, and one point for each combination of some axes. */
+#include "base/array.h"
+#include "space/space_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TUPLES_MOST = 65536, SEARCHED_MOST = 256 };
+
+static bool has(uint32_t axes, int axis)
+{
+    return (axes >> axis & 1) != 0;
+}
+
+/* ---- the part of a space */
+
+static bool agrees(const struct dt_space *space, uint32_t axes, const struct dt_point *a,
+                   const struct dt_point *b)
+{
+    for (int i = 0; i < space->axis_count; i++)
+        if (has(axes, i) && a->index[i] != b->index[i])
+            return false;
+    return true;
+}
+
+/* Of a listed space: the rows that agree; it needs no rules. */
+static dt_status keep_rows(const struct dt_space *space, uint32_t axes,
+                           const struct dt_point points[], int n, struct dt_space *part)
+{
+    struct dt_point *kept = NULL;
+    int count = 0;
+    dt_status status = DT_OK;
+    for (int64_t k = 0; status == DT_OK && k < space->count; k++) {
+        struct dt_point point;
+        bool any = false;
+        dt_row_point(space, space->rows[k], &point);
+        for (int i = 0; !any && i < n; i++)
+            any = agrees(space, axes, &point, &points[i]);
+        if (any)
+            status = DT_GROW(kept, count, 1);
+        if (any && status == DT_OK)
+            kept[count++] = point;
+    }
+    if (status == DT_OK)
+        status = dt_space_seal_points(part, kept, count);
+    free(kept);
+    return status;
+}
+
+static void add_value(const struct dt_axis *axis, int index, struct dt_text *out)
+{
+    if (axis->labels != NULL)
+        dt_text_add(out, "'%s'", axis->labels[index]);
+    else
+        dt_text_add(out, "%lld", (long long)axis->values[index]);
+}
+
+/* "(ranks == 8 && ulysses == 4) || (ranks == 8 && ring == 8)" */
+static dt_status add_points_rule(const struct dt_space *space, uint32_t axes,
+                                 const struct dt_point points[], int n, struct dt_space *part)
+{
+    struct dt_text text = {0};
+    for (int i = 0; i < n; i++) {
+        const char *before = i > 0 ? " || (" : "(";
+        for (int a = 0; a < space->axis_count; a++)
+            if (has(axes, a)) {
+                dt_text_add(&text, "%s%s == ", before, space->axes[a].name);
+                add_value(&space->axes[a], points[i].index[a], &text);
+                before = " && ";
+            }
+        dt_text_add(&text, ")");
+    }
+    dt_status status = dt_space_add_rule(part, dt_text_at(&text), "it is not in this part");
+    dt_text_fini(&text);
+    return status;
+}
+
+/* Values that no point has end a partial plan at once, where the rule has to wait for all its axes. */
+static dt_status add_value_prunes(const struct dt_space *space, uint32_t axes,
+                                  const struct dt_point points[], int n, struct dt_space *part)
+{
+    dt_status status = DT_OK;
+    for (int a = 0; status == DT_OK && a < space->axis_count; a++) {
+        struct dt_text text = {0};
+        if (!has(axes, a))
+            continue;
+        for (int i = 0; i < n; i++) {
+            dt_text_add(&text, "%s%s == ", i > 0 ? " || " : "", space->axes[a].name);
+            add_value(&space->axes[a], points[i].index[a], &text);
+        }
+        status = dt_space_add_prune(part, dt_text_at(&text));
+        dt_text_fini(&text);
+    }
+    return status;
+}
+
+static dt_status copy_rules(const struct dt_space *space, struct dt_space *part)
+{
+    for (int i = 0; i < space->constants.count; i++)
+        DT_TRY(dt_space_add_constant(part, space->constants.names[i], space->constants.values[i]));
+    for (int i = 0; i < space->derived_count; i++) {
+        const struct dt_derived *derived = &space->derived[i];
+        const char *uses[DT_AXES_MAX + 1] = {NULL};
+        int n = 0;
+        for (int a = 0; a < space->axis_count; a++)
+            if (has(derived->axes, a))
+                uses[n++] = space->axes[a].name;
+        DT_TRY(
+            dt_space_add_derived(part, derived->name, uses, derived->function, derived->context));
+    }
+    for (int i = 0; i < space->rule_count; i++) {
+        const struct dt_rule *rule = &space->rules[i];
+        DT_TRY(rule->sentence != NULL ? dt_space_add_rule(part, rule->text, rule->sentence)
+                                      : dt_space_add_prune(part, rule->text));
+    }
+    return DT_OK;
+}
+
+static dt_status fill(const struct dt_space *space, uint32_t axes, const struct dt_point points[],
+                      int n, struct dt_space *part)
+{
+    for (int i = 0; i < space->axis_count; i++)
+        DT_TRY(dt_space_add_axis(part, &space->axes[i]));
+    if (space->rows != NULL)
+        return keep_rows(space, axes, points, n, part);
+    DT_TRY(copy_rules(space, part));
+    DT_TRY(add_points_rule(space, axes, points, n, part));
+    DT_TRY(add_value_prunes(space, axes, points, n, part));
+    return dt_space_seal(part);
+}
+
+dt_status dt_space_restrict(const struct dt_space *space, uint32_t axes,
+                            const struct dt_point points[], int n, struct dt_space **part)
+{
+    struct dt_space *made = NULL;
+    DT_TRY(dt_space_new(&made));
+    dt_status status = fill(space, axes, points, n, made);
+    if (status != DT_OK) {
+        dt_space_free(made);
+        return status;
+    }
+    *part = made;
+    return DT_OK;
+}
+
+/* ---- one point for each combination */
+
+uint32_t dt_space_layout_axes(const struct dt_space *space)
+{
+    uint32_t axes = 0;
+    bool any = false;
+    for (int i = 0; i < space->axis_count; i++) {
+        enum dt_role role = space->axes[i].role;
+        any = any || (role == DT_ROLE_LAYOUT && space->axes[i].count > 1);
+        if (role == DT_ROLE_RANKS || role == DT_ROLE_BATCH || role == DT_ROLE_LAYOUT)
+            axes |= UINT32_C(1) << i;
+    }
+    return any ? axes : 0;
+}
+
+/* Takes the first point that the combination has, in the order of the points, where they can be listed. */
+static dt_status first_of(const struct dt_space *space, uint32_t axes, struct dt_point *point,
+                          bool *found)
+{
+    struct dt_space *part = NULL;
+    dt_status status = dt_space_restrict(space, axes, point, 1, &part);
+    struct dt_rng rng = dt_rng_at(0, "first");
+    *found = status == DT_OK && dt_space_estimate(part) > 0;
+    if (*found && dt_space_listed(part))
+        dt_space_at(part, 0, point);
+    else if (*found)
+        dt_space_draw(part, &rng, point);
+    dt_space_free(part);
+    return status == DT_ENOMEM ? status : DT_OK;
+}
+
+/* A rule of these axes alone is broken: no other value of the rest can help. */
+static bool hopeless(const struct dt_space *space, uint32_t axes, const int64_t values[])
+{
+    int64_t scope[DT_SCOPE_MAX];
+    dt_space_scope(space, values, scope);
+    for (int i = 0; i < space->rule_count; i++)
+        if ((space->rules[i].axes & ~axes) == 0 && !dt_rule_holds(&space->rules[i], scope))
+            return true;
+    return false;
+}
+
+/* The point that unnamed parameters complete, else the first one; `searched` limits how often that is looked for. */
+static dt_status represent(const struct dt_space *space, uint32_t axes, struct dt_point *point,
+                           int *searched, bool *found)
+{
+    bool named[DT_AXES_MAX], inside = true;
+    int64_t values[DT_AXES_MAX];
+    struct dt_point completed = {{0}};
+    dt_point_values(space, point, values);
+    for (int i = 0; i < space->axis_count; i++)
+        named[i] = has(axes, i);
+    if (space->complete != NULL)
+        space->complete(space->complete_context, space, named, values);
+    for (int i = 0; i < space->axis_count; i++) {
+        completed.index[i] = dt_axis_find(&space->axes[i], values[i]);
+        inside = inside && completed.index[i] >= 0;
+    }
+    *found = inside && dt_space_feasible(space, &completed);
+    if (*found)
+        *point = completed;
+    if (*found || hopeless(space, axes, values) || *searched == SEARCHED_MOST)
+        return DT_OK;
+    (*searched)++;
+    return first_of(space, axes, point, found);
+}
+
+/* Sets point to the next combination of these axes; false: that was the last one. */
+static bool next_tuple(const struct dt_space *space, uint32_t axes, struct dt_point *point)
+{
+    for (int i = space->axis_count - 1; i >= 0; i--) {
+        if (!has(axes, i))
+            continue;
+        if (++point->index[i] < space->axes[i].count)
+            return true;
+        point->index[i] = 0;
+    }
+    return false;
+}
+
+static dt_status list_tuples(const struct dt_space *space, uint32_t axes, struct dt_point **points,
+                             int *count)
+{
+    struct dt_point tuple = {{0}};
+    int searched = 0;
+    for (int i = 0; i < space->axis_count; i++)
+        tuple.index[i] = has(axes, i) ? 0 : space->axes[i].fallback;
+    do {
+        struct dt_point point = tuple;
+        bool found = false;
+        DT_TRY(represent(space, axes, &point, &searched, &found));
+        if (!found)
+            continue;
+        DT_TRY(DT_GROW(*points, *count, 1));
+        (*points)[(*count)++] = point;
+    } while (next_tuple(space, axes, &tuple));
+    return DT_OK;
+}
+
+dt_status dt_space_tuples(const struct dt_space *space, uint32_t axes, struct dt_point **points,
+                          int *count)
+{
+    double product = 1;
+    *points = NULL;
+    *count = 0;
+    for (int i = 0; i < space->axis_count; i++)
+        product *= has(axes, i) ? space->axes[i].count : 1;
+    if (product > TUPLES_MOST)
+        return dt_fail(DT_EUNSUP, "%.0f combinations are too many to try each, at most %d", product,
+                       TUPLES_MOST);
+    dt_status status = list_tuples(space, axes, points, count);
+    if (status != DT_OK) {
+        free(*points);
+        *points = NULL;
+        *count = 0;
+    }
+    return status;
+}
