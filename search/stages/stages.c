@@ -17,17 +17,18 @@ enum { REFUSALS = 64, ENVIRONMENTS_MOST = 8, NEAR_ROOM = 4096 };
 
 static const struct dt_knob knobs[] = {
     [KEEP] = {"keep", "layouts whose settings are searched", 3, 1, 64},
-    [SHARE] = {"share", "most of the trials that may go to the first look at layouts", 0.75, 0.05,
-               1},
+    [SHARE] = {"share", "most of the budget that the first look at layouts may take", 0.5, 0.05, 1},
     [FIRST] = {"first", "leading parameters that are the layout, where none has the role layout", 1,
                1, 31},
     [KNOBS] = {.name = NULL},
 };
 
-/* A layout at its default settings, and the best value of its plans so far. */
+/* A layout at its default settings, their value, and the best value of its plans so far. */
 struct layout {
     struct dt_point point;
-    double prior, best; /* INFINITY: unknown, nothing ran */
+    uint64_t group;
+    int turn;                  /* of its group; the lowest first */
+    double prior, first, best; /* INFINITY: unknown, nothing ran */
 };
 
 struct stages {
@@ -36,8 +37,8 @@ struct stages {
     uint32_t axes;        /* of the layout */
     uint32_t environment; /* axes of that role */
     struct layout *layouts;
-    int count, next, most; /* most: those that the budget has room for */
-    int searched;          /* layouts whose settings were searched, the best first */
+    int count, next; /* next: of those not yet asked for */
+    int searched;    /* layouts whose settings were searched, the best first */
     struct dt_trial *told;
     int told_count;
     double seconds;        /* of the trials told */
@@ -69,9 +70,11 @@ static bool agree(const struct stages *search, uint32_t axes, const struct dt_po
     return true;
 }
 
-static int by_prior(const void *a, const void *b)
+static int by_turn(const void *a, const void *b)
 {
     const struct layout *x = a, *y = b;
+    if (x->turn != y->turn)
+        return x->turn < y->turn ? -1 : 1;
     return (x->prior > y->prior) - (x->prior < y->prior);
 }
 
@@ -98,11 +101,27 @@ static void shuffle(struct dt_rng *rng, struct dt_point points[], int n)
     }
 }
 
-/* In random order, or in that of the prior. */
+/* Layouts are in the order of their numbers of ranks, most first, or of the prior, except that those of one group follow its first
+ * one: what is loaded for it is loaded once. */
+static void set_turns(struct stages *search)
+{
+    const struct dt_groups *groups = search->opts.groups;
+    for (int i = 0; i < search->count; i++) {
+        struct layout *layout = &search->layouts[i];
+        layout->group = groups != NULL ? groups->of(groups->context, &layout->point) : 0;
+        layout->turn = groups != NULL ? i : 0;
+        for (int k = 0; groups != NULL && k < i; k++)
+            if (search->layouts[k].group == layout->group) {
+                layout->turn = search->layouts[k].turn;
+                break;
+            }
+    }
+}
+
 static dt_status list_layouts(struct stages *search)
 {
     struct dt_point *points = NULL;
-    int count = 0;
+    int count = 0, ranks = dt_space_role(search->opts.space, DT_ROLE_RANKS);
     DT_TRY(dt_space_tuples(search->opts.space, search->axes, &points, &count));
     search->layouts = calloc((size_t)count + 1, sizeof *search->layouts);
     if (search->layouts == NULL) {
@@ -111,15 +130,18 @@ static dt_status list_layouts(struct stages *search)
     }
     shuffle(&search->rng, points, count);
     for (int i = 0; i < count; i++)
-        search->layouts[i] = (struct layout){
-            .point = points[i], .prior = prior_of(search, &points[i]), .best = INFINITY};
+        search->layouts[i] = (struct layout){.point = points[i],
+                                             .turn = ranks >= 0 ? -points[i].index[ranks] : 0,
+                                             .prior = prior_of(search, &points[i]),
+                                             .first = INFINITY,
+                                             .best = INFINITY};
     free(points);
-    search->count = search->most = count;
-    if (search->opts.prior != NULL)
-        qsort(search->layouts, (size_t)count, sizeof *search->layouts, by_prior);
-    double share = search->opts.knobs[SHARE] * (double)search->opts.evaluations;
-    if (search->opts.evaluations > 0 && share < count)
-        search->most = (int)fmax(1, share);
+    search->count = count;
+    for (int i = 0; search->opts.prior != NULL && i < count; i++)
+        search->layouts[i].turn = 0;
+    qsort(search->layouts, (size_t)count, sizeof *search->layouts, by_turn);
+    set_turns(search);
+    qsort(search->layouts, (size_t)count, sizeof *search->layouts, by_turn);
     return DT_OK;
 }
 
@@ -156,9 +178,19 @@ static void fini(void *state)
 
 /* ---- first stage */
 
+/* The first look has had its share of the budget. */
+static bool looked_enough(const struct stages *search)
+{
+    double share = search->opts.knobs[SHARE];
+    const struct dt_search_opts *opts = &search->opts;
+    return (opts->evaluations > 0 &&
+            (double)opts->seen->count >= fmax(1, share * (double)opts->evaluations)) ||
+           (opts->seconds > 0 && search->seconds >= share * opts->seconds);
+}
+
 static bool ask_layout(struct stages *search, struct dt_point *point)
 {
-    while (search->next < search->most) {
+    while (search->next < search->count && !looked_enough(search)) {
         *point = search->layouts[search->next++].point;
         if (!dt_seen_has(search->opts.seen, point))
             return true;
@@ -205,6 +237,30 @@ static dt_status open_arm(struct stages *search)
     for (int i = 0; i < search->told_count; i++)
         tell_part(search, &search->told[i]);
     return DT_OK;
+}
+
+/* Settings have made no layout faster than this, as a factor of its time at default settings. */
+static double largest_gain(const struct stages *search)
+{
+    double gain = 1;
+    for (int i = 0; i < search->searched; i++)
+        if (isfinite(search->layouts[i].first))
+            gain = fmax(gain, search->layouts[i].first / search->layouts[i].best);
+    return gain;
+}
+
+/* There are layouts left, and the best of them could win if its settings gained as much as those of any other have. All of
+ * them where every plan of the others was tried: then nothing better is left to do. */
+static bool more_layouts(const struct stages *search)
+{
+    double best = INFINITY, next = INFINITY;
+    for (int i = 0; i < search->count; i++) {
+        best = fmin(best, search->layouts[i].best);
+        if (i >= search->searched)
+            next = fmin(next, search->layouts[i].best);
+    }
+    return search->searched < search->count &&
+           (dt_seen_all(&search->part.seen) || next / largest_gain(search) < best);
 }
 
 /* The settings of the next best layouts, in the default environment. */
@@ -321,9 +377,9 @@ static bool environments_are_due(const struct stages *search)
 static dt_status ask(void *state, struct dt_point *point)
 {
     struct stages *search = state;
-    if (ask_layout(search, point))
+    if (search->searched == 0 && ask_layout(search, point))
         return DT_OK;
-    if (search->part.space == NULL && must_wait(search))
+    if (search->searched == 0 && must_wait(search))
         return DT_WAIT;
     if (environments_are_due(search))
         return ask_environment(search, point);
@@ -331,10 +387,11 @@ static dt_status ask(void *state, struct dt_point *point)
         if (search->part.space == NULL)
             DT_TRY(open_part(search));
         dt_status status = ask_part(search, point);
-        bool all = dt_seen_all(&search->part.seen);
-        if (status != DT_DONE || !all || search->searched == search->count)
-            return status == DT_DONE ? ask_environment(search, point) : status;
-        close_part(search); /* every plan of these layouts was tried */
+        if (status != DT_DONE)
+            return status;
+        if (!more_layouts(search))
+            return ask_environment(search, point);
+        close_part(search);
     }
 }
 
@@ -345,26 +402,29 @@ static void tell(void *state, const struct dt_trial *trial)
     if (DT_GROW(search->told, search->told_count, 1) == DT_OK)
         search->told[search->told_count++] = *trial;
     search->seconds += trial->cost;
-    for (int i = 0; i < search->count; i++)
-        if (trial->outcome == DT_TRIAL_OK &&
-            agree(search, search->axes, &trial->point, &search->layouts[i].point))
-            search->layouts[i].best = fmin(search->layouts[i].best, trial->value);
+    for (int i = 0; i < search->count; i++) {
+        struct layout *layout = &search->layouts[i];
+        if (trial->outcome != DT_TRIAL_OK ||
+            !agree(search, search->axes, &trial->point, &layout->point))
+            continue;
+        layout->best = fmin(layout->best, trial->value);
+        if (dt_point_equal(search->opts.space, &trial->point, &layout->point))
+            layout->first = trial->value;
+    }
     tell_part(search, trial);
 }
 
 static int64_t ahead(void *state)
 {
     const struct stages *search = state;
-    if (search->next < search->most)
-        return search->most - search->next;
-    return search->part.space != NULL && search->last == NULL ? dt_arm_ahead(&search->part.arm) : 0;
+    bool second = search->part.space != NULL && search->last == NULL;
+    return second ? dt_arm_ahead(&search->part.arm) : 0;
 }
 
 static void note(const void *state, struct dt_text *out)
 {
     const struct stages *search = state;
-    int looked = search->next < search->most ? search->next : search->most;
-    dt_text_add(out, "%d of %d layouts were looked at", looked, search->count);
+    dt_text_add(out, "%d of %d layouts were looked at", search->next, search->count);
     if (search->searched > 0)
         dt_text_add(out, ", the settings of the best %d searched; ", search->searched);
     if (search->part.space != NULL)
