@@ -48,4 +48,21 @@ lines = [" ".join(f"{name}={value}" for name, value in plan.items()) for plan in
 t.check("the text lists the same", done.code == 0 and done.out.splitlines() == lines)
 done = t.tool("space", "--space", FILE)
 t.check("the text has the number of plans", done.code == 0 and "1200 feasible plans among 36864" in done.out.splitlines(), done)
+H200 = SOURCE / "examples" / "machines" / "8xh200.json"
+done = t.tool("space", "--machine", H200, "--model", "dit-xl/2", "--size", "512", "--dtype", "bfloat16", "--json")
+rows = {row["name"]: row["values"] for row in done.json["parameters"]}
+t.check("the plans of a described machine", done.code == 0 and rows["ranks"] == list(range(1, 9)) and rows["attention"][:2] == ["own", "cudnn"]
+        and "threads" not in rows and rows["nccl_p2p_channels"] == [0], done)
+more = t.tool("space", "--machine", H200, "--model", "dit-xl/2", "--size", "512", "--dtype", "bfloat16", "--json", "--tune-nccl")
+t.check("--tune-nccl: 30 values of NCCL's variables for each plan of several ranks", more.json["feasible"] > 20 * done.json["feasible"]
+        and more.json["feasible"] < 30 * done.json["feasible"], more)
+done = t.tool("explain", "--machine", H200, "ranks=8 nccl_p2p_channels=4")
+t.check("NCCL's variables without --tune-nccl", done.code == 0 and "leaves it out unless --tune-nccl" in done.out, done)
+done = t.tool("explain", "--machine", H200, "--tune-nccl", "ranks=8 nccl_p2p_channels=4")
+t.check("and with it", done.code == 0 and "is feasible" in done.out and "unless" not in done.out, done)
+t.exits("no such machine", t.tool("space", "--machine", t.path / "none.json"), 74, "none.json")
+t.exits("not a machine", t.tool("explain", "--machine", FILE, "ranks=1"), 2, "prl_2x2.json")
+for option, value in (("backend", "cpu"), ("input", "x"), ("worker", "./none"), ("space", FILE)):
+    words = ["--machine", H200, "--" + option, value]
+    t.exits(f"--{option} beside --machine", t.tool("space", *words), 2, "has no effect beside")
 t.finish()

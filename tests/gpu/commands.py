@@ -39,6 +39,19 @@ def check_machine():
     t.check("and its limits", limits["bfloat16"] and limits["nccl"] > 22000 and done.json["soft"]["nccl"], done)
 
 
+def check_described():
+    """The description of these GPUs gives their space where there are none."""
+    small = ["--json", "--dtype", "float32", "--size", "64"]
+    file, nowhere = t.write("machine.json", t.tool("machine", "--json").out), {"DITTUNE_WORKER_CUDA": "/nonexistent"}
+    for words in ([], ["--tune-nccl"], ["--devices", "1"]):
+        here, there = t.small("space", *small, *words), t.small("space", *small, *words, "--machine", file, env=nowhere)
+        t.check(f"the space of described GPUs {words}", here.code == 0 and there.json == here.json and "graph" in there.out,
+                (here.out[:300], there))
+    for plan in ("ranks=2 cfg=2 graph=1", "ranks=2 ulysses=3"):
+        here, there = t.small("explain", *small, plan), t.small("explain", *small, plan, "--machine", file, env=nowhere)
+        t.check(f"explain {plan} on described GPUs", there.code == here.code and there.json == here.json, (here, there))
+
+
 def check_run():
     done, variables = run("cfg=2 nccl_p2p_channels=4 nccl_p2p_chunk_kib=256")
     off = (done.json or {}).get("verified_error")
@@ -66,6 +79,7 @@ need_fake_gpus()
 t = FakeGpus(memory="16g")
 note_variables()
 check_machine()
+check_described()
 check_run()
 check_session()
 t.none_left()

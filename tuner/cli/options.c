@@ -383,6 +383,8 @@ const struct dt_option_row dt_option_rows[] = {
      "execution mode of the engine: eager, compiled, ... (default: eager)"},
     {"machine", "FILE", "lookup", NULL, parse_text, AT(lookup.machine),
      "look up for the machine in the output of `dittune machine --json`"},
+    {"machine", "FILE", "space explain", NULL, parse_text, AT(lookup.machine),
+     "plans of the machine in the output of `dittune machine --json`, not of this one"},
     {"require", "TIER", "lookup", "proxy", parse_text, AT(lookup.tier),
      "minimum confidence: decided, exact, near, scaled, proxy (all measured on such hardware), "
      "heuristic or none; weaker answers exit with 10"},

@@ -44,11 +44,20 @@ struct dt_wanted {
     bool stored;             /* by an entry's key, which also has what a worker does not obey */
 };
 
+/* Another machine, whose plans can be listed and explained, but not run. */
+struct dt_described {
+    int cores;           /* or GPUs */
+    struct dt_gpus gpus; /* count 0: cores */
+    int64_t memory_bytes;
+    bool bfloat16;
+};
+
 /* What the built-in space has beyond the usual plans. */
 struct dt_more {
     bool oversubscribe; /* more ranks than devices */
     bool
         nccl; /* variables that NCCL reads when a process starts: a group of processes for each of their values */
+    const struct dt_described *machine; /* borrowed by dt_target_new; NULL: this one */
 };
 
 struct dt_job {

@@ -174,6 +174,8 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
 
 static void make_hard(struct dt_target *target)
 {
+    if (target->hardware.described != NULL)
+        return; /* nothing is stored of another machine's space */
     target->identity.hard = target->foreign ? dt_machine_announced_hard(target->worker.ready)
                                             : dt_machine_hard(&target->hardware.backend);
     json_object_set_new(target->identity.hard, "dtype", json_string(target->identity.dtype));
@@ -207,6 +209,7 @@ dt_status dt_target_new(const struct dt_job *job, struct dt_target **out)
     }
     target->plans = dt_space_count(target->space);
     make_hard(target);
+    target->hardware.described = NULL;
     *out = target;
     return DT_OK;
 }

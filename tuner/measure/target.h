@@ -40,8 +40,9 @@ struct dt_target_worker {
 struct dt_hardware {
     struct dt_backend backend;
     struct dt_backend watched; /* GPUs of a foreign worker's ranks, before it was started */
-    const char *unit;          /* device of a rank: "core" or "GPU" */
-    int cores, devices;        /* available cores, or GPUs; most ranks of a plan */
+    const struct dt_described *described; /* while the target is made; NULL: this machine */
+    const char *unit;                     /* device of a rank: "core" or "GPU" */
+    int cores, devices;                   /* available cores, or GPUs; most ranks of a plan */
 };
 
 /* Operations and bytes of an image (model/workload.h); 0: unknown. */

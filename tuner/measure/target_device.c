@@ -11,8 +11,9 @@
 
 static bool lacks_cores(const struct dt_target *target, enum dt_dtype dtype)
 {
-    (void)target;
-    return !dt_machine_runs(dtype);
+    const struct dt_described *described = target->hardware.described;
+    return described == NULL ? !dt_machine_runs(dtype)
+                             : dtype != DT_FLOAT32 && !described->bfloat16;
 }
 
 static bool lacks_gpus(const struct dt_target *target, enum dt_dtype dtype)
@@ -41,8 +42,24 @@ static int usual_devices(const struct dt_target *target)
     return gpus > 0 ? gpus : target->hardware.cores;
 }
 
+/* Nothing is looked at on this machine, and nothing can run. */
+static dt_status place_elsewhere(const struct dt_job *job, struct dt_target *target)
+{
+    struct dt_hardware *hardware = &target->hardware;
+    const struct dt_described *described = job->more.machine;
+    *hardware = (struct dt_hardware){.described = described,
+                                     .cores = described->cores,
+                                     .devices = job->devices > 0 ? job->devices : described->cores};
+    hardware->backend.cuda = described->gpus.count > 0;
+    hardware->backend.gpus = described->gpus;
+    hardware->unit = device_of(target)->unit;
+    return DT_OK;
+}
+
 dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
 {
+    if (job->more.machine != NULL)
+        return place_elsewhere(job, target);
     DT_TRY(dt_backend_choose(job->backend, job->worker.path != NULL, &target->hardware.backend));
     target->hardware.backend.shared = job->shared_devices;
     if (job->worker.path != NULL)
@@ -81,7 +98,9 @@ void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype, struc
     limits->cores = target->hardware.cores;
     limits->devices = target->hardware.devices;
     limits->no_dtype = device_of(target)->lacks(target, dtype);
-    limits->memory_bytes = dt_host_memory_available();
+    limits->memory_bytes = target->hardware.described != NULL
+                               ? target->hardware.described->memory_bytes
+                               : dt_host_memory_available();
 }
 
 dt_status dt_target_watch(struct dt_target *target)

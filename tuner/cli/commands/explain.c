@@ -10,6 +10,17 @@
 
 enum { USUAL_DEVICES = 8, NEAREST = 3, FARTHEST = 16 };
 
+/* It sets a variable of the built-in network's library: only a group of processes of its own can run it. */
+static bool sets_variables(const struct dt_target *target, const struct dt_point *point)
+{
+    for (int a = 0; !target->foreign && a < dt_space_axes(target->space); a++) {
+        const struct dt_axis *axis = dt_space_axis(target->space, a);
+        if (axis->role == DT_ROLE_ENVIRONMENT && point->index[a] != axis->fallback)
+            return true;
+    }
+    return false;
+}
+
 static dt_status explain(const struct dt_options *options, const struct dt_target *target,
                          const char *plan)
 {
@@ -32,6 +43,10 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
                         "out unless --oversubscribe\n",
                         dt_target_ranks(target, &point), target->hardware.cores,
                         target->hardware.unit);
+        if (feasible && !options->job.tune_nccl && dt_target_plan(target, plan, &point) == DT_OK &&
+            sets_variables(target, &point))
+            dt_text_add(&text, "but it sets NCCL's variables: 'dittune run' runs it, tuning leaves "
+                               "it out unless --tune-nccl\n");
         status = dt_print_text(&text);
     }
     dt_explanation_fini(&explanation);
@@ -191,12 +206,15 @@ dt_status dt_command_explain(const struct dt_options *options)
     for (int i = 0; i < options->words.rest_count; i++)
         dt_text_add(&plan, "%s%s", i > 0 ? " " : "", options->words.rest[i]);
     struct dt_job job;
+    struct dt_described machine;
     if (options->worker.engine != NULL && options->worker.program.path == NULL) {
         dt_status answered = explain_by_file(options, dt_text_at(&plan));
         dt_text_fini(&plan);
         return answered;
     }
     dt_status status = dt_options_job(options, dt_text_at(&plan), &job);
+    if (status == DT_OK)
+        status = dt_options_machine(options, &machine, &job);
     if (status == DT_OK)
         status = dt_target_new(&job, &target);
     if (status == DT_OK)

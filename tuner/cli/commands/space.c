@@ -160,6 +160,7 @@ static dt_status print_file(const struct dt_options *options)
 dt_status dt_command_space(const struct dt_options *options)
 {
     struct dt_job job;
+    struct dt_described machine;
     struct dt_target *target = NULL;
     if (options->space != NULL)
         return print_file(options);
@@ -167,6 +168,7 @@ dt_status dt_command_space(const struct dt_options *options)
         return dt_fail(DT_EUSAGE, "'dittune space' takes one --size, not %d",
                        options->job.sizes.count);
     DT_TRY(dt_options_job(options, NULL, &job));
+    DT_TRY(dt_options_machine(options, &machine, &job));
     DT_TRY(dt_target_new(&job, &target));
     struct dt_text title = {0};
     dt_text_add(&title, "%s, at most %d device%s", target->identity.title, target->hardware.devices,
