@@ -104,7 +104,8 @@ struct dt_copy {
     int element;
 };
 
-/* out[n] = [cos(t f), sin(t f)] with f_i = 10000^(-2i/channels), in float32 as the authors' code computes it */
+/* out[n] = [cos(t f), sin(t f)] with f_i = 10000^(-2i/channels), in float32 as the authors' code computes it; f is rounded from
+ * double, so that it is the same in all back ends */
 struct dt_sinusoid {
     const float *time;
     float *out;

@@ -40,12 +40,15 @@ int dt_launch_activation(enum dt_activation act, float *x, int64_t n, void *stre
     return DT_LAUNCH(activation<DT_ACT_SILU>, blocks, THREADS, 0, stream, x, n, eights);
 }
 
+/* The angle is the timestep, up to 1000, times the frequency: one unit in its last place would be 6e-5 rad. The argument is
+ * rounded to float32 as in the authors' code; the exponential is exact but for the rounding, so that every library's is the same. */
 static __global__ void sinusoid(struct dt_sinusoid op)
 {
     int half = op.channels / 2;
     for (int64_t i = FIRST; i < (int64_t)op.count * half; i += STEP) {
         int64_t n = i / half, channel = i % half;
-        float frequency = expf(-9.210340371976184f * (float)channel / (float)half);
+        float exponent = -9.210340371976184f * (float)channel / (float)half;
+        float frequency = (float)exp((double)exponent);
         float *row = op.out + n * op.channels;
         row[channel] = cosf(op.time[n] * frequency);
         row[half + channel] = sinf(op.time[n] * frequency);

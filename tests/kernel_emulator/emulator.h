@@ -56,6 +56,10 @@ struct emu_tally emu_counts(void);
 /* Counts and the error start again. */
 void emu_reset(void);
 
+/* How many units in the last place the exponentials of the kernels' library are above the host's; 0 at the start. CUDA's
+ * programming guide allows expf two, exp one. */
+extern int emu_exponentials;
+
 /* The order in which warps and lanes are run: 0 as numbered, 1 backwards. What races with nothing does not depend on it. */
 void emu_order(int backwards);
 

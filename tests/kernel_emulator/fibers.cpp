@@ -309,6 +309,8 @@ void emu_reset(void)
     emu_counted = {};
 }
 
+int emu_exponentials = 0;
+
 void emu_order(int order)
 {
     backwards = order;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/cuda/network.h"
+#include "tests/kernel_emulator/emulator.h"
 #include "tests/lib/dose.h"
 
 #define STEPS 2
@@ -25,6 +26,8 @@ static void try_plan(struct dt_workload workload, struct dt_plan plan)
     if (network_run(&run) != DT_OK)
         fail_msg("%s: %s", network_text(&plan, text), run.message);
     double error = network_error(out, baseline, plan.batch, size);
+    print_message("%s, exponentials off by %d: relative error %.2e\n", network_text(&plan, text),
+                  emu_exponentials, error);
     /* Tolerance of the data type (model/dtype.c); in float32 of the order of sums. */
     if (!(error < (workload.dtype == DT_FLOAT32 ? 5e-6 : dt_dtype_tolerance(workload.dtype))))
         fail_msg("%s: relative error %.2e", network_text(&plan, text), error);
@@ -50,9 +53,13 @@ static void heads_of_72_channels(void **state)
     try_plan(workload, plan);
 }
 
+/* Also with the largest errors that CUDA's guide allows exponentials: a GPU's library is not the host's. */
 static void a_ring_in_float32(void **state)
 {
     (void)state;
+    for (emu_exponentials = 2; dose_full() && emu_exponentials > 0; emu_exponentials--)
+        try_plan(network_workload(DT_FLOAT32), network_plan(1, 1, 1, 1));
+    emu_exponentials = 0;
     if (dose_full())
         try_plan(network_workload(DT_FLOAT32), network_plan(1, 1, 1, 2));
 }
