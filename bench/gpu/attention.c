@@ -6,13 +6,28 @@
 
 #include <stdio.h>
 
-static void call(struct bench *bench, void *arg)
+/* Several sets of queries, keys, values and outputs, one behind the other. */
+struct operands {
+    struct dt_attention op; /* of the first set */
+    char *qkv, *out;
+    int64_t qkv_bytes, out_bytes; /* of a set */
+    int sets;
+};
+
+static void call(struct bench *bench, void *arg, int set)
 {
-    bench->device->compute->attention.run(bench->device, DT_BFLOAT16, arg);
+    const struct operands *operands = arg;
+    struct dt_attention op = operands->op;
+    op.q = (const char *)op.q + set * operands->qkv_bytes;
+    op.k = (const char *)op.k + set * operands->qkv_bytes;
+    op.v = (const char *)op.v + set * operands->qkv_bytes;
+    op.out = (char *)op.out + set * operands->out_bytes;
+    bench->device->compute->attention.run(bench->device, DT_BFLOAT16, &op);
 }
 
-static void time_kernel(struct bench *bench, struct dt_attention *op)
+static void time_kernel(struct bench *bench, struct operands *operands)
 {
+    const struct dt_attention *op = &operands->op;
     const struct dt_compute *compute = bench->device->compute;
     char kernel[64] = "cudnn", what[96];
     if (op->kind == DT_ATTENTION_OWN)
@@ -25,38 +40,45 @@ static void time_kernel(struct bench *bench, struct dt_attention *op)
         return;
     }
     double amount = 4.0 * op->sequences * op->heads * op->head * (double)op->queries * op->keys;
-    bench_time(bench, &(struct bench_row){what, "TFLOP/s", amount, call, op});
+    bench_time(bench, &(struct bench_row){what, "TFLOP/s", amount, call, operands, operands->sets});
+}
+
+static void time_kernels(struct bench *bench, struct operands *operands)
+{
+    for (int i = 0; i < DT_ATTN_TILES; i++) {
+        operands->op.tile = dt_attn_tiles[i];
+        time_kernel(bench, operands);
+    }
+    operands->op.kind = DT_ATTENTION_CUDNN;
+    time_kernel(bench, operands);
 }
 
 static void time_shape(struct bench *bench, int tokens, int heads, int head)
 {
     int64_t channels = (int64_t)heads * head;
-    char *qkv = bench_memory(bench, tokens * 3 * channels * 2);
-    void *out = bench_memory(bench, tokens * channels * 2);
-    struct dt_attention op = {.q = qkv,
-                              .k = qkv + channels * 2,
-                              .v = qkv + channels * 4,
-                              .out = out,
-                              .q_at = {tokens * 3 * channels, 3 * channels},
-                              .kv_at = {tokens * 3 * channels, 3 * channels},
-                              .out_at = {tokens * channels, channels},
-                              .sequences = 1,
-                              .heads = heads,
-                              .head = head,
-                              .queries = tokens,
-                              .keys = tokens};
-    if (qkv == NULL || out == NULL) {
+    struct operands operands = {.qkv_bytes = tokens * 3 * channels * 2,
+                                .out_bytes = tokens * channels * 2};
+    operands.sets = bench_sets(bench, operands.qkv_bytes + operands.out_bytes);
+    operands.qkv = bench_memory(bench, operands.sets * operands.qkv_bytes);
+    operands.out = bench_memory(bench, operands.sets * operands.out_bytes);
+    operands.op = (struct dt_attention){.q = operands.qkv,
+                                        .k = operands.qkv + channels * 2,
+                                        .v = operands.qkv + channels * 4,
+                                        .out = operands.out,
+                                        .q_at = {tokens * 3 * channels, 3 * channels},
+                                        .kv_at = {tokens * 3 * channels, 3 * channels},
+                                        .out_at = {tokens * channels, channels},
+                                        .sequences = 1,
+                                        .heads = heads,
+                                        .head = head,
+                                        .queries = tokens,
+                                        .keys = tokens};
+    if (operands.qkv == NULL || operands.out == NULL)
         bench_refused(bench, "attention");
-    } else {
-        for (int i = 0; i < DT_ATTN_TILES; i++) {
-            op.tile = dt_attn_tiles[i];
-            time_kernel(bench, &op);
-        }
-        op.kind = DT_ATTENTION_CUDNN;
-        time_kernel(bench, &op);
-    }
-    bench_release(bench, qkv);
-    bench_release(bench, out);
+    else
+        time_kernels(bench, &operands);
+    bench_release(bench, operands.qkv);
+    bench_release(bench, operands.out);
 }
 
 void bench_attention(struct bench *bench)
@@ -66,6 +88,8 @@ void bench_attention(struct bench *bench)
         return;
     }
     time_shape(bench, 1024, 16, 72);
+    if (bench->first_only)
+        return;
     time_shape(bench, 4608, 24, 128);
     time_shape(bench, 16384, 24, 128);
     time_shape(bench, 16384, 24, 64);

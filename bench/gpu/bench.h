@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* bench - speed of single operations of a GPU, through the table of kernels/compute.h
  *
- * A row is one operation on one shape: it is queued once untimed, then in batches between two marks of the device, and the median of
- * the batches' means is printed beside a rate. To add a group of rows: one function, and a row in the table of main.c.
+ * A row is one operation on one shape. Its batches of 20 calls lie between two marks of the device, behind an untimed call, so that no
+ * time contains the start of an idle queue; the median of the batches' means is printed beside a rate. Calls take turns on several sets
+ * of operands, which together exceed the L2 cache, so that each call finds its own in memory, as a step finds the weights of its blocks.
+ * To add a group of rows: one function, and a row in the table of main.c.
  */
 #ifndef DT_BENCH_GPU_BENCH_H
 #define DT_BENCH_GPU_BENCH_H
@@ -13,22 +15,28 @@
 
 struct bench {
     struct dt_device *device;
-    bool quick; /* tiny shapes, only to check that everything runs */
-    int failures;
+    bool quick;      /* tiny shapes, only to check that everything runs */
+    bool first_only; /* --short: the rows of DiT-XL/2 and the ceilings */
+    int failures, turn;
 };
 
-/* Times call(bench, arg) and prints the row: `what`, its time, and amount a second in units of 10^12 (FLOP/s, "TFLOP/s") or
- * 10^9 (bytes, "GB/s"). */
+/* Times call(bench, arg, set) and prints the row: `what`, its time, and amount a second in units of 10^12 (FLOP/s, "TFLOP/s") or
+ * 10^9 (bytes, "GB/s"). set: 0 to sets - 1, in turn. */
 struct bench_row {
     const char *what, *unit;
     double amount;
-    void (*call)(struct bench *bench, void *arg);
+    void (*call)(struct bench *bench, void *arg, int set);
     void *arg;
+    int sets;
 };
 void bench_time(struct bench *bench, const struct bench_row *row);
 
 /* A row that could not be made ready, with its reason. */
 void bench_refused(struct bench *bench, const char *what);
+
+/* Number of sets of this size, in bytes, that exceed the cache together: 1 to BENCH_SETS_MOST. */
+#define BENCH_SETS_MOST 64
+int bench_sets(const struct bench *bench, int64_t bytes);
 
 /* Device memory of random bytes that are small numbers in either data type; NULL (and said) when there is not so much. */
 void *bench_memory(struct bench *bench, int64_t bytes);

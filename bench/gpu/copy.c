@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-static void call(struct bench *bench, void *arg)
+static void call(struct bench *bench, void *arg, int set)
 {
+    (void)set;
     bench->device->compute->rows.copy(bench->device, arg);
 }
 
@@ -28,9 +29,9 @@ void bench_copy(struct bench *bench)
         bench_refused(bench, "copy");
     } else {
         bench_time(bench, &(struct bench_row){"copy, read and write", "GB/s",
-                                              4.0 * (double)(rows * width), call, &whole});
+                                              4.0 * (double)(rows * width), call, &whole, 1});
         bench_time(bench, &(struct bench_row){"pack qkv of 6 of 24 heads, read and write", "GB/s",
-                                              4.0 * 3.0 * 768.0 * (double)tokens, call, &pack});
+                                              4.0 * 3.0 * 768.0 * (double)tokens, call, &pack, 1});
     }
     bench_release(bench, from);
     bench_release(bench, to);

@@ -10,13 +10,20 @@ struct layer {
     int rows, in, out;
     enum dt_activation act;
     struct dt_linear *linear;
-    struct dt_linear_call call;
+    char *x, *weight, *y;
+    void *bias;
+    int sets;
 };
 
-static void call(struct bench *bench, void *arg)
+static void call(struct bench *bench, void *arg, int set)
 {
-    struct layer *layer = arg;
-    bench->device->compute->linear.apply(bench->device, layer->linear, &layer->call);
+    const struct layer *layer = arg;
+    const int64_t element = dt_dtype_bytes(layer->dtype);
+    const struct dt_linear_call one = {layer->x + set * layer->rows * layer->in * element,
+                                       layer->weight + set * layer->in * layer->out * element,
+                                       layer->bias,
+                                       layer->y + set * layer->rows * layer->out * element};
+    bench->device->compute->linear.apply(bench->device, layer->linear, &one);
 }
 
 static void time_choice(struct bench *bench, struct layer *layer, int choice)
@@ -37,28 +44,31 @@ static void time_choice(struct bench *bench, struct layer *layer, int choice)
     }
     bench_time(bench, &(struct bench_row){what, "TFLOP/s",
                                           2.0 * layer->rows * (double)layer->in * layer->out, call,
-                                          layer});
+                                          layer, layer->sets});
     compute->linear.free(layer->linear);
 }
 
 static void time_layer(struct bench *bench, struct layer layer)
 {
-    int64_t element = dt_dtype_bytes(layer.dtype);
-    void *x = bench_memory(bench, (int64_t)layer.rows * layer.in * element);
-    void *weight = bench_memory(bench, (int64_t)layer.in * layer.out * element);
-    void *y = bench_memory(bench, (int64_t)layer.rows * layer.out * element);
-    void *bias = bench_memory(bench, (int64_t)layer.out * 4);
-    layer.call = (struct dt_linear_call){x, weight, bias, y};
-    if (x == NULL || weight == NULL || y == NULL || bias == NULL)
+    const int64_t element = dt_dtype_bytes(layer.dtype);
+    const int64_t rows = layer.rows, in = layer.in, out = layer.out;
+    layer.sets = bench_sets(bench, (rows * in + in * out + rows * out) * element);
+    layer.x = bench_memory(bench, layer.sets * rows * in * element);
+    layer.weight = bench_memory(bench, layer.sets * in * out * element);
+    layer.y = bench_memory(bench, layer.sets * rows * out * element);
+    layer.bias = bench_memory(bench, out * 4);
+    if (layer.x == NULL || layer.weight == NULL || layer.y == NULL || layer.bias == NULL)
         bench_refused(bench, "linear");
     else
-        for (int choice = 0; choice < 8; choice += bench->quick ? 7 : 1)
+        for (int choice = 0; choice < (bench->first_only ? 1 : 8); choice += bench->quick ? 7 : 1)
             time_choice(bench, &layer, choice);
-    bench_release(bench, x);
-    bench_release(bench, weight);
-    bench_release(bench, y);
-    bench_release(bench, bias);
+    bench_release(bench, layer.x);
+    bench_release(bench, layer.weight);
+    bench_release(bench, layer.y);
+    bench_release(bench, layer.bias);
 }
+
+enum { SHORT = 5 }; /* the ceiling, and the layers of DiT-XL/2 */
 
 void bench_linear(struct bench *bench)
 {
@@ -79,6 +89,6 @@ void bench_linear(struct bench *bench)
         {.dtype = DT_FLOAT32, .rows = 64, .in = 64, .out = 128, .act = DT_ACT_GELU},
     };
     size_t n = bench->quick ? sizeof small / sizeof small[0] : sizeof large / sizeof large[0];
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && (i < SHORT || !bench->first_only); i++)
         time_layer(bench, bench->quick ? small[i] : large[i]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-gpu [--quick]: rates of copies, linear layers, attention and fused passes on GPU 0. Exit codes: 0, 1 (a row failed), 77 (no
- * GPU). */
+/* bench-gpu [--quick|--short] [GROUP]...: rates on GPU 0; without a group, of all. Exit codes: 0, 1 (a row failed), 2 (wrong usage),
+ * 77 (no GPU). */
 #include "bench/gpu/bench.h"
 
 #include "base/clock.h"
@@ -12,7 +12,10 @@
 
 #define PATIENCE_NS (120 * DT_NS_PER_SECOND)
 
-enum { BATCHES = 7, CALLS = 5 };
+enum { BATCHES = 7, CALLS = 20 };
+
+/* More than twice the L2 cache of an H200. */
+#define CACHE_BYTES (INT64_C(128) << 20)
 
 static int ascending(const void *a, const void *b)
 {
@@ -20,13 +23,25 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+int bench_sets(const struct bench *bench, int64_t bytes)
+{
+    int64_t sets = bench->quick ? 2 : (CACHE_BYTES + bytes - 1) / bytes;
+    return sets < BENCH_SETS_MOST ? (int)sets : BENCH_SETS_MOST;
+}
+
+static void call_next(struct bench *bench, const struct bench_row *row)
+{
+    row->call(bench, row->arg, bench->turn++ % row->sets);
+}
+
 static dt_status run_batch(struct bench *bench, const struct bench_row *row, int calls, int64_t *ns)
 {
     const struct dt_compute *compute = bench->device->compute;
     int64_t times[2];
+    call_next(bench, row); /* untimed: the queue is not idle when the clock starts */
     compute->timeline.mark(bench->device, 0);
     for (int i = 0; i < calls; i++)
-        row->call(bench, row->arg);
+        call_next(bench, row);
     compute->timeline.mark(bench->device, 1);
     DT_TRY(compute->finish(bench->device, dt_clock_ns() + PATIENCE_NS, NULL, NULL));
     DT_TRY(compute->timeline.times(bench->device, 2, times));
@@ -81,15 +96,43 @@ void bench_release(struct bench *bench, void *memory)
     bench->device->compute->memory.release(bench->device, memory);
 }
 
-static void (*const groups[])(struct bench *bench) = {bench_copy, bench_linear, bench_attention,
-                                                      bench_passes};
+static const struct group {
+    const char *name;
+    void (*run)(struct bench *bench);
+} groups[] = {{"copy", bench_copy},
+              {"linear", bench_linear},
+              {"attention", bench_attention},
+              {"passes", bench_passes}};
+
+enum { GROUPS = sizeof groups / sizeof groups[0] };
+
+/* False when a word is no option and no group. */
+static bool read_words(int argc, char **argv, struct bench *bench, bool chosen[])
+{
+    for (int i = 1; i < argc; i++) {
+        int group = 0;
+        while (group < GROUPS && strcmp(argv[i], groups[group].name) != 0)
+            group++;
+        if (strcmp(argv[i], "--quick") == 0)
+            bench->quick = true;
+        else if (strcmp(argv[i], "--short") == 0)
+            bench->first_only = true;
+        else if (group < GROUPS)
+            chosen[group] = chosen[GROUPS] = true;
+        else
+            return false;
+    }
+    return true;
+}
 
 int main(int argc, char **argv)
 {
-    struct bench bench = {.quick = argc == 2 && strcmp(argv[1], "--quick") == 0};
+    struct bench bench = {.quick = false};
+    bool chosen[GROUPS + 1] = {false}; /* the last one: any of them */
     const struct dt_compute *compute = &dt_compute_cuda;
-    if (argc > 1 && !bench.quick) {
-        fprintf(stderr, "usage: bench-gpu [--quick]\n");
+    if (!read_words(argc, argv, &bench, chosen)) {
+        fprintf(stderr,
+                "usage: bench-gpu [--quick|--short] [copy] [linear] [attention] [passes]\n");
         return 2;
     }
     if (compute->open(0, &bench.device) != DT_OK) {
@@ -98,8 +141,9 @@ int main(int argc, char **argv)
     }
     printf("%s; median of %d batches of %d calls, by the device's events\n",
            compute->model(bench.device), BATCHES, bench.quick ? 1 : CALLS);
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-        groups[i](&bench);
+    for (int i = 0; i < GROUPS; i++)
+        if (chosen[i] || !chosen[GROUPS])
+            groups[i].run(&bench);
     compute->close(bench.device);
     return bench.failures > 0;
 }

@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-static void call(struct bench *bench, void *arg)
+static void call(struct bench *bench, void *arg, int set)
 {
+    (void)set;
     bench->device->compute->rows.modulate(bench->device, DT_BFLOAT16, arg);
 }
 
@@ -33,7 +34,7 @@ static void time_width(struct bench *bench, int tokens, int channels, bool gated
     if (x == NULL || table == NULL || y == NULL)
         bench_refused(bench, what);
     else
-        bench_time(bench, &(struct bench_row){what, "GB/s", bytes, call, &op});
+        bench_time(bench, &(struct bench_row){what, "GB/s", bytes, call, &op, 1});
     bench_release(bench, x);
     bench_release(bench, table);
     bench_release(bench, y);

@@ -55,6 +55,14 @@ def check_ranks(t):
     t.check("sweep gives the curve", done.code == 0 and [row["batch"] for row in done.json["sweep"]] == [1, 2, 4], done)
 
 
+def check_quick(t):
+    done = t.tool("run", "--model", SMALL, "--plan", RING, "--quick", "--json")
+    o = done.json
+    t.check("a quick run ends with its first look, verified", done.code == 0 and len(o["samples_seconds"]) == 8
+            and o["verified_error"] <= 1e-5, done)
+    t.check("and times nothing beside the step", not o["fits"].get("exchanges") and not o.get("peak_flop_rate"), o)
+
+
 def check_space(t):
     o = t.tool("space", "--model", SMALL, "--devices", 4, "--oversubscribe", "--list", "--json").json
     fewer = on_two_processors(lambda: t.tool("space", "--model", SMALL, "--devices", 4, "--list", "--json").json)
@@ -95,6 +103,7 @@ def tune(t, fault):
 test = Dittune()
 check_default(test)
 check_ranks(test)
+check_quick(test)
 check_space(test)
 check_faults(test)
 test.none_left()

@@ -283,6 +283,8 @@ const struct dt_option_row dt_option_rows[] = {
      "measure the plan at each batch=1,2,4, or ranks=1,2,4, and fit a line"},
     {"processes", "N", "run", "1", parse_count, AT(run.processes),
      "measure in N fresh processes; the interval is over them (5 is a good number)"},
+    {"quick", NULL, "run", NULL, parse_switch, AT(run.quick),
+     "stop at 8 samples without a long warm-up; time neither exchanges nor the GEMM peak"},
     {"weights", "FILE", "run", NULL, parse_text, AT(job.weights),
      "safetensors file of the network's weights"},
     {"input", "FILE", "run space explain", NULL, parse_text, AT(job.input),

@@ -54,6 +54,7 @@ struct dt_search_options {
 struct dt_run_options {
     struct dt_sweep sweep;
     int64_t processes; /* number of fresh processes for a plan */
+    bool quick;        /* 8 samples: for checks of correctness and of scripts */
     const char *output, *raw;
 };
 

@@ -94,11 +94,13 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
                               struct dt_result *result, struct dt_result *one)
 {
     const struct dt_options *options = run->options;
+    const bool quick = options->run.quick;
     struct dt_measure how = {.deadline_ns = dt_clock_ns() + RUN_SECONDS * DT_NS_PER_SECOND,
-                             .warm_seconds = WARM_SECONDS,
+                             .rest_ns = quick ? dt_clock_ns() : 0, /* no look after the first */
+                             .warm_seconds = quick ? 0 : WARM_SECONDS,
                              .half_width = 0.005,
-                             .peak = true,
-                             .exchanges = true,
+                             .peak = !quick,
+                             .exchanges = !quick,
                              .keep = keep,
                              .context = run,
                              .output = options->run.output};
