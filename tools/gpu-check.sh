@@ -1,29 +1,40 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# One run of under ten minutes on a machine with a GPU: builds, checks what is computed, runs compute-sanitizer and benchmarks,
-# and ends with one table: step, result, seconds. Goes on after a failure; each step has a limit of its own.
+# The run on a machine with a GPU, in groups of at most five minutes each, the most valuable first: builds, checks what is computed,
+# times it beside PyTorch, and ends with one table: step, result, seconds. Goes on after a failure; each step has a limit of its own.
 #
-#     tools/gpu-check.sh [--prefix DIR] [--cuda-prefix DIR]... [--build DIR] [--seconds N]
+#     tools/gpu-check.sh [--only A,B,C] [--prefix DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR] [--seconds N] [--quick FILE]
 #
-#     --prefix DIR        what tools/gpu-prefix.sh unpacked, where the machine lacks these packages
+#     --only GROUPS       A: attention, passes and linear layers, also under compute-sanitizer, and rates; B: PyTorch beside us, plans
+#                         of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials [A,B,C]
+#     --prefix DIR        what tools/gpu-prefix.sh unpacked, where the machine lacks these packages [build/prefix, if it is there]
 #     --cuda-prefix DIR   a folder with NCCL and cuDNN; Python's nvidia folder is found by itself
 #     --build DIR         where to build and to keep each step's output [build/gpu]
-#     --seconds N         for all of it [570]
+#     --built DIR         a build folder that is complete: nothing is built
+#     --seconds N         for all of it [300 a group, and 270 for the build]
+#     --quick FILE        this tiny network instead of DiT, and short sessions: to check this script
 #
-# Needs neither oneDNN nor MPI nor the internet. Without a GPU it says so and does what needs none. Exits with 1 when a step
-# failed. Times of several ranks on one GPU mean nothing: such steps are for correctness.
+# Needs neither oneDNN nor MPI nor the internet. Where $OUT is set, all logs are in $OUT/gpu-check-GROUPS.tar.gz. $BENCH_PYTHON is a
+# Python that has PyTorch [python3], $DT_FA3 a checkout of FlashAttention to build in. Exits with 1 when a step failed, 77 without a
+# GPU. Times of several ranks on one GPU mean nothing: such steps are for correctness.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
-prefix='' build=build/gpu most=570 cuda_prefix=()
-usage() { sed -n 's/^# \{0,1\}//; 3,14p' "$0"; }
+source tools/gpu_check_groups.sh
+
+only=A,B,C prefix='' build=build/gpu built='' most='' quick='' cuda_prefix=()
+usage() { sed -n 's/^# \{0,1\}//; 3,19p' "$0"; }
 refuse() { echo "gpu-check: $1" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
-    --prefix | --cuda-prefix | --build | --seconds) [ $# -gt 1 ] || refuse "$1 needs a value" ;;
+    --only | --prefix | --cuda-prefix | --build | --built | --seconds | --quick) [ $# -gt 1 ] || refuse "$1 needs a value" ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; refuse "'$1' is unknown" ;;
     esac
     case $1 in
+    --only)
+        [[ $2 =~ ^[ABC](,[ABC])*$ ]] || refuse "--only $2: expected groups, A, B or C, with commas"
+        only=$2
+        ;;
     --prefix)
         [ -d "$2/usr" ] || refuse "--prefix $2: no folder that tools/gpu-prefix.sh made"
         prefix=$(realpath "$2")
@@ -33,6 +44,14 @@ while [ $# -gt 0 ]; do
         cuda_prefix+=("$2")
         ;;
     --build) build=$2 ;;
+    --built)
+        [ -x "$2/dittune" ] || refuse "--built $2: there is no dittune"
+        build=$2 built=$2
+        ;;
+    --quick)
+        [ -f "$2" ] || refuse "--quick $2: no such file"
+        quick=$2
+        ;;
     --seconds)
         [[ $2 =~ ^[1-9][0-9]{0,4}$ ]] || refuse "--seconds $2: expected a number of seconds"
         most=$2
@@ -40,24 +59,30 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
+[ -n "$prefix" ] || [ ! -d build/prefix/usr ] || prefix=$PWD/build/prefix
+IFS=, read -ra groups <<<"$only"
+most=${most:-$((300 * ${#groups[@]} + 270))}
+rm -rf "$build/log"
 mkdir -p "$build/log"
 build=$(cd "$build" && pwd)
-rows=() failed=0 gpus=0 ran=unknown child=''
+rows=() broken=() failed=0 gpus=0 ran=unknown child='' until=$most
+
+add_row() { rows+=("$(printf '%-24s %-12s %4s  %s' "$@")"); }
 
 # step NAME LIMIT COMMAND...: `ran` is its result. 77 is skipped, as in ctest; the last line it printed goes into the table.
+# Functions run in a shell of their own, so that `timeout` can end them.
 step()
 {
-    local name=$1 limit=$2 start=$SECONDS status=0 log last
-    log=$build/log/$name.txt
+    local name=$1 limit=$2 start=$SECONDS status=0 log=$build/log/$1.txt left=$((until - SECONDS))
     shift 2
-    local left=$((most - SECONDS))
     [ $left -lt "$limit" ] && limit=$left
     if [ "$limit" -lt 5 ]; then
-        skip "$name" "no time left"
+        ran=skipped
+        add_row "$name" skipped '' 'no time left'
         return
     fi
     printf '== %s (at most %d s)\n' "$name" "$limit"
-    timeout --kill-after=5 "$limit" "$@" >"$log" 2>&1 </dev/null & # waited for, so that a signal is heard at once
+    timeout --kill-after=5 "$limit" bash -c '"$@"' bash "$@" >"$log" 2>&1 </dev/null & # waited for, so that a signal is seen at once
     child=$!
     wait $child || status=$?
     child=''
@@ -67,15 +92,8 @@ step()
     124 | 137) ran="over $limit s" ;;
     *) ran="FAILED ($status)" ;;
     esac
-    [ $status -eq 0 ] || [ $status -eq 77 ] || { failed=$((failed + 1)); tail -n 25 "$log"; }
-    last=$(grep -v '^[[:space:]]*$' "$log" | tail -n 1 | cut -c1-90)
-    rows+=("$(printf '%-26s %-12s %4d  %s' "$name" "$ran" $((SECONDS - start)) "$last")")
-}
-
-skip() # name, why
-{
-    ran=skipped
-    rows+=("$(printf '%-26s %-12s %4s  %s' "$1" skipped '' "$2")")
+    [ $status -eq 0 ] || [ $status -eq 77 ] || { failed=$((failed + 1)); broken+=("$name"); }
+    add_row "$name" "$ran" $((SECONDS - start)) "$(grep -v '^[[:space:]]*$' "$log" | tail -n 1 | cut -c1-66)"
 }
 
 # What the compiler, CMake and the loader must know of the prefix. Its .pc files say /usr, which the sysroot stands before.
@@ -99,47 +117,59 @@ python_folders()
     python3 -c 'import nvidia; print("\n".join(nvidia.__path__))' 2>/dev/null
 }
 
-machine()
+use_libraries()
 {
-    uname -srm && nproc && free -m | sed -n 2p && nvcc --version | tail -n 2
-    nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader ||
-        echo "no nvidia-smi, or no driver"
+    local folder lib
+    for folder in "${cuda_prefix[@]}"; do
+        for lib in "$folder"/*/lib; do
+            [ ! -d "$lib" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$lib
+        done
+    done
+    for lib in /usr/local/cuda/lib64 /usr/local/cuda/lib; do # cuDNN loads the runtime compiler by its name
+        [ ! -d "$lib" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$lib
+    done
+    export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 }
 
-configure()
+# ---- what is printed: at most 100 lines of 110 characters, since where the script runs only the last 12,000 may be kept
+
+figures() # rates and the comparison with PyTorch
 {
-    local folders
-    folders=$(IFS=';' && echo "${cuda_prefix[*]}")
-    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDT_CUDA=ON -DDT_ONEDNN=OFF -DDT_MPI=OFF \
-        -DDT_TESTS=ON "-DDT_CUDA_PREFIX=$folders" && cat "$build/back-ends.txt"
+    local name
+    for name in rates torch; do
+        [ ! -s "$build/log/$name.txt" ] || { grep -E '^(clocks|torch|copy|pack|linear|attention|norm|gate|dittune)' "$build/log/$name.txt" | head -n 24; }
+    done
 }
 
-# Only what is run below.
-compile()
+excerpts() # number of lines for all of them
 {
-    local targets
-    targets=$(ninja -C "$build" -t targets all | sed -n 's/^\(test_gpu_[a-z0-9_]*\|test_cudnn_execute\): phony$/\1/p')
-    # shellcheck disable=SC2086 # names without spaces
-    cmake --build "$build" -j "$(nproc)" --target dittune dittune-worker dittune-worker-cuda bench-gpu cuda-instances $targets
-}
-
-devices() { "$build/dittune-worker-cuda" --devices; }
-
-# One plan, measured, its output checked against the 1-rank plan's.
-run_plan() { "$build/dittune" run --quiet --backend cuda --seed 1 "$@"; }
-
-sanitize() # tool, program, arguments
-{
-    compute-sanitizer --tool "$1" --error-exitcode 1 --launch-timeout 60 "$build/$2" "${@:3}"
+    local name each=$(($1 / (${#broken[@]} + 1)))
+    [ $each -ge 2 ] || return 0
+    [ $each -le 8 ] || each=8
+    for name in "${broken[@]}"; do
+        printf -- '-- %s:\n' "$name"
+        grep -v '^[[:space:]]*$' "$build/log/$name.txt" | tail -n $((each - 1))
+    done
 }
 
 summary()
 {
-    printf '\n%-26s %-12s %4s  %s\n' step result s 'last line'
-    printf '%s\n' "${rows[@]}"
-    printf '\ngpu-check: %d steps, %d failed, %d GPUs, %d s\n' ${#rows[@]} $failed "$gpus" $SECONDS
-    [ "$gpus" -gt 0 ] || echo "gpu-check: there is no GPU here: nothing above ran on one"
+    local lines
+    figures >"$build/log/figures"
+    lines=$((100 - ${#rows[@]} - 6 - $(wc -l <"$build/log/figures")))
+    {
+        excerpts $lines
+        cat "$build/log/figures"
+        printf '\n%-24s %-12s %4s  %s\n' step result s 'last line'
+        printf '%s\n' "${rows[@]}"
+        printf '\ngpu-check %s: %d steps, %d failed, %d GPUs, %d s\n' "$only" ${#rows[@]} $failed "$gpus" $SECONDS
+        [ "$gpus" -gt 0 ] || echo "gpu-check: there is no GPU here: nothing above ran on one"
+    } | cut -c1-110 >"$build/log/summary.txt"
+    rm "$build/log/figures"
+    [ -z "${OUT:-}" ] || tar -czf "$OUT/gpu-check-${only//,/}.tar.gz" -C "$build" log || echo "gpu-check: no archive in $OUT"
+    tail -n 100 "$build/log/summary.txt"
 }
+
 stop()
 {
     [ -z "$child" ] || kill "$child" 2>/dev/null # timeout, which hands it to all it started
@@ -149,67 +179,37 @@ stop()
     exit 1
 }
 trap stop INT TERM
-export -f machine configure compile devices run_plan sanitize
-export build
+
+# ---- the run
 
 [ -z "$prefix" ] || use_prefix
 export PATH=$PATH:/usr/local/cuda/bin
 mapfile -t -O ${#cuda_prefix[@]} cuda_prefix < <(python_folders)
-for folder in "${cuda_prefix[@]}"; do
-    for lib in "$folder"/*/lib; do
-        [ ! -d "$lib" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$lib
-    done
-done
-for lib in /usr/local/cuda/lib64 /usr/local/cuda/lib; do # cuDNN loads the runtime compiler by its name
-    [ ! -d "$lib" ] || LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$lib
-done
-export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+use_libraries
+cuda_folders=$(IFS=';' && echo "${cuda_prefix[*]}")
+export build quick cuda_folders DITTUNE_WORKER_CUDA=$build/dittune-worker-cuda
+export_steps
 
-# Functions run in a shell of their own, so that `timeout` can end them; arrays do not go there by themselves.
-call() { local name=$1 limit=$2; shift 2; step "$name" "$limit" bash -c "$(declare -p cuda_prefix); \"\$@\"" bash "$@"; }
-
-call machine 20 machine
-call configure 60 configure
-call build 300 compile
-[ "$ran" != skipped ] || failed=1 # nothing can be said of a build there was no time for
-if [ "$ran" = ok ]; then
-    call devices 30 devices
-    gpus=$(sed -n 's/.*"op":"devices","count":\([0-9]*\).*/\1/p' "$build/log/devices.txt" | tail -n 1)
-    gpus=${gpus:-0}
-    step doctor 60 "$build/dittune" doctor
-    step kernel-table 60 tools/cuda_table.py "$build" --check
-    mapfile -t tests < <(cd "$build" && ctest -N -R '^gpu_cuda_|^cudnn_execute$' | sed -n 's/^ *Test *#[0-9]*: //p')
-    for test in "${tests[@]}"; do
-        step "$test" 120 ctest --test-dir "$build" -R "^$test\$" --output-on-failure
-        ! grep -q 'Skipped' "$build/log/$test.txt" || rows[-1]=$(printf '%-26s %-12s' "$test" 'skipped: it finds no GPU')
-    done
-    if [ "$gpus" -eq 0 ]; then
-        for name in sanitizer plans benchmarks; do skip $name "no GPU"; done
-    else
-        step rates 90 bash -c '"$build"/bench-gpu; status=$?; echo "rates of single operations: $build/log/rates.txt"; exit $status'
-        step run-float32 45 bash -c 'run_plan --dtype float32'
-        step run-bfloat16 45 bash -c 'run_plan --dtype bfloat16'
-        step run-graph 45 bash -c 'run_plan --dtype bfloat16 --plan "graph=1"'
-        step run-cudnn 45 bash -c 'run_plan --dtype bfloat16 --plan "attention=cudnn"'
-        for plan in 'ranks=2 ulysses=2' 'ranks=2 ring=2' 'ranks=2 cfg=2'; do
-            step "staged-${plan#ranks=2 }" 60 env DITTUNE_COMM=staged bash -c 'run_plan --shared-devices --plan "$1"' bash "$plan"
-        done
-        # Two ranks on one GPU seem to be of two hosts to NCCL; last with its exchanges inside a graph.
-        for plan in 'ulysses=2' 'ring=2' 'ulysses=2 exchange=direct' 'ulysses=2 graph=1'; do
-            step "nccl-${plan// /-}" 45 env DITTUNE_COMM=nccl NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1 NCCL_NVLS_ENABLE=0 \
-                bash -c 'run_plan --shared-devices --plan "ranks=2 $1"' bash "$plan"
-        done
-        step tune 100 "$build/dittune" --backend cuda --budget 60s --db "$build/db" --quiet
-        # Last: they are slow enough to take the time of all others.
-        for tool in memcheck racecheck; do
-            if command -v compute-sanitizer >/dev/null; then
-                step "$tool" 90 bash -c 'sanitize "$@"' bash $tool tests/cuda/test_gpu_cuda ops
-            else
-                skip "$tool" "no compute-sanitizer"
-            fi
-        done
-    fi
+step machine 20 machine
+if [ -z "$built" ]; then
+    step configure 60 configure
+    step build 300 compile
+    [ "$ran" = ok ] || failed=$((failed > 0 ? failed : 1)) # nothing can be said of a build there was no time for
 fi
-if [ -s "$build/log/rates.txt" ]; then cat "$build/log/rates.txt"; fi
+if [ -n "$built" ] || [ "$ran" = ok ]; then
+    step devices 30 devices
+    gpus=$(sed -n 's/.*"op":"devices","count":\([0-9]*\).*/\1/p' "$build/log/devices.txt" 2>/dev/null | tail -n 1)
+    gpus=${gpus:-0}
+    export gpus
+    for group in "${groups[@]}"; do
+        if [ "$gpus" -eq 0 ]; then
+            add_row "group $group" skipped '' 'no GPU'
+            continue
+        fi
+        until=$((SECONDS + 300 < most ? SECONDS + 300 : most))
+        "group_$group"
+    done
+fi
 summary
-[ $failed -eq 0 ]
+[ $failed -eq 0 ] || exit 1
+[ "$gpus" -gt 0 ] || exit 77

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: MIT
 # Unpacks what dittune needs into a folder, to take to a machine with a GPU that has no such packages and no internet.
 #
-#     tools/gpu-prefix.sh DIR
+#     tools/gpu-prefix.sh [DIR]    [build/prefix, which git ignores and tools/gpu-check.sh finds]
 #
 # Runs on Debian or Ubuntu, no newer than the machine with the GPU (the C library decides); installs nothing. What a build does
 # not need is left out: static libraries, documentation, the BLAS and LAPACK that OpenBLAS also poses as. Prints the size, 44 MiB
 # with Debian 12; fails above 50.
 set -euo pipefail
-[ $# -eq 1 ] || { echo "usage: tools/gpu-prefix.sh DIR" >&2; exit 2; }
-mkdir -p "$1"
-prefix=$(cd "$1" && pwd)
+[ $# -le 1 ] || { echo "usage: tools/gpu-prefix.sh [DIR]" >&2; exit 2; }
+place=${1:-$(dirname "${BASH_SOURCE[0]}")/../build/prefix}
+mkdir -p "$place"
+prefix=$(cd "$place" && pwd)
 most=$((50 * 1024)) # KiB
 
 packages=(libopenblas-openmp-dev libgsl-dev libgslcblas0 libhwloc-dev libhwloc15 libjansson-dev libjansson4 libcmocka-dev
