@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A PyTorch DiT with the module names of the authors' code, to compare outputs and times with at real sizes.
 
+bench/torch_gpu.py times it on a GPU, and compares its output there.
+
   dit_torch.py make DIR MODEL.json HEIGHT WIDTH BATCH SEED   random weights and input: DIR/w.safetensors, DIR/x.safetensors;
                                                              HEIGHT, WIDTH in latent pixels; DIR/y.pt is the output
   dit_torch.py compare DIR Y                                 worst image's ||a-b||/||b||; exit 1 above 1e-4
@@ -94,8 +96,9 @@ class DiT(nn.Module):
         b, _, height, width = x.shape
         p, dim = self.m["patch"], self.m["hidden"]
         h, w = height // p, width // p
-        x = self.x_embedder.proj(x).flatten(2).transpose(1, 2) + (self.positions(h, w) if self.fixed is None else self.fixed)
-        angles = t[:, None].float() * torch.exp(-math.log(10000) * torch.arange(128) / 128)
+        fixed = self.positions(h, w).to(x.device, x.dtype) if self.fixed is None else self.fixed
+        x = self.x_embedder.proj(x).flatten(2).transpose(1, 2) + fixed
+        angles = t[:, None].float() * torch.exp(-math.log(10000) * torch.arange(128, device=x.device) / 128)
         angles = torch.cat([angles.cos(), angles.sin()], dim=1).to(x.dtype)
         c = self.t_embedder.mlp(angles) + self.y_embedder.embedding_table(y)
         for block in self.blocks:
@@ -127,6 +130,7 @@ def load_out(path):
 
 
 def make(folder, model, height, width, batch, seed):
+    """Writes the files; the network and what it is given."""
     torch.manual_seed(seed)
     with open(model) as file:
         m = json.load(file)
@@ -142,8 +146,12 @@ def make(folder, model, height, width, batch, seed):
     weights["pos_embed"] = net.positions(side, side)[None]
     save(folder + "/w.safetensors", weights)
     save(folder + "/x.safetensors", {"x": x, "t": t, "y": y})
-    with torch.no_grad():
-        torch.save(net(x, t, y), folder + "/y.pt")
+    return net, (x, t, y)
+
+
+def worst(want, got):
+    """The worst image's ||a-b||/||b||."""
+    return ((got - want).flatten(1).norm(dim=1) / want.flatten(1).norm(dim=1)).max().item()
 
 
 def answer(**fields):
@@ -188,11 +196,12 @@ def time_steps(model, size, batch, dtype, mode, threads):
 
 if __name__ == "__main__":
     if sys.argv[1] == "make":
-        make(sys.argv[2], sys.argv[3], *(int(a) for a in sys.argv[4:8]))
+        net, given = make(sys.argv[2], sys.argv[3], *(int(a) for a in sys.argv[4:8]))
+        with torch.no_grad():
+            torch.save(net(*given), sys.argv[2] + "/y.pt")
     elif sys.argv[1] == "time":
         time_steps(*sys.argv[2:8])
     else:
-        want, got = torch.load(sys.argv[2] + "/y.pt"), load_out(sys.argv[3])
-        error = ((got - want).flatten(1).norm(dim=1) / want.flatten(1).norm(dim=1)).max().item()
+        error = worst(torch.load(sys.argv[2] + "/y.pt"), load_out(sys.argv[3]))
         print("%.3g" % error)
         sys.exit(0 if error <= 1e-4 else 1)
