@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "kernels/compute.h"
+#include "kernels/cpu/simd.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -114,6 +115,16 @@ static inline struct dt_device *gpu_open(void)
         abort();
     }
     return device;
+}
+
+/* Data types from float32 on whose activations the GPU computes with; fake ones compute on the processor, which may not have
+ * bfloat16. */
+static inline int compared(void)
+{
+    if (getenv("DITTUNE_FAKE_CUDA") == NULL || dt_simd(DT_BFLOAT16) != NULL)
+        return DT_BFLOAT16 + 1;
+    printf("bfloat16 is not compared: the processor behind the fake GPUs has none\n");
+    return DT_FLOAT32 + 1;
 }
 
 static inline struct dt_device *cpu_open(void)
