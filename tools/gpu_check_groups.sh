@@ -75,7 +75,7 @@ sanitize() # tool, program, arguments
 {
     command -v compute-sanitizer >/dev/null || { echo 'no compute-sanitizer'; return 77; }
     refused 'not supported|Unable to|nsufficient|before first instrumented' \
-        compute-sanitizer --tool "$1" --error-exitcode 1 --launch-timeout 60 "$build/$2" "${@:3}"
+        env DITTUNE_DOSE=thin compute-sanitizer --tool "$1" --error-exitcode 1 --launch-timeout 60 "$build/$2" "${@:3}"
 }
 
 # Clocks, power and temperature twice a second until the process ends; then the range of each.

@@ -56,6 +56,15 @@ static dt_status read_limits(const json_t *root, const char *what, struct dt_mac
     return machine->gpus.count > 0 ? read_gpus(limits, what, machine) : DT_OK;
 }
 
+/* Converts "9.0" to 90; 0 when it is missing. */
+static int capability(const json_t *hard)
+{
+    int major = 0, minor = 0;
+    if (sscanf(dt_json_text_at(hard, "compute"), "%2d.%1d", &major, &minor) != 2)
+        return 0;
+    return 10 * major + minor;
+}
+
 /* The four fields must be there: without one of them the machine could not be distinguished from another. */
 static dt_status read_hard(const json_t *root, const char *what, struct dt_machine *machine)
 {
@@ -72,7 +81,8 @@ static dt_status read_hard(const json_t *root, const char *what, struct dt_machi
     machine->cores = (int)cores;
     machine->memory_bytes = gib << 30;
     if (gpus)
-        machine->gpus = (struct dt_gpus){.count = (int)cores, .memory_bytes = gib << 30};
+        machine->gpus = (struct dt_gpus){
+            .count = (int)cores, .memory_bytes = gib << 30, .capability = capability(hard)};
     machine->hard = json_incref(hard);
     return DT_OK;
 }

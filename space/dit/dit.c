@@ -118,6 +118,15 @@ static struct dt_attn_tile default_tile(const struct dt_network *network)
     return best;
 }
 
+/* On Hopper and later cuDNN's attention in bfloat16 is faster than mma.sync kernels as ours for heads of 64 and 128 channels (Shah et
+ * al. 2024, FlashAttention-3, figure 5), and every engine takes it or FlashAttention-3 there. */
+static int default_attention(const struct dt_workload *workload, const struct dt_gpus *gpus)
+{
+    int head = dt_network_head(&workload->network);
+    bool faster = gpus->cudnn && gpus->capability >= DT_HOPPER && (head == 64 || head == 128);
+    return faster && workload->dtype == DT_BFLOAT16 ? DT_PLAN_CUDNN : DT_PLAN_OWN;
+}
+
 /* Which parameters are axes, in order. */
 static void set_axes(struct dt_dit *dit)
 {
@@ -153,8 +162,11 @@ static dt_status new_dit(const struct dt_workload *workload, const struct dt_lim
                            .tile_q_limit = tile_limit(dt_tiles_q, DT_TILES_Q, tokens),
                            .tile_kv_limit = tile_limit(dt_tiles_kv, DT_TILES_KV, tokens),
                            .tile = default_tile(&workload->network)};
-    if (limits->gpus != NULL)
+    if (limits->gpus != NULL) {
         dit->gpus = *limits->gpus;
+        dit->attention = default_attention(workload, limits->gpus);
+        dit->graph = limits->gpus->capability >= DT_HOPPER;
+    }
     set_axes(dit);
     *out = dit;
     return DT_OK;
@@ -175,6 +187,10 @@ static int fallback_index(const struct dt_dit *dit, int param, const struct dt_d
         wanted = dit->tile.stages;
     if (param == DT_AT_warps)
         wanted = dit->tile.warps;
+    if (param == DT_AT_attention)
+        wanted = dit->attention;
+    if (param == DT_AT_graph)
+        wanted = dit->graph;
     int at = 0;
     while (at + 1 < set->count && set->values[at + 1] <= wanted)
         at++;

@@ -4,7 +4,8 @@
  * Unnamed parameters get a careful user's default: each degree as large as possible, in the order of model/degrees.def
  * (ulysses up to the head limit); all cores of a rank's share as threads. An unnamed `ranks` is the product of the named degrees, else the number of devices that are cores.
  *
- * Each rank has a GPU of its own there, and attention has FlashAttention-2's tiles for the head dimension.
+ * Each rank has a GPU of its own there. Attention has FlashAttention-2's tiles for the head dimension, or is cuDNN's where that is
+ * known to be faster; steps are CUDA graphs from capability 9.0 on. So no gain is one that every engine has already.
  */
 #ifndef DT_SPACE_DIT_DIT_H
 #define DT_SPACE_DIT_DIT_H
@@ -18,6 +19,7 @@ struct dt_gpus {
     int64_t memory_bytes; /* of the smallest */
     int64_t shared_bytes; /* a block of threads may have */
     int nccl;             /* NCCL_VERSION_CODE, as 22809; 0: none */
+    int capability;       /* the lowest, 90 is 9.0; 0: not known */
     bool cudnn;
     bool capture;  /* exchanges can be part of a CUDA graph */
     bool bfloat16; /* capability 8.0 or more: tensor cores multiply bfloat16 and tf32 */

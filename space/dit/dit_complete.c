@@ -94,6 +94,17 @@ static void complete_tile(const struct dt_dit *dit, const bool named[], int64_t 
             values[params[k]] = best[k];
 }
 
+/* Whoever names a tile wants own attention, which alone has tiles. Exchanges may not be part of a graph. */
+static void complete_gpu(const struct dt_dit *dit, const bool named[], int64_t values[])
+{
+    if (!named[DT_AT_attention] &&
+        (named[DT_AT_tile_q] || named[DT_AT_tile_kv] || named[DT_AT_stages] || named[DT_AT_warps]))
+        values[DT_AT_attention] = DT_PLAN_OWN;
+    if (!named[DT_AT_graph] && values[DT_AT_ranks] > 1 && !dit->gpus.capture)
+        values[DT_AT_graph] = 0;
+    complete_tile(dit, named, values);
+}
+
 void dt_dit_complete(const void *context, const struct dt_space *space, const bool named[],
                      int64_t values[])
 {
@@ -112,7 +123,7 @@ void dt_dit_complete(const void *context, const struct dt_space *space, const bo
     if (!given[DT_AT_exchange] && given[DT_AT_v_first] && full[DT_AT_v_first] == 1)
         full[DT_AT_exchange] = DT_PLAN_DIRECT;
     if (dit->on == DT_ON_GPU)
-        complete_tile(dit, given, full);
+        complete_gpu(dit, given, full);
     for (int i = 0; i < DT_PARAMS; i++)
         if (dit->axis[i] >= 0)
             values[dit->axis[i]] = full[i];

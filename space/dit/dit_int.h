@@ -9,6 +9,8 @@
 /* Most values of a parameter, most rows DT_LAYOUT, and the constants of the workload that those may name. */
 enum { DT_DIT_VALUES = 4096, DT_DIT_LAYOUTS = 16, DT_DIT_FACTS = 3 };
 
+#define DT_HOPPER 90 /* capability 9.0 */
+
 struct dt_dit {
     struct dt_workload workload;
     enum dt_on on;
@@ -20,7 +22,8 @@ struct dt_dit {
     int batch_count;
     int tile_q_limit,
         tile_kv_limit; /* the smallest tile that holds the sequence, or the largest there is */
-    struct dt_attn_tile tile;   /* the default, on GPUs */
+    struct dt_attn_tile tile; /* the default, on GPUs; so are the two below */
+    int attention, graph;
     const struct dt_plan *only; /* borrowed: the space is this plan, on any machine; else NULL */
     struct dt_expr *layout[DT_DIT_LAYOUTS]; /* own */
     int layout_count;

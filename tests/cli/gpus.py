@@ -87,8 +87,14 @@ def check_lookup():
     done = t.tool(*ask, "--engine", "xdit", "--format", "json", "--checkpoint", "X")
     unexpressed = {parameter["name"] for parameter in done.json["unexpressed"]}
     t.check("an engine's flags are printed for it", done.code == 0
-            and "--ulysses_degree" in done.json["argv"] and {"tile_q", "stages", "warps"} <= unexpressed
-            and "graph" not in unexpressed, done)
+            and "--ulysses_degree" in done.json["argv"] and {"tile_q", "stages", "warps", "graph"} <= unexpressed
+            and "attention" not in unexpressed, done)
+    for model, attention in {"dit-s/2": "cudnn", "dit-xl/2": "own"}.items():
+        plan = t.tool(*ask, "--model", model).json["plan"]
+        t.check(f"the default of heads of {model} on a described card is what engines do", (plan["attention"], plan["graph"]) == (attention, 1), plan)
+    old = t.write("machine", {**MACHINE, "hard": {**MACHINE["hard"], "compute": "8.0"}})
+    plan = t.tool(*ask, "--model", "dit-s/2").json["plan"]
+    t.check("and on an older one own attention, launched one by one", (plan["attention"], plan["graph"]) == ("own", 0), (old, plan))
     t.write("machine", {**MACHINE, "hard": {**MACHINE["hard"], "gpus": 0}})
     done = t.tool("lookup", "--json", "--machine", t.path / "machine")
     t.exits("a description without a GPU is refused", done, 2, "gpus")

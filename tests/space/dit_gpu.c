@@ -41,6 +41,7 @@ static void set_up(struct machine *machine, int heads, int head, enum dt_dtype d
                      .dtype = dtype,
                      .sampler_steps = 50},
         .gpus = {.count = 2,
+                 .capability = 90,
                  .memory_bytes = INT64_C(16) << 30,
                  .shared_bytes = 232448,
                  .nccl = 22809,
@@ -237,13 +238,54 @@ static void default_plans_match_a_table_by_hand(void **state)
         assert_int_equal(plan.tile_q, 128);
         assert_int_equal(plan.tile_kv, cases[i].tile_kv);
         assert_int_equal(plan.warps, cases[i].warps);
-        assert_int_equal(plan.attention, DT_PLAN_OWN);
         assert_int_equal(plan.threads, 1);
         assert_int_equal(dt_plan_on(&plan), DT_ON_GPU);
-        assert_int_equal(plan.graph + plan.comm_ctas + plan.windows + plan.nccl_p2p_channels, 0);
+        assert_int_equal(plan.comm_ctas + plan.windows + plan.nccl_p2p_channels, 0);
         assert_int_equal(dt_dit_baseline(space, &point), DT_OK);
         plan = dt_dit_plan(space, &point);
         assert_int_equal(plan.ranks, 1);
+        dt_space_free(space);
+    }
+}
+
+/* What engines do on such a card without being asked is no gain: cuDNN's attention, and graphs where exchanges can be in them. */
+static void the_default_is_what_engines_do_on_the_card(void **state)
+{
+    static const struct {
+        int head, capability;
+        enum dt_dtype dtype;
+        bool cudnn, capture;
+        int attention, graph_of_one, graph_of_two;
+    } cases[] = {
+        {64, 80, DT_BFLOAT16, true, true, DT_PLAN_OWN, 0, 0},
+        {128, 80, DT_BFLOAT16, true, true, DT_PLAN_OWN, 0, 0},
+        {128, 0, DT_BFLOAT16, true, true, DT_PLAN_OWN, 0, 0},
+        {64, 90, DT_BFLOAT16, true, true, DT_PLAN_CUDNN, 1, 1},
+        {128, 90, DT_BFLOAT16, true, true, DT_PLAN_CUDNN, 1, 1},
+        {128, 100, DT_BFLOAT16, true, true, DT_PLAN_CUDNN, 1, 1},
+        {72, 90, DT_BFLOAT16, true, true, DT_PLAN_OWN, 1, 1},
+        {128, 90, DT_BFLOAT16, false, true, DT_PLAN_OWN, 1, 1},
+        {128, 90, DT_BFLOAT16, true, false, DT_PLAN_CUDNN, 1, 0},
+        {128, 90, DT_FLOAT32, true, true, DT_PLAN_OWN, 1, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct machine m;
+        struct dt_point point;
+        set_up(&m, 4, cases[i].head, cases[i].dtype);
+        m.gpus.capability = cases[i].capability;
+        m.gpus.cudnn = cases[i].cudnn;
+        m.gpus.capture = cases[i].capture;
+        struct dt_space *space = make(&m);
+        assert_int_equal(dt_dit_default(space, &point), DT_OK);
+        struct dt_plan plan = dt_dit_plan(space, &point);
+        assert_int_equal(plan.ranks, 2);
+        assert_int_equal(plan.attention, cases[i].attention);
+        assert_int_equal(plan.graph, cases[i].graph_of_two);
+        assert_int_equal(dt_dit_baseline(space, &point), DT_OK);
+        plan = dt_dit_plan(space, &point);
+        assert_int_equal(plan.attention, cases[i].attention);
+        assert_int_equal(plan.graph, cases[i].graph_of_one);
         dt_space_free(space);
     }
 }
@@ -269,6 +311,7 @@ static void unnamed_parameters_are_completed(void **state)
     set_up(&m, 4, 128, DT_BFLOAT16);
     struct dt_space *space = make(&m);
     parse(space, "tile_q=64", &plan);
+    assert_int_equal(plan.attention, DT_PLAN_OWN); /* cuDNN, the default, has no tiles */
     assert_int_equal(plan.tile_kv, 64);
     assert_int_equal(plan.stages, 1);
     parse(space, "tile_kv=32", &plan);
@@ -332,6 +375,7 @@ int main(void)
         cmocka_unit_test(each_fact_counts),
         cmocka_unit_test(unnamed_parameters_are_completed),
         cmocka_unit_test(default_plans_match_a_table_by_hand),
+        cmocka_unit_test(the_default_is_what_engines_do_on_the_card),
         cmocka_unit_test(devices_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

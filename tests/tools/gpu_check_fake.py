@@ -51,9 +51,9 @@ def lay_out():
                        "tests/cuda/test_gpu_cuda": "tests/cuda/test_cuda", "dittune-worker-cuda": WORKER.name}.items():
         program(built / name, f'exec "{BUILD / real}" "$@"\n')
     rows = ""
-    for name in ("passes", "linear"):
+    for name in ("attention", "passes", "linear"):
         rows += f'add_test(gpu_cuda_{name} "{built}/tests/cuda/test_gpu_cuda" {name})\n'
-        rows += f"set_tests_properties(gpu_cuda_{name} PROPERTIES SKIP_RETURN_CODE 77)\n"
+        rows += f"set_tests_properties(gpu_cuda_{name} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT DITTUNE_DOSE=thin)\n"
     t.write("built/CTestTestfile.cmake", rows)
     for name, text in {"nvidia-smi": NVIDIA_SMI, "compute-sanitizer": SANITIZER, "ncu": NCU}.items():
         program(t.path / "bin" / name, text)

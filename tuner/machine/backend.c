@@ -75,6 +75,7 @@ static dt_status from_json(json_t *devices, bool built_in, struct dt_backend *ba
     gpus->nccl = nccl_code(dt_json_text_at(devices, "nccl"));
     gpus->cudnn = dt_json_text_at(devices, "cudnn")[0] != '\0';
     gpus->capture = gpus->nccl >= CAPTURE_SINCE;
+    gpus->capability = backend->compute;
     gpus->bfloat16 = backend->compute >= BFLOAT16_CAPABILITY;
     backend->devices = json_incref(devices);
     return DT_OK;
