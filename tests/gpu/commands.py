@@ -57,6 +57,9 @@ def check_run():
     off = (done.json or {}).get("verified_error")
     t.check("two ranks on two GPUs give what one gives", done.code == 0 and off is not None and off < 1e-5, done)
     t.check("NCCL is told the plan's settings", CHANNELS <= set(variables), variables)
+    prepared = [message["plan"] for to_worker, message in t.talk() if to_worker and message["op"] == "prepare"]
+    t.check("the default is a graph, what it is compared with is not",
+            [(plan["ranks"], plan["attention"], plan["graph"]) for plan in prepared[:2]] == [(1, "own", 0), (2, "own", 1)], prepared)
     done, variables = run("cfg=2")
     t.check("and nothing when they are 0", done.code == 0 and variables == [], (variables, done))
 
