@@ -38,7 +38,7 @@ struct dt_linear_shape {
     int rows, in, out;
     enum dt_activation act;
     bool wide;
-    int choice; /* index of the library's proposal; beyond the last: the last */
+    int choice; /* 0: the fastest of the library's proposals, measured; n: the n-th, beyond the last: the last */
     int groups; /* 0 and 1: none */
     int64_t group_stride;
 };

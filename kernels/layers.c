@@ -22,8 +22,7 @@ static dt_status make(struct dt_pass *pass, const struct dt_op *op, int parts,
         .in = dt_tensor_in(&weight),
         .out = dt_tensor_out(&weight),
         .act = op->act,
-        .wide = is_wide(pass, op->y),
-        .choice = pass->plan.gemm};
+        .wide = is_wide(pass, op->y)};
     if (parts > 0) {
         shape->out = shape->out / 3 * parts;
         shape->groups = parts * pass->plan.ulysses * pass->plan.chunks;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/pass_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,24 +89,34 @@ static dt_status allocate_device(struct dt_pass *pass)
     return dt_pass_fill(pass);
 }
 
-/* All ranks learn of a failure of one, so that none waits for it later. */
+/* How a rank fared, and why. */
+struct verdict {
+    dt_status status;
+    int rank;
+    char why[240];
+};
+
+/* All ranks learn of a failure of one, so that none waits for it later, and say its cause, as any of them may be asked. */
 static dt_status agree(struct dt_comm *world, dt_status own)
 {
-    dt_status worst = own;
-    dt_status *all = calloc((size_t)world->size, sizeof *all);
+    struct verdict mine = {.status = own, .rank = world->rank}, worst;
+    struct verdict *all = calloc((size_t)world->size, sizeof *all);
+    if (own != DT_OK)
+        snprintf(mine.why, sizeof mine.why, "%s", dt_message());
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "no memory to agree among %d ranks", world->size);
-    dt_status status = world->ops->gather(world, &own, all, sizeof own);
+    worst = mine;
+    dt_status status = world->ops->gather(world, &mine, all, sizeof mine);
     for (int i = 0; world->rank == 0 && i < world->size; i++)
-        worst = all[i] < worst ? all[i] : worst;
+        worst = all[i].status < worst.status ? all[i] : worst;
     free(all);
     if (status == DT_OK)
         status = world->ops->broadcast(world, &worst, sizeof worst);
     if (status != DT_OK || own != DT_OK)
-        return own != DT_OK ? own : status;
-    if (worst != DT_OK)
-        return dt_fail(worst, "another rank could not make the plan resident: %s",
-                       dt_status_text(worst));
+        return own != DT_OK ? dt_fail(own, "%s", mine.why) : status;
+    if (worst.status != DT_OK)
+        return dt_fail(worst.status, "rank %d could not make the plan resident: %s", worst.rank,
+                       worst.why);
     return DT_OK;
 }
 

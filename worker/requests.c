@@ -78,6 +78,8 @@ dt_status dt_session_refuse(struct dt_worker_session *session, dt_status why)
     else if (why == DT_EINFEASIBLE || why == DT_EUSAGE || why == DT_EUNSUP)
         kind = "infeasible";
     json_t *message = json_pack("{s:s,s:s,s:s}", "op", "failed", "kind", kind, "say", dt_message());
+    if (session->broken) /* this process ends */
+        json_object_set_new(message, "last", json_true());
     dt_status status = dt_wire_write(&session->wire, message);
     json_decref(message);
     return status;

@@ -29,6 +29,7 @@ enum { DT_CUDA_SLOTS = 4 };
 
 struct dt_cuda_biases;
 struct dt_cuda_block;
+struct dt_cuda_choice;
 struct dt_cuda_sdpa;
 
 struct dt_cuda {
@@ -37,8 +38,9 @@ struct dt_cuda {
     cublasLtHandle_t lt;
     char *workspace; /* device memory, DT_CUDA_WORKSPACE_BYTES; starts with the libraries' part */
     struct dt_cuda_biases *biases;
-    struct dt_cuda_sdpa *sdpa; /* NULL until cuDNN is first used */
-    char *pinned;              /* DT_CUDA_SLOTS x DT_CUDA_SLOT_BYTES of host memory */
+    struct dt_cuda_choice *choices; /* of algorithms (gemm_choice.c) */
+    struct dt_cuda_sdpa *sdpa;      /* NULL until cuDNN is first used */
+    char *pinned;                   /* DT_CUDA_SLOTS x DT_CUDA_SLOT_BYTES of host memory */
     cudaEvent_t slot_done[DT_CUDA_SLOTS];
     int slot; /* next slot to use */
     cudaEvent_t *marks;
@@ -111,6 +113,7 @@ dt_status dt_cuda_linear_new(struct dt_device *device, enum dt_dtype dtype,
 void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
                     const struct dt_linear_call *call);
 void dt_cuda_linear_free(struct dt_linear *linear);
+void dt_cuda_gemm_forget(struct dt_cuda *cuda); /* the choices of algorithms */
 dt_status dt_cuda_peak(struct dt_device *device, enum dt_dtype dtype,
                        double *flop_rate) DT_MUST_CHECK;
 

@@ -178,6 +178,7 @@ void dt_cuda_close(struct dt_device *device)
     if (cuda->stream == NULL || dt_cuda_quiet(cuda))
         free_all(cuda);
     dt_cuda_biases_free(cuda);
+    dt_cuda_gemm_forget(cuda);
     free(cuda->marks);
     free(cuda);
 }

@@ -4,26 +4,13 @@
  *
  * Where it has no algorithm, simpler calls are tried: the groups one after the other, then no epilogue, with the bias
  * stored in y before (beta 1) and the activation after (float32 outputs only). */
-#include "kernels/cuda/cuda_int.h"
+#include "kernels/cuda/gemm_int.h"
 #include "kernels/cuda/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PROPOSALS = 8, ALIGN = 16 };
-
-struct dt_linear {
-    struct dt_cuda *cuda;
-    enum dt_dtype dtype;
-    struct dt_linear_shape shape;
-    int groups;               /* 1 or more */
-    bool batched;             /* all groups in one product */
-    bool seeded;              /* y holds the bias before and is added to */
-    enum dt_activation after; /* activation to apply after the product */
-    cublasLtMatmulDesc_t product;
-    cublasLtMatrixLayout_t weight, x, y;
-    cublasLtMatmulAlgo_t algorithm;
-};
+enum { ALIGN = 16 };
 
 static dt_status checked(cublasStatus_t code, const char *what)
 {
@@ -65,6 +52,16 @@ static bool is_wide(const struct dt_linear *linear)
 static cudaDataType_t y_type(const struct dt_linear *linear)
 {
     return is_wide(linear) ? CUDA_R_32F : CUDA_R_16BF;
+}
+
+int64_t dt_cuda_gemm_in_bytes(const struct dt_linear *linear)
+{
+    return element_of(type_of(linear->dtype));
+}
+
+int64_t dt_cuda_gemm_out_bytes(const struct dt_linear *linear)
+{
+    return element_of(y_type(linear));
 }
 
 static dt_status set(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t name,
@@ -166,15 +163,15 @@ static dt_status prefer(const struct dt_linear *linear, cublasLtMatmulPreference
     return DT_OK;
 }
 
-/* DT_WAIT: cuBLASLt has no algorithm, or rejects the combination. */
+/* DT_WAIT: cuBLASLt has no algorithm, or rejects the combination, in its heuristics or when it is called. */
 static dt_status propose(struct dt_linear *linear, cublasLtMatmulPreference_t preference)
 {
-    cublasLtMatmulHeuristicResult_t found[PROPOSALS];
+    cublasLtMatmulHeuristicResult_t found[DT_CUDA_PROPOSALS];
     int count = 0, usable = 0;
     DT_TRY(prefer(linear, preference));
-    cublasStatus_t code =
-        cublasLtMatmulAlgoGetHeuristic(linear->cuda->lt, linear->product, linear->weight, linear->x,
-                                       linear->y, linear->y, preference, PROPOSALS, found, &count);
+    cublasStatus_t code = cublasLtMatmulAlgoGetHeuristic(
+        linear->cuda->lt, linear->product, linear->weight, linear->x, linear->y, linear->y,
+        preference, DT_CUDA_PROPOSALS, found, &count);
     if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_INVALID_VALUE ||
         (code == CUBLAS_STATUS_SUCCESS && count == 0))
         return DT_WAIT;
@@ -186,7 +183,9 @@ static dt_status propose(struct dt_linear *linear, cublasLtMatmulPreference_t pr
     if (usable == 0)
         return DT_WAIT;
     int choice = linear->shape.choice;
-    linear->algorithm = found[choice < usable ? choice : usable - 1].algo;
+    if (choice == 0)
+        return dt_cuda_gemm_choose(linear, found, usable);
+    linear->algorithm = found[choice <= usable ? choice - 1 : usable - 1].algo;
     return DT_OK;
 }
 
@@ -253,8 +252,8 @@ static void seed(const struct dt_linear *linear, const void *bias, void *y, int6
     dt_cuda_keep(linear->cuda, dt_launch_copy(&op, linear->cuda->stream), "spread a bias");
 }
 
-static cublasStatus_t multiply(struct dt_linear *linear, const void *x, const void *weight,
-                               const void *bias, void *y)
+cublasStatus_t dt_cuda_multiply(struct dt_linear *linear, const void *x, const void *weight,
+                                const void *bias, void *y)
 {
     static const float one = 1.0F, none = 0.0F;
     struct dt_cuda *cuda = linear->cuda;
@@ -296,9 +295,9 @@ void dt_cuda_linear(struct dt_device *device, struct dt_linear *linear,
          i++) {
         const char *weight =
             (const char *)call->weight + i * out * shape->in * element_of(type_of(linear->dtype));
-        keep_product(cuda,
-                     multiply(linear, call->x, weight, (const char *)bias + i * out * y_element,
-                              (char *)call->y + i * shape->group_stride * y_element));
+        keep_product(cuda, dt_cuda_multiply(linear, call->x, weight,
+                                            (const char *)bias + i * out * y_element,
+                                            (char *)call->y + i * shape->group_stride * y_element));
     }
     for (int i = 0;
          i < linear->groups && cuda->error.status == DT_OK && linear->after != DT_ACT_NONE; i++)

@@ -128,13 +128,6 @@ static void values_switch(const struct dt_dit *dit, struct dt_dit_set *set)
     add(set, 1);
 }
 
-static void values_gemm(const struct dt_dit *dit, struct dt_dit_set *set)
-{
-    (void)dit;
-    for (int i = 0; i < 8; i++)
-        add(set, i);
-}
-
 /* NCCL makes the next power of two of other counts. */
 static void values_comm_ctas(const struct dt_dit *dit, struct dt_dit_set *set)
 {

@@ -120,8 +120,8 @@ static int fail_each(int code, int first, int step)
     int silent = 0, at = first;
     for (;; at += step) {
         char settings[128];
-        snprintf(settings, sizeof settings, "devices=1:delay=0:poison=64k:fault=any,at=%d,code=%d",
-                 at, code);
+        snprintf(settings, sizeof settings,
+                 "devices=1:delay=0:poison=64k:lt=one:fault=any,at=%d,code=%d", at, code);
         dt_fake_cuda_set(settings);
         dt_status status = run_all();
         if (dt_fake_cuda_fired() == 0) {

@@ -28,6 +28,9 @@ int dt_fake_cuda_blocks(int device);
 /* Kernels started on a device so far, copies not counted. */
 int64_t dt_fake_cuda_launches(int device);
 
+/* Products that ran since dt_fake_cuda_set, of the library's proposal `rank` (from 0). */
+int64_t dt_fake_cuda_products(int rank);
+
 /* How often a planted fault was met since dt_fake_cuda_set. */
 int dt_fake_cuda_fired(void);
 

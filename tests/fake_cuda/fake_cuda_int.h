@@ -138,6 +138,8 @@ float fake_gelu(float x);
 struct fake_point *fake_point_new(void);
 void fake_point_drop(struct fake_point *point);
 int64_t fake_clock_ns(void);
+extern _Atomic int64_t fake_planted_ns; /* that clock is ahead by */
+void fake_products_forget(void);
 void fake_random_delay(uint64_t *random);
 
 /* ---- capture.c */

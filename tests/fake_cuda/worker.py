@@ -16,10 +16,10 @@ from plans import CPU, GPU
 PAIR = dict(ranks=2, ulysses=2)
 DIRECT = dict(PAIR, exchange="direct")
 FLOAT32_PLANS = [
-    {}, dict(graph=1), dict(gemm=2), dict(gemm=7), dict(ranks=2, cfg=2), PAIR, DIRECT, dict(DIRECT, v_first=1, graph=1),
+    {}, dict(graph=1), dict(ranks=2, cfg=2), PAIR, DIRECT, dict(DIRECT, v_first=1, graph=1),
     dict(PAIR, overlap=1, chunks=2), dict(PAIR, windows=1, comm_ctas=4), dict(ranks=2, ring=2, overlap=1, graph=1),
     dict(ranks=4, ulysses=2, ring=2, overlap=1, graph=1, exchange="direct"), dict(ranks=4, cfg=2, ulysses=2, windows=1)]
-BFLOAT16_PLANS = [{}, dict(graph=1, gemm=1), DIRECT, dict(ranks=2, ring=2, overlap=1)]
+BFLOAT16_PLANS = [{}, dict(graph=1), DIRECT, dict(ranks=2, ring=2, overlap=1)]
 
 
 def workload(dtype="float32", **more):
@@ -104,11 +104,14 @@ def compare(name, load, tolerance, plans, settings=""):
 
 
 def check_failures(right):
-    group = Group(machine(":fault=cudaMalloc,at=4,code=2"))
-    answers = [group.prepare(dict(GPU, **plan)) for plan in ({}, dict(gemm=1), dict(gemm=2))]
-    kinds = sorted(answer.get("kind", answer["op"]) for answer in answers)
-    t.check("out of memory is one plan's failure", kinds == ["memory", "prepared", "prepared"], answers)
-    group.quit()
+    # Memory in which products are tried is not needed: without it a plan is prepared, too. So all of one plan's calls fail in turn.
+    kinds = set()
+    for at in range(3, 16):
+        group = Group(machine(f":fault=cudaMalloc,at={at},code=2"))
+        answers = [group.prepare(dict(GPU, **plan)) for plan in ({}, dict(graph=1))]
+        kinds.add(tuple(sorted(answer.get("kind", answer["op"]) for answer in answers)))
+        group.quit()
+    t.check("out of memory is one plan's failure", kinds == {("memory", "prepared"), ("prepared", "prepared")}, kinds)
 
     group = Group(machine(":fault=exchange,at=12,do=corrupt,rank=1"), 2)
     spoilt, good = (group.prepare(dict(GPU, **PAIR)) for _ in range(2))

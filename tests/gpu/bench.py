@@ -25,8 +25,8 @@ for group, begins in kinds.items():
     t.check(f"the rows of {group} are those of the whole",
             [row[:58] for row in rows(group)] == [row[:58] for row in whole if row.startswith(begins)], whole)
 t.check("two groups", len(rows("passes", "copy")) == len(rows("passes")) + len(rows("copy")))
-t.check("the short dose has the library's first proposal only",
-        [row for row in whole if "proposal 7" in row] and not [row for row in rows("--short") if "proposal 7" in row], whole)
+t.check("the short dose has the product that a plan takes only",
+        [row for row in whole if "proposal 8" in row] and not [row for row in rows("--short") if "proposal 8" in row], whole)
 t.exits("a group that is not there", t.run(BENCH, "tensor"), 2, err="usage: bench-gpu")
 t.exits("no GPU", t.run(BENCH, env={"DITTUNE_FAKE_CUDA": "devices=0"}), 77, out="no GPU")
 t.finish()

@@ -130,7 +130,7 @@ static void parameters_of_the_other_device_get_fallbacks(void **state)
                                                                                   : i + 1);
         json_object_set_new(root, "attention", json_string("fast"));
         assert_int_equal(dt_plan_from_json(root, &plan), DT_EUSAGE);
-        json_object_del(root, d == 0 ? "threads" : "gemm");
+        json_object_del(root, d == 0 ? "threads" : "graph");
         json_object_del(root, "attention");
         assert_int_equal(dt_plan_from_json(root, &plan), DT_EUSAGE);
         assert_string_equal(dt_message(), d == 0 ? "the plan: 'threads' is missing"

@@ -155,7 +155,7 @@ static int64_t count_by_force(const struct machine *m)
                 p.nccl_p2p_chunk_kib = chunks[x / 16128];
                 exchange += exchanges_legal(m, &p) && fits(m, &p);
             }
-            count += 8 * attention * exchange; /* 8 ranks in the library's list */
+            count += attention * exchange;
         }
     return count;
 }

@@ -192,7 +192,7 @@ static dt_status unexpected(struct dt_group *group, const char *want, json_t *me
     return dt_group_break(group, failure, DT_TRIAL_PROTOCOL, why);
 }
 
-/* {"op":"failed"}: the worker lives on. */
+/* {"op":"failed"}: the worker lives on, unless it says that this is its last answer. */
 static dt_status failed(struct dt_group *group, json_t *message, struct dt_failure *failure)
 {
     const char *kind = json_string_value(json_object_get(message, "kind"));
@@ -205,8 +205,11 @@ static dt_status failed(struct dt_group *group, json_t *message, struct dt_failu
     snprintf(failure->cause, sizeof failure->cause, "%s",
              say != NULL && say[0] != '\0' ? say : "the worker gave no reason");
     dt_group_clean(failure->cause);
+    if (json_is_true(json_object_get(message, "last")) && group->alive) {
+        dt_supervisor_stop(&group->process, DT_NS_PER_SECOND);
+        group->alive = false;
+    }
     json_decref(message);
-    (void)group;
     return dt_fail(DT_FAILED, "%s", failure->cause);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which products there are algorithms for, and which: five ranks that differ in workspace, alignment and the order of their
  * sums, as real ones do. DITTUNE_FAKE_CUDA lt=... leaves out what a version of the library may not have: nobatch (strided batches),
- * noepilogue, nothing. */
+ * noepilogue, nothing; one: all ranks but the first. Words may be joined by +, also with those of matmul.c. */
 #include "tests/fake_cuda/blas/lt_int.h"
 
 #include <string.h>
@@ -162,7 +162,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
     for (size_t i = 0; i < sizeof ranks / sizeof ranks[0] && *returned < requested; i++) {
-        if (!fits(&call, (struct lt_preference *)preference, i) || left_out(&call))
+        if (!fits(&call, (struct lt_preference *)preference, i) || left_out(&call) ||
+            (*returned > 0 && strstr(fake_settings.lt, "one") != NULL))
             continue;
         struct lt_algorithm own = {LT_MAGIC,        (uint32_t)i,    ranks[i].workspace,
                                    lt_shape(&call), ranks[i].align, ranks[i].parts};

@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* D = epilogue(alpha op(A) op(B) + beta C), by float32 products of OpenBLAS. What the real library leaves unchecked is checked:
- * every matrix lies in one block of the device, at multiples of what the algorithm was found for. */
+ * every matrix lies in one block of the device, at multiples of what the algorithm was found for.
+ *
+ * DITTUNE_FAKE_CUDA lt=bestN: by the clock of events, products of other ranks take ten seconds. lt=refuseN: the heuristics propose rank N,
+ * and it is refused here; lt=refuseepilogue: so is every rank with an epilogue. */
 #include "tests/fake_cuda/blas/lt_int.h"
 
 #include <cblas.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { RANKS = 8 };
+static _Atomic int64_t products[RANKS];
+
+int64_t dt_fake_cuda_products(int rank)
+{
+    return atomic_load(&products[rank]);
+}
+
+void fake_products_forget(void)
+{
+    for (int i = 0; i < RANKS; i++)
+        atomic_store(&products[i], 0);
+    atomic_store(&fake_planted_ns, 0);
+}
 
 struct work {
     struct lt_call call;
@@ -111,6 +130,13 @@ static void multiply(const struct work *work, const char *a, const char *b, cons
     free(left), free(right), free(sums);
 }
 
+static int rank_named(const char *word)
+{
+    const char *at = strstr(fake_settings.lt, word);
+    return at != NULL && at[strlen(word)] >= '0' && at[strlen(word)] <= '9' ? at[strlen(word)] - '0'
+                                                                            : -1;
+}
+
 static cudaError_t run(struct CUstream_st *stream, void *data)
 {
     struct work work = *(struct work *)data;
@@ -130,6 +156,11 @@ static cudaError_t run(struct CUstream_st *stream, void *data)
     if (work.algorithm.workspace > 0) /* as a kernel would: what lay there is gone */
         memset(work.workspace, 0xff, work.algorithm.workspace);
     (void)fake_cpu(stream); /* one thread, for OpenBLAS, too */
+    int best = rank_named("best");
+    if (best >= 0 && best != (int)work.algorithm.rank)
+        atomic_fetch_add(&fake_planted_ns, INT64_C(10000000000));
+    if (work.algorithm.rank < RANKS)
+        atomic_fetch_add(&products[work.algorithm.rank], 1);
     struct work one = work;
     for (int i = 0; i < call->d.batch; i++) {
         one.c = (const char *)work.c + i * call->c.stride * out;
@@ -155,6 +186,13 @@ static bool lies(const char *name, const void *at, int64_t bytes, uint32_t align
     return (uintptr_t)at % align == 0;
 }
 
+static bool is_refused(const struct work *work)
+{
+    return rank_named("refuse") == (int)work->algorithm.rank ||
+           (strstr(fake_settings.lt, "refuseepilogue") != NULL &&
+            work->call.product.epilogue != CUBLASLT_EPILOGUE_DEFAULT);
+}
+
 static cublasStatus_t check(const struct work *work, size_t workspace_bytes)
 {
     const struct lt_call *call = &work->call;
@@ -166,6 +204,8 @@ static cublasStatus_t check(const struct work *work, size_t workspace_bytes)
         fake_complain("cublasLtMatmul: the algorithm is for another product");
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
+    if (is_refused(work))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     if (algorithm->workspace > workspace_bytes || (uintptr_t)work->workspace % 16 != 0 ||
         (algorithm->workspace > 0 &&
          !lies("the workspace", work->workspace, (int64_t)workspace_bytes, 16)))

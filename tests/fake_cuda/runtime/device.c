@@ -73,6 +73,7 @@ void dt_fake_cuda_set(const char *settings)
     current = 0;
     fake_complaints_clear();
     fake_posted_clear();
+    fake_products_forget();
     start();
     fake_unlock();
 }

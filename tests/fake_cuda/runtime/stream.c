@@ -8,11 +8,13 @@
 
 pthread_cond_t fake_progress = PTHREAD_COND_INITIALIZER;
 
+_Atomic int64_t fake_planted_ns;
+
 int64_t fake_clock_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + fake_planted_ns;
 }
 
 struct fake_point *fake_point_new(void)
