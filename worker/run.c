@@ -11,7 +11,7 @@
 #define MOST_STEPS  100000
 #define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 
-/* Measurements of a rank: n steps by its own clock and by its device's. */
+/* Measurements of a rank: n steps by its own clock (ns) and by its device's. */
 struct times {
     int n;
     int64_t *ns, *device_ns;
@@ -20,14 +20,29 @@ struct times {
     struct dt_telemetry telemetry;
 };
 
-/* The device's clock is read outside the timed part. */
+static dt_status check_world(void *arg)
+{
+    return dt_comm_check(((struct dt_worker_session *)arg)->world);
+}
+
+/* What is queued before the step has ended when it begins, so that neither clock times it: ranks are aligned by exchanges, which
+ * take longer the more ranks there are. */
+static dt_status begin(struct dt_worker_session *session)
+{
+    const struct dt_compute *compute = session->compute;
+    if (compute->timeline.clock != NULL)
+        compute->timeline.clock(session->device, 0);
+    DT_TRY(dt_session_align(session));
+    if (compute->host)
+        return DT_OK;
+    return compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, check_world, session);
+}
+
 static dt_status step(struct dt_worker_session *session, struct dt_pass *pass,
                       struct dt_phases *phases, int64_t *ns)
 {
     const struct dt_compute *compute = session->compute;
-    DT_TRY(dt_session_align(session));
-    if (compute->timeline.clock != NULL)
-        compute->timeline.clock(session->device, 0);
+    DT_TRY(begin(session));
     int64_t start = dt_clock_ns();
     DT_TRY(dt_pass_step(pass, phases));
     *ns = dt_clock_ns() - start;
@@ -52,7 +67,8 @@ static dt_status steps(struct dt_worker_session *session, struct dt_pass *pass, 
     for (int i = 0; i < times->n; i++) {
         DT_TRY(step(session, pass, host ? &session->phases : NULL, &times->ns[i]));
         times->looked_ns += times->ns[i];
-        times->device_ns[i] = dt_pass_device_ns(pass);
+        int64_t own = dt_pass_device_ns(pass);
+        times->device_ns[i] = own > 0 ? own : 1; /* below what an event resolves */
         DT_TRY(read_clock(session, &times->clock[i]));
     }
     return host ? DT_OK : step(session, pass, &session->phases, &times->looked_ns);
@@ -81,14 +97,16 @@ static json_t *list_clock(const struct times *times)
     return array;
 }
 
+/* A step of a GPU is judged by the device's time. */
 static json_t *describe(struct dt_worker_session *session, const struct dt_plan *plan,
                         struct times *times)
 {
     bool host = session->compute->host;
     json_t *phases = dt_phases_json(&session->phases, plan, host, host ? times->n : 1);
     json_object_set_new(phases, "host_ns", json_integer(times->looked_ns));
-    return json_pack("{s:o,s:o*,s:o*,s:o*,s:o}", "ns", list(times->ns, times->n), "device_ns",
-                     host ? NULL : list(times->device_ns, times->n), "clock", list_clock(times),
+    return json_pack("{s:o,s:o*,s:o*,s:o*,s:o}", "ns",
+                     list(host ? times->ns : times->device_ns, times->n), "host_ns",
+                     host ? NULL : list(times->ns, times->n), "clock", list_clock(times),
                      "telemetry", dt_telemetry_json(&times->telemetry), "phases", phases);
 }
 
@@ -151,7 +169,7 @@ static json_t *reply(int handle, int n, const json_t *parts)
     json_t *telemetry = all_have(parts, "telemetry") ? dt_session_column(parts, "telemetry") : NULL;
     json_object_set_new(phases, "rank", json_integer((json_int_t)slowest));
     return json_pack("{s:s,s:i,s:o,s:o*,s:o*,s:o*,s:O}", "op", "samples", "handle", handle, "ns",
-                     turn(parts, "ns", n), "device_ns", turn(parts, "device_ns", n), "clock",
+                     turn(parts, "ns", n), "host_ns", turn(parts, "host_ns", n), "clock",
                      turn(parts, "clock", n), "telemetry", telemetry, "phases", phases);
 }
 

@@ -150,6 +150,21 @@ def check_order():
     t.check("the fake CUDA has nothing to complain of", not box.lines("box.log"), box.lines("box.log"))
 
 
+def check_times():
+    """Ranks of this plan exchange nothing but what aligns them. An exchange that is late by seconds is in no sample of either clock:
+    it has ended before the step that it aligns begins."""
+    late = 4000
+    group = Group(machine(f":fault=exchange,at=5,do=delay,ms={late},rank=1"), 2)
+    answer = group.prepare(dict(GPU, ranks=2, dp=2, batch=2))
+    ran = group.ask(op="run", handle=answer["handle"], n=4, mode="measure")
+    t.check("the devices' times are judged, the hosts' beside them", [len(step) for step in ran["host_ns"]] == [2] * 4
+            and "device_ns" not in ran and all(0 < own <= host for steps in zip(ran["ns"], ran["host_ns"])
+                                               for own, host in zip(*steps)), ran)
+    worst = max(ns for key in ("ns", "host_ns") for step in ran[key] for ns in step)
+    t.check("what aligns ranks is in no sample", worst < late * 1e6, ran)
+    group.quit()
+
+
 def check_nvml():
     """NVML sees the processes of the machine, and what is written for it while they run."""
     box = machine()
@@ -179,5 +194,6 @@ two.quit()
 check_failures(answer)
 check_mpirun(answer)
 check_order()
+check_times()
 check_nvml()
 t.finish()

@@ -25,7 +25,7 @@ def groups(talk):
 def has_reports(trial):
     """The devices reported each step, each rank's clocks and its memory."""
     ranks = trial["plan"]["ranks"]
-    return (len(trial["device_ns"]) == len(trial["ns"]) and len(trial["telemetry"]) == ranks
+    return (len(trial["host_ns"]) == len(trial["ns"]) and len(trial["telemetry"]) == ranks
             and len(trial["memory"]["before_bytes"]) == ranks)
 
 

@@ -60,6 +60,22 @@ def check_report():
             and trial["memory"]["total_bytes"] == [1000000] * 2, trial)
 
 
+def check_judged():
+    """Where a worker judges by the devices' times, every figure is theirs, and the host's are kept beside them."""
+    done = run("--json", "--raw", t.path / "judged.jsonl", judged=True, host_ns=1500000, device_ns=990000)
+    device = done.json["device"]
+    t.check("a plan's time is the device's", near(done.json["median_seconds"], 990e-6) and near(device["median_seconds"], 990e-6)
+            and near(device["host_more_seconds"], 510e-6) and device["judged"] is True, done)
+    lines = [json.loads(line) for line in t.read("judged.jsonl").splitlines() if line]
+    trial = next(line for line in lines if line["kind"] == "trial")
+    t.check("the journal has both", trial["ns"][0] == [988000, 990000] and trial["host_ns"][0] == [1499000, 1500000]
+            and "device_ns" not in trial, trial)
+    again = t.tool("analyze", t.path / "judged.jsonl", "--json")
+    t.check("analyze says the same of the clocks", near(again.json["device"]["host_more_seconds"], 510e-6), again)
+    done = run(judged=True, host_ns=1500000, device_ns=990000)
+    t.check("the report says whose times they are", "times are the devices'; the host's clock has 510 us more a step" in done.out, done)
+
+
 def check_roofline(roofline):
     t.check("the phases make up the step by the host's clock, to half a per cent", roofline["identity"] is True
             and near(roofline["identity_error"], -0.005) and near(roofline["host_seconds"], 1e-3), roofline)
@@ -113,6 +129,7 @@ def check_breaches():
 
 t = Dittune()
 check_report()
+check_judged()
 check_limits()
 check_throttling()
 check_breaches()

@@ -78,8 +78,10 @@ void devices_samples(const struct worker *worker, const json_t *request, json_t 
         json_array_append_new(clock, json_pack("[i, i]", 1000, mhz));
     }
     json_t *phases = json_object_get(device, "phases");
-    json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:O*}", "ns", ns, "device_ns", own_ns, "clock",
-                             clock, "telemetry", telemetry(device, n, slow), "phases", phases);
+    bool judged = json_is_true(json_object_get(device, "judged"));
+    json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:O*}", "ns", judged ? own_ns : ns,
+                             judged ? "host_ns" : "device_ns", judged ? ns : own_ns, "clock", clock,
+                             "telemetry", telemetry(device, n, slow), "phases", phases);
     json_object_update(message, more);
     json_decref(more);
 }

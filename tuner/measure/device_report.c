@@ -16,20 +16,23 @@
 void dt_device_report_fini(struct dt_device_report *report)
 {
     free(report->ns);
+    free(report->host_ns);
     json_decref(report->telemetry);
     json_decref(report->reasons);
     json_decref(report->memory);
     *report = (struct dt_device_report){0};
 }
 
-static dt_status add_ns(struct dt_device_report *report, const struct dt_run *run, size_t old)
+/* Adds `more` times behind the `old` ones; 0 where they are not known. */
+static dt_status add_ns(long long **ns, const long long *added, size_t old, size_t more)
 {
-    size_t more = (size_t)run->steps * (size_t)run->ranks;
-    const size_t known = report->ns != NULL ? old : 0;
-    DT_TRY(DT_RESIZE(report->ns, old + more));
-    memset(report->ns + known, 0, (old + more - known) * sizeof *report->ns);
-    if (run->device_ns != NULL)
-        memcpy(report->ns + old, run->device_ns, more * sizeof *report->ns);
+    if (added == NULL && *ns == NULL)
+        return DT_OK;
+    const size_t known = *ns != NULL ? old : 0;
+    DT_TRY(DT_RESIZE(*ns, old + more));
+    memset(*ns + known, 0, (old + more - known) * sizeof **ns);
+    if (added != NULL)
+        memcpy(*ns + old, added, more * sizeof **ns);
     return DT_OK;
 }
 
@@ -99,53 +102,61 @@ static void add_telemetry(struct dt_device_report *report, const json_t *telemet
 dt_status dt_device_report_add(struct dt_device_report *report, const struct dt_run *run,
                                size_t old, int request)
 {
-    if (run->device_ns != NULL || report->ns != NULL)
-        DT_TRY(add_ns(report, run, old));
+    size_t more = (size_t)run->steps * (size_t)run->ranks;
+    DT_TRY(add_ns(&report->ns, run->device_ns, old, more));
+    DT_TRY(add_ns(&report->host_ns, run->host_ns, old, more));
     if (run->telemetry != NULL && request >= 0)
         add_telemetry(report, run->telemetry, request);
     return DT_OK;
 }
 
-/* The rank that was last in a step. */
-static int last_of(const struct dt_result *result, int step)
+/* A step's times, one a rank, by either clock. */
+struct step_times {
+    const long long *host, *device;
+};
+
+static struct step_times times_of(const struct dt_result *result, int step)
 {
-    const long long *row = result->report.ns + (size_t)step * (size_t)result->ranks;
+    const size_t at = (size_t)step * (size_t)result->ranks;
+    const struct dt_device_report *report = &result->device;
+    const long long *judged = result->report.ns + at;
+    return report->host_ns != NULL ? (struct step_times){report->host_ns + at, judged}
+                                   : (struct step_times){judged, report->ns + at};
+}
+
+static int last_of(const long long row[], int ranks)
+{
     int last = 0;
-    for (int r = 1; r < result->ranks; r++)
+    for (int r = 1; r < ranks; r++)
         last = row[r] > row[last] ? r : last;
     return last;
 }
 
-static bool counts(const struct dt_result *result, int step)
+static bool counts(const struct dt_result *result, struct step_times times, int step)
 {
-    const long long *row = result->device.ns + (size_t)step * (size_t)result->ranks;
     for (int r = 0; r < result->ranks; r++)
-        if (row[r] <= 0)
+        if (times.device[r] <= 0 || times.host[r] <= 0)
             return false;
     return !dt_throttle_drops(&result->throttling, step);
 }
 
 struct dt_two_clocks dt_device_clocks(const struct dt_result *result)
 {
-    struct dt_two_clocks clocks = {.device_seconds = NAN, .excess_seconds = NAN};
-    size_t ranks = (size_t)result->ranks;
+    struct dt_two_clocks clocks = {
+        .device_seconds = NAN, .excess_seconds = NAN, .judged = result->device.host_ns != NULL};
     double *device = calloc(2 * (size_t)result->report.steps + 1, sizeof *device);
-    if (device == NULL || result->device.ns == NULL) {
+    if (device == NULL || (result->device.ns == NULL && !clocks.judged)) {
         free(device);
         return clocks;
     }
     double *apart = device + result->report.steps;
     for (int i = result->samples.start; i < result->report.steps; i++) {
-        const long long *row = result->device.ns + (size_t)i * ranks;
-        long long most = 0;
-        if (!counts(result, i))
+        struct step_times times = times_of(result, i);
+        if (!counts(result, times, i))
             continue;
-        for (size_t r = 0; r < ranks; r++)
-            most = row[r] > most ? row[r] : most;
-        int last = last_of(result, i);
-        device[clocks.steps] = (double)most * 1e-9;
-        apart[clocks.steps++] =
-            (double)(result->report.ns[(size_t)i * ranks + (size_t)last] - row[last]) * 1e-9;
+        int last = last_of(times.host, result->ranks);
+        device[clocks.steps] = (double)times.device[last_of(times.device, result->ranks)] * 1e-9;
+        apart[clocks.steps++] = (double)(times.host[last] - times.device[last]) * 1e-9;
     }
     clocks.device_seconds = dt_stats_median(device, clocks.steps);
     clocks.excess_seconds = dt_stats_median(apart, clocks.steps);

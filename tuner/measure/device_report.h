@@ -13,7 +13,9 @@
 struct dt_result;
 
 struct dt_device_report {
-    long long *ns;     /* [steps * ranks] by the device's clock, 0: unknown; NULL: none; owned */
+    /* [steps * ranks], owned, NULL: none. ns: by the devices' clocks, 0: unknown. host_ns: by the ranks' clocks, where the samples
+     * themselves are the devices' times. */
+    long long *ns, *host_ns;
     json_t *telemetry; /* [rank], over the measured requests; owned, NULL: none */
     json_t *reasons;   /* for each measured request, names of all ranks; owned, NULL: none */
     json_t *memory;    /* as dt_device_answer_memory; owned, NULL: none */
@@ -30,6 +32,7 @@ struct dt_two_clocks {
     double device_seconds; /* median step by the devices' clocks, slowest rank */
     double excess_seconds; /* median excess of the host's time over the device's, last rank */
     bool disagree;         /* by more than 2 % of the step or 50 us */
+    bool judged;           /* the plan's samples are the devices' times */
 };
 struct dt_two_clocks dt_device_clocks(const struct dt_result *result);
 

@@ -38,7 +38,11 @@ void dt_device_report_text(const struct dt_result *result, struct dt_text *out)
     struct dt_device_memory memory = dt_device_memory(result);
     double before = bytes_at(report->memory, "before_bytes"),
            taken = bytes_at(report->memory, "taken_bytes");
-    if (clocks.steps > 0)
+    if (clocks.steps > 0 && clocks.judged)
+        dt_text_add(
+            out, "            times are the devices'; the host's clock has %.3g us more a step\n",
+            clocks.excess_seconds * 1e6);
+    else if (clocks.steps > 0)
         dt_text_add(out,
                     "device step %.4g ms by the devices' own clocks, the host's has %.3g us more\n",
                     clocks.device_seconds * 1e3, clocks.excess_seconds * 1e6);

@@ -59,6 +59,7 @@ static dt_status add_steps(const struct dt_result parts[], int n, struct dt_resu
                              .ns = part->report.ns,
                              .clock = part->report.clock,
                              .device_ns = part->device.ns,
+                             .host_ns = part->device.host_ns,
                              .telemetry = part->device.telemetry,
                              .phases = part->report.phases};
         DT_TRY(dt_result_add(whole, &run, true));

@@ -24,10 +24,11 @@ void dt_run_fini(struct dt_run *run)
     free(run->ns);
     free(run->clock);
     free(run->device_ns);
+    free(run->host_ns);
     json_decref(run->phases);
     json_decref(run->telemetry);
     run->telemetry = NULL;
-    run->device_ns = NULL;
+    run->device_ns = run->host_ns = NULL;
     run->ns = NULL;
     run->clock = NULL;
     run->phases = NULL;
@@ -160,9 +161,13 @@ static dt_status read_told(const json_t *answer, struct dt_run *run, struct dt_f
 {
     size_t steps = (size_t)run->steps, ranks = (size_t)run->ranks;
     const json_t *ns = json_object_get(answer, "device_ns"),
+                 *host = json_object_get(answer, "host_ns"),
                  *telemetry = json_object_get(answer, "telemetry");
     if (ns != NULL && !json_is_null(ns) && !dt_device_answer_ns(ns, steps, ranks, &run->device_ns))
         return breach(failure, "device_ns has not one time a rank in one row a step");
+    if (host != NULL && !json_is_null(host) &&
+        !dt_device_answer_ns(host, steps, ranks, &run->host_ns))
+        return breach(failure, "host_ns has not one time a rank in one row a step");
     if (telemetry != NULL && !json_is_null(telemetry) &&
         !dt_device_answer_telemetry(telemetry, ranks, &run->telemetry))
         return breach(failure, "telemetry is not one object of known fields a rank");

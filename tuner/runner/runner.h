@@ -118,7 +118,9 @@ struct dt_run {
     double *clock;
     json_t *phases;       /* owned; NULL when the worker gives none */
     long long *device_ns; /* [steps * ranks] by the devices' own clocks, owned; NULL: none */
-    json_t *telemetry;    /* [rank] as dt_device_answer_telemetry, owned; NULL: none */
+    long long *
+        host_ns; /* [steps * ranks] by the ranks' clocks, where ns are the devices'; owned; NULL: none */
+    json_t *telemetry; /* [rank] as dt_device_answer_telemetry, owned; NULL: none */
 };
 enum dt_mode { DT_MODE_WARMUP, DT_MODE_MEASURE };
 const char *dt_mode_text(enum dt_mode mode); /* the protocol's name */

@@ -95,13 +95,15 @@ static struct dt_printed_rates rates_of(const struct dt_result *result,
 static struct dt_printed_device device_of(const struct dt_result *result)
 {
     const struct dt_device_report *report = &result->device;
-    if (report->ns == NULL && report->telemetry == NULL && report->memory == NULL)
+    if (report->ns == NULL && report->host_ns == NULL && report->telemetry == NULL &&
+        report->memory == NULL)
         return (struct dt_printed_device){.known = false};
     struct dt_two_clocks clocks = dt_device_clocks(result);
     struct dt_device_memory memory = dt_device_memory(result);
     return (struct dt_printed_device){.known = true,
                                       .median_seconds = clocks.device_seconds,
                                       .excess_seconds = clocks.excess_seconds,
+                                      .judged = clocks.judged,
                                       .clocks_disagree = clocks.disagree,
                                       .telemetry = json_incref(report->telemetry),
                                       .throttle_reasons = dt_device_report_reasons(result),

@@ -82,6 +82,7 @@ json_t *dt_raw_result(const struct dt_result *result, const struct dt_target *ta
         .throttled = report->clock != NULL ? throttled_steps(result) : NULL,
         .device = {.known = true,
                    .device_ns = device->ns != NULL ? matrix(device->ns, result) : NULL,
+                   .host_ns = device->host_ns != NULL ? matrix(device->host_ns, result) : NULL,
                    .telemetry = json_incref(device->telemetry),
                    .reasons = json_incref(device->reasons),
                    .memory = json_incref(device->memory)}};
@@ -122,6 +123,10 @@ static dt_status read_device(const struct dt_measured_device *device, const char
     if (device->device_ns != NULL && steps > 0 &&
         !dt_device_answer_ns(device->device_ns, steps, ranks, &report->ns))
         return dt_fail(DT_EUSAGE, "%s: 'device_ns' has not one time a rank of each step of 'ns'",
+                       what);
+    if (device->host_ns != NULL && steps > 0 &&
+        !dt_device_answer_ns(device->host_ns, steps, ranks, &report->host_ns))
+        return dt_fail(DT_EUSAGE, "%s: 'host_ns' has not one time a rank of each step of 'ns'",
                        what);
     if (telemetry != NULL &&
         !dt_device_answer_telemetry(telemetry, json_array_size(telemetry), &report->telemetry))
