@@ -80,8 +80,12 @@ dt_status dt_cuda_memory(struct dt_device *device, int64_t *free_bytes,
                          int64_t *total_bytes) DT_MUST_CHECK;
 void dt_cuda_threads(struct dt_device *device, int count);
 
-/* False when queued work never ended: freeing its memory would wait for it, so it is left to the end of the process. */
+/* Waits until the queued work has ended; false when it has not by the deadline, or a wait for it was given up before: freeing its
+ * memory would wait for it without end, so that is left to the end of the process. */
 bool dt_cuda_quiet(struct dt_cuda *cuda);
+
+/* How long calls wait that have no deadline of their own: put, get, pack, release, close. Tests shorten it. */
+extern int64_t dt_cuda_patience_ns;
 
 dt_status dt_cuda_alloc(struct dt_device *device, int64_t bytes, void **memory) DT_MUST_CHECK;
 void dt_cuda_release(struct dt_device *device, void *memory);

@@ -3,15 +3,20 @@
  * layers of a network use the same buffers, and a step should create nothing. */
 #include "kernels/cuda/cudnn_int.h"
 
+#include "base/clock.h"
+
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Variant packs per plan: the parts of a ring alternate between two buffers, a marked step uses both. */
 #define PACKS    8
 #define POINTERS 6
+
+#define PATIENCE_NS (60 * DT_NS_PER_SECOND)
 
 /* Properties of a shape that a plan depends on. */
 struct shape {
@@ -153,6 +158,20 @@ static struct entry *find(const struct dt_cuda_sdpa *sdpa, const struct dt_atten
     return NULL;
 }
 
+static dt_status drain(struct dt_cuda_sdpa *sdpa)
+{
+    const int64_t deadline = dt_clock_ns() + PATIENCE_NS;
+    const struct timespec nap = {.tv_nsec = 20000};
+    cudaError_t error;
+    while ((error = cudaStreamQuery(sdpa->stream)) == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* "not ready" counts as one */
+        if (dt_clock_ns() >= deadline)
+            return dt_fail(DT_ETIMEOUT, "the GPU has not finished yet what was queued");
+        nanosleep(&nap, NULL);
+    }
+    return error == cudaSuccess ? DT_OK : dt_fail(DT_ELIB, "CUDA: %s", cudaGetErrorString(error));
+}
+
 /* A free entry, or the least recently used one. Its kernel may still run, so this waits for the stream. */
 static dt_status place(struct dt_cuda_sdpa *sdpa, struct entry **where)
 {
@@ -165,11 +184,8 @@ static dt_status place(struct dt_cuda_sdpa *sdpa, struct entry **where)
         }
         oldest = entry->used < oldest->used ? entry : oldest;
     }
-    if (sdpa->target.handle != NULL) {
-        cudaError_t error = cudaStreamSynchronize(sdpa->stream);
-        if (error != cudaSuccess)
-            return dt_fail(DT_ELIB, "CUDA: %s", cudaGetErrorString(error));
-    }
+    if (sdpa->target.handle != NULL)
+        DT_TRY(drain(sdpa));
     entry_clear(oldest);
     *where = oldest;
     return DT_OK;

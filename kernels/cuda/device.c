@@ -149,8 +149,6 @@ dt_status dt_cuda_open(int index, struct dt_device **device)
 
 static void free_all(struct dt_cuda *cuda)
 {
-    if (cuda->stream != NULL)
-        (void)cudaStreamSynchronize(cuda->stream);
 #ifdef DT_HAVE_CUDNN
     dt_cuda_sdpa_close(cuda->sdpa);
 #endif

@@ -3,6 +3,8 @@
  * copied. */
 #include "kernels/cuda/cuda_int.h"
 
+#include "base/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -62,7 +64,6 @@ void dt_cuda_release(struct dt_device *device, void *memory)
     free(block);
     if (!dt_cuda_quiet(cuda))
         return;
-    (void)cudaStreamSynchronize(cuda->stream);
     (void)cudaFree(memory);
     (void)cudaGetLastError();
 }
@@ -70,8 +71,10 @@ void dt_cuda_release(struct dt_device *device, void *memory)
 /* Waits for the next slot; *at is its memory. Does not wait again after an earlier wait was given up. */
 static dt_status take_slot(struct dt_cuda *cuda, char **at)
 {
+    const int64_t deadline = dt_clock_ns() + dt_cuda_patience_ns;
     cudaError_t code;
     while ((code = cudaEventQuery(cuda->slot_done[cuda->slot])) == cudaErrorNotReady) {
+        cuda->stuck = cuda->stuck || dt_clock_ns() >= deadline;
         if (cuda->stuck)
             return dt_fail(DT_ETIMEOUT, "GPU %d has not finished yet what was queued",
                            cuda->base.index);

@@ -23,11 +23,18 @@ static void rest(int polls)
         sched_yield();
 }
 
+int64_t dt_cuda_patience_ns = 60 * DT_NS_PER_SECOND;
+
 bool dt_cuda_quiet(struct dt_cuda *cuda)
 {
-    if (cuda->stuck && cudaStreamQuery(cuda->stream) == cudaErrorNotReady) {
-        (void)cudaGetLastError();
-        return false;
+    int64_t deadline = dt_clock_ns() + (cuda->stuck ? 0 : dt_cuda_patience_ns);
+    for (int polls = 0; cudaStreamQuery(cuda->stream) == cudaErrorNotReady;
+         polls += polls < INT32_MAX ? 1 : 0) {
+        (void)cudaGetLastError(); /* "not ready" counts as one */
+        cuda->stuck = dt_clock_ns() >= deadline;
+        if (cuda->stuck)
+            return false;
+        rest(polls);
     }
     return true;
 }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* A kernel that never ends: every call that waits for it comes back, with a status or with the memory left where it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "kernels/cuda/cuda_int.h"
+#include "tests/cuda/case.h"
+#include "tests/fake_cuda/fake_cuda.h"
+
+static struct dt_device *gpu;
+static void *memory;
+
+/* The second kernel of the device hangs: the first wakes it up. */
+static void begin(void)
+{
+    dt_fake_cuda_set("devices=1:delay=0:poison=64k:fault=launch,at=2,do=hang");
+    gpu = gpu_open();
+    assert_non_null(gpu);
+    assert_int_equal(gpu->compute->memory.alloc(gpu, 1 << 16, &memory), DT_OK);
+    for (int i = 0; i < 2; i++)
+        gpu->compute->rows.narrow(gpu, DT_BFLOAT16, memory, (char *)memory + 4096, 64);
+}
+
+/* In one go, as a fake GPU that hangs does so to the end of the process. */
+static void every_wait_gives_up(void **state)
+{
+    static char bytes[1 << 16];
+    dt_status status = DT_OK;
+    (void)state;
+    begin();
+    for (int i = 0; i < 2 * DT_CUDA_SLOTS && status == DT_OK; i++)
+        status = gpu->compute->memory.put(gpu, memory, bytes, sizeof bytes);
+    assert_int_equal(status, DT_ETIMEOUT);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(gpu->compute->memory.get(gpu, bytes, memory, 16), DT_ETIMEOUT);
+        assert_non_null(strstr(dt_message(), "has not finished yet what was queued"));
+    }
+    gpu->compute->memory.release(gpu, memory);
+    assert_true(dt_fake_cuda_blocks(0) > 0); /* freeing it would wait for ever */
+    gpu->compute->close(gpu);
+    assert_string_equal(dt_fake_cuda_complaint(), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_wait_gives_up),
+    };
+    dt_cuda_patience_ns = 20000000;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
