@@ -3,6 +3,7 @@
 """Every way a group can end leaves no rank: the end of standard input, the death of a rank, of rank 0, of mpirun; at
 rest, in the middle of a run, inside an exchange that never ends; before hello."""
 import os
+import pathlib
 import signal
 
 from lib_group import PATIENCE, Dittune, Group
@@ -49,6 +50,22 @@ def end_by(t, name, ranks, end, busy):
     none_left(t, group, f"{name}, {'running' if busy else 'parked'}")
 
 
+def signals_go_to_one_thread(t):
+    """The signal of the timer that looks whether the controller is there goes to the main thread alone: threads of libraries meet
+    none."""
+    group = Group(t, 2)
+    group.prepare(**RING)
+    group.say(**LONG)
+    group.wait_for_work()
+    for pid in group.pids:
+        timers = pathlib.Path("/proc", str(pid), "timers")
+        if timers.exists():
+            told = [line.split()[1] for line in timers.read_text(encoding="utf-8").splitlines() if line.startswith("notify")]
+            t.check("the timer's signal is for the main thread", told == [f"signal/tid.{pid}"], told)
+    close(group)
+    none_left(t, group, "the end of input")
+
+
 def end_by_fault(t, fault):
     group = Group(t, 2, DITTUNE_FAULT=f"{fault}:rank=1:exchange=2")
     group.ask_to_prepare(**RING)
@@ -73,6 +90,7 @@ for name, ranks, end in (("end of input, 1 rank", 1, close), ("end of input, 2 r
                          ("death of mpirun while ranks are stopped", 2, stop_and_kill_mpirun)):
     for busy in (False, True):
         end_by(test, name, ranks, end, busy)
+signals_go_to_one_thread(test)
 for fault in ("crash", "exit", "hang"):
     end_by_fault(test, fault)
 for ranks in (1, 2):
