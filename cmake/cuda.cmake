@@ -7,6 +7,8 @@ set(DT_NCCL AUTO CACHE STRING "ranks on GPUs by NCCL: AUTO, ON or OFF")
 set(DT_CUDNN AUTO CACHE STRING "attention by cuDNN beside our own: AUTO, ON or OFF")
 set(DT_CUDA_PREFIX "" CACHE STRING "folders that have NCCL, cuDNN or cublasLt (Python's nvidia folder, too)")
 
+include(${CMAKE_CURRENT_LIST_DIR}/cuda_version.cmake)
+
 # Sources of kernels/ and worker/ that are compiled otherwise with CUDA or NCCL: comm.c has a row more.
 set(DT_CUDA_DECIDES "DT_HAVE_(CUDA|NCCL)|kernels/comm[.]def")
 
@@ -138,7 +140,10 @@ macro(dt_find_cuda)
             enable_language(CUDA)
             dt_find_cuda_library(CUDART cuda_runtime_api.h cudart_static)
             dt_find_cuda_library(CUBLASLT cublasLt.h cublasLt)
-            if(CUDART_INCLUDE AND CUDART_LIBRARY AND CUBLASLT_LIBRARY AND CUBLASLT_INCLUDE)
+            dt_cuda_too_old(too_old "${CMAKE_CUDA_COMPILER_VERSION}") # known from here on
+            if(too_old)
+                dt_cuda_absent("${too_old}")
+            elseif(CUDART_INCLUDE AND CUDART_LIBRARY AND CUBLASLT_LIBRARY AND CUBLASLT_INCLUDE)
                 set(DT_HAVE_CUDA ON)
                 string(REGEX MATCH "^[0-9]+\\.[0-9]+" version ${CMAKE_CUDA_COMPILER_VERSION})
                 string(REGEX REPLACE "([0-9]+)-real" "sm_\\1" real "${CMAKE_CUDA_ARCHITECTURES}")
