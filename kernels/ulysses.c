@@ -57,26 +57,44 @@ static int64_t wire_start(const struct dt_pass *pass, const struct dt_chunk *chu
            chunk->first * dt_network_head(&pass->workload.network);
 }
 
-/* Heads of every peer's chunk, out of the own tokens' qkv: [peer, N, S, 3, h, D]. */
+/* All ranks of the sequence have as many tokens: peers lie at equal distances, so one copy serves them all. */
+static bool is_even(const struct dt_pass *pass)
+{
+    return dt_workload_tokens(&pass->workload) % (pass->plan.ring * pass->plan.ulysses) == 0;
+}
+
+/* How many peers a copy serves, and how many copies that takes. */
+static int peers_of_copy(const struct dt_pass *pass)
+{
+    return is_even(pass) ? pass->plan.ulysses : 1;
+}
+
+/* Heads of every peer's chunk, out of the own tokens' qkv: [peer, N, S, 3, h, D]. Without padding the tokens of all sequences are
+ * one dimension, on either side. */
 static dt_status post_forth(struct dt_pass *pass, int block, int index)
 {
     const struct dt_layout *layout = &pass->layout;
     struct dt_chunk chunk = dt_chunk_at(pass, block, index);
+    const int head = dt_network_head(&pass->workload.network), peers = peers_of_copy(pass);
     int64_t channels = pass->workload.network.hidden, width = chunk.width;
     int64_t start = wire_start(pass, &chunk, 3), peer_block = wire_block(pass, &chunk, 3);
     void *send = dt_pass_data(pass, DT_BUFFER_SEND, start);
     int64_t bytes = dt_chunk_bytes(pass, peer_block);
-    for (int u = 0; u < pass->plan.ulysses; u++) {
-        int64_t head = (int64_t)u * layout->heads + chunk.first;
-        dt_chunk_copy(
-            pass,
-            (struct dt_copy){.to = dt_pass_data(pass, DT_BUFFER_SEND, start + u * peer_block),
-                             .from = dt_pass_data(pass, DT_BUFFER_QKV,
-                                                  head * dt_network_head(&pass->workload.network)),
+    for (int u = 0; u < pass->plan.ulysses; u += peers) {
+        int64_t from = ((int64_t)u * layout->heads + chunk.first) * head;
+        struct dt_copy op = {.to = dt_pass_data(pass, DT_BUFFER_SEND, start + u * peer_block),
+                             .from = dt_pass_data(pass, DT_BUFFER_QKV, from),
                              .count = {layout->sequences, layout->tokens, 3},
                              .to_stride = {layout->slots * 3 * width, 3 * width, width},
                              .from_stride = {layout->tokens * 3 * channels, 3 * channels, channels},
-                             .width = width});
+                             .width = width};
+        if (peers > 1) {
+            op.count[0] = peers;
+            op.count[1] = (int64_t)layout->sequences * layout->tokens;
+            op.to_stride[0] = peer_block;
+            op.from_stride[0] = (int64_t)layout->heads * head;
+        }
+        dt_chunk_copy(pass, op);
     }
     dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
@@ -99,20 +117,22 @@ static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
         dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.forth[chunk->index]));
     dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_RECV, start),
                   dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
-    for (int u = 0; u < pass->plan.ulysses; u++) {
-        int64_t at = dt_peer_offset(pass, u) * width, from = start + u * peer_block;
-        struct dt_copy op = {.to = dt_pass_data(pass, DT_BUFFER_QUERY, at),
-                             .from = dt_pass_data(pass, DT_BUFFER_RECV, from),
-                             .count = {1, layout->sequences, dt_peer_tokens(pass, u)},
-                             .to_stride = {whole, layout->block * width, width},
-                             .from_stride = {width, layout->slots * 3 * width, 3 * width},
-                             .width = width};
-        dt_chunk_copy(pass, op);
-        op.to = dt_pass_data(pass, DT_BUFFER_KV, at);
-        op.from = dt_pass_data(pass, DT_BUFFER_RECV, from + width);
-        op.count[0] = 2;
-        dt_chunk_copy(pass, op);
-    }
+    const int peers = peers_of_copy(pass);
+    for (int u = 0; u < pass->plan.ulysses; u += peers)
+        for (int part = 0; part < 3; part++) {
+            int64_t at = dt_peer_offset(pass, u) * width, from = start + u * peer_block;
+            int tokens = dt_peer_tokens(pass, u);
+            void *to = part == 0 ? dt_pass_data(pass, DT_BUFFER_QUERY, at)
+                                 : dt_pass_data(pass, DT_BUFFER_KV, at + (part - 1) * whole);
+            dt_chunk_copy(
+                pass,
+                (struct dt_copy){.to = to,
+                                 .from = dt_pass_data(pass, DT_BUFFER_RECV, from + part * width),
+                                 .count = {peers, layout->sequences, tokens},
+                                 .to_stride = {tokens * width, layout->block * width, width},
+                                 .from_stride = {peer_block, layout->slots * 3 * width, 3 * width},
+                                 .width = width});
+        }
     return DT_OK;
 }
 
@@ -124,15 +144,18 @@ static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     int64_t start = wire_start(pass, chunk, 1);
     int64_t bytes = dt_chunk_bytes(pass, peer_block);
     void *send = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start);
-    for (int u = 0; u < pass->plan.ulysses; u++)
+    const int peers = peers_of_copy(pass);
+    for (int u = 0; u < pass->plan.ulysses; u += peers) {
+        int tokens = dt_peer_tokens(pass, u);
         dt_chunk_copy(
             pass, (struct dt_copy){
                       .to = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start + u * peer_block),
                       .from = dt_pass_data(pass, DT_BUFFER_HEADS, dt_peer_offset(pass, u) * width),
-                      .count = {1, layout->sequences, dt_peer_tokens(pass, u)},
-                      .to_stride = {0, layout->slots * width, width},
-                      .from_stride = {0, layout->block * width, width},
+                      .count = {peers, layout->sequences, tokens},
+                      .to_stride = {peer_block, layout->slots * width, width},
+                      .from_stride = {tokens * width, layout->block * width, width},
                       .width = width});
+    }
     dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
     dt_pass_lap(pass, DT_PHASE_REST);
     dt_pass_posted(pass, &pass->exchanges.back[chunk->index]);
@@ -153,18 +176,15 @@ static dt_status take_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     DT_TRY(dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.back[chunk->index]));
     dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
                   dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
-    for (int u = 0; u < pass->plan.ulysses; u++) {
-        int64_t head = (int64_t)u * layout->heads + chunk->first;
-        dt_chunk_copy(pass,
-                      (struct dt_copy){
-                          .to = dt_pass_data(pass, DT_BUFFER_ATTENTION,
-                                             head * dt_network_head(&pass->workload.network)),
-                          .from = dt_pass_data(pass, DT_BUFFER_BACK_RECV, start + u * peer_block),
-                          .count = {1, layout->sequences, layout->tokens},
-                          .to_stride = {0, layout->tokens * channels, channels},
-                          .from_stride = {0, layout->slots * width, width},
-                          .width = width});
-    }
+    const int head = dt_network_head(&pass->workload.network);
+    dt_chunk_copy(
+        pass, (struct dt_copy){
+                  .to = dt_pass_data(pass, DT_BUFFER_ATTENTION, (int64_t)chunk->first * head),
+                  .from = dt_pass_data(pass, DT_BUFFER_BACK_RECV, start),
+                  .count = {pass->plan.ulysses, layout->sequences, layout->tokens},
+                  .to_stride = {(int64_t)layout->heads * head, layout->tokens * channels, channels},
+                  .from_stride = {peer_block, layout->slots * width, width},
+                  .width = width});
     return DT_OK;
 }
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* How many kernels a step starts: a number that the plan decides, not how many ranks exchange. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/cuda/network.h"
+#include "tests/fake_cuda/fake_cuda.h"
+
+/* Kernels of all ranks in so many steps, and before. */
+static int64_t launches(const struct dt_workload *workload, const struct dt_plan *plan, int steps)
+{
+    char text[512];
+    float *out = calloc((size_t)network_image(workload), sizeof *out);
+    struct network_run run = {.workload = workload, .plan = plan, .steps = steps, .out = out};
+    dt_fake_cuda_set("devices=4:memory=450m:delay=0:poison=64k:lt=one");
+    if (network_run(&run) != DT_OK)
+        fail_msg("%s: %s", network_text(plan, text), run.message);
+    free(out);
+    return dt_fake_cuda_launches(0);
+}
+
+/* Of one rank, in a step past the first two, in which exchanges are summed up. */
+static int64_t of_a_step(const struct dt_workload *workload, int ulysses)
+{
+    struct dt_plan plan = network_plan(1, 1, ulysses, 1);
+    int64_t all = launches(workload, &plan, 4) - launches(workload, &plan, 3);
+    assert_int_equal(all % ulysses, 0);
+    return all / ulysses; /* the ranks share GPU 0 here */
+}
+
+static void packed_exchanges_cost_the_same_for_any_number_of_ranks(void **state)
+{
+    struct dt_workload workload = network_workload(DT_FLOAT32);
+    (void)state;
+    workload.height = workload.width = 8; /* 16 tokens */
+    workload.network.latent_size = 8;
+    int64_t one = of_a_step(&workload, 1), two = of_a_step(&workload, 2),
+            four = of_a_step(&workload, 4);
+    print_message("%lld kernels a step on one rank, %lld with ulysses=2, %lld with ulysses=4\n",
+                  (long long)one, (long long)two, (long long)four);
+    assert_int_equal(two, four);
+    assert_int_equal(two - one, 6 * workload.network.depth); /* pack; q, k, v; pack; unpack */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packed_exchanges_cost_the_same_for_any_number_of_ranks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
