@@ -102,7 +102,12 @@ static dt_status open_device(struct dt_worker_session *session)
 {
     int count = session->compute->count();
     int index = count > 0 ? session->seat.host_rank % count : 0;
-    return session->compute->open(index, &session->device);
+    DT_TRY(session->compute->open(index, &session->device));
+    if (session->compute->health.read != NULL) { /* opens NVML, which takes locks of the driver, before anything is timed */
+        struct dt_health health;
+        session->compute->health.read(session->device, &health);
+    }
+    return DT_OK;
 }
 
 /* Collective. The ranks' devices determine the comm. */
