@@ -103,7 +103,8 @@ static dt_status open_device(struct dt_worker_session *session)
     int count = session->compute->count();
     int index = count > 0 ? session->seat.host_rank % count : 0;
     DT_TRY(session->compute->open(index, &session->device));
-    if (session->compute->health.read != NULL) { /* opens NVML, which takes locks of the driver, before anything is timed */
+    if (session->compute->health.read !=
+        NULL) { /* opens NVML, which takes locks of the driver, before anything is timed */
         struct dt_health health;
         session->compute->health.read(session->device, &health);
     }
