@@ -3,7 +3,7 @@
 # The oldest supported CUDA Toolkit is checked by its number; and the back end compiles with a second toolkit, whose folder is
 # $DITTUNE_CUDA_TOOLKIT: the C sources with its headers, the kernels too where it has nvcc. Python's nvidia folder will do for the headers.
 set -euo pipefail
-source=$1
+source=$2 # after the build folder
 for version in 11.8.89 12.0.140 12.1.105 ""; do
     said=$(cmake -DVERSION="$version" -P "$source/tests/tools/cuda_version.cmake" 2>&1)
     [[ $said == *"is the oldest that is supported"* ]] || { echo "FAIL $version is not refused: $said"; exit 1; }
