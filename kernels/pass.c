@@ -33,7 +33,7 @@ static dt_status check(const struct dt_workload *workload, const struct dt_plan 
     return DT_OK;
 }
 
-/* Allocates the buffers in host memory, and prepares the layers for their shapes. */
+/* Allocates the buffers in host memory. */
 static dt_status allocate_host(struct dt_pass *pass)
 {
     size_t chunks = (size_t)pass->plan.chunks;
@@ -53,7 +53,7 @@ static dt_status allocate_host(struct dt_pass *pass)
     memset(pass->memory.host, 0xff, (size_t)pass->layout.host_bytes);
     DT_TRY(dt_timeline_new(pass->device, &pass->timeline));
     pass->compute->threads(pass->device, pass->plan.threads);
-    return dt_pass_layers(pass);
+    return DT_OK;
 }
 
 /* With windows the memory comes from the comm that sends most, with the largest rank's size on every rank, since NCCL
@@ -75,6 +75,7 @@ static dt_status allocate_arena(struct dt_pass *pass)
     return DT_OK;
 }
 
+/* The plan's own memory comes first: a GPU tries the layers' products in what is left. */
 static dt_status allocate_device(struct dt_pass *pass)
 {
     const struct dt_compute *compute = pass->compute;
@@ -85,6 +86,7 @@ static dt_status allocate_device(struct dt_pass *pass)
     compute->memory.fill(pass->device, dt_pass_at(pass, DT_BUFFER_RESULT), 0,
                          pass->layout.count[DT_BUFFER_RESULT] * (int64_t)sizeof(float));
     compute->memory.fill(pass->device, dt_pass_at(pass, DT_BUFFER_SUMS), 0, 2 * sizeof(uint64_t));
+    DT_TRY(dt_pass_layers(pass));
     DT_TRY(dt_pass_attention_ready(pass));
     return dt_pass_fill(pass);
 }

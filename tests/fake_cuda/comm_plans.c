@@ -174,6 +174,6 @@ int main(void)
         cmocka_unit_test(ulysses_and_ring_match_one_rank),
         cmocka_unit_test(cfg_and_dp_match_one_rank),
     };
-    setenv("DITTUNE_FAKE_CUDA", "devices=8:memory=1g:delay=20:poison=64k", 0);
+    setenv("DITTUNE_FAKE_CUDA", "devices=8:memory=1g:delay=20:poison=64k:lt=one", 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
