@@ -11,6 +11,7 @@
 #define DT_KERNELS_CARDS_H
 
 #include "kernels/nvml.h"
+#include "model/plan.h"
 
 #define DT_CUDA_DEVICES_MOST 16
 
@@ -28,7 +29,7 @@ struct dt_cuda_machine {
     char why[256]; /* one sentence when count is 0 */
     char driver[80];
     int cuda_driver, cuda; /* 13000: supported by the driver, and of the build; 0 unknown */
-    char nccl[32], cudnn[32], cublaslt[32]; /* "" when not built with it */
+    char nccl[32], cublaslt[32], attention[DT_ATTENTIONS][32]; /* "" when not built with it */
     bool nvml;
     struct dt_cuda_card cards[DT_CUDA_DEVICES_MOST];
     int peers[DT_CUDA_DEVICES_MOST]

@@ -39,7 +39,7 @@ static struct dt_attention operation(struct dt_pass *pass, const struct dt_chunk
         .queries = layout->block,
         .keys = keys,
         .tile = {pass->plan.tile_q, pass->plan.tile_kv, pass->plan.stages, pass->plan.warps},
-        .kind = pass->plan.attention == DT_PLAN_CUDNN ? DT_ATTENTION_CUDNN : DT_ATTENTION_OWN,
+        .kind = (enum dt_attention_kind)pass->plan.attention,
         .scratch = dt_pass_at(pass, DT_BUFFER_SCRATCH),
         .scratch_floats = layout->scratch,
         .poll = pass->world->ops->poll != NULL ? poll : NULL,

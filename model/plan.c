@@ -34,10 +34,23 @@ dt_status dt_role_parse(const char *text, enum dt_role *role)
                    text);
 }
 
-static const char *const labels_attention[] = {
-    [DT_PLAN_OWN] = "own", [DT_PLAN_CUDNN] = "cudnn", NULL};
+const char *const dt_attention_texts[] = {
+#define DT_ATTENTION(name, text, least, most) [DT_ATTENTION_##name] = (text),
+#include "model/attentions.def"
+#undef DT_ATTENTION
+    NULL};
 static const char *const labels_exchange[] = {
     [DT_PLAN_PACKED] = "packed", [DT_PLAN_DIRECT] = "direct", NULL};
+
+bool dt_attention_runs(int kind, int capability)
+{
+    static const int range[][2] = {
+#define DT_ATTENTION(name, text, least, most) [DT_ATTENTION_##name] = {least, most},
+#include "model/attentions.def"
+#undef DT_ATTENTION
+    };
+    return range[kind][0] <= capability && capability <= range[kind][1];
+}
 
 const struct dt_param dt_params[] = {
 #define DT_PARAM(name, role, on, fallback, labels, doc)                                            \

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Role of a parameter; the controller uses roles and no names. */
@@ -28,7 +29,14 @@ dt_status dt_role_parse(const char *text, enum dt_role *role) DT_MUST_CHECK;
 enum dt_on { DT_ON_CPU = 1, DT_ON_GPU = 2, DT_ON_BOTH = 3 };
 
 /* Values of parameters that have labels, in the labels' order. */
-enum { DT_PLAN_OWN, DT_PLAN_CUDNN };     /* attention */
+enum dt_attention_kind {
+#define DT_ATTENTION(name, text, least, most) DT_ATTENTION_##name,
+#include "model/attentions.def"
+#undef DT_ATTENTION
+    DT_ATTENTIONS
+};
+extern const char *const dt_attention_texts[]; /* by kind, NULL-ended */
+bool dt_attention_runs(int kind, int capability);
 enum { DT_PLAN_PACKED, DT_PLAN_DIRECT }; /* exchange */
 
 struct dt_plan {

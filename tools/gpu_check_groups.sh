@@ -159,7 +159,8 @@ group_B()
     step torch 150 beside_torch
     step run-bfloat16 60 run_plan dit-xl/2 --dtype bfloat16
     step run-graph 60 run_plan dit-xl/2 --dtype bfloat16 --plan graph=1
-    step run-cudnn 60 refused 'cuDNN, which the worker does not have' run_plan dit-xl/2 --dtype bfloat16 --plan attention=cudnn
+    step run-cudnn 60 refused 'which are not here' run_plan dit-xl/2 --dtype bfloat16 --plan attention=cudnn
+    step run-fa3 60 refused 'which are not here' run_plan dit-xl/2 --dtype bfloat16 --plan attention=fa3
     step run-own 60 run_plan dit-xl/2 --dtype bfloat16 --plan attention=own
     step ncu-attention 60 profile attention attention
     step ncu-modulate 60 profile passes modulate

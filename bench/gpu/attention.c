@@ -29,7 +29,8 @@ static void time_kernel(struct bench *bench, struct operands *operands)
 {
     const struct dt_attention *op = &operands->op;
     const struct dt_compute *compute = bench->device->compute;
-    char kernel[64] = "cudnn", what[96];
+    char kernel[64], what[96];
+    snprintf(kernel, sizeof kernel, "%s", dt_attention_texts[op->kind]);
     if (op->kind == DT_ATTENTION_OWN)
         snprintf(kernel, sizeof kernel, "own %dx%d stages %d warps %d", op->tile.tile_q,
                  op->tile.tile_kv, op->tile.stages, op->tile.warps);
@@ -49,8 +50,10 @@ static void time_kernels(struct bench *bench, struct operands *operands)
         operands->op.tile = dt_attn_tiles[i];
         time_kernel(bench, operands);
     }
-    operands->op.kind = DT_ATTENTION_CUDNN;
-    time_kernel(bench, operands);
+    for (int kind = DT_ATTENTION_OWN + 1; kind < DT_ATTENTIONS; kind++) {
+        operands->op.kind = (enum dt_attention_kind)kind;
+        time_kernel(bench, operands);
+    }
 }
 
 static void time_shape(struct bench *bench, int tokens, int heads, int head)

@@ -43,7 +43,7 @@ static double draw(const struct machine *machine, uint64_t key, double low, doub
 
 static double attention_factor(const struct machine *machine, const struct dt_plan *plan)
 {
-    if (plan->attention != DT_PLAN_OWN)
+    if (plan->attention != DT_ATTENTION_OWN)
         return draw(machine, 1, 0.7, 1.05);
     uint64_t tile =
         (uint64_t)(plan->tile_q * 1000 + plan->tile_kv * 10 + plan->stages * 3 + plan->warps);
@@ -218,7 +218,7 @@ static struct dt_space *make_space(bool nccl)
                                  .memory_bytes = INT64_C(141) << 30,
                                  .shared_bytes = 232448,
                                  .nccl = 22809,
-                                 .cudnn = true,
+                                 .attention = {[DT_ATTENTION_CUDNN] = true},
                                  .capture = true,
                                  .bfloat16 = true};
     const struct dt_limits limits = {

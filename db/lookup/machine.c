@@ -33,8 +33,9 @@ static dt_status read_gpus(const json_t *limits, const char *what, struct dt_mac
         DT_TRY(dt_json_int(limits, what, "shared_bytes", 1, INT64_MAX / 2, &gpus->shared_bytes));
     if (dt_json_has(limits, "nccl"))
         DT_TRY(dt_json_int(limits, what, "nccl", 0, 1 << 24, &nccl));
-    if (dt_json_has(limits, "cudnn"))
-        DT_TRY(dt_json_bool(limits, what, "cudnn", &gpus->cudnn));
+    for (int i = DT_ATTENTION_OWN + 1; i < DT_ATTENTIONS; i++)
+        if (dt_json_has(limits, dt_attention_texts[i]))
+            DT_TRY(dt_json_bool(limits, what, dt_attention_texts[i], &gpus->attention[i]));
     if (dt_json_has(limits, "capture"))
         DT_TRY(dt_json_bool(limits, what, "capture", &gpus->capture));
     gpus->nccl = (int)nccl;

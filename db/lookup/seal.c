@@ -316,12 +316,15 @@ dt_status dt_query_hardware(const struct dt_query *query, struct dt_asked *asked
 static dt_status seal_text(const struct dt_query *query, struct dt_asked *asked)
 {
     struct dt_text text = {0};
+    int libraries = 0;
+    for (int i = 0; i < DT_ATTENTIONS; i++)
+        libraries |= (int)query->gpus.attention[i] << i;
     json_t *all = json_pack(
-        "{s:O, s:O, s:O, s:[i,I,b,I,i,b,b], s:s?, s:s?}", "key", asked->key, "hard", asked->hard,
+        "{s:O, s:O, s:O, s:[i,I,b,I,i,i,b], s:s?, s:s?}", "key", asked->key, "hard", asked->hard,
         "soft", query->soft, "limits", query->cores, (json_int_t)query->memory_bytes,
-        (int)query->bfloat16, (json_int_t)query->gpus.shared_bytes, query->gpus.nccl,
-        (int)query->gpus.cudnn, (int)query->gpus.capture, "oversubscribe",
-        query->values[DT_ASK_oversubscribe], "space", query->values[DT_ASK_space]);
+        (int)query->bfloat16, (json_int_t)query->gpus.shared_bytes, query->gpus.nccl, libraries,
+        (int)query->gpus.capture, "oversubscribe", query->values[DT_ASK_oversubscribe], "space",
+        query->values[DT_ASK_space]);
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while making a query");
     dt_status status = dt_canonical_add(all, &text);

@@ -58,9 +58,10 @@ static void ask(void)
     if (cudaDriverGetVersion(&version) == cudaSuccess)
         add("cuda_driver", "%d.%d", version / 1000, version % 1000 / 10, 0);
     add("cublaslt", "%d.%d.%d", lt / 10000, lt % 10000 / 100, lt % 100);
-#ifdef DT_HAVE_CUDNN
-    rows[row_count++] = (struct dt_version){"cudnn", dt_cuda_sdpa_version()};
-#endif
+    for (int i = 0; i < DT_ATTENTIONS; i++)
+        if (dt_cuda_attention_version(i)[0] != '\0')
+            rows[row_count++] =
+                (struct dt_version){dt_attention_texts[i], dt_cuda_attention_version(i)};
     if (cudaGetDeviceProperties(&device, 0) == cudaSuccess) {
         snprintf(texts[row_count], LONGEST, "%s", device.name);
         rows[row_count] = (struct dt_version){"device", texts[row_count]};

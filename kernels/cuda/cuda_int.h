@@ -73,6 +73,17 @@ void dt_cuda_keep(struct dt_cuda *cuda, int code, const char *what);
 /* Returns from the calling function when a call of the CUDA runtime fails. */
 #define DT_CUDA(cuda, call, what) DT_TRY(dt_cuda_check((cuda), (int)(call), (what)))
 
+/* A kind of attention: a row of kernels/cuda/attention.c. ready checks the shape once before it runs; run queues it and returns a
+ * cudaError_t; version is the library's, NULL for own kernels. A library's data type is bfloat16. */
+struct dt_cuda_attention {
+    dt_status (*ready)(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op);
+    int (*run)(struct dt_cuda *cuda, enum dt_dtype dtype, const struct dt_attention *op);
+    const char *(*version)(void);
+};
+extern const struct dt_cuda_attention
+    dt_cuda_attention_fa3;                       /* kernels/cuda/fa3, where it is built */
+const char *dt_cuda_attention_version(int kind); /* "" when it is not built, or has none */
+
 dt_status dt_cuda_open(int index, struct dt_device **device) DT_MUST_CHECK;
 void dt_cuda_close(struct dt_device *device);
 const char *dt_cuda_model(struct dt_device *device);

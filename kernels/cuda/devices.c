@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/cuda/devices.h"
 
-#include <cublasLt.h>
+#include "kernels/cuda/cuda_int.h"
+
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <string.h>
 #ifdef DT_HAVE_NCCL
 #include <nccl.h>
-#endif
-#ifdef DT_HAVE_CUDNN
-#include "kernels/cuda/cudnn.h"
 #endif
 
 static void read_versions(struct dt_cuda_machine *machine)
@@ -23,9 +21,9 @@ static void read_versions(struct dt_cuda_machine *machine)
         snprintf(machine->nccl, sizeof machine->nccl, "%d.%d.%d", nccl / 10000, nccl / 100 % 100,
                  nccl % 100);
 #endif
-#ifdef DT_HAVE_CUDNN
-    snprintf(machine->cudnn, sizeof machine->cudnn, "%s", dt_cuda_sdpa_version());
-#endif
+    for (int i = 0; i < DT_ATTENTIONS; i++)
+        snprintf(machine->attention[i], sizeof machine->attention[i], "%s",
+                 dt_cuda_attention_version(i));
     if (cudaDriverGetVersion(&machine->cuda_driver) != cudaSuccess)
         machine->cuda_driver = 0;
     if (cudaRuntimeGetVersion(&machine->cuda) != cudaSuccess)

@@ -66,6 +66,15 @@ static int64_t tile_bytes(const void *context, const int64_t values[])
     return dt_attn_tile_bytes(&tile, dt_network_head(&dit->workload.network));
 }
 
+/* This worker has the kernels, and the GPU runs them. */
+static int64_t attention_runs(const void *context, const int64_t values[])
+{
+    const struct dt_dit *dit = context;
+    int kind = (int)values[dit->axis[DT_AT_attention]];
+    return kind == DT_ATTENTION_OWN ||
+           (dit->gpus.attention[kind] && dt_attention_runs(kind, dit->gpus.capability));
+}
+
 static void free_dit(void *context)
 {
     struct dt_dit *dit = context;
@@ -123,8 +132,9 @@ static struct dt_attn_tile default_tile(const struct dt_network *network)
 static int default_attention(const struct dt_workload *workload, const struct dt_gpus *gpus)
 {
     int head = dt_network_head(&workload->network);
-    bool faster = gpus->cudnn && gpus->capability >= DT_HOPPER && (head == 64 || head == 128);
-    return faster && workload->dtype == DT_BFLOAT16 ? DT_PLAN_CUDNN : DT_PLAN_OWN;
+    bool faster = gpus->attention[DT_ATTENTION_CUDNN] && gpus->capability >= DT_HOPPER &&
+                  (head == 64 || head == 128);
+    return faster && workload->dtype == DT_BFLOAT16 ? DT_ATTENTION_CUDNN : DT_ATTENTION_OWN;
 }
 
 /* Which parameters are axes, in order. */
@@ -274,6 +284,7 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
 #include "model/degrees.def"
 #undef DT_DEGREE
         "ranks", "batch", "chunks", "exchange", NULL};
+    static const char *const attention[] = {"attention", NULL};
     static const char *const tile[] = {"tile_q", "tile_kv", "stages", "warps", NULL};
     const struct dt_gpus *gpus = &dit->gpus;
     int head = dt_network_head(&dit->workload.network);
@@ -287,14 +298,14 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
         {"max_bytes", limits->max_bytes},
         {"shared_bytes", gpus->shared_bytes},
         {"nccl", gpus->nccl},
-        {"cudnn", gpus->cudnn},
         {"capture", gpus->capture},
         {"no_dtype", limits->no_dtype},
         {"narrow", dit->workload.dtype == DT_BFLOAT16},
         {"own_head", dt_dit_own_head(head)},
-        {"cudnn_head", head % 8 == 0 && head <= 128},
+        {"library_head", head % 8 == 0 && head <= 128},
     };
     DT_TRY(add_constants(space, constants, sizeof constants / sizeof constants[0]));
+    DT_TRY(dt_space_add_derived(space, "attention_runs", attention, attention_runs, dit));
     DT_TRY(dt_space_add_derived(space, "tile_built", tile, tile_built, dit));
     DT_TRY(dt_space_add_derived(space, "tile_default", tile, tile_default, dit));
     DT_TRY(dt_space_add_derived(space, "tile_bytes", tile, tile_bytes, dit));

@@ -16,12 +16,12 @@
 /* The GPUs of a machine, as the rules of plans need them. A plan uses the first GPUs, one for each rank. */
 struct dt_gpus {
     int count;
-    int64_t memory_bytes; /* of the smallest */
-    int64_t shared_bytes; /* a block of threads may have */
-    int nccl;             /* NCCL_VERSION_CODE, as 22809; 0: none */
-    int capability;       /* the lowest, 90 is 9.0; 0: not known */
-    bool cudnn;
-    bool capture;  /* exchanges can be part of a CUDA graph */
+    int64_t memory_bytes;          /* of the smallest */
+    int64_t shared_bytes;          /* a block of threads may have */
+    int nccl;                      /* NCCL_VERSION_CODE, as 22809; 0: none */
+    int capability;                /* the lowest, 90 is 9.0; 0: not known */
+    bool attention[DT_ATTENTIONS]; /* libraries built into the worker, by kind */
+    bool capture;                  /* exchanges can be part of a CUDA graph */
     bool bfloat16; /* capability 8.0 or more: tensor cores multiply bfloat16 and tf32 */
 };
 

@@ -24,7 +24,7 @@ bool dt_dit_own_head(int head)
 enum dt_dtype dt_dit_usual_dtype(const struct dt_network *network, const struct dt_gpus *gpus)
 {
     bool has = gpus != NULL && gpus->bfloat16 &&
-               (gpus->cudnn || dt_dit_own_head(dt_network_head(network)));
+               (gpus->attention[DT_ATTENTION_CUDNN] || dt_dit_own_head(dt_network_head(network)));
     return has ? DT_BFLOAT16 : DT_FLOAT32;
 }
 
@@ -99,7 +99,7 @@ static void complete_gpu(const struct dt_dit *dit, const bool named[], int64_t v
 {
     if (!named[DT_AT_attention] &&
         (named[DT_AT_tile_q] || named[DT_AT_tile_kv] || named[DT_AT_stages] || named[DT_AT_warps]))
-        values[DT_AT_attention] = DT_PLAN_OWN;
+        values[DT_AT_attention] = DT_ATTENTION_OWN;
     if (!named[DT_AT_graph] && values[DT_AT_ranks] > 1 && !dit->gpus.capture)
         values[DT_AT_graph] = 0;
     complete_tile(dit, named, values);

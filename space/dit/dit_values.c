@@ -149,12 +149,18 @@ static void values_nccl_p2p_chunk_kib(const struct dt_dit *dit, struct dt_dit_se
     add_list(set, sizes, dit->tune_nccl ? sizeof sizes / sizeof sizes[0] : 1);
 }
 
-#define values_overlap   values_switch
-#define values_attention values_switch
-#define values_graph     values_switch
-#define values_exchange  values_switch
-#define values_v_first   values_switch
-#define values_windows   values_switch
+#define values_overlap  values_switch
+#define values_graph    values_switch
+#define values_exchange values_switch
+#define values_v_first  values_switch
+#define values_windows  values_switch
+
+static void values_attention(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    (void)dit;
+    for (int i = 0; i < DT_ATTENTIONS; i++)
+        add(set, i);
+}
 
 void dt_dit_values(const struct dt_dit *dit, int param, struct dt_dit_set *set)
 {

@@ -31,13 +31,15 @@ static struct dt_workload network(bool guidance, enum dt_dtype dtype)
     return workload;
 }
 
-static const struct dt_gpus gpus = {.count = 64,
-                                    .memory_bytes = INT64_C(1) << 50,
-                                    .shared_bytes = 1 << 30,
-                                    .nccl = 99999,
-                                    .cudnn = true,
-                                    .capture = true,
-                                    .bfloat16 = true};
+static const struct dt_gpus gpus = {
+    .count = 64,
+    .memory_bytes = INT64_C(1) << 50,
+    .shared_bytes = 1 << 30,
+    .nccl = 99999,
+    .capability = 90,
+    .attention = {[DT_ATTENTION_CUDNN] = true, [DT_ATTENTION_FA3] = true},
+    .capture = true,
+    .bfloat16 = true};
 static const int batches[] = {1, 2, 3, 4};
 static const struct dt_limits limits = {.cores = 4096,
                                         .devices = 64,
@@ -67,7 +69,7 @@ static void change(const struct dt_space *space, enum dt_on on, const struct dt_
             point->index[i] = 0;
     int64_t narrow;
     bool tiles =
-        plan.attention == DT_PLAN_OWN && dt_space_constant(space, "narrow", &narrow) && narrow;
+        plan.attention == DT_ATTENTION_OWN && dt_space_constant(space, "narrow", &narrow) && narrow;
     for (int i = 0; on == DT_ON_GPU && !tiles && i < dt_space_axes(space); i++) /* the session's */
         if (strstr("tile_q tile_kv stages warps", dt_space_axis(space, i)->name) != NULL)
             point->index[i] = base->index[i];

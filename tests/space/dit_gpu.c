@@ -45,7 +45,7 @@ static void set_up(struct machine *machine, int heads, int head, enum dt_dtype d
                  .memory_bytes = INT64_C(16) << 30,
                  .shared_bytes = 232448,
                  .nccl = 22809,
-                 .cudnn = true,
+                 .attention = {[DT_ATTENTION_CUDNN] = true},
                  .capture = true},
         .limits = {.devices = 2, .tune_nccl = true, .batches = one_batch, .batch_count = 1}};
     machine->limits.gpus = &machine->gpus;
@@ -96,8 +96,12 @@ static bool attention_legal(const struct machine *m, const struct dt_plan *p)
     bool is_default = p->tile_q == 128 && p->stages == 1 && p->tile_kv == (head <= 64 ? 128 : 64) &&
                       p->warps == (head <= 64 ? 8 : 4);
     bool narrow = m->workload.dtype == DT_BFLOAT16;
-    if (p->attention == DT_PLAN_CUDNN)
-        return is_default && narrow && m->gpus.cudnn && head % 8 == 0 && head <= 128;
+    if (p->attention == DT_ATTENTION_FA3)
+        return is_default && narrow && m->gpus.attention[DT_ATTENTION_FA3] &&
+               m->gpus.capability == 90 && head % 8 == 0 && head <= 128;
+    if (p->attention == DT_ATTENTION_CUDNN)
+        return is_default && narrow && m->gpus.attention[DT_ATTENTION_CUDNN] && head % 8 == 0 &&
+               head <= 128;
     if (!narrow)
         return is_default;
     if (head != 64 && head != 72 && head != 88 && head != 128)
@@ -135,7 +139,7 @@ static int64_t count_by_force(const struct machine *m)
             if (!degrees_legal(m, &p))
                 continue;
             int64_t attention = 0, exchange = 0;
-            for (int t = 0; t < 2 * 3 * 2 * 2 * 2; t++) {
+            for (int t = 0; t < 2 * 3 * 2 * 2 * 3; t++) {
                 p.tile_q = tiles_q[t % 2];
                 p.tile_kv = tiles_kv[t / 2 % 3];
                 p.stages = 1 + t / 6 % 2;
@@ -196,7 +200,17 @@ static void each_fact_counts(void **state)
     check(&m, true);
     m.gpus.shared_bytes = 32 * 1024; /* of own kernels none fits: cuDNN's is left */
     check(&m, true);
-    m.gpus.cudnn = false;
+    m.gpus.attention[DT_ATTENTION_CUDNN] = false;
+    check(&m, false);
+    set_up(&m, 4, 96, DT_BFLOAT16);
+    m.gpus.attention[DT_ATTENTION_FA3] = true;
+    check(&m, true);
+    m.gpus.attention[DT_ATTENTION_CUDNN] =
+        false; /* FlashAttention-3 is left, on capability 9.0 alone */
+    check(&m, true);
+    m.gpus.capability = 100;
+    check(&m, false);
+    m.gpus.capability = 80;
     check(&m, false);
     set_up(&m, 4, 64, DT_BFLOAT16);
     m.gpus.nccl = 22605;
@@ -257,16 +271,16 @@ static void the_default_is_what_engines_do_on_the_card(void **state)
         bool cudnn, capture;
         int attention, graph_of_one, graph_of_two;
     } cases[] = {
-        {64, 80, DT_BFLOAT16, true, true, DT_PLAN_OWN, 0, 0},
-        {128, 80, DT_BFLOAT16, true, true, DT_PLAN_OWN, 0, 0},
-        {128, 0, DT_BFLOAT16, true, true, DT_PLAN_OWN, 0, 0},
-        {64, 90, DT_BFLOAT16, true, true, DT_PLAN_CUDNN, 1, 1},
-        {128, 90, DT_BFLOAT16, true, true, DT_PLAN_CUDNN, 1, 1},
-        {128, 100, DT_BFLOAT16, true, true, DT_PLAN_CUDNN, 1, 1},
-        {72, 90, DT_BFLOAT16, true, true, DT_PLAN_OWN, 1, 1},
-        {128, 90, DT_BFLOAT16, false, true, DT_PLAN_OWN, 1, 1},
-        {128, 90, DT_BFLOAT16, true, false, DT_PLAN_CUDNN, 1, 0},
-        {128, 90, DT_FLOAT32, true, true, DT_PLAN_OWN, 1, 1},
+        {64, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 0, 0},
+        {128, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 0, 0},
+        {128, 0, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 0, 0},
+        {64, 90, DT_BFLOAT16, true, true, DT_ATTENTION_CUDNN, 1, 1},
+        {128, 90, DT_BFLOAT16, true, true, DT_ATTENTION_CUDNN, 1, 1},
+        {128, 100, DT_BFLOAT16, true, true, DT_ATTENTION_CUDNN, 1, 1},
+        {72, 90, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 1},
+        {128, 90, DT_BFLOAT16, false, true, DT_ATTENTION_OWN, 1, 1},
+        {128, 90, DT_BFLOAT16, true, false, DT_ATTENTION_CUDNN, 1, 0},
+        {128, 90, DT_FLOAT32, true, true, DT_ATTENTION_OWN, 1, 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -274,7 +288,7 @@ static void the_default_is_what_engines_do_on_the_card(void **state)
         struct dt_point point;
         set_up(&m, 4, cases[i].head, cases[i].dtype);
         m.gpus.capability = cases[i].capability;
-        m.gpus.cudnn = cases[i].cudnn;
+        m.gpus.attention[DT_ATTENTION_CUDNN] = cases[i].cudnn;
         m.gpus.capture = cases[i].capture;
         struct dt_space *space = make(&m);
         assert_int_equal(dt_dit_default(space, &point), DT_OK);
@@ -311,7 +325,7 @@ static void unnamed_parameters_are_completed(void **state)
     set_up(&m, 4, 128, DT_BFLOAT16);
     struct dt_space *space = make(&m);
     parse(space, "tile_q=64", &plan);
-    assert_int_equal(plan.attention, DT_PLAN_OWN); /* cuDNN, the default, has no tiles */
+    assert_int_equal(plan.attention, DT_ATTENTION_OWN); /* cuDNN, the default, has no tiles */
     assert_int_equal(plan.tile_kv, 64);
     assert_int_equal(plan.stages, 1);
     parse(space, "tile_kv=32", &plan);
@@ -320,7 +334,7 @@ static void unnamed_parameters_are_completed(void **state)
     parse(space, "warps=8 tile_kv=64", &plan);
     assert_int_equal(plan.stages, 2);
     parse(space, "attention=cudnn graph=1", &plan);
-    assert_int_equal(plan.attention, DT_PLAN_CUDNN);
+    assert_int_equal(plan.attention, DT_ATTENTION_CUDNN);
     parse(space, "ulysses=2 v_first=1", &plan);
     assert_int_equal(plan.exchange, DT_PLAN_DIRECT);
     assert_int_equal(dt_space_parse(space, "threads=2", values), DT_EUSAGE);

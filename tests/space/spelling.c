@@ -166,7 +166,7 @@ static void short_texts_are_read_back_on_gpus(void **state)
                                      .memory_bytes = INT64_C(80) << 30,
                                      .shared_bytes = 232448,
                                      .nccl = cases[i].nccl,
-                                     .cudnn = cases[i].cudnn,
+                                     .attention = {[DT_ATTENTION_CUDNN] = cases[i].cudnn},
                                      .capture = true,
                                      .bfloat16 = true};
         const struct dt_limits limits = {.gpus = &gpus,

@@ -73,7 +73,8 @@ static dt_status from_json(json_t *devices, bool built_in, struct dt_backend *ba
     if (gpus->memory_bytes <= 0 || (built_in && gpus->shared_bytes <= 0) || backend->compute <= 0)
         return dt_fail(DT_EUNSUP, "its answer lacks the memory or the capability of a GPU");
     gpus->nccl = nccl_code(dt_json_text_at(devices, "nccl"));
-    gpus->cudnn = dt_json_text_at(devices, "cudnn")[0] != '\0';
+    for (int kind = 0; kind < DT_ATTENTIONS; kind++)
+        gpus->attention[kind] = dt_json_text_at(devices, dt_attention_texts[kind])[0] != '\0';
     gpus->capture = gpus->nccl >= CAPTURE_SINCE;
     gpus->capability = backend->compute;
     gpus->bfloat16 = backend->compute >= BFLOAT16_CAPABILITY;
@@ -264,10 +265,13 @@ json_t *dt_backend_hard(const struct dt_backend *backend)
 json_t *dt_backend_limits(const struct dt_backend *backend)
 {
     const struct dt_gpus *gpus = &backend->gpus;
-    return json_pack("{s:I, s:b, s:I, s:i, s:b, s:b}", "memory_bytes",
-                     (json_int_t)gpus->memory_bytes, "bfloat16", (int)gpus->bfloat16,
-                     "shared_bytes", (json_int_t)gpus->shared_bytes, "nccl", gpus->nccl, "cudnn",
-                     (int)gpus->cudnn, "capture", (int)gpus->capture);
+    json_t *limits = json_pack("{s:I, s:b, s:I, s:i}", "memory_bytes",
+                               (json_int_t)gpus->memory_bytes, "bfloat16", (int)gpus->bfloat16,
+                               "shared_bytes", (json_int_t)gpus->shared_bytes, "nccl", gpus->nccl);
+    for (int i = DT_ATTENTION_OWN + 1; i < DT_ATTENTIONS; i++)
+        json_object_set_new(limits, dt_attention_texts[i], json_boolean(gpus->attention[i]));
+    json_object_set_new(limits, "capture", json_boolean(gpus->capture));
+    return limits;
 }
 
 void dt_backend_soft(const struct dt_backend *backend, json_t *soft)

@@ -177,11 +177,12 @@ static void add_matrices(json_t *object, const struct dt_cuda_machine *machine)
 static json_t *machine_json(const struct dt_cuda_machine *machine)
 {
     json_t *cards = json_array();
-    json_t *object =
-        json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:b}", "op", "devices", "count",
-                  machine->count, "why", machine->why, "driver", machine->driver, "cuda_driver",
-                  machine->cuda_driver, "cuda", machine->cuda, "nccl", machine->nccl, "cudnn",
-                  machine->cudnn, "cublaslt", machine->cublaslt, "nvml", machine->nvml);
+    json_t *object = json_pack(
+        "{s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:b}", "op", "devices", "count", machine->count,
+        "why", machine->why, "driver", machine->driver, "cuda_driver", machine->cuda_driver, "cuda",
+        machine->cuda, "nccl", machine->nccl, "cublaslt", machine->cublaslt, "nvml", machine->nvml);
+    for (int i = DT_ATTENTION_OWN + 1; i < DT_ATTENTIONS; i++)
+        json_object_set_new(object, dt_attention_texts[i], json_string(machine->attention[i]));
     for (int i = 0; i < machine->count; i++)
         json_array_append_new(cards, card_json(i, &machine->cards[i]));
     json_object_set_new(object, "devices", cards);
