@@ -151,7 +151,7 @@ function(dt_fa3_kernels)
     file(STRINGS ${CMAKE_SOURCE_DIR}/kernels/cuda/fa3/heads.def rows REGEX "^DT_FA3_HEAD\\(")
     set(files "")
     foreach(row ${rows})
-        string(REGEX MATCH "[0-9]+" head "${row}")
+        string(REGEX REPLACE "^DT_FA3_HEAD\\(([0-9]+)\\).*" "\\1" head "${row}")
         set(file ${CMAKE_BINARY_DIR}/generated/fa3_h${head}.cu)
         file(CONFIGURE OUTPUT ${file} CONTENT "/* SPDX-License-Identifier: MIT */
 #include \"kernels/cuda/fa3/instance.cuh\"
