@@ -6,9 +6,12 @@
  * order in which they were posted, so that order must be the same on all ranks, over all comms.
  *
  * Communicators are created by a split, which is collective for NCCL, too, and cached for later plans with the same
- * splits. Of the unused ones the 4 most recently used are kept. Making one may take 120 seconds. Every wait for NCCL
- * has a deadline; an error of NCCL is reported as "communicator lost"; all comms of the rank can then only be aborted
- * and freed.
+ * splits. Of the unused ones the 4 most recently used are kept. Making one may take 120 seconds. An error of NCCL is
+ * reported as "communicator lost"; all comms of the rank can then only be aborted and freed.
+ *
+ * The communicators block, so that a post costs no thread. Every wait for NCCL has a deadline all the same: making and
+ * ending communicators happens on threads of its own (DT_ETIMEOUT), and a post that does not return within 60 s ends
+ * the process with a sentence and exit code 1.
  *
  * alloc and release are collective over the comm's ranks, in one order.
  */

@@ -38,6 +38,7 @@ static void free_root(struct dt_nccl_root *root)
     (void)dt_cuda_of(&root->cuda->base);
     if (root->stream != NULL)
         dt_nccl_end(root);
+    dt_nccl_watch_stop(&root->watch);
     if (root->stuck)
         return;
     while (root->memories != NULL) {
@@ -56,6 +57,7 @@ static void free_root(struct dt_nccl_root *root)
 static dt_status make_root(struct dt_nccl_root *root)
 {
     int least = 0, greatest = 0;
+    DT_TRY(dt_nccl_watch_start(&root->watch));
     DT_CUDA(root->cuda, cudaDeviceGetStreamPriorityRange(&least, &greatest), "have priorities");
     DT_CUDA(root->cuda,
             cudaStreamCreateWithPriority(&root->stream, cudaStreamNonBlocking, greatest),

@@ -4,11 +4,8 @@
  * nothing and can be recorded into a graph. */
 #include "kernels/comm/nccl_int.h"
 
-#include "base/clock.h"
-
+#include <stdatomic.h>
 #include <stdlib.h>
-
-#define POST_NS (60 * DT_NS_PER_SECOND) /* the first exchange between two ranks connects them */
 
 static struct dt_nccl_seat *of(struct dt_comm *comm)
 {
@@ -57,13 +54,10 @@ static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
     return DT_OK;
 }
 
-/* The kernels are in the stream only after the communicator has settled. */
 static dt_status end(struct dt_comm *comm, struct dt_nccl_events *events,
                      struct dt_request *request)
 {
     struct dt_nccl_root *root = of(comm)->root;
-    if (comm->size > 1)
-        DT_TRY(dt_nccl_settle(root, of(comm)->group->comm, dt_clock_ns() + POST_NS, "an exchange"));
     DT_CUDA(root->cuda, cudaEventRecord(events->done, root->stream), "end an exchange");
     request->state[0] = events;
     return DT_OK;
@@ -114,22 +108,33 @@ static dt_status send_and_receive(struct dt_comm *comm, const struct dt_message 
     return DT_OK;
 }
 
+/* The calls of a post, under the eyes of the watchdog. */
+static dt_status post(struct dt_comm *comm, const struct dt_message *sends, int send_count,
+                      const struct dt_message *recvs, int recv_count)
+{
+    struct dt_nccl_root *root = of(comm)->root;
+    ncclComm_t nccl = of(comm)->group->comm;
+    atomic_fetch_add(&root->watch.calls, 1);
+    dt_status status = dt_nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart");
+    if (status == DT_OK) {
+        status = send_and_receive(comm, sends, send_count, recvs, recv_count);
+        ncclResult_t code = ncclGroupEnd(); /* always, also after an error */
+        if (status == DT_OK)
+            status = dt_nccl_check(root, code, nccl, "ncclGroupEnd");
+    }
+    atomic_fetch_add(&root->watch.calls, 1);
+    return status;
+}
+
 dt_status dt_nccl_exchange(struct dt_comm *comm, const struct dt_message *sends, int send_count,
                            const struct dt_message *recvs, int recv_count,
                            struct dt_request *request)
 {
-    struct dt_nccl_root *root = of(comm)->root;
     struct dt_nccl_events *events = NULL;
     DT_TRY(begin(comm, &events));
     DT_TRY(copy_own(comm, sends, send_count, recvs, recv_count));
-    if (comm->size > 1) {
-        ncclComm_t nccl = of(comm)->group->comm;
-        DT_TRY(dt_nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart"));
-        dt_status status = send_and_receive(comm, sends, send_count, recvs, recv_count);
-        ncclResult_t code = ncclGroupEnd(); /* always, also after an error */
-        DT_TRY(status);
-        DT_TRY(dt_nccl_check(root, code, nccl, "ncclGroupEnd"));
-    }
+    if (comm->size > 1)
+        DT_TRY(post(comm, sends, send_count, recvs, recv_count));
     return end(comm, events, request);
 }
 
@@ -146,14 +151,17 @@ static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv,
 {
     struct dt_nccl_root *root = of(comm)->root;
     ncclComm_t nccl = of(comm)->group->comm;
-    return dt_nccl_check(root, ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, root->stream), nccl,
-                         "ncclAlltoAll");
+    atomic_fetch_add(&root->watch.calls, 1);
+    ncclResult_t code = ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, root->stream);
+    atomic_fetch_add(&root->watch.calls, 1);
+    return dt_nccl_check(root, code, nccl, "ncclAlltoAll");
 }
 #else
 static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv, size_t bytes)
 {
     struct dt_nccl_root *root = of(comm)->root;
     ncclComm_t nccl = of(comm)->group->comm;
+    atomic_fetch_add(&root->watch.calls, 1);
     dt_status status = dt_nccl_check(root, ncclGroupStart(), nccl, "ncclGroupStart");
     for (int i = 0; status == DT_OK && i < comm->size; i++) {
         struct dt_message to = {i, (char *)send + (size_t)i * bytes, bytes};
@@ -162,6 +170,7 @@ static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv,
                                  : send_and_receive(comm, &to, 1, &from, 1);
     }
     ncclResult_t code = ncclGroupEnd();
+    atomic_fetch_add(&root->watch.calls, 1);
     DT_TRY(status);
     return dt_nccl_check(root, code, nccl, "ncclGroupEnd");
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Creates, caches and destroys communicators. All are non-blocking: a call may return before it is done, so each is
- * polled until it is. The ranks of a new one agree over the host's comm before and after, so that either all ranks have
- * it or none. */
+/* Creates, caches and destroys communicators, which block: each call for it is made on a thread of its own. The ranks of
+ * a new one agree over the host's comm, so that either all ranks have it or none. */
 #include "kernels/comm/nccl_int.h"
 
 #include "base/clock.h"
@@ -12,6 +11,7 @@
 #define INIT_NS     (120 * DT_NS_PER_SECOND) /* modules for all architectures alone have taken 52 s */
 #define END_NS      (10 * DT_NS_PER_SECOND)
 #define REGISTER_NS (60 * DT_NS_PER_SECOND)
+#define REFUSE_NS   DT_NS_PER_SECOND /* a rank whose call fails at once says so to the others */
 
 enum { KEPT = 4 };
 
@@ -34,28 +34,32 @@ static struct dt_nccl_window **find_window(struct dt_nccl_group *group, const vo
     return window;
 }
 
+static ncclResult_t register_window(struct dt_nccl_call *call)
+{
+    return ncclCommWindowRegister(call->comm, call->at, call->bytes, &call->window,
+                                  NCCL_WIN_COLL_SYMMETRIC);
+}
+
 dt_status dt_nccl_window_add(struct dt_nccl_root *root, struct dt_nccl_group *group,
                              const struct dt_nccl_memory *memory)
 {
     if (!group->config.windows || *find_window(group, memory->at) != NULL)
         return DT_OK;
     struct dt_nccl_window *window = calloc(1, sizeof *window);
-    const char *what = "ncclCommWindowRegister";
-    if (window == NULL)
-        return dt_fail(DT_ENOMEM, "no memory for a window");
-    window->at = memory->at;
-    dt_status status =
-        dt_nccl_check(root,
-                      ncclCommWindowRegister(group->comm, memory->at, memory->bytes,
-                                             &window->handle, NCCL_WIN_COLL_SYMMETRIC),
-                      group->comm, what);
+    struct dt_nccl_call call = {.name = "ncclCommWindowRegister",
+                                .make = register_window,
+                                .comm = group->comm,
+                                .at = memory->at,
+                                .bytes = memory->bytes};
+    dt_status status = window != NULL ? dt_nccl_within(root, &call, REGISTER_NS)
+                                      : dt_fail(DT_ENOMEM, "no memory for a window");
     if (status != DT_OK) {
         free(window);
         return status;
     }
-    window->next = group->windows;
-    group->windows = window; /* NCCL may write the handle even after the deadline */
-    return dt_nccl_settle(root, group->comm, dt_clock_ns() + REGISTER_NS, what);
+    *window = (struct dt_nccl_window){group->windows, memory->at, call.window};
+    group->windows = window;
+    return DT_OK;
 }
 
 void dt_nccl_window_drop(struct dt_nccl_root *root, const struct dt_nccl_memory *memory)
@@ -87,13 +91,19 @@ void dt_nccl_windows_forget(struct dt_nccl_group *group)
     }
 }
 
+static ncclResult_t destroy(struct dt_nccl_call *call)
+{
+    ncclResult_t result = ncclCommFinalize(call->comm);
+    return result == ncclSuccess ? ncclCommDestroy(call->comm) : result;
+}
+
 /* Regular end: finishes pending work, then destroys the communicator. */
 static dt_status end_group(struct dt_nccl_root *root, struct dt_nccl_group *group)
 {
+    struct dt_nccl_call call = {
+        .name = "the end of a communicator", .make = destroy, .comm = group->comm};
     dt_nccl_windows_end(group);
-    DT_TRY(dt_nccl_check(root, ncclCommFinalize(group->comm), group->comm, "ncclCommFinalize"));
-    DT_TRY(dt_nccl_settle(root, group->comm, dt_clock_ns() + END_NS, "ncclCommFinalize"));
-    DT_TRY(dt_nccl_check(root, ncclCommDestroy(group->comm), NULL, "ncclCommDestroy"));
+    DT_TRY(dt_nccl_within(root, &call, END_NS));
     group->comm = NULL;
     unlink_group(root, group);
     free(group);
@@ -137,7 +147,7 @@ static dt_status make_room(struct dt_nccl_root *root)
 static ncclConfig_t nccl_config(const struct dt_comm_config *config)
 {
     ncclConfig_t made = NCCL_CONFIG_INITIALIZER;
-    made.blocking = 0;
+    made.blocking = 1;
     if (config->ctas > 0)
         made.maxCTAs = config->ctas;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
@@ -206,18 +216,34 @@ static dt_status agree(struct dt_comm *host, dt_status own)
                           : dt_fail(worst, "no communicator: another rank could not make it");
 }
 
-/* A rank that cannot begin reports it before the others wait for it. */
+static ncclResult_t init(struct dt_nccl_call *call)
+{
+    return ncclCommInitRankConfig(&call->comm, call->size, call->id, call->rank, &call->config);
+}
+
+/* A rank that cannot begin reports it before the others wait for it; their calls are abandoned. */
 static dt_status new_group(struct dt_nccl_root *root, struct dt_comm *host,
                            const struct decision *decision, struct dt_nccl_group *group)
 {
-    ncclConfig_t config = nccl_config(&group->config);
-    const char *what = "ncclCommInitRankConfig";
-    int64_t deadline = dt_clock_ns() + INIT_NS;
-    (void)dt_cuda_of(&root->cuda->base);
-    ncclResult_t code =
-        ncclCommInitRankConfig(&group->comm, host->size, decision->id, host->rank, &config);
-    DT_TRY(agree(host, dt_nccl_check(root, code, NULL, what)));
-    return agree(host, dt_nccl_settle(root, group->comm, deadline, what));
+    struct dt_nccl_call call = {.name = "ncclCommInitRankConfig",
+                                .make = init,
+                                .size = host->size,
+                                .rank = host->rank,
+                                .id = decision->id,
+                                .config = nccl_config(&group->config)};
+    struct dt_nccl_pending *pending = NULL;
+    struct dt_error error = {DT_OK, ""};
+    dt_status status = dt_nccl_begin(root, &call, &pending);
+    bool ended = status != DT_OK || dt_nccl_await(pending, REFUSE_NS);
+    if (pending != NULL && ended)
+        status = dt_nccl_finish(root, pending, 0, &call);
+    dt_error_keep(&error, agree(host, status));
+    if (!ended)
+        status = dt_nccl_finish(root, pending, error.status == DT_OK ? INIT_NS : 0, &call);
+    if (error.status == DT_OK)
+        dt_error_keep(&error, agree(host, status));
+    group->comm = call.comm;
+    return dt_error_raise(&error);
 }
 
 static struct dt_nccl_group *find(const struct dt_nccl_root *root, int size, const int members[],

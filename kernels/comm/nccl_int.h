@@ -42,8 +42,18 @@ struct dt_nccl_events {
     cudaEvent_t ready, done;
 };
 
+/* The thread that ends the process when a post does not return. */
+struct dt_nccl_watch {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool on, over;
+    _Atomic uint64_t calls; /* begun and ended: odd within a call */
+};
+
 struct dt_nccl_root {
     struct dt_cuda *cuda; /* borrowed */
+    struct dt_nccl_watch watch;
     cudaStream_t stream;
     int users; /* comms */
     uint64_t splits;
@@ -51,7 +61,7 @@ struct dt_nccl_root {
     struct dt_nccl_memory *memories;
     struct dt_nccl_events *idle, *posted;
     struct dt_error lost; /* why NCCL failed */
-    bool stuck;           /* an abort hangs: nothing may be freed */
+    bool stuck;           /* a call of NCCL hangs: nothing may be freed */
 };
 
 /* This rank's view of a comm. */
@@ -80,8 +90,7 @@ dt_status dt_nccl_events_new(struct dt_nccl_root *root) DT_MUST_CHECK;
 /* Makes sure that the seat has its communicator; collective if it has to be created. */
 dt_status dt_nccl_seat_group(struct dt_nccl_seat *seat) DT_MUST_CHECK;
 
-/* DT_OK for success, and for operations in progress; else DT_ELIB, with "communicator lost" unless only this call
- * failed. comm may be NULL. */
+/* DT_OK for success; else DT_ELIB, with "communicator lost" unless only this call failed. comm may be NULL. */
 dt_status dt_nccl_check(struct dt_nccl_root *root, ncclResult_t code, ncclComm_t comm,
                         const char *what) DT_MUST_CHECK;
 
@@ -91,9 +100,36 @@ void dt_nccl_lose(struct dt_nccl_root *root);
 /* Returns the stored error; DT_OK if there is none. */
 dt_status dt_nccl_ready(struct dt_nccl_root *root) DT_MUST_CHECK;
 
-/* Waits until the calls on the communicator have completed. DT_ETIMEOUT at the deadline. */
-dt_status dt_nccl_settle(struct dt_nccl_root *root, ncclComm_t comm, int64_t deadline_ns,
-                         const char *what) DT_MUST_CHECK;
+/* A call that waits for other ranks. make uses nothing but what is in it, since it may outlive its caller. */
+struct dt_nccl_call {
+    const char *name;
+    ncclResult_t (*make)(struct dt_nccl_call *call);
+    ncclResult_t result;
+    ncclComm_t comm; /* in or out */
+    int size, rank;  /* of a new communicator */
+    ncclUniqueId id;
+    ncclConfig_t config;
+    void *at; /* of a window */
+    size_t bytes;
+    ncclWindow_t window; /* out */
+};
+struct dt_nccl_pending;
+
+/* Begins the call on a thread of its own, on the root's device. await: whether it ends within the time. finish waits,
+ * and copies to *call (NULL: nowhere) what the call has left; DT_ETIMEOUT if it does not end: the communicators are lost
+ * and the root is stuck. within does both. */
+dt_status dt_nccl_begin(struct dt_nccl_root *root, const struct dt_nccl_call *call,
+                        struct dt_nccl_pending **pending) DT_MUST_CHECK;
+bool dt_nccl_await(struct dt_nccl_pending *pending, int64_t wait_ns);
+dt_status dt_nccl_finish(struct dt_nccl_root *root, struct dt_nccl_pending *pending,
+                         int64_t wait_ns, struct dt_nccl_call *call) DT_MUST_CHECK;
+dt_status dt_nccl_within(struct dt_nccl_root *root, struct dt_nccl_call *call,
+                         int64_t wait_ns) DT_MUST_CHECK;
+
+/* Around the calls of a post: a call that does not return within dt_nccl_patience_ns ends the process with a sentence
+ * and exit code 1. */
+dt_status dt_nccl_watch_start(struct dt_nccl_watch *watch) DT_MUST_CHECK;
+void dt_nccl_watch_stop(struct dt_nccl_watch *watch);
 
 /* The communicator of host's ranks, the members[] of the root: a cached one or a new one. Collective over host. */
 dt_status dt_nccl_group_take(struct dt_nccl_root *root, struct dt_comm *host, const int members[],
@@ -110,7 +146,7 @@ void dt_nccl_window_drop(struct dt_nccl_root *root, const struct dt_nccl_memory 
 void dt_nccl_windows_end(struct dt_nccl_group *group);
 void dt_nccl_windows_forget(struct dt_nccl_group *group);
 
-/* Aborts all communicators by ncclCommAbort on a thread of its own, which may hang. */
+/* Aborts all communicators. DT_ETIMEOUT if a call of NCCL hangs. */
 dt_status dt_nccl_abort(struct dt_nccl_root *root, int64_t deadline_ns) DT_MUST_CHECK;
 void dt_nccl_end(struct dt_nccl_root *root);
 

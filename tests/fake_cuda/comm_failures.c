@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Failing exchanges by NCCL: an error at the post, a later error, a deadline without an error, an abort, an abort that
- * hangs, a killed rank. Also the cache of communicators. The ranks are processes. */
+ * hangs, a post that hangs, a killed rank. Also the cache of communicators. The ranks are processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,13 +27,18 @@ struct way {
     int64_t wait_ms; /* of finish, for those that do not */
     int64_t abort_ms;
     dt_status abort; /* what it must say */
+    bool
+        abandons; /* ranks without an error of their own give up a call that still waits: no abort succeeds */
 };
 
 /* Final state of each rank. */
 struct told {
     dt_status status[RANKS_MOST];
     char message[RANKS_MOST][300];
+    int messages; /* descriptor for standard error */
 };
+
+extern _Atomic int64_t dt_nccl_patience_ns; /* with a post */
 
 static struct told *told;
 
@@ -64,9 +69,11 @@ static dt_status go_wrong(struct dt_comm *world, void *arg)
                               way->killed && comm->rank == 1 && i == way->times);
     told->status[world->rank] = status;
     snprintf(told->message[world->rank], sizeof told->message[0], "%s", dt_message());
-    if (status != DT_OK && comm->ops->abort(comm, dt_clock_ns() + way->abort_ms * MS) != way->abort)
+    bool own = strstr(told->message[world->rank], "another rank") == NULL;
+    dt_status abort = way->abandons && !own ? DT_ETIMEOUT : way->abort;
+    if (status != DT_OK && comm->ops->abort(comm, dt_clock_ns() + way->abort_ms * MS) != abort)
         return dt_fail(DT_FAILED, "the abort of rank %d: %s", world->rank, dt_message());
-    if (way->abort == DT_OK)
+    if (abort == DT_OK)
         ranks_release(world, memory); /* waits for the device, which is free again */
     dt_comm_free(part); /* NOLINT(clang-analyzer-unix.Malloc): a stuck device keeps its memory */
     return DT_OK;
@@ -161,15 +168,55 @@ static void a_killed_rank_costs_the_others_a_deadline(void **state)
     expect(2, DT_ETIMEOUT, "");
 }
 
+/* Its second exchange does not return from NCCL on rank 1. */
+static dt_status never_return(struct dt_comm *world, void *arg)
+{
+    (void)arg;
+    char *memory = ranks_alloc(world, 2 * (size_t)world->size * BYTES);
+    struct dt_comm *part = NULL;
+    dt_status status = world->ops->split(world, 0, world->rank, NULL, &part);
+    if (status == DT_OK)
+        status = one_exchange(part, memory, PATIENCE_MS, false);
+    if (world->rank == 1) {
+        (void)dup2(told->messages, STDERR_FILENO);
+        dt_nccl_patience_ns = 100 * MS;
+    }
+    if (status == DT_OK)
+        status = one_exchange(part, memory, 500, false);
+    told->status[world->rank] = status;
+    _exit(0); /* also of rank 1, if the watchdog is asleep */
+}
+
+static void a_post_that_hangs_ends_its_process(void **state)
+{
+    (void)state;
+    dt_status statuses[2] = {0};
+    char said[200] = "";
+    int ends[2];
+    memset(told, 0, sizeof *told);
+    assert_int_equal(pipe(ends), 0);
+    told->messages = ends[1];
+    setenv("DITTUNE_FAKE_CUDA", MACHINE ":fault=ncclAlltoAll,do=hang,at=2,rank=1", 1);
+    (void)ranks_run(processes, 2, never_return, NULL, statuses);
+    close(ends[1]);
+    assert_true(read(ends[0], said, sizeof said - 1) > 0);
+    close(ends[0]);
+    assert_int_equal(statuses[0], DT_OK);
+    assert_int_equal(statuses[1], DT_FAILED); /* it exited with 1 */
+    assert_int_equal(told->status[0], DT_ETIMEOUT);
+    assert_string_equal(said, "NCCL did not return from a post in 0.1 s: a rank is hung or dead\n");
+}
+
 /* Nobody waits for a rank that could not begin. */
 static void a_failed_communicator_is_reported_to_all(void **state)
 {
     (void)state;
-    go(3, "fault=ncclCommInitRankConfig,code=2,rank=1", (struct way){.split = true});
+    go(3, "fault=ncclCommInitRankConfig,code=2,rank=1",
+       (struct way){.split = true, .abandons = true});
     expect(1, DT_ELIB, "communicator lost: ncclCommInitRankConfig failed: unhandled system error");
     expect(0, DT_ELIB, "no communicator: another rank could not");
     expect(2, DT_ELIB, "no communicator: another rank could not");
-    go(2, "fault=ncclCommInitRankConfig,code=5,rank=0", (struct way){.times = 1});
+    go(2, "fault=ncclCommInitRankConfig,code=5,rank=0", (struct way){.times = 1, .abandons = true});
     expect(0, DT_ELIB, "communicator lost: ncclCommInitRankConfig failed: invalid usage");
     expect(1, DT_ELIB, "no communicator: another rank could not");
 }
@@ -302,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_late_error_is_reported),
         cmocka_unit_test(a_lost_exchange_ends_at_the_deadline),
         cmocka_unit_test(an_abort_that_hangs_has_a_deadline),
+        cmocka_unit_test(a_post_that_hangs_ends_its_process),
         cmocka_unit_test(a_killed_rank_costs_the_others_a_deadline),
         cmocka_unit_test(a_failed_communicator_is_reported_to_all),
         cmocka_unit_test(unused_communicators_are_cached),
