@@ -3,7 +3,9 @@
  *
  * A comm of the host carries control messages (the communicators' ids, splits, gather, broadcast, barrier); NCCL
  * carries the data, on a stream of its own with high priority. All exchanges of a rank are on that one stream in the
- * order in which they were posted, so that order must be the same on all ranks, over all comms.
+ * order in which they were posted, so that order must be the same on all ranks, over all comms. With
+ * NCCL_LAUNCH_ORDER_IMPLICIT=1 in the environment (NCCL 2.26 or later) each communicator has a stream of its own, so that
+ * exchanges of several do not wait for each other; the order must be the same all the same.
  *
  * Communicators are created by a split, which is collective for NCCL, too, and cached for later plans with the same
  * splits. Of the unused ones the 4 most recently used are kept. Making one may take 120 seconds. An error of NCCL is

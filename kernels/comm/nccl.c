@@ -54,13 +54,26 @@ static void free_root(struct dt_nccl_root *root)
     free(root);
 }
 
+/* NCCL_LAUNCH_ORDER_IMPLICIT: NCCL starts operations of several communicators in the order in which this rank posts them,
+ * as far as they may run at the same time (NCCL's user guide, "Using multiple NCCL communicators concurrently"; since
+ * 2.26). Without it only one stream keeps them from waiting for each other for ever. */
+static bool is_ordered(void)
+{
+    const char *text = getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+    int version = 0;
+    return text != NULL && strtol(text, NULL, 0) != 0 && ncclGetVersion(&version) == ncclSuccess &&
+           version >= 22600;
+}
+
 static dt_status make_root(struct dt_nccl_root *root)
 {
-    int least = 0, greatest = 0;
+    int least = 0;
     DT_TRY(dt_nccl_watch_start(&root->watch));
-    DT_CUDA(root->cuda, cudaDeviceGetStreamPriorityRange(&least, &greatest), "have priorities");
+    root->ordered = is_ordered();
+    DT_CUDA(root->cuda, cudaDeviceGetStreamPriorityRange(&least, &root->priority),
+            "have priorities");
     DT_CUDA(root->cuda,
-            cudaStreamCreateWithPriority(&root->stream, cudaStreamNonBlocking, greatest),
+            cudaStreamCreateWithPriority(&root->stream, cudaStreamNonBlocking, root->priority),
             "make a stream");
     for (int i = 0; i < EVENTS; i++)
         DT_TRY(dt_nccl_events_new(root));

@@ -46,7 +46,8 @@ static dt_status begin(struct dt_comm *comm, struct dt_nccl_events **out)
         DT_TRY(dt_nccl_events_new(root));
     struct dt_nccl_events *events = root->idle;
     DT_CUDA(cuda, cudaEventRecord(events->ready, cuda->stream), "begin an exchange");
-    DT_CUDA(cuda, cudaStreamWaitEvent(root->stream, events->ready, 0), "begin an exchange");
+    DT_CUDA(cuda, cudaStreamWaitEvent(dt_nccl_stream(of(comm)), events->ready, 0),
+            "begin an exchange");
     root->idle = events->next;
     events->next = root->posted;
     root->posted = events;
@@ -58,14 +59,16 @@ static dt_status end(struct dt_comm *comm, struct dt_nccl_events *events,
                      struct dt_request *request)
 {
     struct dt_nccl_root *root = of(comm)->root;
-    DT_CUDA(root->cuda, cudaEventRecord(events->done, root->stream), "end an exchange");
+    DT_CUDA(root->cuda, cudaEventRecord(events->done, dt_nccl_stream(of(comm))), "end an exchange");
     request->state[0] = events;
     return DT_OK;
 }
 
-static dt_status copy_here(struct dt_nccl_root *root, void *to, const void *from, size_t bytes)
+static dt_status copy_here(struct dt_comm *comm, void *to, const void *from, size_t bytes)
 {
-    DT_CUDA(root->cuda, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, root->stream),
+    const struct dt_nccl_seat *seat = of(comm);
+    DT_CUDA(seat->root->cuda,
+            cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, dt_nccl_stream(seat)),
             "copy what a rank sends itself");
     return DT_OK;
 }
@@ -82,7 +85,7 @@ static dt_status copy_own(struct dt_comm *comm, const struct dt_message *sends, 
         if (from == send_count || sends[from].bytes != recvs[i].bytes)
             return dt_fail(DT_EUSAGE, "rank %d does not send itself the %zu bytes it expects",
                            comm->rank, recvs[i].bytes);
-        DT_TRY(copy_here(of(comm)->root, recvs[i].at, sends[from++].at, recvs[i].bytes));
+        DT_TRY(copy_here(comm, recvs[i].at, sends[from++].at, recvs[i].bytes));
     }
     return DT_OK;
 }
@@ -95,16 +98,16 @@ static dt_status send_and_receive(struct dt_comm *comm, const struct dt_message 
     ncclComm_t nccl = of(comm)->group->comm;
     for (int i = 0; i < send_count; i++)
         if (sends[i].peer != comm->rank)
-            DT_TRY(dt_nccl_check(
-                root,
-                ncclSend(sends[i].at, sends[i].bytes, ncclUint8, sends[i].peer, nccl, root->stream),
-                nccl, "ncclSend"));
+            DT_TRY(dt_nccl_check(root,
+                                 ncclSend(sends[i].at, sends[i].bytes, ncclUint8, sends[i].peer,
+                                          nccl, dt_nccl_stream(of(comm))),
+                                 nccl, "ncclSend"));
     for (int i = 0; i < recv_count; i++)
         if (recvs[i].peer != comm->rank)
-            DT_TRY(dt_nccl_check(
-                root,
-                ncclRecv(recvs[i].at, recvs[i].bytes, ncclUint8, recvs[i].peer, nccl, root->stream),
-                nccl, "ncclRecv"));
+            DT_TRY(dt_nccl_check(root,
+                                 ncclRecv(recvs[i].at, recvs[i].bytes, ncclUint8, recvs[i].peer,
+                                          nccl, dt_nccl_stream(of(comm))),
+                                 nccl, "ncclRecv"));
     return DT_OK;
 }
 
@@ -152,7 +155,7 @@ static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv,
     struct dt_nccl_root *root = of(comm)->root;
     ncclComm_t nccl = of(comm)->group->comm;
     atomic_fetch_add(&root->watch.calls, 1);
-    ncclResult_t code = ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, root->stream);
+    ncclResult_t code = ncclAlltoAll(send, recv, bytes, ncclUint8, nccl, dt_nccl_stream(of(comm)));
     atomic_fetch_add(&root->watch.calls, 1);
     return dt_nccl_check(root, code, nccl, "ncclAlltoAll");
 }
@@ -166,7 +169,7 @@ static dt_status alltoall_of(struct dt_comm *comm, const void *send, void *recv,
     for (int i = 0; status == DT_OK && i < comm->size; i++) {
         struct dt_message to = {i, (char *)send + (size_t)i * bytes, bytes};
         struct dt_message from = {i, (char *)recv + (size_t)i * bytes, bytes};
-        status = i == comm->rank ? copy_here(root, from.at, to.at, bytes)
+        status = i == comm->rank ? copy_here(comm, from.at, to.at, bytes)
                                  : send_and_receive(comm, &to, 1, &from, 1);
     }
     ncclResult_t code = ncclGroupEnd();
@@ -182,7 +185,7 @@ dt_status dt_nccl_alltoall(struct dt_comm *comm, const void *send, void *recv, s
     struct dt_nccl_events *events = NULL;
     DT_TRY(begin(comm, &events));
     if (comm->size == 1)
-        DT_TRY(copy_here(of(comm)->root, recv, send, bytes));
+        DT_TRY(copy_here(comm, recv, send, bytes));
     else
         DT_TRY(alltoall_of(comm, send, recv, bytes));
     return end(comm, events, request);

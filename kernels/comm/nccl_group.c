@@ -97,6 +97,13 @@ static ncclResult_t destroy(struct dt_nccl_call *call)
     return result == ncclSuccess ? ncclCommDestroy(call->comm) : result;
 }
 
+static void free_group(const struct dt_nccl_root *root, struct dt_nccl_group *group)
+{
+    if (group->stream != NULL && group->stream != root->stream)
+        (void)cudaStreamDestroy(group->stream);
+    free(group);
+}
+
 /* Regular end: finishes pending work, then destroys the communicator. */
 static dt_status end_group(struct dt_nccl_root *root, struct dt_nccl_group *group)
 {
@@ -106,15 +113,16 @@ static dt_status end_group(struct dt_nccl_root *root, struct dt_nccl_group *grou
     DT_TRY(dt_nccl_within(root, &call, END_NS));
     group->comm = NULL;
     unlink_group(root, group);
-    free(group);
+    free_group(root, group);
     return DT_OK;
 }
 
 void dt_nccl_end(struct dt_nccl_root *root)
 {
-    dt_status status = root->lost.status != DT_OK || cudaStreamQuery(root->stream) != cudaSuccess
-                           ? DT_ELIB
-                           : DT_OK;
+    bool whole = root->lost.status == DT_OK && cudaStreamQuery(root->stream) == cudaSuccess;
+    for (const struct dt_nccl_group *group = root->groups; group != NULL; group = group->next)
+        whole = whole && cudaStreamQuery(group->stream) == cudaSuccess;
+    dt_status status = whole ? DT_OK : DT_ELIB;
     while (status == DT_OK && root->groups != NULL)
         status = end_group(root, root->groups);
     if (status != DT_OK && dt_nccl_abort(root, dt_clock_ns() + END_NS) != DT_OK)
@@ -123,7 +131,7 @@ void dt_nccl_end(struct dt_nccl_root *root)
         struct dt_nccl_group *group = root->groups;
         root->groups = group->next;
         dt_nccl_windows_forget(group);
-        free(group);
+        free_group(root, group);
     }
 }
 
@@ -258,6 +266,16 @@ static struct dt_nccl_group *find(const struct dt_nccl_root *root, int size, con
     return group;
 }
 
+static dt_status find_stream(const struct dt_nccl_root *root, struct dt_nccl_group *group)
+{
+    group->stream = root->stream;
+    if (root->ordered)
+        DT_CUDA(root->cuda,
+                cudaStreamCreateWithPriority(&group->stream, cudaStreamNonBlocking, root->priority),
+                "make a stream");
+    return DT_OK;
+}
+
 static dt_status add_group(struct dt_nccl_root *root, struct dt_comm *host, const int members[],
                            const struct dt_comm_config *config, const struct decision *decision,
                            struct dt_nccl_group **out)
@@ -273,6 +291,8 @@ static dt_status add_group(struct dt_nccl_root *root, struct dt_comm *host, cons
         memcpy(group->members, members, bytes);
         group->next = root->groups;
         root->groups = group;
+        dt_status streamed = find_stream(root, group);
+        status = status == DT_OK ? streamed : status;
     }
     status = agree(host, status);
     if (status == DT_OK && group != NULL)

@@ -27,9 +27,10 @@ struct dt_nccl_window {
 struct dt_nccl_group {
     struct dt_nccl_group *next;
     ncclComm_t comm;
-    int users;       /* comms that use it now */
-    uint64_t last;   /* time of the last request */
-    uint64_t serial; /* unique, and equal on all its ranks */
+    cudaStream_t stream; /* the root's, or its own */
+    int users;           /* comms that use it now */
+    uint64_t last;       /* time of the last request */
+    uint64_t serial;     /* unique, and equal on all its ranks */
     struct dt_comm_config config;
     struct dt_nccl_window *windows;
     int size;
@@ -54,7 +55,10 @@ struct dt_nccl_watch {
 struct dt_nccl_root {
     struct dt_cuda *cuda; /* borrowed */
     struct dt_nccl_watch watch;
-    cudaStream_t stream;
+    cudaStream_t stream; /* of the highest priority */
+    int priority;
+    bool
+        ordered; /* NCCL keeps the order of several communicators: each may have a stream of its own */
     int users; /* comms */
     uint64_t splits;
     struct dt_nccl_group *groups;
@@ -130,6 +134,12 @@ dt_status dt_nccl_within(struct dt_nccl_root *root, struct dt_nccl_call *call,
  * and exit code 1. */
 dt_status dt_nccl_watch_start(struct dt_nccl_watch *watch) DT_MUST_CHECK;
 void dt_nccl_watch_stop(struct dt_nccl_watch *watch);
+
+/* The stream of a seat's exchanges, also while it has no communicator. */
+static inline cudaStream_t dt_nccl_stream(const struct dt_nccl_seat *seat)
+{
+    return seat->group != NULL ? seat->group->stream : seat->root->stream;
+}
 
 /* The communicator of host's ranks, the members[] of the root: a cached one or a new one. Collective over host. */
 dt_status dt_nccl_group_take(struct dt_nccl_root *root, struct dt_comm *host, const int members[],

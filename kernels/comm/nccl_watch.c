@@ -38,8 +38,7 @@ static void end_process(void)
 static bool goes_on(struct dt_nccl_watch *watch)
 {
     int64_t next = dt_clock_machine_ns() + atomic_load(&dt_nccl_patience_ns) / LOOKS;
-    struct timespec until = {.tv_sec = next / DT_NS_PER_SECOND,
-                             .tv_nsec = next % DT_NS_PER_SECOND};
+    struct timespec until = {.tv_sec = next / DT_NS_PER_SECOND, .tv_nsec = next % DT_NS_PER_SECOND};
     int error = 0;
     pthread_mutex_lock(&watch->mutex);
     while (!watch->over && error != ETIMEDOUT)
@@ -74,9 +73,9 @@ dt_status dt_nccl_watch_start(struct dt_nccl_watch *watch)
     pthread_condattr_destroy(&monotonic);
     int error = pthread_create(&watch->thread, NULL, look, watch);
     watch->on = error == 0;
-    return error == 0 ? DT_OK
-                      : dt_fail(DT_ELIB, "cannot start the watchdog of NCCL's posts: %s",
-                                strerror(error));
+    return error == 0
+               ? DT_OK
+               : dt_fail(DT_ELIB, "cannot start the watchdog of NCCL's posts: %s", strerror(error));
 }
 
 void dt_nccl_watch_stop(struct dt_nccl_watch *watch)

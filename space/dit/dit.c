@@ -212,6 +212,7 @@ static const struct variable {
     int param, unit;
     const char *names; /* with commas between them */
 } variables[] = {
+    {DT_AT_nccl_launch_order, 1, "NCCL_LAUNCH_ORDER_IMPLICIT"},
     {DT_AT_nccl_p2p_channels, 1, "NCCL_MIN_P2P_NCHANNELS,NCCL_MAX_P2P_NCHANNELS"},
     {DT_AT_nccl_p2p_chunk_kib, 1024, "NCCL_P2P_NVL_CHUNKSIZE"},
 };

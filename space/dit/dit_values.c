@@ -136,6 +136,13 @@ static void values_comm_ctas(const struct dt_dit *dit, struct dt_dit_set *set)
     add_list(set, counts, sizeof counts / sizeof counts[0]);
 }
 
+static void values_nccl_launch_order(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    add(set, 0);
+    if (dit->tune_nccl)
+        add(set, 1);
+}
+
 static void values_nccl_p2p_channels(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     static const int counts[] = {0, 2, 4, 8, 16, 32};

@@ -168,6 +168,41 @@ static void a_killed_rank_costs_the_others_a_deadline(void **state)
     expect(2, DT_ETIMEOUT, "");
 }
 
+/* Two communicators of the same ranks: the first one's exchange hangs, the second one's comes after it. */
+static dt_status overtake(struct dt_comm *world, void *arg)
+{
+    const int64_t *wait_ms = arg;
+    const struct dt_comm_config configs[2] = {{.ctas = 1}, {.ctas = 2}};
+    struct dt_comm *parts[2] = {NULL, NULL};
+    struct dt_request request = {.bytes = 0};
+    char *memory = ranks_alloc(world, 4 * (size_t)world->size * BYTES);
+    dt_status status = DT_OK;
+    for (int i = 0; status == DT_OK && i < 2; i++)
+        status = world->ops->split(world, 0, world->rank, &configs[i], &parts[i]);
+    if (status == DT_OK)
+        status = dt_comm_alltoall(parts[0], memory, memory + (size_t)world->size * BYTES, BYTES,
+                                  &request);
+    if (status == DT_OK)
+        status = one_exchange(parts[1], memory + 2 * (size_t)world->size * BYTES, *wait_ms, false);
+    told->status[world->rank] = status;
+    _exit(0); /* what hangs is left */
+}
+
+static void with_a_stream_each_exchanges_do_not_wait_for_others(void **state)
+{
+    (void)state;
+    int64_t brief = 500, patient = PATIENCE_MS;
+    setenv("DITTUNE_FAKE_CUDA", MACHINE ":fault=exchange,do=hang,at=1", 1);
+    (void)ranks_run(processes, 2, overtake, &brief, NULL);
+    expect(0, DT_ETIMEOUT, "");
+    expect(1, DT_ETIMEOUT, "");
+    setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 1);
+    (void)ranks_run(processes, 2, overtake, &patient, NULL);
+    unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+    expect(0, DT_OK, "");
+    expect(1, DT_OK, "");
+}
+
 /* Its second exchange does not return from NCCL on rank 1. */
 static dt_status never_return(struct dt_comm *world, void *arg)
 {
@@ -349,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_late_error_is_reported),
         cmocka_unit_test(a_lost_exchange_ends_at_the_deadline),
         cmocka_unit_test(an_abort_that_hangs_has_a_deadline),
+        cmocka_unit_test(with_a_stream_each_exchanges_do_not_wait_for_others),
         cmocka_unit_test(a_post_that_hangs_ends_its_process),
         cmocka_unit_test(a_killed_rank_costs_the_others_a_deadline),
         cmocka_unit_test(a_failed_communicator_is_reported_to_all),

@@ -83,8 +83,13 @@ static bool exchanges_legal(const struct machine *m, const struct dt_plan *p)
     if (p->graph && p->ranks > 1 && !m->gpus.capture)
         return false;
     if (p->ranks == 1)
-        return p->comm_ctas + p->windows + p->nccl_p2p_channels + p->nccl_p2p_chunk_kib == 0;
-    if (!m->limits.tune_nccl && p->nccl_p2p_channels + p->nccl_p2p_chunk_kib != 0)
+        return p->comm_ctas + p->windows + p->nccl_launch_order + p->nccl_p2p_channels +
+                   p->nccl_p2p_chunk_kib ==
+               0;
+    if (!m->limits.tune_nccl &&
+        p->nccl_launch_order + p->nccl_p2p_channels + p->nccl_p2p_chunk_kib != 0)
+        return false;
+    if (p->nccl_launch_order && (p->ulysses == 1 || p->ring == 1 || m->gpus.nccl < 22600))
         return false;
     return !p->windows || m->gpus.nccl >= 22703;
 }
@@ -147,7 +152,7 @@ static int64_t count_by_force(const struct machine *m)
                 p.attention = t / 24;
                 attention += attention_legal(m, &p);
             }
-            for (int x = 0; x < 2 * 12 * 2 * 2 * 2 * 2 * 7 * 6 * 5; x++) {
+            for (int x = 0; x < 2 * 12 * 2 * 2 * 2 * 2 * 7 * 6 * 5 * 2; x++) {
                 p.overlap = x % 2;
                 p.chunks = 1 + x / 2 % 12;
                 p.graph = x / 24 % 2;
@@ -156,7 +161,8 @@ static int64_t count_by_force(const struct machine *m)
                 p.windows = x / 192 % 2;
                 p.comm_ctas = ctas[x / 384 % 7];
                 p.nccl_p2p_channels = channels[x / 2688 % 6];
-                p.nccl_p2p_chunk_kib = chunks[x / 16128];
+                p.nccl_p2p_chunk_kib = chunks[x / 16128 % 5];
+                p.nccl_launch_order = x / 80640;
                 exchange += exchanges_legal(m, &p) && fits(m, &p);
             }
             count += attention * exchange;
@@ -213,7 +219,11 @@ static void each_fact_counts(void **state)
     m.gpus.capability = 80;
     check(&m, false);
     set_up(&m, 4, 64, DT_BFLOAT16);
+    m.limits.devices = m.gpus.count = 4; /* ulysses and ring */
+    check(&m, true);
     m.gpus.nccl = 22605;
+    check(&m, true);
+    m.gpus.nccl = 22503;
     check(&m, true);
     m.gpus.capture = false;
     check(&m, true);
