@@ -31,7 +31,7 @@ struct dt_device {
 /* y[rows, out] = act(x[rows, in] weight[out, in]^T + bias[out]): a layer prepared for a number of rows and the current
  * number of threads. weight is packed, bias float32; y is float32 when wide, else an activation. Not reentrant.
  *
- * groups above 1 (where linear.weight_row is not NULL): the outputs are split into that many equal parts, and part g is a
+ * groups above 1 (GPUs): the outputs are split into that many equal parts, and part g is a
  * separate matrix [rows, out / groups] at y + g * group_stride, so that an exchange can send it without a pass that
  * reorders. */
 struct dt_linear_shape {
@@ -231,7 +231,8 @@ struct dt_compute {
          * anywhere on the device. */
         dt_status (*pack)(struct dt_device *device, enum dt_dtype dtype, const float *weight,
                           int in, int out, void *packed);
-        /* (optional) Bytes from the start of a packed weight to its row `row`; NULL: it cannot be split. */
+        /* Bytes from the start of a packed weight to its row `row`, from which on rows may be packed by themselves; -1:
+         * not from this row on. */
         int64_t (*weight_row)(enum dt_dtype dtype, int in, int row);
         dt_status (*make)(struct dt_device *device, enum dt_dtype dtype,
                           const struct dt_linear_shape *shape, struct dt_linear **linear);

@@ -20,7 +20,7 @@ static dt_status make(struct dt_pass *pass, const struct dt_op *op, int parts,
     *shape = (struct dt_linear_shape){
         .rows = (int)dt_family_rows(&pass->layout, dt_family_buffer(family, op->y)->rows),
         .in = dt_tensor_in(&weight),
-        .out = dt_tensor_out(&weight),
+        .out = dt_tensor_out(&weight) * (weight.stacked ? pass->workload.network.depth : 1),
         .act = op->act,
         .wide = is_wide(pass, op->y)};
     if (parts > 0) {
@@ -86,8 +86,10 @@ void dt_pass_apply(struct dt_pass *pass, const struct dt_pass_layer *layer, cons
     if (dt_dtype_bytes(pass->workload.dtype) != (int)sizeof(float) && is_wide(pass, op->x)) {
         dt_pass_begin(pass);
         void *cast = dt_pass_data(pass, DT_BUFFER_CAST, 0);
-        pass->compute->rows.narrow(pass->device, pass->workload.dtype, call.x, cast,
-                                   (int64_t)shape->rows * shape->in);
+        if (pass->cast != op->x)
+            pass->compute->rows.narrow(pass->device, pass->workload.dtype, call.x, cast,
+                                       (int64_t)shape->rows * shape->in);
+        pass->cast = op->x;
         call.x = cast;
     }
     dt_pass_lap(pass, DT_PHASE_REST);

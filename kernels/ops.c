@@ -2,13 +2,6 @@
 /* The operations that a family's lists are made of (model/family.h), one function each. */
 #include "kernels/pass_int.h"
 
-void *dt_pass_half(const struct dt_pass *pass, int buffer, int block)
-{
-    const struct dt_buffer_row *row = dt_family_buffer(pass->workload.network.family, buffer);
-    int64_t half = row->twice ? block % 2 * (pass->layout.count[buffer] / 2) : 0;
-    return dt_pass_data(pass, buffer, half);
-}
-
 static dt_status sinusoid(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     struct dt_sinusoid call = {dt_pass_at(pass, op->x), dt_pass_at(pass, op->y),
@@ -21,8 +14,7 @@ static dt_status sinusoid(struct dt_pass *pass, const struct dt_op *op, int bloc
 
 static dt_status linear(struct dt_pass *pass, const struct dt_op *op, int block)
 {
-    int of = block + op->next;
-    dt_pass_apply(pass, &pass->layers[op->tensor], op, of, dt_pass_half(pass, op->y, of));
+    dt_pass_apply(pass, &pass->layers[op->tensor], op, block, dt_pass_data(pass, op->y, 0));
     return DT_OK;
 }
 
@@ -54,26 +46,33 @@ static dt_status position(struct dt_pass *pass, const struct dt_op *op, int bloc
     return DT_OK;
 }
 
+/* Where the part of the first sequence is, and how far apart those of two sequences are. */
+static const float *part_at(const struct dt_pass *pass, const struct dt_part *part, int block,
+                            int64_t *stride)
+{
+    const struct dt_network *network = &pass->workload.network;
+    const struct dt_buffer_row *row = dt_family_buffer(network->family, part->by);
+    int64_t width = dt_family_product(&pass->workload, row->width);
+    *stride = row->blocks ? network->depth * width : width;
+    return dt_pass_at(pass, part->by) + (row->blocks ? block * width : 0) +
+           (int64_t)part->at * network->hidden;
+}
+
 /* The gate is this block's, whatever the norm is for. */
 static dt_status modulate(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     const struct dt_layout *layout = &pass->layout;
-    int64_t channels = pass->workload.network.hidden;
-    const float *gate = dt_pass_half(pass, op->by, block);
-    const float *shift = dt_pass_half(pass, op->by, block + op->next);
-    shift += op->shift.at * channels;
+    int channels = pass->workload.network.hidden;
     struct dt_modulate call = {.x = dt_pass_at(pass, op->x),
-                               .shift = shift,
-                               .scale = shift + channels,
                                .y = dt_pass_data(pass, op->y, 0),
-                               .gate_stride = op->gate.of * channels,
-                               .stride = op->shift.of * channels,
                                .sequences = layout->sequences,
                                .tokens = layout->tokens,
-                               .channels = (int)channels};
-    if (op->gate.of > 0) {
+                               .channels = channels};
+    call.shift = part_at(pass, &op->shift, block + op->next, &call.stride);
+    call.scale = call.shift + channels;
+    if (op->gate.by > 0) {
         call.branch = call.y;
-        call.gate = gate + op->gate.at * channels;
+        call.gate = part_at(pass, &op->gate, block, &call.gate_stride);
     }
     dt_pass_begin(pass);
     pass->compute->rows.modulate(pass->device, pass->workload.dtype, &call);
@@ -95,8 +94,13 @@ static dt_status (*const runs[DT_OP_KINDS])(struct dt_pass *pass, const struct d
 
 dt_status dt_pass_run(struct dt_pass *pass, const struct dt_op *list, int block, int depth)
 {
-    for (const struct dt_op *op = list; op->kind != DT_OP_END; op++)
-        if (dt_op_runs(op, block, depth))
-            DT_TRY(runs[op->kind](pass, op, block));
+    pass->cast = -1;
+    for (const struct dt_op *op = list; op->kind != DT_OP_END; op++) {
+        if (!dt_op_runs(op, block, depth))
+            continue;
+        DT_TRY(runs[op->kind](pass, op, block));
+        if (op->kind != DT_OP_LINEAR || op->y == pass->cast)
+            pass->cast = -1;
+    }
     return DT_OK;
 }

@@ -42,6 +42,7 @@ struct dt_pass {
         char *host;             /* layout.host_bytes */
         float *times;           /* host: source of DT_BUFFER_TIME */
     } memory;
+    int cast;                     /* the buffer of which CAST is a copy; -1: none */
     int step;                     /* next step of the trajectory */
     int counted;                  /* steps done, up to DT_COUNTED_STEPS */
     struct dt_graph *graph;       /* own; of a step, once it was recorded */
@@ -53,9 +54,6 @@ struct dt_pass {
 /* A buffer of float32, and element `at` of any buffer: an address of the device, except for buffers in layout.host. */
 float *dt_pass_at(const struct dt_pass *pass, int buffer);
 void *dt_pass_data(const struct dt_pass *pass, int buffer, int64_t at);
-
-/* A buffer, or the half of it that is the block's when it is there twice. */
-void *dt_pass_half(const struct dt_pass *pass, int buffer, int block);
 
 /* Prepares the linear layers for the current number of threads. */
 dt_status dt_pass_layers(struct dt_pass *pass) DT_MUST_CHECK;

@@ -15,8 +15,8 @@ struct dt_weights {
     const struct dt_family *family;
     char *data; /* of the device */
     int64_t bytes;
-    int count;
-    int64_t at[]; /* of each tensor, in bytes */
+    int64_t
+        at[]; /* of each tensor, in bytes; of a stack only the first where it is packed at once */
 };
 
 static void seed_tensor(const struct dt_tensor *tensor, uint64_t seed, float *data)
@@ -93,29 +93,95 @@ static int64_t largest(const struct dt_workload *workload)
     return most;
 }
 
-/* Tensors pass through a host buffer of the largest one's size. */
+/* Blocks that have a tensor of the row. */
+static int blocks_of(const struct dt_workload *workload, int row)
+{
+    return row < workload->network.family->whole ? 1 : workload->network.depth;
+}
+
+/* Bytes from the first tensor of a stack to a block's; -1: the library packs them only all at once. */
+static int64_t place_in_stack(const struct dt_workload *workload, const struct dt_compute *compute,
+                              const struct dt_tensor *tensor, int block)
+{
+    if (!dt_tensor_is_linear(tensor))
+        return block * tensor->size * (int64_t)sizeof(float);
+    return compute->linear.weight_row(workload->dtype, dt_tensor_in(tensor),
+                                      block * dt_tensor_out(tensor));
+}
+
+/* `blocks` tensors of a stack at once, or one. */
+static dt_status put(const struct dt_workload *workload, struct dt_device *device,
+                     const struct dt_tensor *tensor, int blocks, const float *from, char *to)
+{
+    if (dt_tensor_is_linear(tensor))
+        return device->compute->linear.pack(device, workload->dtype, from, dt_tensor_in(tensor),
+                                            blocks * dt_tensor_out(tensor), to);
+    return device->compute->memory.put(device, to, from, tensor->size * (int64_t)sizeof(float));
+}
+
+static dt_status fill_stack(const struct dt_workload *workload, const struct dt_safetensors *file,
+                            const struct dt_weights *weights, int row)
+{
+    struct dt_tensor tensor;
+    int blocks = blocks_of(workload, row);
+    dt_tensor_init(&tensor, workload, row);
+    float *all = malloc((size_t)(blocks * tensor.size) * sizeof *all);
+    if (all == NULL)
+        return dt_fail(DT_ENOMEM, "no memory to pack weights");
+    for (int i = 0; i < blocks; i++)
+        fill(workload, file, dt_tensor_index(weights->family, row, i), all + i * tensor.size);
+    dt_status status = put(workload, weights->device, &tensor, blocks, all,
+                           weights->data + weights->at[dt_tensor_index(weights->family, row, 0)]);
+    free(all);
+    return status;
+}
+
+/* The tensors of a row, through a host buffer of the size of one. */
+static dt_status fill_row(const struct dt_workload *workload, const struct dt_safetensors *file,
+                          const struct dt_weights *weights, int row, float *work)
+{
+    struct dt_tensor tensor;
+    dt_tensor_init(&tensor, workload, row);
+    if (tensor.stacked && place_in_stack(workload, weights->device->compute, &tensor, 1) < 0)
+        return fill_stack(workload, file, weights, row);
+    for (int i = 0; i < blocks_of(workload, row); i++) {
+        int index = dt_tensor_index(weights->family, row, i);
+        dt_tensor_init(&tensor, workload, index);
+        fill(workload, file, index, work);
+        DT_TRY(
+            put(workload, weights->device, &tensor, 1, work, weights->data + weights->at[index]));
+    }
+    return DT_OK;
+}
+
 static dt_status fill_all(const struct dt_workload *workload, const struct dt_safetensors *file,
                           struct dt_weights *weights)
 {
-    struct dt_device *device = weights->device;
+    const struct dt_family *family = weights->family;
     float *work = malloc((size_t)largest(workload) * sizeof *work + 1);
     if (work == NULL)
         return dt_fail(DT_ENOMEM, "no memory to pack weights");
     dt_status status = DT_OK;
-    for (int i = 0; i < weights->count && status == DT_OK; i++) {
-        struct dt_tensor tensor;
-        char *to = weights->data + weights->at[i];
-        dt_tensor_init(&tensor, workload, i);
-        fill(workload, file, i, work);
-        if (tensor.kind == DT_TENSOR_LINEAR)
-            status = device->compute->linear.pack(
-                device, workload->dtype, work, dt_tensor_in(&tensor), dt_tensor_out(&tensor), to);
-        else
-            status =
-                device->compute->memory.put(device, to, work, tensor.size * (int64_t)sizeof(float));
-    }
+    for (int row = 0; row < family->whole + family->of_block && status == DT_OK; row++)
+        status = fill_row(workload, file, weights, row, work);
     free(work);
     return status;
+}
+
+/* As many bytes as the tensors would need apart. */
+static void place_row(const struct dt_workload *workload, struct dt_weights *weights, int row)
+{
+    int64_t first = weights->bytes;
+    for (int i = 0; i < blocks_of(workload, row); i++) {
+        struct dt_tensor tensor;
+        int index = dt_tensor_index(weights->family, row, i);
+        dt_tensor_init(&tensor, workload, index);
+        weights->at[index] = weights->bytes;
+        if (tensor.stacked)
+            weights->at[index] =
+                first + place_in_stack(workload, weights->device->compute, &tensor, i);
+        weights->bytes += (tensor.bytes + 63) / 64 * 64;
+    }
 }
 
 static dt_status allocate(const struct dt_workload *workload, struct dt_device *device,
@@ -126,15 +192,10 @@ static dt_status allocate(const struct dt_workload *workload, struct dt_device *
     struct dt_weights *weights = calloc(1, sizeof *weights + (size_t)count * sizeof weights->at[0]);
     if (weights == NULL)
         return dt_fail(DT_ENOMEM, "no memory for the table of weights");
-    weights->count = count;
     weights->device = device;
     weights->family = workload->network.family;
-    for (int i = 0; i < count; i++) {
-        struct dt_tensor tensor;
-        dt_tensor_init(&tensor, workload, i);
-        weights->at[i] = weights->bytes;
-        weights->bytes += (tensor.bytes + 63) / 64 * 64;
-    }
+    for (int row = 0; row < weights->family->whole + weights->family->of_block; row++)
+        place_row(workload, weights, row);
     dt_status status = device->compute->memory.alloc(device, weights->bytes, &data);
     if (status != DT_OK) {
         free(weights);

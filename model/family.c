@@ -107,9 +107,10 @@ static double linear(const struct dt_workload *workload, const struct dt_op *op,
     const struct dt_family *family = workload->network.family;
     if (op->kind != DT_OP_LINEAR && op->kind != DT_OP_QUERIES)
         return 0;
+    const struct dt_tensor_row *weight = &family->tensors[op->tensor];
     bool once = dt_family_buffer(family, op->y)->rows == DT_ROWS_SEQUENCE;
-    return (double)dt_family_product(workload, family->tensors[op->tensor].shape) *
-           (once ? 1 : tokens);
+    return (double)dt_family_product(workload, weight->shape) * (once ? 1 : tokens) *
+           (weight->kind == DT_TENSOR_STACKED ? workload->network.depth : 1);
 }
 
 static double attentions(const struct dt_workload *workload, const struct dt_op *op, int tokens)
@@ -126,7 +127,7 @@ static double rest_bytes(const struct dt_workload *workload, const struct dt_op 
     if (op->kind == DT_OP_POSITION)
         return 3 * stream; /* embedded, position, stream */
     if (op->kind == DT_OP_MODULATE)
-        return (op->gate.of > 0 ? 2 : 1) * (stream + branch);
+        return (op->gate.by > 0 ? 2 : 1) * (stream + branch);
     return 0;
 }
 

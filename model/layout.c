@@ -92,7 +92,7 @@ static void size_network(struct dt_layout *layout, const struct dt_workload *wor
         const struct dt_buffer_row *row = dt_family_buffer(family, i);
         if (row != NULL)
             count[i] = dt_family_rows(layout, row->rows) * dt_family_product(workload, row->width) *
-                       (row->twice ? 2 : 1);
+                       (row->blocks ? workload->network.depth : 1);
         layout->element[i] = activation[i] || (row != NULL && row->activation)
                                  ? dt_dtype_bytes(workload->dtype)
                                  : (int)sizeof(float);

@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool dt_tensor_is_linear(const struct dt_tensor *tensor)
+{
+    return tensor->kind == DT_TENSOR_LINEAR || tensor->kind == DT_TENSOR_STACKED;
+}
+
 int dt_tensor_out(const struct dt_tensor *tensor)
 {
     return (int)tensor->shape[0];
@@ -23,7 +28,7 @@ int dt_tensor_in(const struct dt_tensor *tensor)
 static int64_t kept_bytes(const struct dt_tensor *tensor, enum dt_dtype dtype)
 {
     int64_t element = dt_dtype_bytes(dtype), depth = 64 / element;
-    if (tensor->kind != DT_TENSOR_LINEAR)
+    if (!dt_tensor_is_linear(tensor))
         return tensor->size * (int64_t)sizeof(float);
     int64_t in = (dt_tensor_in(tensor) + depth - 1) / depth * depth;
     int64_t out = (int64_t)(dt_tensor_out(tensor) + 63) / 64 * 64;
@@ -59,9 +64,10 @@ void dt_tensor_init(struct dt_tensor *tensor, const struct dt_workload *workload
         inputs *= i > 0 ? tensor->shape[i] : 1;
     }
     tensor->kind = row->kind;
+    tensor->stacked =
+        row->kind == DT_TENSOR_STACKED || (number > 0 && row[-1].kind == DT_TENSOR_STACKED);
     tensor->bytes = kept_bytes(tensor, workload->dtype);
-    tensor->scale =
-        row->kind == DT_TENSOR_LINEAR ? row->seeded / sqrtf((float)inputs) : row->seeded;
+    tensor->scale = dt_tensor_is_linear(tensor) ? row->seeded / sqrtf((float)inputs) : row->seeded;
 }
 
 static bool among(const struct dt_tensor_row rows[], int count, const char *name)

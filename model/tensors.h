@@ -18,8 +18,10 @@ struct dt_tensor {
     int64_t shape[4];
     int64_t size;             /* elements */
     enum dt_tensor_kind kind; /* a linear layer's is kept packed, in the workload's data type */
-    int64_t bytes;            /* in memory, packed */
-    float scale;              /* standard deviation of seeded values */
+    bool
+        stacked; /* of STACKED weights and their biases: in memory it follows that of the block before */
+    int64_t bytes; /* in memory, packed */
+    float scale;   /* standard deviation of seeded values */
 };
 
 int dt_tensor_count(const struct dt_network *network);
@@ -27,7 +29,8 @@ int dt_tensor_count(const struct dt_network *network);
 /* The tensor of a row of the family: of that block when the row is a block's. */
 int dt_tensor_index(const struct dt_family *family, int row, int block);
 
-/* Inputs and outputs of a linear layer's weight. */
+/* Whether it is a linear layer's weight; its inputs and outputs. */
+bool dt_tensor_is_linear(const struct dt_tensor *tensor);
 int dt_tensor_out(const struct dt_tensor *tensor);
 int dt_tensor_in(const struct dt_tensor *tensor);
 

@@ -117,6 +117,11 @@ static dt_status pack(struct dt_device *device, enum dt_dtype dtype, const float
     return dt_gemm(dtype)->pack(dtype, weight, in, out, packed);
 }
 
+static int64_t weight_row(enum dt_dtype dtype, int in, int row)
+{
+    return dt_gemm(dtype)->weight_row(dtype, in, row);
+}
+
 static dt_status linear_new(struct dt_device *device, enum dt_dtype dtype,
                             const struct dt_linear_shape *shape, struct dt_linear **linear)
 {
@@ -153,6 +158,7 @@ const struct dt_compute dt_compute_cpu = {
     .timeline.mark = dt_cpu_mark,
     .timeline.times = dt_cpu_times,
     .linear.pack = pack,
+    .linear.weight_row = weight_row,
     .linear.make = linear_new,
     .linear.apply = linear,
     .linear.free = dt_linear_free,

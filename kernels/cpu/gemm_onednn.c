@@ -108,6 +108,13 @@ static dt_status pack(enum dt_dtype dtype, const float *weight, int in, int out,
     return execute_reorder(layouts, (void *const[]){source.given, packed});
 }
 
+/* Blocks of 64 outputs with all inputs follow each other. */
+static int64_t weight_row(enum dt_dtype dtype, int in, int row)
+{
+    int64_t pad = dtype == DT_FLOAT32 ? 16 : 32, inputs = (in + pad - 1) / pad * pad;
+    return row % 64 == 0 ? row * inputs * dt_dtype_bytes(dtype) : -1;
+}
+
 static dt_status set_attributes(const struct dt_linear_shape *shape, dnnl_primitive_attr_t attr)
 {
     dnnl_post_ops_t ops = NULL;
@@ -239,6 +246,7 @@ const struct dt_gemm dt_gemm_onednn = {
     .usable = usable,
     .version = version,
     .pack = pack,
+    .weight_row = weight_row,
     .ready = get_ready,
     .run = run,
     .free = forget,

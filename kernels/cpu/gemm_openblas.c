@@ -23,6 +23,12 @@ static dt_status pack(enum dt_dtype dtype, const float *weight, int in, int out,
     return DT_OK;
 }
 
+static int64_t weight_row(enum dt_dtype dtype, int in, int row)
+{
+    (void)dtype;
+    return (int64_t)row * in * (int64_t)sizeof(float);
+}
+
 static void run(void *own, const struct dt_linear_shape *shape, const struct dt_linear_call *call)
 {
     (void)own;
@@ -40,5 +46,6 @@ const struct dt_gemm dt_gemm_openblas = {
     .usable = usable,
     .version = version,
     .pack = pack,
+    .weight_row = weight_row,
     .run = run,
 };

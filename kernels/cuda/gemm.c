@@ -221,7 +221,7 @@ dt_status dt_cuda_linear_new(struct dt_device *device, enum dt_dtype dtype,
 {
     struct dt_cuda *cuda = dt_cuda_of(device);
     DT_TRY(dt_cuda_ready(cuda));
-    if (shape->out > DT_CUDA_BIAS_MOST)
+    if (!shape->wide && shape->out > DT_CUDA_BIAS_MOST)
         return dt_fail(DT_EUNSUP, "a layer of %d outputs, at most %d are supported", shape->out,
                        DT_CUDA_BIAS_MOST);
     struct dt_linear *made = calloc(1, sizeof *made);

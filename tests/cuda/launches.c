@@ -45,10 +45,30 @@ static void packed_exchanges_cost_the_same_for_any_number_of_ranks(void **state)
     assert_int_equal(two - one, 6 * workload.network.depth); /* pack; q, k, v; pack; unpack */
 }
 
+/* All blocks' modulations are one product, and the condition is narrowed once for it and the last layer's. */
+static void a_block_makes_no_modulation(void **state)
+{
+    (void)state;
+    int64_t wide = 0;
+    for (int dtype = 0; dtype < DT_DTYPES; dtype++) {
+        struct dt_workload workload = network_workload((enum dt_dtype)dtype);
+        int64_t two = of_a_step(&workload, 1);
+        workload.network.depth = 5;
+        int64_t five = of_a_step(&workload, 1);
+        wide = dtype == DT_FLOAT32 ? two : wide;
+        print_message("%s: %lld kernels a step of two blocks, %lld of five\n",
+                      dt_dtype_text((enum dt_dtype)dtype), (long long)two, (long long)five);
+        assert_int_equal(five - two, 3 * 7); /* four products, attention, two norms */
+        if (dtype == DT_BFLOAT16)            /* narrowed: time twice, the latent, the condition */
+            assert_int_equal(two - wide, 4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packed_exchanges_cost_the_same_for_any_number_of_ranks),
+        cmocka_unit_test(a_block_makes_no_modulation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

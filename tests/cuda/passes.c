@@ -198,7 +198,7 @@ static void profiler_ranges_are_nested_and_closed(void **state)
     static const int expect[NAMES] = {
         2 * STEPS,         /* ranks */
         2 * STEPS * 2,     /* blocks */
-        2 * STEPS * 15,    /* 4 a block; time 2, patches 1, modulations 3, the last 1 */
+        2 * STEPS * 14,    /* 4 a block; time 2, patches 1, modulations 2, the last 1 */
         2 * STEPS * 2 * 2, /* chunks */
         2 * STEPS * 2 * 4, /* two ways */
         2 * STEPS * 2 * 4,

@@ -51,7 +51,7 @@ static const struct dt_tensor_row tensors[TENSORS] = {
     [W_OUT] = {"out.weight", "OC", DT_TENSOR_LINEAR, 1.0f},
     [B_OUT] = {"out.bias", "O", DT_TENSOR_PLAIN, 0.05f},
     [POSITION] = {"position", "1TC", DT_TENSOR_POSITION, 0.0f},
-    [W_MOD] = {"mod.weight", "6C", DT_TENSOR_LINEAR, 0.6f},
+    [W_MOD] = {"mod.weight", "6C", DT_TENSOR_STACKED, 0.6f},
     [B_MOD] = {"mod.bias", "6", DT_TENSOR_PLAIN, 0.1f},
     [W_UP] = {"up.weight", "WC", DT_TENSOR_LINEAR, 1.0f},
     [B_UP] = {"up.bias", "W", DT_TENSOR_PLAIN, 0.05f},
@@ -63,38 +63,47 @@ static const struct dt_tensor_row tensors[TENSORS] = {
     [B_PROJ] = {"proj.bias", "C", DT_TENSOR_PLAIN, 0.05f},
 };
 
-enum { STREAM = DT_BUFFER_OWN, NORM, MLP, WAVES, CONDITION, MODULATION, EMBEDDED, BUFFERS_END };
+enum {
+    STREAM = DT_BUFFER_OWN,
+    NORM,
+    MLP,
+    WAVES,
+    CONDITION,
+    MODULATION,
+    FINAL_MODULATION,
+    EMBEDDED,
+    BUFFERS_END
+};
 
 static const struct dt_buffer_row buffers[BUFFERS_END - DT_BUFFER_OWN] = {
-    {DT_ROWS_TOKEN, "C", false, false},      {DT_ROWS_TOKEN, "C", true, false},
-    {DT_ROWS_TOKEN, "W", true, false},       {DT_ROWS_SEQUENCE, "F", false, false},
-    {DT_ROWS_SEQUENCE, "C", false, false},   {DT_ROWS_SEQUENCE, "6", false, true},
-    {DT_ROWS_IMAGE_TOKEN, "C", false, false}};
+    {DT_ROWS_TOKEN, "C", false, false},    {DT_ROWS_TOKEN, "C", true, false},
+    {DT_ROWS_TOKEN, "W", true, false},     {DT_ROWS_SEQUENCE, "F", false, false},
+    {DT_ROWS_SEQUENCE, "C", false, false}, {DT_ROWS_SEQUENCE, "6", false, true},
+    {DT_ROWS_SEQUENCE, "2", false, false}, {DT_ROWS_IMAGE_TOKEN, "C", false, false}};
 
 #define LINEAR(from, to, weight) .kind = DT_OP_LINEAR, .x = (from), .y = (to), .tensor = (weight)
-#define MODULATE                 .kind = DT_OP_MODULATE, .x = STREAM, .y = NORM, .by = MODULATION
+#define MODULATE                 .kind = DT_OP_MODULATE, .x = STREAM, .y = NORM
 
 static const struct dt_op embed_ops[] = {
     {LINEAR(DT_BUFFER_LATENT, EMBEDDED, W_PATCH)},
     {.kind = DT_OP_POSITION, .x = EMBEDDED, .y = STREAM, .tensor = POSITION},
     {.kind = DT_OP_SINUSOID, .x = DT_BUFFER_TIME, .y = WAVES},
     {LINEAR(WAVES, CONDITION, W_TIME), .act = DT_ACT_SILU},
+    {LINEAR(CONDITION, MODULATION, W_MOD)},
+    {LINEAR(CONDITION, FINAL_MODULATION, W_FINAL_MOD)},
     {0}};
 
 /* Parts of the modulation: 0 to 2 for the MLP, 3 to 5 for the attention. */
 static const struct dt_op block_ops[] = {
-    {LINEAR(CONDITION, MODULATION, W_MOD), .when = DT_FIRST},
-    {MODULATE, .when = DT_FIRST, .shift = {0, 6}},
+    {MODULATE, .when = DT_FIRST, .shift = {MODULATION, 0}},
     {LINEAR(NORM, MLP, W_UP), .act = DT_ACT_SILU},
     {LINEAR(MLP, NORM, W_DOWN)},
-    {MODULATE, .gate = {2, 6}, .shift = {3, 6}},
+    {MODULATE, .gate = {MODULATION, 2}, .shift = {MODULATION, 3}},
     {.kind = DT_OP_QUERIES, .x = NORM, .y = DT_BUFFER_QKV, .tensor = W_QKV},
     {.kind = DT_OP_ATTENTION},
     {LINEAR(DT_BUFFER_ATTENTION, NORM, W_PROJ)},
-    {LINEAR(CONDITION, MODULATION, W_MOD), .when = DT_INNER, .next = true},
-    {MODULATE, .when = DT_INNER, .next = true, .gate = {5, 6}, .shift = {0, 6}},
-    {LINEAR(CONDITION, MODULATION, W_FINAL_MOD), .when = DT_LAST, .next = true},
-    {MODULATE, .when = DT_LAST, .next = true, .gate = {5, 6}, .shift = {0, 2}},
+    {MODULATE, .when = DT_INNER, .next = true, .gate = {MODULATION, 5}, .shift = {MODULATION, 0}},
+    {MODULATE, .when = DT_LAST, .gate = {MODULATION, 5}, .shift = {FINAL_MODULATION, 0}},
     {0}};
 
 static const struct dt_op final_ops[] = {{LINEAR(NORM, DT_BUFFER_OUT, W_OUT)}, {0}};

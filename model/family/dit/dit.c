@@ -46,7 +46,7 @@ static const struct dt_tensor_row tensors[TENSORS] = {
     [W_OUT] = {"final_layer.linear.weight", "OC", DT_TENSOR_LINEAR, 1.0f},
     [B_OUT] = {"final_layer.linear.bias", "O", DT_TENSOR_PLAIN, 0.05f},
     [W_POSITION] = {"pos_embed", "1TC", DT_TENSOR_POSITION, 0.0f},
-    [W_MOD] = {"adaLN_modulation.1.weight", "6C", DT_TENSOR_LINEAR, 0.6f},
+    [W_MOD] = {"adaLN_modulation.1.weight", "6C", DT_TENSOR_STACKED, 0.6f},
     [B_MOD] = {"adaLN_modulation.1.bias", "6", DT_TENSOR_PLAIN, 0.1f},
     [W_QKV] = {"attn.qkv.weight", "3C", DT_TENSOR_LINEAR, 1.25f},
     [B_QKV] = {"attn.qkv.bias", "3", DT_TENSOR_PLAIN, 0.05f},
@@ -63,7 +63,8 @@ enum {
     FREQUENCY,             /* [N, 256] sinusoids of the timestep */
     EMBED,                 /* [N, C] hidden layer of the timestep MLP */
     CONDITION,             /* [N, C] timestep + class */
-    MODULATION,            /* [2, N, 6C] of this block and the next */
+    MODULATION,            /* [N, depth, 6C] of all blocks */
+    FINAL_MODULATION,      /* [N, 2C] */
     EMBEDDED,              /* [b, t, C] embedded patches */
     STREAM,                /* [N, t, C] residual stream */
     NORM,                  /* [N, t, C] normalised stream; also the result of a branch */
@@ -80,6 +81,7 @@ static const struct dt_buffer_row buffers[BUFFERS] = {
     BUFFER(EMBED) = {DT_ROWS_SEQUENCE, "C", false, false},
     BUFFER(CONDITION) = {DT_ROWS_SEQUENCE, "C", false, false},
     BUFFER(MODULATION) = {DT_ROWS_SEQUENCE, "6", false, true},
+    BUFFER(FINAL_MODULATION) = {DT_ROWS_SEQUENCE, "2", false, false},
     BUFFER(EMBEDDED) = {DT_ROWS_IMAGE_TOKEN, "C", false, false},
     BUFFER(STREAM) = {DT_ROWS_TOKEN, "C", false, false},
     BUFFER(NORM) = {DT_ROWS_TOKEN, "C", true, false},
@@ -87,7 +89,7 @@ static const struct dt_buffer_row buffers[BUFFERS] = {
 };
 
 #define LINEAR(from, to, weight) .kind = DT_OP_LINEAR, .x = (from), .y = (to), .tensor = (weight)
-#define MODULATE                 .kind = DT_OP_MODULATE, .x = STREAM, .y = NORM, .by = MODULATION
+#define MODULATE                 .kind = DT_OP_MODULATE, .x = STREAM, .y = NORM
 
 static const struct dt_op embed[] = {
     {.kind = DT_OP_SINUSOID, .x = DT_BUFFER_TIME, .y = FREQUENCY},
@@ -96,24 +98,23 @@ static const struct dt_op embed[] = {
     {LINEAR(DT_BUFFER_LATENT, EMBEDDED, W_PATCH)},
     {.kind = DT_OP_LABEL, .x = CONDITION, .y = CONDITION, .by = LABEL, .tensor = W_LABEL},
     {.kind = DT_OP_POSITION, .x = EMBEDDED, .y = STREAM, .tensor = W_POSITION},
+    {LINEAR(CONDITION, MODULATION, W_MOD)},
+    {LINEAR(CONDITION, FINAL_MODULATION, W_FINAL_MOD)},
     {0},
 };
 
 /* The parts of a block's modulation: shift, scale, gate of the attention, then those of the MLP. The last branch of a block is
  * gated by its own while the next block's already normalises; the final layer takes the place of the last block's next. */
 static const struct dt_op block[] = {
-    {LINEAR(CONDITION, MODULATION, W_MOD), .when = DT_FIRST},
-    {MODULATE, .when = DT_FIRST, .shift = {0, 6}},
+    {MODULATE, .when = DT_FIRST, .shift = {MODULATION, 0}},
     {.kind = DT_OP_QUERIES, .x = NORM, .y = DT_BUFFER_QKV, .tensor = W_QKV},
     {.kind = DT_OP_ATTENTION},
     {LINEAR(DT_BUFFER_ATTENTION, NORM, W_PROJ)},
-    {MODULATE, .gate = {2, 6}, .shift = {3, 6}},
+    {MODULATE, .gate = {MODULATION, 2}, .shift = {MODULATION, 3}},
     {LINEAR(NORM, MLP, W_FC1), .act = DT_ACT_GELU},
     {LINEAR(MLP, NORM, W_FC2)},
-    {LINEAR(CONDITION, MODULATION, W_MOD), .when = DT_INNER, .next = true},
-    {MODULATE, .when = DT_INNER, .next = true, .gate = {5, 6}, .shift = {0, 6}},
-    {LINEAR(CONDITION, MODULATION, W_FINAL_MOD), .when = DT_LAST, .next = true},
-    {MODULATE, .when = DT_LAST, .next = true, .gate = {5, 6}, .shift = {0, 2}},
+    {MODULATE, .when = DT_INNER, .next = true, .gate = {MODULATION, 5}, .shift = {MODULATION, 0}},
+    {MODULATE, .when = DT_LAST, .gate = {MODULATION, 5}, .shift = {FINAL_MODULATION, 0}},
     {0},
 };
 
