@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest:
-"""Plans that fit alone but not beside each other, as large networks on one GPU: the final comparison and check make one resident at
-a time, and come to the same end. Memory that is short for a moment decides nothing."""
+"""Plans that fit alone but not beside each other, as large networks on one GPU: the final comparison and check make two resident at a
+time, or one, say so, and come to the same end. Memory that is short for a moment decides nothing."""
 import pathlib
 import sys
 
@@ -17,7 +17,7 @@ FINALS = range(2, 6)  # processes of the four sets, where there is one candidate
 
 def session(*options, **scenario):
     LOG.unlink(missing_ok=True)
-    t.scenario(cv=0.005, drift_sd=0.01, **scenario)
+    t.scenario(**{"cv": 0.005, "drift_sd": 0.01, **scenario})
     return t.tune("--budget", "60s", "--json", "--search", "exhaustive", *options)
 
 
@@ -53,10 +53,34 @@ done = t.tool("check", "--worker", t.worker, "--json", "--budget", "120s")
 t.check("check: the stored plan wins", done.code == 0 and done.json["entries"][0]["verdict"] == "wins", done)
 done = session(ns=NS, room=2)
 t.check("two at a time: the twin is left out", is_told(done, "faster", 1) and done.json["noise"] is None, done)
+t.check("which makes nothing of pairs", done.json["resident"] == "all", done)
+
 done = session("--against", "plan=2", ns=NS, room=2)
 t.check("three plans, two at a time: the fastest is found", is_told(done, "faster", 1), done)
-t.check("after the first set one plan is resident at a time", [most_resident(entries) for entries in log_of_processes(LOG)[-3:]] == [1] * 3,
+t.check("each of them beside the default", done.json["resident"] == "pairs" and done.json["against"]["plan"] == {"plan": 2}, done)
+t.check("after the first set two plans are resident at a time", [most_resident(entries) for entries in log_of_processes(LOG)[-3:]] == [2] * 3,
         [most_resident(entries) for entries in log_of_processes(LOG)])
+t.check("loads: four a set with the twin, and those that did not fit", 0 < done.json["loads"] - 4 * done.json["sets"] <= 4, done)
+says_the_same(done)
+words = t.tune("--budget", "60s", "--search", "exhaustive", "--against", "plan=2").out
+t.check("and the report says so", "each was measured in turn with the first of them, two at a time. Plans were loaded" in " ".join(words.split()),
+        words)
+done = session("--against", "plan=2", ns=NS, room=1)
+t.check("three plans, one at a time: the fastest is found", is_told(done, "faster", 1) and done.json["resident"] == "one", done)
+says_the_same(done)
+
+done = session("--against", "plan=2", ns=NS, room=2, drift_sd=0.2, drift_tau=2000)
+gain = done.json["gain"]
+t.check("in pairs a slow drift of 20 % cancels within the set", is_told(done, "faster", 1) and done.json["resident"] == "pairs"
+        and gain["interval"][0] < 1.25 < gain["interval"][1] and gain["interval"][1] / gain["interval"][0] < 1.1, gain)
+done = t.tool("check", "--worker", t.worker, "--json", "--budget", "120s")
+t.check("check in pairs: the stored plan wins", done.code == 0 and done.json["entries"][0]["verdict"] == "wins", done)
+t.check("and says how", done.json["entries"][0]["resident"] == "pairs", done)
+for at in ("prepare", "measure"):
+    done = session("--against", "plan=2", ns=NS, room=2, faults=[{"when": {"plan": 2}, "do": "exit", "at": at, "first": 1, "from": FINALS[2]}])
+    t.check(f"in pairs, one crashes once at {at}: the fastest is found, none is left out", is_told(done, "faster", 1) and struck()
+            and done.json["against"] is not None and done.json["resident"] == "pairs", done)
+    says_the_same(done)
 
 for n in FINALS:
     done = session(ns=[MS, 1.1 * MS, 1.3 * MS, 1.4 * MS], faults=[{"when": {"plan": 0}, "do": "memory", "first": 1, "from": n}])

@@ -185,8 +185,8 @@ int dt_check_successor(const struct dt_check_judge *judge, const struct dt_sets 
     if (best < 0 || fallback < 0 || best == fallback)
         return best;
     struct dt_ratio ratio =
-        dt_judge_ratio(judge->rivals[fallback].values, judge->rivals[best].values, sets,
-                       dt_stats_set_level(sets->count));
+        dt_judge_ratio_through(judge->tuned, judge->rivals[fallback].values,
+                               judge->rivals[best].values, sets, dt_stats_set_level(sets->count));
     if (dt_judge_beats(&ratio, judge->margin))
         return best;
     return judge->rivals[fallback].verdict == DT_CHECK_WINS ? -1 : fallback;

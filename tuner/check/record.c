@@ -114,6 +114,7 @@ static struct dt_check_now now_of(const struct dt_check_entry *entry)
                                  .limit = judge->limit,
                                  .rounds = dt_sets_rounds(&entry->sets),
                                  .sets = dt_json_ints(entry->sets.rounds, entry->sets.count),
+                                 .resident = dt_company_text(entry->sets.company),
                                  .seed = entry->seed,
                                  .visits_ns = visits(tuned, &entry->sets),
                                  .twin_visits_ns = entry->twin ? visits(twin, &entry->sets) : NULL};

@@ -19,8 +19,8 @@
 /* Ratio of entrant b over entrant a, at the level of one comparison. */
 static struct dt_ratio ratio_of(const struct dt_check_entry *entry, int b, int a)
 {
-    return dt_judge_ratio(entry->values[a], entry->values[b], &entry->sets,
-                          dt_stats_set_level(entry->sets.count));
+    return dt_judge_ratio_through(entry->values[0], entry->values[a], entry->values[b],
+                                  &entry->sets, dt_stats_set_level(entry->sets.count));
 }
 
 /* The entrant of the plan, if it ran; -1: none. */

@@ -97,8 +97,9 @@ json_t *dt_record_session(const struct dt_session *session)
         json_array_append_new(trials, dt_trial_json(&session->trials[i], target));
     struct dt_gain gain = dt_entry_gain(session);
     json_t *object = json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:o, s:f, s:s, s:s}", "title",
-        target->identity.title, "objective", target->objective->name, "best",
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:i, s:s, s:s, s:o, s:f, s:s, "
+        "s:s}",
+        "title", target->identity.title, "objective", target->objective->name, "best",
         result_or_null(dt_session_best(session), target), "default",
         result_or_null(dt_session_role(session, DT_ENTRANT_DEFAULT), target), "baseline",
         result_or_null(dt_session_role(session, DT_ENTRANT_BASELINE), target), "against",
@@ -106,10 +107,11 @@ json_t *dt_record_session(const struct dt_session *session)
                        target),
         "gain", dt_record_json(&dt_record_gain, &gain), "ties",
         dt_raw_points(target->space, session->finals.ties, session->finals.tie_count), "rounds",
-        session->finals.rounds, "sets", session->finals.sets.count, "search", session->search.name,
-        "search_reason", session->search.why, "trials", trials, "elapsed_seconds",
-        session->clock.elapsed_seconds, "verdict", dt_verdict_text(session->verdict), "journal",
-        session->store.id);
+        session->finals.rounds, "sets", session->finals.sets.count, "resident",
+        dt_company_text(session->finals.sets.company), "loads", session->finals.sets.loads,
+        "search", session->search.name, "search_reason", session->search.why, "trials", trials,
+        "elapsed_seconds", session->clock.elapsed_seconds, "verdict",
+        dt_verdict_text(session->verdict), "journal", session->store.id);
     struct dt_image_time image = dt_entry_image(target);
     json_object_set_new(object, "image", dt_record_json(&dt_record_image_time, &image));
     add_search(session, object);

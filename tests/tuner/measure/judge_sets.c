@@ -123,6 +123,36 @@ static void a_gain_within_the_margin_is_not_decided(void **state)
 
 /* Two copies in three sets of two rounds. Visits are off by +-.01 about each copy's level: variance within 2e-4. Levels of
  * the copies differ by .04, .00, .02; sets lie at 0, .1, .2. */
+/* Rounds 0, 1 of each set with entrants 0 and 1, 2 and 3 with 0 and 2; the machine slows down from round to round. */
+static void two_are_compared_through_a_third(void **state)
+{
+    enum { SETS = 5 };
+    struct dt_sets made = {.count = SETS};
+    double a[DT_ROUNDS_MOST], b[DT_ROUNDS_MOST], common[DT_ROUNDS_MOST];
+    (void)state;
+    for (int k = 0; k < DT_ROUNDS_MOST; k++) {
+        made.rounds[k / 4 % SETS] = 4;
+        double slow = exp(0.1 * k), own = k / 4 % 2 == 0 ? 1.02 : 0.98;
+        common[k] = slow;
+        a[k] = k % 4 < 2 ? 1.25 * slow : NAN;
+        b[k] = k % 4 < 2 ? NAN : 0.8 * own * slow;
+    }
+    struct dt_ratio none = dt_judge_ratio(a, b, &made, 0.99);
+    assert_int_equal(none.pairs, 0);
+    struct dt_ratio ratio = dt_judge_ratio_through(common, a, b, &made, 0.99);
+    assert_int_equal(ratio.pairs, 2 * SETS);
+    assert_int_equal(ratio.sets, SETS);
+    double mean = (3 * log(1.02) + 2 * log(0.98)) / SETS; /* of the sets' own factors */
+    assert_true(fabs(log(ratio.ratio) - log(0.8 / 1.25) - mean) < 1e-12);
+    struct dt_ratio there = dt_judge_ratio(common, b, &made, 0.99);
+    assert_true(fabs(there.spread - ratio.spread) < 1e-12); /* a has no noise of its own */
+    b[0] = b[1] =
+        3 * a[0]; /* visited beside a: those rounds count, and the others of the set do not */
+    ratio = dt_judge_ratio_through(common, a, b, &made, 0.99);
+    assert_int_equal(ratio.pairs, 2 * SETS);
+    assert_true(ratio.ratio > 0.8);
+}
+
 static void levels_by_hand(void **state)
 {
     (void)state;
@@ -153,6 +183,7 @@ int main(void)
         cmocka_unit_test(what_holds_in_one_start_is_not_enough),
         cmocka_unit_test(failed_visits_cost_their_set),
         cmocka_unit_test(a_gain_within_the_margin_is_not_decided),
+        cmocka_unit_test(two_are_compared_through_a_third),
         cmocka_unit_test(levels_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

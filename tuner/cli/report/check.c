@@ -5,6 +5,7 @@
 #include "tuner/cli/print.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool verdict_is(const struct dt_check_record *record, enum dt_check_verdict verdict)
 {
@@ -120,6 +121,15 @@ static void add_gains(const struct dt_check_record *record, struct dt_text *out)
         add_default(record->then.default_ns, record->now.default_ns, out);
 }
 
+static void add_company(const struct dt_check_record *record, struct dt_text *out)
+{
+    const char *resident = record->now.resident;
+    if (resident != NULL && strcmp(resident, "all") != 0)
+        dt_text_add(out, "  in memory   %s: the plans do not fit together\n",
+                    strcmp(resident, "pairs") == 0 ? "two at a time, each beside the tuned plan"
+                                                   : "one at a time");
+}
+
 static void add_soft(const struct dt_check_record *record, struct dt_text *out)
 {
     const json_t *changed = record->soft_changed;
@@ -185,6 +195,7 @@ static void add_record(const struct dt_check_record *record, struct dt_text *out
         add_rival(&record->rivals[i], out);
     if (record->now.rounds > 0)
         add_gains(record, out);
+    add_company(record, out);
     add_soft(record, out);
     if (loses || json_array_size(record->soft_changed) > 0)
         dt_text_add(out, "  tune again  %s\n", dt_check_again(record));

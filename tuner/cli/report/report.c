@@ -239,6 +239,21 @@ static void add_throttled(const struct dt_session *session, struct dt_text *out)
                     n, all);
 }
 
+/* How the final comparison was made where its plans did not fit beside each other. */
+static void add_company(const struct dt_session *session, struct dt_text *out)
+{
+    const struct dt_sets *sets = &session->finals.sets;
+    if (sets->company == DT_ALL_TOGETHER)
+        return;
+    dt_text_add(out,
+                "The compared plans do not fit into memory together: %s. Plans were loaded %d "
+                "times.\n",
+                sets->company == DT_IN_PAIRS
+                    ? "each was measured in turn with the first of them, two at a time"
+                    : "one was loaded at a time, in orders that mirror each other",
+                sets->loads);
+}
+
 static void add_ties(const struct dt_session *session, struct dt_text *out)
 {
     for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
@@ -342,6 +357,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     add_table(session, out);
     dt_text_add(out, "\n");
     add_sureness(session, tried, out);
+    add_company(session, out);
     add_ties(session, out);
     add_image(session, best, out);
     add_noise(session, out);

@@ -21,8 +21,9 @@ struct course {
     int64_t setup_ns; /* longest time from the start of a set to its first round */
     int64_t round_ns; /* longest round so far */
     int64_t set_ns;   /* longest set so far, including its end */
-    bool alone;       /* the plans do not fit together: one is resident at a time */
-    bool ended;       /* the time is up */
+    enum dt_company company;
+    bool roomier; /* a plan was excluded: the next set tries with more of them together */
+    bool ended;   /* the time is up */
 };
 
 bool dt_compare_may_pass(enum dt_outcome outcome)
@@ -39,12 +40,36 @@ static void fail(struct course *course, struct dt_entrant *entrant)
     entrant->out = !dt_compare_may_pass(entrant->result.outcome) || entrant->failures >= most;
     if (entrant->out) {
         entrant->out_set = course->sets->count;
-        course->alone = false;
+        course->roomier = true;
     }
 }
 
-/* The plan does not fit while others are resident: from now on one is resident at a time. A twin that does not fit is
- * dropped. */
+/* The entrant is visited in this set: it is resident, or can be made resident again. */
+static bool takes_part(const struct dt_entrant *entrant)
+{
+    return !entrant->out && !entrant->decided && entrant->result.outcome == DT_TRIAL_OK;
+}
+
+/* Rounds of a set for each pair of entrant 0 and another. */
+static int rounds_of_pair(const struct course *course)
+{
+    int pairs = 0, rounds = course->rounds > 0 ? course->rounds : USUAL_ROUNDS;
+    for (int i = 1; i < course->n; i++)
+        pairs += takes_part(&course->entrants[i]);
+    int most = pairs > 0 ? DT_SET_ROUNDS / pairs / 2 * 2 : 0;
+    return rounds < most ? rounds : most;
+}
+
+/* Entrant 0 has several rivals, and the rounds of a set suffice for a pair with each. */
+static bool pairs_help(const struct course *course)
+{
+    int rivals = 0;
+    for (int i = 1; i < course->n; i++)
+        rivals += takes_part(&course->entrants[i]) && !dt_entrant_twin(&course->entrants[i]);
+    return rivals > 1 && rounds_of_pair(course) >= LEAST_ROUNDS;
+}
+
+/* The plan does not fit while others are resident: from now on fewer are. A twin that does not fit is dropped. */
 static bool crowded_out(struct course *course, struct dt_entrant *entrant)
 {
     bool others = false;
@@ -54,13 +79,10 @@ static bool crowded_out(struct course *course, struct dt_entrant *entrant)
     if (!others || entrant->result.outcome != DT_TRIAL_MEMORY || dt_entrant_twin(entrant))
         return false;
     entrant->result.outcome = DT_TRIAL_OK;
-    return course->alone = true;
-}
-
-/* The entrant is visited in this set: it is resident, or can be made resident again. */
-static bool takes_part(const struct dt_entrant *entrant)
-{
-    return !entrant->out && !entrant->decided && entrant->result.outcome == DT_TRIAL_OK;
+    course->roomier = false;
+    course->company =
+        course->company == DT_ALL_TOGETHER && pairs_help(course) ? DT_IN_PAIRS : DT_ONE_ALONE;
+    return true;
 }
 
 /* A failure after the end of the time does not count against the plan. */
@@ -91,14 +113,14 @@ void dt_compare_order(int order[], int n, int round, uint64_t seed)
     }
 }
 
-/* Makes round k of the current set; `base` rounds were made before the set. */
-static dt_status one_round(struct course *course, int base, int k)
+/* Makes round k of the current set among m members, entrant 0 the first; `base` rounds were made before the set. */
+static dt_status one_round(struct course *course, const int members[], int m, int base, int k)
 {
     int order[DT_ENTRANTS] = {0};
     int64_t deadline_ns = course->how->deadline_ns + DT_NS_PER_SECOND;
-    dt_compare_order(order, course->n, course->sets->count * DT_SET_ROUNDS + k, course->how->seed);
-    for (int i = 0; i < course->n; i++) {
-        struct dt_entrant *entrant = &course->entrants[order[i]];
+    dt_compare_order(order, m, course->sets->count * DT_SET_ROUNDS + k, course->how->seed);
+    for (int i = 0; i < m; i++) {
+        struct dt_entrant *entrant = &course->entrants[members[order[i]]];
         if (!takes_part(entrant))
             continue;
         DT_TRY(dt_visit_make(course->rig, entrant, base + k, deadline_ns));
@@ -107,7 +129,7 @@ static dt_status one_round(struct course *course, int base, int k)
         if (late(course, entrant) || crowded_out(course, entrant))
             return DT_OK;
         fail(course, entrant);
-        if (order[i] == 0)
+        if (entrant == course->entrants)
             return DT_OK;
     }
     return DT_OK;
@@ -130,14 +152,17 @@ static int choose_rounds(const struct course *course, int64_t began_ns)
 static dt_status make_rounds(struct course *course, int base, int64_t began_ns, int *made)
 {
     const struct dt_entrant *first = &course->entrants[0];
-    int most = course->rounds > 0 ? course->rounds : DT_SET_ROUNDS;
-    for (*made = 0; *made < most && takes_part(first) && !course->ended && !course->alone;) {
+    int most = course->rounds > 0 ? course->rounds : DT_SET_ROUNDS, members[DT_ENTRANTS];
+    for (int i = 0; i < course->n; i++)
+        members[i] = i;
+    for (*made = 0; *made < most && takes_part(first) && !course->ended &&
+                    course->company == DT_ALL_TOGETHER;) {
         int64_t start = dt_clock_ns();
         if (start + course->round_ns + course->round_ns / 4 > course->how->deadline_ns) {
             course->ended = true;
             break;
         }
-        DT_TRY(one_round(course, base, (*made)++));
+        DT_TRY(one_round(course, members, course->n, base, (*made)++));
         int64_t took = dt_clock_ns() - start;
         course->round_ns = took > course->round_ns ? took : course->round_ns;
         if (course->rounds == 0 && *made == LEAST_ROUNDS)
@@ -153,6 +178,12 @@ static int64_t deadline_of(const struct course *course, const struct dt_entrant 
     int64_t now = dt_clock_ns(), until = now + (now - began_ns) + DT_NS_PER_SECOND;
     bool short_one = dt_entrant_twin(entrant) && until < course->how->deadline_ns;
     return short_one ? until : course->how->deadline_ns;
+}
+
+static dt_status load(struct course *course, struct dt_entrant *entrant, int64_t deadline_ns)
+{
+    course->sets->loads++;
+    return dt_visit_prepare(course->rig, entrant, deadline_ns);
 }
 
 /* Order in which a set makes the plans resident: random, with its mirror in the next set. */
@@ -172,7 +203,7 @@ static dt_status make_all_resident(struct course *course)
         struct dt_entrant *entrant = &course->entrants[order[k % course->n]];
         if (dt_entrant_twin(entrant) != (k >= course->n) || !takes_part(entrant))
             continue;
-        DT_TRY(dt_visit_prepare(course->rig, entrant, deadline_of(course, entrant, began)));
+        DT_TRY(load(course, entrant, deadline_of(course, entrant, began)));
         if (entrant->result.outcome == DT_TRIAL_OK)
             continue;
         if (late(course, entrant))
@@ -197,7 +228,9 @@ static void release_all(struct course *course)
 static void begin_set(struct course *course)
 {
     dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
-    course->rig->pinned = !course->alone;
+    course->company = course->roomier ? DT_ALL_TOGETHER : course->company;
+    course->roomier = false;
+    course->rig->pinned = course->company == DT_ALL_TOGETHER;
     for (int i = 0; i < course->n; i++)
         if (!course->entrants[i].out)
             course->entrants[i].result.outcome = DT_TRIAL_OK;
@@ -208,7 +241,7 @@ static dt_status visit_alone(struct course *course, struct dt_entrant *entrant, 
                              int rounds)
 {
     int64_t deadline_ns = course->how->deadline_ns;
-    dt_status status = dt_visit_prepare(course->rig, entrant, deadline_ns);
+    dt_status status = load(course, entrant, deadline_ns);
     for (int k = 0; status == DT_OK && k < rounds && takes_part(entrant); k++) {
         course->ended = dt_clock_ns() >= deadline_ns;
         if (course->ended)
@@ -230,13 +263,20 @@ static bool any_visit(const struct course *course, int base, int rounds)
     return false;
 }
 
+/* Sets become shorter when the time left is too short for those that a decision needs. */
+static void hurry(struct course *course, int64_t began_ns)
+{
+    int64_t now = dt_clock_ns(), missing = DT_SETS_LEAST - course->sets->count;
+    if (missing * (now - began_ns) > course->how->deadline_ns - now)
+        course->rounds = LEAST_ROUNDS;
+}
+
 /* One plan after the other, in an order of the set's own, of which the next set has the mirror: drift cancels between sets
  * only. *made: its rounds, when there was any visit. */
-static dt_status one_by_one(struct course *course, int base, int *made)
+static dt_status one_by_one(struct course *course, int base, int64_t began_ns, int *made)
 {
     const struct dt_entrant *first = &course->entrants[0];
     int order[DT_ENTRANTS] = {0}, rounds = course->rounds > 0 ? course->rounds : USUAL_ROUNDS;
-    int64_t began = dt_clock_ns();
     preparing_order(course, order);
     for (int k = 0; k < course->n && !course->ended; k++) {
         struct dt_entrant *entrant = &course->entrants[order[k]];
@@ -244,35 +284,81 @@ static dt_status one_by_one(struct course *course, int base, int *made)
             DT_TRY(visit_alone(course, entrant, base, rounds));
     }
     *made = any_visit(course, base, rounds) ? rounds : 0;
-    int64_t now = dt_clock_ns(), missing = DT_SETS_LEAST - course->sets->count;
-    if (missing * (now - began) > course->how->deadline_ns - now)
-        course->rounds = LEAST_ROUNDS;
+    hurry(course, began_ns);
     return DT_OK;
+}
+
+/* Makes a plan resident in a set of pairs; a failure is handled. */
+static dt_status load_for_pair(struct course *course, struct dt_entrant *entrant)
+{
+    DT_TRY(load(course, entrant, course->how->deadline_ns));
+    if (entrant->result.outcome != DT_TRIAL_OK && !late(course, entrant) &&
+        !crowded_out(course, entrant))
+        fail(course, entrant);
+    return DT_OK;
+}
+
+static bool pairs_go_on(struct course *course)
+{
+    course->ended = course->ended || dt_clock_ns() >= course->how->deadline_ns;
+    return !course->ended && course->company == DT_IN_PAIRS && takes_part(&course->entrants[0]);
+}
+
+/* Entrant 0 stays resident; each other is loaded beside it, visited in rounds of the two, and released: both of a pair meet
+ * the same drift. */
+static dt_status in_pairs(struct course *course, int base, int64_t began_ns, int *made)
+{
+    int order[DT_ENTRANTS] = {0}, rounds = rounds_of_pair(course);
+    course->rig->pinned = true;
+    preparing_order(course, order);
+    dt_status status = load_for_pair(course, &course->entrants[0]);
+    for (int k = 0; status == DT_OK && k < course->n && pairs_go_on(course); k++) {
+        const int members[2] = {0, order[k]};
+        struct dt_entrant *other = &course->entrants[order[k]];
+        if (order[k] == 0 || !takes_part(other))
+            continue;
+        status = load_for_pair(course, other);
+        for (int i = 0; status == DT_OK && i < rounds && takes_part(other) && pairs_go_on(course);
+             i++)
+            status = one_round(course, members, 2, base, (*made)++);
+        dt_rig_release(course->rig, &other->resident);
+    }
+    release_all(course);
+    hurry(course, began_ns);
+    return status;
 }
 
 static dt_status side_by_side(struct course *course, int base, int64_t began_ns, int *made)
 {
     dt_status status = make_all_resident(course);
-    if (status == DT_OK && !course->alone && !course->ended && takes_part(&course->entrants[0]))
+    if (status == DT_OK && course->company == DT_ALL_TOGETHER && !course->ended &&
+        takes_part(&course->entrants[0]))
         status = make_rounds(course, base, began_ns, made);
     release_all(course);
     return status;
 }
 
-/* Where the plans turn out not to fit beside each other before the first round, the set is made one by one; what failed of
- * itself has its next attempt in the next set. */
+/* Where the plans turn out not to fit beside each other before the first round, the set is made in pairs or one by one; what
+ * failed of itself has its next attempt in the next set. */
 static dt_status one_set(struct course *course)
 {
+    static dt_status (*const ways[])(struct course * course, int base, int64_t began_ns,
+                                     int *made) = {
+        [DT_ALL_TOGETHER] = side_by_side, [DT_IN_PAIRS] = in_pairs, [DT_ONE_ALONE] = one_by_one};
     int64_t began = dt_clock_ns();
     int base = dt_sets_rounds(course->sets), made = 0;
     dt_status status = DT_OK;
     begin_set(course);
-    if (!course->alone)
-        status = side_by_side(course, base, began, &made);
-    if (status == DT_OK && course->alone && made == 0) {
-        dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
-        status = one_by_one(course, base, &made);
+    int company = -1;
+    for (int64_t start = began; status == DT_OK && made == 0 && (int)course->company > company;
+         start = dt_clock_ns()) {
+        if (company >= 0)
+            dt_rig_fresh(course->rig, DT_NS_PER_SECOND);
+        company = (int)course->company;
+        status = ways[company](course, base, start, &made);
     }
+    if (made > 0 && company > (int)course->sets->company)
+        course->sets->company = (enum dt_company)company;
     course->sets->rounds[course->sets->count] = made;
     course->sets->count += made > 0;
     int64_t took = dt_clock_ns() - began;
@@ -312,8 +398,9 @@ static bool after_set(const struct course *course)
 /* The first set always begins, a later one only when its least rounds fit. */
 static bool fits(const struct course *course)
 {
-    int64_t least =
-        course->alone ? course->set_ns : course->setup_ns + LEAST_ROUNDS * course->round_ns;
+    int64_t least = course->company == DT_ALL_TOGETHER
+                        ? course->setup_ns + LEAST_ROUNDS * course->round_ns
+                        : course->set_ns;
     return course->sets->count == 0 ||
            dt_clock_ns() + least + least / 10 <= course->how->deadline_ns;
 }

@@ -5,7 +5,8 @@
  * each set, in another order, and the spread between sets is part of every interval (tuner/measure/compare/judge_entrants.h).
  * Within a set the plans are visited in rounds, A B C, C B A, ...: drift affects all plans alike, because every round
  * visits every plan, and the order of two rounds is a random one and its mirror. Where plans do not fit beside each
- * other a set visits one after the other; drift then cancels between sets only. A visit is one untimed step, to undo
+ * other, a set makes each resident beside entrant 0 in turn, with rounds of these two: entrant 0 is what all ratios
+ * are against. Where not even two fit, a set visits one plan after the other; drift then cancels between sets only. A visit is one untimed step, to undo
  * the previous plan's effect on the caches, and then enough timed steps for 20 ms.
  */
 #ifndef DT_TUNER_MEASURE_COMPARE_COMPARE_H
@@ -32,7 +33,7 @@ struct dt_compare {
 /* Entrant 0 is the one others are compared with. *sets: the sets made; fewer than DT_SETS_LEAST decide nothing.
  * An entrant that crashes, hangs, breaks the protocol or runs out of memory is tried again in the next set, DT_ATTEMPTS times in all
  * (entrant 0: three times); then, and after any other failure, it is out (result.outcome says why). Plans that do not fit
- * beside each other are made resident one at a time from then on. DT_EINTR. */
+ * beside each other are made resident in pairs with entrant 0 from then on, or one at a time (dt_sets.company). DT_EINTR. */
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                          const struct dt_compare *how, struct dt_sets *sets) DT_MUST_CHECK;
 

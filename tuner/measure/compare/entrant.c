@@ -128,7 +128,7 @@ dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant 
                               struct dt_sets *sets)
 {
     bool out[DT_ENTRANTS] = {false}, decided = false;
-    struct dt_sets made = {0};
+    struct dt_sets made = {.company = sets->company, .loads = sets->loads};
     for (int i = 0; i < n; i++)
         out[i] = entrants[i].out;
     while (made.count < sets->count && !decided) {

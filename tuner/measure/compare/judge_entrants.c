@@ -6,9 +6,17 @@
 #include "tuner/measure/compare/judge_entrants.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #define DECIDED_HALF_WIDTH 0.005 /* of the ratio: a tie is within half a per cent on both sides */
 #define LEAST_PAIRS        2     /* of a set that counts: an order and its mirror */
+
+const char *dt_company_text(enum dt_company company)
+{
+    static const char *const texts[] = {
+        [DT_ALL_TOGETHER] = "all", [DT_IN_PAIRS] = "pairs", [DT_ONE_ALONE] = "one"};
+    return texts[company];
+}
 
 int dt_sets_rounds(const struct dt_sets *sets)
 {
@@ -49,15 +57,38 @@ const char *dt_judge_text(const struct dt_ratio *ratio)
 
 static const struct dt_ratio unknown = {.ratio = NAN, .interval = {NAN, NAN}, .spread = NAN};
 
-struct dt_ratio dt_judge_ratio(const double a[], const double b[], const struct dt_sets *sets,
-                               double level)
+/* Log ratios b / a of the rounds from..until in which both were visited; how many. */
+static int logs_of(const double a[], const double b[], int from, int until, double logs[])
 {
-    double logs[DT_ROUNDS_MOST];
-    int pairs[DT_SETS_MOST] = {0}, at = 0, first = 0;
-    for (int s = 0; s < sets->count; first += sets->rounds[s++]) {
-        for (int k = first; k < first + sets->rounds[s] && k < DT_ROUNDS_MOST; k++)
-            if (isfinite(a[k]) && isfinite(b[k]))
-                logs[at + pairs[s]++] = log(b[k] / a[k]);
+    int n = 0;
+    for (int k = from; k < until; k++)
+        if (isfinite(a[k]) && isfinite(b[k]))
+            logs[n++] = log(b[k] / a[k]);
+    return n;
+}
+
+/* The same from two pairs with common: the first of each, the second of each, ... */
+static int logs_through(const double common[], const double a[], const double b[], int from,
+                        int until, double logs[])
+{
+    double less[DT_ROUNDS_MOST];
+    int n = logs_of(common, b, from, until, logs), m = logs_of(common, a, from, until, less);
+    for (int i = 0; i < n && i < m; i++)
+        logs[i] -= less[i];
+    return n < m ? n : m;
+}
+
+struct dt_ratio dt_judge_ratio_through(const double common[], const double a[], const double b[],
+                                       const struct dt_sets *sets, double level)
+{
+    double logs[2 * DT_ROUNDS_MOST];
+    int pairs[DT_SETS_MOST] = {0}, at = 0, from = 0;
+    for (int s = 0; s < sets->count; from += sets->rounds[s++]) {
+        int until =
+            from + sets->rounds[s] < DT_ROUNDS_MOST ? from + sets->rounds[s] : DT_ROUNDS_MOST;
+        pairs[s] = logs_of(a, b, from, until, logs + at);
+        if (pairs[s] == 0 && common != NULL)
+            pairs[s] = logs_through(common, a, b, from, until, logs + at);
         if (pairs[s] < LEAST_PAIRS)
             pairs[s] = 0;
         at += pairs[s];
@@ -66,6 +97,12 @@ struct dt_ratio dt_judge_ratio(const double a[], const double b[], const struct 
     if (ratio.sets < DT_SETS_LEAST)
         ratio.interval = unknown.interval;
     return ratio;
+}
+
+struct dt_ratio dt_judge_ratio(const double a[], const double b[], const struct dt_sets *sets,
+                               double level)
+{
+    return dt_judge_ratio_through(NULL, a, b, sets, level);
 }
 
 double dt_judge_margin(const struct dt_ratio *twin)

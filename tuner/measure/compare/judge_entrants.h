@@ -24,10 +24,16 @@
 #define DT_ROUNDS_MOST      (DT_SETS_MOST * DT_SET_ROUNDS)
 #define DT_ROUNDS_ONE_START 64 /* the last look at rounds of one start */
 
+/* Which entrants are resident at the same time: all; each beside entrant 0, in rounds of these two; one. */
+enum dt_company { DT_ALL_TOGETHER, DT_IN_PAIRS, DT_ONE_ALONE };
+const char *dt_company_text(enum dt_company company); /* "all", "pairs", "one" */
+
 /* Rounds that were made in each set of fresh processes, in order. Round k of set s has index k plus all rounds before. */
 struct dt_sets {
     int count;
     int rounds[DT_SETS_MOST];
+    enum dt_company company; /* of the set in which the fewest were resident together */
+    int loads;               /* times that a plan was made resident */
 };
 int dt_sets_rounds(const struct dt_sets *sets); /* of all sets */
 
@@ -43,6 +49,9 @@ struct dt_judged {
  * DT_SETS_LEAST sets there is no interval. */
 struct dt_ratio dt_judge_ratio(const double a[], const double b[], const struct dt_sets *sets,
                                double level);
+/* The same; in sets without such rounds from those of a and those of b in which common was visited, too. */
+struct dt_ratio dt_judge_ratio_through(const double common[], const double a[], const double b[],
+                                       const struct dt_sets *sets, double level);
 
 /* The interval shows it better (or worse) than entrant 0; or lies within half a per cent of the ratio. All false below
  * DT_SETS_LEAST sets. */

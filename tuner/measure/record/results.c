@@ -4,8 +4,10 @@
 
 #include "space/json/json.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 DT_OBJECT_KIND(point);
 DT_LIST_KIND(requests);
@@ -182,9 +184,10 @@ json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_ta
     int rounds = dt_sets_rounds(&compared->sets);
     for (int i = 0; i < compared->count; i++)
         json_array_append_new(list, entrant_json(&compared->entrants[i], rounds, target));
-    return json_pack("{s:s, s:i, s:o, s:b, s:o}", "name", compared->name, "rounds", rounds, "sets",
-                     dt_json_ints(compared->sets.rounds, compared->sets.count), "complete",
-                     compared->complete, "entrants", list);
+    return json_pack("{s:s, s:i, s:o, s:s, s:i, s:b, s:o}", "name", compared->name, "rounds",
+                     rounds, "sets", dt_json_ints(compared->sets.rounds, compared->sets.count),
+                     "resident", dt_company_text(compared->sets.company), "loads",
+                     compared->sets.loads, "complete", compared->complete, "entrants", list);
 }
 
 static dt_status read_entrant(const json_t *record, const char *what,
@@ -208,6 +211,24 @@ static dt_status read_entrant(const json_t *record, const char *what,
     return dt_raw_read_visits(record, what, entrant->visits, &rounds);
 }
 
+/* Older records have neither. */
+static dt_status read_company(const json_t *record, const char *what, struct dt_sets *sets)
+{
+    const char *text;
+    int64_t loads;
+    if (!dt_json_has(record, "resident"))
+        return DT_OK;
+    DT_TRY(dt_json_string(record, what, "resident", &text));
+    DT_TRY(dt_json_int(record, what, "loads", 0, INT_MAX, &loads));
+    sets->loads = (int)loads;
+    for (sets->company = DT_ALL_TOGETHER; strcmp(dt_company_text(sets->company), text) != 0;
+         sets->company++)
+        if (sets->company == DT_ONE_ALONE)
+            return dt_fail(DT_EUSAGE, "%s: 'resident' is '%.40s', expected all, pairs or one", what,
+                           text);
+    return DT_OK;
+}
+
 dt_status dt_raw_read_sets(const json_t *record, const char *what, struct dt_sets *sets)
 {
     json_t *list;
@@ -227,7 +248,7 @@ dt_status dt_raw_read_sets(const json_t *record, const char *what, struct dt_set
                            what, s, rounds, DT_SET_ROUNDS);
         sets->rounds[sets->count++] = (int)rounds;
     }
-    return DT_OK;
+    return read_company(record, what, sets);
 }
 
 /* Journals of older versions have rounds of one start. */
