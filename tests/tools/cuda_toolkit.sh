@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The oldest supported CUDA Toolkit is checked by its number; and the back end compiles with a second toolkit, whose folder is
-# $DITTUNE_CUDA_TOOLKIT: the C sources with its headers, the kernels too where it has nvcc. Python's nvidia folder will do for the headers.
+# $DITTUNE_CUDA_TOOLKIT: the C sources with its headers; the kernels by its nvcc, or by clang with its headers, libdevice and ptxas.
 set -euo pipefail
 source=$2 # after the build folder
 for version in 11.8.89 12.0.140 12.1.105 ""; do
@@ -24,13 +24,34 @@ for file in "$source"/kernels/cuda/*.c; do
     count=$((count + 1))
     cc -std=c11 -D_GNU_SOURCE -DDT_HAVE_CUDA=1 -Wall -Wextra -Werror -fsyntax-only -I"$source" "${flags[@]}" "$file" || failed=$((failed + 1))
 done
+clang=
+for version in 22 21 20 19 18 17 16; do # from 16 on it knows sm_90
+    [ -n "$clang" ] || clang=$(command -v "clang++-$version" || true)
+done
+kernels=("$source"/kernels/cuda/*.cu "$1"/generated/attention_*.cu)
+[ -e "${kernels[-1]}" ] || unset 'kernels[-1]'
 if [ -x "$toolkit/bin/nvcc" ]; then
-    for file in "$source"/kernels/cuda/*.cu; do
-        count=$((count + 1))
-        "$toolkit/bin/nvcc" -std=c++17 -arch=sm_90 -I"$source" -DDT_CUDA_HEAD=64 -ptx -o /dev/null "$file" || failed=$((failed + 1))
-    done
+    compile() { "$toolkit/bin/nvcc" -std=c++17 -arch="$1" -I"$source" -cubin -o /dev/null "$2"; }
+elif [ -x "$toolkit/bin/ptxas" ] && [ -d "$toolkit/nvvm/libdevice" ] && [ -n "$clang" ]; then
+    instance=$(mktemp --suffix=.cu)
+    trap 'rm -f "$instance"' EXIT
+    # The kernels by clang and the toolkit's ptxas, then their host code. clang would put the table of an instance, with its pointers
+    # to host functions, on the device, too.
+    compile()
+    {
+        local words=("$clang" -x cuda "--cuda-path=$toolkit" "--cuda-gpu-arch=$1" -std=c++17 -Wno-unknown-cuda-version -I"$source")
+        sed 's/^DT_ATTENTION_INSTANCE(\(.*\))/const void *used() { using shape = dt_attention_shape<\1>; if constexpr (shape::fits) return (const void *)dt_attention_kernel<shape>; else return nullptr; }/' "$2" >"$instance"
+        "${words[@]}" -O2 --cuda-device-only -c -o /dev/null "$instance" && "${words[@]}" --cuda-host-only -fsyntax-only "$2"
+    }
 else
-    echo "skipped: the kernels, $toolkit has no bin/nvcc"
+    echo "skipped: the kernels, $toolkit has neither bin/nvcc nor bin/ptxas and nvvm/libdevice for a clang++ from 16 on"
+    kernels=()
 fi
+for file in "${kernels[@]}"; do
+    for arch in sm_80 sm_90; do
+        count=$((count + 1))
+        compile $arch "$file" || failed=$((failed + 1))
+    done
+done
 echo "$count sources with $toolkit, $failed do not compile"
 [ $failed -eq 0 ] && [ $count -gt 5 ]
