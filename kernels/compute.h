@@ -50,15 +50,17 @@ struct dt_linear_call {
 };
 
 /* y = LayerNorm(x) (1 + scale[n]) + shift[n], no affine, eps 1e-6; x, y [sequences, tokens, channels]. When branch is
- * not NULL, x += gate[n] branch comes first: gated residual, norm and modulation in one pass over memory. */
+ * not NULL, x += gate[n] branch comes first: gated residual, norm and modulation in one pass over memory. The sum is
+ * normalised in float32, before it is rounded to x's data type. */
 struct dt_modulate {
-    float *x;
+    void *x;
     const void *branch;
     const float *gate;          /* of sequence n: at n * gate_stride */
     const float *shift, *scale; /* of sequence n: at n * stride */
     void *y;
     int64_t gate_stride, stride;
     int sequences, tokens, channels;
+    enum dt_dtype stream; /* of x: float32, or bfloat16 where the activations are */
 };
 
 /* Strides of a tensor [sequence, row, head, D]; heads are D apart. */
@@ -122,8 +124,9 @@ struct dt_condition {
 /* out[n, t] = x[n % images, t] + position[t] */
 struct dt_position {
     const float *x, *position;
-    float *out;
+    void *out;
     int sequences, images, tokens, channels;
+    enum dt_dtype stream; /* of out: float32 or bfloat16 */
 };
 
 /* out = uncond + scale (cond - uncond) on the first `guided` channels of each pixel, cond on the rest */

@@ -29,6 +29,12 @@ static dt_status label(struct dt_pass *pass, const struct dt_op *op, int block)
     return DT_OK;
 }
 
+/* The data type that the plan keeps the residual stream in. */
+static enum dt_dtype stream_of(const struct dt_pass *pass, int buffer)
+{
+    return pass->layout.element[buffer] == (int)sizeof(float) ? DT_FLOAT32 : DT_BFLOAT16;
+}
+
 static dt_status position(struct dt_pass *pass, const struct dt_op *op, int block)
 {
     const struct dt_layout *layout = &pass->layout;
@@ -36,11 +42,12 @@ static dt_status position(struct dt_pass *pass, const struct dt_op *op, int bloc
     const float *table = dt_weights_at(pass->weights, op->tensor, block);
     struct dt_position call = {dt_pass_at(pass, op->x),
                                table + (int64_t)layout->first_token * channels,
-                               dt_pass_at(pass, op->y),
+                               dt_pass_data(pass, op->y, 0),
                                layout->sequences,
                                layout->images,
                                layout->tokens,
-                               channels};
+                               channels,
+                               stream_of(pass, op->y)};
     dt_pass_begin(pass);
     pass->compute->rows.position(pass->device, &call);
     return DT_OK;
@@ -63,11 +70,12 @@ static dt_status modulate(struct dt_pass *pass, const struct dt_op *op, int bloc
 {
     const struct dt_layout *layout = &pass->layout;
     int channels = pass->workload.network.hidden;
-    struct dt_modulate call = {.x = dt_pass_at(pass, op->x),
+    struct dt_modulate call = {.x = dt_pass_data(pass, op->x, 0),
                                .y = dt_pass_data(pass, op->y, 0),
                                .sequences = layout->sequences,
                                .tokens = layout->tokens,
-                               .channels = channels};
+                               .channels = channels,
+                               .stream = stream_of(pass, op->x)};
     call.shift = part_at(pass, &op->shift, block + op->next, &call.stride);
     call.scale = call.shift + channels;
     if (op->gate.by > 0) {

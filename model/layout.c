@@ -103,6 +103,14 @@ static void size_network(struct dt_layout *layout, const struct dt_workload *wor
         count[DT_BUFFER_CAST] = cast_elements(layout, family);
 }
 
+/* The residual stream is what MODULATE adds to. */
+static void narrow_stream(struct dt_layout *layout, const struct dt_workload *workload)
+{
+    for (const struct dt_op *op = workload->network.family->block; op->kind != DT_OP_END; op++)
+        if (op->kind == DT_OP_MODULATE)
+            layout->element[op->x] = dt_dtype_bytes(workload->dtype);
+}
+
 static void size_result(struct dt_layout *layout, const struct dt_workload *workload,
                         const struct dt_plan *plan, int rank)
 {
@@ -159,6 +167,8 @@ void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload
     *layout = (struct dt_layout){0};
     place(layout, workload, plan, rank);
     size_network(layout, workload);
+    if (plan->residual == DT_PLAN_NARROW)
+        narrow_stream(layout, workload);
     size_result(layout, workload, plan, rank);
     size_parallel(layout, workload, plan);
     layout->host[DT_BUFFER_COPY] = layout->host[DT_BUFFER_GATHER] = true;

@@ -41,8 +41,8 @@ static const struct size {
     {                                                                                              \
 #name, high, offsetof(struct dt_network, name)                                             \
     }
-    SIZE(hidden, 16384), SIZE(heads, 4096),       SIZE(depth, 1024),
-    SIZE(patch, 64),     SIZE(in_channels, 1024), SIZE(latent_size, 1024),
+    SIZE(hidden, DT_HIDDEN_MOST), SIZE(heads, 4096),       SIZE(depth, 1024), SIZE(patch, 64),
+    SIZE(in_channels, 1024),      SIZE(latent_size, 1024),
 };
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 

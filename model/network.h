@@ -15,6 +15,8 @@
 /* Image pixels along a side of one latent pixel: the factor of the autoencoder. */
 #define DT_LATENT_PIXELS 8
 
+#define DT_HIDDEN_MOST 16384 /* channels */
+
 /* The most fields of its own that a family may have. */
 #define DT_FAMILY_FIELDS 8
 

@@ -41,6 +41,8 @@ const char *const dt_attention_texts[] = {
     NULL};
 static const char *const labels_exchange[] = {
     [DT_PLAN_PACKED] = "packed", [DT_PLAN_DIRECT] = "direct", NULL};
+static const char *const labels_residual[] = {
+    [DT_PLAN_WIDE] = "float32", [DT_PLAN_NARROW] = "bfloat16", NULL};
 
 bool dt_attention_runs(int kind, int capability)
 {

@@ -38,6 +38,7 @@ enum dt_attention_kind {
 extern const char *const dt_attention_texts[]; /* by kind, NULL-ended */
 bool dt_attention_runs(int kind, int capability);
 enum { DT_PLAN_PACKED, DT_PLAN_DIRECT }; /* exchange */
+enum { DT_PLAN_WIDE, DT_PLAN_NARROW };   /* residual */
 
 struct dt_plan {
 #define DT_PARAM(name, role, on, fallback, labels, doc) int name;

@@ -63,21 +63,6 @@ static void condition(struct dt_device *device, const struct dt_condition *op)
     }
 }
 
-static void position(struct dt_device *device, const struct dt_position *op)
-{
-    (void)device;
-    int rows = op->sequences * op->tokens;
-#pragma omp parallel for schedule(static)
-    for (int row = 0; row < rows; row++) {
-        int64_t image = row / op->tokens % op->images, token = row % op->tokens;
-        const float *x = op->x + (image * op->tokens + token) * op->channels;
-        const float *at = op->position + token * op->channels;
-        float *out = op->out + (int64_t)row * op->channels;
-        for (int c = 0; c < op->channels; c++)
-            out[c] = x[c] + at[c];
-    }
-}
-
 static void guide(struct dt_device *device, const struct dt_guide *op)
 {
     (void)device;
@@ -171,7 +156,7 @@ const struct dt_compute dt_compute_cpu = {
     .rows.sum = sum,
     .rows.sinusoid = sinusoid,
     .rows.condition = condition,
-    .rows.position = position,
+    .rows.position = dt_cpu_position,
     .rows.guide = guide,
     .rows.sampler = sampler,
     .peak = dt_cpu_peak,

@@ -24,6 +24,7 @@ void dt_cpu_mark(struct dt_device *device, int slot);
 dt_status dt_cpu_times(struct dt_device *device, int n, int64_t ns[]) DT_MUST_CHECK;
 
 void dt_cpu_modulate(struct dt_device *device, enum dt_dtype dtype, const struct dt_modulate *op);
+void dt_cpu_position(struct dt_device *device, const struct dt_position *op);
 void dt_cpu_narrow(struct dt_device *device, enum dt_dtype dtype, const float *x, void *y,
                    int64_t n);
 dt_status dt_cpu_attention_ready(struct dt_device *device, enum dt_dtype dtype,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels on float32 only: conditioning, the latent and its update. All but position and activation are small. */
+/* Kernels on float32: conditioning, the latent and its update. All but position, whose result may be bfloat16, and activation are small. */
 #include "kernels/cuda/rows.cuh"
 
 #define THREADS 256
@@ -76,13 +76,13 @@ int dt_launch_condition(const struct dt_condition *op, void *stream)
     return n == 0 ? 0 : DT_LAUNCH(condition, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
 }
 
-/* One block per token. */
-static __global__ void position(struct dt_position op, int eights)
+/* One block per token; X is the type of the result. */
+template <class X> static __global__ void position(struct dt_position op, int eights)
 {
     int64_t image = blockIdx.x / op.tokens % op.images, token = blockIdx.x % op.tokens;
     const float *x = op.x + (image * op.tokens + token) * op.channels;
     const float *at = op.position + token * op.channels;
-    float *out = op.out + (int64_t)blockIdx.x * op.channels;
+    X *out = (X *)op.out + (int64_t)blockIdx.x * op.channels;
     for (int i = (int)threadIdx.x; i < eights; i += (int)blockDim.x) {
         float a[8], b[8];
         dt_load8(a, x + i * 8);
@@ -92,19 +92,26 @@ static __global__ void position(struct dt_position op, int eights)
         dt_store8(out + i * 8, a);
     }
     for (int i = eights * 8 + (int)threadIdx.x; i < op.channels; i += (int)blockDim.x)
-        out[i] = x[i] + at[i];
+        dt_narrow_to(out + i, x[i] + at[i]);
+}
+
+template <class X> static int launch_position(const struct dt_position *op, void *stream)
+{
+    unsigned rows = (unsigned)(op->sequences * op->tokens);
+    bool wide = op->channels * (int)sizeof(X) % 16 == 0 && dt_aligned16(op->x) &&
+                dt_aligned16(op->position) && dt_aligned16(op->out);
+    int eights = wide ? op->channels / 8 : 0, pieces = wide ? (op->channels + 7) / 8 : op->channels;
+    unsigned threads =
+        pieces > THREADS ? THREADS : (unsigned)(pieces + DT_WARP - 1) / DT_WARP * DT_WARP;
+    if (rows == 0 || threads == 0)
+        return 0;
+    return DT_LAUNCH(position<X>, rows, threads, 0, stream, *op, eights);
 }
 
 int dt_launch_position(const struct dt_position *op, void *stream)
 {
-    unsigned rows = (unsigned)(op->sequences * op->tokens);
-    bool wide = op->channels % 4 == 0 && dt_aligned16(op->x) && dt_aligned16(op->position) &&
-                dt_aligned16(op->out);
-    int eights = wide ? op->channels / 8 : 0, pieces = wide ? (op->channels + 7) / 8 : op->channels;
-    unsigned threads =
-        pieces > THREADS ? THREADS : (unsigned)(pieces + DT_WARP - 1) / DT_WARP * DT_WARP;
-    return rows == 0 || threads == 0 ? 0
-                                     : DT_LAUNCH(position, rows, threads, 0, stream, *op, eights);
+    return op->stream == DT_BFLOAT16 ? launch_position<uint16_t>(op, stream)
+                                     : launch_position<float>(op, stream);
 }
 
 static __global__ void guide(struct dt_guide op)

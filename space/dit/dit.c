@@ -284,7 +284,7 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
 #define DT_DEGREE(name, inner, grows, exchange, doc) #name,
 #include "model/degrees.def"
 #undef DT_DEGREE
-        "ranks", "batch", "chunks", "exchange", NULL};
+        "ranks", "batch", "chunks", "residual", "exchange", NULL};
     static const char *const attention[] = {"attention", NULL};
     static const char *const tile[] = {"tile_q", "tile_kv", "stages", "warps", NULL};
     const struct dt_gpus *gpus = &dit->gpus;
@@ -293,6 +293,7 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
         {"gpus", gpus->count},
         {"oversubscribe", limits->oversubscribe},
         {"tune_nccl", limits->tune_nccl},
+        {"lossy", limits->lossy},
         {"memory_bytes", gpus->memory_bytes},
         {"context_bytes", DT_GPU_CONTEXT_BYTES + DT_GPU_WORKSPACE_BYTES},
         {"nccl_bytes", DT_GPU_NCCL_BYTES},

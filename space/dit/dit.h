@@ -50,6 +50,7 @@ struct dt_limits {
     int devices;          /* most ranks; may exceed cores (oversubscribed) */
     bool oversubscribe;   /* false: ranks <= cores, or GPUs, is a rule */
     bool tune_nccl;       /* GPUs: values of NCCL's variables are worth trying */
+    bool lossy;           /* GPUs: so are settings that change the output beyond rounding */
     bool no_dtype;        /* the machine does not run the workload's data type */
     int64_t memory_bytes; /* of the machine, for all ranks together */
     int64_t max_bytes;    /* of one rank; 0: no limit */

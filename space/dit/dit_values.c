@@ -158,6 +158,7 @@ static void values_nccl_p2p_chunk_kib(const struct dt_dit *dit, struct dt_dit_se
 
 #define values_overlap  values_switch
 #define values_graph    values_switch
+#define values_residual values_switch
 #define values_exchange values_switch
 #define values_v_first  values_switch
 #define values_windows  values_switch

@@ -60,14 +60,15 @@ static void take(struct result *result, int k, struct dt_device *device, enum dt
     result->size[k] = n;
 }
 
-static struct result run_modulate(struct dt_device *device, enum dt_dtype dtype, int channels,
-                                  bool branch)
+/* stream: of x */
+static struct result run_modulate(struct dt_device *device, enum dt_dtype dtype,
+                                  enum dt_dtype stream, int channels, bool branch)
 {
     enum { N = 3, T = 5 };
     const int64_t size = (int64_t)N * T * channels, six = 6LL * channels;
     struct result result = {0};
     float *modulation = floats(device, DT_FLOAT32, "modulation", N * six);
-    void *memory[] = {floats(device, DT_FLOAT32, "x", size), floats(device, dtype, "branch", size),
+    void *memory[] = {floats(device, stream, "x", size), floats(device, dtype, "branch", size),
                       array_new(device, dtype, NULL, size), modulation};
     const struct dt_modulate op = {.x = memory[0],
                                    .branch = branch ? memory[1] : NULL,
@@ -79,10 +80,11 @@ static struct result run_modulate(struct dt_device *device, enum dt_dtype dtype,
                                    .stride = six,
                                    .sequences = N,
                                    .tokens = T,
-                                   .channels = channels};
+                                   .channels = channels,
+                                   .stream = stream};
     device->compute->rows.modulate(device, dtype, &op);
     take(&result, 0, device, dtype, memory[2], size);
-    take(&result, 1, device, DT_FLOAT32, memory[0], size);
+    take(&result, 1, device, stream, memory[0], size);
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         device->compute->memory.release(device, memory[i]);
     return result;
@@ -122,13 +124,14 @@ static void modulate_row(float *x, const float *branch, const float *modulation,
                     modulation[c]);
 }
 
-static struct result expect_modulate(enum dt_dtype dtype, int channels, bool branch)
+static struct result expect_modulate(enum dt_dtype dtype, enum dt_dtype stream, int channels,
+                                     bool branch)
 {
     enum { N = 3, T = 5 };
     const int64_t size = (int64_t)N * T * channels, six = 6LL * channels;
     struct result result = new_result(size, size);
-    float *modulation = inputs(DT_FLOAT32, "modulation", N * six),
-          *x = inputs(DT_FLOAT32, "x", size), *added = inputs(dtype, "branch", size);
+    float *modulation = inputs(DT_FLOAT32, "modulation", N * six), *x = inputs(stream, "x", size),
+          *added = inputs(dtype, "branch", size);
     for (int64_t t = 0; t < N * T; t++)
         modulate_row(x + t * channels, branch ? added + t * channels : NULL,
                      modulation + t / T * six, channels, result.out[0] + t * channels);
@@ -139,19 +142,47 @@ static struct result expect_modulate(enum dt_dtype dtype, int channels, bool bra
     return result;
 }
 
-/* Mean and variance are sums of C terms: (C + 16) 2^-23 of what is largest. */
+/* Mean and variance are sums of C terms: (C + 16) 2^-23 of what is largest. x is rounded when it is stored: y is of the sum before. */
 static void modulation_is_right(void **state)
 {
     (void)state;
     static const int channels[] = {8, 30, 64, 144, 1152};
     for (int dtype = 0; dtype < compared(); dtype++)
-        for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++)
-            for (int branch = 0; branch <= 1; branch++) {
-                enum dt_dtype type = (enum dt_dtype)dtype;
-                double bound = (channels[i] + 16) * ldexp(1.0, -23) + unit(type);
-                near("modulate", run_modulate(gpu, type, channels[i], branch == 1),
-                     expect_modulate(type, channels[i], branch == 1), bound);
-            }
+        for (int of_x = 0; of_x <= dtype; of_x++)
+            for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++)
+                for (int branch = 0; branch <= 1; branch++) {
+                    enum dt_dtype type = (enum dt_dtype)dtype, stream = (enum dt_dtype)of_x;
+                    double bound = (channels[i] + 16) * ldexp(1.0, -23) + unit(type);
+                    near("modulate", run_modulate(gpu, type, stream, channels[i], branch == 1),
+                         expect_modulate(type, stream, channels[i], branch == 1), bound);
+                }
+}
+
+static void positions_are_added_and_rounded(void **state)
+{
+    (void)state;
+    static const int channels[] = {8, 12, 30, 1152};
+    enum { N = 4, B = 2, T = 7 };
+    for (size_t i = 0; compared() > DT_BFLOAT16 && i < sizeof channels / sizeof channels[0]; i++) {
+        const int64_t image = (int64_t)T * channels[i];
+        float *x = random_floats("x", B * image), *table = random_floats("table", image);
+        void *memory[] = {array_new(gpu, DT_FLOAT32, x, B * image),
+                          array_new(gpu, DT_FLOAT32, table, image),
+                          array_new(gpu, DT_BFLOAT16, NULL, N * image)};
+        gpu->compute->rows.position(gpu, &(struct dt_position){memory[0], memory[1], memory[2], N,
+                                                               B, T, channels[i], DT_BFLOAT16});
+        float *got = array_read(gpu, DT_BFLOAT16, memory[2], N * image);
+        for (int64_t k = 0; k < N * image; k++) {
+            float want = x[k % (B * image)] + table[k % image];
+            round_floats(DT_BFLOAT16, &want, 1);
+            assert_true(got[k] == want);
+        }
+        for (size_t k = 0; k < sizeof memory / sizeof memory[0]; k++)
+            gpu->compute->memory.release(gpu, memory[k]);
+        free(got);
+        free(x);
+        free(table);
+    }
 }
 
 static void an_instance_that_is_not_built_is_named(void **state)
@@ -258,7 +289,7 @@ static struct result run_small(struct dt_device *device, int which)
     else if (which == 1)
         compute->rows.condition(device, &(struct dt_condition){x, y, labels, out, N, C});
     else if (which == 2)
-        compute->rows.position(device, &(struct dt_position){x, y, out, N, 2, T, C});
+        compute->rows.position(device, &(struct dt_position){x, y, out, N, 2, T, C, DT_FLOAT32});
     else if (which == 3)
         compute->rows.guide(device, &(struct dt_guide){x, y, y + MOST, out, 9, 8, 11, 6, 3, 4.0F});
     else
@@ -335,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modulation_is_right),
+        cmocka_unit_test(positions_are_added_and_rounded),
         cmocka_unit_test(an_instance_that_is_not_built_is_named),
         cmocka_unit_test(other_operations_are_right),
         cmocka_unit_test(narrowing_rounds_to_even),

@@ -113,6 +113,38 @@ static void several_ranks_match_one(void **state)
     }
 }
 
+/* A stream in bfloat16 is rounded at the positions and after each branch, by at most 2^-9 of each number; the last sum is normalised
+ * before it is rounded. So it adds at most 2 depth 2^-9 to what the data type itself is off. */
+static void a_residual_in_bfloat16_adds_its_roundings(void **state)
+{
+    (void)state;
+    static const int degrees[][4] = {{1, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 2}, {2, 1, 1, 1}};
+    struct dt_workload workload = network_workload(DT_BFLOAT16);
+    double most = 2 * workload.network.depth * ldexp(1.0, -9);
+    float *baseline = network_baseline(&workload, 2, 1), *wide = images(&workload, 2),
+          *narrow = images(&workload, 2);
+    for (size_t i = 0; i < tried(DT_BFLOAT16, 4); i++) {
+        struct dt_plan plan =
+            network_plan(degrees[i][0], degrees[i][1], degrees[i][2], degrees[i][3]);
+        int64_t size = network_image(&workload);
+        plan.batch = 2;
+        struct network_run runs[] = {
+            {.workload = &workload, .plan = &plan, .steps = 1, .out = wide},
+            {.workload = &workload, .plan = &plan, .steps = 1, .out = narrow}};
+        for (plan.residual = DT_PLAN_WIDE; plan.residual <= DT_PLAN_NARROW; plan.residual++)
+            if (network_run(&runs[plan.residual]) != DT_OK)
+                fail_msg("residual=%d: %s", plan.residual, runs[plan.residual].message);
+        double off = network_error(wide, baseline, 2, size);
+        double error = network_error(narrow, baseline, 2, size);
+        print_message("a step is off by %.2e, with a residual in bfloat16 by %.2e\n", off, error);
+        assert_true(error < off + most);
+        assert_true(network_error(narrow, wide, 2, size) > 0);
+    }
+    free(baseline);
+    free(wide);
+    free(narrow);
+}
+
 /* Packed and direct, values first, chunks: through the host, and by NCCL. */
 static void ways_to_exchange_agree(void **state)
 {
@@ -246,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_matches_the_cpu),
         cmocka_unit_test(several_ranks_match_one),
+        cmocka_unit_test(a_residual_in_bfloat16_adds_its_roundings),
         cmocka_unit_test(ways_to_exchange_agree),
         cmocka_unit_test(a_replayed_step_equals_the_step),
         cmocka_unit_test(every_tile_gives_the_same_output),

@@ -4,6 +4,10 @@
 
 static const enum dt_dtype dtypes[] = {DT_FLOAT32, DT_BFLOAT16};
 
+/* Of the activations and of the residual stream. */
+static const enum dt_dtype kinds[][2] = {
+    {DT_FLOAT32, DT_FLOAT32}, {DT_BFLOAT16, DT_FLOAT32}, {DT_BFLOAT16, DT_BFLOAT16}};
+
 static void narrow_rounds_to_even(void **state)
 {
     (void)state;
@@ -50,6 +54,8 @@ static void compare_modulate(const struct dt_modulate *op, enum dt_dtype dtype,
                              const struct dt_modulate *oracle)
 {
     int64_t rows = (int64_t)op->sequences * op->tokens;
+    const float *x = oracle->x;
+    double stored = op->stream == DT_BFLOAT16 ? ROUNDING_BFLOAT16 : 0;
     for (int64_t row = 0; row < rows; row++) {
         int64_t n = row / op->tokens, first = row * op->channels;
         double size = 0, mean = 0, variance = 0;
@@ -57,19 +63,19 @@ static void compare_modulate(const struct dt_modulate *op, enum dt_dtype dtype,
             double gated = op->branch == NULL ? 0
                                               : fabs(op->gate[n * op->gate_stride + c] *
                                                      active(dtype, op->branch, first + c));
-            near(op->x[first + c], oracle->x[first + c],
-                 2 * ROUNDING_FLOAT * (gated + fabs((double)oracle->x[first + c])), "x", first + c);
-            size += fabs((double)oracle->x[first + c]) / op->channels;
-            mean += (double)oracle->x[first + c] / op->channels;
+            double want = x[first + c];
+            near(active(op->stream, op->x, first + c), want,
+                 2 * ROUNDING_FLOAT * (gated + fabs(want)) + stored * fabs(want), "x", first + c);
+            size += fabs(want) / op->channels;
+            mean += want / op->channels;
         }
         for (int c = 0; c < op->channels; c++)
-            variance +=
-                (oracle->x[first + c] - mean) * (oracle->x[first + c] - mean) / op->channels;
+            variance += (x[first + c] - mean) * (x[first + c] - mean) / op->channels;
         double inverse = 1 / sqrt(variance + 1e-6), of_sum = (op->channels + 8) * ROUNDING_FLOAT;
         for (int c = 0; c < op->channels; c++) {
             double scale = 1 + (double)op->scale[n * op->stride + c],
                    want = ((float *)oracle->y)[first + c];
-            double unit = fabs(oracle->x[first + c] - mean) * inverse;
+            double unit = fabs(x[first + c] - mean) * inverse;
             double off = 2 * of_sum * (size * inverse + unit) * fabs(scale) +
                          8 * ROUNDING_FLOAT *
                              (unit * fabs(scale) + fabs((double)op->shift[n * op->stride + c]));
@@ -79,23 +85,29 @@ static void compare_modulate(const struct dt_modulate *op, enum dt_dtype dtype,
     }
 }
 
-static void run_modulate(const struct modulate_case *m, enum dt_dtype dtype)
+static void run_modulate(const struct modulate_case *m, enum dt_dtype dtype, enum dt_dtype stream)
 {
     emu_forget();
     int64_t rows = (int64_t)m->sequences * m->tokens, n = rows * m->channels;
     size_t bytes = (size_t)dt_dtype_bytes(dtype);
     struct dt_modulate op = {
-        .sequences = m->sequences, .tokens = m->tokens, .channels = m->channels};
+        .sequences = m->sequences, .tokens = m->tokens, .channels = m->channels, .stream = stream};
     op.stride = op.gate_stride = (int64_t)6 * m->channels;
     float *six = floats(m->sequences * op.stride, m->shift, 0);
     op.gate = six + 2 * m->channels;
     op.shift = six;
     op.scale = six + m->channels;
-    op.x = floats(n, m->shift, m->middle);
+    float *x = floats(n, m->shift, m->middle);
+    op.x = x;
+    if (stream == DT_BFLOAT16)
+        op.x = emu_alloc((size_t)n * bytes, m->shift);
+    for (int64_t i = 0; stream == DT_BFLOAT16 && i < n; i++)
+        ((uint16_t *)op.x)[i] = narrowed(x[i]);
     op.branch = m->branch ? activations(dtype, n, m->shift) : NULL;
     op.y = emu_alloc((size_t)n * bytes, m->shift);
     struct dt_modulate oracle = op;
-    oracle.x = wide_copy(DT_FLOAT32, op.x, n);
+    oracle.x = wide_copy(stream, op.x, n);
+    oracle.stream = DT_FLOAT32;
     float *branch = m->branch ? wide_copy(dtype, op.branch, n) : NULL;
     oracle.branch = branch;
     oracle.y = malloc((size_t)n * sizeof(float));
@@ -119,9 +131,9 @@ static void modulate_is_the_cpu_s(void **state)
         {4100, 1, 2, 0, 0, false}, {9001, 1, 1, 0, 0, true}, {16384, 1, 1, 0, 0, true},
         {128, 1, 1, 0, 100, true},
     };
-    for (int d = 0; d < 2; d++)
+    for (int k = 0; k < 3; k++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            run_modulate(&cases[i], dtypes[d]);
+            run_modulate(&cases[i], kinds[k][0], kinds[k][1]);
             if (i == 1)
                 moves_well("modulate");
         }

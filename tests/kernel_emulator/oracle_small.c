@@ -156,6 +156,14 @@ static void position_is_the_cpu_s(void **state)
             assert_memory_equal(op.out, oracle.out, (size_t)(4 * n) * sizeof(float));
             if (channels[c] == 1152 && shift == 0)
                 moves_well("position");
+            op.stream = DT_BFLOAT16;
+            op.out = emu_alloc((size_t)(4 * n) * sizeof(uint16_t), shift);
+            emu_reset();
+            ran(dt_launch_position(&op, NULL));
+            for (int64_t i = 0; i < 4 * n; i++)
+                assert_int_equal(((uint16_t *)op.out)[i], narrowed(((float *)oracle.out)[i]));
+            if (channels[c] == 1152 && shift == 0)
+                moves_well("position in bfloat16");
             free(oracle.out);
         }
 }

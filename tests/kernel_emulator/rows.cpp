@@ -80,48 +80,66 @@ static void launched(int error)
 
 static const enum dt_dtype dtypes[] = {DT_FLOAT32, DT_BFLOAT16};
 
-// ---- layer-norm, with and without a branch
+// ---- layer-norm, with and without a branch; a stream in bfloat16 is rounded after the sum, and y is of the sum before
+
+static const struct kind {
+    enum dt_dtype type, stream;
+} kinds[] = {{DT_FLOAT32, DT_FLOAT32}, {DT_BFLOAT16, DT_FLOAT32}, {DT_BFLOAT16, DT_BFLOAT16}};
+
+static void check_stored(const struct dt_modulate *op, float x, int64_t i)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (op->stream != DT_BFLOAT16)
+        assert_memory_equal(&bits, (const uint32_t *)op->x + i, sizeof bits);
+    else
+        assert_int_equal(((const uint16_t *)op->x)[i], (bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
 
 // Sums have fewer than depth roundings in a row: mean off by depth U mean|x|, the rest follows to first order.
-static void check_row(const struct dt_modulate *op, enum dt_dtype dtype, int64_t row, const float *before)
+static void check_row(const struct dt_modulate *op, enum dt_dtype dtype, int64_t row, const void *before)
 {
     int64_t n = op->channels, sequence = row / op->tokens;
     double mean = 0, size = 0, squares = 0, depth = (double)n / 256 + 32;
+    std::vector<float> x((size_t)n);
     for (int64_t i = 0; i < n; i++) {
-        float x = before[row * n + i];
+        float sum = (float)at(before, op->stream, row * n + i);
         if (op->branch != NULL)
-            x = fmaf(op->gate[sequence * op->gate_stride + i], (float)at(op->branch, dtype, row * n + i), x);
-        assert_memory_equal(&x, op->x + row * n + i, sizeof x);
-        mean += x / (double)n;
-        size += fabs(x) / (double)n;
+            sum = fmaf(op->gate[sequence * op->gate_stride + i], (float)at(op->branch, dtype, row * n + i), sum);
+        check_stored(op, sum, row * n + i);
+        mean += sum / (double)n;
+        size += fabs(sum) / (double)n;
+        x[(size_t)i] = sum;
     }
     for (int64_t i = 0; i < n; i++)
-        squares += (op->x[row * n + i] - mean) * (op->x[row * n + i] - mean);
+        squares += (x[(size_t)i] - mean) * (x[(size_t)i] - mean);
     double inverse = 1 / sqrt(squares / (double)n + 1e-6), off = depth * U * size;
     for (int64_t i = 0; i < n; i++) {
         double scale = 1 + (double)op->scale[sequence * op->stride + i];
         double shift = op->shift[sequence * op->stride + i];
-        double unit = (op->x[row * n + i] - mean) * inverse, want = unit * scale + shift;
+        double unit = (x[(size_t)i] - mean) * inverse, want = unit * scale + shift;
         double bound = fabs(scale) * (off * inverse + fabs(unit) * (depth + 8) * U) + fabs(want) * U;
         NEAR(at(op->y, dtype, row * n + i), want, 1.01 * bound + fabs(want) * rounding(dtype) + 1e-30);
     }
 }
 
-static void modulate_case(enum dt_dtype dtype, int channels, int shift, bool branch)
+static void modulate_case(const struct kind &kind, int channels, int shift, bool branch)
 {
+    const enum dt_dtype dtype = kind.type;
+    const size_t of_x = (size_t)dt_dtype_bytes(kind.stream);
     struct dt_modulate op = {};
     op.sequences = 2, op.tokens = 3, op.channels = channels;
-    op.stride = op.gate_stride = 6 * (int64_t)channels;
+    op.stride = op.gate_stride = 6 * (int64_t)channels, op.stream = kind.stream;
     int64_t n = 6 * (int64_t)channels;
-    op.x = floats(n, shift * 4);
+    op.x = random_of(op.stream, n, shift * (int)of_x);
     op.branch = branch ? random_of(dtype, n, shift * dt_dtype_bytes(dtype)) : NULL;
     float *table = floats(2 * op.stride, shift * 4);
     op.shift = table, op.scale = table + channels, op.gate = table + 2 * channels;
     op.y = emu_alloc((size_t)(n * dt_dtype_bytes(dtype)), (size_t)(shift * dt_dtype_bytes(dtype)));
-    std::vector<float> before(op.x, op.x + n);
+    std::vector<char> before((const char *)op.x, (const char *)op.x + (size_t)n * of_x);
     std::vector<char> bits((size_t)(n * dt_dtype_bytes(dtype)));
     for (int backwards = 0; backwards < 2; backwards++) {
-        std::copy(before.begin(), before.end(), op.x);
+        memcpy(op.x, before.data(), before.size());
         emu_reset();
         emu_order(backwards);
         launched(dt_launch_modulate(dtype, &op, NULL));
@@ -137,8 +155,8 @@ static void modulate_case(enum dt_dtype dtype, int channels, int shift, bool bra
         assert_int_equal(counts.load.wide, counts.load.bytes);
         assert_int_equal(counts.store.wide, counts.store.bytes);
         int64_t bytes = dt_dtype_bytes(dtype);
-        assert_int_equal(counts.load.bytes, n * (4 + 2 * 4 + (branch ? 4 + bytes : 0)));
-        assert_int_equal(counts.store.bytes, n * (bytes + (branch ? 4 : 0)));
+        assert_int_equal(counts.load.bytes, n * ((int64_t)of_x + 2 * 4 + (branch ? 4 + bytes : 0)));
+        assert_int_equal(counts.store.bytes, n * (bytes + (branch ? (int64_t)of_x : 0)));
     }
     emu_forget();
 }
@@ -146,12 +164,12 @@ static void modulate_case(enum dt_dtype dtype, int channels, int shift, bool bra
 static void modulate_is_layer_norm(void **)
 {
     static const int channels[] = {8, 72, 1152, 2056, 4104, 13, 257};
-    for (enum dt_dtype dtype : dtypes)
+    for (const struct kind &kind : kinds) {
         for (int n : channels)
             for (int branch = 0; branch < 2; branch++)
-                modulate_case(dtype, n, 0, branch);
-    modulate_case(DT_FLOAT32, 72, 1, true);
-    modulate_case(DT_BFLOAT16, 72, 1, true);
+                modulate_case(kind, n, 0, branch);
+        modulate_case(kind, 72, 1, true);
+    }
 }
 
 // ---- copies
@@ -295,7 +313,7 @@ static void small_ones_are_the_cpu_s(void **)
         NEAR(out[i], want[i], 4 * U);
 
     for (int channels : {8, 20, 13}) {
-        struct dt_position position = {floats(2 * 3 * 13 * 2, 0), table, want, 4, 2, 3, channels};
+        struct dt_position position = {floats(2 * 3 * 13 * 2, 0), table, want, 4, 2, 3, channels, DT_FLOAT32};
         dt_compute_cpu.rows.position(NULL, &position);
         position.out = out;
         launched(dt_launch_position(&position, NULL));

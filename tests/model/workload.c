@@ -94,6 +94,19 @@ static void test_rank_bytes_hold_the_weights(void **state)
     assert_true(dt_workload_activation_bytes(&workload, &plan) > one);
 }
 
+/* Two passes of 256 tokens of 384 channels, two bytes less each. */
+static void test_a_residual_in_bfloat16_takes_half(void **state)
+{
+    struct dt_workload workload = make("dit-s/2");
+    struct dt_plan plan = dt_plan_fallback;
+    (void)state;
+    workload.dtype = DT_BFLOAT16;
+    workload.guidance = true;
+    int64_t wide = dt_workload_activation_bytes(&workload, &plan);
+    plan.residual = DT_PLAN_NARROW;
+    assert_int_equal(wide - dt_workload_activation_bytes(&workload, &plan), 2 * 256 * 384 * 2);
+}
+
 static void test_round_trip(void **state)
 {
     struct dt_workload workload = make("dit-b/2"), again;
@@ -154,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_flops_scale),
         cmocka_unit_test(test_shares_tile_the_sequence),
         cmocka_unit_test(test_rank_bytes_hold_the_weights),
+        cmocka_unit_test(test_a_residual_in_bfloat16_takes_half),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_each_mistake_is_one_sentence),
     };

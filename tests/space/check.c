@@ -44,6 +44,7 @@ static const int batches[] = {1, 2, 3, 4};
 static const struct dt_limits limits = {.cores = 4096,
                                         .devices = 64,
                                         .oversubscribe = true,
+                                        .lossy = true,
                                         .memory_bytes = INT64_C(1) << 50,
                                         .batches = batches,
                                         .batch_count = 4};

@@ -80,6 +80,8 @@ static bool exchanges_legal(const struct machine *m, const struct dt_plan *p)
         return false;
     if (p->v_first && p->exchange != DT_PLAN_DIRECT)
         return false;
+    if (p->residual && !(m->limits.lossy && m->workload.dtype == DT_BFLOAT16))
+        return false;
     if (p->graph && p->ranks > 1 && !m->gpus.capture)
         return false;
     if (p->ranks == 1)
@@ -152,7 +154,7 @@ static int64_t count_by_force(const struct machine *m)
                 p.attention = t / 24;
                 attention += attention_legal(m, &p);
             }
-            for (int x = 0; x < 2 * 12 * 2 * 2 * 2 * 2 * 7 * 6 * 5 * 2; x++) {
+            for (int x = 0; x < 2 * 12 * 2 * 2 * 2 * 2 * 7 * 6 * 5 * 2 * 2; x++) {
                 p.overlap = x % 2;
                 p.chunks = 1 + x / 2 % 12;
                 p.graph = x / 24 % 2;
@@ -162,7 +164,8 @@ static int64_t count_by_force(const struct machine *m)
                 p.comm_ctas = ctas[x / 384 % 7];
                 p.nccl_p2p_channels = channels[x / 2688 % 6];
                 p.nccl_p2p_chunk_kib = chunks[x / 16128 % 5];
-                p.nccl_launch_order = x / 80640;
+                p.nccl_launch_order = x / 80640 % 2;
+                p.residual = x / 161280;
                 exchange += exchanges_legal(m, &p) && fits(m, &p);
             }
             count += attention * exchange;
@@ -231,6 +234,11 @@ static void each_fact_counts(void **state)
     check(&m, true);
     set_up(&m, 4, 64, DT_BFLOAT16);
     m.limits.tune_nccl = false;
+    check(&m, true);
+    m.limits.lossy = true;
+    check(&m, true);
+    set_up(&m, 4, 64, DT_FLOAT32);
+    m.limits.lossy = true;
     check(&m, true);
     set_up(&m, 4, 64, DT_BFLOAT16); /* room for one rank without NCCL, not for two with it */
     m.gpus.memory_bytes = INT64_C(2) << 30;
@@ -357,6 +365,21 @@ static void unnamed_parameters_are_completed(void **state)
     assert_int_equal(dt_space_parse(space, "ranks=2 nccl_p2p_channels=4", values), DT_OK);
     assert_int_equal(dt_space_locate(space, values, &point), DT_EINFEASIBLE);
     assert_non_null(strstr(dt_message(), "--tune-nccl"));
+    assert_int_equal(dt_space_parse(space, "residual=bfloat16", values), DT_OK);
+    assert_int_equal(dt_space_locate(space, values, &point), DT_EINFEASIBLE);
+    assert_non_null(strstr(dt_message(), "--lossy"));
+    dt_space_free(space);
+    m.limits.lossy = true;
+    space = make(&m);
+    parse(space, "", &plan);
+    assert_int_equal(plan.residual, DT_PLAN_WIDE);
+    parse(space, "residual=bfloat16", &plan);
+    assert_int_equal(plan.residual, DT_PLAN_NARROW);
+    assert_int_equal(dt_dit_check(&m.workload, &plan), DT_OK);
+    m.workload.dtype = DT_TF32;
+    plan.attention = DT_ATTENTION_OWN;
+    assert_int_equal(dt_dit_check(&m.workload, &plan), DT_EINFEASIBLE);
+    assert_non_null(strstr(dt_message(), "residual=bfloat16 needs bfloat16"));
     dt_space_free(space);
     set_up(&m, 4, 128, DT_BFLOAT16);
     m.limits.no_dtype = true;

@@ -59,9 +59,14 @@ bool fake_see_field(const struct CUstream_st *stream, const void *field, int64_t
     return pointer != NULL;
 }
 
+static int64_t bytes_of(enum dt_dtype dtype)
+{
+    return dtype == DT_BFLOAT16 ? 2 : 4;
+}
+
 static int64_t size_of(const struct launched *all)
 {
-    return all->dtype == DT_BFLOAT16 ? 2 : 4;
+    return bytes_of(all->dtype);
 }
 
 static int start(const char *name, cudaError_t (*run)(struct CUstream_st *, void *),
@@ -103,7 +108,7 @@ static cudaError_t modulate(struct CUstream_st *stream, void *data)
     int64_t values = (int64_t)op->sequences * op->tokens * op->channels;
     int64_t gate = ((op->sequences - 1) * op->gate_stride + op->channels) * 4;
     int64_t shift = ((op->sequences - 1) * op->stride + op->channels) * 4;
-    if (!fake_see_field(stream, &op->x, values * 4) ||
+    if (!fake_see_field(stream, &op->x, values * bytes_of(op->stream)) ||
         !fake_see_field(stream, &op->branch, values * size_of(&all)) ||
         (op->branch != NULL && !fake_see_field(stream, &op->gate, gate)) ||
         !fake_see_field(stream, &op->shift, shift) || !fake_see_field(stream, &op->scale, shift) ||
@@ -237,7 +242,7 @@ static cudaError_t position(struct CUstream_st *stream, void *data)
     int64_t image = (int64_t)op->tokens * op->channels * 4;
     if (!fake_see_field(stream, &op->x, op->images * image) ||
         !fake_see_field(stream, &op->position, image) ||
-        !fake_see_field(stream, &op->out, op->sequences * image))
+        !fake_see_field(stream, &op->out, op->sequences * image / 4 * bytes_of(op->stream)))
         return cudaErrorIllegalAddress;
     dt_compute_cpu.rows.position(fake_cpu(stream), op);
     return cudaSuccess;
