@@ -81,6 +81,8 @@ dt_status dt_key_json(const struct dt_key *key, json_t **json)
         failed |= json_object_set_new(made, "objective", json_string(key->objective));
     if (key->max_bytes > 0)
         failed |= json_object_set_new(made, "max_bytes", json_integer(key->max_bytes));
+    if (key->workload != NULL && key->lossy)
+        failed |= json_object_set_new(made, "lossy", json_integer(1));
     if (key->max_latency_ns > 0)
         failed |= json_object_set_new(made, "max_latency_ns", json_integer(key->max_latency_ns));
     if (failed != 0) {

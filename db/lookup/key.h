@@ -27,6 +27,8 @@ struct dt_key {
     int devices;
     const char *objective;             /* NULL: left out */
     int64_t max_bytes, max_latency_ns; /* 0: left out */
+    bool
+        lossy; /* of the built-in network: tuned with settings that change the output; false: left out */
 };
 
 /* *json is a new reference. DT_ENOMEM. */

@@ -56,7 +56,7 @@ void dt_query_free(struct dt_query *query);
  *     max_latency_ns of a step                              no limit
  *     engine, mode  who would run the plan                  dittune, eager; of a foreign worker: any stored one
  *     revision, frames, steps   of an engine's job: then the question is not about the built-in network
- *     lossy         0 or 1, of an engine's job: tuned with settings that change the output beyond rounding   0
+ *     lossy         0 or 1: tuned with settings that change the output beyond rounding; not of a worker   0
  *     worker, workload   of a foreign worker, as its hello names them: then model, size, guidance, batch mean nothing
  *     job           JSON, as the worker's hello tells its job; none
  *     space         JSON {"parameters","rules","constants"} of that worker, or its id of 16 hexadecimal digits (db/lookup/key.h);

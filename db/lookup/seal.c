@@ -271,11 +271,14 @@ static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *ask
                                      .oversubscribe =
                                          dt_query_number(query, DT_ASK_oversubscribe, 0) != 0,
                                      .tune_nccl = true,
+                                     .lossy = dt_query_number(query, DT_ASK_lossy, 0) != 0,
                                      .no_dtype = none,
                                      .memory_bytes = query->memory_bytes,
                                      .max_bytes = asked->max_bytes,
                                      .batches = asked->batches,
                                      .batch_count = asked->batch_count};
+    if (limits.lossy)
+        DT_TRY(dt_dit_lossy(workload, limits.gpus));
     return dt_dit_rules(workload, &limits, &asked->rules);
 }
 
@@ -416,7 +419,8 @@ static dt_status seal(const struct dt_query *query, struct dt_asked *asked)
                                .devices = asked->devices,
                                .objective = asked->objective,
                                .max_bytes = asked->max_bytes,
-                               .max_latency_ns = asked->max_latency_ns};
+                               .max_latency_ns = asked->max_latency_ns,
+                               .lossy = dt_query_number(query, DT_ASK_lossy, 0) != 0};
     dt_status status = dt_key_json(&key, &asked->key);
     json_decref(job);
     DT_TRY(status);

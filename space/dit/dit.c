@@ -393,6 +393,15 @@ dt_status dt_dit_check(const struct dt_workload *workload, const struct dt_plan 
     return status;
 }
 
+dt_status dt_dit_lossy(const struct dt_workload *workload, const struct dt_gpus *gpus)
+{
+    if (gpus != NULL && workload->dtype == DT_BFLOAT16)
+        return DT_OK;
+    return dt_fail(DT_EUSAGE, "--lossy has no effect here: the built-in network has settings that "
+                              "change the output beyond "
+                              "rounding on GPUs in bfloat16 only");
+}
+
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point)
 {
     struct dt_plan plan = dt_plan_fallback;

@@ -71,6 +71,10 @@ dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limit
 dt_status dt_dit_check(const struct dt_workload *workload,
                        const struct dt_plan *plan) DT_MUST_CHECK;
 
+/* DT_EUSAGE where no plan changes the output beyond rounding, so that limits.lossy would have no effect. gpus NULL: cores. */
+dt_status dt_dit_lossy(const struct dt_workload *workload,
+                       const struct dt_gpus *gpus) DT_MUST_CHECK;
+
 /* The plan of a point of such a space. */
 struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *point);
 

@@ -135,6 +135,7 @@ static dt_status make_job(struct dt_check_entry *entry)
                                                                             : DT_BACKEND_CPU;
     job.more.oversubscribe = job.more.oversubscribe || oversubscribed(stored);
     job.more.nccl = true; /* for plans that --tune-nccl found */
+    job.more.lossy = integer_of(key, "lossy") != 0;
     job.max_bytes = integer_of(key, "max_bytes");
     job.max_latency_ns = integer_of(key, "max_latency_ns");
     for (size_t i = 0; i < json_array_size(batches) && i < DT_LIST_MAX; i++)
@@ -372,7 +373,8 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
     for (int i = 0; i < job->batches.count; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", job->batches.values[i]);
     if (!foreign)
-        dt_text_add(out, " --dtype %s", dt_dtype_text(job->dtype));
+        dt_text_add(out, " --dtype %s%s", dt_dtype_text(job->dtype),
+                    job->more.lossy ? " --lossy" : "");
     dt_text_add(out, " --objective %s", job->objective->name);
     if (job->max_bytes > 0)
         dt_text_add(out, " --max-bytes %lldB", (long long)job->max_bytes);

@@ -326,8 +326,8 @@ const struct dt_option_row dt_option_rows[] = {
      "one"},
     {"max-error", "X", JOBS, NULL, parse_error, AT(worker.max_error),
      "for engines and workers: largest relative error of a plan's output (default: the worker's "
-     "own, or by "
-     "its data type)"},
+     "own, or by its data type); of the built-in network's plans those that --lossy adds "
+     "(default: any)"},
     {"start-timeout", "TIME", JOBS " machine check", "10m", parse_duration, AT(worker.start_ns),
      "for engines and workers: time that the worker has to get ready"},
     {"space", "FILE", "space", NULL, parse_text, AT(space),

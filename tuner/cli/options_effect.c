@@ -56,10 +56,11 @@ static const struct effect {
     {"simulate", "racing", "replay-noise", raced},
 };
 
-/* Options of an engine's or worker's job, and those of the worker while it runs. */
-static const char *const assigned[] = {"revision", "frames",       "steps", "guidance",
-                                       "lossy",    "text-and-vae", NULL};
+/* Options of an engine's or worker's job, and those of the worker while it runs, and when it starts. */
+static const char *const assigned[] = {"revision", "frames",       "steps",
+                                       "guidance", "text-and-vae", NULL};
 static const char *const running[] = {"max-error", "start-timeout", NULL};
+static const char *const starting[] = {"start-timeout", NULL};
 
 static dt_status refuse_given(const struct dt_options *options, const char *const names[],
                               const char *why)
@@ -78,8 +79,9 @@ static dt_status check_assigned(const struct dt_command *command, const struct d
         started || options->lookup.engine != NULL || strcmp(command->name, "models") == 0;
     if (!foreign)
         DT_TRY(refuse_given(options, assigned, "without --engine or --worker"));
+    bool lossy = !foreign && options->lossy && strcmp(command->name, "lookup") != 0;
     if (!started)
-        DT_TRY(refuse_given(options, running,
+        DT_TRY(refuse_given(options, lossy ? starting : running,
                             foreign ? "on a look-up by --engine: it starts no worker"
                                     : "without --engine or --worker"));
     for (int i = 0; i < options->job.sizes.count; i++)

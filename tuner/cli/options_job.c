@@ -80,21 +80,23 @@ dt_status dt_options_machine(const struct dt_options *options, struct dt_describ
 
 dt_status dt_options_job(const struct dt_options *options, const char *plan, struct dt_job *out)
 {
-    struct dt_job job = {
-        .worker = options->worker.program,
-        .start_ns = options->worker.start_ns,
-        .size = options->job.sizes.count > 0 ? options->job.sizes.widths[0] : 0,
-        .weights = options->job.weights,
-        .input = options->job.input,
-        .batches = options->job.batches,
-        .plan = plan,
-        .shared_devices = options->job.shared_devices,
-        .devices = (int)options->job.devices,
-        .more = {.oversubscribe = options->job.oversubscribe, .nccl = options->job.tune_nccl},
-        .max_bytes = options->job.max_bytes,
-        .max_latency_ns = options->job.max_latency_ns,
-        .seed = options->job.seed,
-        .budget_ns = options->job.budget_ns};
+    struct dt_job job = {.worker = options->worker.program,
+                         .start_ns = options->worker.start_ns,
+                         .size = options->job.sizes.count > 0 ? options->job.sizes.widths[0] : 0,
+                         .weights = options->job.weights,
+                         .input = options->job.input,
+                         .batches = options->job.batches,
+                         .plan = plan,
+                         .shared_devices = options->job.shared_devices,
+                         .devices = (int)options->job.devices,
+                         .more = {.oversubscribe = options->job.oversubscribe,
+                                  .nccl = options->job.tune_nccl,
+                                  .lossy = options->lossy,
+                                  .max_error = options->worker.max_error},
+                         .max_bytes = options->job.max_bytes,
+                         .max_latency_ns = options->job.max_latency_ns,
+                         .seed = options->job.seed,
+                         .budget_ns = options->job.budget_ns};
     DT_TRY(dt_objective_find(options->job.objective, &job.objective));
     DT_TRY(dt_options_backend(options, &job.backend));
     DT_TRY(job.worker.path != NULL ? set_wanted(options, &job.wanted) : set_network(options, &job));

@@ -57,6 +57,8 @@ struct dt_more {
     bool oversubscribe; /* more ranks than devices */
     bool
         nccl; /* variables that NCCL reads when a process starts: a group of processes for each of their values */
+    bool lossy;                         /* settings that change the output beyond rounding */
+    double max_error;                   /* of plans with such settings; 0: not limited */
     const struct dt_described *machine; /* borrowed by dt_target_new; NULL: this one */
 };
 

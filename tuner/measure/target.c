@@ -8,6 +8,7 @@
 #include "tuner/machine/machine.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,8 @@ static dt_status make_key(const struct dt_job *job, const struct dt_workload *wo
                                .batch_count = sorted->count,
                                .devices = target->hardware.devices,
                                .max_bytes = job->max_bytes,
-                               .max_latency_ns = job->max_latency_ns};
+                               .max_latency_ns = job->max_latency_ns,
+                               .lossy = job->more.lossy};
     return dt_key_json(&key, &target->identity.key);
 }
 
@@ -138,13 +140,17 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
         target->hardware.devices = wanted < 64 ? wanted : 64;
     struct dt_limits limits = {.oversubscribe = job->more.oversubscribe || job->plan != NULL,
                                .tune_nccl = job->more.nccl || job->plan != NULL,
+                               .lossy = job->more.lossy,
                                .max_bytes = job->max_bytes,
                                .batches = batches.values,
                                .batch_count = batches.count};
     dt_target_limits(target, workload.dtype, &limits);
+    if (limits.lossy)
+        DT_TRY(dt_dit_lossy(&workload, limits.gpus));
     DT_TRY(dt_dit_space(&workload, &limits, &target->space));
     target->workload = dt_workload_to_json(&workload);
     target->tolerance = dt_dtype_tolerance(workload.dtype);
+    target->lossy_error = job->more.max_error > 0 ? job->more.max_error : INFINITY;
     snprintf(target->identity.dtype, sizeof target->identity.dtype, "%s",
              dt_dtype_text(workload.dtype));
     if (workload.dtype != DT_FLOAT32) {

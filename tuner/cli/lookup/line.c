@@ -20,6 +20,8 @@ static void add_network(const struct dt_options *options, const json_t *key, str
         dt_text_add(out, " --backend %s", options->job.backend);
     if (options->job.oversubscribe)
         dt_text_add(out, " --oversubscribe");
+    if (options->lossy)
+        dt_text_add(out, " --lossy");
 }
 
 /* A look-up by the engine starts no worker, so it also names what a worker's hello would tell. */
