@@ -19,7 +19,7 @@ FLOAT32_PLANS = [
     {}, dict(graph=1), dict(ranks=2, cfg=2), PAIR, DIRECT, dict(DIRECT, v_first=1, graph=1),
     dict(PAIR, overlap=1, chunks=2), dict(PAIR, windows=1, comm_ctas=4), dict(ranks=2, ring=2, overlap=1, graph=1),
     dict(ranks=4, ulysses=2, ring=2, overlap=1, graph=1, exchange="direct"), dict(ranks=4, cfg=2, ulysses=2, windows=1)]
-BFLOAT16_PLANS = [{}, dict(graph=1), DIRECT, dict(ranks=2, ring=2, overlap=1)]
+BFLOAT16_PLANS = [{}, dict(graph=1), DIRECT, dict(ranks=2, ring=2, overlap=1), dict(DIRECT, residual="bfloat16", graph=1)]
 
 
 def workload(dtype="float32", **more):
