@@ -162,6 +162,7 @@ group_B()
     step run-cudnn 60 refused 'which are not here' run_plan dit-xl/2 --dtype bfloat16 --plan attention=cudnn
     step run-fa3 60 refused 'which are not here' run_plan dit-xl/2 --dtype bfloat16 --plan attention=fa3
     step run-own 60 run_plan dit-xl/2 --dtype bfloat16 --plan attention=own
+    step run-residual 60 run_plan dit-xl/2 --dtype bfloat16 --lossy --plan residual=bfloat16
     step ncu-attention 60 profile attention attention
     step ncu-modulate 60 profile passes modulate
     step run-float32 60 run_plan dit-xl/2 --dtype float32
