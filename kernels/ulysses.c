@@ -57,43 +57,37 @@ static int64_t wire_start(const struct dt_pass *pass, const struct dt_chunk *chu
            chunk->first * dt_network_head(&pass->workload.network);
 }
 
-/* All ranks of the sequence have as many tokens: peers lie at equal distances, so one copy serves them all. */
-static bool is_even(const struct dt_pass *pass)
+/* Peers from u on with as many tokens as peer u: they lie at equal distances, so one copy serves them all. There are at most
+ * two such runs, since shares of tokens differ by one and never grow. */
+static int run_of_peers(const struct dt_pass *pass, int u)
 {
-    return dt_workload_tokens(&pass->workload) % (pass->plan.ring * pass->plan.ulysses) == 0;
-}
-
-/* How many peers a copy serves, and how many copies that takes. */
-static int peers_of_copy(const struct dt_pass *pass)
-{
-    return is_even(pass) ? pass->plan.ulysses : 1;
+    int run = 1;
+    while (u + run < pass->plan.ulysses && dt_peer_tokens(pass, u + run) == dt_peer_tokens(pass, u))
+        run++;
+    return run;
 }
 
 /* Heads of every peer's chunk, out of the own tokens' qkv: [peer, N, S, 3, h, D]. Without padding the tokens of all sequences are
- * one dimension, on either side. */
+ * one dimension, on either side; with it each sequence is copied by itself. */
 static dt_status post_forth(struct dt_pass *pass, int block, int index)
 {
     const struct dt_layout *layout = &pass->layout;
     struct dt_chunk chunk = dt_chunk_at(pass, block, index);
-    const int head = dt_network_head(&pass->workload.network), peers = peers_of_copy(pass);
+    const int head = dt_network_head(&pass->workload.network);
     int64_t channels = pass->workload.network.hidden, width = chunk.width;
     int64_t start = wire_start(pass, &chunk, 3), peer_block = wire_block(pass, &chunk, 3);
     void *send = dt_pass_data(pass, DT_BUFFER_SEND, start);
     int64_t bytes = dt_chunk_bytes(pass, peer_block);
-    for (int u = 0; u < pass->plan.ulysses; u += peers) {
-        int64_t from = ((int64_t)u * layout->heads + chunk.first) * head;
-        struct dt_copy op = {.to = dt_pass_data(pass, DT_BUFFER_SEND, start + u * peer_block),
+    int together = layout->tokens == layout->slots ? layout->sequences : 1;
+    for (int n = 0; n < layout->sequences; n += together) {
+        int64_t from = n * (int64_t)layout->tokens * 3 * channels + (int64_t)chunk.first * head;
+        struct dt_copy op = {.to = dt_pass_data(pass, DT_BUFFER_SEND,
+                                                start + n * (int64_t)layout->slots * 3 * width),
                              .from = dt_pass_data(pass, DT_BUFFER_QKV, from),
-                             .count = {layout->sequences, layout->tokens, 3},
-                             .to_stride = {layout->slots * 3 * width, 3 * width, width},
-                             .from_stride = {layout->tokens * 3 * channels, 3 * channels, channels},
+                             .count = {pass->plan.ulysses, (int64_t)together * layout->tokens, 3},
+                             .to_stride = {peer_block, 3 * width, width},
+                             .from_stride = {(int64_t)layout->heads * head, 3 * channels, channels},
                              .width = width};
-        if (peers > 1) {
-            op.count[0] = peers;
-            op.count[1] = (int64_t)layout->sequences * layout->tokens;
-            op.to_stride[0] = peer_block;
-            op.from_stride[0] = (int64_t)layout->heads * head;
-        }
         dt_chunk_copy(pass, op);
     }
     dt_pass_count(pass, 0, send, pass->plan.ulysses * bytes);
@@ -106,33 +100,49 @@ static dt_status post_forth(struct dt_pass *pass, int block, int index)
     return status;
 }
 
-/* Unpacks received data without padding: q [N, K, h, D], k and v [2, N, K, h, D]. */
-static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
+/* Unpacks what a run of peers sent: q to QUERY, k and v to KV. The three lie at equal distances on either side where QUERY
+ * fills its place, so that one copy takes them all of a single sequence. */
+static void take_run(struct dt_pass *pass, const struct dt_chunk *chunk, int u, int peers)
 {
     const struct dt_layout *layout = &pass->layout;
     int64_t peer_block = wire_block(pass, chunk, 3), width = chunk->width;
-    int64_t start = wire_start(pass, chunk, 3);
     int64_t whole = (int64_t)layout->sequences * layout->block * width;
+    int64_t at = dt_peer_offset(pass, u) * width;
+    int64_t from = wire_start(pass, chunk, 3) + u * peer_block, tokens = dt_peer_tokens(pass, u);
+    int64_t apart = layout->offset[DT_BUFFER_KV] - layout->offset[DT_BUFFER_QUERY];
+    if (layout->sequences == 1 && apart == dt_chunk_bytes(pass, whole)) {
+        dt_chunk_copy(pass, (struct dt_copy){.to = dt_pass_data(pass, DT_BUFFER_QUERY, at),
+                                             .from = dt_pass_data(pass, DT_BUFFER_RECV, from),
+                                             .count = {3, peers, tokens},
+                                             .to_stride = {whole, tokens * width, width},
+                                             .from_stride = {width, peer_block, 3 * width},
+                                             .width = width});
+        return;
+    }
+    for (int part = 0; part < 3; part++) {
+        void *to = part == 0 ? dt_pass_data(pass, DT_BUFFER_QUERY, at)
+                             : dt_pass_data(pass, DT_BUFFER_KV, at + (part - 1) * whole);
+        dt_chunk_copy(pass, (struct dt_copy){
+                                .to = to,
+                                .from = dt_pass_data(pass, DT_BUFFER_RECV, from + part * width),
+                                .count = {peers, layout->sequences, tokens},
+                                .to_stride = {tokens * width, layout->block * width, width},
+                                .from_stride = {peer_block, layout->slots * 3 * width, 3 * width},
+                                .width = width});
+    }
+}
+
+/* Unpacks received data without padding: q [N, K, h, D], k and v [2, N, K, h, D]. */
+static dt_status take_forth(struct dt_pass *pass, const struct dt_chunk *chunk)
+{
     DT_TRY(
         dt_pass_wait(pass, pass->comms[DT_DEGREE_ulysses], &pass->exchanges.forth[chunk->index]));
-    dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_RECV, start),
-                  dt_chunk_bytes(pass, pass->plan.ulysses * peer_block));
-    const int peers = peers_of_copy(pass);
-    for (int u = 0; u < pass->plan.ulysses; u += peers)
-        for (int part = 0; part < 3; part++) {
-            int64_t at = dt_peer_offset(pass, u) * width, from = start + u * peer_block;
-            int tokens = dt_peer_tokens(pass, u);
-            void *to = part == 0 ? dt_pass_data(pass, DT_BUFFER_QUERY, at)
-                                 : dt_pass_data(pass, DT_BUFFER_KV, at + (part - 1) * whole);
-            dt_chunk_copy(
-                pass,
-                (struct dt_copy){.to = to,
-                                 .from = dt_pass_data(pass, DT_BUFFER_RECV, from + part * width),
-                                 .count = {peers, layout->sequences, tokens},
-                                 .to_stride = {tokens * width, layout->block * width, width},
-                                 .from_stride = {peer_block, layout->slots * 3 * width, 3 * width},
-                                 .width = width});
-        }
+    dt_pass_count(pass, 1, dt_pass_data(pass, DT_BUFFER_RECV, wire_start(pass, chunk, 3)),
+                  dt_chunk_bytes(pass, pass->plan.ulysses * wire_block(pass, chunk, 3)));
+    for (int u = 0, peers; u < pass->plan.ulysses; u += peers) {
+        peers = run_of_peers(pass, u);
+        take_run(pass, chunk, u, peers);
+    }
     return DT_OK;
 }
 
@@ -144,9 +154,9 @@ static dt_status post_back(struct dt_pass *pass, const struct dt_chunk *chunk)
     int64_t start = wire_start(pass, chunk, 1);
     int64_t bytes = dt_chunk_bytes(pass, peer_block);
     void *send = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start);
-    const int peers = peers_of_copy(pass);
-    for (int u = 0; u < pass->plan.ulysses; u += peers) {
+    for (int u = 0, peers; u < pass->plan.ulysses; u += peers) {
         int tokens = dt_peer_tokens(pass, u);
+        peers = run_of_peers(pass, u);
         dt_chunk_copy(
             pass, (struct dt_copy){
                       .to = dt_pass_data(pass, DT_BUFFER_BACK_SEND, start + u * peer_block),
