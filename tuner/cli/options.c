@@ -343,6 +343,9 @@ const struct dt_option_row dt_option_rows[] = {
      "warm start: FILE, another machine's journal or table; tune also takes cost, an analytical "
      "model "
      "(its default for the built-in network), or none"},
+    {"resume", NULL, "tune", NULL, parse_switch, AT(search.resume),
+     "go on with the last session of this work that was killed, interrupted or not decided; "
+     "--budget counts from its start"},
     {"replay-noise", NULL, "simulate", NULL, parse_switch, AT(simulate.replay_noise),
      "answer with a draw of the recorded repetitions instead of their mean"},
     {"racing", NULL, "simulate", NULL, parse_switch, AT(simulate.racing),

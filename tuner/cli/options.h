@@ -48,6 +48,7 @@ struct dt_worker_options {
 /* tune, simulate */
 struct dt_search_options {
     const char *name, *prior;
+    bool resume; /* tune */
 };
 
 /* run */

@@ -48,6 +48,24 @@ dt_status dt_history_search(const struct dt_session *session, const struct dt_se
                          (json_int_t)opts->capacity_bytes, "in_a_row", opts->groups->in_a_row));
 }
 
+dt_status dt_history_resumed(const struct dt_session *session)
+{
+    if (session->store.journal == NULL)
+        return DT_OK;
+    return add(session->store.journal, "resumed",
+               json_pack("{s:s, s:I}", "of", session->resume.id, "spent_ns",
+                         (json_int_t)session->resume.spent_ns));
+}
+
+dt_status dt_history_plan(const struct dt_session *session, const char *kind,
+                          const struct dt_point *point)
+{
+    if (session->store.journal == NULL)
+        return DT_OK;
+    return add(session->store.journal, kind,
+               json_pack("{s:o}", "plan", dt_point_json(session->target->space, point)));
+}
+
 dt_status dt_history_trial(const struct dt_session *session, const struct dt_result *result)
 {
     if (session->store.journal == NULL)

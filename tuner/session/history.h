@@ -15,6 +15,10 @@ dt_status dt_history_begin(const struct dt_session *session, json_t *identity) D
 /* The search and its inputs. */
 dt_status dt_history_search(const struct dt_session *session,
                             const struct dt_search_opts *opts) DT_MUST_CHECK;
+/* The session that this one goes on with; a plan, whose trial begins ("begin") or which ran when a session ended ("lost"). */
+dt_status dt_history_resumed(const struct dt_session *session) DT_MUST_CHECK;
+dt_status dt_history_plan(const struct dt_session *session, const char *kind,
+                          const struct dt_point *point) DT_MUST_CHECK;
 dt_status dt_history_trial(const struct dt_session *session,
                            const struct dt_result *result) DT_MUST_CHECK;
 dt_status dt_history_comparison(const struct dt_session *session,

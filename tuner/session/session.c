@@ -6,6 +6,7 @@
 #include "tuner/session/doubts.h"
 #include "tuner/session/explore.h"
 #include "tuner/session/finals.h"
+#include "tuner/session/resume.h"
 #include "tuner/session/trials.h"
 #include "tuner/session/verdict.h"
 
@@ -108,6 +109,7 @@ static dt_status verdict_status(struct dt_session *session)
 
 static dt_status run(struct dt_session *session)
 {
+    DT_TRY(dt_resume_trials(session));
     DT_TRY(dt_trials_known(session));
     DT_TRY(dt_explore(session));
     DT_TRY(dt_trials_last(session));

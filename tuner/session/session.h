@@ -85,6 +85,12 @@ struct dt_session_store {
     int64_t unstored_ns; /* since when a better plan is not in the store; 0: stored */
 };
 
+/* The session that this one goes on with. */
+struct dt_session_resume {
+    char id[64]; /* of its journal; "": none */
+    int64_t spent_ns;
+};
+
 struct dt_session {
     const struct dt_job *job;
     const struct dt_target *target;
@@ -96,6 +102,7 @@ struct dt_session {
     struct dt_session_search search;
     struct dt_session_finals finals;
     struct dt_session_store store;
+    struct dt_session_resume resume;
     struct dt_result *trials; /* owned */
     int count;
     int64_t slowest_ns; /* cost of the slowest trial that ran; 0: none ran */
@@ -170,6 +177,11 @@ bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_r
 size_t dt_explore_clause(const char *note);
 
 /* ---- the store and the journal */
+
+/* Goes on with a session of the same work that was killed, interrupted, or had too little time: looks for the last one of the same key
+ * on this machine, with the same software, and takes its spent time from this one's; dt_session_run takes its trials over. To be called
+ * between dt_record_begin and dt_session_run. Without one that can be resumed the session is a new one, and a note says why. */
+dt_status dt_session_resume(struct dt_session *session, const char *directory) DT_MUST_CHECK;
 
 /* Sets known and known_count of the session from the store: the same work, perhaps under another objective, limit or
  * batch, with other devices or on another machine; nearest first, and only feasible ones. Empty if the store is

@@ -95,6 +95,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         dt_record_now(session, how.deadline_ns - dt_clock_ns());
     if (session->watch != NULL)
         session->watch->begins(session->watch->context, point);
+    DT_TRY(dt_history_plan(session, "begin", point));
     dt_status status = dt_measure_plan(&session->rig, point, &how, &result);
     if (result.outcome == DT_TRIAL_HUNG && dt_clock_ns() >= session->clock.search_deadline_ns) {
         result.outcome = DT_TRIAL_INTERRUPTED;
@@ -156,7 +157,8 @@ dt_status dt_trials_known(struct dt_session *session)
     const struct dt_point *known[KNOWN_MOST];
     int n = list_known(session, known);
     for (int i = 0; i < n; i++) {
-        DT_TRY(dt_trials_try(session, known[i], false, i == 0 ? FIRST_SHARE : FIRST_SHARE / 2));
+        if (dt_session_trial(session, known[i]) == NULL) /* of the session that this one resumes */
+            DT_TRY(dt_trials_try(session, known[i], false, i == 0 ? FIRST_SHARE : FIRST_SHARE / 2));
         if (i == 1 || n == 1)
             dt_record_now(session, INT64_MAX);
     }

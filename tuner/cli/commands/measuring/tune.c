@@ -59,7 +59,10 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     progress.began_ns = session.clock.began_ns;
     session.watch = &watch;
     struct dt_error ended = {DT_OK, ""};
-    dt_error_keep(&ended, dt_session_run(&session));
+    if (options->search.resume)
+        dt_error_keep(&ended, dt_session_resume(&session, directory));
+    if (ended.status == DT_OK)
+        dt_error_keep(&ended, dt_session_run(&session));
     dt_progress_end(&progress);
     dt_status stored = dt_record_end(&session, directory);
     status = stored < 0 ? stored : dt_error_raise(&ended);
@@ -68,7 +71,8 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
         status = dt_fail(status, "%s", ""); /* the report has the reason */
     if (status == DT_EINTR)
         status = dt_fail(status, "interrupted%s",
-                         dt_session_best(&session) != NULL ? "; what was known is stored"
+                         dt_session_best(&session) != NULL ? "; what was known is stored, and "
+                                                             "--resume goes on from there"
                                                            : " before a plan was measured");
     dt_journal_close(session.store.journal);
     dt_session_fini(&session);

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/resume.h"
+
+#include "space/json/json.h"
+#include "tuner/session/history.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOST_MOST = 64, LOST_OUT = 2 };
+
+/* What a journal says of its session as a whole. */
+struct outline {
+    const struct dt_session *session; /* the new one */
+    char id[64], verdict[32];         /* verdict "": it did not come to its end */
+    bool same_work, same_machine;
+    int64_t first_ns, last_ns, spent_ns; /* spent_ns: before it, where it was resumed itself */
+    int trials;
+};
+
+static bool is_kind(const json_t *record, const char *kind)
+{
+    return strcmp(dt_json_text_at(record, "kind"), kind) == 0;
+}
+
+static void read_outline(const json_t *record, void *context)
+{
+    struct outline *outline = context;
+    const struct dt_session *session = outline->session;
+    int64_t now = json_integer_value(json_object_get(record, "t_mono_ns"));
+    if (is_kind(record, "session")) {
+        const json_t *print = json_object_get(record, "fingerprint");
+        outline->same_work =
+            json_equal(json_object_get(record, "key"), session->target->identity.key);
+        outline->same_machine =
+            json_equal(json_object_get(print, "hard"), session->fingerprint.hard) &&
+            json_equal(json_object_get(print, "soft"), session->fingerprint.soft);
+        snprintf(outline->id, sizeof outline->id, "%s", dt_json_text_at(record, "run"));
+        outline->first_ns = now;
+    }
+    if (is_kind(record, "resumed"))
+        outline->spent_ns = json_integer_value(json_object_get(record, "spent_ns"));
+    if (is_kind(record, "end"))
+        snprintf(outline->verdict, sizeof outline->verdict, "%s",
+                 dt_json_text_at(record, "verdict"));
+    outline->trials += is_kind(record, "trial");
+    outline->last_ns = now;
+}
+
+static bool decided(const struct outline *outline)
+{
+    static const char *const open[] = {"", "provisional", "inconclusive", "none"};
+    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
+        if (strcmp(outline->verdict, open[i]) == 0)
+            return false;
+    return true;
+}
+
+static int is_journal(const struct dirent *file)
+{
+    size_t size = strlen(file->d_name);
+    return size > 6 && strcmp(file->d_name + size - 6, ".jsonl") == 0;
+}
+
+static void path_of(const char *directory, const char *name, struct dt_text *path)
+{
+    dt_text_clear(path);
+    dt_text_add(path, "%s/runs/%s", directory, name);
+}
+
+/* The last journal of the same work that is not the session's own. */
+static bool last_of_work(const struct dt_session *session, const char *directory,
+                         struct outline *outline)
+{
+    struct dt_text path = {0};
+    struct dirent **files = NULL;
+    bool found = false;
+    path_of(directory, "", &path);
+    int count = scandir(dt_text_at(&path), &files, is_journal, alphasort);
+    for (int i = count - 1; i >= 0; i--) {
+        int bad;
+        *outline = found ? *outline : (struct outline){.session = session};
+        path_of(directory, files[i]->d_name, &path);
+        if (!found && dt_journal_read(dt_text_at(&path), read_outline, outline, &bad) == DT_OK)
+            found = outline->same_work && strcmp(outline->id, session->store.id) != 0;
+        free(files[i]);
+    }
+    free(files);
+    dt_text_fini(&path);
+    return found;
+}
+
+dt_status dt_session_resume(struct dt_session *session, const char *directory)
+{
+    struct outline last;
+    const char *why = NULL;
+    if (!last_of_work(session, directory, &last))
+        why = "there is none of this work";
+    else if (decided(&last))
+        why = "the last one of this work came to its end";
+    else if (last.trials == 0)
+        why = "the last one of this work measured nothing";
+    else if (!last.same_machine)
+        why = "since the last one of this work the machine or its software has changed";
+    if (why != NULL) {
+        dt_session_note(session, "no session to resume: %s; a new one begins", why);
+        return DT_OK;
+    }
+    int64_t spent = last.spent_ns + last.last_ns - last.first_ns;
+    snprintf(session->resume.id, sizeof session->resume.id, "%s", last.id);
+    session->resume.spent_ns = spent;
+    session->clock.began_ns -= spent;
+    session->clock.deadline_ns -= spent;
+    return dt_history_resumed(session);
+}
+
+/* What is taken over while the journal is read. */
+struct take {
+    struct dt_session *session;
+    dt_status status;
+    struct dt_point begun; /* a trial that has not ended yet */
+    bool open;
+    struct dt_point lost[LOST_MOST]; /* plans that ran when a session ended; once for each time */
+    int lost_count, left_out;
+};
+
+static void take_trial(struct take *take, const json_t *record)
+{
+    struct dt_session *session = take->session;
+    struct dt_result result;
+    dt_status status = dt_raw_read_result(record, "the journal", session->target, &result);
+    result.throttling.clocks = &session->rig.clocks;
+    if (status == DT_OK && result.report.request_count > 0)
+        status = dt_raw_finish_trial(record, "the journal", &result);
+    if (status == DT_OK)
+        status = dt_clocks_learn(result.throttling.clocks, &result);
+    int64_t took = (int64_t)(result.cost_seconds * 1e9);
+    bool keep = status == DT_OK && result.outcome != DT_TRIAL_INTERRUPTED;
+    if (keep && result.samples.n > 0 && took > session->slowest_ns)
+        session->slowest_ns = took;
+    if (keep)
+        status = dt_session_keep(session, &result);
+    if (!keep || status < 0)
+        dt_result_fini(&result);
+    if (keep && status == DT_OK)
+        status = dt_history_trial(session, &session->trials[session->count - 1]);
+    take->left_out += status == DT_EUSAGE; /* a plan that is not in the space any more */
+    take->status = status == DT_EUSAGE ? DT_OK : status;
+    take->open = false;
+}
+
+static void lose(struct take *take, const struct dt_point *point)
+{
+    if (take->lost_count < LOST_MOST)
+        take->lost[take->lost_count++] = *point;
+}
+
+static void take_record(const json_t *record, void *context)
+{
+    struct take *take = context;
+    struct dt_point point;
+    bool begins = is_kind(record, "begin"), lost = is_kind(record, "lost");
+    if (take->status < 0)
+        return;
+    if (is_kind(record, "trial"))
+        take_trial(take, record);
+    if (!(begins || lost) || dt_point_from_json(take->session->target->space,
+                                                json_object_get(record, "plan"), &point) != DT_OK)
+        return;
+    if (lost)
+        lose(take, &point);
+    take->open = take->open || begins;
+    take->begun = begins ? point : take->begun;
+}
+
+/* The plan ran when a session ended, more than once: it is not tried again. */
+static dt_status leave_out(struct dt_session *session, const struct dt_point *point)
+{
+    struct dt_result result;
+    dt_result_init(&result, session->target, point);
+    result.outcome = DT_TRIAL_INFEASIBLE; /* a crash would be tried again */
+    snprintf(result.cause, sizeof result.cause,
+             "%d sessions ended while this plan ran, so it is left out", LOST_OUT);
+    dt_status status = dt_session_keep(session, &result);
+    if (status < 0)
+        dt_result_fini(&result);
+    return status < 0 ? status : dt_history_trial(session, &session->trials[session->count - 1]);
+}
+
+static dt_status judge_lost(struct take *take)
+{
+    struct dt_session *session = take->session;
+    for (int i = 0; i < take->lost_count; i++) {
+        int times = 1;
+        for (int k = 0; k < i; k++)
+            times += dt_point_equal(session->target->space, &take->lost[k], &take->lost[i]);
+        if (dt_session_trial(session, &take->lost[i]) != NULL)
+            continue;
+        DT_TRY(dt_history_plan(session, "lost", &take->lost[i]));
+        if (times >= LOST_OUT)
+            DT_TRY(leave_out(session, &take->lost[i]));
+    }
+    return DT_OK;
+}
+
+dt_status dt_resume_trials(struct dt_session *session)
+{
+    struct dt_text path = {0}, name = {0};
+    struct take take = {.session = session, .status = DT_OK};
+    int bad = 0;
+    if (session->resume.id[0] == '\0')
+        return DT_OK;
+    dt_text_add(&name, "%s.jsonl", session->resume.id);
+    path_of(session->store.directory, dt_text_at(&name), &path);
+    dt_status status = dt_journal_read(dt_text_at(&path), take_record, &take, &bad);
+    dt_text_fini(&path);
+    dt_text_fini(&name);
+    DT_TRY(status);
+    DT_TRY(take.status);
+    if (take.open)
+        lose(&take, &take.begun);
+    DT_TRY(judge_lost(&take));
+    dt_session_note(session, "resumed: %d trial%s of session %s, which spent %.0f s of the budget",
+                    session->count, session->count == 1 ? "" : "s", session->resume.id,
+                    (double)session->resume.spent_ns * 1e-9);
+    if (take.left_out > 0)
+        dt_session_note(session, "%d of its trials are left out: their plans are not in the space",
+                        take.left_out);
+    return DT_OK;
+}
