@@ -198,10 +198,9 @@ session()
 # is gone, and the session ends well.
 strike()
 {
-    local talk=$build/log/talk-$1.txt db=$build/log/db-$1 status=0 session pid='' hit='' budget=40
-    [ -z "$quick" ] || budget=24
+    local talk=$build/log/talk-$1.txt db=$build/log/db-$1 status=0 session pid='' hit=''
     rm -rf "$talk" "$db" && : >"$talk"
-    DITTUNE_TRANSCRIPT=$talk "$build/dittune" --backend cuda --devices 1 --budget "${budget}s" --db "$db" --quiet \
+    DITTUNE_TRANSCRIPT=$talk "$build/dittune" --backend cuda --devices 1 --budget 40s --db "$db" --quiet \
         --model "$(network dit-s/2)" --size 256 --dtype bfloat16 &
     session=$!
     while [ -z "$hit" ] && kill -0 $session 2>/dev/null; do
