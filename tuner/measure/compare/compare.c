@@ -301,24 +301,26 @@ static dt_status load_for_pair(struct course *course, struct dt_entrant *entrant
 static bool pairs_go_on(struct course *course)
 {
     course->ended = course->ended || dt_clock_ns() >= course->how->deadline_ns;
-    return !course->ended && course->company == DT_IN_PAIRS && takes_part(&course->entrants[0]);
+    return !course->ended && course->company == DT_IN_PAIRS;
 }
 
 /* Entrant 0 stays resident; each other is loaded beside it, visited in rounds of the two, and released: both of a pair meet
- * the same drift. */
+ * the same drift. Without entrant 0 the others are loaded nevertheless, to learn which can run. */
 static dt_status in_pairs(struct course *course, int base, int64_t began_ns, int *made)
 {
+    struct dt_entrant *first = course->entrants;
     int order[DT_ENTRANTS] = {0}, rounds = rounds_of_pair(course);
     course->rig->pinned = true;
     preparing_order(course, order);
-    dt_status status = load_for_pair(course, &course->entrants[0]);
+    dt_status status = load_for_pair(course, first);
     for (int k = 0; status == DT_OK && k < course->n && pairs_go_on(course); k++) {
         const int members[2] = {0, order[k]};
         struct dt_entrant *other = &course->entrants[order[k]];
         if (order[k] == 0 || !takes_part(other))
             continue;
         status = load_for_pair(course, other);
-        for (int i = 0; status == DT_OK && i < rounds && takes_part(other) && pairs_go_on(course);
+        for (int i = 0; status == DT_OK && i < rounds && takes_part(first) && takes_part(other) &&
+                        pairs_go_on(course);
              i++)
             status = one_round(course, members, 2, base, (*made)++);
         dt_rig_release(course->rig, &other->resident);
