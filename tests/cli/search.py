@@ -56,8 +56,9 @@ def small(t):
     journal = same(t, "one", done, "auto")
     records = [json.loads(line) for line in journal.read_text().splitlines() if line]
     kinds = [record["kind"] for record in records]
+    begun = records[kinds.index("search")]
     t.check("the journal says how the search began, before its first trial", kinds.index("search") == kinds.index("trial") + 1
-            and records[2]["evaluations"] > 0 and records[2]["left_ns"] > 0, kinds[:5])
+            and begun["evaluations"] > 0 and begun["left_ns"] > 0, kinds[:5])
     done = session(t, "one", 4, "--objective", "cost", "--search", "genetic:population=12,mutation=0.3")
     result = done.json
     t.check("a search and its settings", done.code in (0, 6) and result["search"] == "genetic:population=12,mutation=0.3"
