@@ -56,11 +56,12 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     struct dt_progress progress;
     const struct dt_watch watch = dt_progress_watch(&progress);
     dt_progress_init(&progress, target, options->print.quiet, deadline_ns);
-    progress.began_ns = session.clock.began_ns;
     session.watch = &watch;
     struct dt_error ended = {DT_OK, ""};
     if (options->search.resume)
         dt_error_keep(&ended, dt_session_resume(&session, directory));
+    progress.began_ns = session.clock.began_ns;
+    progress.deadline_ns = session.clock.deadline_ns;
     if (ended.status == DT_OK)
         dt_error_keep(&ended, dt_session_run(&session));
     dt_progress_end(&progress);
