@@ -119,6 +119,22 @@ const char *dt_gate_text(enum dt_gate gate); /* "inconclusive", "pass", "win", "
  * exact, midranks for ties, zeros left out; 1 when only zeros remain). */
 double dt_stats_signed_rank(const double difference[], int n);
 
+/* One kind of work in a mix: its part of all work by number, seconds with the default, and how many times as fast the tuned plan is. */
+struct dt_mix_part {
+    double share, seconds; /* above 0 */
+    double gain;
+    struct dt_interval interval; /* of the gain; {1, 1} where the default stays */
+};
+/* How many times as fast the mix is: sum(share seconds) / sum(share seconds / gain). Intervals of the parts are taken as independent:
+ * distances to their ends on the log scale, each by the part's share of the tuned time, are added in quadrature (first-order
+ * propagation of errors). NAN without parts. */
+struct dt_mix {
+    double seconds, tuned; /* of one piece of work of the mix */
+    double gain;
+    struct dt_interval interval;
+};
+struct dt_mix dt_stats_mix(const struct dt_mix_part parts[], int n);
+
 /* Slowest rank of each step: ns[step * ranks + rank] -> out[step] seconds; last[rank] counts the steps in which that
  * rank was last (the lowest rank among equals; last may be NULL). Returns the median skew (max - min) in seconds. */
 double dt_stats_over_ranks(const long long ns[], int steps, int ranks, double out[], int last[]);

@@ -242,6 +242,8 @@ const struct dt_option_row dt_option_rows[] = {
     {"size", "PX[,PX]", "tune", NULL, parse_sizes, AT(job.sizes),
      "image size in pixels, WxH for engines and workers; several share the budget (default: the "
      "model's own)"},
+    {"workloads", "FILE", "tune", NULL, parse_text, AT(job.workloads),
+     "several workloads with their shares, as JSON; they share the budget likewise"},
     {"size", "PX", "run noise space explain lookup worker-test", NULL, parse_sizes, AT(job.sizes),
      "image size in pixels, WxH for engines and workers (default: the model's own)"},
     {"devices", "N", "tune run noise space explain lookup", NULL, parse_devices, AT(job.devices),

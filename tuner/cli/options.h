@@ -27,7 +27,8 @@ struct dt_sizes {
 struct dt_job_options {
     const char *model, *dtype, *objective, *weights, *input;
     const char *plan;
-    const char *backend; /* auto, cpu or cuda */
+    const char *backend;   /* auto, cpu or cuda */
+    const char *workloads; /* tune: a file; NULL: none */
     struct dt_sizes sizes;
     struct dt_ints batches;
     int64_t devices; /* most ranks; 0: the cores */
@@ -103,6 +104,7 @@ struct dt_words {
     int given_count;
     const char *const *rest; /* words other than options, rest_count of them */
     int rest_count;
+    const char *const *line; /* all, as typed, NULL-ended; with the program */
 };
 
 struct dt_options {

@@ -39,9 +39,10 @@ static double show_cost(double step, int batch, int devices, int steps)
 }
 
 static const struct dt_objective objectives[] = {
-    {"latency", "s/step", "seconds a ", latency, show_latency, 1},
-    {"throughput", "images/s", "images a second", per_image, show_throughput, 0},
-    {"cost", "device-s/image", "device-seconds an image", device_seconds, show_cost, 0},
+    {"latency", "s/step", "seconds a ", "time", latency, show_latency, 1},
+    {"throughput", "images/s", "images a second", "time", per_image, show_throughput, 0},
+    {"cost", "device-s/image", "device-seconds an image", "device time", device_seconds, show_cost,
+     0},
 };
 
 dt_status dt_objective_find(const char *name, const struct dt_objective **objective)

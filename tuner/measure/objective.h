@@ -7,6 +7,7 @@
 
 struct dt_objective {
     const char *name, *unit, *doc; /* what a step is follows doc where one_batch is set */
+    const char *spent;             /* by a step, on an image: that of a mix of works adds up */
     /* Smaller is better. step: seconds of one denoising step; devices: held by the plan. */
     double (*value)(double step, int batch, int devices);
     /* The figure people read. steps: denoising steps of an image. */

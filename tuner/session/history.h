@@ -54,6 +54,22 @@ void dt_replay_fini(struct dt_replay *replay);
  * is not of a session, the session ended, or it measured no plan that could be stored. DT_EIO, DT_ENOMEM. */
 dt_status dt_revive(const char *path, json_t **entry) DT_MUST_CHECK;
 
+/* ---- a list: works that one command tunes one after the other, each in a session of its own (list.c) */
+
+/* A list that is resumed. */
+struct dt_list {
+    char id[64];      /* journal of its first session; "": none */
+    int64_t spent_ns; /* by the sessions that came to their end */
+};
+
+/* The list of the newest session in the store, if it has `works` works and did not come to its end. DT_OK, also without one. */
+dt_status dt_list_last(const char *directory, int works, struct dt_list *list) DT_MUST_CHECK;
+
+/* Reads back the session of the list that came to its end with that work (0: the first), whose key has not changed. *found: there is one, and *replay is to be
+ * freed by dt_replay_fini; a journal that cannot be read counts as none. */
+dt_status dt_list_done(const char *directory, const struct dt_list *list, int work,
+                       const json_t *key, struct dt_replay *replay, bool *found) DT_MUST_CHECK;
+
 /* A recorded table, or a session's journal read as one: dt_landscape_open with that format, too. */
 struct dt_landscape;
 dt_status dt_session_landscape(const char *path, struct dt_landscape **landscape) DT_MUST_CHECK;

@@ -58,7 +58,7 @@ struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session)
     return made;
 }
 
-struct dt_gain dt_entry_gain(const struct dt_session *session)
+struct dt_gain dt_session_gain(const struct dt_session *session)
 {
     bool compared = session->finals.best >= 0 && dt_session_against_default(session);
     return dt_gain_of(compared ? &session->finals.entrants[session->finals.best].ratio : NULL);
@@ -225,7 +225,7 @@ json_t *dt_entry(const struct dt_session *session)
         .figures = dt_measured_of(best, target),
         .fallback = dt_measured_of(dt_session_role(session, DT_ENTRANT_DEFAULT), target),
         .baseline = dt_measured_of(dt_session_role(session, DT_ENTRANT_BASELINE), target),
-        .gain = dt_entry_gain(session),
+        .gain = dt_session_gain(session),
         .noise = dt_noise_floor_of(&noise),
         .image = dt_entry_image(target),
         .journal = session->store.id};

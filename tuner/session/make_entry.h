@@ -14,9 +14,6 @@ void dt_entry_machine(struct dt_session *session);
 /* The same with the time of now, and owning its JSON values. */
 struct dt_fingerprint dt_entry_fingerprint(const struct dt_session *session);
 
-/* The gain of the session's best plan over its default; not known without a comparison with it. */
-struct dt_gain dt_entry_gain(const struct dt_session *session);
-
 /* Of the whole image; not known where the steps are not. source is static. */
 struct dt_image_time dt_entry_image(const struct dt_target *target);
 

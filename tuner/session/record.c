@@ -95,7 +95,7 @@ json_t *dt_record_session(const struct dt_session *session)
     json_t *trials = json_array();
     for (int i = 0; i < session->count; i++)
         json_array_append_new(trials, dt_trial_json(&session->trials[i], target));
-    struct dt_gain gain = dt_entry_gain(session);
+    struct dt_gain gain = dt_session_gain(session);
     json_t *object = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:i, s:s, s:s, s:o, s:f, s:s, "
         "s:s}",

@@ -91,6 +91,12 @@ struct dt_session_resume {
     int64_t spent_ns;
 };
 
+/* The place of this session in a list of works (history.h). */
+struct dt_session_list {
+    char id[64]; /* of the list; "": this session begins it */
+    int work, works;
+};
+
 struct dt_session {
     const struct dt_job *job;
     const struct dt_target *target;
@@ -103,7 +109,8 @@ struct dt_session {
     struct dt_session_finals finals;
     struct dt_session_store store;
     struct dt_session_resume resume;
-    struct dt_result *trials; /* owned */
+    struct dt_session_list list; /* works is 0 or 1: alone */
+    struct dt_result *trials;    /* owned */
     int count;
     int64_t slowest_ns; /* cost of the slowest trial that ran; 0: none ran */
     struct dt_fingerprint
@@ -198,6 +205,8 @@ dt_status dt_record_end(struct dt_session *session, const char *directory) DT_MU
 struct dt_measured dt_measured_of(const struct dt_result *result, const struct dt_target *target);
 struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target);
 struct dt_gain dt_gain_of(const struct dt_ratio *ratio);
+/* Of the session's best plan over its default; not known without a comparison with it. */
+struct dt_gain dt_session_gain(const struct dt_session *session);
 struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/array.h"
 #include "base/clock.h"
 #include "db/store.h"
 #include "tuner/cli/alone.h"
@@ -6,30 +7,46 @@
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/progress.h"
+#include "tuner/cli/report/mix.h"
 #include "tuner/cli/report/report.h"
+#include "tuner/cli/works.h"
+#include "tuner/session/history.h"
 #include "tuner/session/record.h"
 #include "tuner/session/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+/* Results of the works so far. */
+struct found {
+    json_t *results;         /* with --json: one object each */
+    struct dt_mix_work *mix; /* [works] */
+    int count, works;
+    struct dt_list list; /* of these works; spent_ns: before this command */
+};
+
 static dt_status report(const struct dt_options *options, const struct dt_session *session,
-                        json_t *list)
+                        struct found *found)
 {
     struct dt_text text = {0}, lookup = {0};
+    found->mix[found->count] = dt_mix_work(session, found->mix[found->count].part.share);
     if (options->print.json) {
-        json_array_append_new(list, dt_record_session(session));
+        json_array_append_new(found->results, dt_record_session(session));
         return DT_OK;
     }
-    dt_ask_line(options, session->target, &lookup);
-    dt_report_session(session, dt_text_at(&lookup), &text);
+    bool live = session->store.stored || session->store.kept; /* not read back */
+    if (live)
+        dt_ask_line(options, session->target, &lookup);
+    dt_report_session(session, live ? dt_text_at(&lookup) : NULL, &text);
     dt_text_fini(&lookup);
     return dt_print_text(&text);
 }
 
 /* After Ctrl-C or the end of the budget the session's results are still stored and shown. */
 static dt_status tune_target(const struct dt_options *options, const struct dt_job *job,
-                             const struct dt_target *target, int64_t deadline_ns, json_t *list)
+                             const struct dt_target *target, int64_t deadline_ns,
+                             struct found *found)
 {
     const char *directory = options->db != NULL ? options->db : dt_store_default();
     struct dt_session session = {.job = job,
@@ -38,7 +55,9 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
                                  .store.directory = directory,
                                  .clock.began_ns = dt_clock_ns(),
                                  .clock.deadline_ns = deadline_ns,
-                                 .finals.best = -1};
+                                 .finals.best = -1,
+                                 .list = {.work = found->count, .works = found->works}};
+    snprintf(session.list.id, sizeof session.list.id, "%s", found->list.id);
     dt_status status = dt_target_check(target);
     if (status == DT_OK && options->against != NULL) {
         session.has_against = true;
@@ -52,6 +71,8 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
         dt_belief_fini(&session.search.belief);
         return status;
     }
+    if (found->list.id[0] == '\0')
+        snprintf(found->list.id, sizeof found->list.id, "%s", session.store.id);
     dt_known_read(&session, directory);
     struct dt_progress progress;
     const struct dt_watch watch = dt_progress_watch(&progress);
@@ -67,7 +88,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     dt_progress_end(&progress);
     dt_status stored = dt_record_end(&session, directory);
     status = stored < 0 ? stored : dt_error_raise(&ended);
-    dt_status printed = report(options, &session, list);
+    dt_status printed = report(options, &session, found);
     if (status == DT_EPROVISIONAL && !options->print.json && dt_session_best(&session) != NULL)
         status = dt_fail(status, "%s", ""); /* the report has the reason */
     if (status == DT_EINTR)
@@ -136,45 +157,137 @@ static void warn_of_store(const struct dt_options *options)
     dt_text_fini(&warnings);
 }
 
+/* All are checked before the first one is begun. */
+static dt_status check_works(struct dt_works *works)
+{
+    for (int i = 0; i < works->count; i++) {
+        struct dt_options options;
+        struct dt_job job;
+        struct dt_text name = {0};
+        dt_status status = dt_works_options(works, i, &options);
+        if (status == DT_OK)
+            status = dt_options_job(&options, NULL, &job);
+        if (status == DT_OK)
+            status = check_job(&job);
+        if (status == DT_OK)
+            status = dt_search_check(options.search.name);
+        dt_works_name(works, i, &name);
+        if (status < 0)
+            status = dt_fail(status, "%s%s", dt_text_at(&name), dt_message());
+        dt_text_fini(&name);
+        DT_TRY(status);
+    }
+    return DT_OK;
+}
+
+/* The work came to its end before the list was resumed: shows that session again. */
+static dt_status show_done(const struct dt_options *options, const struct dt_target *target,
+                           struct found *found, bool *done)
+{
+    const char *directory = options->db != NULL ? options->db : dt_store_default();
+    struct dt_replay replay;
+    *done = false;
+    if (!options->search.resume || found->works < 2 || found->list.id[0] == '\0')
+        return DT_OK;
+    DT_TRY(
+        dt_list_done(directory, &found->list, found->count, target->identity.key, &replay, done));
+    if (!*done)
+        return DT_OK;
+    if (!options->print.quiet)
+        dt_print_note("resumed: session %s has tuned %s", replay.session.store.id,
+                      target->identity.title);
+    dt_status status = report(options, &replay.session, found);
+    dt_replay_fini(&replay);
+    return status;
+}
+
+static dt_status tune_work(struct dt_works *works, int i, int64_t end_ns, struct found *found)
+{
+    struct dt_options options;
+    struct dt_job job;
+    struct dt_target *target = NULL;
+    int64_t share_end_ns = dt_works_end(works, i, dt_clock_ns(), end_ns);
+    DT_TRY(dt_works_options(works, i, &options));
+    DT_TRY(dt_options_job(&options, NULL, &job));
+    dt_status status = dt_target_new(&job, &target);
+    if (status == DT_OK)
+        status = ready(&options, target);
+    bool done = false;
+    if (status == DT_OK)
+        status = show_done(&options, target, found, &done);
+    if (status == DT_OK && !done)
+        status = introduce(&options, target);
+    if (status == DT_OK && !done)
+        status = tune_target(&options, &job, target, share_end_ns, found);
+    dt_target_free(target);
+    return status;
+}
+
+static dt_status print_found(const struct dt_options *options, const struct dt_works *works,
+                             const struct found *found)
+{
+    bool several = works->list != NULL || works->count > 1;
+    struct dt_text text = {0};
+    if (several && !options->print.json && found->count > 1) {
+        dt_mix_text(found->mix, works->count, &text);
+        return dt_print_text(&text);
+    }
+    if (!options->print.json || json_array_size(found->results) == 0)
+        return DT_OK;
+    if (!several)
+        return dt_print_json(json_incref(json_array_get(found->results, 0)));
+    return dt_print_json(json_pack("{s:O, s:o}", "results", found->results, "mix",
+                                   dt_mix_json(found->mix, works->count)));
+}
+
+/* The first error, or the interruption, is that of the command; the other works are tuned. */
+static dt_status tune_works(struct dt_works *works, struct found *found)
+{
+    int64_t end_ns = dt_clock_ns() + works->options->job.budget_ns - found->list.spent_ns;
+    struct dt_error worst = {DT_OK, ""};
+    for (; found->count < works->count && worst.status != DT_EINTR; found->count++) {
+        struct dt_error error = {DT_OK, ""};
+        struct dt_text name = {0};
+        dt_error_keep(&error, tune_work(works, found->count, end_ns, found));
+        if (worst.status == DT_OK || error.status == DT_EINTR)
+            worst = error;
+        dt_works_name(works, found->count, &name);
+        if (name.size > 0 && error.status != DT_EINTR && error.sentence[0] != '\0') {
+            dt_print_note("%s%s", dt_text_at(&name), error.sentence);
+            worst.sentence[0] = '\0'; /* of an earlier one, or this: it was said */
+        }
+        dt_text_fini(&name);
+    }
+    return dt_error_raise(&worst);
+}
+
+static dt_status tune_all(const struct dt_options *options, struct dt_works *works)
+{
+    struct found found = {.works = works->count};
+    const char *directory = options->db != NULL ? options->db : dt_store_default();
+    if (options->search.resume && works->count > 1)
+        DT_TRY(dt_list_last(directory, works->count, &found.list));
+    DT_TRY(DT_RESIZE(found.mix, works->count));
+    found.results = json_array();
+    for (int i = 0; i < works->count; i++)
+        found.mix[i] = dt_mix_none(dt_works_share(works, i));
+    warn_of_store(options);
+    dt_status status = tune_works(works, &found);
+    dt_status printed = print_found(options, works, &found);
+    free(found.mix);
+    json_decref(found.results);
+    return status < 0 ? status : printed;
+}
+
 dt_status dt_command_tune(const struct dt_options *options)
 {
-    int sizes = options->job.sizes.count > 0 ? options->job.sizes.count : 1;
-    struct dt_job job;
-    DT_TRY(dt_options_job(options, NULL, &job));
-    DT_TRY(check_job(&job));
-    DT_TRY(dt_search_check(options->search.name));
-    DT_TRY(dt_alone(options));
-    int64_t end = dt_clock_ns() + options->job.budget_ns;
-    warn_of_store(options);
-    json_t *list = json_array();
-    struct dt_error worst = {DT_OK, ""};
-    for (int i = 0; i < sizes && worst.status != DT_EINTR; i++) {
-        struct dt_error error = {DT_OK, ""};
-        if (options->job.sizes.count > 0) {
-            job.size = job.wanted.width = options->job.sizes.widths[i];
-            job.wanted.height = options->job.sizes.heights[i];
-        }
-        struct dt_target *target = NULL;
-        int64_t now = dt_clock_ns(), share = (end - now) / (sizes - i);
-        dt_status status = dt_target_new(&job, &target);
-        if (status == DT_OK)
-            status = ready(options, target);
-        if (status == DT_OK)
-            status = introduce(options, target);
-        if (status == DT_OK)
-            status = tune_target(options, &job, target, now + share, list);
-        dt_error_keep(&error, status);
-        dt_target_free(target);
-        if (worst.status == DT_OK || status == DT_EINTR)
-            worst = error;
-        if (sizes > 1 && status != DT_EINTR && error.sentence[0] != '\0')
-            dt_print_note("--size %d: %s", job.size, error.sentence);
-    }
-    dt_status printed = DT_OK;
-    if (options->print.json && sizes == 1 && json_array_size(list) == 1)
-        printed = dt_print_json(json_incref(json_array_get(list, 0)));
-    else if (options->print.json && json_array_size(list) > 0)
-        printed = dt_print_json(json_pack("{s:O}", "results", list));
-    json_decref(list);
-    return worst.status < 0 ? dt_error_raise(&worst) : printed;
+    struct dt_works works;
+    DT_TRY(dt_works_list(options, &works));
+    dt_status status = check_works(&works);
+    if (status == DT_OK)
+        status = dt_alone(options);
+    if (status == DT_OK)
+        status = tune_all(options, &works);
+    dt_works_fini(&works);
+    return status;
 }

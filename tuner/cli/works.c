@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* A row of the file is an object of options without their dashes. It is read as these options behind the words of the
+ * command line, so that a new option needs nothing here. */
+#include "tuner/cli/works.h"
+
+#include "base/array.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKS_MOST = 64 };
+#define SHARE_MOST 1e6
+
+/* Options of the session as a whole, which a row cannot have. */
+static const char *const of_session[] = {"budget", "db",    "help",      "json",  "no-wait",
+                                         "quiet",  "prior", "workloads", "resume"};
+
+void dt_works_name(const struct dt_works *works, int i, struct dt_text *out)
+{
+    const struct dt_job_options *job = &works->options->job;
+    if (works->count < 2 && job->workloads == NULL)
+        return;
+    if (job->workloads != NULL)
+        dt_text_add(out, "%s, workload %d: ", job->workloads, i + 1);
+    else
+        dt_text_add(out, "--size %d: ", job->sizes.widths[i]);
+}
+
+/* Appends a copy of the word. */
+static dt_status add_word(struct dt_work *work, const char *dashes, const char *word)
+{
+    struct dt_text text = {0};
+    DT_TRY(DT_GROW(work->words, work->word_count, 2));
+    dt_text_add(&text, "%s%s", dashes, word);
+    work->words[work->word_count] = dt_text_take(&text);
+    if (work->words[work->word_count] == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for the workloads");
+    work->words[++work->word_count] = NULL;
+    return DT_OK;
+}
+
+static dt_status add_field(struct dt_work *work, const char *what, const char *name,
+                           const json_t *value)
+{
+    struct dt_text text = {0};
+    for (size_t i = 0; i < sizeof of_session / sizeof of_session[0]; i++)
+        if (strcmp(of_session[i], name) == 0)
+            return dt_fail(DT_EUSAGE, "%s'%s' is the same for all workloads: it is given as --%s",
+                           what, name, name);
+    if (name[0] == '\0' || name[strspn(name, "abcdefghijklmnopqrstuvwxyz-")] != '\0')
+        return dt_fail(DT_EUSAGE, "%s'%s' is not the name of an option without its dashes", what,
+                       name);
+    if (!json_is_true(value) && !json_is_string(value) && !json_is_number(value))
+        return dt_fail(DT_EUSAGE, "%s'%s' is neither a text, a number nor true", what, name);
+    DT_TRY(add_word(work, "--", name));
+    if (json_is_true(value))
+        return DT_OK;
+    dt_json_plain(value, &text);
+    dt_status status = add_word(work, "", dt_text_at(&text));
+    dt_text_fini(&text);
+    return status;
+}
+
+static dt_status add_fields(struct dt_work *work, const char *what, json_t *row)
+{
+    const char *name;
+    json_t *value;
+    work->share = 1;
+    if (!json_is_object(row))
+        return dt_fail(DT_EUSAGE, "%sit is not a JSON object", what);
+    json_object_foreach(row, name, value)
+    {
+        if (strcmp(name, "share") != 0)
+            DT_TRY(add_field(work, what, name, value));
+        else
+            work->share = json_number_value(value);
+    }
+    if (!(work->share > 0 && work->share <= SHARE_MOST))
+        return dt_fail(DT_EUSAGE, "%s'share' is not a number above 0 and up to %g", what,
+                       SHARE_MOST);
+    return DT_OK;
+}
+
+/* The words of the command line, those of the row, and from "--" on those for the worker. */
+static dt_status read_row(struct dt_works *works, json_t *row)
+{
+    const char *const *line = works->options->words.line;
+    struct dt_work *work = &works->list[works->count++];
+    struct dt_text what = {0};
+    dt_status status = DT_OK;
+    int i = 0;
+    dt_works_name(works, works->count - 1, &what);
+    for (; status == DT_OK && line[i] != NULL && strcmp(line[i], "--") != 0; i++)
+        status = add_word(work, "", line[i]);
+    if (status == DT_OK)
+        status = add_fields(work, dt_text_at(&what), row);
+    for (; status == DT_OK && line[i] != NULL; i++)
+        status = add_word(work, "", line[i]);
+    dt_text_fini(&what);
+    return status;
+}
+
+static bool same_words(const struct dt_work *a, const struct dt_work *b)
+{
+    bool same = a->word_count == b->word_count;
+    for (int i = 0; same && i < a->word_count; i++)
+        same = strcmp(a->words[i], b->words[i]) == 0;
+    return same;
+}
+
+static dt_status check_twice(const struct dt_works *works, const char *path)
+{
+    for (int i = 0; i < works->count; i++)
+        for (int k = 0; k < i; k++)
+            if (same_words(&works->list[i], &works->list[k]))
+                return dt_fail(DT_EUSAGE, "%s: workload %d is the same as workload %d", path, i + 1,
+                               k + 1);
+    return DT_OK;
+}
+
+static dt_status read_file(struct dt_works *works, const json_t *root)
+{
+    static const char *const fields[] = {"workloads", NULL};
+    const char *path = works->options->job.workloads;
+    json_t *rows;
+    DT_TRY(dt_json_only(root, path, fields));
+    DT_TRY(dt_json_array(root, path, "workloads", &rows));
+    size_t count = json_array_size(rows);
+    if (count < 1 || count > WORKS_MOST)
+        return dt_fail(DT_EUSAGE, "%s has %zu workloads, expected 1 to %d", path, count,
+                       WORKS_MOST);
+    DT_TRY(DT_RESIZE(works->list, count));
+    for (size_t i = 0; i < count; i++)
+        works->list[i] = (struct dt_work){.share = 1};
+    for (size_t i = 0; i < count; i++)
+        DT_TRY(read_row(works, json_array_get(rows, i)));
+    return check_twice(works, path);
+}
+
+dt_status dt_works_list(const struct dt_options *options, struct dt_works *works)
+{
+    json_t *root = NULL;
+    *works = (struct dt_works){.options = options};
+    if (options->job.workloads == NULL) {
+        works->count = options->job.sizes.count > 0 ? options->job.sizes.count : 1;
+        return DT_OK;
+    }
+    DT_TRY(dt_json_read(options->job.workloads, "--workloads", &root));
+    dt_status status = read_file(works, root);
+    json_decref(root);
+    if (status < 0)
+        dt_works_fini(works);
+    return status;
+}
+
+/* Reading the options moves the words, so it is done on copies of their pointers. */
+static dt_status read_words(struct dt_works *works, const struct dt_work *work,
+                            struct dt_options *options)
+{
+    const struct dt_command *command;
+    DT_TRY(DT_RESIZE(works->moved, work->word_count + 1));
+    memcpy(works->moved, work->words, ((size_t)work->word_count + 1) * sizeof *works->moved);
+    DT_TRY(dt_options_parse(work->word_count, works->moved, options, &command));
+    options->words.line = works->options->words.line;
+    if (options->job.sizes.count > 1)
+        return dt_fail(DT_EUSAGE, "a workload has one size, not %d: one row for each",
+                       options->job.sizes.count);
+    return DT_OK;
+}
+
+dt_status dt_works_options(struct dt_works *works, int i, struct dt_options *options)
+{
+    const struct dt_sizes *sizes = &works->options->job.sizes;
+    if (works->list != NULL)
+        return read_words(works, &works->list[i], options);
+    *options = *works->options;
+    if (sizes->count > 0)
+        options->job.sizes = (struct dt_sizes){1, {sizes->widths[i]}, {sizes->heights[i]}};
+    return DT_OK;
+}
+
+double dt_works_share(const struct dt_works *works, int i)
+{
+    return works->list != NULL ? works->list[i].share : 1;
+}
+
+int64_t dt_works_end(const struct dt_works *works, int i, int64_t now_ns, int64_t end_ns)
+{
+    double rest = 0;
+    for (int k = i; k < works->count; k++)
+        rest += dt_works_share(works, k);
+    return now_ns + (int64_t)((double)(end_ns - now_ns) * dt_works_share(works, i) / rest);
+}
+
+void dt_works_fini(struct dt_works *works)
+{
+    for (int i = 0; works->list != NULL && i < works->count; i++) {
+        for (int k = 0; k < works->list[i].word_count; k++)
+            free(works->list[i].words[k]);
+        free(works->list[i].words);
+    }
+    free(works->list);
+    free(works->moved);
+    *works = (struct dt_works){.options = NULL};
+}
