@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/session.h"
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "tuner/session/doubts.h"
 #include "tuner/session/explore.h"
@@ -12,29 +11,6 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
-
-const struct dt_result *dt_session_trial(const struct dt_session *session,
-                                         const struct dt_point *point)
-{
-    const struct dt_result *found = NULL;
-    for (int i = 0; i < session->count; i++)
-        if (dt_point_equal(session->target->space, &session->trials[i].point, point) &&
-            (found == NULL || session->trials[i].outcome != DT_TRIAL_INTERRUPTED))
-            found = &session->trials[i];
-    return found;
-}
-
-bool dt_session_counts(const struct dt_session *session, int i)
-{
-    return dt_session_trial(session, &session->trials[i].point) == &session->trials[i];
-}
-
-dt_status dt_session_keep(struct dt_session *session, const struct dt_result *result)
-{
-    DT_TRY(DT_GROW(session->trials, session->count, 1));
-    session->trials[session->count++] = *result;
-    return DT_OK;
-}
 
 /* Nothing was measured, or not enough. */
 static dt_status time_status(const struct dt_session *session, const struct dt_result *failed,
@@ -155,12 +131,14 @@ void dt_session_fini(struct dt_session *session)
     for (int i = 0; i < session->count; i++)
         dt_result_fini(&session->trials[i]);
     free(session->trials);
+    free(session->tried.slots);
     json_decref(session->fingerprint.hard);
     json_decref(session->fingerprint.soft);
     session->fingerprint = (struct dt_fingerprint){.known = false};
     for (int i = 0; i < session->finals.entrant_count; i++)
         dt_entrant_fini(&session->finals.entrants[i]);
     session->trials = NULL;
+    session->tried = (struct dt_session_tried){.slots = NULL};
     session->count = session->finals.entrant_count = 0;
 }
 

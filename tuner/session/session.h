@@ -85,6 +85,13 @@ struct dt_session_store {
     int64_t unstored_ns; /* since when a better plan is not in the store; 0: stored */
 };
 
+/* The trials by their plans, kept up to date by dt_session_keep (tried.c). */
+struct dt_session_tried {
+    int *slots; /* owned: 1 + the trial that counts for its plan; 0: free */
+    int room;   /* a power of two; 0: no trial */
+    int leader; /* 1 + the best eligible trial; 0: none */
+};
+
 /* The session that this one goes on with. */
 struct dt_session_resume {
     char id[64]; /* of its journal; "": none */
@@ -112,6 +119,7 @@ struct dt_session {
     struct dt_session_list list; /* works is 0 or 1: alone */
     struct dt_result *trials;    /* owned */
     int count;
+    struct dt_session_tried tried;
     int64_t slowest_ns; /* cost of the slowest trial that ran; 0: none ran */
     struct dt_fingerprint
         fingerprint; /* of the machine, owned; all zero before the session is recorded */
@@ -148,7 +156,7 @@ bool dt_session_against_default(const struct dt_session *session);
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
                                             enum dt_entrant_role role);
 
-/* ---- judged from its samples (verdict.c) */
+/* ---- judged from its samples (verdict.c, tried.c) */
 
 /* The result is ok and keeps --max-latency. */
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result);

@@ -17,18 +17,6 @@ double dt_session_value(const struct dt_session *session, const struct dt_result
     return dt_result_trial(result, session->target).value;
 }
 
-const struct dt_result *dt_session_leader(const struct dt_session *session)
-{
-    const struct dt_result *best = NULL;
-    for (int i = 0; i < session->count; i++) {
-        const struct dt_result *trial = &session->trials[i];
-        if (dt_session_eligible(session, trial) &&
-            (best == NULL || dt_session_value(session, trial) < dt_session_value(session, best)))
-            best = trial;
-    }
-    return best;
-}
-
 bool dt_verdict_default(const struct dt_session *session, const struct dt_entrant *entrant)
 {
     return dt_point_equal(session->target->space, &entrant->point, &session->target->fallback);
