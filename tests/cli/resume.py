@@ -4,6 +4,7 @@
 again, the time that was spent counts, the end is that of an undisturbed session. A plan that ran twice when a session ended is left out."""
 import json
 import pathlib
+import shlex
 import shutil
 import signal
 import sys
@@ -35,6 +36,22 @@ def resumed(*options, **how):
     return done, RUNS / f"{(done.json or {'journal': 'none'})['journal']}.jsonl"
 
 
+def sets(path, name):
+    """The comparison after each of its sets, each entrant's times."""
+    return [(record["sets"], [entrant["ns"] for entrant in record["entrants"]]) for record in records(path)
+            if record["kind"] in ("sets", "comparison") and record["name"] == name]
+
+
+def goes_on(journal, path):
+    """What was compared before is in the new journal as it was, and all that follows has it at its beginning."""
+    for name in ("shoot-out", "final comparison"):
+        before, after = sets(journal, name), sets(path, name)
+        if before and (after[0] != before[-1] or any(many[:len(before[-1][0])] != before[-1][0] for many, _ in after)
+                       or any(ns[:len(old)] != old for _, entrants in after for ns, old in zip(entrants, before[-1][1]))):
+            return False
+    return True
+
+
 def is_whole(done):
     o = done.json or {}
     return done.code == 0 and o["verdict"] == "faster" and o["best"]["plan"] == {"plan": 2} and o["elapsed_seconds"] <= 61
@@ -60,11 +77,12 @@ for n in range(1, last + 1):
         done, path = resumed()
         before, all_of_it = plans(journal, "trial"), plans(path, "trial")
         again = [plan for plan in plans(path, "begin") if plan in before]
-        if not is_whole(done) or again or all_of_it[:len(before)] != before or len(set(all_of_it)) < len(NS):
+        if not is_whole(done) or again or not goes_on(journal, path) or all_of_it[:len(before)] != before or len(set(all_of_it)) < len(NS):
             t.check(f"cut after {n} records and {more} bytes", False, (again, before, all_of_it, done))
         printed = t.tool("analyze", path, "--json")
         missing += printed.out != done.out
-t.check(f"resumed after each of {last} records: the same end, no trial again", True)
+t.check(f"resumed after each of {last} records: the same end, no trial and no set again", True)
+t.check("there were sets to go on with", kinds.count("sets") > 4 and len(sets(journal, "final comparison")) > 3, kinds)
 t.check("analyze prints the same of each", missing == 0, missing)
 
 shutil.rmtree(DB)
@@ -88,12 +106,22 @@ else:
 
 shutil.rmtree(DB)
 t.scenario(ns=NS, sleep=0.2)
-session = t.start("tune", "--worker", t.worker, *OPTIONS, clock="real")
+session = t.start("tune", "--worker", t.worker, *OPTIONS, "--prior", "none", "--", "an argument", clock="real")
 t.until(lambda: list(RUNS.glob("*.jsonl")) and "trial" in [r["kind"] for r in records(next(RUNS.glob("*.jsonl")))][:-1])
 session.send_signal(signal.SIGINT)
-session.wait()
+code, said = session.wait(), t.read("err")
+line = [line for line in said.splitlines() if line.startswith("dittune: go on with: ")]
+words = shlex.split(line[0].removeprefix("dittune: go on with: ")) if line else []
+t.check("Ctrl-C: the whole command that goes on", code == 130 and words == [str(t.program("real")), "tune", "--worker", t.worker, *OPTIONS, "--prior", "none",
+        "--resume", "--", "an argument"], said)
+t.check("and what was found", '"best":{"plan":{"plan":' in t.read("out").replace(" ", ""), t.read("out")[:500])
 old = next(RUNS.glob("*.jsonl"))
 t.scenario(ns=NS, cv=0.005, drift_sd=0.01, cost_ns=50 * MS)
+shutil.copytree(DB, t.path / "other")
+done = t.tune(*OPTIONS, "--db", t.path / "other")
+t.check("without --resume: a note", is_whole(done) and f"session {old.stem} of this work was cut short" in done.err and "--resume goes on" in done.err, done)
+done = t.tune(*OPTIONS, "--db", t.path / "other")
+t.check("after a whole one: none", is_whole(done) and "cut short" not in done.err, done)
 done, path = resumed()
 t.check("after Ctrl-C: its trials are taken over", is_whole(done) and [plan for plan in plans(path, "begin") if plan in plans(old, "trial")[:-1]] == [], done)
 t.scenario(ns=NS, cv=0.005, drift_sd=0.01, cost_ns=50 * MS, versions={"library": "2"})

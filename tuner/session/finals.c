@@ -9,6 +9,7 @@
 #include "tuner/session/verdict.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHOOTOUT_SETS       2
@@ -77,14 +78,62 @@ static double seconds_until(int64_t ns)
     return (double)(ns - dt_clock_ns()) * 1e-9;
 }
 
-/* Runs a comparison and keeps its measurements, also when a signal ended it. */
-static dt_status compare(struct dt_session *session, const struct dt_compare *how,
-                         struct dt_compared *compared)
+static bool same_entrants(const struct dt_session *session, const struct dt_session_made *made,
+                          const struct dt_compared *compared)
 {
+    bool same = made->entrants != NULL && made->count == compared->count;
+    for (int i = 0; same && i < made->count; i++)
+        same = made->entrants[i].role == compared->entrants[i].role &&
+               dt_point_equal(session->target->space, &made->entrants[i].point,
+                              &compared->entrants[i].point);
+    return same;
+}
+
+/* Takes over the sets that the resumed session made of this comparison, if there are any. */
+static bool take_made(const struct dt_session *session, struct dt_session_made *made,
+                      struct dt_compared *compared)
+{
+    if (!same_entrants(session, made, compared))
+        return false;
+    for (int i = 0; i < made->count; i++) {
+        bool apart = compared->entrants[i].apart;
+        compared->entrants[i] = made->entrants[i];
+        compared->entrants[i].apart = apart;
+    }
+    compared->sets = made->sets;
+    compared->complete = made->complete;
+    free(made->entrants);
+    made->entrants = NULL;
+    return true;
+}
+
+struct keeper {
+    const struct dt_session *session;
+    const struct dt_compared *compared;
+};
+
+static dt_status keep_sets(void *context)
+{
+    const struct keeper *keeper = context;
+    return dt_history_sets(keeper->session, keeper->compared);
+}
+
+/* Runs a comparison and keeps its measurements, also when a signal ended it. */
+static dt_status compare(struct dt_session *session, const struct dt_compare *given,
+                         struct dt_session_made *made, struct dt_compared *compared)
+{
+    struct dt_compare how = *given;
+    struct keeper keeper = {session, compared};
+    how.keep = keep_sets;
+    how.keeper = &keeper;
+    compared->complete = false;
+    how.goes_on = take_made(session, made, compared);
+    if (compared->complete)
+        return DT_OK;
     if (session->watch != NULL)
         session->watch->compares(session->watch->context, compared->name);
     dt_status status =
-        dt_compare_run(&session->rig, compared->entrants, compared->count, how, &compared->sets);
+        dt_compare_run(&session->rig, compared->entrants, compared->count, &how, &compared->sets);
     compared->complete = status == DT_OK;
     if (status != DT_OK && status != DT_EINTR)
         return status;
@@ -102,7 +151,7 @@ static dt_status shoot(struct dt_session *session, struct dt_compared *shootout)
                              .seed = (uint64_t)session->job->seed,
                              .progress = session->watch != NULL ? session->watch->set : NULL,
                              .context = session->watch != NULL ? session->watch->context : NULL};
-    return compare(session, &how, shootout);
+    return compare(session, &how, &session->resume.shootout, shootout);
 }
 
 /* Picks one challenger of the default among the top candidates; false when there is none. */
@@ -114,8 +163,9 @@ static dt_status shootout(struct dt_session *session, struct dt_point *challenge
     if (n > 0)
         *challenger = top[0]->point;
     double left = seconds_until(session->clock.deadline_ns) - STOP_SECONDS;
-    if (n < 2 || left < 2 * dt_finals_seconds(session, 2)) /* the final comparison comes first */
-        return DT_OK;
+    bool begun = session->resume.shootout.entrants != NULL;
+    if (n < 2 || (!begun && left < 2 * dt_finals_seconds(session, 2)))
+        return DT_OK; /* the final comparison comes first */
     struct dt_entrant entrants[DT_CANDIDATES + 2];
     struct dt_compared shootout = {.name = "shoot-out", .entrants = entrants, .count = n + 1};
     const struct dt_point *anchor =
@@ -152,6 +202,14 @@ static const struct dt_entrant *candidate_of(const struct dt_session *session)
     return NULL;
 }
 
+/* The twin does not share the default's processes where the challenger does not. */
+static bool twin_is_apart(const struct dt_session *session)
+{
+    const struct dt_entrant *candidate = candidate_of(session);
+    return candidate != NULL &&
+           !dt_rig_same_group(session->target, &session->target->fallback, &candidate->point);
+}
+
 /* Adds the twin, a second copy of the default whose ratios are noise. It shares the default's processes if the
  * challenger does, and has its own otherwise, so that all differences but the plan itself are the same as the
  * challenger's. */
@@ -163,13 +221,10 @@ static void enter_twin(struct dt_session *session, bool challenged)
     if (seconds_until(session->clock.deadline_ns) - STOP_SECONDS <
         dt_finals_seconds(session, challenged ? 2 : 1))
         return;
-    const struct dt_point *fallback = &session->target->fallback;
-    const struct dt_entrant *candidate = candidate_of(session);
-    session->finals.entrants[session->finals.entrant_count++] = (struct dt_entrant){
-        .role = DT_ENTRANT_TWIN,
-        .point = *fallback,
-        .apart =
-            candidate != NULL && !dt_rig_same_group(session->target, fallback, &candidate->point)};
+    session->finals.entrants[session->finals.entrant_count++] =
+        (struct dt_entrant){.role = DT_ENTRANT_TWIN,
+                            .point = session->target->fallback,
+                            .apart = twin_is_apart(session)};
 }
 
 /* The reference plan was excluded: the next one takes its place, and its twin is removed, too. */
@@ -196,20 +251,41 @@ static bool first_fell(const struct dt_session *session)
            dt_verdict_cannot_run(session, &first->result);
 }
 
+/* The entrants of the comparison that the resumed session began; false: it began none. */
+static bool enter_made(struct dt_session *session)
+{
+    const struct dt_session_made *made = &session->resume.final;
+    for (int i = 0; made->entrants != NULL && i < made->count; i++)
+        session->finals.entrants[session->finals.entrant_count++] =
+            (struct dt_entrant){.role = made->entrants[i].role,
+                                .point = made->entrants[i].point,
+                                .decisive = made->entrants[i].decisive};
+    for (int i = 0; i < session->finals.entrant_count; i++)
+        session->finals.entrants[i].apart =
+            dt_entrant_twin(&session->finals.entrants[i]) && twin_is_apart(session);
+    return session->finals.entrant_count > 0;
+}
+
+static void enter_all(struct dt_session *session, const struct dt_point *challenger)
+{
+    if (may_run(session, &session->target->fallback))
+        enter(session, DT_ENTRANT_DEFAULT, &session->target->fallback, false);
+    if (challenger != NULL)
+        enter(session, DT_ENTRANT_CANDIDATE, challenger, true);
+    if (may_run(session, &session->target->baseline))
+        enter(session, DT_ENTRANT_BASELINE, &session->target->baseline, false);
+    if (session->has_against && may_run(session, &session->against))
+        enter(session, DT_ENTRANT_AGAINST, &session->against, false);
+    enter_twin(session, challenger != NULL);
+}
+
 dt_status dt_finals_run(struct dt_session *session)
 {
     struct dt_point challenger;
     bool challenged = false;
     DT_TRY(shootout(session, &challenger, &challenged));
-    if (may_run(session, &session->target->fallback))
-        enter(session, DT_ENTRANT_DEFAULT, &session->target->fallback, false);
-    if (challenged)
-        enter(session, DT_ENTRANT_CANDIDATE, &challenger, true);
-    if (may_run(session, &session->target->baseline))
-        enter(session, DT_ENTRANT_BASELINE, &session->target->baseline, false);
-    if (session->has_against && may_run(session, &session->against))
-        enter(session, DT_ENTRANT_AGAINST, &session->against, false);
-    enter_twin(session, challenged);
+    if (!enter_made(session))
+        enter_all(session, challenged ? &challenger : NULL);
     struct dt_compare how = {.deadline_ns =
                                  session->clock.deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
                              .sets = DT_SETS_MOST,
@@ -222,7 +298,7 @@ dt_status dt_finals_run(struct dt_session *session)
         if (final.count > 0)
             drop_first(session);
         final.count = session->finals.entrant_count;
-        status = compare(session, &how, &final);
+        status = compare(session, &how, &session->resume.final, &final);
         session->finals.sets = final.sets;
         session->finals.rounds = dt_sets_rounds(&final.sets);
     } while (status == DT_OK && first_fell(session));

@@ -81,6 +81,34 @@ dt_status dt_history_trial(const struct dt_session *session, const struct dt_res
     return add(session->store.journal, "trial", record);
 }
 
+dt_status dt_history_searched(const struct dt_session *session)
+{
+    if (session->store.journal == NULL)
+        return DT_OK;
+    return add(session->store.journal, "searched",
+               json_pack("{s:s, s:b}", "search_note", session->search.note, "search_stopped",
+                         session->search.stopped));
+}
+
+dt_status dt_history_sets(const struct dt_session *session, const struct dt_compared *compared)
+{
+    if (session->store.journal == NULL)
+        return DT_OK;
+    return add(session->store.journal, "sets", dt_raw_comparison(compared, session->target));
+}
+
+dt_status dt_history_copy(const struct dt_session *session, const json_t *record)
+{
+    static const char *const of_journal[] = {"v",         "seq",  "run", "t_wall_ns",
+                                             "t_mono_ns", "kind", "crc"};
+    if (session->store.journal == NULL || record == NULL)
+        return DT_OK;
+    json_t *copy = dt_json_copy(record);
+    for (size_t i = 0; copy != NULL && i < sizeof of_journal / sizeof of_journal[0]; i++)
+        json_object_del(copy, of_journal[i]);
+    return add(session->store.journal, dt_json_text_at(record, "kind"), copy);
+}
+
 dt_status dt_history_comparison(const struct dt_session *session,
                                 const struct dt_compared *compared)
 {

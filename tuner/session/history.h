@@ -21,8 +21,14 @@ dt_status dt_history_plan(const struct dt_session *session, const char *kind,
                           const struct dt_point *point) DT_MUST_CHECK;
 dt_status dt_history_trial(const struct dt_session *session,
                            const struct dt_result *result) DT_MUST_CHECK;
+dt_status dt_history_searched(const struct dt_session *session) DT_MUST_CHECK; /* its end */
+/* A comparison; one that is not complete yet, after each set. */
 dt_status dt_history_comparison(const struct dt_session *session,
                                 const struct dt_compared *compared) DT_MUST_CHECK;
+dt_status dt_history_sets(const struct dt_session *session,
+                          const struct dt_compared *compared) DT_MUST_CHECK;
+/* A record of another journal, as it is there. */
+dt_status dt_history_copy(const struct dt_session *session, const json_t *record) DT_MUST_CHECK;
 dt_status dt_history_end(const struct dt_session *session) DT_MUST_CHECK;
 
 /* Records of `run`, whose journal may be NULL: the plan of a sweep's step (value 0: no sweep), and one measurement per
@@ -46,6 +52,9 @@ struct dt_replay {
 
 /* The next record of the journal, "session" first; other kinds are skipped. Errors name `what`. */
 dt_status dt_replay_record(struct dt_replay *replay, const json_t *record,
+                           const char *what) DT_MUST_CHECK;
+/* What a "search" record says. */
+dt_status dt_replay_search(struct dt_session *session, const json_t *record,
                            const char *what) DT_MUST_CHECK;
 void dt_replay_end(struct dt_replay *replay); /* there are no more */
 void dt_replay_fini(struct dt_replay *replay);

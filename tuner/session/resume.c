@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/resume.h"
 
+#include "base/clock.h"
 #include "space/json/json.h"
 #include "tuner/session/history.h"
 
@@ -8,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { LOST_MOST = 64, LOST_OUT = 2 };
+enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600 };
+#define CUT_SHARE 0.9 /* of its budget: a session that ended later was not cut short */
 
 /* What a journal says of its session as a whole. */
 struct outline {
@@ -17,6 +20,7 @@ struct outline {
     char id[64], verdict[32];         /* verdict "": it did not come to its end */
     bool same_work, same_machine;
     int64_t first_ns, last_ns, spent_ns; /* spent_ns: before it, where it was resumed itself */
+    int64_t budget_ns;
     int trials;
 };
 
@@ -39,6 +43,7 @@ static void read_outline(const json_t *record, void *context)
             json_equal(json_object_get(print, "soft"), session->fingerprint.soft);
         snprintf(outline->id, sizeof outline->id, "%s", dt_json_text_at(record, "run"));
         outline->first_ns = now;
+        outline->budget_ns = json_integer_value(json_object_get(record, "budget_ns"));
     }
     if (is_kind(record, "resumed"))
         outline->spent_ns = json_integer_value(json_object_get(record, "spent_ns"));
@@ -70,8 +75,8 @@ static void path_of(const char *directory, const char *name, struct dt_text *pat
     dt_text_add(path, "%s/runs/%s", directory, name);
 }
 
-/* The last journal of the same work that is not the session's own. */
-static bool last_of_work(const struct dt_session *session, const char *directory,
+/* The last journal of the same work that is not the session's own. since: the beginning of its name; older ones are not read. */
+static bool last_of_work(const struct dt_session *session, const char *directory, const char *since,
                          struct outline *outline)
 {
     struct dt_text path = {0};
@@ -83,7 +88,8 @@ static bool last_of_work(const struct dt_session *session, const char *directory
         int bad;
         *outline = found ? *outline : (struct outline){.session = session};
         path_of(directory, files[i]->d_name, &path);
-        if (!found && dt_journal_read(dt_text_at(&path), read_outline, outline, &bad) == DT_OK)
+        if (!found && strcmp(files[i]->d_name, since) >= 0 &&
+            dt_journal_read(dt_text_at(&path), read_outline, outline, &bad) == DT_OK)
             found = outline->same_work && strcmp(outline->id, session->store.id) != 0;
         free(files[i]);
     }
@@ -96,7 +102,7 @@ dt_status dt_session_resume(struct dt_session *session, const char *directory)
 {
     struct outline last;
     const char *why = NULL;
-    if (!last_of_work(session, directory, &last))
+    if (!last_of_work(session, directory, "", &last))
         why = "there is none of this work";
     else if (decided(&last))
         why = "the last one of this work came to its end";
@@ -116,6 +122,29 @@ dt_status dt_session_resume(struct dt_session *session, const char *directory)
     return dt_history_resumed(session);
 }
 
+/* It ended before its time, and not by a decision. */
+static bool cut_short(const struct outline *outline)
+{
+    int64_t took = outline->last_ns - outline->first_ns;
+    bool early = (double)took < CUT_SHARE * (double)outline->budget_ns;
+    return outline->verdict[0] == '\0' || (early && !decided(outline));
+}
+
+void dt_session_note_open(const struct dt_session *session, const char *directory)
+{
+    struct outline last;
+    struct tm time;
+    char since[32] = "";
+    time_t yesterday = (time_t)(dt_clock_wall_ns() / DT_NS_PER_SECOND) - DAY_SECONDS;
+    if (gmtime_r(&yesterday, &time) != NULL)
+        strftime(since, sizeof since, "%Y%m%dT%H%M%SZ", &time);
+    if (last_of_work(session, directory, since, &last) && cut_short(&last) && last.trials > 0)
+        dt_session_note(session,
+                        "session %s of this work was cut short after %d trial%s: --resume goes on "
+                        "with it",
+                        last.id, last.trials, last.trials == 1 ? "" : "s");
+}
+
 /* What is taken over while the journal is read. */
 struct take {
     struct dt_session *session;
@@ -124,6 +153,8 @@ struct take {
     bool open;
     struct dt_point lost[LOST_MOST]; /* plans that ran when a session ended; once for each time */
     int lost_count, left_out;
+    /* the last records of these kinds, owned; NULL: there is none */
+    json_t *search, *searched, *shootout, *final;
 };
 
 static void take_trial(struct take *take, const json_t *record)
@@ -157,6 +188,25 @@ static void lose(struct take *take, const struct dt_point *point)
         take->lost[take->lost_count++] = *point;
 }
 
+static void set_record(json_t **at, const json_t *record)
+{
+    json_decref(*at);
+    *at = json_incref((json_t *)record);
+}
+
+/* A comparison that a signal ended has an unfinished set: the sets before it are in a record of their own. */
+static void remember(struct take *take, const json_t *record)
+{
+    const char *name = dt_json_text_at(record, "name");
+    bool whole = is_kind(record, "comparison") && json_is_true(json_object_get(record, "complete"));
+    if (is_kind(record, "search"))
+        set_record(&take->search, record);
+    if (is_kind(record, "searched"))
+        set_record(&take->searched, record);
+    if (whole || is_kind(record, "sets"))
+        set_record(strcmp(name, "shoot-out") == 0 ? &take->shootout : &take->final, record);
+}
+
 static void take_record(const json_t *record, void *context)
 {
     struct take *take = context;
@@ -166,6 +216,7 @@ static void take_record(const json_t *record, void *context)
         return;
     if (is_kind(record, "trial"))
         take_trial(take, record);
+    remember(take, record);
     if (!(begins || lost) || dt_point_from_json(take->session->target->space,
                                                 json_object_get(record, "plan"), &point) != DT_OK)
         return;
@@ -205,6 +256,72 @@ static dt_status judge_lost(struct take *take)
     return DT_OK;
 }
 
+/* Reads a comparison and writes it to the journal of this session; what cannot be read is made anew. */
+static dt_status take_comparison(struct take *take, const json_t *record,
+                                 struct dt_session_made *made)
+{
+    struct dt_session *session = take->session;
+    struct dt_compared compared = {.clocks = &session->rig.clocks};
+    if (record == NULL)
+        return DT_OK;
+    compared.entrants = calloc(DT_ENTRANTS, sizeof *compared.entrants);
+    if (compared.entrants == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory for a comparison");
+    dt_status status = dt_raw_read_comparison(record, "the journal", session->target, &compared);
+    *made = (struct dt_session_made){compared.entrants, compared.count, compared.sets,
+                                     is_kind(record, "comparison")};
+    if (status == DT_OK)
+        return dt_history_copy(session, record);
+    for (int i = 0; i < made->count; i++)
+        dt_entrant_fini(&made->entrants[i]);
+    free(made->entrants);
+    *made = (struct dt_session_made){.entrants = NULL};
+    return status == DT_EUSAGE ? DT_OK : status;
+}
+
+/* Its search was over: it is as it was, and its comparisons go on. Else they are made anew. */
+static dt_status take_end(struct take *take)
+{
+    struct dt_session *session = take->session;
+    if (take->search == NULL || take->searched == NULL)
+        return DT_OK;
+    DT_TRY(dt_replay_search(session, take->search, "the journal"));
+    snprintf(session->search.note, sizeof session->search.note, "%s",
+             dt_json_text_at(take->searched, "search_note"));
+    session->search.stopped = json_is_true(json_object_get(take->searched, "search_stopped"));
+    session->resume.searched = true;
+    DT_TRY(dt_history_copy(session, take->search));
+    DT_TRY(dt_history_copy(session, take->searched));
+    DT_TRY(take_comparison(take, take->shootout, &session->resume.shootout));
+    return take_comparison(take, take->final, &session->resume.final);
+}
+
+static void note_resumed(const struct take *take)
+{
+    const struct dt_session *session = take->session;
+    dt_session_note(session, "resumed: %d trial%s of session %s, which spent %.0f s of the budget",
+                    session->count, session->count == 1 ? "" : "s", session->resume.id,
+                    (double)session->resume.spent_ns * 1e-9);
+    if (session->resume.final.entrants != NULL)
+        dt_session_note(session, "resumed: %d set%s of the final comparison",
+                        session->resume.final.sets.count,
+                        session->resume.final.sets.count == 1 ? "" : "s");
+    if (take->left_out > 0)
+        dt_session_note(session, "%d of its trials are left out: their plans are not in the space",
+                        take->left_out);
+}
+
+static dt_status take_all(struct take *take)
+{
+    DT_TRY(take->status);
+    if (take->open)
+        lose(take, &take->begun);
+    DT_TRY(judge_lost(take));
+    DT_TRY(take_end(take));
+    note_resumed(take);
+    return DT_OK;
+}
+
 dt_status dt_resume_trials(struct dt_session *session)
 {
     struct dt_text path = {0}, name = {0};
@@ -217,16 +334,11 @@ dt_status dt_resume_trials(struct dt_session *session)
     dt_status status = dt_journal_read(dt_text_at(&path), take_record, &take, &bad);
     dt_text_fini(&path);
     dt_text_fini(&name);
-    DT_TRY(status);
-    DT_TRY(take.status);
-    if (take.open)
-        lose(&take, &take.begun);
-    DT_TRY(judge_lost(&take));
-    dt_session_note(session, "resumed: %d trial%s of session %s, which spent %.0f s of the budget",
-                    session->count, session->count == 1 ? "" : "s", session->resume.id,
-                    (double)session->resume.spent_ns * 1e-9);
-    if (take.left_out > 0)
-        dt_session_note(session, "%d of its trials are left out: their plans are not in the space",
-                        take.left_out);
-    return DT_OK;
+    if (status == DT_OK)
+        status = take_all(&take);
+    json_decref(take.search);
+    json_decref(take.searched);
+    json_decref(take.shootout);
+    json_decref(take.final);
+    return status;
 }

@@ -5,6 +5,7 @@
 #include "tuner/session/doubts.h"
 #include "tuner/session/explore.h"
 #include "tuner/session/finals.h"
+#include "tuner/session/history.h"
 #include "tuner/session/resume.h"
 #include "tuner/session/trials.h"
 #include "tuner/session/verdict.h"
@@ -86,9 +87,12 @@ static dt_status verdict_status(struct dt_session *session)
 static dt_status run(struct dt_session *session)
 {
     DT_TRY(dt_resume_trials(session));
-    DT_TRY(dt_trials_known(session));
-    DT_TRY(dt_explore(session));
-    DT_TRY(dt_trials_last(session));
+    if (!session->resume.searched) {
+        DT_TRY(dt_trials_known(session));
+        DT_TRY(dt_explore(session));
+        DT_TRY(dt_trials_last(session));
+        DT_TRY(dt_history_searched(session));
+    }
     session->limit_broken = session->job->max_latency_ns > 0 && dt_session_leader(session) == NULL;
     if (dt_session_leader(session) == NULL)
         return DT_OK;
@@ -125,11 +129,21 @@ dt_status dt_session_run(struct dt_session *session)
     return status < 0 ? status : verdict_status(session);
 }
 
+static void made_fini(struct dt_session_made *made)
+{
+    for (int i = 0; made->entrants != NULL && i < made->count; i++)
+        dt_entrant_fini(&made->entrants[i]);
+    free(made->entrants);
+    *made = (struct dt_session_made){.entrants = NULL};
+}
+
 void dt_session_fini(struct dt_session *session)
 {
     dt_belief_fini(&session->search.belief);
     for (int i = 0; i < session->count; i++)
         dt_result_fini(&session->trials[i]);
+    made_fini(&session->resume.shootout);
+    made_fini(&session->resume.final);
     free(session->trials);
     free(session->tried.slots);
     json_decref(session->fingerprint.hard);

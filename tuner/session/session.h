@@ -92,10 +92,20 @@ struct dt_session_tried {
     int leader; /* 1 + the best eligible trial; 0: none */
 };
 
+/* A comparison of the session that is resumed. */
+struct dt_session_made {
+    struct dt_entrant *entrants; /* [DT_ENTRANTS], owned; NULL: none */
+    int count;
+    struct dt_sets sets;
+    bool complete;
+};
+
 /* The session that this one goes on with. */
 struct dt_session_resume {
     char id[64]; /* of its journal; "": none */
     int64_t spent_ns;
+    bool searched; /* its search was over */
+    struct dt_session_made shootout, final;
 };
 
 /* The place of this session in a list of works (history.h). */
@@ -197,6 +207,9 @@ size_t dt_explore_clause(const char *note);
  * on this machine, with the same software, and takes its spent time from this one's; dt_session_run takes its trials over. To be called
  * between dt_record_begin and dt_session_run. Without one that can be resumed the session is a new one, and a note says why. */
 dt_status dt_session_resume(struct dt_session *session, const char *directory) DT_MUST_CHECK;
+
+/* Without --resume: notes that the last session of this work was cut short, within a day. */
+void dt_session_note_open(const struct dt_session *session, const char *directory);
 
 /* Sets known and known_count of the session from the store: the same work, perhaps under another objective, limit or
  * batch, with other devices or on another machine; nearest first, and only feasible ones. Empty if the store is

@@ -17,10 +17,7 @@ struct course {
     int n;
     const struct dt_compare *how;
     struct dt_sets *sets;
-    int rounds;       /* of each set; 0: not chosen yet */
-    int64_t setup_ns; /* longest time from the start of a set to its first round */
-    int64_t round_ns; /* longest round so far */
-    int64_t set_ns;   /* longest set so far, including its end */
+    int rounds; /* of each set; 0: not chosen yet */
     enum dt_company company;
     bool roomier; /* a plan was excluded: the next set tries with more of them together */
     bool ended;   /* the time is up */
@@ -139,7 +136,7 @@ static dt_status one_round(struct course *course, const int members[], int m, in
  * decide. */
 static int choose_rounds(const struct course *course, int64_t began_ns)
 {
-    double setup = (double)course->setup_ns, round = (double)course->round_ns;
+    double setup = (double)course->sets->setup_ns, round = (double)course->sets->round_ns;
     double left = (double)(course->how->deadline_ns - began_ns);
     int rounds = 2 * (int)fmin(ceil(setup / fmax(round, 1) / 2), DT_SET_ROUNDS / 2.0);
     rounds = rounds > USUAL_ROUNDS ? rounds : USUAL_ROUNDS;
@@ -158,13 +155,14 @@ static dt_status make_rounds(struct course *course, int base, int64_t began_ns, 
     for (*made = 0; *made < most && takes_part(first) && !course->ended &&
                     course->company == DT_ALL_TOGETHER;) {
         int64_t start = dt_clock_ns();
-        if (start + course->round_ns + course->round_ns / 4 > course->how->deadline_ns) {
+        if (start + course->sets->round_ns + course->sets->round_ns / 4 >
+            course->how->deadline_ns) {
             course->ended = true;
             break;
         }
         DT_TRY(one_round(course, members, course->n, base, (*made)++));
         int64_t took = dt_clock_ns() - start;
-        course->round_ns = took > course->round_ns ? took : course->round_ns;
+        course->sets->round_ns = took > course->sets->round_ns ? took : course->sets->round_ns;
         if (course->rounds == 0 && *made == LEAST_ROUNDS)
             most = course->rounds = choose_rounds(course, began_ns);
     }
@@ -213,7 +211,7 @@ static dt_status make_all_resident(struct course *course)
         fail(course, entrant); /* the others are tried nevertheless, to learn which can run */
     }
     int64_t took = dt_clock_ns() - began;
-    course->setup_ns = took > course->setup_ns ? took : course->setup_ns;
+    course->sets->setup_ns = took > course->sets->setup_ns ? took : course->sets->setup_ns;
     return DT_OK;
 }
 
@@ -364,7 +362,7 @@ static dt_status one_set(struct course *course)
     course->sets->rounds[course->sets->count] = made;
     course->sets->count += made > 0;
     int64_t took = dt_clock_ns() - began;
-    course->set_ns = took > course->set_ns ? took : course->set_ns;
+    course->sets->set_ns = took > course->sets->set_ns ? took : course->sets->set_ns;
     return status;
 }
 
@@ -374,7 +372,7 @@ static void spare_twin(struct course *course)
     int missing = DT_SETS_LEAST - course->sets->count;
     int64_t left = course->how->deadline_ns - dt_clock_ns();
     if (missing <= 0 || course->sets->count == 0 || course->how->every_set ||
-        missing * (course->set_ns + course->set_ns / 10) <= left)
+        missing * (course->sets->set_ns + course->sets->set_ns / 10) <= left)
         return;
     for (int i = 0; i < course->n; i++) {
         struct dt_entrant *entrant = &course->entrants[i];
@@ -401,8 +399,8 @@ static bool after_set(const struct course *course)
 static bool fits(const struct course *course)
 {
     int64_t least = course->company == DT_ALL_TOGETHER
-                        ? course->setup_ns + LEAST_ROUNDS * course->round_ns
-                        : course->set_ns;
+                        ? course->sets->setup_ns + LEAST_ROUNDS * course->sets->round_ns
+                        : course->sets->set_ns;
     return course->sets->count == 0 ||
            dt_clock_ns() + least + least / 10 <= course->how->deadline_ns;
 }
@@ -420,6 +418,8 @@ static dt_status sets_until(struct course *course)
             continue;
         if (how->progress != NULL)
             how->progress(how->context, course->sets->count, how->sets);
+        if (how->keep != NULL)
+            DT_TRY(how->keep(how->keeper));
         if (after_set(course))
             return DT_OK;
     }
@@ -439,6 +439,20 @@ static void enter(const struct dt_rig *rig, struct dt_entrant *entrant)
         entrant->visits[k] = NAN;
 }
 
+/* The sets were made in other processes, perhaps before the last judgement; true when they suffice. */
+static bool go_on(struct course *course)
+{
+    const struct dt_sets *sets = course->sets;
+    course->company = sets->company;
+    if (sets->count > 0 && sets->company == DT_ALL_TOGETHER)
+        course->rounds = sets->rounds[sets->count - 1];
+    for (int i = 0; i < course->n; i++) {
+        course->entrants[i].result.throttling.clocks = (struct dt_clocks *)&course->rig->clocks;
+        course->entrants[i].resident = (struct dt_resident){0};
+    }
+    return after_set(course);
+}
+
 /* Excludes an entrant that failed in the last set, unless it ran in enough others. */
 static void leave(const struct course *course, struct dt_entrant *entrant)
 {
@@ -456,10 +470,12 @@ dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n
 {
     int64_t entered = dt_clock_ns();
     struct course course = {.rig = rig, .entrants = entrants, .n = n, .how = how, .sets = sets};
-    *sets = (struct dt_sets){0};
-    for (int i = 0; i < n; i++)
+    if (!how->goes_on)
+        *sets = (struct dt_sets){0};
+    for (int i = 0; i < n && !how->goes_on; i++)
         enter(rig, &entrants[i]);
-    dt_status status = sets_until(&course);
+    bool decided = how->goes_on && go_on(&course);
+    dt_status status = decided ? DT_OK : sets_until(&course);
     dt_entrants_judge(rig->target, entrants, n, sets, true);
     for (int i = 0; i < n; i++) {
         leave(&course, &entrants[i]);

@@ -25,6 +25,11 @@ struct dt_compare {
     uint64_t seed;
     void (*progress)(void *context, int set, int sets);
     void *context;
+    /* (optional) After each set, before it is judged: what was measured so far is in the entrants and sets. */
+    dt_status (*keep)(void *keeper);
+    void *keeper;
+    /* *sets and the entrants hold sets that were made before, read back from a record: the next ones follow them. */
+    bool goes_on;
     /* (optional) Decides instead of tuner/measure/compare/judge_entrants.h, after each set; may mark entrants as decided. */
     bool (*decide)(void *judge, struct dt_entrant entrants[], int n, const struct dt_sets *sets);
     void *judge;
@@ -33,7 +38,8 @@ struct dt_compare {
 /* Entrant 0 is the one others are compared with. *sets: the sets made; fewer than DT_SETS_LEAST decide nothing.
  * An entrant that crashes, hangs, breaks the protocol or runs out of memory is tried again in the next set, DT_ATTEMPTS times in all
  * (entrant 0: three times); then, and after any other failure, it is out (result.outcome says why). Plans that do not fit
- * beside each other are made resident in pairs with entrant 0 from then on, or one at a time (dt_sets.company). DT_EINTR. */
+ * beside each other are made resident in pairs with entrant 0 from then on, or one at a time (dt_sets.company). DT_EINTR, and errors of
+ * keep. */
 dt_status dt_compare_run(struct dt_rig *rig, struct dt_entrant entrants[], int n,
                          const struct dt_compare *how, struct dt_sets *sets) DT_MUST_CHECK;
 

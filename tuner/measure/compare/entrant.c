@@ -111,6 +111,7 @@ dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *se
     DT_TRY(take_visits(entrant, dt_sets_rounds(sets), level));
     if (n == 0)
         return DT_OK;
+    free(result->samples.process_seconds);
     result->samples.process_seconds = malloc((size_t)n * sizeof *result->samples.process_seconds);
     if (result->samples.process_seconds == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
@@ -128,7 +129,8 @@ dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant 
                               struct dt_sets *sets)
 {
     bool out[DT_ENTRANTS] = {false}, decided = false;
-    struct dt_sets made = {.company = sets->company, .loads = sets->loads};
+    struct dt_sets made = *sets;
+    made.count = 0;
     for (int i = 0; i < n; i++)
         out[i] = entrants[i].out;
     while (made.count < sets->count && !decided) {

@@ -20,6 +20,8 @@
 
 #include "stats/stats.h"
 
+#include <stdint.h>
+
 #define DT_SET_ROUNDS       8 /* most rounds of a set */
 #define DT_ROUNDS_MOST      (DT_SETS_MOST * DT_SET_ROUNDS)
 #define DT_ROUNDS_ONE_START 64 /* the last look at rounds of one start */
@@ -34,6 +36,8 @@ struct dt_sets {
     int rounds[DT_SETS_MOST];
     enum dt_company company; /* of the set in which the fewest were resident together */
     int loads;               /* times that a plan was made resident */
+    int64_t setup_ns, round_ns,
+        set_ns; /* longest: until the plans were resident, a round, a whole set */
 };
 int dt_sets_rounds(const struct dt_sets *sets); /* of all sets */
 

@@ -168,10 +168,10 @@ static json_t *entrant_json(const struct dt_entrant *entrant, int rounds,
                             const struct dt_target *target)
 {
     json_t *object =
-        json_pack("{s:s, s:b, s:i, s:o, s:o}", "role", dt_entrant_role_text(entrant->role),
-                  "decisive", entrant->decisive, "failures", entrant->failures, "out_set",
-                  entrant->out_set >= 0 ? json_integer(entrant->out_set) : json_null(), "missed",
-                  missed(entrant, rounds));
+        json_pack("{s:s, s:b, s:b, s:i, s:o, s:o}", "role", dt_entrant_role_text(entrant->role),
+                  "decisive", entrant->decisive, "out", entrant->out, "failures", entrant->failures,
+                  "out_set", entrant->out_set >= 0 ? json_integer(entrant->out_set) : json_null(),
+                  "missed", missed(entrant, rounds));
     json_t *result = dt_raw_result(&entrant->result, target);
     json_object_update(object, result);
     json_decref(result);
@@ -184,10 +184,12 @@ json_t *dt_raw_comparison(const struct dt_compared *compared, const struct dt_ta
     int rounds = dt_sets_rounds(&compared->sets);
     for (int i = 0; i < compared->count; i++)
         json_array_append_new(list, entrant_json(&compared->entrants[i], rounds, target));
-    return json_pack("{s:s, s:i, s:o, s:s, s:i, s:b, s:o}", "name", compared->name, "rounds",
-                     rounds, "sets", dt_json_ints(compared->sets.rounds, compared->sets.count),
-                     "resident", dt_company_text(compared->sets.company), "loads",
-                     compared->sets.loads, "complete", compared->complete, "entrants", list);
+    const struct dt_sets *sets = &compared->sets;
+    return json_pack("{s:s, s:i, s:o, s:s, s:i, s:[I, I, I], s:b, s:o}", "name", compared->name,
+                     "rounds", rounds, "sets", dt_json_ints(sets->rounds, sets->count), "resident",
+                     dt_company_text(sets->company), "loads", sets->loads, "longest_ns",
+                     (json_int_t)sets->setup_ns, (json_int_t)sets->round_ns,
+                     (json_int_t)sets->set_ns, "complete", compared->complete, "entrants", list);
 }
 
 static dt_status read_entrant(const json_t *record, const char *what,
@@ -207,11 +209,20 @@ static dt_status read_entrant(const json_t *record, const char *what,
     entrant->point = entrant->result.point;
     entrant->failures = (int)failures;
     entrant->out = entrant->result.outcome != DT_TRIAL_OK;
+    if (dt_json_has(record, "out"))
+        DT_TRY(dt_json_bool(record, what, "out", &entrant->out));
+    if (!entrant->out) /* it failed in the last set, and has another attempt */
+        entrant->result.outcome = DT_TRIAL_OK;
     entrant->out_set = (int)out_set;
     return dt_raw_read_visits(record, what, entrant->visits, &rounds);
 }
 
-/* Older records have neither. */
+static int64_t longest_of(const json_t *record, size_t i)
+{
+    return json_integer_value(json_array_get(json_object_get(record, "longest_ns"), i));
+}
+
+/* Older records have none of these. */
 static dt_status read_company(const json_t *record, const char *what, struct dt_sets *sets)
 {
     const char *text;
@@ -221,6 +232,9 @@ static dt_status read_company(const json_t *record, const char *what, struct dt_
     DT_TRY(dt_json_string(record, what, "resident", &text));
     DT_TRY(dt_json_int(record, what, "loads", 0, INT_MAX, &loads));
     sets->loads = (int)loads;
+    sets->setup_ns = longest_of(record, 0);
+    sets->round_ns = longest_of(record, 1);
+    sets->set_ns = longest_of(record, 2);
     for (sets->company = DT_ALL_TOGETHER; strcmp(dt_company_text(sets->company), text) != 0;
          sets->company++)
         if (sets->company == DT_ONE_ALONE)

@@ -71,10 +71,8 @@ static dt_status read_comparison(struct dt_replay *replay, const json_t *record,
     return DT_OK;
 }
 
-/* Older journals have no such record: their end record has a part of it. */
-static dt_status read_search(struct dt_replay *replay, const json_t *record, const char *what)
+dt_status dt_replay_search(struct dt_session *session, const json_t *record, const char *what)
 {
-    struct dt_session *session = &replay->session;
     const char *search, *why, *prior;
     json_t *known;
     DT_TRY(dt_json_string(record, what, "search", &search));
@@ -85,8 +83,14 @@ static dt_status read_search(struct dt_replay *replay, const json_t *record, con
     snprintf(session->search.why, sizeof session->search.why, "%s", why);
     snprintf(session->search.belief.name, sizeof session->search.belief.name, "%s", prior);
     session->search.known_count =
-        dt_raw_read_points(known, replay->target->space, session->search.known, DT_KNOWN);
+        dt_raw_read_points(known, session->target->space, session->search.known, DT_KNOWN);
     return DT_OK;
+}
+
+/* Older journals have no such record: their end record has a part of it. */
+static dt_status read_search(struct dt_replay *replay, const json_t *record, const char *what)
+{
+    return dt_replay_search(&replay->session, record, what);
 }
 
 static dt_status read_end(struct dt_replay *replay, const json_t *record, const char *what)

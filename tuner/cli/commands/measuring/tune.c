@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/quote.h"
 #include "db/store.h"
 #include "tuner/cli/alone.h"
 #include "tuner/cli/lookup/ask.h"
@@ -43,6 +44,23 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
     return dt_print_text(&text);
 }
 
+/* The command as it was typed, with --resume. */
+static void say_resume(const struct dt_options *options)
+{
+    const char *const *line = options->words.line;
+    struct dt_text text = {0};
+    int i = 0;
+    for (; line[i] != NULL && strcmp(line[i], "--") != 0; i++) {
+        dt_text_add(&text, i > 0 ? " " : "");
+        dt_quote(line[i], &text);
+    }
+    dt_text_add(&text, options->search.resume ? "" : " --resume");
+    if (line[i] != NULL)
+        dt_quote_arguments(line + i + 1, &text);
+    dt_print_note("go on with: %s", dt_text_at(&text));
+    dt_text_fini(&text);
+}
+
 /* After Ctrl-C or the end of the budget the session's results are still stored and shown. */
 static dt_status tune_target(const struct dt_options *options, const struct dt_job *job,
                              const struct dt_target *target, int64_t deadline_ns,
@@ -81,6 +99,8 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     struct dt_error ended = {DT_OK, ""};
     if (options->search.resume)
         dt_error_keep(&ended, dt_session_resume(&session, directory));
+    else
+        dt_session_note_open(&session, directory);
     progress.began_ns = session.clock.began_ns;
     progress.deadline_ns = session.clock.deadline_ns;
     if (ended.status == DT_OK)
@@ -91,11 +111,12 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     dt_status printed = report(options, &session, found);
     if (status == DT_EPROVISIONAL && !options->print.json && dt_session_best(&session) != NULL)
         status = dt_fail(status, "%s", ""); /* the report has the reason */
+    bool any = dt_session_best(&session) != NULL;
+    if (status == DT_EINTR && any)
+        say_resume(options);
     if (status == DT_EINTR)
         status = dt_fail(status, "interrupted%s",
-                         dt_session_best(&session) != NULL ? "; what was known is stored, and "
-                                                             "--resume goes on from there"
-                                                           : " before a plan was measured");
+                         any ? "; what was known is stored" : " before a plan was measured");
     dt_journal_close(session.store.journal);
     dt_session_fini(&session);
     return status < 0 ? status : printed;
