@@ -39,7 +39,7 @@ def visits(room):
     done = t.tool("--worker", t.worker, "--budget", "60s", "--search", "random", "--quiet", "--json", "--db", t.path / f"room{room}")
     t.exits(f"a session with room for {room} groups", done, 0)
     kinds = [json.loads(line)["kind"] for path in t.path.glob(f"room{room}/runs/*.jsonl") for line in path.read_text().splitlines() if line]
-    kinds = [kind for kind in kinds if kind != "begin"]
+    kinds = [kind for kind in kinds if kind not in ("begin", "searched", "sets")]
     found, started = [], False
     for line in log.read_text().splitlines():
         if line.startswith("#"):
