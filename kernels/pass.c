@@ -19,7 +19,7 @@ static dt_status check(const struct dt_workload *workload, const struct dt_plan 
 {
     if (plan->ranks != ranks)
         return dt_fail(DT_EUSAGE, "ranks=%d, but the group has %d", plan->ranks, ranks);
-    if (dt_plan_on(plan) == DT_ON_CPU && !tile_known(plan))
+    if ((dt_plan_on(plan) & DT_ON_CPU) != 0 && !tile_known(plan))
         return dt_fail(DT_EUNSUP, "tile_q=%d x tile_kv=%d is not one of the tiles built in",
                        plan->tile_q, plan->tile_kv);
     if (workload->input[0] != '\0' && plan->batch != workload->input_batch)
@@ -144,7 +144,7 @@ dt_status dt_pass_new(const struct dt_workload *workload, const struct dt_plan *
 {
     struct dt_device *device = dt_weights_device(weights);
     DT_TRY(check(workload, plan, world->size));
-    if (device->compute->host != (dt_plan_on(plan) == DT_ON_CPU))
+    if (device->compute->host != ((dt_plan_on(plan) & DT_ON_CPU) != 0))
         return dt_fail(DT_EUSAGE, "stages=%d: this is a plan of %s, and this back end is %s",
                        plan->stages, plan->stages == 0 ? "the CPU" : "a GPU",
                        device->compute->name);

@@ -158,7 +158,8 @@ static void size_parallel(struct dt_layout *layout, const struct dt_workload *wo
         count[DT_BUFFER_LSE] = rows * layout->block * layout->chunk_heads;
         count[DT_BUFFER_LSE_PART] = count[DT_BUFFER_LSE];
     }
-    count[DT_BUFFER_SCRATCH] = dt_plan_on(plan) == DT_ON_CPU ? plan->threads * layout->scratch : 0;
+    count[DT_BUFFER_SCRATCH] =
+        (dt_plan_on(plan) & DT_ON_CPU) != 0 ? plan->threads * layout->scratch : 0;
 }
 
 void dt_layout_init(struct dt_layout *layout, const struct dt_workload *workload,

@@ -41,6 +41,8 @@ const char *const dt_attention_texts[] = {
     NULL};
 static const char *const labels_exchange[] = {
     [DT_PLAN_PACKED] = "packed", [DT_PLAN_DIRECT] = "direct", NULL};
+static const char *const labels_neighbours[] = {
+    [DT_PLAN_BY_ULYSSES] = "ulysses", [DT_PLAN_BY_RING] = "ring", NULL};
 static const char *const labels_residual[] = {
     [DT_PLAN_WIDE] = "float32", [DT_PLAN_NARROW] = "bfloat16", NULL};
 
@@ -127,7 +129,8 @@ void dt_plan_set(struct dt_plan *plan, int param, int value)
 
 enum dt_on dt_plan_on(const struct dt_plan *plan)
 {
-    return plan->stages > 0 ? DT_ON_GPU : DT_ON_CPU;
+    enum dt_on device = plan->stages > 0 ? DT_ON_GPU : DT_ON_CPU;
+    return plan->hosts > 0 ? device | DT_ON_HOSTS : device;
 }
 
 int dt_plan_degree(const struct dt_plan *plan, int degree)
@@ -138,6 +141,10 @@ int dt_plan_degree(const struct dt_plan *plan, int degree)
 int dt_plan_stride(const struct dt_plan *plan, int degree)
 {
     int stride = 1;
+    if (plan->neighbours == DT_PLAN_BY_RING && degree == DT_DEGREE_ulysses)
+        return plan->ring;
+    if (plan->neighbours == DT_PLAN_BY_RING && degree == DT_DEGREE_ring)
+        return 1;
     for (int i = 0; i < degree; i++)
         stride *= dt_plan_degree(plan, i);
     return stride;

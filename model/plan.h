@@ -2,7 +2,8 @@
 /* plan - one value a parameter: how the built-in DiT runs a workload
  *
  * The fields are the rows of plan.def; code that is independent of a parameter's meaning walks them by name. Those of
- * degrees.def split the work: ranks are numbered with ulysses innermost, rank = ((d * cfg + g) * ring + r) * ulysses + u.
+ * degrees.def split the work: ranks are numbered with ulysses innermost, rank = ((d * cfg + g) * ring + r) * ulysses + u, or with
+ * neighbours=ring the two innermost change places.
  */
 #ifndef DT_MODEL_PLAN_H
 #define DT_MODEL_PLAN_H
@@ -25,8 +26,8 @@ const char *
 dt_role_text(enum dt_role role); /* "plain", "ranks", "batch", "layout", "environment", "lossy" */
 dt_status dt_role_parse(const char *text, enum dt_role *role) DT_MUST_CHECK;
 
-/* Devices whose plans have a parameter. */
-enum dt_on { DT_ON_CPU = 1, DT_ON_GPU = 2, DT_ON_BOTH = 3 };
+/* Plans that have a parameter: those of a device, or all of several hosts. */
+enum dt_on { DT_ON_CPU = 1, DT_ON_GPU = 2, DT_ON_BOTH = 3, DT_ON_HOSTS = 4 };
 
 /* Values of parameters that have labels, in the labels' order. */
 enum dt_attention_kind {
@@ -37,8 +38,9 @@ enum dt_attention_kind {
 };
 extern const char *const dt_attention_texts[]; /* by kind, NULL-ended */
 bool dt_attention_runs(int kind, int capability);
-enum { DT_PLAN_PACKED, DT_PLAN_DIRECT }; /* exchange */
-enum { DT_PLAN_WIDE, DT_PLAN_NARROW };   /* residual */
+enum { DT_PLAN_PACKED, DT_PLAN_DIRECT };      /* exchange */
+enum { DT_PLAN_WIDE, DT_PLAN_NARROW };        /* residual */
+enum { DT_PLAN_BY_ULYSSES, DT_PLAN_BY_RING }; /* neighbours */
 
 struct dt_plan {
 #define DT_PARAM(name, role, on, fallback, labels, doc) int name;
@@ -123,7 +125,7 @@ int64_t dt_attn_tile_bytes(const struct dt_attn_tile *tile, int head);
 int dt_plan_get(const struct dt_plan *plan, int param);
 void dt_plan_set(struct dt_plan *plan, int param, int value);
 
-/* The plan's device: plans of GPUs have stages. */
+/* The plan's device, with the bit of several hosts: plans of GPUs have stages, those of several hosts have hosts. */
 enum dt_on dt_plan_on(const struct dt_plan *plan);
 
 int dt_plan_degree(const struct dt_plan *plan, int degree);

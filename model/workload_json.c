@@ -135,16 +135,18 @@ dt_status dt_plan_from_json(const json_t *root, struct dt_plan *plan)
 {
     const char *known[DT_PARAMS + 1] = {NULL};
     struct dt_plan read = dt_plan_fallback;
-    enum dt_on device = DT_ON_CPU;
+    enum dt_on device = DT_ON_CPU, hosts = 0;
     for (int i = 0; i < DT_PARAMS; i++)
         known[i] = dt_params[i].name;
     DT_TRY(dt_json_only(root, "the plan", known));
     for (int i = 0; i < DT_PARAMS; i++)
         if (dt_params[i].on == DT_ON_GPU && dt_json_has(root, dt_params[i].name))
             device = DT_ON_GPU;
+        else if (dt_params[i].on == DT_ON_HOSTS && dt_json_has(root, dt_params[i].name))
+            hosts = DT_ON_HOSTS;
     for (int i = 0; i < DT_PARAMS; i++) {
         int value = 0;
-        if ((dt_params[i].on & device) == 0 && !dt_json_has(root, dt_params[i].name))
+        if ((dt_params[i].on & (device | hosts)) == 0 && !dt_json_has(root, dt_params[i].name))
             continue;
         DT_TRY(read_value(root, &dt_params[i], &value));
         dt_plan_set(&read, i, value);

@@ -65,7 +65,8 @@ static dt_status listen_tcp(struct address *address, int *fd)
     freeaddrinfo(found);
     if (bad)
         return broken("listen for");
-    snprintf(address->host, sizeof address->host, "%s", dt_host_name());
+    const char *given = getenv("DITTUNE_FIRST_HOST"); /* as the launcher reaches it */
+    snprintf(address->host, sizeof address->host, "%s", given != NULL ? given : dt_host_name());
     if (getnameinfo((struct sockaddr *)&name, size, NULL, 0, address->port, sizeof address->port,
                     NI_NUMERICSERV) != 0)
         return dt_fail(DT_EIO, "cannot name the port the ranks connect to");

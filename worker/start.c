@@ -156,9 +156,9 @@ static json_t *entry(const struct dt_worker_session *session)
     if (session->device != NULL &&
         session->compute->memory.space(session->device, &free_bytes, &total) != DT_OK)
         total = 0;
-    return json_pack("{s:i,s:i,s:s,s:s,s:s,s:o,s:i,s:b,s:b,s:I,s:o}", "rank", seat->rank, "pid",
-                     (int)getpid(), "host", dt_host_name(), "device", session->compute->name,
-                     "processor",
+    return json_pack("{s:i,s:i,s:s,s:s,s:s,s:s,s:o,s:i,s:b,s:b,s:I,s:o}", "rank", seat->rank, "pid",
+                     (int)getpid(), "host", dt_host_name(), "version", DT_VERSION, "device",
+                     session->compute->name, "processor",
                      session->device != NULL ? session->compute->model(session->device) : "",
                      "cores", dt_json_ints(seat->cores, seat->core_count), "threads",
                      seat->core_count, "bound", seat->bound, "oversubscribed", seat->oversubscribed,

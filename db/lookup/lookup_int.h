@@ -50,7 +50,7 @@ struct dt_asked {
 
 struct dt_query {
     json_t *machine_hard, *soft;
-    int cores;
+    int cores, hosts;    /* hosts that the cores are on; 0: one machine */
     struct dt_gpus gpus; /* count 0: cores */
     int64_t memory_bytes;
     bool bfloat16, sealed;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAJOR = 1, CORES_MAX = 65536, GPUS_MAX = 4096, GIB_MAX = 1 << 24 };
+enum { MAJOR = 1, HOSTS_MAX = 64, CORES_MAX = 65536, GPUS_MAX = 4096, GIB_MAX = 1 << 24 };
 
 static dt_status check_format(const json_t *root, const char *what)
 {
@@ -66,6 +66,18 @@ static int capability(const json_t *hard)
     return 10 * major + minor;
 }
 
+static dt_status read_hosts(const json_t *hard, const char *what, struct dt_machine *machine)
+{
+    int64_t hosts, slots;
+    DT_TRY(dt_json_int(hard, what, "hosts", 1, HOSTS_MAX, &hosts));
+    DT_TRY(dt_json_int(hard, what, "slots", hosts, CORES_MAX, &slots));
+    machine->hosts = (int)hosts;
+    machine->cores = (int)slots;
+    if (machine->gpus.count > 0)
+        machine->gpus.count = (int)slots;
+    return DT_OK;
+}
+
 /* The four fields must be there: without one of them the machine could not be distinguished from another. */
 static dt_status read_hard(const json_t *root, const char *what, struct dt_machine *machine)
 {
@@ -85,7 +97,7 @@ static dt_status read_hard(const json_t *root, const char *what, struct dt_machi
         machine->gpus = (struct dt_gpus){
             .count = (int)cores, .memory_bytes = gib << 30, .capability = capability(hard)};
     machine->hard = json_incref(hard);
-    return DT_OK;
+    return dt_json_has(hard, "hosts") ? read_hosts(hard, what, machine) : DT_OK;
 }
 
 static dt_status fill(const json_t *root, const char *what, struct dt_machine *machine)

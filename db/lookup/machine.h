@@ -23,7 +23,8 @@
 struct dt_machine {
     json_t *hard;         /* owned; as written, without dtype, engine and mode */
     json_t *soft;         /* owned; an empty object when there is none */
-    int cores;            /* hard.cores, or hard.gpus */
+    int cores;            /* hard.slots of several hosts, else hard.cores or hard.gpus */
+    int hosts;            /* hard.hosts, that these are on; 0: one machine */
     struct dt_gpus gpus;  /* count 0: plans run on cores */
     int64_t memory_bytes; /* limits.memory_bytes, else hard.memory_gib */
     bool bfloat16;        /* limits.bfloat16, else false */

@@ -30,6 +30,7 @@ dt_status dt_query_new(const struct dt_machine *machine, struct dt_query **query
     made->machine_hard = json_incref(machine->hard);
     made->soft = json_incref(machine->soft);
     made->cores = machine->cores;
+    made->hosts = machine->hosts;
     made->gpus = machine->gpus;
     made->memory_bytes = machine->memory_bytes;
     made->bfloat16 = machine->bfloat16;

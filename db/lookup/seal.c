@@ -265,18 +265,20 @@ static dt_status seal_builtin(const struct dt_query *query, struct dt_asked *ask
              workload->height * DT_PIXELS_A_CELL, dt_workload_tokens(workload),
              workload->guidance ? "guided" : "not guided", dt_dtype_text(workload->dtype));
     bool none = workload->dtype != DT_FLOAT32 && !query->bfloat16;
-    const struct dt_limits limits = {.gpus = query->gpus.count > 0 ? &query->gpus : NULL,
-                                     .cores = query->cores,
-                                     .devices = asked->devices,
-                                     .oversubscribe =
-                                         dt_query_number(query, DT_ASK_oversubscribe, 0) != 0,
-                                     .tune_nccl = true,
-                                     .lossy = dt_query_number(query, DT_ASK_lossy, 0) != 0,
-                                     .no_dtype = none,
-                                     .memory_bytes = query->memory_bytes,
-                                     .max_bytes = asked->max_bytes,
-                                     .batches = asked->batches,
-                                     .batch_count = asked->batch_count};
+    const struct dt_limits limits = {
+        .gpus = query->gpus.count > 0 ? &query->gpus : NULL,
+        .cores = query->cores,
+        .hosts = query->hosts,
+        .slots = query->hosts > 0 ? query->cores / query->hosts : 0,
+        .devices = asked->devices,
+        .oversubscribe = dt_query_number(query, DT_ASK_oversubscribe, 0) != 0,
+        .tune_nccl = true,
+        .lossy = dt_query_number(query, DT_ASK_lossy, 0) != 0,
+        .no_dtype = none,
+        .memory_bytes = query->memory_bytes * (query->hosts > 1 ? query->hosts : 1),
+        .max_bytes = asked->max_bytes,
+        .batches = asked->batches,
+        .batch_count = asked->batch_count};
     if (limits.lossy)
         DT_TRY(dt_dit_lossy(workload, limits.gpus));
     return dt_dit_rules(workload, &limits, &asked->rules);

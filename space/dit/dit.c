@@ -32,7 +32,7 @@ static int64_t rank_bytes(const void *context, const int64_t values[])
     if (!dt_dit_has_layout(dit, values))
         return 0;
     struct dt_plan plan = plan_of(dit, values);
-    if (dit->on == DT_ON_GPU)
+    if ((dit->on & DT_ON_GPU) != 0)
         plan.stages = dit->tile.stages;
     return dt_workload_rank_bytes(&dit->workload, &plan);
 }
@@ -73,6 +73,14 @@ static int64_t attention_runs(const void *context, const int64_t values[])
     int kind = (int)values[dit->axis[DT_AT_attention]];
     return kind == DT_ATTENTION_OWN ||
            (dit->gpus.attention[kind] && dt_attention_runs(kind, dit->gpus.capability));
+}
+
+/* Cores or GPUs that the ranks of a host take. */
+static int64_t on_a_host(const void *context, const int64_t values[])
+{
+    struct dt_plan plan = plan_of(context, values);
+    int64_t hosts = plan.hosts > 0 ? plan.hosts : 1;
+    return (plan.ranks + hosts - 1) / hosts * plan.threads;
 }
 
 static void free_dit(void *context)
@@ -163,7 +171,10 @@ static dt_status new_dit(const struct dt_workload *workload, const struct dt_lim
     qsort(batches, (size_t)n, sizeof *batches, ascending);
     int tokens = dt_workload_tokens(workload);
     *dit = (struct dt_dit){.workload = *workload,
-                           .on = limits->gpus != NULL ? DT_ON_GPU : DT_ON_CPU,
+                           .on = (limits->gpus != NULL ? DT_ON_GPU : DT_ON_CPU) |
+                                 (limits->hosts > 1 ? DT_ON_HOSTS : 0),
+                           .hosts = limits->hosts,
+                           .slots = limits->slots,
                            .cores = limits->gpus != NULL ? limits->gpus->count : limits->cores,
                            .devices = limits->devices,
                            .tune_nccl = limits->tune_nccl,
@@ -185,7 +196,7 @@ static dt_status new_dit(const struct dt_workload *workload, const struct dt_lim
 /* The default: the row's, or the largest value below it that is worth having. */
 static int fallback_index(const struct dt_dit *dit, int param, const struct dt_dit_set *set)
 {
-    bool gpu = dit->on == DT_ON_GPU;
+    bool gpu = (dit->on & DT_ON_GPU) != 0;
     int64_t wanted = dt_params[param].fallback;
     if (param == DT_AT_tile_q)
         wanted = gpu ? dit->tile.tile_q : wanted > dit->tile_q_limit ? dit->tile_q_limit : wanted;
@@ -207,11 +218,12 @@ static int fallback_index(const struct dt_dit *dit, int param, const struct dt_d
     return at;
 }
 
-/* NCCL reads these when a process starts; 0 leaves them alone. */
+/* NCCL reads these when a process starts, and tuner/measure/rig.c the number of hosts; 0 leaves them alone. */
 static const struct variable {
     int param, unit;
     const char *names; /* with commas between them */
 } variables[] = {
+    {DT_AT_hosts, 1, "DITTUNE_HOSTS"},
     {DT_AT_nccl_launch_order, 1, "NCCL_LAUNCH_ORDER_IMPLICIT"},
     {DT_AT_nccl_p2p_channels, 1, "NCCL_MIN_P2P_NCHANNELS,NCCL_MAX_P2P_NCHANNELS"},
     {DT_AT_nccl_p2p_chunk_kib, 1024, "NCCL_P2P_NVL_CHUNKSIZE"},
@@ -314,14 +326,25 @@ static dt_status add_gpu_names(struct dt_space *space, const struct dt_dit *dit,
     return dt_space_add_derived(space, "rank_bytes", uses, rank_bytes, dit);
 }
 
+static dt_status add_host_names(struct dt_space *space, const struct dt_dit *dit)
+{
+    static const char *const cores[] = {"ranks", "hosts", "threads", NULL};
+    static const char *const gpus[] = {"ranks", "hosts", NULL};
+    DT_TRY(dt_space_add_constant(space, "slots", dit->slots));
+    return dt_space_add_derived(space, "on_a_host", (dit->on & DT_ON_GPU) != 0 ? gpus : cores,
+                                on_a_host, dit);
+}
+
 static dt_status add_names(struct dt_space *space, const struct dt_dit *dit,
                            const struct dt_limits *limits)
 {
     struct dt_dit_fact facts[DT_DIT_FACTS];
     dt_dit_facts(dit, facts);
     DT_TRY(add_constants(space, facts, DT_DIT_FACTS));
-    return dit->on == DT_ON_GPU ? add_gpu_names(space, dit, limits)
-                                : add_cpu_names(space, dit, limits);
+    if ((dit->on & DT_ON_HOSTS) != 0)
+        DT_TRY(add_host_names(space, dit));
+    return (dit->on & DT_ON_GPU) != 0 ? add_gpu_names(space, dit, limits)
+                                      : add_cpu_names(space, dit, limits);
 }
 
 static dt_status fill(struct dt_space *space, const struct dt_dit *dit,
@@ -375,9 +398,11 @@ dt_status dt_dit_rules(const struct dt_workload *workload, const struct dt_limit
 dt_status dt_dit_check(const struct dt_workload *workload, const struct dt_plan *plan)
 {
     const struct dt_gpus gpus = {.count = 1};
-    const struct dt_limits limits = {.gpus = dt_plan_on(plan) == DT_ON_GPU ? &gpus : NULL,
+    const struct dt_limits limits = {.gpus = (dt_plan_on(plan) & DT_ON_GPU) != 0 ? &gpus : NULL,
                                      .cores = 1,
                                      .devices = 1,
+                                     .hosts = plan->hosts > 0 ? 2 : 0,
+                                     .slots = 1,
                                      .batches = &plan->batch,
                                      .batch_count = 1};
     struct dt_space *space = NULL;
@@ -406,7 +431,8 @@ struct dt_plan dt_dit_plan(const struct dt_space *space, const struct dt_point *
 {
     struct dt_plan plan = dt_plan_fallback;
     int axis = 0;
-    enum dt_on on = dt_space_find(space, "threads") >= 0 ? DT_ON_CPU : DT_ON_GPU;
+    enum dt_on on = (dt_space_find(space, "threads") >= 0 ? DT_ON_CPU : DT_ON_GPU) |
+                    (dt_space_find(space, "hosts") >= 0 ? DT_ON_HOSTS : 0);
     for (int i = 0; i < dt_param_count; i++)
         if ((dt_params[i].on & on) != 0)
             dt_plan_set(&plan, i, (int)dt_point_value(space, point, axis++));

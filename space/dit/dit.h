@@ -48,6 +48,8 @@ struct dt_limits {
     const struct dt_gpus *gpus;
     int cores;            /* physical cores of the machine */
     int devices;          /* most ranks; may exceed cores (oversubscribed) */
+    int hosts;            /* that the cores or GPUs are on; 0 or 1: this machine */
+    int slots;            /* of them on each host; used with several hosts */
     bool oversubscribe;   /* false: ranks <= cores, or GPUs, is a rule */
     bool tune_nccl;       /* GPUs: values of NCCL's variables are worth trying */
     bool lossy;           /* GPUs: so are settings that change the output beyond rounding */

@@ -53,6 +53,15 @@ static void complete_degrees(const struct dt_dit *dit, const bool named[], int64
     }
 }
 
+/* The most that a rank can have when as many hosts as can be have equal parts of the ranks. */
+static int64_t threads_on_hosts(const struct dt_dit *dit, int64_t ranks)
+{
+    for (int64_t hosts = dit->hosts; hosts > 1; hosts--)
+        if (ranks >= 1 && ranks % hosts == 0 && ranks / hosts <= dit->slots)
+            return dit->slots / (ranks / hosts);
+    return ranks >= 1 && ranks <= dit->slots ? dit->slots / ranks : 1;
+}
+
 static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t values[])
 {
     bool any = false;
@@ -67,6 +76,8 @@ static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t
     complete_degrees(dit, named, remaining, values);
     if (!named[DT_AT_threads])
         values[DT_AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
+    if (!named[DT_AT_threads] && (dit->on & DT_ON_HOSTS) != 0)
+        values[DT_AT_threads] = threads_on_hosts(dit, ranks);
     if (!named[DT_AT_batch])
         values[DT_AT_batch] = dt_dit_smallest_batch(dit, values);
 }
@@ -105,6 +116,19 @@ static void complete_gpu(const struct dt_dit *dit, const bool named[], int64_t v
     complete_tile(dit, named, values);
 }
 
+/* As few hosts as hold the ranks with their threads. */
+static void complete_hosts(const struct dt_dit *dit, int64_t values[])
+{
+    int64_t ranks = values[DT_AT_ranks],
+            threads = (dit->on & DT_ON_GPU) != 0 ? 1 : values[DT_AT_threads];
+    values[DT_AT_hosts] = 1;
+    for (int64_t hosts = 1; hosts <= dit->hosts; hosts++)
+        if (ranks % hosts == 0 && ranks / hosts * threads <= dit->slots) {
+            values[DT_AT_hosts] = hosts;
+            return;
+        }
+}
+
 void dt_dit_complete(const void *context, const struct dt_space *space, const bool named[],
                      int64_t values[])
 {
@@ -122,8 +146,10 @@ void dt_dit_complete(const void *context, const struct dt_space *space, const bo
         full[DT_AT_overlap] = 1;
     if (!given[DT_AT_exchange] && given[DT_AT_v_first] && full[DT_AT_v_first] == 1)
         full[DT_AT_exchange] = DT_PLAN_DIRECT;
-    if (dit->on == DT_ON_GPU)
+    if ((dit->on & DT_ON_GPU) != 0)
         complete_gpu(dit, given, full);
+    if ((dit->on & DT_ON_HOSTS) != 0 && !given[DT_AT_hosts])
+        complete_hosts(dit, full);
     for (int i = 0; i < DT_PARAMS; i++)
         if (dit->axis[i] >= 0)
             values[dit->axis[i]] = full[i];
@@ -175,10 +201,12 @@ dt_status dt_dit_baseline(const struct dt_space *space, struct dt_point *point)
 {
     char text[64];
     int64_t cores;
-    if (dt_space_constant(space, "cores", &cores))
+    if (dt_space_constant(space, "cores", &cores)) {
+        (void)dt_space_constant(space, "slots", &cores); /* of one of several hosts */
         snprintf(text, sizeof text, "ranks=1 threads=%lld", (long long)cores);
-    else
+    } else {
         snprintf(text, sizeof text, "ranks=1");
+    }
     struct dt_point found;
     dt_status status = first_plan(space, locate_text(space, text, &found), &found);
     if (status == DT_OK && dt_point_value(space, &found, DT_AT_ranks) != 1)

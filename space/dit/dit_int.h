@@ -17,6 +17,7 @@ struct dt_dit {
     int axis[DT_PARAMS]; /* of each parameter; -1: the device has none */
     bool tune_nccl;
     int cores, devices; /* on GPUs cores is how many there are */
+    int hosts, slots;
     struct dt_gpus gpus;
     int64_t *batches; /* ascending, without repeats */
     int batch_count;

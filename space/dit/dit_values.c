@@ -55,6 +55,18 @@ static void values_ranks(const struct dt_dit *dit, struct dt_dit_set *set)
     add_upto(set, dit->devices);
 }
 
+static void values_hosts(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    add_upto(set, dit->hosts);
+}
+
+static void values_neighbours(const struct dt_dit *dit, struct dt_dit_set *set)
+{
+    (void)dit;
+    add(set, DT_PLAN_BY_ULYSSES);
+    add(set, DT_PLAN_BY_RING);
+}
+
 static void values_dp(const struct dt_dit *dit, struct dt_dit_set *set)
 {
     add_upto(set, dit->devices);
@@ -90,7 +102,7 @@ static void values_batch(const struct dt_dit *dit, struct dt_dit_set *set)
 
 static void values_tile_q(const struct dt_dit *dit, struct dt_dit_set *set)
 {
-    if (dit->on == DT_ON_GPU)
+    if ((dit->on & DT_ON_GPU) != 0)
         add_tiles(set, offsetof(struct dt_attn_tile, tile_q));
     else
         add_list(set, dt_tiles_q, DT_TILES_Q);
@@ -98,7 +110,7 @@ static void values_tile_q(const struct dt_dit *dit, struct dt_dit_set *set)
 
 static void values_tile_kv(const struct dt_dit *dit, struct dt_dit_set *set)
 {
-    if (dit->on == DT_ON_GPU)
+    if ((dit->on & DT_ON_GPU) != 0)
         add_tiles(set, offsetof(struct dt_attn_tile, tile_kv));
     else
         add_list(set, dt_tiles_kv, DT_TILES_KV);

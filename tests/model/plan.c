@@ -55,6 +55,28 @@ static void test_places_are_the_formula(void **state)
     }
 }
 
+/* With neighbours=ring ulysses and ring change places, and the rest stays. */
+static void ring_may_be_innermost(void **state)
+{
+    struct dt_plan plan = plan_of_60();
+    (void)state;
+    plan.neighbours = DT_PLAN_BY_RING;
+    for (int rank = 0; rank < plan.ranks; rank++) {
+        struct dt_place place = dt_plan_place(&plan, rank);
+        assert_in_range(place.ring, 0, plan.ring - 1);
+        assert_in_range(place.ulysses, 0, plan.ulysses - 1);
+        assert_int_equal(((place.dp * plan.cfg + place.cfg) * plan.ulysses + place.ulysses) *
+                                 plan.ring +
+                             place.ring,
+                         rank);
+        for (int i = 0; i < DT_DEGREES; i++)
+            assert_true(rank + dt_plan_stride(&plan, i) >= plan.ranks ||
+                        dt_plan_stride(&plan, i) * dt_plan_degree(&plan, i) <= plan.ranks);
+    }
+    assert_int_equal(dt_plan_stride(&plan, DT_DEGREE_ring), 1);
+    assert_int_equal(dt_plan_stride(&plan, DT_DEGREE_ulysses), plan.ring);
+}
+
 /* Both orders of degrees.def name each degree once, and a rank's neighbour along a degree is a stride away. */
 static void degrees_are_complete_and_ordered(void **state)
 {
@@ -169,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_reach_their_fields),
         cmocka_unit_test(test_places_are_the_formula),
+        cmocka_unit_test(ring_may_be_innermost),
         cmocka_unit_test(degrees_are_complete_and_ordered),
         cmocka_unit_test(reads_plans_from_json),
         cmocka_unit_test(parameters_of_the_other_device_get_fallbacks),

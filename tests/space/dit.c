@@ -21,6 +21,7 @@ struct machine {
 /* Varied inputs of a case; zeros are the defaults. */
 struct given {
     int heads, height, width, devices, cores;
+    int hosts; /* that the cores are on, in equal parts */
     bool guidance, oversubscribe;
     int batches[4]; /* 0 ends */
     int64_t memory_kib, max_kib;
@@ -44,6 +45,8 @@ static void set_up(const struct given *given, struct machine *machine)
                                       .sampler_steps = 50},
                          .limits = {.cores = given->cores,
                                     .devices = given->devices,
+                                    .hosts = given->hosts,
+                                    .slots = given->hosts > 0 ? given->cores / given->hosts : 0,
                                     .oversubscribe = given->oversubscribe,
                                     .memory_bytes = given->memory_kib > 0 ? given->memory_kib * 1024
                                                                           : INT64_C(1) << 40,
@@ -106,6 +109,19 @@ static bool degrees_legal(const struct machine *machine, const struct dt_plan *p
     return plan->cfg == 1 || machine->workload.guidance;
 }
 
+/* Written for plans of several hosts alone. */
+static bool placed_legal(const struct machine *machine, const struct dt_plan *plan)
+{
+    if (plan->hosts == 0)
+        return true;
+    if (plan->ranks % plan->hosts != 0)
+        return false;
+    if (plan->neighbours == DT_PLAN_BY_RING && (plan->ulysses < 2 || plan->ring < 2))
+        return false;
+    return machine->limits.oversubscribe ||
+           plan->ranks / plan->hosts * plan->threads <= machine->limits.slots;
+}
+
 static bool rest_legal(const struct machine *machine, const struct dt_plan *plan)
 {
     int tokens = machine->workload.height / 2 * (machine->workload.width / 2);
@@ -123,7 +139,7 @@ static bool rest_legal(const struct machine *machine, const struct dt_plan *plan
         return false;
     if (plan->chunks > 1 && (plan->overlap == 0 || plan->ulysses == 1))
         return false;
-    return fits(machine, plan);
+    return fits(machine, plan) && placed_legal(machine, plan);
 }
 
 struct tally {
@@ -164,6 +180,14 @@ static void loop_rest(struct tally *tally, struct dt_plan plan)
         }
 }
 
+static void loop_hosts(struct tally *tally, struct dt_plan plan)
+{
+    int hosts = tally->machine->limits.hosts > 1 ? tally->machine->limits.hosts : 0;
+    for (plan.hosts = hosts > 0; plan.hosts <= hosts; plan.hosts++)
+        for (plan.neighbours = 0; plan.neighbours <= (hosts > 0); plan.neighbours++)
+            loop_rest(tally, plan);
+}
+
 static void loop_degrees(struct tally *tally)
 {
     int most = tally->machine->limits.devices;
@@ -174,7 +198,7 @@ static void loop_degrees(struct tally *tally)
                 for (plan.ulysses = 1; plan.ulysses <= most; plan.ulysses++)
                     for (plan.ring = 1; plan.ring <= most; plan.ring++)
                         if (degrees_legal(tally->machine, &plan))
-                            loop_rest(tally, plan);
+                            loop_hosts(tally, plan);
 }
 
 static int64_t check(const struct given *given)
@@ -191,7 +215,8 @@ static int64_t check(const struct given *given)
         bool limited = given->memory_kib > 0 || given->max_kib > 0;
         dt_status status = dt_dit_baseline(space, &point);
         struct dt_plan plan = dt_dit_plan(space, &point);
-        assert_true(limited || (status == DT_OK && plan.threads == given->cores));
+        int cores = given->hosts > 1 ? given->cores / given->hosts : given->cores;
+        assert_true(limited || (status == DT_OK && plan.threads == cores));
         assert_true(status == DT_OK ? plan.ranks == 1 : status == DT_EINFEASIBLE);
         assert_true(dt_space_feasible(space, &point));
     }
@@ -248,6 +273,25 @@ static void cores_and_devices_match_the_definition(void **state)
                                         .batches = {6, 1}};
             assert_true(check(&given) > 0);
         }
+}
+
+static void hosts_match_the_definition(void **state)
+{
+    (void)state;
+    for (int hosts = 1; hosts <= 3; hosts++)
+        for (int slots = 1; slots <= 3; slots++)
+            for (int oversubscribe = 0; oversubscribe <= 1; oversubscribe++) {
+                const struct given given = {.heads = 6,
+                                            .height = 6,
+                                            .width = 8,
+                                            .devices = hosts * slots,
+                                            .cores = hosts * slots,
+                                            .hosts = hosts,
+                                            .oversubscribe = oversubscribe == 1,
+                                            .guidance = true,
+                                            .batches = {1, 2}};
+                assert_true(check(&given) > 0);
+            }
 }
 
 static void batches_match_the_definition(void **state)
@@ -393,6 +437,7 @@ int main(void)
         cmocka_unit_test(head_counts_match_the_definition),
         cmocka_unit_test(odd_sizes_match_the_definition),
         cmocka_unit_test(cores_and_devices_match_the_definition),
+        cmocka_unit_test(hosts_match_the_definition),
         cmocka_unit_test(batches_match_the_definition),
         cmocka_unit_test(memory_limits_match_the_definition),
         cmocka_unit_test(a_space_without_room_is_empty),

@@ -232,6 +232,7 @@ static dt_status parse_percent(const char *option, const char *text, void *field
 
 #define AT(field) offsetof(struct dt_options, field)
 #define JOBS      TARGETS " worker-test"
+#define HOSTED    "tune run noise space explain lookup"
 
 const struct dt_option_row dt_option_rows[] = {
     {"budget", "TIME", "tune noise check", "10m", parse_duration, AT(job.budget_ns),
@@ -248,6 +249,15 @@ const struct dt_option_row dt_option_rows[] = {
      "image size in pixels, WxH for engines and workers (default: the model's own)"},
     {"devices", "N", "tune run noise space explain lookup", NULL, parse_devices, AT(job.devices),
      "use at most N devices (default: the cores, or all GPUs)"},
+    {"hosts", "HOST:N[,..]", HOSTED, NULL, parse_text, AT(job.hosts.list),
+     "use N cores or GPUs of each of these machines (docs/clusters.md)"},
+    {"hostfile", "FILE", HOSTED, NULL, parse_text, AT(job.hosts.file),
+     "the same from a hostfile of mpirun: a line HOST slots=N for each"},
+    {"launcher", "NAME|COMMAND", HOSTED, "mpirun", parse_text, AT(job.hosts.launcher),
+     "what starts ranks on --hosts: mpirun, srun, or a command with {ranks}, {hosts}, .. "
+     "{program}"},
+    {"mixed-hosts", NULL, "tune run noise", NULL, parse_switch, AT(job.hosts.mixed),
+     "also hosts with different processors or GPUs"},
     {"size", "WxH", "models", NULL, parse_sizes, AT(job.sizes),
      "image or video size in pixels (default: the model's usual one)"},
     {"devices", "N", "models", NULL, parse_devices, AT(job.devices),

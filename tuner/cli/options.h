@@ -23,12 +23,19 @@ struct dt_sizes {
     int widths[DT_LIST_MAX], heights[DT_LIST_MAX]; /* pixels */
 };
 
+/* Several machines. */
+struct dt_host_options {
+    const char *list, *file, *launcher;
+    bool mixed;
+};
+
 /* The work and its limits: options_job.h makes a struct dt_job of them. */
 struct dt_job_options {
     const char *model, *dtype, *objective, *weights, *input;
     const char *plan;
     const char *backend;   /* auto, cpu or cuda */
     const char *workloads; /* tune: a file; NULL: none */
+    struct dt_host_options hosts;
     struct dt_sizes sizes;
     struct dt_ints batches;
     int64_t devices; /* most ranks; 0: the cores */

@@ -78,6 +78,27 @@ dt_status dt_options_machine(const struct dt_options *options, struct dt_describ
     return DT_OK;
 }
 
+/* A process has one command line, or tunes its workloads one after the other. */
+dt_status dt_options_hosts(const struct dt_options *options, struct dt_more *more)
+{
+    static struct dt_hosts hosts;
+    const struct dt_host_options *given = &options->job.hosts;
+    if (given->list == NULL && given->file == NULL) {
+        if (given->mixed || !dt_option_is_default("launcher", given->launcher))
+            return dt_fail(DT_EUSAGE, "--%s has no effect without --hosts or --hostfile",
+                           given->mixed ? "mixed-hosts" : "launcher");
+        return DT_OK;
+    }
+    if (given->list != NULL && given->file != NULL)
+        return dt_fail(DT_EUSAGE, "--hosts and --hostfile both name the hosts: give one of them");
+    hosts = (struct dt_hosts){.launcher = given->launcher};
+    DT_TRY(given->list != NULL ? dt_hosts_parse(given->list, &hosts)
+                               : dt_hosts_read(given->file, &hosts));
+    more->hosts = &hosts;
+    more->mixed_hosts = given->mixed;
+    return DT_OK;
+}
+
 dt_status dt_options_job(const struct dt_options *options, const char *plan, struct dt_job *out)
 {
     struct dt_job job = {.worker = options->worker.program,
@@ -98,6 +119,7 @@ dt_status dt_options_job(const struct dt_options *options, const char *plan, str
                          .seed = options->job.seed,
                          .budget_ns = options->job.budget_ns};
     DT_TRY(dt_objective_find(options->job.objective, &job.objective));
+    DT_TRY(dt_options_hosts(options, &job.more));
     DT_TRY(dt_options_backend(options, &job.backend));
     DT_TRY(job.worker.path != NULL ? set_wanted(options, &job.wanted) : set_network(options, &job));
     *out = job;

@@ -18,4 +18,7 @@ dt_status dt_options_backend(const struct dt_options *options,
 dt_status dt_options_machine(const struct dt_options *options, struct dt_described *described,
                              struct dt_job *job) DT_MUST_CHECK;
 
+/* The hosts of --hosts or --hostfile, valid until the next call; DT_EUSAGE, DT_EIO. */
+dt_status dt_options_hosts(const struct dt_options *options, struct dt_more *more) DT_MUST_CHECK;
+
 #endif

@@ -11,6 +11,7 @@
 #include "model/network.h"
 #include "tuner/machine/machine.h"
 #include "tuner/measure/objective.h"
+#include "tuner/runner/hosts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,6 +61,8 @@ struct dt_more {
     bool lossy;                         /* settings that change the output beyond rounding */
     double max_error;                   /* of plans with such settings; 0: not limited */
     const struct dt_described *machine; /* borrowed by dt_target_new; NULL: this one */
+    const struct dt_hosts *hosts;       /* borrowed by dt_target_new; NULL: this machine alone */
+    bool mixed_hosts;                   /* they may differ in their processors or GPUs */
 };
 
 struct dt_job {

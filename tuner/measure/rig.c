@@ -19,7 +19,9 @@
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
 {
-    *rig = (struct dt_rig){.target = target, .verify = {.projections = PROJECTIONS, .seed = seed}};
+    *rig = (struct dt_rig){.target = target,
+                           .verify = {.projections = PROJECTIONS, .seed = seed},
+                           .hosts.left = target->hardware.hosts};
 }
 
 static void close_slot(struct dt_rig_slot *slot, int64_t grace_ns)
@@ -153,13 +155,20 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
                                .ranks = target->worker.launcher != DT_LAUNCH_SELF ? slot->ranks : 1,
                                .own_ranks = target->hardware.backend.cuda ? slot->ranks : 0,
                                .oversubscribed = slot->ranks > target->hardware.cores,
+                               .per_host = slot->ranks,
                                .until_ns = rig->until_ns < most ? rig->until_ns : most,
                                .environment = lines};
     if (apart && target->foreign)
         launch.assigned.job = target->reference;
     const json_t *workload = apart && !target->foreign ? target->reference : target->workload;
-    dt_status status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
-                                      &slot->group, failure);
+    dt_status status = dt_rig_hosts_place(rig, &launch, failure);
+    if (status == DT_OK)
+        status = dt_group_start(&launch, workload, deadline_ns < most ? deadline_ns : most,
+                                &slot->group, failure);
+    if (status == DT_OK)
+        status = dt_rig_hosts_check(rig, slot->group);
+    if (launch.ranks > launch.per_host)
+        status = dt_rig_hosts_met(rig, status);
     rig->costs.started++;
     rig->costs.start_ns += dt_clock_ns() - began;
     rig->costs.setup_ns += dt_clock_ns() - began;

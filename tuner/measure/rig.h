@@ -39,6 +39,13 @@ struct dt_reference {
 };
 
 /* Time spent in groups so far. */
+/* The hosts that are left of the target's. */
+struct dt_rig_hosts {
+    struct dt_hosts left;      /* count 0: this machine alone */
+    int losses[DT_HOSTS_MOST]; /* of left: groups that ended since the host did not answer */
+    bool met;                  /* a group on several of them was ready */
+};
+
 struct dt_rig_costs {
     int64_t start_ns; /* in starting them */
     int started;
@@ -63,6 +70,7 @@ struct dt_rig {
     int64_t end_ns;      /* end of the session: releases do not wait beyond it; 0: none */
     int64_t compared_ns; /* spent in comparisons so far */
     struct dt_rig_costs costs;
+    struct dt_rig_hosts hosts;
     int64_t
         peak_bytes; /* largest of a rank in any group so far: what a new group is expected to need */
     bool pinned;    /* do not stop groups to free slots: several plans are resident */
@@ -106,6 +114,11 @@ struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig);
  * its first prepare is slower. Until a group prepared a second plan, a load is the start alone. */
 double dt_rig_prepare_seconds(const struct dt_rig *rig);
 double dt_rig_load_seconds(const struct dt_rig *rig);
+
+/* After a group ended: asks each host for a rank, and leaves out those that did not answer DT_HOST_LOSSES times. *lost: the name of one
+ * that was left out now; "": none. Does nothing on one machine. */
+#define DT_HOST_LOSSES 2
+dt_status dt_rig_hosts_look(struct dt_rig *rig, char lost[], size_t room) DT_MUST_CHECK;
 
 /* Seconds of all loads and references so far: of the trials' costs they are what does not recur. */
 double dt_rig_setup_seconds(const struct dt_rig *rig);

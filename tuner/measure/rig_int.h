@@ -37,6 +37,14 @@ void dt_verify_judge(const struct dt_rig *rig, const struct dt_point *point,
                      const struct dt_prepared *prepared, const struct dt_reference *reference,
                      struct dt_resident *resident);
 
+/* Sets where the ranks of a group are started (rig_hosts.c). DT_FAILED: fewer hosts are left than its plans need. */
+dt_status dt_rig_hosts_place(const struct dt_rig *rig, struct dt_launch *launch,
+                             struct dt_failure *failure) DT_MUST_CHECK;
+/* How the start of a group on several hosts ended. When the first such one failed: DT_EUSAGE names a host that starts no rank. */
+dt_status dt_rig_hosts_met(struct dt_rig *rig, dt_status started) DT_MUST_CHECK;
+/* DT_EUSAGE when the hosts of its ranks differ, and may not. */
+dt_status dt_rig_hosts_check(const struct dt_rig *rig, const struct dt_group *group) DT_MUST_CHECK;
+
 /* The GPUs of a foreign worker, as the controller reads them (observe.c): a run gets telemetry, and a prepared plan memory,
  * where the worker tells none. */
 dt_status dt_rig_observe_begin(struct dt_rig *rig, const struct dt_group *group,

@@ -184,6 +184,8 @@ static void make_hard(struct dt_target *target)
         return; /* nothing is stored of another machine's space */
     target->identity.hard = target->foreign ? dt_machine_announced_hard(target->worker.ready)
                                             : dt_machine_hard(&target->hardware.backend);
+    if (target->hardware.hosts.count > 0)
+        dt_hosts_describe(&target->hardware.hosts, target->identity.hard);
     json_object_set_new(target->identity.hard, "dtype", json_string(target->identity.dtype));
     json_object_set_new(target->identity.hard, "engine", json_string(target->identity.engine));
     json_object_set_new(target->identity.hard, "mode", json_string(target->identity.mode));

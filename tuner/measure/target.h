@@ -43,6 +43,8 @@ struct dt_hardware {
     const struct dt_described *described; /* while the target is made; NULL: this machine */
     const char *unit;                     /* device of a rank: "core" or "GPU" */
     int cores, devices;                   /* available cores, or GPUs; most ranks of a plan */
+    struct dt_hosts hosts;                /* that they are on; count 0: this machine alone */
+    bool mixed_hosts;                     /* these may differ */
 };
 
 /* Operations and bytes of an image (model/workload.h); 0: unknown. */
@@ -78,6 +80,9 @@ struct dt_target {
     struct dt_hardware hardware;
     struct dt_image_work image;
 };
+
+/* Adds what several hosts add to a machine's "hard": how many they are, and the cores or GPUs of all of them. */
+void dt_hosts_describe(const struct dt_hosts *hosts, json_t *hard);
 
 /* Builds the space; probes a foreign worker's hello by starting it once. An empty space is no error here: fallback and
  * baseline are then unset (dt_space_count is 0). Of the job, the target borrows the objective and the arguments.

@@ -56,6 +56,26 @@ static dt_status place_elsewhere(const struct dt_job *job, struct dt_target *tar
     return DT_OK;
 }
 
+/* The slots are cores or GPUs of the hosts; what those are is seen when the first group says it is ready. */
+static dt_status place_on_hosts(const struct dt_job *job, struct dt_target *target)
+{
+    struct dt_hardware *hardware = &target->hardware;
+    hardware->hosts = *job->more.hosts;
+    hardware->mixed_hosts = job->more.mixed_hosts;
+    hardware->cores = dt_hosts_slots(&hardware->hosts);
+    if (hardware->backend.cuda)
+        hardware->backend.gpus.count = hardware->cores;
+    hardware->devices = job->devices > 0 ? job->devices : hardware->cores;
+    target->worker.launcher = DT_LAUNCH_MPIRUN;
+    return DT_OK;
+}
+
+void dt_hosts_describe(const struct dt_hosts *hosts, json_t *hard)
+{
+    json_object_set_new(hard, "hosts", json_integer(hosts->count));
+    json_object_set_new(hard, "slots", json_integer(dt_hosts_slots(hosts)));
+}
+
 dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
 {
     if (job->more.machine != NULL)
@@ -70,6 +90,8 @@ dt_status dt_target_place(const struct dt_job *job, struct dt_target *target)
     target->hardware.unit = device_of(target)->unit;
     target->worker.arguments = job->worker.arguments;
     target->worker.launcher = device_of(target)->launcher;
+    if (job->more.hosts != NULL)
+        DT_TRY(place_on_hosts(job, target));
     if (!target->hardware.backend.cuda)
         return dt_machine_program(job->worker.path, target->worker.program);
     memcpy(target->worker.program, target->hardware.backend.program, sizeof target->worker.program);
@@ -101,6 +123,10 @@ void dt_target_limits(const struct dt_target *target, enum dt_dtype dtype, struc
     limits->memory_bytes = target->hardware.described != NULL
                                ? target->hardware.described->memory_bytes
                                : dt_host_memory_available();
+    limits->hosts = target->hardware.hosts.count;
+    limits->slots = dt_hosts_least_slots(&target->hardware.hosts);
+    if (limits->hosts > 1) /* the others have as much, as far as is known */
+        limits->memory_bytes *= limits->hosts;
 }
 
 dt_status dt_target_watch(struct dt_target *target)
@@ -142,4 +168,7 @@ void dt_target_units(const struct dt_target *target, int n, struct dt_text *out)
     dt_text_add(out, "%d %s%s", n, target->hardware.unit, n == 1 ? "" : "s");
     if (name != NULL)
         dt_text_add(out, " (%s)", name);
+    if (target->hardware.hosts.count > 0)
+        dt_text_add(out, " of %d host%s", target->hardware.hosts.count,
+                    target->hardware.hosts.count == 1 ? "" : "s");
 }

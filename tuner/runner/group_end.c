@@ -40,7 +40,13 @@ bool dt_group_drain(struct dt_group *group)
     return true;
 }
 
-/* The last nonempty line of standard error, made printable. */
+/* mpirun's messages are of several lines, between lines of dashes. */
+static bool is_rule(const char *line, size_t size)
+{
+    return size > 20 && strspn(line, "-") >= size;
+}
+
+/* The last nonempty line of standard error, made printable; where that is the end of a message of mpirun, the first one. */
 static void last_words(const struct dt_group *group, char out[], size_t room)
 {
     size_t end = group->kept;
@@ -49,6 +55,10 @@ static void last_words(const struct dt_group *group, char out[], size_t room)
     size_t begin = end;
     while (begin > 0 && group->messages[begin - 1] != '\n')
         begin--;
+    if (is_rule(group->messages + begin, end - begin)) {
+        begin = strspn(group->messages, "- \r\n\t");
+        end = begin + strcspn(group->messages + begin, "\r\n");
+    }
     size_t n = 0;
     for (size_t i = begin; i < end && n + 1 < room; i++)
         out[n++] = isprint((unsigned char)group->messages[i]) ? group->messages[i] : '?';

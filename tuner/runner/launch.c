@@ -3,7 +3,7 @@
  * folder of ours, so that a killed group leaves nothing in /tmp and /dev/shm.
  *
  * torchrun (PyTorch 2) is not started itself: its variables are set, and each rank is a child of the supervisor. */
-#include "tuner/runner/launch.h"
+#include "tuner/runner/launch_int.h"
 
 #include "base/environment.h"
 
@@ -15,8 +15,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define WORDS_MOST 256
 
 extern char **environ;
 
@@ -58,7 +56,7 @@ bool dt_launch_find(const char *name, char path[], size_t room)
 
 static bool under_mpirun(const struct dt_launch *launch)
 {
-    return launch->by == DT_LAUNCH_MPIRUN && launch->ranks > 1;
+    return launch->by == DT_LAUNCH_MPIRUN && (launch->ranks > 1 || launch->hosts != NULL);
 }
 
 /* One folder for temporary files, one for memory shared by ranks. */
@@ -76,7 +74,7 @@ static dt_status make_folders(const struct dt_launch *launch, struct dt_start *s
         dt_folders_sweep(parents[i]);
     swept = true;
     DT_TRY(dt_folder_make(parents[0], start->folders[0]));
-    if (under_mpirun(launch) && access(parents[1], W_OK) == 0 &&
+    if (under_mpirun(launch) && launch->hosts == NULL && access(parents[1], W_OK) == 0 &&
         dt_folder_make(parents[1], start->folders[1]) < 0)
         start->folders[1][0] = '\0'; /* the first is enough */
     return DT_OK;
@@ -88,46 +86,40 @@ void dt_launch_drop(struct dt_start *start)
         dt_folder_remove(start->folders[i]);
 }
 
-struct words {
-    char *at[WORDS_MOST];
-    int n;
-    bool failed;
-};
-
-static void add(struct words *words, const char *word)
+void dt_words_add(struct dt_word_list *words, const char *word)
 {
-    char *copy = words->n < WORDS_MOST - 1 ? strdup(word) : NULL;
+    char *copy = words->n < DT_WORDS_MOST - 1 ? strdup(word) : NULL;
     words->failed = words->failed || copy == NULL;
     if (copy != NULL)
         words->at[words->n++] = copy;
 }
 
-static void add_mca(struct words *words, const char *name, const char *value)
+void dt_words_mca(struct dt_word_list *words, const char *name, const char *value)
 {
-    add(words, "--mca");
-    add(words, name);
-    add(words, value);
+    dt_words_add(words, "--mca");
+    dt_words_add(words, name);
+    dt_words_add(words, value);
 }
 
-static void add_mpirun(struct words *words, const struct dt_launch *launch,
+static void add_mpirun(struct dt_word_list *words, const struct dt_launch *launch,
                        const struct dt_start *start)
 {
     char count[16];
     snprintf(count, sizeof count, "%d", launch->ranks);
-    add(words, "mpirun");
-    add(words, "-np");
-    add(words, count);
-    add(words, "--bind-to");
-    add(words, "none");
-    add(words, "--oversubscribe");
-    add_mca(words, "mpi_yield_when_idle", launch->oversubscribed ? "1" : "0");
-    add_mca(words, "orte_tmpdir_base", start->folders[0]);
+    dt_words_add(words, "mpirun");
+    dt_words_add(words, "-np");
+    dt_words_add(words, count);
+    dt_words_add(words, "--bind-to");
+    dt_words_add(words, "none");
+    dt_words_add(words, "--oversubscribe");
+    dt_words_mca(words, "mpi_yield_when_idle", launch->oversubscribed ? "1" : "0");
+    dt_words_mca(words, "orte_tmpdir_base", start->folders[0]);
     if (start->folders[1][0] != '\0')
-        add_mca(words, "btl_vader_backing_directory", start->folders[1]);
+        dt_words_mca(words, "btl_vader_backing_directory", start->folders[1]);
 }
 
 /* The words as an array of their own; NULL when memory ran out. */
-static char **take(struct words *words)
+static char **take(struct dt_word_list *words)
 {
     char **list = words->failed ? NULL : calloc((size_t)words->n + 1, sizeof *list);
     for (int i = 0; i < words->n; i++)
@@ -180,7 +172,7 @@ static dt_status free_port(int *port)
 }
 
 /* The variables that torchrun sets and libraries read, for rank 0. */
-static dt_status set_ranks(const struct dt_launch *launch, struct words *variables)
+static dt_status set_ranks(const struct dt_launch *launch, struct dt_word_list *variables)
 {
     char size[40], local[40], number[40];
     int port = 0;
@@ -190,12 +182,12 @@ static dt_status set_ranks(const struct dt_launch *launch, struct words *variabl
     snprintf(size, sizeof size, "WORLD_SIZE=%d", launch->ranks);
     snprintf(local, sizeof local, "LOCAL_WORLD_SIZE=%d", launch->ranks);
     snprintf(number, sizeof number, "MASTER_PORT=%d", port);
-    add(variables, "RANK=0");
-    add(variables, "LOCAL_RANK=0");
-    add(variables, size);
-    add(variables, local);
-    add(variables, "MASTER_ADDR=127.0.0.1");
-    add(variables, number);
+    dt_words_add(variables, "RANK=0");
+    dt_words_add(variables, "LOCAL_RANK=0");
+    dt_words_add(variables, size);
+    dt_words_add(variables, local);
+    dt_words_add(variables, "MASTER_ADDR=127.0.0.1");
+    dt_words_add(variables, number);
     return DT_OK;
 }
 
@@ -228,14 +220,18 @@ static char **make_environment(const struct dt_launch *launch, char *const ours[
 }
 
 static dt_status add_variables(const struct dt_launch *launch, const struct dt_start *start,
-                               struct words *variables)
+                               struct dt_word_list *variables)
 {
-    char folder[300];
+    char folder[300], first[300];
     snprintf(folder, sizeof folder, "TMPDIR=%s", start->folders[0]);
-    add(variables, folder);
-    add(variables, "HWLOC_HIDE_ERRORS=2");
-    add(variables, "OMPI_ALLOW_RUN_AS_ROOT=1");
-    add(variables, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+    dt_words_add(variables, folder);
+    if (launch->hosts != NULL) {
+        snprintf(first, sizeof first, "DITTUNE_FIRST_HOST=%s", launch->hosts->at[0].name);
+        dt_words_add(variables, first);
+    }
+    dt_words_add(variables, "HWLOC_HIDE_ERRORS=2");
+    dt_words_add(variables, "OMPI_ALLOW_RUN_AS_ROOT=1");
+    dt_words_add(variables, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
     return set_ranks(launch, variables);
 }
 
@@ -246,9 +242,19 @@ static void free_list(char **list)
     free(list);
 }
 
+static void add_program(const struct dt_launch *launch, const char *program,
+                        const struct dt_start *start, struct dt_word_list *words)
+{
+    if (under_mpirun(launch))
+        add_mpirun(words, launch, start);
+    dt_words_add(words, program);
+    for (int i = 0; launch->arguments != NULL && launch->arguments[i] != NULL; i++)
+        dt_words_add(words, launch->arguments[i]);
+}
+
 static dt_status fill(const struct dt_launch *launch, const char *program, struct dt_start *start)
 {
-    struct words words = {.n = 0}, variables = {.n = 0};
+    struct dt_word_list words = {.n = 0}, variables = {.n = 0};
     dt_status status = add_variables(launch, start, &variables);
     char **ours = take(&variables);
     start->processes = launch->by == DT_LAUNCH_TORCHRUN ? launch->ranks : 1;
@@ -256,12 +262,12 @@ static dt_status fill(const struct dt_launch *launch, const char *program, struc
         start->envp = make_environment(launch, ours);
     free_list(ours);
     DT_TRY(status);
-    if (under_mpirun(launch))
-        add_mpirun(&words, launch, start);
-    add(&words, program);
-    for (int i = 0; launch->arguments != NULL && launch->arguments[i] != NULL; i++)
-        add(&words, launch->arguments[i]);
+    if (launch->hosts != NULL)
+        status = dt_launch_on_hosts(launch, program, &words);
+    else
+        add_program(launch, program, start, &words);
     start->argv = take(&words);
+    DT_TRY(status);
     if (start->argv == NULL || start->envp == NULL)
         return dt_fail(DT_ENOMEM, "out of memory while starting %s", program);
     return DT_OK;
@@ -287,7 +293,7 @@ static dt_status not_a_program(const char *name)
 
 dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
 {
-    char program[4096];
+    char program[4096], launcher[256];
     *start = (struct dt_start){.argv = NULL};
     if (!dt_launch_find(launch->program, program, sizeof program))
         return not_a_program(launch->program);
@@ -295,7 +301,12 @@ dt_status dt_launch_plan(const struct dt_launch *launch, struct dt_start *start)
         return dt_fail(DT_EUSAGE, "a plan has %d ranks; at most %d processes are started",
                        launch->ranks, DT_SUPERVISOR_RANKS);
     snprintf(start->path, sizeof start->path, "%s", program);
-    if (under_mpirun(launch) && !dt_launch_find("mpirun", start->path, sizeof start->path))
+    if (launch->hosts != NULL)
+        dt_launcher_program(launch->hosts, launcher, sizeof launcher);
+    if (launch->hosts != NULL && !dt_launch_find(launcher, start->path, sizeof start->path))
+        return dt_fail(DT_EUSAGE, "the launcher %s was not found", launcher);
+    if (launch->hosts == NULL && under_mpirun(launch) &&
+        !dt_launch_find("mpirun", start->path, sizeof start->path))
         return dt_fail(DT_EUSAGE,
                        "mpirun not found: install openmpi-bin, or ask for plans of one rank");
     DT_TRY(make_folders(launch, start));

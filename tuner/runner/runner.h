@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "search/trial.h"
+#include "tuner/runner/hosts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,7 +51,10 @@ struct dt_launch {
     const char *const *arguments; /* NULL-ended, after the program; may be NULL */
     struct dt_assignment assigned;
     enum dt_launcher by;
-    int ranks;           /* processes; 1 is fork and exec, without MPI */
+    int ranks; /* processes; 1 is fork and exec, without MPI */
+    const struct dt_hosts
+        *hosts;          /* that they are started on, with `by` mpirun; NULL: this machine */
+    int per_host;        /* ranks on each of the first hosts, the last one may have fewer */
     int own_ranks;       /* number of ranks for a worker that starts them itself; 0: ranks */
     bool oversubscribed; /* more ranks than cores: waits yield */
     int64_t until_ns;    /* as dt_group_extend, also while it starts */

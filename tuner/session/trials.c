@@ -48,11 +48,29 @@ static int64_t extended_deadline(const struct dt_session *session)
     return session->count == 0 ? end : now + (end - now) / 2;
 }
 
+static dt_status look_at_hosts(struct dt_session *session)
+{
+    char lost[256];
+    if (session->rig.hosts.left.count < 2)
+        return DT_OK;
+    dt_rig_fresh(&session->rig, DT_NS_PER_SECOND);
+    DT_TRY(dt_rig_hosts_look(&session->rig, lost, sizeof lost));
+    if (lost[0] != '\0')
+        dt_session_note(session,
+                        "host %s did not answer twice and is left out: plans that need more than "
+                        "%d host%s are not run any more",
+                        lost, session->rig.hosts.left.count,
+                        session->rig.hosts.left.count == 1 ? "" : "s");
+    return DT_OK;
+}
+
 /* The driver frees the GPU memory of a killed worker after a while. Parked groups keep theirs, so they are stopped. */
 static dt_status settle(struct dt_session *session, const struct dt_result *result)
 {
     const struct dt_backend *gpus = dt_target_gpus(session->target);
     bool killed = result->outcome == DT_TRIAL_CRASHED || result->outcome == DT_TRIAL_HUNG;
+    if (killed)
+        DT_TRY(look_at_hosts(session));
     if (!killed || gpus == NULL || gpus->shared)
         return DT_OK;
     dt_rig_fresh(&session->rig, DT_NS_PER_SECOND);

@@ -156,7 +156,12 @@ static dt_status find_machine(const struct dt_options *options, const struct dt_
         DT_TRY(dt_machine_here((struct dt_program){NULL, NULL}, kind, false,
                                dt_clock_ns() + PATIENCE_NS, &description));
     }
-    dt_status status = dt_machine_from_json(description, "this machine's description", machine);
+    struct dt_more more = {.hosts = NULL};
+    dt_status status = dt_options_hosts(options, &more);
+    if (status == DT_OK && more.hosts != NULL)
+        dt_hosts_describe(more.hosts, json_object_get(description, "hard"));
+    if (status == DT_OK)
+        status = dt_machine_from_json(description, "this machine's description", machine);
     json_decref(description);
     return status;
 }

@@ -59,6 +59,11 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
         dt_text_add(out, " --max-bytes %lldB", (long long)options->job.max_bytes);
     if (options->job.max_latency_ns > 0)
         dt_text_add(out, " --max-latency %.15gms", (double)options->job.max_latency_ns * 1e-6);
+    if (options->job.hosts.list != NULL || options->job.hosts.file != NULL) {
+        bool list = options->job.hosts.list != NULL;
+        dt_text_add(out, list ? " --hosts " : " --hostfile ");
+        dt_quote(list ? options->job.hosts.list : options->job.hosts.file, out);
+    }
     if (options->db != NULL) {
         dt_text_add(out, " --db ");
         dt_quote(options->db, out);

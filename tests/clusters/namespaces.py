@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks
+"""Three hosts on one machine (bed.py): plans over hosts compute what one rank does, a session tunes over them, and bad hosts are named.
+The full dose shapes the link so that the best plan changes, kills a host and cuts a link amid a trial."""
+import os
+import pathlib
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path(__file__).parent)]
+import bed
+
+bed.inside()
+from dittune_test import BUILD, FULL, Dittune
+
+NETWORK = {"name": "placed", "family": "dit", "hidden": 64, "heads": 4, "depth": 2, "patch": 2, "in_channels": 4, "latent_size": 16,
+           "classes": 10, "mlp_ratio": 4.0, "learn_sigma": True}
+t = Dittune(clock="real")
+hosts = bed.Bed(t.path, 3)
+t.environment.update(hosts.environment())
+MODEL = t.write("placed.json", NETWORK)
+HOSTS = ",".join(f"{name}:2" for name in hosts.names)
+TWO = ",".join(f"{name}:2" for name in hosts.names[:2])
+
+
+def dittune(*words, on=TWO):
+    return t.run(*hosts.words(0, BUILD / "dittune", *words, "--model", MODEL, "--hosts", on))
+
+
+def measured(plan, on=TWO):
+    done = dittune("run", "--quick", "--json", "--plan", plan, on=on)
+    return done.json if done.code == 0 else t.check(f"{plan} runs", False, done)
+
+
+def same_output():
+    """A plan's output is that of one rank, wherever its ranks are."""
+    for plan, on in (("ranks=2 cfg=2 hosts=2", TWO), ("ranks=4 ulysses=2 ring=2 hosts=2", TWO), ("ranks=3 ring=3 hosts=3", HOSTS),
+                     ("ranks=4 ulysses=2 ring=2 hosts=2 neighbours=ring", TWO), ("ranks=2 ulysses=2 hosts=1", TWO)):
+        found = measured(plan, on)
+        if not found or not found["verified_error"] < 2e-6 or found["ranks"] != int(plan[6]):
+            t.check(f"{plan}: as one rank", False, found)
+    t.check("plans over one, two and three hosts compute what one rank does", True)
+
+
+def session():
+    done = dittune("tune", "--json", "--budget", "20s")
+    plans = [trial["plan"] for trial in (done.json or {"trials": []})["trials"]]
+    t.check("a session over two hosts", done.code in (0, 6) and {1, 2} <= {plan["hosts"] for plan in plans}
+            and not [trial for trial in done.json["trials"] if trial["outcome"] in ("crashed", "hung", "wrong")], done)
+    key = t.tool("db", "show", "--json", clock="virtual").json["entries"][0]["fingerprint"]["hard"]
+    t.check("its entry is of two hosts", key["hosts"] == 2, key)
+    found = dittune("lookup", "--json")
+    t.check("which is looked up for two hosts alone", found.code in (0, 10) and found.json["tier"] == "exact"
+            and dittune("lookup", "--json", on=HOSTS).json["tier"] != "exact", found)
+
+
+def bad_hosts():
+    first = hosts.names[0]
+    for on, code, part in ((f"{first}:1,10.77.0.9:1", 2, "host 10.77.0.9 does not start"), (f"{first}:0", 2, "'10.77.0.1:0' is not of the form"),
+                           (f"{first}:1,{first}:1", 2, "the host 10.77.0.1 is there twice"), ("-x:1", 2, "'-x' is no name of a host"),
+                           ("a b:1", 2, "'a b' is no name of a host"), ("", 2, "--hosts is empty"), (",", 2, "'' is no name of a host"),
+                           (f"{first}:99999", 2, "1 to 1024 slots")):
+        t.exits(f"--hosts '{on}'", dittune("run", "--quick", "--plan", "ranks=2 hosts=2", on=on), code, err=part)
+    for text, part in (("a slots=x\n", "line 1: 'x' is not a number of slots"), ("# none\n\n", "names no host"),
+                       ("a slots=2\nb cores=2\n", "line 2: 'cores=2' is not understood"), ("a;b\n", "line 1: 'a;b' is no name")):
+        done = t.tool("space", "--hostfile", t.write("hostfile", text))
+        t.exits(f"a hostfile {text!r}", done, 2, err=part)
+    t.exits("no hostfile", t.tool("space", "--hostfile", "none"), 74, err="cannot read the hostfile none")
+    t.exits("both", t.tool("space", "--hostfile", "x", "--hosts", "a"), 2, err="both name the hosts")
+    good = t.tool("space", "--json", "--hostfile", t.write("hostfile", "a slots=2 # two\nb slots=2\na slots=1 max_slots=4\n"))
+    t.check("a good one", good.code == 0 and {p["name"]: p["values"] for p in good.json["parameters"]}["hosts"] == [1, 2], good)
+    t.exits("a launcher that is not there", dittune("run", "--launcher", "none {program}"), 2, err="the launcher none was not found")
+    t.exits("a placeholder that is not there", dittune("run", "--launcher", "env {rank} {program}"), 2, err="{rank} is no placeholder")
+    t.exits("no program", dittune("run", "--launcher", "env"), 2, err="has no word {program}")
+    t.exits("a launcher without hosts", t.tool("run", "--launcher", "srun"), 2, err="--launcher has no effect without --hosts")
+    t.exits("an engine", t.tool("run", "--worker", t.worker, "--hosts", "a:1"), 2, err="--hosts has no effect beside --worker")
+
+
+def own_launcher():
+    """A command of the user's starts the ranks: here mpirun by hand."""
+    words = "mpirun -np {ranks} --host {hosts} --map-by ppr:{per_host}:node --bind-to none --oversubscribe -x DITTUNE_FIRST_HOST {program}"
+    done = dittune("run", "--quick", "--json", "--plan", "ranks=2 cfg=2 hosts=2", "--launcher", words)
+    t.check("a launcher of one's own", done.code == 0 and done.json["verified_error"] < 2e-6, done)
+
+
+def left_behind():
+    t.until(lambda: not any(hosts.pids(i) for i in range(3)), 60)
+    t.check("no process is left on any host", not any(hosts.pids(i) for i in range(3)), [hosts.pids(i) for i in range(3)])
+
+
+same_output()
+session()
+own_launcher()
+bad_hosts()
+left_behind()
+if FULL:
+    import namespaces_full
+    namespaces_full.all_of_it(t, hosts, dittune, measured, left_behind)
+hosts.close()
+t.none_left()
+t.finish()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""The long doses of namespaces.py: links that are shaped, a host that dies, a link that is cut."""
+import pathlib
+import statistics
+
+from dittune_test import BUILD
+
+PLACED = "ranks=4 ulysses=2 ring=2 hosts=2 threads=1"
+
+
+def median(measured, plan):
+    return statistics.median(measured(plan)["median_seconds"] for _ in range(3))
+
+
+def placement(t, hosts, measured):
+    """Over a slow link the plan is faster whose degree across it sends less."""
+    for i in range(2):
+        hosts.shape(i, "20mbit")
+    times = {order: median(measured, f"{PLACED} neighbours={order}") for order in ("ulysses", "ring")}
+    within = median(measured, "ranks=2 cfg=2 hosts=1 threads=1")
+    across = median(measured, "ranks=2 cfg=2 hosts=2 threads=1")
+    t.check("what crosses a slow link decides", within < across and times["ring"] != times["ulysses"], (times, within, across))
+    print(f"     20 Mbit/s: neighbours=ulysses {times['ulysses'] * 1e3:.1f} ms, neighbours=ring {times['ring'] * 1e3:.1f} ms; cfg=2 on one "
+          f"host {within * 1e3:.2f} ms, across {across * 1e3:.2f} ms")
+    return times
+
+
+def finds(t, hosts, dittune):
+    """One slot a host: over a link of 1 Mbit/s the session stays on one host."""
+    one = ",".join(f"{name}:1" for name in hosts.names[:2])
+    for i in range(2):
+        hosts.shape(i, "1mbit")
+    done = dittune("tune", "--json", "--budget", "60s", on=one)
+    t.check("over a slow link one host wins", done.code in (0, 6) and done.json["best"]["plan"]["hosts"] == 1, done)
+    for i in range(2):
+        hosts.shape(i, "10gbit")
+
+
+def start(t, hosts, *words, on):
+    with open(t.path / "out", "w") as out, open(t.path / "err", "w") as err:
+        import subprocess
+        return subprocess.Popen(hosts.words(0, BUILD / "dittune", *words, "--hosts", on), env=t.environment, stdout=out, stderr=err,
+                                stdin=subprocess.DEVNULL)
+
+
+def after_trials(t, process, n):
+    return t.until(lambda: process.poll() is not None or f"trial {n} " in t.read("err"))
+
+
+def died(t, hosts, model, on, name, harm, mend):
+    """From amid the third trial on a host is gone: that costs trials, and the session goes on with what is left."""
+    process = start(t, hosts, "tune", "--model", model, "--budget", "150s", "--json", "--db", t.path / name, on=on)
+    after_trials(t, process, 3)
+    harm()
+    code = process.wait(600)
+    said, out = t.read("err"), t.read("out")
+    mend()
+    t.check(f"{name}: the session goes on and ends", code in (0, 6) and '"best":{' in out, (code, said[-3000:]))
+    t.check(f"{name}: it says which host is left out", f"host {hosts.names[2]} did not answer twice and is left out" in said, said[-3000:])
+
+
+def all_of_it(t, hosts, dittune, measured, left_behind):
+    placement(t, hosts, measured)
+    finds(t, hosts, dittune)
+    on, model = ",".join(f"{name}:1" for name in hosts.names), t.path / "placed.json"
+    agent = pathlib.Path(hosts.agent)
+    text = agent.read_text()
+
+    def kill():
+        agent.write_text(text.replace(f"{hosts.names[2]}) pid=", f"{hosts.names[2]}.dead) pid="))
+        hosts.kill(2)
+
+    died(t, hosts, model, on, "a host that is killed", kill, lambda: agent.write_text(text))
+    left_behind()
+    died(t, hosts, model, on, "a link that is cut", lambda: (agent.write_text(text.replace(f"{hosts.names[2]}) pid=", f"{hosts.names[2]}.dead) pid=")),
+                                                             hosts.cut(2)), lambda: (hosts.join(2), agent.write_text(text)))
+    left_behind()

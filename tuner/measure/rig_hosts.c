@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* Groups on several hosts: where their ranks are, whether the hosts are alike, and which of them are left. */
+#include "tuner/measure/rig_int.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROBE_NS (20 * DT_NS_PER_SECOND) /* for a host to start one rank, also over a slow link */
+#define COUNT    "DITTUNE_HOSTS="
+
+/* The hosts that the plans of the group are spread over, a parameter that is set in its environment (space/dit/dit.c). */
+static int hosts_of(const struct dt_launch *launch)
+{
+    for (int i = 0; launch->environment != NULL && launch->environment[i] != NULL; i++)
+        if (strncmp(launch->environment[i], COUNT, strlen(COUNT)) == 0)
+            return atoi(launch->environment[i] + strlen(COUNT));
+    return 1;
+}
+
+dt_status dt_rig_hosts_place(const struct dt_rig *rig, struct dt_launch *launch,
+                             struct dt_failure *failure)
+{
+    const struct dt_hosts *hosts = &rig->hosts.left;
+    int used = hosts_of(launch);
+    if (rig->target->hardware.hosts.count == 0)
+        return DT_OK;
+    if (used > hosts->count) {
+        *failure = (struct dt_failure){.outcome = DT_TRIAL_INFEASIBLE};
+        snprintf(failure->cause, sizeof failure->cause,
+                 "the plan needs %d hosts, and %d of %d are left: the others did not answer", used,
+                 hosts->count, rig->target->hardware.hosts.count);
+        return dt_fail(DT_FAILED, "%s", failure->cause);
+    }
+    launch->hosts = hosts;
+    launch->per_host = (launch->ranks + used - 1) / used;
+    launch->own_ranks = 0;
+    launch->oversubscribed = launch->per_host > dt_hosts_least_slots(hosts);
+    return DT_OK;
+}
+
+static const char *text_of(const json_t *rank, const char *name)
+{
+    const char *text = json_string_value(json_object_get(rank, name));
+    return text != NULL ? text : "";
+}
+
+static dt_status compare(const struct dt_rig *rig, const json_t *first, const json_t *other)
+{
+    const char *a = text_of(first, "host"), *b = text_of(other, "host");
+    const char *one = text_of(first, "version"), *two = text_of(other, "version");
+    const char *here = text_of(first, "processor"), *there = text_of(other, "processor");
+    if (strcmp(one, two) != 0)
+        return dt_fail(DT_EUSAGE,
+                       "host %.60s has dittune %.40s, host %.60s has %.40s: install the same "
+                       "version on all hosts",
+                       a, one, b, two);
+    if (strcmp(here, there) != 0 && !rig->target->hardware.mixed_hosts)
+        return dt_fail(DT_EUSAGE,
+                       "the hosts differ: %.60s has %.60s, %.60s has %.60s; leave one out, or give "
+                       "--mixed-hosts",
+                       a, here, b, there);
+    return DT_OK;
+}
+
+dt_status dt_rig_hosts_check(const struct dt_rig *rig, const struct dt_group *group)
+{
+    const json_t *ranks = json_object_get(dt_group_ready(group), "ranks");
+    const json_t *first = json_array_get(ranks, 0);
+    for (size_t i = 1; rig->hosts.left.count > 1 && i < json_array_size(ranks); i++)
+        DT_TRY(compare(rig, first, json_array_get(ranks, i)));
+    return DT_OK;
+}
+
+/* The host starts a rank, and says so in time; otherwise *failure says what happened. */
+static dt_status answers(const struct dt_rig *rig, const struct dt_host *host, bool *answered,
+                         struct dt_failure *failure)
+{
+    const struct dt_target *target = rig->target;
+    struct dt_hosts alone = {.at = {*host}, .count = 1, .launcher = rig->hosts.left.launcher};
+    const struct dt_launch launch = {.program = target->worker.program,
+                                     .arguments = target->worker.arguments,
+                                     .by = target->worker.launcher,
+                                     .ranks = 1,
+                                     .per_host = 1,
+                                     .hosts = &alone,
+                                     .unrecorded = true};
+    struct dt_group *group = NULL;
+    dt_status status =
+        dt_group_start(&launch, target->workload, dt_clock_ns() + PROBE_NS, &group, failure);
+    *answered = status == DT_OK;
+    dt_group_stop(group, DT_NS_PER_SECOND);
+    return status == DT_FAILED ? DT_OK : status;
+}
+
+dt_status dt_rig_hosts_met(struct dt_rig *rig, dt_status started)
+{
+    const struct dt_hosts *hosts = &rig->hosts.left;
+    struct dt_failure failure;
+    rig->hosts.met = rig->hosts.met || started == DT_OK;
+    for (int i = 0; started == DT_FAILED && !rig->hosts.met && i < hosts->count; i++) {
+        bool answered;
+        DT_TRY(answers(rig, &hosts->at[i], &answered, &failure));
+        if (!answered)
+            return dt_fail(
+                DT_EUSAGE,
+                "host %s does not start %s, which every host must have at that place: %s",
+                hosts->at[i].name, rig->target->worker.program, failure.cause);
+    }
+    return started == DT_FAILED ? dt_fail(DT_FAILED, "the ranks did not start") : started;
+}
+
+dt_status dt_rig_hosts_look(struct dt_rig *rig, char lost[], size_t room)
+{
+    struct dt_rig_hosts *hosts = &rig->hosts;
+    struct dt_failure failure;
+    lost[0] = '\0';
+    for (int i = 0; i < hosts->left.count && hosts->left.count > 1; i++) {
+        bool answered;
+        DT_TRY(answers(rig, &hosts->left.at[i], &answered, &failure));
+        hosts->losses[i] += !answered;
+        if (hosts->losses[i] < DT_HOST_LOSSES)
+            continue;
+        snprintf(lost, room, "%s", hosts->left.at[i].name);
+        memmove(&hosts->losses[i], &hosts->losses[i + 1],
+                (size_t)(DT_HOSTS_MOST - i - 1) * sizeof hosts->losses[0]);
+        (void)dt_hosts_drop(&hosts->left, lost);
+        i--;
+    }
+    return DT_OK;
+}
