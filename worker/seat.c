@@ -18,6 +18,8 @@ static const struct launcher {
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
      "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"},
+    {"DITTUNE_PLACED_SIZE", "PMIX_RANK", "DITTUNE_PLACED_HOST",
+     "SLURM_LOCALID"}, /* srun, for tuner/runner/launch_hosts.c */
 };
 
 static dt_status number(const char *name, int low, int high, int *value)

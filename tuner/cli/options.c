@@ -250,7 +250,7 @@ const struct dt_option_row dt_option_rows[] = {
     {"devices", "N", "tune run noise space explain lookup", NULL, parse_devices, AT(job.devices),
      "use at most N devices (default: the cores, or all GPUs)"},
     {"hosts", "HOST:N[,..]", HOSTED, NULL, parse_text, AT(job.hosts.list),
-     "use N cores or GPUs of each of these machines (docs/clusters.md)"},
+     "use N cores or GPUs of each of these machines; slurm: those of this job (docs/clusters.md)"},
     {"hostfile", "FILE", HOSTED, NULL, parse_text, AT(job.hosts.file),
      "the same from a hostfile of mpirun: a line HOST slots=N for each"},
     {"launcher", "NAME|COMMAND", HOSTED, "mpirun", parse_text, AT(job.hosts.launcher),

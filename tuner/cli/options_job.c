@@ -92,8 +92,11 @@ dt_status dt_options_hosts(const struct dt_options *options, struct dt_more *mor
     if (given->list != NULL && given->file != NULL)
         return dt_fail(DT_EUSAGE, "--hosts and --hostfile both name the hosts: give one of them");
     hosts = (struct dt_hosts){.launcher = given->launcher};
-    DT_TRY(given->list != NULL ? dt_hosts_parse(given->list, &hosts)
-                               : dt_hosts_read(given->file, &hosts));
+    if (given->list != NULL && strcmp(given->list, "slurm") == 0)
+        DT_TRY(dt_hosts_slurm(&hosts));
+    else
+        DT_TRY(given->list != NULL ? dt_hosts_parse(given->list, &hosts)
+                                   : dt_hosts_read(given->file, &hosts));
     more->hosts = &hosts;
     more->mixed_hosts = given->mixed;
     return DT_OK;

@@ -33,6 +33,9 @@ dt_status dt_hosts_parse(const char *text, struct dt_hosts *hosts) DT_MUST_CHECK
  * names file, line and what is wrong; DT_EIO. */
 dt_status dt_hosts_read(const char *path, struct dt_hosts *hosts) DT_MUST_CHECK;
 
+/* Those of the Slurm job that this process is part of, as many slots as the job has tasks there. DT_EUSAGE: it is part of none. */
+dt_status dt_hosts_slurm(struct dt_hosts *hosts) DT_MUST_CHECK;
+
 int dt_hosts_slots(const struct dt_hosts *hosts);       /* of all */
 int dt_hosts_least_slots(const struct dt_hosts *hosts); /* of the host with the fewest */
 

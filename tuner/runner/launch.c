@@ -228,6 +228,10 @@ static dt_status add_variables(const struct dt_launch *launch, const struct dt_s
     if (launch->hosts != NULL) {
         snprintf(first, sizeof first, "DITTUNE_FIRST_HOST=%s", launch->hosts->at[0].name);
         dt_words_add(variables, first);
+        snprintf(first, sizeof first, "DITTUNE_PLACED_SIZE=%d", launch->ranks);
+        dt_words_add(variables, first);
+        snprintf(first, sizeof first, "DITTUNE_PLACED_HOST=%d", launch->per_host);
+        dt_words_add(variables, first);
     }
     dt_words_add(variables, "HWLOC_HIDE_ERRORS=2");
     dt_words_add(variables, "OMPI_ALLOW_RUN_AS_ROOT=1");

@@ -77,6 +77,7 @@ static void add_srun(const struct dt_launch *launch, struct dt_word_list *words)
     dt_words_add(words, "--cpu-bind=none");
     dt_words_add(words, "--overlap");
     dt_words_add(words, "--export=ALL");
+    dt_words_add(words, "--input=0"); /* the controller speaks to rank 0 */
     dt_text_fini(&list);
 }
 
