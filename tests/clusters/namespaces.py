@@ -2,6 +2,7 @@
 # ctest: ranks
 """Three hosts on one machine (bed.py): plans over hosts compute what one rank does, a session tunes over them, and bad hosts are named.
 The full dose shapes the link so that the best plan changes, kills a host and cuts a link amid a trial."""
+import json
 import os
 import pathlib
 import sys
@@ -46,6 +47,10 @@ def session():
     plans = [trial["plan"] for trial in (done.json or {"trials": []})["trials"]]
     t.check("a session over two hosts", done.code in (0, 6) and {1, 2} <= {plan["hosts"] for plan in plans}
             and not [trial for trial in done.json["trials"] if trial["outcome"] in ("crashed", "hung", "wrong")], done)
+    t.check("it measures the links, and says so", "links: on one host " in done.err and "; between hosts " in done.err, done.err[:500])
+    links = [json.loads(line) for path in (t.path / "db" / "runs").glob("*.jsonl") for line in path.read_text().splitlines() if '"links"' in line]
+    t.check("so does its journal", len(links) == 1 and links[0]["across"]["bytes_per_second"] > 0 and links[0]["inside"]["latency_ns"] > 0
+            and links[0]["hosts"] == [{"host": name, "slots": 2} for name in hosts.names[:2]], links)
     key = t.tool("db", "show", "--json", clock="virtual").json["entries"][0]["fingerprint"]["hard"]
     t.check("its entry is of two hosts", key["hosts"] == 2, key)
     found = dittune("lookup", "--json")

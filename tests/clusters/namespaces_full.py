@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The long doses of namespaces.py: links that are shaped, a host that dies, a link that is cut."""
+import json
 import pathlib
 import statistics
 
@@ -30,7 +31,10 @@ def finds(t, hosts, dittune):
     one = ",".join(f"{name}:1" for name in hosts.names[:2])
     for i in range(2):
         hosts.shape(i, "1mbit")
-    done = dittune("tune", "--json", "--budget", "60s", on=one)
+    done = dittune("tune", "--json", "--budget", "60s", "--db", t.path / "slow", on=one)
+    rate = [json.loads(line)["across"]["bytes_per_second"] for path in (t.path / "slow" / "runs").glob("*.jsonl") for line in path.read_text().splitlines()
+            if '"links"' in line]
+    t.check("the link of 1 Mbit/s is measured", len(rate) == 1 and 0.05e6 < rate[0] < 0.3e6, rate)  # both ways at once; a bucket of 64 kB
     t.check("over a slow link one host wins", done.code in (0, 6) and done.json["best"]["plan"]["hosts"] == 1, done)
     for i in range(2):
         hosts.shape(i, "10gbit")

@@ -115,6 +115,17 @@ struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig);
 double dt_rig_prepare_seconds(const struct dt_rig *rig);
 double dt_rig_load_seconds(const struct dt_rig *rig);
 
+/* What two ranks measure that send to each other at the same time. */
+struct dt_host_link {
+    bool known;
+    double seconds; /* of 64 bytes */
+    double bytes_per_second;
+};
+/* The link between two hosts, and within one that has two slots. Neither is known on one machine; a link that cannot be measured until
+ * deadline_ns is none. */
+dt_status dt_rig_hosts_links(struct dt_rig *rig, int64_t deadline_ns, struct dt_host_link *inside,
+                             struct dt_host_link *across) DT_MUST_CHECK;
+
 /* After a group ended: asks each host for a rank, and leaves out those that did not answer DT_HOST_LOSSES times. *lost: the name of one
  * that was left out now; "": none. Does nothing on one machine. */
 #define DT_HOST_LOSSES 2

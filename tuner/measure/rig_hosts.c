@@ -3,13 +3,16 @@
 #include "tuner/measure/rig_int.h"
 
 #include "base/clock.h"
+#include "stats/stats.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PROBE_NS (20 * DT_NS_PER_SECOND) /* for a host to start one rank, also over a slow link */
 #define COUNT    "DITTUNE_HOSTS="
+enum { LINK_TIMES = 5, LINK_SMALL = 64, LINK_LARGE = 1 << 20 }; /* bytes */
 
 /* The hosts that the plans of the group are spread over, a parameter that is set in its environment (space/dit/dit.c). */
 static int hosts_of(const struct dt_launch *launch)
@@ -130,4 +133,65 @@ dt_status dt_rig_hosts_look(struct dt_rig *rig, char lost[], size_t room)
         i--;
     }
     return DT_OK;
+}
+
+static double median_of(const json_t *times)
+{
+    double seconds[LINK_TIMES] = {0};
+    int n = (int)json_array_size(times);
+    for (int i = 0; i < n && i < LINK_TIMES; i++)
+        seconds[i] = (double)json_integer_value(json_array_get(times, (size_t)i)) * 1e-9;
+    return dt_stats_median(seconds, n < LINK_TIMES ? n : LINK_TIMES);
+}
+
+/* From the times of the two sizes. */
+static void read_link(const json_t *answer, struct dt_host_link *link)
+{
+    const json_t *ns = json_object_get(answer, "ns");
+    double small = median_of(json_array_get(ns, 0)), large = median_of(json_array_get(ns, 1));
+    link->known = json_array_size(ns) == 2 && small > 0 && large > small;
+    link->seconds = small;
+    link->bytes_per_second = link->known ? (LINK_LARGE - LINK_SMALL) / (large - small) : NAN;
+}
+
+/* Two ranks, with per_host of them on a host, send to each other. */
+static dt_status measure_link(struct dt_rig *rig, int per_host, int64_t deadline_ns,
+                              struct dt_host_link *link)
+{
+    const struct dt_target *target = rig->target;
+    const struct dt_launch launch = {.program = target->worker.program,
+                                     .arguments = target->worker.arguments,
+                                     .by = target->worker.launcher,
+                                     .ranks = 2,
+                                     .per_host = per_host,
+                                     .oversubscribed =
+                                         per_host > dt_hosts_least_slots(&rig->hosts.left),
+                                     .hosts = &rig->hosts.left,
+                                     .unrecorded = true};
+    struct dt_group *group = NULL;
+    struct dt_failure failure;
+    json_t *answer = NULL;
+    json_t *request =
+        json_pack("{s:s, s:s, s:i, s:i, s:[i, i], s:i}", "op", "exchange", "kind", "shift", "group",
+                  2, "stride", 1, "bytes", LINK_SMALL, LINK_LARGE, "n", LINK_TIMES);
+    dt_status status = dt_group_start(&launch, target->workload, deadline_ns, &group, &failure);
+    if (status == DT_OK)
+        status = dt_group_call(group, request, "exchanged", deadline_ns, &answer, &failure);
+    if (status == DT_OK)
+        read_link(answer, link);
+    dt_group_stop(group, DT_NS_PER_SECOND);
+    json_decref(request);
+    json_decref(answer);
+    return status == DT_FAILED ? DT_OK : status;
+}
+
+dt_status dt_rig_hosts_links(struct dt_rig *rig, int64_t deadline_ns, struct dt_host_link *inside,
+                             struct dt_host_link *across)
+{
+    *inside = *across = (struct dt_host_link){.known = false};
+    if (rig->hosts.left.count < 2)
+        return DT_OK;
+    DT_TRY(measure_link(rig, 1, deadline_ns, across));
+    return dt_hosts_least_slots(&rig->hosts.left) > 1 ? measure_link(rig, 2, deadline_ns, inside)
+                                                      : DT_OK;
 }

@@ -81,6 +81,30 @@ dt_status dt_history_trial(const struct dt_session *session, const struct dt_res
     return add(session->store.journal, "trial", record);
 }
 
+static json_t *link_json(const struct dt_host_link *link)
+{
+    return link->known
+               ? json_pack("{s:I, s:f}", "latency_ns", (json_int_t)llround(link->seconds * 1e9),
+                           "bytes_per_second", link->bytes_per_second)
+               : json_null();
+}
+
+dt_status dt_history_links(const struct dt_session *session, const struct dt_host_link *inside,
+                           const struct dt_host_link *across)
+{
+    json_t *names = json_array();
+    const struct dt_hosts *hosts = &session->target->hardware.hosts;
+    for (int i = 0; i < hosts->count; i++)
+        json_array_append_new(
+            names, json_pack("{s:s, s:i}", "host", hosts->at[i].name, "slots", hosts->at[i].slots));
+    json_t *record = json_pack("{s:o, s:o, s:o}", "hosts", names, "inside", link_json(inside),
+                               "across", link_json(across));
+    if (session->store.journal != NULL)
+        return add(session->store.journal, "links", record);
+    json_decref(record);
+    return DT_OK;
+}
+
 dt_status dt_history_searched(const struct dt_session *session)
 {
     if (session->store.journal == NULL)

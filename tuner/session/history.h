@@ -21,6 +21,8 @@ dt_status dt_history_plan(const struct dt_session *session, const char *kind,
                           const struct dt_point *point) DT_MUST_CHECK;
 dt_status dt_history_trial(const struct dt_session *session,
                            const struct dt_result *result) DT_MUST_CHECK;
+dt_status dt_history_links(const struct dt_session *session, const struct dt_host_link *inside,
+                           const struct dt_host_link *across) DT_MUST_CHECK;
 dt_status dt_history_searched(const struct dt_session *session) DT_MUST_CHECK; /* its end */
 /* A comparison; one that is not complete yet, after each set. */
 dt_status dt_history_comparison(const struct dt_session *session,

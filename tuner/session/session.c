@@ -87,6 +87,7 @@ static dt_status verdict_status(struct dt_session *session)
 static dt_status run(struct dt_session *session)
 {
     DT_TRY(dt_resume_trials(session));
+    DT_TRY(dt_trials_links(session));
     if (!session->resume.searched) {
         DT_TRY(dt_trials_known(session));
         DT_TRY(dt_explore(session));

@@ -2,6 +2,7 @@
 #include "tuner/session/trials.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "tuner/measure/measure.h"
 #include "tuner/session/doubts.h"
 #include "tuner/session/history.h"
@@ -21,8 +22,11 @@
 #define KNOWN_MOST 3 /* default, baseline, --against */
 #define KNOWN_SHARE                                                                                \
     0.08 /* share of the time after which default and baseline begin no further look */
-#define RACING_SHARE 0.04 /* the same for all other plans */
-#define HALF_WIDTH   0.01
+#define RACING_SHARE  0.04 /* the same for all other plans */
+#define HALF_WIDTH    0.01
+#define LINKS_SHARE   0.05 /* of the time, to measure the links between hosts */
+#define LINKS_SECONDS 10   /* or so long, for the start of two groups, */
+#define LINKS_MOST    0.25 /* but at most this share */
 #define SOAK_SECONDS                                                                               \
     3 /* seconds of warm-up in a session's first trial, at most this share of the time */
 #define SOAK_SHARE     0.02
@@ -168,6 +172,34 @@ static dt_status try_again(struct dt_session *session, bool late)
             DT_TRY(dt_trials_try(session, known[i], false, AGAIN_SHARE));
     }
     return DT_OK;
+}
+
+static void add_link(const struct dt_host_link *link, const char *where, struct dt_text *out)
+{
+    if (!link->known)
+        return;
+    dt_text_add(out, "%s%s ", out->size > 0 ? "; " : "", where);
+    dt_figure_time(link->seconds, out);
+    dt_text_add(out, " and ");
+    dt_figure_add(link->bytes_per_second * 1e-9, out);
+    dt_text_add(out, " GB/s");
+}
+
+dt_status dt_trials_links(struct dt_session *session)
+{
+    struct dt_host_link inside, across;
+    struct dt_text text = {0};
+    int64_t all = session->clock.deadline_ns - session->clock.began_ns;
+    if (session->target->hardware.hosts.count < 2)
+        return DT_OK;
+    double limit = fmax(LINKS_SHARE, fmin(LINKS_SECONDS * 1e9 / (double)all, LINKS_MOST));
+    DT_TRY(dt_rig_hosts_links(&session->rig, dt_clock_ns() + (int64_t)(limit * (double)all),
+                              &inside, &across));
+    add_link(&inside, "on one host", &text);
+    add_link(&across, "between hosts", &text);
+    dt_session_note(session, "links: %s", text.size > 0 ? dt_text_at(&text) : "not measured");
+    dt_text_fini(&text);
+    return dt_history_links(session, &inside, &across);
 }
 
 dt_status dt_trials_known(struct dt_session *session)

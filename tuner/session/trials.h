@@ -6,6 +6,8 @@
 #include "tuner/session/session.h"
 
 /* Default, baseline, --against. Plans with temporary failures (dt_outcome_may_pass) are tried again after them. */
+/* On several hosts: measures the links, and says what they are. */
+dt_status dt_trials_links(struct dt_session *session) DT_MUST_CHECK;
 dt_status dt_trials_known(struct dt_session *session) DT_MUST_CHECK;
 
 /* The default, the baseline or --against. */
