@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+# ctest: ranks
+"""Nothing survives the controller: three shapes of what it has started, five ways in which it dies. Processes are known by their
+environment, so that no other program is counted. The full dose dies 20 times in each and says how long the last process took."""
+import os
+import pathlib
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import FULL, SOURCE, Dittune
+
+TIMES = 20 if FULL else 1
+PATIENCE = 60
+MS = 1_000_000
+t = Dittune(clock="real")
+# A child, one in a session of its own, and one that its parent has left behind and that ignores SIGTERM.
+FAMILY = t.write("family", f"""#!/bin/sh
+sleep 1000 &
+setsid sleep 1000 &
+(setsid sh -c 'trap "" TERM; sleep 1000; sleep 1000' &)
+exec {t.worker} "$@"
+""")
+FAMILY.chmod(0o755)
+SHAPES = {"a worker": ["--worker", t.worker], "a worker with children of its own": ["--worker", FAMILY],
+          "two ranks under mpirun": ["--model", SOURCE / "tests/cli/small.json", "--devices", "2"]}
+
+
+def signals(*numbers):
+    def die(process):
+        for i, number in enumerate(numbers):
+            time.sleep(1.2 if i else 0)  # an earlier one is a repetition of the first
+            if process.poll() is None:
+                process.send_signal(number)
+    return die
+
+
+def group_of_memory():
+    """The folder of control groups with a limit of memory, and the limit's file there; version 2, or 1."""
+    for folder, limit in ((pathlib.Path("/sys/fs/cgroup"), "memory.max"), (pathlib.Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes")):
+        probe = folder / f"dittune-test-{os.getpid()}"
+        try:
+            probe.mkdir()
+            made = (probe / limit).exists()
+            probe.rmdir()
+        except OSError:
+            continue
+        if made:
+            return folder, limit
+    return None
+
+
+def no_memory(process):
+    """The kernel kills the controller for want of memory, in a control group of its own, and what it has forked since with it: also
+    the supervisor of a new group, whose folder then stays until the next session."""
+    folder, limit = group_of_memory()
+    group = folder / f"dittune-test-{process.pid}"
+    group.mkdir()
+    try:
+        (group / limit).write_text("65536")
+        (group / "cgroup.procs").write_text(str(process.pid))
+        t.until(lambda: process.poll() is not None, PATIENCE)
+    finally:
+        process.kill()
+        process.wait()
+        group.rmdir()
+    t.check("no memory: the kernel killed it", process.returncode == -signal.SIGKILL, process.returncode)
+
+
+DEATHS = {"TERM": signals(signal.SIGTERM), "INT twice": signals(signal.SIGINT, signal.SIGINT), "KILL": signals(signal.SIGKILL),
+          "SEGV": signals(signal.SIGSEGV), "no memory": no_memory if FULL and group_of_memory() else None}
+
+
+def left(death=None):
+    return t.processes() + [] if death == "no memory" else t.processes() + [path for path in t.path.glob("dittune-*-??????") if path.is_dir()]
+
+
+def dies(shape, death, die):
+    """A session amid its trials whose controller dies; how many seconds later nothing was left of it, None: never."""
+    t.scenario(ns=[MS] * 4000, sleep=0.002 if death == "no memory" else 0.2)  # allocates soon
+    process = t.start("tune", *SHAPES[shape], "--budget", "10m", "--no-wait")
+    t.until(lambda: process.poll() is not None or "trial 1" in t.read("err"))
+    die(process)
+    process.wait(PATIENCE)
+    began = time.monotonic()
+    gone = t.until(lambda: not left(death), PATIENCE)
+    return time.monotonic() - began if gone else None
+
+
+for death, die in DEATHS.items():
+    for shape in SHAPES:
+        if die is None:
+            print(f"     {death}: not made here: in the full dose, where a control group with a limit of memory can be made")
+            break
+        took = [dies(shape, death, die) for _ in range(TIMES)]
+        if t.check(f"{death}, {shape}: nothing survives", None not in took, left(death)):
+            print(f"     {len(took)} of {len(took)}; the last process ended at most {max(took):.2f} s later")
+t.none_left()
+t.finish()
