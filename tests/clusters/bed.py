@@ -27,7 +27,8 @@ def inside():
         if shutil.which(program) is None:
             skip(f"there is no {program} here; install {package}")
     how = ["unshare", "--net", "--pid", "--mount-proc", "--fork", "--kill-child"] + ([] if os.geteuid() == 0 else ["--user", "--map-root-user"])
-    tried = subprocess.run([*how, "ip", "link", "add", "probe", "type", "bridge"], capture_output=True)
+    probe = "ip link add bridge0 type bridge && ip link add one type veth peer name two && unshare --net --uts hostname other"
+    tried = subprocess.run([*how, "sh", "-c", probe], capture_output=True)
     if tried.returncode != 0:
         skip(f"network namespaces are not permitted here: {tried.stderr.decode().strip()}")
     os.execvpe("unshare", [*how, sys.executable, *sys.argv], {**os.environ, INSIDE: "1"})
