@@ -7,6 +7,7 @@
 #include "worker/gpus/devices.h"
 #include "worker/gpus/observe.h"
 #include "worker/requests.h"
+#include "worker/torchrun.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -90,6 +91,11 @@ int main(int argc, char **argv)
         return dt_devices_print();
     if (argc == 2 && strcmp(argv[1], "--observe") == 0)
         return dt_observe();
+    if (argc > 2 && strcmp(argv[1], DT_TORCHRUN) == 0) {
+        dt_status became = dt_torchrun_become(argv + 2);
+        fprintf(stderr, "dittune-worker: %s\n", dt_message());
+        return dt_status_exit(became);
+    }
     if (argc > 1) {
         fprintf(stderr,
                 "dittune-worker %s: takes no arguments but --devices or --observe; dittune starts "

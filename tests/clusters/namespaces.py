@@ -11,7 +11,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path
 import bed
 
 bed.inside()
-from dittune_test import BUILD, FULL, Dittune
+from dittune_test import BUILD, FULL, SOURCE, Dittune
 
 NETWORK = {"name": "placed", "family": "dit", "hidden": 64, "heads": 4, "depth": 2, "patch": 2, "in_channels": 4, "latent_size": 16,
            "classes": 10, "mlp_ratio": 4.0, "learn_sigma": True}
@@ -47,10 +47,10 @@ def session():
     plans = [trial["plan"] for trial in (done.json or {"trials": []})["trials"]]
     t.check("a session over two hosts", done.code in (0, 6) and {1, 2} <= {plan["hosts"] for plan in plans}
             and not [trial for trial in done.json["trials"] if trial["outcome"] in ("crashed", "hung", "wrong")], done)
-    t.check("it measures the links, and says so", "links: on one host " in done.err and "; between hosts " in done.err, done.err[:500])
+    t.check("it measures the links, and says so", "\nlinks: " in done.err, done.err[:500])
     links = [json.loads(line) for path in (t.path / "db" / "runs").glob("*.jsonl") for line in path.read_text().splitlines() if '"links"' in line]
-    t.check("so does its journal", len(links) == 1 and links[0]["across"]["bytes_per_second"] > 0 and links[0]["inside"]["latency_ns"] > 0
-            and links[0]["hosts"] == [{"host": name, "slots": 2} for name in hosts.names[:2]], links)
+    t.check("so does its journal", len(links) == 1 and links[0]["hosts"] == [{"host": name, "slots": 2} for name in hosts.names[:2]]
+            and all(link is None or link["bytes_per_second"] > 0 for link in (links[0]["inside"], links[0]["across"])), links)  # on a busy machine the time may end
     key = t.tool("db", "show", "--json", clock="virtual").json["entries"][0]["fingerprint"]["hard"]
     t.check("its entry is of two hosts", key["hosts"] == 2, key)
     found = dittune("lookup", "--json")
@@ -77,7 +77,8 @@ def bad_hosts():
     t.exits("a placeholder that is not there", dittune("run", "--launcher", "env {rank} {program}"), 2, err="{rank} is no placeholder")
     t.exits("no program", dittune("run", "--launcher", "env"), 2, err="has no word {program}")
     t.exits("a launcher without hosts", t.tool("run", "--launcher", "srun"), 2, err="--launcher has no effect without --hosts")
-    t.exits("an engine", t.tool("run", "--worker", t.worker, "--hosts", "a:1"), 2, err="--hosts has no effect beside --worker")
+    t.scenario(ns=[1000000])
+    t.exits("a worker that starts its ranks", t.tool("run", "--worker", t.worker, "--hosts", "a:1"), 2, err="starts its ranks by itself, on one host")
 
 
 def own_launcher():
@@ -85,6 +86,17 @@ def own_launcher():
     words = "mpirun -np {ranks} --host {hosts} --map-by ppr:{per_host}:node --bind-to none --oversubscribe -x DITTUNE_FIRST_HOST {program}"
     done = dittune("run", "--quick", "--json", "--plan", "ranks=2 cfg=2 hosts=2", "--launcher", words)
     t.check("a launcher of one's own", done.code == 0 and done.json["verified_error"] < 2e-6, done)
+
+
+def other_worker():
+    """A worker with ranks of torchrun's kind: each host runs them, with the variables that torchrun would set."""
+    example = SOURCE / "examples/workers/torchrun.py"
+    for launcher in ("mpirun", "mpirun -np {ranks} --host {hosts} --map-by ppr:{per_host}:node --oversubscribe -x DITTUNE_FIRST_HOST -x DITTUNE_PORT {program}"):
+        done = t.run(*hosts.words(0, BUILD / "dittune", "run", "--quick", "--json", "--worker", example, "--plan", "ranks=3", "--hosts", HOSTS.replace(":2", ":1"),
+                                  "--launcher", launcher))
+        t.check(f"another worker on three hosts, {launcher.split()[0]}", done.code == 0 and done.json["ranks"] == 3 and done.json["verified_error"] < 1e-9, done)
+    done = t.run(*hosts.words(0, BUILD / "dittune", "run", "--quick", "--json", "--worker", example, "--plan", "ranks=3", "--hosts", TWO))
+    t.check("the last host may have fewer ranks", done.code == 0 and done.json["verified_error"] < 1e-9, done)
 
 
 def left_behind():
@@ -95,6 +107,7 @@ def left_behind():
 same_output()
 session()
 own_launcher()
+other_worker()
 bad_hosts()
 left_behind()
 if FULL:

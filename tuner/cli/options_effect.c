@@ -7,7 +7,6 @@
 #define STARTED "tune run noise space explain machine check" /* --engine names a worker */
 
 static const char decides[] = "the worker decides by itself what it runs";
-static const char placed[] = "it places its ranks by itself (docs/clusters.md)";
 static const char shown[] = "the space is the file's";
 static const char raced[] = "a race has no search";
 
@@ -27,10 +26,6 @@ static const struct effect {
     {TARGETS, "worker", "output", decides},
     {TARGETS " machine", "worker", "backend", decides},
     {"tune space explain", "worker", "tune-nccl", decides},
-    {TARGETS, "worker", "hosts", placed},
-    {TARGETS, "worker", "hostfile", placed},
-    {TARGETS, "worker", "launcher", placed},
-    {TARGETS, "worker", "mixed-hosts", placed},
     {"space explain", "machine", "hosts", "the machine's file says what plans run on"},
     {"space explain", "machine", "hostfile", "the machine's file says what plans run on"},
     {"space explain", "worker", "machine", decides},

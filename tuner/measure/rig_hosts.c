@@ -27,9 +27,10 @@ dt_status dt_rig_hosts_place(const struct dt_rig *rig, struct dt_launch *launch,
                              struct dt_failure *failure)
 {
     const struct dt_hosts *hosts = &rig->hosts.left;
-    int used = hosts_of(launch);
     if (rig->target->hardware.hosts.count == 0)
         return DT_OK;
+    int slots = dt_hosts_least_slots(hosts);
+    int used = rig->target->foreign ? (launch->ranks + slots - 1) / slots : hosts_of(launch);
     if (used > hosts->count) {
         *failure = (struct dt_failure){.outcome = DT_TRIAL_INFEASIBLE};
         snprintf(failure->cause, sizeof failure->cause,
@@ -38,8 +39,10 @@ dt_status dt_rig_hosts_place(const struct dt_rig *rig, struct dt_launch *launch,
         return dt_fail(DT_FAILED, "%s", failure->cause);
     }
     launch->hosts = hosts;
-    launch->per_host = (launch->ranks + used - 1) / used;
+    launch->per_host = rig->target->foreign ? slots : (launch->ranks + used - 1) / used;
+    launch->per_host = launch->per_host < launch->ranks ? launch->per_host : launch->ranks;
     launch->own_ranks = 0;
+    launch->rank_program = rig->target->worker.rank_program;
     launch->oversubscribed = launch->per_host > dt_hosts_least_slots(hosts);
     return DT_OK;
 }
@@ -86,6 +89,7 @@ static dt_status answers(const struct dt_rig *rig, const struct dt_host *host, b
     const struct dt_launch launch = {.program = target->worker.program,
                                      .arguments = target->worker.arguments,
                                      .by = target->worker.launcher,
+                                     .rank_program = target->worker.rank_program,
                                      .ranks = 1,
                                      .per_host = 1,
                                      .hosts = &alone,
@@ -162,6 +166,7 @@ static dt_status measure_link(struct dt_rig *rig, int per_host, int64_t deadline
     const struct dt_launch launch = {.program = target->worker.program,
                                      .arguments = target->worker.arguments,
                                      .by = target->worker.launcher,
+                                     .rank_program = target->worker.rank_program,
                                      .ranks = 2,
                                      .per_host = per_host,
                                      .oversubscribed =

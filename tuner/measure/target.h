@@ -26,6 +26,7 @@ struct dt_identity {
 /* The program that runs plans. */
 struct dt_target_worker {
     char program[4096];
+    char rank_program[4096]; /* on several hosts: becomes a rank of a worker with launch torchrun */
     const char *const *arguments; /* NULL-ended, borrowed from the job; may be NULL */
     enum dt_launcher launcher;    /* who starts ranks */
     int switched; /* plans of up to so many ranks share one group; 0: only plans of equal ranks do */

@@ -67,7 +67,7 @@ static dt_status place_on_hosts(const struct dt_job *job, struct dt_target *targ
         hardware->backend.gpus.count = hardware->cores;
     hardware->devices = job->devices > 0 ? job->devices : hardware->cores;
     target->worker.launcher = DT_LAUNCH_MPIRUN;
-    return DT_OK;
+    return job->worker.path != NULL ? dt_machine_program(NULL, target->worker.rank_program) : DT_OK;
 }
 
 void dt_hosts_describe(const struct dt_hosts *hosts, json_t *hard)

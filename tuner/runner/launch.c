@@ -176,7 +176,7 @@ static dt_status set_ranks(const struct dt_launch *launch, struct dt_word_list *
 {
     char size[40], local[40], number[40];
     int port = 0;
-    if (launch->by != DT_LAUNCH_TORCHRUN)
+    if (launch->by != DT_LAUNCH_TORCHRUN || launch->hosts != NULL)
         return DT_OK;
     DT_TRY(free_port(&port));
     snprintf(size, sizeof size, "WORLD_SIZE=%d", launch->ranks);
@@ -228,6 +228,10 @@ static dt_status add_variables(const struct dt_launch *launch, const struct dt_s
     if (launch->hosts != NULL) {
         snprintf(first, sizeof first, "DITTUNE_FIRST_HOST=%s", launch->hosts->at[0].name);
         dt_words_add(variables, first);
+        int port = 0;
+        DT_TRY(free_port(&port)); /* here; on the first host most likely, too */
+        snprintf(first, sizeof first, "DITTUNE_PORT=%d", port);
+        dt_words_add(variables, first);
         snprintf(first, sizeof first, "DITTUNE_PLACED_SIZE=%d", launch->ranks);
         dt_words_add(variables, first);
         snprintf(first, sizeof first, "DITTUNE_PLACED_HOST=%d", launch->per_host);
@@ -261,7 +265,8 @@ static dt_status fill(const struct dt_launch *launch, const char *program, struc
     struct dt_word_list words = {.n = 0}, variables = {.n = 0};
     dt_status status = add_variables(launch, start, &variables);
     char **ours = take(&variables);
-    start->processes = launch->by == DT_LAUNCH_TORCHRUN ? launch->ranks : 1;
+    bool all = launch->by == DT_LAUNCH_TORCHRUN && launch->hosts == NULL;
+    start->processes = all ? launch->ranks : 1;
     if (status == DT_OK && ours != NULL)
         start->envp = make_environment(launch, ours);
     free_list(ours);

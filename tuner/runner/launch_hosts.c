@@ -53,6 +53,8 @@ static void add_mpirun(const struct dt_launch *launch, struct dt_word_list *word
     dt_words_add(words, "HWLOC_HIDE_ERRORS=2");
     dt_words_add(words, "-x");
     dt_words_add(words, "DITTUNE_FIRST_HOST");
+    dt_words_add(words, "-x");
+    dt_words_add(words, "DITTUNE_PORT");
     for (int i = 0; launch->environment != NULL && launch->environment[i] != NULL; i++) {
         dt_words_add(words, "-x");
         dt_words_add(words, launch->environment[i]);
@@ -114,6 +116,10 @@ static dt_status fill_in(const struct dt_launch *launch, const char *name, size_
 static void add_program(const struct dt_launch *launch, const char *program,
                         struct dt_word_list *words)
 {
+    if (launch->by == DT_LAUNCH_TORCHRUN) {
+        dt_words_add(words, launch->rank_program);
+        dt_words_add(words, "--as-torchrun");
+    }
     dt_words_add(words, program);
     for (int i = 0; launch->arguments != NULL && launch->arguments[i] != NULL; i++)
         dt_words_add(words, launch->arguments[i]);

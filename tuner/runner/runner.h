@@ -53,8 +53,10 @@ struct dt_launch {
     enum dt_launcher by;
     int ranks; /* processes; 1 is fork and exec, without MPI */
     const struct dt_hosts
-        *hosts;          /* that they are started on, with `by` mpirun; NULL: this machine */
-    int per_host;        /* ranks on each of the first hosts, the last one may have fewer */
+        *hosts;   /* that they are started on, with `by` mpirun; NULL: this machine */
+    int per_host; /* ranks on each of the first hosts, the last one may have fewer */
+    const char *
+        rank_program; /* with hosts and `by` torchrun: dittune-worker, which becomes a rank of the program */
     int own_ranks;       /* number of ranks for a worker that starts them itself; 0: ranks */
     bool oversubscribed; /* more ranks than cores: waits yield */
     int64_t until_ns;    /* as dt_group_extend, also while it starts */

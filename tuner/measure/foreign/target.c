@@ -361,6 +361,16 @@ static dt_status check_engine(const char *wanted, const struct dt_target *target
         target->worker.program, engine, wanted, wanted);
 }
 
+static dt_status check_hosts(const struct dt_target *target)
+{
+    if (target->hardware.hosts.count == 0 || target->worker.launcher != DT_LAUNCH_SELF)
+        return DT_OK;
+    return dt_fail(DT_EUSAGE,
+                   "the worker %s starts its ranks by itself, on one host: --hosts needs one whose "
+                   "hello has \"launch\":\"torchrun\" or \"mpirun\"",
+                   target->worker.program);
+}
+
 static dt_status read_launch(const json_t *hello, struct dt_target *target)
 {
     const json_t *by = json_object_get(hello, "launch");
@@ -368,7 +378,7 @@ static dt_status read_launch(const json_t *hello, struct dt_target *target)
     if (!dt_json_has(hello, "launch") ||
         (json_is_string(by) &&
          dt_launcher_from_text(json_string_value(by), &target->worker.launcher)))
-        return DT_OK;
+        return check_hosts(target);
     return dt_fail(DT_EUSAGE,
                    "the worker's hello: 'launch' is neither \"self\", \"mpirun\" nor \"torchrun\"");
 }
