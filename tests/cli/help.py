@@ -44,18 +44,20 @@ done = t.tool("help", "exit-codes")
 t.check("help exit-codes", done.code == 0 and "\n  130 " in done.out, done)
 # Every option of a command that takes --worker either does something there or is refused beside it.
 WITH_WORKER = {
-    "tune": "space budget devices shared-devices objective max-bytes max-latency against search prior resume workloads hosts hostfile launcher mixed-hosts oversubscribe db seed quiet no-wait json worker",
-    "run": "hosts hostfile launcher mixed-hosts space devices shared-devices max-bytes plan sweep processes quick raw seed quiet no-wait json worker",
-    "noise": "hosts hostfile launcher mixed-hosts space budget devices shared-devices max-bytes plan oversubscribe seed quiet no-wait json worker",
-    "space": "hosts hostfile launcher devices max-bytes oversubscribe list json worker space",
-    "explain": "hosts hostfile launcher devices max-bytes json worker space",
+    "tune": "space budget devices shared-devices objective max-bytes max-latency against search prior resume workloads oversubscribe db seed quiet no-wait json worker",
+    "run": "space devices shared-devices max-bytes plan sweep processes quick raw seed quiet no-wait json worker",
+    "noise": "space budget devices shared-devices max-bytes plan oversubscribe seed quiet no-wait json worker",
+    "space": "devices max-bytes oversubscribe list json worker space",
+    "explain": "devices max-bytes json worker space",
     "machine": "renew json worker",
 }
+# Where its ranks are: tests/clusters.
+HOSTS = "hosts hostfile launcher mixed-hosts".split()
 # What the worker obeys or refuses by itself: job.py.
 JOB = "model revision size frames steps guidance dtype batch lossy max-error start-timeout text-and-vae".split()
 for word, kept in WITH_WORKER.items():
     for option, hint in re.findall(r"^  --([a-z-]+)(?: (\S+))?", t.tool(word, "--help").out, re.M):
-        if option in kept.split() + JOB + ["help"]:
+        if option in kept.split() + JOB + HOSTS + ["help"]:
             continue
         more = ["x"] if hint else []
         plan = ["ranks=1"] if word == "explain" else []
