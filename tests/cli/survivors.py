@@ -60,12 +60,13 @@ def no_memory(process):
     try:
         (group / limit).write_text("65536")
         (group / "cgroup.procs").write_text(str(process.pid))
-        t.until(lambda: process.poll() is not None, PATIENCE)
+        ended = t.until(lambda: process.poll() is not None, PATIENCE)
     finally:
         process.kill()
         process.wait()
         group.rmdir()
-    t.check("no memory: the kernel killed it", process.returncode == -signal.SIGKILL, process.returncode)
+    if not ended or process.returncode != -signal.SIGKILL:
+        t.check("no memory: the kernel killed it", False, process.returncode)
 
 
 DEATHS = {"TERM": signals(signal.SIGTERM), "INT twice": signals(signal.SIGINT, signal.SIGINT), "KILL": signals(signal.SIGKILL),
