@@ -30,10 +30,17 @@ struct dt_axis {
     const int64_t *values;     /* ascending for numbers; 0..count-1 for labels */
     const char *const *labels; /* NULL for numbers; the texts of a category otherwise */
     int fallback;              /* index of the default value */
-    const char *variable;      /* role environment: the variable to set; NULL otherwise */
+    const char *
+        variable; /* the variable to set when a group starts; NULL: none, or of role environment its own name */
     /* if not 0: `variable` is a comma-separated list, each set to value * unit, and unset for value 0 */
     int unit;
 };
+
+/* Its value is chosen when a group of processes starts, not for a plan of a running one. */
+static inline bool dt_axis_starts(const struct dt_axis *axis)
+{
+    return axis->role == DT_ROLE_ENVIRONMENT || axis->variable != NULL;
+}
 
 /* A point is a plain value: one index for each axis, in axis order. */
 struct dt_point {

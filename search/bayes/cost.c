@@ -18,8 +18,8 @@ void dt_cost_init(struct dt_trial_cost *cost, const struct dt_space *space, doub
 static bool switches(const struct dt_trial_cost *cost, const struct dt_point *point)
 {
     for (int i = 0; i < dt_space_axes(cost->space) && cost->told; i++) {
-        enum dt_role role = dt_space_axis(cost->space, i)->role;
-        if ((role == DT_ROLE_RANKS || role == DT_ROLE_ENVIRONMENT) &&
+        const struct dt_axis *axis = dt_space_axis(cost->space, i);
+        if ((axis->role == DT_ROLE_RANKS || dt_axis_starts(axis)) &&
             cost->before.index[i] != point->index[i])
             return true;
     }

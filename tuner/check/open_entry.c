@@ -214,6 +214,9 @@ static dt_status make_target(struct dt_check_entry *entry)
     DT_TRY(status);
     if (!json_equal(entry->target->identity.key, key))
         return other_key(entry);
+    if (json_object_get(entry->item->entry.fingerprint.hard, "hosts") != NULL)
+        return leave(entry, DT_CHECK_NOT_CHECKED,
+                     "it was measured on several hosts, and check runs on one machine");
     if (!json_equal(entry->target->identity.hard, entry->item->entry.fingerprint.hard))
         return leave(entry, DT_CHECK_NOT_CHECKED,
                      "it was measured with another engine, mode or amount of memory");

@@ -167,8 +167,8 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
                                 &slot->group, failure);
     if (status == DT_OK)
         status = dt_rig_hosts_check(rig, slot->group);
-    if (launch.ranks > launch.per_host)
-        status = dt_rig_hosts_met(rig, status);
+    if (launch.hosts != NULL)
+        status = dt_rig_hosts_met(rig, &launch, status);
     rig->costs.started++;
     rig->costs.start_ns += dt_clock_ns() - began;
     rig->costs.setup_ns += dt_clock_ns() - began;

@@ -23,7 +23,7 @@ void dt_rig_environment(const struct dt_space *space, const struct dt_point *poi
 {
     for (int a = 0; a < dt_space_axes(space); a++) {
         const struct dt_axis *axis = dt_space_axis(space, a);
-        if (axis->role != DT_ROLE_ENVIRONMENT)
+        if (!dt_axis_starts(axis))
             continue;
         const char *name = axis->variable != NULL ? axis->variable : axis->name;
         if (axis->unit > 0 && axis->variable != NULL)
@@ -110,7 +110,7 @@ struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig)
     int ranks;
     double memory = memory_of_ranks(rig, &ranks);
     for (int a = 0; a < dt_space_axes(space); a++)
-        if (dt_space_axis(space, a)->role == DT_ROLE_ENVIRONMENT)
+        if (dt_axis_starts(dt_space_axis(space, a)))
             environments *= dt_space_axis(space, a)->count;
     double room = limit > 0 && memory > 0 ? floor(limit * ranks / memory) : DT_RIG_GROUPS;
     return (struct dt_rig_classes){.count = environments * ranks,

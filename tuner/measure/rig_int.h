@@ -40,8 +40,10 @@ void dt_verify_judge(const struct dt_rig *rig, const struct dt_point *point,
 /* Sets where the ranks of a group are started (rig_hosts.c). DT_FAILED: fewer hosts are left than its plans need. */
 dt_status dt_rig_hosts_place(const struct dt_rig *rig, struct dt_launch *launch,
                              struct dt_failure *failure) DT_MUST_CHECK;
-/* How the start of a group on several hosts ended. When the first such one failed: DT_EUSAGE names a host that starts no rank. */
-dt_status dt_rig_hosts_met(struct dt_rig *rig, dt_status started) DT_MUST_CHECK;
+/* How the start of a group ended. While no group on several hosts (or on the only one) was ready, a failure asks each host: DT_EUSAGE
+ * names one that starts no rank. */
+dt_status dt_rig_hosts_met(struct dt_rig *rig, const struct dt_launch *launch,
+                           dt_status started) DT_MUST_CHECK;
 /* DT_EUSAGE when the hosts of its ranks differ, and may not. */
 dt_status dt_rig_hosts_check(const struct dt_rig *rig, const struct dt_group *group) DT_MUST_CHECK;
 
