@@ -4,6 +4,7 @@
 again, the time that was spent counts, the end is that of an undisturbed session. A plan that ran twice when a session ended is left out."""
 import json
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -103,6 +104,39 @@ if begun == ran:
             and "2 sessions ended while this plan ran" in left[0]["cause"], (second, plans(path, "lost")))
 else:
     t.check("the other that ran then is tried again", is_whole(second) and begun in plans(path, "begin"), second)
+
+def spent(lines):
+    """Seconds of the budget that a session with this journal has spent, as the one says that resumes it."""
+    shutil.rmtree(DB)
+    RUNS.mkdir(parents=True)
+    journal.write_text("".join(f"\n{line}\n" for line in lines), encoding="utf-8")
+    done, _ = resumed()
+    found = re.search(r"which spent (\d+) s of the budget", done.err)
+    return int(found.group(1)) if found else done
+
+
+def crc32c(data):
+    """Castagnoli's polynomial, bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return f"{crc ^ 0xFFFFFFFF:08x}"
+
+
+def restarted(line):
+    """The record of a machine that was started again meanwhile: its monotonic clock began anew."""
+    record = json.loads(line)
+    record["t_mono_ns"] -= 10**13
+    del record["crc"]
+    text = json.dumps(record, separators=(",", ":"))[:-1]
+    return f'{text},"crc":"{crc32c(text.encode())}"}}'
+
+
+lines = [line for line in bytes_of.decode().splitlines() if line][:last]
+steady, jumps = spent(lines), spent(lines[:4] + [restarted(line) for line in lines[4:]])
+t.check("a clock that begins anew does not change the time spent", steady == jumps and steady > 1, (steady, jumps))
 
 shutil.rmtree(DB)
 t.scenario(ns=NS, sleep=0.2)

@@ -128,7 +128,7 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *gi
     how.keeper = &keeper;
     compared->complete = false;
     how.goes_on = take_made(session, made, compared);
-    if (compared->complete)
+    if (compared->complete && compared->entrants[0].out)
         return DT_OK;
     if (session->watch != NULL)
         session->watch->compares(session->watch->context, compared->name);

@@ -63,6 +63,14 @@ dt_status dt_history_resumed(const struct dt_session *session)
                          (json_int_t)session->resume.spent_ns));
 }
 
+dt_status dt_history_taken(const struct dt_session *session)
+{
+    if (session->store.journal == NULL)
+        return DT_OK;
+    return add(session->store.journal, "taken",
+               json_pack("{s:s, s:i}", "of", session->resume.id, "trials", session->count));
+}
+
 dt_status dt_history_plan(const struct dt_session *session, const char *kind,
                           const struct dt_point *point)
 {

@@ -17,6 +17,8 @@ dt_status dt_history_search(const struct dt_session *session,
                             const struct dt_search_opts *opts) DT_MUST_CHECK;
 /* The session that this one goes on with; a plan, whose trial begins ("begin") or which ran when a session ended ("lost"). */
 dt_status dt_history_resumed(const struct dt_session *session) DT_MUST_CHECK;
+/* All of it has been taken over. */
+dt_status dt_history_taken(const struct dt_session *session) DT_MUST_CHECK;
 dt_status dt_history_plan(const struct dt_session *session, const char *kind,
                           const struct dt_point *point) DT_MUST_CHECK;
 dt_status dt_history_trial(const struct dt_session *session,
@@ -60,6 +62,14 @@ dt_status dt_replay_search(struct dt_session *session, const json_t *record,
                            const char *what) DT_MUST_CHECK;
 void dt_replay_end(struct dt_replay *replay); /* there are no more */
 void dt_replay_fini(struct dt_replay *replay);
+
+/* Time that passed between the records of a journal, which are added in their order. */
+struct dt_spent {
+    int64_t ns;
+    int64_t mono_ns, wall_ns; /* clocks of the last record */
+    bool any;                 /* there is one */
+};
+void dt_spent_add(struct dt_spent *spent, const json_t *record);
 
 /* The entry of a session that was killed, from its journal. *entry is a new reference, provisional; NULL: the journal
  * is not of a session, the session ended, or it measured no plan that could be stored. DT_EIO, DT_ENOMEM. */

@@ -17,9 +17,10 @@ struct member {
     json_t *key; /* owned */
     enum dt_verdict verdict;
     bool ended;
-    int64_t begun_ns;                     /* wall clock */
-    int64_t first_ns, last_ns, before_ns; /* before_ns: spent by the sessions that it resumed */
-    char *path;                           /* owned */
+    int64_t begun_ns; /* wall clock */
+    struct dt_spent spent;
+    int64_t before_ns; /* spent by the sessions that it resumed */
+    char *path;        /* owned */
 };
 
 /* Those of one list. */
@@ -38,7 +39,6 @@ static void read_member(const json_t *record, void *context)
 {
     struct member *member = context;
     const json_t *list = json_object_get(record, "list");
-    int64_t now = json_integer_value(json_object_get(record, "t_mono_ns"));
     if (is_kind(record, "session") && member->key == NULL) {
         snprintf(member->list, sizeof member->list, "%s", dt_json_text_at(list, "id"));
         snprintf(member->run, sizeof member->run, "%s", dt_json_text_at(record, "run"));
@@ -46,7 +46,6 @@ static void read_member(const json_t *record, void *context)
         member->works = json_integer_value(json_object_get(list, "works"));
         member->key = json_incref(json_object_get(record, "key"));
         member->begun_ns = json_integer_value(json_object_get(record, "t_wall_ns"));
-        member->first_ns = now;
     }
     if (is_kind(record, "resumed"))
         member->before_ns = json_integer_value(json_object_get(record, "spent_ns"));
@@ -54,7 +53,7 @@ static void read_member(const json_t *record, void *context)
         member->verdict = dt_verdict_of(dt_json_text_at(record, "verdict"));
         member->ended = true;
     }
-    member->last_ns = now;
+    dt_spent_add(&member->spent, record);
 }
 
 /* The last work that was begun may have been interrupted, others came to their end. */
@@ -196,8 +195,7 @@ dt_status dt_list_last(const char *directory, int works, struct dt_list *list)
         snprintf(list->id, sizeof list->id, "%s", newest.list);
         for (int i = 0; i < members.count; i++)
             if (is_done(&members, &members.at[i]))
-                list->spent_ns +=
-                    members.at[i].before_ns + members.at[i].last_ns - members.at[i].first_ns;
+                list->spent_ns += members.at[i].before_ns + members.at[i].spent.ns;
     }
     members_fini(&members);
     member_fini(&newest);

@@ -12,6 +12,8 @@
 #include <time.h>
 
 enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600 };
+#define MORE_TIME                                                                                  \
+    1.01 /* times the budget of the session that is resumed: the search has more time, too */
 #define CUT_SHARE 0.9 /* of its budget: a session that ended later was not cut short */
 
 /* What a journal says of its session as a whole. */
@@ -19,9 +21,11 @@ struct outline {
     const struct dt_session *session; /* the new one */
     char id[64], verdict[32];         /* verdict "": it did not come to its end */
     bool same_work, same_machine;
-    int64_t first_ns, last_ns, spent_ns; /* spent_ns: before it, where it was resumed itself */
+    struct dt_spent spent;
+    int64_t before_ns; /* spent before it, where it was resumed itself */
     int64_t budget_ns;
     int trials;
+    bool copying; /* it was resumed itself, and ended before it had all of that session */
 };
 
 static bool is_kind(const json_t *record, const char *kind)
@@ -33,7 +37,6 @@ static void read_outline(const json_t *record, void *context)
 {
     struct outline *outline = context;
     const struct dt_session *session = outline->session;
-    int64_t now = json_integer_value(json_object_get(record, "t_mono_ns"));
     if (is_kind(record, "session")) {
         const json_t *print = json_object_get(record, "fingerprint");
         outline->same_work =
@@ -42,16 +45,17 @@ static void read_outline(const json_t *record, void *context)
             json_equal(json_object_get(print, "hard"), session->fingerprint.hard) &&
             json_equal(json_object_get(print, "soft"), session->fingerprint.soft);
         snprintf(outline->id, sizeof outline->id, "%s", dt_json_text_at(record, "run"));
-        outline->first_ns = now;
         outline->budget_ns = json_integer_value(json_object_get(record, "budget_ns"));
     }
     if (is_kind(record, "resumed"))
-        outline->spent_ns = json_integer_value(json_object_get(record, "spent_ns"));
+        outline->before_ns = json_integer_value(json_object_get(record, "spent_ns"));
     if (is_kind(record, "end"))
         snprintf(outline->verdict, sizeof outline->verdict, "%s",
                  dt_json_text_at(record, "verdict"));
+    outline->copying =
+        is_kind(record, "resumed") || (outline->copying && !is_kind(record, "taken"));
     outline->trials += is_kind(record, "trial");
-    outline->last_ns = now;
+    dt_spent_add(&outline->spent, record);
 }
 
 static bool decided(const struct outline *outline)
@@ -75,7 +79,7 @@ static void path_of(const char *directory, const char *name, struct dt_text *pat
     dt_text_add(path, "%s/runs/%s", directory, name);
 }
 
-/* The last journal of the same work that is not the session's own. since: the beginning of its name; older ones are not read. */
+/* The last journal of the same work that is not the session's own, and has all of those before it. since: the beginning of its name; older ones are not read. */
 static bool last_of_work(const struct dt_session *session, const char *directory, const char *since,
                          struct outline *outline)
 {
@@ -90,7 +94,8 @@ static bool last_of_work(const struct dt_session *session, const char *directory
         path_of(directory, files[i]->d_name, &path);
         if (!found && strcmp(files[i]->d_name, since) >= 0 &&
             dt_journal_read(dt_text_at(&path), read_outline, outline, &bad) == DT_OK)
-            found = outline->same_work && strcmp(outline->id, session->store.id) != 0;
+            found = outline->same_work && !outline->copying &&
+                    strcmp(outline->id, session->store.id) != 0;
         free(files[i]);
     }
     free(files);
@@ -114,9 +119,11 @@ dt_status dt_session_resume(struct dt_session *session, const char *directory)
         dt_session_note(session, "no session to resume: %s; a new one begins", why);
         return DT_OK;
     }
-    int64_t spent = last.spent_ns + last.last_ns - last.first_ns;
+    int64_t spent = last.before_ns + last.spent.ns;
+    int64_t budget = session->clock.deadline_ns - session->clock.began_ns;
     snprintf(session->resume.id, sizeof session->resume.id, "%s", last.id);
     session->resume.spent_ns = spent;
+    session->resume.more_time = (double)budget > MORE_TIME * (double)last.budget_ns;
     session->clock.began_ns -= spent;
     session->clock.deadline_ns -= spent;
     return dt_history_resumed(session);
@@ -125,8 +132,7 @@ dt_status dt_session_resume(struct dt_session *session, const char *directory)
 /* It ended before its time, and not by a decision. */
 static bool cut_short(const struct outline *outline)
 {
-    int64_t took = outline->last_ns - outline->first_ns;
-    bool early = (double)took < CUT_SHARE * (double)outline->budget_ns;
+    bool early = (double)outline->spent.ns < CUT_SHARE * (double)outline->budget_ns;
     return outline->verdict[0] == '\0' || (early && !decided(outline));
 }
 
@@ -279,16 +285,18 @@ static dt_status take_comparison(struct take *take, const json_t *record,
     return status == DT_EUSAGE ? DT_OK : status;
 }
 
-/* Its search was over: it is as it was, and its comparisons go on. Else they are made anew. */
+/* Its search was over, by itself or by a time that is no longer now: it is as it was, and its comparisons go on. Else they are made
+ * anew. */
 static dt_status take_end(struct take *take)
 {
     struct dt_session *session = take->session;
-    if (take->search == NULL || take->searched == NULL)
+    bool stopped = json_is_true(json_object_get(take->searched, "search_stopped"));
+    if (take->search == NULL || take->searched == NULL || (session->resume.more_time && !stopped))
         return DT_OK;
     DT_TRY(dt_replay_search(session, take->search, "the journal"));
     snprintf(session->search.note, sizeof session->search.note, "%s",
              dt_json_text_at(take->searched, "search_note"));
-    session->search.stopped = json_is_true(json_object_get(take->searched, "search_stopped"));
+    session->search.stopped = stopped;
     session->resume.searched = true;
     DT_TRY(dt_history_copy(session, take->search));
     DT_TRY(dt_history_copy(session, take->searched));
@@ -319,7 +327,8 @@ static dt_status take_all(struct take *take)
     DT_TRY(judge_lost(take));
     DT_TRY(take_end(take));
     note_resumed(take);
-    return DT_OK;
+    take->session->store.unstored_ns = dt_clock_ns(); /* it may have been killed before it stored */
+    return dt_history_taken(take->session);
 }
 
 dt_status dt_resume_trials(struct dt_session *session)

@@ -6,6 +6,7 @@
 #include "tuner/session/explore.h"
 #include "tuner/session/finals.h"
 #include "tuner/session/history.h"
+#include "tuner/session/record.h"
 #include "tuner/session/resume.h"
 #include "tuner/session/trials.h"
 #include "tuner/session/verdict.h"
@@ -93,6 +94,8 @@ static dt_status run(struct dt_session *session)
         DT_TRY(dt_explore(session));
         DT_TRY(dt_trials_last(session));
         DT_TRY(dt_history_searched(session));
+    } else {
+        dt_record_now(session, INT64_MAX);
     }
     session->limit_broken = session->job->max_latency_ns > 0 && dt_session_leader(session) == NULL;
     if (dt_session_leader(session) == NULL)

@@ -104,7 +104,8 @@ struct dt_session_made {
 struct dt_session_resume {
     char id[64]; /* of its journal; "": none */
     int64_t spent_ns;
-    bool searched; /* its search was over */
+    bool searched;  /* its search was over */
+    bool more_time; /* this one has a larger budget */
     struct dt_session_made shootout, final;
 };
 

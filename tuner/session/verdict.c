@@ -7,9 +7,10 @@
 
 bool dt_session_eligible(const struct dt_session *session, const struct dt_result *result)
 {
+    if (result->outcome != DT_TRIAL_OK || result->samples.n == 0)
+        return false;
     double most = (double)session->job->max_latency_ns * 1e-9;
-    return result->outcome == DT_TRIAL_OK && result->samples.n > 0 &&
-           (most <= 0 || result->summary.median <= most);
+    return most <= 0 || result->summary.median <= most;
 }
 
 double dt_session_value(const struct dt_session *session, const struct dt_result *result)
