@@ -59,7 +59,7 @@ def plan_of(record):
 
 def measured(found):
     """Trials that are known, and plans that began, of a session's records; those before "resumed" ends are copies."""
-    return [plan_of(record) for record in found if record["kind"] == "trial"], \
+    return [plan_of(record) for record in found if record["kind"] == "trial" and record["outcome"] != "interrupted"], \
         [plan_of(record) for record in found if record["kind"] == "begin"]
 
 
@@ -78,6 +78,8 @@ def looked_up(words, slower):
 def judge_chain(name, chain):
     """At most the plan that ran when a session was killed is measured again, at most the set that was being made."""
     good = True
+    kinds = lambda found: [record["kind"] for record in found]
+    chain = [found for found in chain if "resumed" not in kinds(found) or "taken" in kinds(found)]  # others died while they took over: none goes on with them
     for old, new in zip(chain, chain[1:]):
         if not any(record["kind"] == "resumed" for record in new):
             continue  # nothing had been measured
