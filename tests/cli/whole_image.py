@@ -7,9 +7,10 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune
+from dittune_test import SOURCE, Dittune
 
 MS = 1_000_000
+SMALL = SOURCE / "tests/cli/small.json"
 t = Dittune()
 
 
@@ -90,10 +91,21 @@ def refused():
     t.exits("a worker without steps", t.tune("--budget", "20s", "--text-and-vae", "50ms"), 2, "--text-and-vae has no effect: the worker")
     done = t.tune("--budget", "60s")
     t.check("has no whole image", done.code == 0 and "whole image" not in done.out and "image" not in look()[1].out, done)
-    t.exits("the built-in network", t.tool("tune", "--text-and-vae", "50ms"), 2, "--text-and-vae has no effect without --engine or --worker")
+    t.exits("a command that shows no image", t.tool("space", "--steps", "5"), 2, "--steps has no effect without --engine or --worker")
     t.exits("no time", t.tune("--text-and-vae", "x"), 2, "a time such as 500ms")
 
 
+def network():
+    """The built-in network: its verdict and look-up have the whole image when steps are given."""
+    t.scenario(a=0.02, b=0.02, s=0.1)
+    done = t.tool("tune", "--model", SMALL, "--devices", 2, "--budget", "60s", "--steps", "10", "--text-and-vae", "40ms", "--no-wait",
+                  env={"DITTUNE_WORKER": t.worker})
+    found = t.tool("lookup", "--model", SMALL, "--devices", 2, "--json").json
+    t.check("the verdict and the look-up show it", done.code == 0 and "10 steps of" in done.out and "40 ms of text encoder and VAE (given)"
+            in " ".join(done.out.split()) and found["image_ns"] == 10 * found["median_ns"] + 40 * MS, (found, done))
+
+
+network()
 shown()
 given()
 measured()

@@ -330,12 +330,11 @@ const struct dt_option_row dt_option_rows[] = {
     {"frames", "N", JOBS, NULL, parse_natural, AT(worker.frames),
      "for engines and workers: frames of the video"},
     {"steps", "N", JOBS, NULL, parse_natural, AT(worker.steps),
-     "for engines and workers: denoising steps"},
+     "denoising steps; of the built-in network (tune, run) to show the time of a whole image"},
     {"guidance", "X", JOBS, NULL, parse_real, AT(worker.guidance),
      "for engines and workers: scale of the guidance"},
-    {"text-and-vae", "TIME", "tune", NULL, parse_duration, AT(worker.text_and_vae_ns),
-     "for engines and workers: time of text encoder and VAE for an image, to show that of a whole "
-     "one"},
+    {"text-and-vae", "TIME", "tune run", NULL, parse_duration, AT(worker.text_and_vae_ns),
+     "time of text encoder and VAE for an image, to show that of a whole one"},
     {"max-error", "X", JOBS, NULL, parse_error, AT(worker.max_error),
      "for engines and workers: largest relative error of a plan's output (default: the worker's "
      "own, or by its data type); of the built-in network's plans those that --lossy adds "

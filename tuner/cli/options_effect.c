@@ -61,6 +61,7 @@ static const struct effect {
 /* Options of an engine's or worker's job, and those of the worker while it runs, and when it starts. */
 static const char *const assigned[] = {"revision", "frames",       "steps",
                                        "guidance", "text-and-vae", NULL};
+static const char *const not_own[] = {"revision", "frames", "guidance", NULL};
 static const char *const running[] = {"max-error", "start-timeout", NULL};
 static const char *const starting[] = {"start-timeout", NULL};
 
@@ -79,8 +80,9 @@ static dt_status check_assigned(const struct dt_command *command, const struct d
                    options->worker.engine != NULL || strcmp(command->name, "worker-test") == 0;
     bool foreign =
         started || options->lookup.engine != NULL || strcmp(command->name, "models") == 0;
+    bool own = !foreign && dt_has_word("tune run", command->name); /* both show whole images */
     if (!foreign)
-        DT_TRY(refuse_given(options, assigned, "without --engine or --worker"));
+        DT_TRY(refuse_given(options, own ? not_own : assigned, "without --engine or --worker"));
     bool lossy = !foreign && options->lossy && strcmp(command->name, "lookup") != 0;
     if (!started)
         DT_TRY(refuse_given(options, lossy ? starting : running,

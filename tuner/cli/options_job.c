@@ -15,6 +15,8 @@ dt_status dt_options_backend(const struct dt_options *options, enum dt_backend_k
 /* Unspecified parts are chosen by device (dt_target_new). */
 static dt_status set_network(const struct dt_options *options, struct dt_job *job)
 {
+    job->wanted.steps = (int)options->worker.steps;
+    job->wanted.text_and_vae_ns = options->worker.text_and_vae_ns;
     if (!dt_option_is_default("model", options->job.model))
         DT_TRY(dt_network_load(options->job.model, &job->network));
     job->has_dtype = !dt_option_is_default("dtype", options->job.dtype);

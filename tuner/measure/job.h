@@ -31,7 +31,8 @@ struct dt_sweep {
     struct dt_ints values;
 };
 
-/* What the user asks of a foreign worker: the engine, and the fields of hello's "job". */
+/* What the user asks of a foreign worker: the engine, and the fields of hello's "job". Of the built-in network only steps and
+ * text_and_vae_ns count. */
 struct dt_wanted {
     const char *engine;                      /* that the worker must run; NULL: any */
     const char *model, *revision, *dtype;    /* NULL: not given */

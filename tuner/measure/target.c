@@ -126,6 +126,21 @@ static dt_status make_key(const struct dt_job *job, const struct dt_workload *wo
     return dt_key_json(&key, &target->identity.key);
 }
 
+/* The whole image of the built-in network is shown where its steps, or text encoder and VAE, are given: it has neither. */
+static void set_image(const struct dt_wanted *wanted, const struct dt_workload *workload,
+                      struct dt_image_work *image)
+{
+    *image = (struct dt_image_work){.sampler_steps =
+                                        wanted->steps > 0 ? wanted->steps : workload->sampler_steps,
+                                    .flops = dt_workload_flops(workload, 1),
+                                    .attention_flops = dt_workload_attention_flops(workload, 1),
+                                    .rest_bytes = dt_workload_rest_bytes(workload, 1),
+                                    .told = wanted->steps > 0 || wanted->text_and_vae_ns > 0,
+                                    .given = wanted->text_and_vae_ns > 0,
+                                    .text_and_vae_ns = wanted->text_and_vae_ns};
+    image->steps = image->sampler_steps;
+}
+
 static dt_status make_builtin(const struct dt_job *job, struct dt_target *target)
 {
     struct dt_workload workload;
@@ -158,10 +173,7 @@ static dt_status make_builtin(const struct dt_job *job, struct dt_target *target
         json_object_set_new(target->reference, "dtype", json_string(dt_dtype_text(DT_FLOAT32)));
     }
     target->has_files = job->weights != NULL || job->input != NULL;
-    target->image.sampler_steps = workload.sampler_steps;
-    target->image.flops = dt_workload_flops(&workload, 1);
-    target->image.attention_flops = dt_workload_attention_flops(&workload, 1);
-    target->image.rest_bytes = dt_workload_rest_bytes(&workload, 1);
+    set_image(&job->wanted, &workload, &target->image);
     snprintf(target->identity.engine, sizeof target->identity.engine, "dittune");
     snprintf(target->identity.mode, sizeof target->identity.mode, "eager");
     snprintf(target->identity.title, sizeof target->identity.title,

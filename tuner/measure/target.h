@@ -56,7 +56,7 @@ struct dt_image_work {
     double rest_bytes;      /* lower bound of the bytes of passes between the matrix products */
     const char
         *step;  /* what a foreign worker measures as a step, in words; NULL: a denoising step */
-    bool told;  /* a foreign worker told the denoising steps of its job */
+    bool told;  /* the image's denoising steps are known: from a foreign worker, or given */
     int steps;  /* these */
     bool whole; /* what it measures as a step is a whole image: sampler_steps is 1 */
     int64_t text_and_vae_ns; /* of an image, besides its steps; 0: not known */

@@ -127,18 +127,23 @@ static double at(const json_t *fit, const char *name)
     return json_number_value(json_object_get(fit, name));
 }
 
-/* "; fit over 8 sizes, worst residual 12 %" */
-static void add_points(const json_t *fit, const char *words, struct dt_text *out)
+/* "; fit over 3 batches; the farthest, batch 4, took 12 % longer than the line says" */
+static void add_points(const json_t *fit, const char *words, const char *x, struct dt_text *out)
 {
-    const json_t *point, *points = json_object_get(fit, "points");
-    double worst = 0;
+    const json_t *point, *points = json_object_get(fit, "points"),
+                         *worst = json_array_get(points, 0);
     size_t i;
     json_array_foreach((json_t *)points, i, point)
     {
-        worst = fmax(worst, fabs(at(point, "residual")));
+        worst = fabs(at(point, "residual")) > fabs(at(worst, "residual")) ? point : worst;
     }
-    dt_text_add(out, "; fit over %zu %s, worst residual %.2g %%\n", json_array_size(points), words,
-                100 * worst);
+    double off = at(worst, "residual");
+    dt_text_add(out, "; fit over %zu %s", json_array_size(points), words);
+    if (fabs(off) < 5e-4)
+        dt_text_add(out, ", all of them on it within 0.05 %%\n");
+    else
+        dt_text_add(out, "; the farthest, %.0f %s, took %.2g %% %s than it says\n", at(worst, x), x,
+                    100 * fabs(off), off > 0 ? "longer" : "less");
 }
 
 /* The reason why there is no fit; false: there is one. */
@@ -164,7 +169,7 @@ void dt_fits_text(const json_t *fits, struct dt_text *out)
         dt_text_add(out, "latency %.3g us (+- %.2g), bandwidth %.3g GB/s (+- %.2g)",
                     at(fit, "alpha_seconds") * 1e6, at(fit, "alpha_error") * 1e6,
                     at(fit, "bytes_per_second") * 1e-9, at(fit, "bytes_per_second_error") * 1e-9);
-        add_points(fit, "sizes", out);
+        add_points(fit, "sizes", "bytes", out);
     }
     if (ranks != NULL)
         dt_text_add(out, "scaling     ");
@@ -172,7 +177,7 @@ void dt_fits_text(const json_t *fits, struct dt_text *out)
         dt_text_add(out, "%.4g ms x (s + (1 - s) / ranks), serial part s = %.3g (+- %.2g)",
                     at(ranks, "one_rank_seconds") * 1e3, at(ranks, "serial_fraction"),
                     at(ranks, "serial_error"));
-        add_points(ranks, "rank counts", out);
+        add_points(ranks, "rank counts", "ranks", out);
     }
     if (batch != NULL)
         dt_text_add(out, "batch       ");
@@ -181,6 +186,6 @@ void dt_fits_text(const json_t *fits, struct dt_text *out)
                     at(batch, "seconds") * 1e3, at(batch, "seconds_error") * 1e3,
                     at(batch, "seconds_per_image") * 1e3,
                     at(batch, "seconds_per_image_error") * 1e3);
-        add_points(batch, "batches", out);
+        add_points(batch, "batches", "batch", out);
     }
 }

@@ -109,6 +109,32 @@ static void add_processes(const struct dt_result *result, struct dt_text *out)
     dt_text_add(out, " %s\n", unit.name);
 }
 
+void dt_report_image(const struct dt_target *target, const struct dt_result *result,
+                     const char *gain, struct dt_text *out)
+{
+    const struct dt_image_work *image = &target->image;
+    double step = result->summary.median;
+    if (image->whole) {
+        dt_text_add(out,
+                    "What is called a step here is a whole image of %d denoising steps, with "
+                    "text encoder and VAE.",
+                    image->steps);
+        return;
+    }
+    dt_figure_time(dt_target_image_seconds(target, step, result->batch), out);
+    dt_text_add(out, ", %d steps of ", image->sampler_steps);
+    dt_figure_time(step, out);
+    if (image->text_and_vae_ns > 0) {
+        dt_text_add(out, " and ");
+        dt_figure_time((double)image->text_and_vae_ns * 1e-9, out);
+        dt_text_add(out, " of text encoder and VAE (%s)", image->given ? "given" : "measured");
+    }
+    dt_text_add(out, "%s%s", gain,
+                image->text_and_vae_ns > 0
+                    ? "."
+                    : "; text encoder and VAE are not in it, --text-and-vae TIME adds them.");
+}
+
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
                       struct dt_text *out)
 {
@@ -146,6 +172,10 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
         dt_text_add(out, ", %.0f %% of the GEMM peak",
                     100 * target->image.flops * result->batch / summary->median /
                         result->report.flop_peak);
+    if (target->image.told) {
+        dt_text_add(out, "\n%s", target->image.whole ? "" : "image       ");
+        dt_report_image(target, result, "", out);
+    }
     if (isfinite(result->verified_error))
         dt_text_add(out, "\nverified    differs from the 1-rank plan by %.2g\n",
                     result->verified_error);

@@ -322,29 +322,15 @@ static void add_image(const struct dt_session *session, const struct dt_result *
     const struct dt_image_work *image = &session->target->image;
     if (!image->told || best == NULL || !(best->summary.median > 0))
         return;
-    if (image->whole) {
-        dt_text_add(out,
-                    "What is called a step here is a whole image of %d denoising steps, with "
-                    "text encoder and VAE.\n",
-                    image->steps);
-        return;
-    }
     double step = best->summary.median;
     double whole = dt_target_image_seconds(session->target, step, best->batch);
-    dt_text_add(out, "A whole image: ");
-    dt_figure_time(whole, out);
-    dt_text_add(out, ", %d steps of ", image->sampler_steps);
-    dt_figure_time(step, out);
-    if (image->text_and_vae_ns > 0) {
-        dt_text_add(out, " and ");
-        dt_figure_time((double)image->text_and_vae_ns * 1e-9, out);
-        dt_text_add(out, " of text encoder and VAE (%s)", image->given ? "given" : "measured");
-    }
-    add_image_gain(session, image->sampler_steps * step / whole, out);
-    dt_text_add(out,
-                image->text_and_vae_ns > 0
-                    ? ".\n"
-                    : "; text encoder and VAE are not in it, --text-and-vae TIME adds them.\n");
+    struct dt_text gain = {0};
+    add_image_gain(session, image->sampler_steps * step / whole, &gain);
+    if (!image->whole)
+        dt_text_add(out, "A whole image: ");
+    dt_report_image(session->target, best, dt_text_at(&gain), out);
+    dt_text_add(out, "\n");
+    dt_text_fini(&gain);
 }
 
 /* All but the look-up, whose command is one line to be pasted. */

@@ -9,6 +9,10 @@ void dt_report_session(const struct dt_session *session, const char *lookup, str
 void dt_report_result(const struct dt_result *result, const struct dt_target *target,
                       struct dt_text *out);
 
+/* "50 ms, 25 steps of 2 ms and ..": the time of a whole batch of images, where target->image.told. gain: inserted after it. */
+void dt_report_image(const struct dt_target *target, const struct dt_result *result,
+                     const char *gain, struct dt_text *out);
+
 /* Appends the warnings about the samples, one line each. */
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out);
 

@@ -10,8 +10,24 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define LABEL 12 /* columns of a line's name, in front of what it says */
+
+/* The time of a whole batch of images, and what it is made of; null where the steps of an image are not known. */
+static json_t *image_json(const struct dt_result *result, const struct dt_target *target)
+{
+    const struct dt_image_work *image = &target->image;
+    double seconds = dt_target_image_seconds(target, result->summary.median, result->batch);
+    if (!image->told)
+        return json_null();
+    return json_pack("{s:i, s:I, s:s?, s:o}", "steps", image->steps, "text_and_vae_ns",
+                     (json_int_t)image->text_and_vae_ns, "source",
+                     image->text_and_vae_ns == 0 ? NULL
+                     : image->given              ? "given"
+                                                 : "measured",
+                     "seconds", dt_json_number(seconds));
+}
 
 json_t *dt_record_run(const struct dt_result *result, const struct dt_result *one,
                       const struct dt_target *target)
@@ -25,6 +41,7 @@ json_t *dt_record_run(const struct dt_result *result, const struct dt_result *on
                         one->samples.n > 0 ? json_real(one->summary.median / result->summary.median)
                                            : json_null());
     bool said = dt_report_cold(result, one->samples.n > 0 ? one : NULL, target, &cold);
+    json_object_set_new(object, "image", image_json(result, target));
     json_object_set_new(object, "cold_note", said ? json_string(dt_text_at(&cold)) : json_null());
     json_object_set_new(
         object, "fits",
@@ -60,26 +77,31 @@ static json_t *fit_sweep(const struct dt_sweep *sweep, const json_t *rows)
     return json_pack("{s:o}", sweep->ranks ? "ranks" : "batch", fit);
 }
 
-/* Speed-up and efficiency over the row of the fewest ranks. */
-static void add_scaling(json_t *rows)
+static double number_at(const json_t *row, const char *name)
 {
-    const json_t *least = NULL;
+    return json_number_value(json_object_get(row, name));
+}
+
+/* Speed-up over the row of the smallest value: of a step, in a sweep of batches of the images a second; and in one of ranks the
+ * efficiency. */
+static void add_scaling(const struct dt_sweep *sweep, json_t *rows)
+{
+    const char *name = sweep->ranks ? "ranks" : "batch";
+    const json_t *least = json_array_get(rows, 0);
     json_t *row;
     size_t i;
     json_array_foreach(rows, i, row)
     {
-        if (least == NULL || json_integer_value(json_object_get(row, "ranks")) <
-                                 json_integer_value(json_object_get(least, "ranks")))
-            least = row;
+        least = number_at(row, name) < number_at(least, name) ? row : least;
     }
-    double ranks = json_number_value(json_object_get(least, "ranks"));
-    double seconds = json_number_value(json_object_get(least, "median_seconds"));
+    double first = number_at(least, name), rate = number_at(least, "samples_per_second");
     json_array_foreach(rows, i, row)
     {
-        double speed = seconds / json_number_value(json_object_get(row, "median_seconds"));
-        double more = json_number_value(json_object_get(row, "ranks")) / ranks;
-        json_object_set_new(row, "scaling_speedup", json_real(speed));
-        json_object_set_new(row, "scaling_efficiency", json_real(speed / more));
+        double speed = number_at(row, "samples_per_second") / rate;
+        json_object_set_new(row, "scaling_speedup", dt_json_number(speed));
+        if (sweep->ranks)
+            json_object_set_new(row, "scaling_efficiency",
+                                dt_json_number(speed * first / number_at(row, name)));
     }
 }
 
@@ -96,8 +118,7 @@ static json_t *report_list(const struct dt_sweep *sweep, json_t *list)
     {
         json_array_append(is_left_out(row) ? left_out : rows, row);
     }
-    if (sweep->ranks)
-        add_scaling(rows);
+    add_scaling(sweep, rows);
     json_t *fits = fit_sweep(sweep, rows);
     return json_pack("{s:o, s:o, s:o}", "sweep", rows, "left_out", left_out, "fits", fits);
 }
@@ -139,68 +160,122 @@ void dt_report_run(const struct dt_result *result, const struct dt_result *one,
     dt_text_fini(&text);
 }
 
-static double number_at(const json_t *row, const char *name)
+/* Whole images a second where they are known, else steps of an image. */
+static double images_per_second(const json_t *row)
 {
-    return json_number_value(json_object_get(row, name));
+    const json_t *image = json_object_get(row, "image");
+    return json_is_object(image) ? number_at(row, "batch") / number_at(image, "seconds")
+                                 : number_at(row, "samples_per_second");
 }
 
-static void add_sweep_row(const struct dt_sweep *sweep, const json_t *row, struct dt_unit unit,
-                          struct dt_text *out)
+/* The share of a step that its slowest rank stands still for exchanges; -1: the worker reports no phases. */
+static double exchange_share(const json_t *row)
 {
-    const double figures[] = {number_at(row, "median_seconds") / unit.size,
-                              number_at(row, "samples_per_second"),
-                              number_at(row, "flop_rate") * 1e-9};
-    dt_text_add(out, "%8.0f", number_at(row, sweep->ranks ? "ranks" : "batch"));
-    for (int i = 0; i < 3; i++) {
-        struct dt_text cell = {0};
-        if (i < 2 || figures[i] > 0)
-            dt_figure_add(figures[i], &cell);
-        dt_text_add(out, "%14s", cell.size > 0 ? dt_text_at(&cell) : "-");
-        dt_text_fini(&cell);
+    const json_t *kind, *kinds = json_object_get(json_object_get(row, "roofline"), "kinds");
+    size_t i;
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        if (strcmp(dt_json_text_at(kind, "name"), "exchange") == 0)
+            return number_at(kind, "share");
     }
-    if (sweep->ranks)
-        dt_text_add(out, "%10.2fx%10.0f %%", number_at(row, "scaling_speedup"),
-                    100 * number_at(row, "scaling_efficiency"));
+    return -1;
+}
+
+static void add_cell(double figure, int width, struct dt_text *out)
+{
+    struct dt_text cell = {0};
+    if (figure >= 0)
+        dt_figure_add(figure, &cell);
+    dt_text_add(out, "%*s", width, cell.size > 0 ? dt_text_at(&cell) : "-");
+    dt_text_fini(&cell);
+}
+
+/* Columns whose figures share a unit. */
+struct columns {
+    const struct dt_sweep *sweep;
+    struct dt_unit time, memory;
+};
+
+static void add_sweep_row(const struct columns *columns, const json_t *row, struct dt_text *out)
+{
+    double share = exchange_share(row);
+    const char *why = json_string_value(json_object_get(row, "left_out"));
+    dt_text_add(out, "%8.0f", number_at(row, columns->sweep->ranks ? "ranks" : "batch"));
+    if (why != NULL) {
+        dt_text_add(out, "    left out: %s\n", why);
+        return;
+    }
+    add_cell(number_at(row, "median_seconds") / columns->time.size, 12, out);
+    add_cell(images_per_second(row), 14, out);
+    dt_text_add(out, "%10.2fx", number_at(row, "scaling_speedup"));
+    if (columns->sweep->ranks)
+        dt_text_add(out, "%10.0f %%", 100 * number_at(row, "scaling_efficiency"));
+    if (share >= 0)
+        dt_text_add(out, "%8.1f %%", 100 * share);
+    else
+        dt_text_add(out, "%10s", "-");
+    add_cell(number_at(row, "peak_bytes") / columns->memory.size, 13, out);
     dt_text_add(out, "\n");
 }
 
-static void add_left_out(const struct dt_sweep *sweep, const json_t *record, struct dt_text *out)
+static struct columns choose_columns(const struct dt_sweep *sweep, const json_t *rows)
 {
-    const json_t *row, *list = json_object_get(record, "left_out");
+    double seconds = INFINITY, bytes = INFINITY;
+    const json_t *row;
     size_t i;
-    json_array_foreach((json_t *)list, i, row)
+    json_array_foreach((json_t *)rows, i, row)
     {
-        dt_text_add(out, "left out: %s=%.0f: %s\n", sweep->ranks ? "ranks" : "batch",
-                    number_at(row, sweep->ranks ? "ranks" : "batch"),
-                    json_string_value(json_object_get(row, "left_out")));
+        seconds = fmin(seconds, number_at(row, "median_seconds"));
+        bytes = fmin(bytes, number_at(row, "peak_bytes"));
     }
+    return (struct columns){sweep, dt_figure_time_unit(seconds),
+                            dt_figure_bytes_unit(fmax(bytes, 1024))};
 }
 
-static void add_sweep(const struct dt_sweep *sweep, const json_t *record, struct dt_text *out)
+/* What the columns are of. */
+static void add_notes(const struct dt_sweep *sweep, const json_t *rows, struct dt_text *out)
 {
-    const json_t *rows = json_object_get(record, "sweep"), *row;
-    struct dt_text text = {0};
-    double least = INFINITY;
-    char step[24];
+    const json_t *row = json_array_get(rows, 0), *image = json_object_get(row, "image");
     size_t i;
     json_array_foreach((json_t *)rows, i, row)
     {
-        least = fmin(least, number_at(row, "median_seconds"));
+        if (json_is_true(json_object_get(row, "oversubscribed")))
+            dt_text_add(out, "%s=%.0f: more ranks than devices: its time says little\n",
+                        sweep->ranks ? "ranks" : "batch",
+                        number_at(row, sweep->ranks ? "ranks" : "batch"));
     }
-    struct dt_unit unit = dt_figure_time_unit(least);
-    snprintf(step, sizeof step, "step, %s", unit.name);
-    row = json_array_get(rows, 0);
-    dt_text_add(&text, "%s\n%8s%14s%14s%14s%s\n", json_string_value(json_object_get(row, "title")),
-                sweep->ranks ? "ranks" : "batch", step, "image-steps/s", "GFLOP/s",
-                sweep->ranks ? "   speed-up  efficiency" : "");
-    json_array_foreach((json_t *)rows, i, row)
+    if (json_is_object(image))
+        dt_text_add(out, "images/s: of %.0f steps, %s text encoder and VAE\n",
+                    number_at(image, "steps"),
+                    number_at(image, "text_and_vae_ns") > 0 ? "with" : "without");
+    if (json_array_size(rows) > 1)
+        dt_text_add(out, sweep->ranks
+                             ? "speed-up and efficiency: over the fewest ranks, unpaired (not "
+                               "evidence)\n"
+                             : "speed-up: of images a second over the smallest batch, unpaired "
+                               "(not evidence)\n");
+}
+
+static void add_sweep(const struct dt_sweep *sweep, const json_t *list, const json_t *record,
+                      struct dt_text *out)
+{
+    const json_t *rows = json_object_get(record, "sweep"), *row = json_array_get(rows, 0);
+    struct columns columns = choose_columns(sweep, rows);
+    bool whole = json_is_object(json_object_get(row, "image"));
+    struct dt_text text = {0};
+    char step[24], memory[24];
+    size_t i;
+    snprintf(step, sizeof step, "step, %s", columns.time.name);
+    snprintf(memory, sizeof memory, "memory, %s", columns.memory.name);
+    dt_text_add(&text, "%s\n%8s%12s%14s%11s%s%10s%13s\n",
+                json_string_value(json_object_get(row, "title")), sweep->ranks ? "ranks" : "batch",
+                step, whole ? "images/s" : "image-steps/s", "speed-up",
+                sweep->ranks ? "  efficiency" : "", "exchange", memory);
+    json_array_foreach((json_t *)list, i, row)
     {
-        add_sweep_row(sweep, row, unit, &text);
+        add_sweep_row(&columns, row, &text);
     }
-    add_left_out(sweep, record, &text);
-    if (sweep->ranks && json_array_size(rows) > 1)
-        dt_text_add(&text, "speed-up and efficiency: over the fewest ranks, unpaired (not "
-                           "evidence)\n");
+    add_notes(sweep, rows, &text);
     dt_fits_text(json_object_get(record, "fits"), &text);
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, LABEL, out);
     dt_text_fini(&text);
@@ -213,7 +288,7 @@ dt_status dt_print_run(const struct dt_sweep *sweep, json_t *list, struct dt_tex
         return dt_print_json(record);
     if (sweep->values.count > 0) {
         dt_text_clear(text);
-        add_sweep(sweep, record, text);
+        add_sweep(sweep, list, record, text);
     }
     json_decref(record);
     return dt_print_text(text);

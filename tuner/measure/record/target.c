@@ -10,17 +10,26 @@
 #define CORES_MOST 65536
 #define STEPS_MOST 1000000
 
+/* NULL where the steps of an image are not known. */
+static json_t *image_json(const struct dt_image_work *image)
+{
+    return image->told ? json_pack("{s:i, s:I, s:b, s:b}", "steps", image->steps, "text_and_vae_ns",
+                                   (json_int_t)image->text_and_vae_ns, "given", image->given,
+                                   "whole", image->whole)
+                       : NULL;
+}
+
 json_t *dt_raw_target(const struct dt_target *target)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "title",
+        "{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o*}", "title",
         target->identity.title, "unit", target->hardware.unit, "objective", target->objective->name,
         "foreign", target->foreign, "cores", target->hardware.cores, "sampler_steps",
         target->image.sampler_steps, "image_flops", target->image.flops, "image_attention_flops",
         target->image.attention_flops, "image_rest_bytes", target->image.rest_bytes, "plans",
         (json_int_t)target->plans, "parameters", dt_space_axes_json(target->space), "default",
         dt_point_json(target->space, &target->fallback), "baseline",
-        dt_point_json(target->space, &target->baseline));
+        dt_point_json(target->space, &target->baseline), "image", image_json(&target->image));
 }
 
 static dt_status read_number(const json_t *record, const char *what, const char *key, int most,
@@ -43,6 +52,21 @@ static dt_status read_amounts(const json_t *record, const char *what, struct dt_
     return DT_OK;
 }
 
+/* The whole image, where its steps were known. */
+static dt_status read_image(const json_t *record, const char *what, struct dt_image_work *image)
+{
+    json_t *object;
+    if (!dt_json_has(record, "image"))
+        return DT_OK;
+    DT_TRY(dt_json_object(record, what, "image", &object));
+    DT_TRY(read_number(object, what, "steps", STEPS_MOST, &image->steps));
+    DT_TRY(dt_json_int(object, what, "text_and_vae_ns", 0, INT64_MAX, &image->text_and_vae_ns));
+    DT_TRY(dt_json_bool(object, what, "given", &image->given));
+    DT_TRY(dt_json_bool(object, what, "whole", &image->whole));
+    image->told = true;
+    return DT_OK;
+}
+
 static dt_status fill(const json_t *record, const char *what, struct dt_target *target)
 {
     const char *title, *objective;
@@ -53,6 +77,7 @@ static dt_status fill(const json_t *record, const char *what, struct dt_target *
     DT_TRY(read_number(record, what, "cores", CORES_MOST, &target->hardware.cores));
     DT_TRY(read_number(record, what, "sampler_steps", STEPS_MOST, &target->image.sampler_steps));
     DT_TRY(read_amounts(record, what, target));
+    DT_TRY(read_image(record, what, &target->image));
     DT_TRY(dt_json_int(record, what, "plans", -1, INT64_MAX, &target->plans));
     DT_TRY(dt_json_object(record, what, "default", &fallback));
     DT_TRY(dt_json_object(record, what, "baseline", &baseline));
