@@ -3,15 +3,17 @@
 """tune --resume: a session that ended at any point of its journal, killed or interrupted, goes on: what was measured is not measured
 again, the time that was spent counts, the end is that of an undisturbed session. A plan that ran twice when a session ended is left out."""
 import json
+import os
 import pathlib
 import re
 import shlex
 import shutil
 import signal
+import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import Dittune
+from dittune_test import BUILD, Dittune
 
 MS = 1_000_000
 NS = [MS, 1.1 * MS, 0.8 * MS, 1.2 * MS, 0.95 * MS, 1.3 * MS]  # plan 0 is the default, plan 2 the fastest
@@ -158,8 +160,94 @@ done = t.tune(*OPTIONS, "--db", t.path / "other")
 t.check("after a whole one: none", is_whole(done) and "cut short" not in done.err, done)
 done, path = resumed()
 t.check("after Ctrl-C: its trials are taken over", is_whole(done) and [plan for plan in plans(path, "begin") if plan in plans(old, "trial")[:-1]] == [], done)
+
+# ---- the machine is measured again, and what lies there instead of a journal
+
+
+def begin_again(ns=None, also=None):
+    """A session that was cut after four trials; another machine speed if ns; also: writes beside its journal."""
+    shutil.rmtree(DB)
+    RUNS.mkdir(parents=True)
+    journal.write_bytes(bytes_of[:ends[[i for i, kind in enumerate(kinds) if kind == "trial"][3]]])
+    t.scenario(ns=ns or NS, cv=0.005, drift_sd=0.01, cost_ns=50 * MS)
+    if also:
+        also()
+    return resumed()
+
+
+done, path = begin_again()
+t.check("the default is measured again", is_whole(done) and "resumed: a step of the default plan takes" in done.err and "as slow" not in done.err
+        and plans(path, "recheck") == [0] and [r["kind"] for r in records(path)].index("recheck") > [r["kind"] for r in records(path)].index("taken"), done)
+done, path = begin_again(ns=[1.5 * ns for ns in NS])
+found = re.search(r"this machine is (\S+) times as slow as it was", done.err)
+t.check("a machine that became slower: said", is_whole(done) and found and abs(float(found.group(1)) - 1.5) < 0.1, done)
+done, _ = begin_again(ns=[ns / 1.5 for ns in NS])
+found = re.search(r"this machine is (\S+) times as fast as it was", done.err)
+t.check("or faster", is_whole(done) and found and abs(float(found.group(1)) - 1.5) < 0.1, done)
+
+NEWER = RUNS / "99990101T000000Z-1-00000000.jsonl"
+
+
+def of_version_2():
+    record = json.loads(lines[0])
+    record["v"], record["run"] = 2, NEWER.stem
+    del record["crc"]
+    text = json.dumps(record, separators=(",", ":"))[:-1]
+    NEWER.write_text(f'\n{text},"crc":"{crc32c(text.encode())}"}}\n', encoding="utf-8")
+
+
+def of_another_user():
+    NEWER.write_bytes(bytes_of)
+    NEWER.chmod(0)
+
+
+for name, make, says in (("a link", lambda: NEWER.symlink_to(journal), "it is a symbolic link"),
+                         ("a link to nothing", lambda: NEWER.symlink_to("nothing"), "it is a symbolic link"),
+                         ("a folder", NEWER.mkdir, "it is not a regular file"),
+                         ("a pipe", lambda: os.mkfifo(NEWER), "it is not a regular file"),
+                         ("a journal of another version", of_version_2, "have version 2, and this program reads 1"),
+                         *([("a journal that may not be read", of_another_user, "Permission denied")] if os.geteuid() != 0 else [])):
+    done, path = begin_again(also=make)
+    t.check(f"{name}: left out, the older one is resumed", is_whole(done) and done.err.count("1 newer journal is left out: ") == 1 and says in done.err
+            and NEWER.name in done.err and f"of session {journal.stem}" in done.err and os.path.lexists(NEWER), done)
+
+
+def damage():
+    """One byte of the second trial."""
+    at = bytes_of.index(b'"ns":[', ends[kinds.index("trial")])
+    with open(journal, "r+b") as file:
+        file.seek(at + 8)
+        file.write(b"#")
+
+
+done, path = begin_again(also=damage)
+t.check("a damaged record: it is measured again", is_whole(done) and "1 damaged record of its journal is left out" in done.err
+        and len(set(plans(path, "trial"))) == len(NS) and len(plans(path, "begin")) == len(NS) - 3, (plans(path, "begin"), plans(path, "trial"), done.err))
+done, path = begin_again(also=lambda: journal.write_bytes(bytes_of[:200]))
+t.check("nothing whole in it: a new session", is_whole(done) and "there is none of this work; a new one begins" in done.err, done)
+
+# ---- a full disk, then room again
+shutil.rmtree(DB)
+t.scenario(ns=NS, cv=0.005, drift_sd=0.01, cost_ns=50 * MS)
+shim = {"LD_PRELOAD": t.path / "shim.so", "FAULT_ROOT": DB, "FAULT_SHARED": t.path / "calls"}
+(t.path / "shim.so").symlink_to(BUILD / "tests/db/faults/libfault_shim.so")
+t.tune(*OPTIONS, env={**shim, "FAULT": "0"})
+calls = struct.unpack("i", (t.path / "calls").read_bytes()[:4])[0]
+stopped = whole_ends = 0
+for n in range(8, calls, max(1, calls // 12)):
+    shutil.rmtree(DB)
+    done = t.tune(*OPTIONS, env={**shim, "FAULT": f"{n} ENOSPC ever"})
+    stopped += done.code == 74
+    before = {path: plans(path, "trial") for path in RUNS.glob("*.jsonl")}
+    done, path = resumed()
+    again = [plan for plan in plans(path, "begin") if any(plan in measured for measured in before.values())]
+    whole_ends += is_whole(done) and (not again or "to its end" in done.err)
+t.check("a full disk, then --resume: the same end, and nothing measured again", stopped > 8 and whole_ends == len(range(8, calls, max(1, calls // 12))),
+        (calls, stopped, whole_ends))
+shutil.rmtree(DB)
+RUNS.mkdir(parents=True)
+journal.write_bytes(bytes_of[:ends[2]])
 t.scenario(ns=NS, cv=0.005, drift_sd=0.01, cost_ns=50 * MS, versions={"library": "2"})
-path.unlink()
 done, path = resumed()
 t.check("other software: a new session, which says why", is_whole(done) and "its software has changed" in done.err, done)
 t.none_left()

@@ -80,13 +80,24 @@ dt_status dt_history_plan(const struct dt_session *session, const char *kind,
                json_pack("{s:o}", "plan", dt_point_json(session->target->space, point)));
 }
 
-dt_status dt_history_trial(const struct dt_session *session, const struct dt_result *result)
+static dt_status add_trial(const struct dt_session *session, const char *kind,
+                           const struct dt_result *result)
 {
     if (session->store.journal == NULL)
         return DT_OK;
     json_t *record = dt_raw_result(result, session->target);
     json_object_set_new(record, "looks", json_true());
-    return add(session->store.journal, "trial", record);
+    return add(session->store.journal, kind, record);
+}
+
+dt_status dt_history_trial(const struct dt_session *session, const struct dt_result *result)
+{
+    return add_trial(session, "trial", result);
+}
+
+dt_status dt_history_recheck(const struct dt_session *session, const struct dt_result *result)
+{
+    return add_trial(session, "recheck", result);
 }
 
 static json_t *link_json(const struct dt_host_link *link)

@@ -23,6 +23,9 @@ dt_status dt_history_plan(const struct dt_session *session, const char *kind,
                           const struct dt_point *point) DT_MUST_CHECK;
 dt_status dt_history_trial(const struct dt_session *session,
                            const struct dt_result *result) DT_MUST_CHECK;
+/* The default plan, measured again by a session that goes on with another. */
+dt_status dt_history_recheck(const struct dt_session *session,
+                             const struct dt_result *result) DT_MUST_CHECK;
 dt_status dt_history_links(const struct dt_session *session, const struct dt_host_link *inside,
                            const struct dt_host_link *across) DT_MUST_CHECK;
 dt_status dt_history_searched(const struct dt_session *session) DT_MUST_CHECK; /* its end */

@@ -2,18 +2,24 @@
 #include "tuner/session/resume.h"
 
 #include "base/clock.h"
+#include "base/figures.h"
 #include "space/json/json.h"
 #include "tuner/session/history.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
-enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600 };
+enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600, VERSION = 1 };
 #define MORE_TIME                                                                                  \
     1.01 /* times the budget of the session that is resumed: the search has more time, too */
+#define RECHECK_SHARE 0.03 /* of the whole budget: the time to measure the default again */
+#define RECHECK_MARGIN                                                                             \
+    0.05              /* a larger change of the default is reported, unless its intervals overlap */
 #define CUT_SHARE 0.9 /* of its budget: a session that ended later was not cut short */
 
 /* What a journal says of its session as a whole. */
@@ -26,6 +32,13 @@ struct outline {
     int64_t budget_ns;
     int trials;
     bool copying; /* it was resumed itself, and ended before it had all of that session */
+    int version;  /* of its records; another than ours cannot be taken over */
+};
+
+/* Journals that cannot be used, to be named in one note. */
+struct unusable {
+    int count;
+    char newest[512]; /* the reason of the newest one */
 };
 
 static bool is_kind(const json_t *record, const char *kind)
@@ -37,6 +50,8 @@ static void read_outline(const json_t *record, void *context)
 {
     struct outline *outline = context;
     const struct dt_session *session = outline->session;
+    int version = (int)json_integer_value(json_object_get(record, "v"));
+    outline->version = version != VERSION ? version : outline->version;
     if (is_kind(record, "session")) {
         const json_t *print = json_object_get(record, "fingerprint");
         outline->same_work =
@@ -79,9 +94,24 @@ static void path_of(const char *directory, const char *name, struct dt_text *pat
     dt_text_add(path, "%s/runs/%s", directory, name);
 }
 
+/* A journal of the store is a file of its own: a link may lead to one that its owner did not put there. */
+static dt_status read_journal(const char *path, struct outline *outline)
+{
+    struct stat info;
+    int bad;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
+        return dt_fail(DT_EIO, "cannot read the journal %s: it is a symbolic link", path);
+    DT_TRY(dt_journal_read(path, read_outline, outline, &bad));
+    if (outline->version != VERSION)
+        return dt_fail(DT_ECORRUPT,
+                       "the records of journal %s have version %d, and this program reads %d", path,
+                       outline->version, VERSION);
+    return DT_OK;
+}
+
 /* The last journal of the same work that is not the session's own, and has all of those before it. since: the beginning of its name; older ones are not read. */
 static bool last_of_work(const struct dt_session *session, const char *directory, const char *since,
-                         struct outline *outline)
+                         struct outline *outline, struct unusable *unusable)
 {
     struct dt_text path = {0};
     struct dirent **files = NULL;
@@ -89,13 +119,15 @@ static bool last_of_work(const struct dt_session *session, const char *directory
     path_of(directory, "", &path);
     int count = scandir(dt_text_at(&path), &files, is_journal, alphasort);
     for (int i = count - 1; i >= 0; i--) {
-        int bad;
-        *outline = found ? *outline : (struct outline){.session = session};
-        path_of(directory, files[i]->d_name, &path);
-        if (!found && strcmp(files[i]->d_name, since) >= 0 &&
-            dt_journal_read(dt_text_at(&path), read_outline, outline, &bad) == DT_OK)
-            found = outline->same_work && !outline->copying &&
+        if (!found && strcmp(files[i]->d_name, since) >= 0) {
+            *outline = (struct outline){.session = session, .version = VERSION};
+            path_of(directory, files[i]->d_name, &path);
+            dt_status status = read_journal(dt_text_at(&path), outline);
+            found = status == DT_OK && outline->same_work && !outline->copying &&
                     strcmp(outline->id, session->store.id) != 0;
+            if (status < 0 && unusable->count++ == 0)
+                snprintf(unusable->newest, sizeof unusable->newest, "%s", dt_message());
+        }
         free(files[i]);
     }
     free(files);
@@ -106,8 +138,13 @@ static bool last_of_work(const struct dt_session *session, const char *directory
 dt_status dt_session_resume(struct dt_session *session, const char *directory)
 {
     struct outline last;
+    struct unusable unusable = {0};
     const char *why = NULL;
-    if (!last_of_work(session, directory, "", &last))
+    bool found = last_of_work(session, directory, "", &last, &unusable);
+    if (unusable.count > 0)
+        dt_session_note(session, "%d newer journal%s left out: %s", unusable.count,
+                        unusable.count == 1 ? " is" : "s are", unusable.newest);
+    if (!found)
         why = "there is none of this work";
     else if (decided(&last))
         why = "the last one of this work came to its end";
@@ -144,7 +181,9 @@ void dt_session_note_open(const struct dt_session *session, const char *director
     time_t yesterday = (time_t)(dt_clock_wall_ns() / DT_NS_PER_SECOND) - DAY_SECONDS;
     if (gmtime_r(&yesterday, &time) != NULL)
         strftime(since, sizeof since, "%Y%m%dT%H%M%SZ", &time);
-    if (last_of_work(session, directory, since, &last) && cut_short(&last) && last.trials > 0)
+    struct unusable unusable = {0};
+    if (last_of_work(session, directory, since, &last, &unusable) && cut_short(&last) &&
+        last.trials > 0)
         dt_session_note(session,
                         "session %s of this work was cut short after %d trial%s: --resume goes on "
                         "with it",
@@ -158,7 +197,7 @@ struct take {
     struct dt_point begun; /* a trial that has not ended yet */
     bool open;
     struct dt_point lost[LOST_MOST]; /* plans that ran when a session ended; once for each time */
-    int lost_count, left_out;
+    int lost_count, left_out, damaged;
     /* the last records of these kinds, owned; NULL: there is none */
     json_t *search, *searched, *shootout, *final;
 };
@@ -314,6 +353,9 @@ static void note_resumed(const struct take *take)
         dt_session_note(session, "resumed: %d set%s of the final comparison",
                         session->resume.final.sets.count,
                         session->resume.final.sets.count == 1 ? "" : "s");
+    if (take->damaged > 0)
+        dt_session_note(session, "%d damaged record%s of its journal %s left out", take->damaged,
+                        take->damaged == 1 ? "" : "s", take->damaged == 1 ? "is" : "are");
     if (take->left_out > 0)
         dt_session_note(session, "%d of its trials are left out: their plans are not in the space",
                         take->left_out);
@@ -331,16 +373,23 @@ static dt_status take_all(struct take *take)
     return dt_history_taken(take->session);
 }
 
+/* A torn last line is what a kill leaves. */
+static void see_damage(int line, bool torn, void *context)
+{
+    struct take *take = context;
+    (void)line;
+    take->damaged += !torn;
+}
+
 dt_status dt_resume_trials(struct dt_session *session)
 {
     struct dt_text path = {0}, name = {0};
     struct take take = {.session = session, .status = DT_OK};
-    int bad = 0;
     if (session->resume.id[0] == '\0')
         return DT_OK;
     dt_text_add(&name, "%s.jsonl", session->resume.id);
     path_of(session->store.directory, dt_text_at(&name), &path);
-    dt_status status = dt_journal_read(dt_text_at(&path), take_record, &take, &bad);
+    dt_status status = dt_journal_verify(dt_text_at(&path), take_record, see_damage, &take);
     dt_text_fini(&path);
     dt_text_fini(&name);
     if (status == DT_OK)
@@ -349,5 +398,67 @@ dt_status dt_resume_trials(struct dt_session *session)
     json_decref(take.searched);
     json_decref(take.shootout);
     json_decref(take.final);
+    return status;
+}
+
+static void add_estimate(const struct dt_result *result, struct dt_text *out)
+{
+    dt_figure_estimate(result->summary.median, result->summary.interval.low,
+                       result->summary.interval.high, out);
+}
+
+/* By more than the margin, and by more than the intervals explain. */
+static bool differs(const struct dt_summary *before, const struct dt_summary *now)
+{
+    bool apart =
+        before->interval.low > now->interval.high || now->interval.low > before->interval.high;
+    return apart && fabs(log(now->median / before->median)) > log1p(RECHECK_MARGIN);
+}
+
+static void note_recheck(const struct dt_session *session, const struct dt_result *before,
+                         const struct dt_result *now)
+{
+    struct dt_text text = {0};
+    if (now->samples.n == 0) {
+        dt_session_note(session, "resumed: the default plan could not be measured again (%s: %s)",
+                        dt_outcome_text(now->outcome), now->cause);
+        return;
+    }
+    dt_text_add(&text, "resumed: a step of the default plan takes ");
+    add_estimate(now, &text);
+    dt_text_add(&text, " now, and took ");
+    add_estimate(before, &text);
+    dt_text_add(&text, " before");
+    if (differs(&before->summary, &now->summary))
+        dt_text_add(&text,
+                    ": this machine is %.2f times as %s as it was, so the search compares trials "
+                    "of unlike times; the final comparison measures its plans side by side. "
+                    "Without --resume all plans are measured anew",
+                    exp(fabs(log(now->summary.median / before->summary.median))),
+                    now->summary.median > before->summary.median ? "slow" : "fast");
+    dt_session_note(session, "%s", dt_text_at(&text));
+    dt_text_fini(&text);
+}
+
+dt_status dt_resume_recheck(struct dt_session *session)
+{
+    const struct dt_result *before = dt_session_trial(session, &session->target->fallback);
+    int64_t now_ns = dt_clock_ns(), all = session->clock.deadline_ns - session->clock.began_ns;
+    int64_t rest_ns = (int64_t)(RECHECK_SHARE * (double)all);
+    int64_t needed = 2 * session->slowest_ns + rest_ns;
+    struct dt_result now;
+    if (session->resume.id[0] == '\0' || session->resume.final.complete || before == NULL ||
+        before->samples.n == 0 || session->clock.deadline_ns - now_ns < 2 * needed)
+        return DT_OK;
+    struct dt_measure how = {.deadline_ns = now_ns + needed,
+                             .until_ns = now_ns + needed,
+                             .rest_ns = now_ns + rest_ns,
+                             .half_width = RECHECK_MARGIN / 2};
+    dt_status status = dt_measure_plan(&session->rig, &session->target->fallback, &how, &now);
+    if (status == DT_OK) {
+        note_recheck(session, before, &now);
+        status = dt_history_recheck(session, &now);
+    }
+    dt_result_fini(&now);
     return status;
 }

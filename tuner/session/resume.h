@@ -13,4 +13,8 @@
 /* Takes over the trials of the session that dt_session_resume found; nothing without one. By dt_session_run. */
 dt_status dt_resume_trials(struct dt_session *session) DT_MUST_CHECK;
 
+/* Measures the default plan again, briefly, and notes what it took before and takes now. The result is kept in the journal only.
+ * Nothing without a session that is resumed, or when there is no time for it or nothing left to measure. */
+dt_status dt_resume_recheck(struct dt_session *session) DT_MUST_CHECK;
+
 #endif

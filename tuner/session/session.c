@@ -89,6 +89,7 @@ static dt_status run(struct dt_session *session)
 {
     DT_TRY(dt_resume_trials(session));
     DT_TRY(dt_trials_links(session));
+    DT_TRY(dt_resume_recheck(session));
     if (!session->resume.searched) {
         DT_TRY(dt_trials_known(session));
         DT_TRY(dt_explore(session));
