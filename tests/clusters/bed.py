@@ -5,6 +5,7 @@
     bed.run(0, ["dittune", ..])                # a command on the first host
     bed.shape(1, "20mbit")                    # what leaves that host
     bed.kill(2)                                # all of its processes
+    bed.replace(1, "/proc/cpuinfo", text)      # a file of that host alone
 
 A test calls inside() first: it runs the script once more in namespaces of its own."""
 import os
@@ -55,18 +56,18 @@ class Bed:
         self.agent = self.path / "agent"
         cases = "\n".join(f"{name}) pid={holder.pid} ;;" for name, holder in zip(self.names, self.holders))
         self.agent.write_text(f"#!/bin/sh\nhost=$1\nshift\ncase $host in\n{cases}\n*) echo \"no host $host\" >&2; exit 255 ;;\nesac\n"
-                              "exec nsenter -t $pid -n -u -- /bin/sh -c \"$*\"\n")
+                              "exec nsenter -t $pid -n -u -m -- /bin/sh -c \"$*\"\n")
         self.agent.chmod(0o755)
 
     def start(self, i):
         """A process that holds the namespaces of host i, and ends with this one."""
         script = f"hostname host{i} 2>/dev/null; echo ready; exec sleep 100000"
-        holder = subprocess.Popen(["unshare", "--net", "--uts", "sh", "-c", script], stdout=subprocess.PIPE, text=True)
+        holder = subprocess.Popen(["unshare", "--net", "--uts", "--mount", "sh", "-c", script], stdout=subprocess.PIPE, text=True)
         assert holder.stdout.readline() == "ready\n"
         return holder
 
     def words(self, i, *words):
-        return ["nsenter", "-t", str(self.holders[i].pid), "-n", "-u", "--", *map(str, words)]
+        return ["nsenter", "-t", str(self.holders[i].pid), "-n", "-u", "-m", "--", *map(str, words)]
 
     def environment(self):
         return {"OMPI_MCA_plm_rsh_agent": str(self.agent), "OMPI_MCA_btl_tcp_if_include": "10.77.0.0/24",
@@ -98,6 +99,18 @@ class Bed:
 
     def join(self, i):
         ip("link", "set", f"host{i}", "up")
+
+    def replace(self, i, file, data):
+        """Other bytes in a file that is there, as host i sees it; None: its own again."""
+        enter = ["nsenter", "-t", str(self.holders[i].pid), "-m", "--"]
+        if data is None:
+            subprocess.run([*enter, "umount", str(file)], check=True)
+            return
+        other = self.path / f"other{i}"
+        other.unlink(missing_ok=True)
+        other.write_bytes(data)
+        other.chmod(0o755)
+        subprocess.run([*enter, "mount", "--bind", str(other), str(file)], check=True)
 
     def shape(self, i, rate):
         """What leaves host i, and what is sent to it; a token bucket, which every kernel has."""

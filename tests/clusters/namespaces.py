@@ -5,6 +5,7 @@ The full dose shapes the link so that the best plan changes, kills a host and cu
 import json
 import os
 import pathlib
+import re
 import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "lib"), str(pathlib.Path(__file__).parent)]
@@ -53,6 +54,14 @@ def session():
             and all(link is None or link["bytes_per_second"] > 0 for link in (links[0]["inside"], links[0]["across"])), links)  # on a busy machine the time may end
     key = t.tool("db", "show", "--json", clock="virtual").json["entries"][0]["fingerprint"]["hard"]
     t.check("its entry is of two hosts", key["hosts"] == 2, key)
+    for on, part in (([], "it was measured on 2 hosts with 4 slots, which must be named: --hosts"),
+                     (["--hosts", HOSTS], "and those named now are 3 with 6")):
+        done = t.run(*hosts.words(0, BUILD / "dittune", "check", "--json", "--budget", "20s", "--model", MODEL, *on))
+        t.check(f"check on other hosts: {part[:20]}", done.code == 5 and part in done.json["entries"][0]["reason"], done)
+    done = dittune("check", "--json", "--budget", "20s")
+    entry = done.json["entries"][0] if done.json else {}
+    t.check("its entry is checked on the same hosts", done.code in (0, 4, 5) and entry["verdict"] not in ("not checked", "unsupported")
+            and entry["retune"].count(f"--hosts {TWO} "), done)
     found = dittune("lookup", "--json")
     t.check("which is looked up for two hosts alone", found.code in (0, 10) and found.json["tier"] == "exact"
             and dittune("lookup", "--json", on=HOSTS).json["tier"] != "exact", found)
@@ -81,6 +90,23 @@ def bad_hosts():
     t.exits("a worker that starts its ranks", t.tool("run", "--worker", t.worker, "--hosts", "a:1"), 2, err="starts its ranks by itself, on one host")
 
 
+def hosts_that_differ():
+    """The second host sees another processor, then another version of the worker."""
+    plan = ("run", "--quick", "--json", "--plan", "ranks=2 cfg=2 hosts=2")
+    cpu, worker = pathlib.Path("/proc/cpuinfo"), BUILD / "dittune-worker"
+    hosts.replace(1, cpu, re.sub(rb"(?m)^model name.*", b"model name\t: Planted 9000", cpu.read_bytes()))
+    t.exits("hosts with two processors", dittune(*plan), 2, err="has Planted 9000; leave one out, or give --mixed-hosts")
+    done = dittune(*plan, "--mixed-hosts")
+    t.check("are taken when asked for", done.code == 0 and done.json["verified_error"] < 2e-6, done)
+    hosts.replace(1, cpu, None)
+    version = (SOURCE / "CMakeLists.txt").read_text().split("VERSION ", 2)[2].split()[0].rstrip(")")
+    own = worker.read_bytes()
+    hosts.replace(1, worker, own.replace(f"\0{version}\0".encode(), f"\0{version[:-1]}9\0".encode()))
+    t.exits("hosts with two versions", dittune(*plan, "--mixed-hosts"), 2, err=f"has {version[:-1]}9: install the same version on all hosts")
+    hosts.replace(1, worker, None)
+    t.check("and as they were", dittune(*plan).code == 0)
+
+
 def own_launcher():
     """A command of the user's starts the ranks: here mpirun by hand."""
     words = "mpirun -np {ranks} --host {hosts} --map-by ppr:{per_host}:node --bind-to none --oversubscribe -x DITTUNE_FIRST_HOST {program}"
@@ -106,6 +132,7 @@ def left_behind():
 
 same_output()
 session()
+hosts_that_differ()
 own_launcher()
 other_worker()
 bad_hosts()

@@ -113,12 +113,19 @@ static void set_wanted(const json_t *job, struct dt_wanted *wanted)
                                  .lossy = json_object_get(job, "lossy") != NULL};
 }
 
+static bool of_hosts(const struct dt_check_entry *entry)
+{
+    return json_object_get(entry->item->entry.fingerprint.hard, "hosts") != NULL;
+}
+
 /* The plan has more ranks than devices, so it was tuned with --oversubscribe. */
 static bool oversubscribed(const struct dt_stored_entry *stored)
 {
-    const json_t *gpus = json_object_get(stored->fingerprint.hard, "gpus");
-    return integer_of(stored->plan, "ranks") >
-           (gpus != NULL ? json_integer_value(gpus) : dt_host_cores());
+    const json_t *hard = stored->fingerprint.hard, *gpus = json_object_get(hard, "gpus");
+    json_int_t slots = json_object_get(hard, "hosts") != NULL ? integer_of(hard, "slots")
+                       : gpus != NULL                         ? json_integer_value(gpus)
+                                                              : dt_host_cores();
+    return integer_of(stored->plan, "ranks") > slots;
 }
 
 static dt_status make_job(struct dt_check_entry *entry)
@@ -134,6 +141,8 @@ static dt_status make_job(struct dt_check_entry *entry)
     job.backend = json_object_get(stored->fingerprint.hard, "gpus") != NULL ? DT_BACKEND_CUDA
                                                                             : DT_BACKEND_CPU;
     job.more.oversubscribe = job.more.oversubscribe || oversubscribed(stored);
+    if (!of_hosts(entry))
+        job.more.hosts = NULL;
     job.more.nccl = true; /* for plans that --tune-nccl found */
     job.more.lossy = integer_of(key, "lossy") != 0;
     job.max_bytes = integer_of(key, "max_bytes");
@@ -198,6 +207,28 @@ static dt_status no_worker(struct dt_check_entry *entry)
     return leave(entry, DT_CHECK_NOT_CHECKED, why);
 }
 
+/* The hosts must be as many as those of the entry, with as many slots. */
+static dt_status other_hosts(struct dt_check_entry *entry)
+{
+    const json_t *hard = entry->item->entry.fingerprint.hard;
+    const struct dt_hosts *hosts = entry->opts->job.more.hosts;
+    char why[300], given[100] = "which must be named: --hosts HOST:N,..";
+    if (hosts != NULL)
+        snprintf(given, sizeof given, "and those named now are %d with %d", hosts->count,
+                 dt_hosts_slots(hosts));
+    snprintf(why, sizeof why, "it was measured on %lld hosts with %lld slots, %s",
+             (long long)integer_of(hard, "hosts"), (long long)integer_of(hard, "slots"), given);
+    return leave(entry, DT_CHECK_NOT_CHECKED, why);
+}
+
+static bool same_hosts(const struct dt_check_entry *entry)
+{
+    const json_t *hard = entry->item->entry.fingerprint.hard;
+    const struct dt_hosts *hosts = entry->opts->job.more.hosts;
+    return !of_hosts(entry) || (hosts != NULL && hosts->count == integer_of(hard, "hosts") &&
+                                dt_hosts_slots(hosts) == integer_of(hard, "slots"));
+}
+
 static dt_status make_target(struct dt_check_entry *entry)
 {
     const json_t *key = key_of(entry);
@@ -206,6 +237,8 @@ static dt_status make_target(struct dt_check_entry *entry)
         return no_worker(entry);
     if (!foreign && integer_of(key, "height") != integer_of(key, "width"))
         return leave(entry, DT_CHECK_NOT_CHECKED, "it is not of a square image");
+    if (!same_hosts(entry))
+        return other_hosts(entry);
     dt_status status = make_job(entry);
     if (status == DT_OK)
         status = dt_target_new(&entry->job, &entry->target);
@@ -214,9 +247,6 @@ static dt_status make_target(struct dt_check_entry *entry)
     DT_TRY(status);
     if (!json_equal(entry->target->identity.key, key))
         return other_key(entry);
-    if (json_object_get(entry->item->entry.fingerprint.hard, "hosts") != NULL)
-        return leave(entry, DT_CHECK_NOT_CHECKED,
-                     "it was measured on several hosts, and check runs on one machine");
     if (!json_equal(entry->target->identity.hard, entry->item->entry.fingerprint.hard))
         return leave(entry, DT_CHECK_NOT_CHECKED,
                      "it was measured with another engine, mode or amount of memory");
@@ -354,6 +384,14 @@ static void add_quoted(const char *option, const char *value, struct dt_text *ou
     dt_quote(value, out);
 }
 
+static void add_hosts(const struct dt_hosts *hosts, struct dt_text *out)
+{
+    dt_text_add(out, " --hosts ");
+    dt_hosts_text(hosts, hosts->count, DT_SLOTS_MOST, out);
+    if (strcmp(hosts->launcher, "mpirun") != 0)
+        add_quoted("launcher", hosts->launcher, out);
+}
+
 void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
 {
     const struct dt_job *job = &entry->job;
@@ -372,6 +410,8 @@ void dt_check_retune(struct dt_check_entry *entry, struct dt_text *out)
         dt_text_add(out, " --size %d", job->size);
     else
         dt_target_options(entry->target, out);
+    if (job->more.hosts != NULL)
+        add_hosts(job->more.hosts, out);
     dt_text_add(out, " --devices %d", job->devices);
     for (int i = 0; i < job->batches.count; i++)
         dt_text_add(out, "%s%d", i == 0 ? " --batch " : ",", job->batches.values[i]);

@@ -232,7 +232,7 @@ static dt_status parse_percent(const char *option, const char *text, void *field
 
 #define AT(field) offsetof(struct dt_options, field)
 #define JOBS      TARGETS " worker-test"
-#define HOSTED    "tune run noise space explain lookup"
+#define HOSTED    "tune run noise space explain lookup check"
 
 const struct dt_option_row dt_option_rows[] = {
     {"budget", "TIME", "tune noise check", "10m", parse_duration, AT(job.budget_ns),
@@ -256,7 +256,7 @@ const struct dt_option_row dt_option_rows[] = {
     {"launcher", "NAME|COMMAND", HOSTED, "mpirun", parse_text, AT(job.hosts.launcher),
      "what starts ranks on --hosts: mpirun, srun, or a command with {ranks}, {hosts}, .. "
      "{program}"},
-    {"mixed-hosts", NULL, "tune run noise", NULL, parse_switch, AT(job.hosts.mixed),
+    {"mixed-hosts", NULL, "tune run noise check", NULL, parse_switch, AT(job.hosts.mixed),
      "also hosts with different processors or GPUs"},
     {"size", "WxH", "models", NULL, parse_sizes, AT(job.sizes),
      "image or video size in pixels (default: the model's usual one)"},
