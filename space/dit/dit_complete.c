@@ -53,10 +53,11 @@ static void complete_degrees(const struct dt_dit *dit, const bool named[], int64
     }
 }
 
-/* The most that a rank can have when as many hosts as can be have equal parts of the ranks. */
-static int64_t threads_on_hosts(const struct dt_dit *dit, int64_t ranks)
+/* The most that a rank can have on so many hosts, or, when no number is named (0), when as many as can be have equal parts of the
+ * ranks. */
+static int64_t threads_on_hosts(const struct dt_dit *dit, int64_t ranks, int64_t named)
 {
-    for (int64_t hosts = dit->hosts; hosts > 1; hosts--)
+    for (int64_t hosts = named > 0 ? named : dit->hosts; hosts > 1; hosts--)
         if (ranks >= 1 && ranks % hosts == 0 && ranks / hosts <= dit->slots)
             return dit->slots / (ranks / hosts);
     return ranks >= 1 && ranks <= dit->slots ? dit->slots / ranks : 1;
@@ -77,7 +78,8 @@ static void complete_ranks(const struct dt_dit *dit, const bool named[], int64_t
     if (!named[DT_AT_threads])
         values[DT_AT_threads] = ranks >= 1 && ranks <= dit->cores ? dit->cores / ranks : 1;
     if (!named[DT_AT_threads] && (dit->on & DT_ON_HOSTS) != 0)
-        values[DT_AT_threads] = threads_on_hosts(dit, ranks);
+        values[DT_AT_threads] =
+            threads_on_hosts(dit, ranks, named[DT_AT_hosts] ? values[DT_AT_hosts] : 0);
     if (!named[DT_AT_batch])
         values[DT_AT_batch] = dt_dit_smallest_batch(dit, values);
 }

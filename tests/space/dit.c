@@ -294,6 +294,38 @@ static void hosts_match_the_definition(void **state)
             }
 }
 
+/* Threads that are not named fit the slots, whether the hosts are named or not; as many as fit when they are. */
+static void unnamed_threads_fit_the_hosts(void **state)
+{
+    const struct given given = {.heads = 12,
+                                .height = 24,
+                                .width = 8,
+                                .devices = 12,
+                                .cores = 12,
+                                .hosts = 3,
+                                .guidance = true,
+                                .batches = {1, 2}};
+    struct machine machine;
+    struct dt_space *space = make(&given, &machine);
+    (void)state;
+    for (int ranks = 1; ranks <= 12; ranks++)
+        for (int hosts = 0; hosts <= 3; hosts++) {
+            struct dt_text text = {0};
+            struct dt_point point;
+            int64_t values[DT_AXES_MAX];
+            if (12 % ranks != 0 || (hosts > 0 && (ranks % hosts != 0 || ranks / hosts > 4)))
+                continue;
+            dt_text_add(&text, hosts > 0 ? "ranks=%d hosts=%d" : "ranks=%d", ranks, hosts);
+            assert_int_equal(dt_space_parse(space, dt_text_at(&text), values), DT_OK);
+            assert_int_equal(dt_space_locate(space, values, &point), DT_OK);
+            struct dt_plan plan = dt_dit_plan(space, &point);
+            assert_true(plan.ranks / plan.hosts * plan.threads <= 4);
+            assert_true(hosts == 0 || (plan.hosts == hosts && plan.threads == 4 / (ranks / hosts)));
+            dt_text_fini(&text);
+        }
+    dt_space_free(space);
+}
+
 static void batches_match_the_definition(void **state)
 {
     static const int lists[][4] = {{1}, {5}, {12, 1, 4}, {3, 3, 2}, {6, 4, 2}};
@@ -438,6 +470,7 @@ int main(void)
         cmocka_unit_test(odd_sizes_match_the_definition),
         cmocka_unit_test(cores_and_devices_match_the_definition),
         cmocka_unit_test(hosts_match_the_definition),
+        cmocka_unit_test(unnamed_threads_fit_the_hosts),
         cmocka_unit_test(batches_match_the_definition),
         cmocka_unit_test(memory_limits_match_the_definition),
         cmocka_unit_test(a_space_without_room_is_empty),
