@@ -17,10 +17,10 @@ from dittune_test import BUILD, FULL, SOURCE, Dittune
 NETWORK = {"name": "placed", "family": "dit", "hidden": 64, "heads": 4, "depth": 2, "patch": 2, "in_channels": 4, "latent_size": 16,
            "classes": 10, "mlp_ratio": 4.0, "learn_sigma": True}
 t = Dittune(clock="real")
-hosts = bed.Bed(t.path, 3)
+hosts = bed.Bed(t.path, 4 if FULL else 3)
 t.environment.update(hosts.environment())
 MODEL = t.write("placed.json", NETWORK)
-HOSTS = ",".join(f"{name}:2" for name in hosts.names)
+HOSTS = ",".join(f"{name}:2" for name in hosts.names[:3])
 TWO = ",".join(f"{name}:2" for name in hosts.names[:2])
 
 
@@ -125,9 +125,23 @@ def other_worker():
     t.check("the last host may have fewer ranks", done.code == 0 and done.json["verified_error"] < 1e-9, done)
 
 
+def own_command():
+    """A program's own launcher spans the hosts by itself: dittune gives it the plan's values, and reads the time that rank 0 prints."""
+    space = t.write("space.json", {"parameters": [{"name": "ranks", "role": "ranks", "values": [1, 3], "default": 1}]})
+    program = t.path / "program"
+    program.write_text(f"#!/bin/sh\nuname -n >{t.path}/seen.$OMPI_COMM_WORLD_SIZE.$OMPI_COMM_WORLD_RANK\n[ $OMPI_COMM_WORLD_RANK = 0 ] && echo step took 0.25 s\nexit 0\n")
+    program.chmod(0o755)
+    command = f"mpirun -np {{ranks}} --host {HOSTS.replace(':2', ':1')} --map-by node {program}"
+    done = t.run(*hosts.words(0, BUILD / "dittune", "run", "--quick", "--json", "--plan", "ranks=3", "--space", space, "--devices", "3",
+                              "--time", "regex:step took ([0-9.]+) s", "--command", command))
+    seen = [path.read_text().strip() for path in sorted(t.path.glob("seen.3.*"))]
+    t.check("a command with its own launcher spans three hosts", done.code == 0 and abs(done.json["median_seconds"] - 0.25) < 1e-9 and done.json["ranks"] == 3
+            and sorted(seen) == ["host0", "host1", "host2"], (seen, done))
+
+
 def left_behind():
-    t.until(lambda: not any(hosts.pids(i) for i in range(3)), 60)
-    t.check("no process is left on any host", not any(hosts.pids(i) for i in range(3)), [hosts.pids(i) for i in range(3)])
+    t.until(lambda: not any(hosts.pids(i) for i in range(len(hosts.names))), 60)
+    t.check("no process is left on any host", not any(hosts.pids(i) for i in range(len(hosts.names))), [hosts.pids(i) for i in range(len(hosts.names))])
 
 
 same_output()
@@ -135,6 +149,7 @@ session()
 hosts_that_differ()
 own_launcher()
 other_worker()
+own_command()
 bad_hosts()
 left_behind()
 if FULL:

@@ -40,6 +40,30 @@ def finds(t, hosts, dittune):
         hosts.shape(i, "10gbit")
 
 
+SPLIT = {"name": "split", "family": "dit", "hidden": 256, "heads": 4, "depth": 2, "patch": 2, "in_channels": 4, "latent_size": 32,
+         "classes": 10, "mlp_ratio": 4.0, "learn_sigma": True}
+SPLIT_BYTES = "14000000B"  # leaves three and four ranks: fewer need more
+
+
+def split(t, hosts, dittune):
+    """Four hosts of one slot. Where the link is fast a ring wins; where it is slow, ulysses, whose exchange in chunks goes both ways at once."""
+    on, model, found = ",".join(f"{name}:1" for name in hosts.names), t.write("split.json", SPLIT), {}
+    t.environment["OMPI_MCA_mpi_yield_when_idle"] = "1"  # four ranks on fewer cores
+    for rate in ("10gbit", "40mbit"):
+        for i in range(4):
+            hosts.shape(i, rate)
+        done = t.run(*hosts.words(0, BUILD / "dittune", "tune", "--json", "--model", model, "--hosts", on, "--budget", "300s", "--max-bytes", SPLIT_BYTES,
+                                  "--db", t.path / rate))
+        found[rate] = done.json and {name: (done.json[name]["plan"], done.json[name]["median_seconds"]) for name in ("best", "default")}
+        t.check(f"a session over links of {rate}", done.code in (0, 6) and found[rate], done)
+        print(f"     {rate}: {found[rate]}")
+    del t.environment["OMPI_MCA_mpi_yield_when_idle"]
+    fast, slow = found["10gbit"]["best"][0], found["40mbit"]["best"][0]
+    t.check("the split follows the link", fast["ring"] >= 2 and fast["ulysses"] == 1 and slow["ulysses"] >= 2, found)
+    for i in range(4):
+        hosts.shape(i, "10gbit")
+
+
 def start(t, hosts, *words, on):
     with open(t.path / "out", "w") as out, open(t.path / "err", "w") as err:
         import subprocess
@@ -66,7 +90,8 @@ def died(t, hosts, model, on, name, harm, mend):
 def all_of_it(t, hosts, dittune, measured, left_behind):
     placement(t, hosts, measured)
     finds(t, hosts, dittune)
-    on, model = ",".join(f"{name}:1" for name in hosts.names), t.path / "placed.json"
+    split(t, hosts, dittune)
+    on, model = ",".join(f"{name}:1" for name in hosts.names[:3]), t.path / "placed.json"
     agent = pathlib.Path(hosts.agent)
     text = agent.read_text()
 
