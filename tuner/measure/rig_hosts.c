@@ -12,7 +12,8 @@
 
 #define PROBE_NS (20 * DT_NS_PER_SECOND) /* for a host to start one rank, also over a slow link */
 #define COUNT    "DITTUNE_HOSTS="
-enum { LINK_TIMES = 5, LINK_SMALL = 64, LINK_LARGE = 1 << 20 }; /* bytes */
+/* Times, and bytes: a slow link is judged by the middle size, as the large one would take too long. */
+enum { LINK_TIMES = 5, LINK_SMALL = 64, LINK_MIDDLE = 1 << 17, LINK_LARGE = 1 << 20 };
 
 /* The hosts that the plans of the group are spread over, a parameter that is set in its environment (space/dit/dit.c). */
 static int hosts_of(const struct dt_launch *launch)
@@ -149,14 +150,37 @@ static double median_of(const json_t *times)
     return dt_stats_median(seconds, n < LINK_TIMES ? n : LINK_TIMES);
 }
 
-/* From the times of the two sizes. */
-static void read_link(const json_t *answer, struct dt_host_link *link)
+static dt_status send_each_way(struct dt_group *group, int bytes, int times, int64_t deadline_ns,
+                               double *seconds)
 {
-    const json_t *ns = json_object_get(answer, "ns");
-    double small = median_of(json_array_get(ns, 0)), large = median_of(json_array_get(ns, 1));
-    link->known = json_array_size(ns) == 2 && small > 0 && large > small;
+    struct dt_failure failure;
+    json_t *answer = NULL;
+    json_t *request = json_pack("{s:s, s:s, s:i, s:i, s:[i], s:i}", "op", "exchange", "kind",
+                                "shift", "group", 2, "stride", 1, "bytes", bytes, "n", times);
+    dt_status status = dt_group_call(group, request, "exchanged", deadline_ns, &answer, &failure);
+    *seconds = status == DT_OK ? median_of(json_array_get(json_object_get(answer, "ns"), 0)) : 0;
+    json_decref(request);
+    json_decref(answer);
+    return status;
+}
+
+/* The large size only where it takes at most half of the time left. */
+static dt_status measure_sizes(struct dt_group *group, int64_t deadline_ns,
+                               struct dt_host_link *link)
+{
+    double small, middle, large;
+    DT_TRY(send_each_way(group, LINK_SMALL, LINK_TIMES, deadline_ns, &small));
+    DT_TRY(send_each_way(group, LINK_MIDDLE, LINK_TIMES / 2, deadline_ns, &middle));
+    link->known = small > 0 && middle > small;
     link->seconds = small;
+    link->bytes_per_second = link->known ? (LINK_MIDDLE - LINK_SMALL) / (middle - small) : NAN;
+    double left = (double)(deadline_ns - dt_clock_ns()) * 1e-9;
+    if (middle * ((double)LINK_LARGE / LINK_MIDDLE) * LINK_TIMES > left / 2)
+        return DT_OK;
+    DT_TRY(send_each_way(group, LINK_LARGE, LINK_TIMES, deadline_ns, &large));
+    link->known = small > 0 && large > small;
     link->bytes_per_second = link->known ? (LINK_LARGE - LINK_SMALL) / (large - small) : NAN;
+    return DT_OK;
 }
 
 /* Two ranks, with per_host of them on a host, send to each other. */
@@ -176,18 +200,10 @@ static dt_status measure_link(struct dt_rig *rig, int per_host, int64_t deadline
                                      .unrecorded = true};
     struct dt_group *group = NULL;
     struct dt_failure failure;
-    json_t *answer = NULL;
-    json_t *request =
-        json_pack("{s:s, s:s, s:i, s:i, s:[i, i], s:i}", "op", "exchange", "kind", "shift", "group",
-                  2, "stride", 1, "bytes", LINK_SMALL, LINK_LARGE, "n", LINK_TIMES);
     dt_status status = dt_group_start(&launch, target->workload, deadline_ns, &group, &failure);
     if (status == DT_OK)
-        status = dt_group_call(group, request, "exchanged", deadline_ns, &answer, &failure);
-    if (status == DT_OK)
-        read_link(answer, link);
+        status = measure_sizes(group, deadline_ns, link);
     dt_group_stop(group, DT_NS_PER_SECOND);
-    json_decref(request);
-    json_decref(answer);
     return status == DT_FAILED ? DT_OK : status;
 }
 
