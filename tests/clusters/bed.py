@@ -104,7 +104,7 @@ class Bed:
         """Other bytes in a file that is there, as host i sees it; None: its own again."""
         enter = ["nsenter", "-t", str(self.holders[i].pid), "-m", "--"]
         if data is None:
-            subprocess.run([*enter, "umount", str(file)], check=True)
+            subprocess.run([*enter, "umount", "-l", str(file)], check=True)
             return
         other = self.path / f"other{i}"
         other.unlink(missing_ok=True)

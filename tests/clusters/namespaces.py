@@ -125,6 +125,29 @@ def other_worker():
     t.check("the last host may have fewer ranks", done.code == 0 and done.json["verified_error"] < 1e-9, done)
 
 
+def workers_of_engines():
+    """The protocol of the workers that are shipped, with an engine without arithmetic, its ranks forked and as fresh processes."""
+    engine, source = t.path / "engine", SOURCE / "tests/workers/lib_engine.py"
+    engine.write_text(f"#!/bin/sh\nexec {sys.executable} {source} \"$@\"\n")
+    engine.chmod(0o755)
+    t.environment["PYTHONPATH"] = str(source.parent)
+    for more in ([], ["--", "--spawn"]):
+        for ranks, on in (2, TWO.replace(":2", ":1")), (4, TWO):
+            done = t.run(*hosts.words(0, BUILD / "dittune", "run", "--quick", "--json", "--worker", engine, "--plan", f"ranks={ranks}", "--hosts", on, *more))
+            t.check(f"an engine's {ranks} ranks on two hosts", done.code == 0 and done.json["ranks"] == ranks and done.json["verified_error"] == 0, done)
+    for mode, code, says in (("raised", 1, "ValueError: in a step"), ("memory", 3, "MemoryError: of rank 1"), ("killed", 1, "")):
+        done = t.run(*hosts.words(0, BUILD / "dittune", "run", "--quick", "--json", "--worker", engine, "--plan", f"ranks=2 mode={mode}",
+                                  "--hosts", TWO.replace(":2", ":1")))
+        t.check(f"a rank of it that fails: {mode}", done.code == code and says in done.err, done)
+    space = t.write("modes.json", {"parameters": [{"name": "ranks", "values": [1, 2]}, {"name": "mode", "values": ["well", "memory"]}]})
+    done = t.run(*hosts.words(0, BUILD / "dittune", "tune", "--budget", "20s", "--json", "--search", "exhaustive", "--worker", engine, "--space", space,
+                              "--hosts", TWO.replace(":2", ":1"), "--db", t.path / "engine-db"))
+    outcomes = {(trial["plan"]["ranks"], trial["plan"]["mode"]): trial["outcome"] for trial in (done.json or {"trials": []})["trials"]}
+    t.check("a session goes on after one whose ranks had to be started again", done.code in (0, 6) and outcomes.get((2, "memory")) == "out of memory"
+            and outcomes.get((2, "well")) in ("ok", "slow") and "crashed" not in outcomes.values(), (outcomes, done))
+    del t.environment["PYTHONPATH"]
+
+
 def own_command():
     """A program's own launcher spans the hosts by itself: dittune gives it the plan's values, and reads the time that rank 0 prints."""
     space = t.write("space.json", {"parameters": [{"name": "ranks", "role": "ranks", "values": [1, 3], "default": 1}]})
@@ -149,6 +172,7 @@ session()
 hosts_that_differ()
 own_launcher()
 other_worker()
+workers_of_engines()
 own_command()
 bad_hosts()
 left_behind()

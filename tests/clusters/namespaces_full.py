@@ -3,8 +3,9 @@
 import json
 import pathlib
 import statistics
+import sys
 
-from dittune_test import BUILD
+from dittune_test import BUILD, SOURCE
 
 PLACED = "ranks=4 ulysses=2 ring=2 hosts=2 threads=1"
 
@@ -64,6 +65,18 @@ def split(t, hosts, dittune):
         hosts.shape(i, "10gbit")
 
 
+def engine(t, hosts):
+    """A network of diffusers on PyTorch's gloo: its ranks on two hosts compute what one rank does."""
+    sys.path.insert(0, str(SOURCE / "tests/workers"))
+    from lib_real import environment, program
+    worker = program(t, "dittune-worker-diffusers", environment("diffusers", "diffusers"), "from dittune_workers.diffusers.worker import main\nmain()")
+    t.environment["GLOO_SOCKET_IFNAME"] = "eth0"
+    for plan in ("ranks=2 ulysses=2 threads=1", "ranks=2 ring=2 threads=1"):
+        done = t.run(*hosts.words(0, BUILD / "dittune", "run", "--quick", "--json", "--worker", worker, "--model", "tiny-flux", "--plan", plan,
+                                  "--start-timeout", "5m", "--hosts", ",".join(f"{name}:1" for name in hosts.names[:2])))
+        t.check(f"tiny-flux on two hosts, {plan}", done.code == 0 and done.json["ranks"] == 2 and done.json["verified_error"] < 1e-5, done)
+
+
 def start(t, hosts, *words, on):
     with open(t.path / "out", "w") as out, open(t.path / "err", "w") as err:
         import subprocess
@@ -103,4 +116,6 @@ def all_of_it(t, hosts, dittune, measured, left_behind):
     left_behind()
     died(t, hosts, model, on, "a link that is cut", lambda: (agent.write_text(text.replace(f"{hosts.names[2]}) pid=", f"{hosts.names[2]}.dead) pid=")),
                                                              hosts.cut(2)), lambda: (hosts.join(2), agent.write_text(text)))
+    left_behind()
+    engine(t, hosts)
     left_behind()

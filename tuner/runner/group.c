@@ -262,6 +262,8 @@ static dt_status greet(struct dt_group *group, const struct dt_launch *launch,
         json_object_set_new(hello, "workload", json_null());
     if (assigned->devices > 0)
         json_object_set_new(hello, "devices", json_integer(assigned->devices));
+    if (assigned->hosts > 1)
+        json_object_set_new(hello, "hosts", json_integer(assigned->hosts));
     dt_status status = say(group, hello, failure);
     json_decref(hello);
     if (status == DT_OK)

@@ -36,6 +36,7 @@ struct dt_program {
 struct dt_assignment {
     const json_t *job; /* "job", borrowed; NULL: {} */
     int devices;       /* most that it may use; 0: left out */
+    int hosts;         /* that they are on; below 2: left out, this one */
 };
 
 /* Who starts the ranks of a group: "launch" of hello. */

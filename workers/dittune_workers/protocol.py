@@ -14,6 +14,8 @@ by socket. It never computes, so it notices at once when a rank fails or dies. A
     memory()              in a rank: resident_bytes, and peak_bytes since the last call; perhaps free_bytes and total_bytes
 
 and a worker of it is `protocol.serve(engine)`. See diffusers/worker.py.
+
+On several hosts dittune starts all ranks, as torchrun would: this program is then rank 0's speaker, or becomes another rank.
 """
 import contextlib
 import ctypes
@@ -30,12 +32,11 @@ import sys
 import threading
 import time
 
+from dittune_workers import hosts
+from dittune_workers.link import Link, Refused, fault
+
 GRACE = 10  # seconds that the other ranks have to answer after one has failed
 PR_SET_PDEATHSIG = 1
-
-
-class Refused(Exception):
-    """A request that cannot be served: (kind, sentence). kind: infeasible, memory or error."""
 
 
 class Lost(Exception):
@@ -47,54 +48,11 @@ def signs(seed, k, count):
     return random.Random(f"{seed}/{k}").getrandbits(count)
 
 
-def fault(error):
-    """An exception as the fields of `failed`."""
-    if isinstance(error, Refused):
-        kind, say = error.args
-    else:
-        text = str(error).strip()
-        say = f"{type(error).__name__}: {' '.join(text.split())[:400]}"
-        memory = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ \
-            or "out of memory" in text.lower() or "can't allocate memory" in text.lower()
-        kind = "memory" if memory else "error"
-    return dict(op="failed", kind=kind, say=say)
-
-
 def die_with_parent(parent):
     """This process is killed when `parent`, which started it, ends for whatever reason."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-
-
-class Link:
-    """Messages, one JSON object a line, over a socket."""
-
-    def __init__(self, end):
-        self.end, self.rest = end, b""
-
-    def fileno(self):
-        return self.end.fileno()
-
-    def send(self, message):
-        self.end.sendall(json.dumps(message).encode() + b"\n")
-
-    def waiting(self):
-        """A whole message has been read already, so that receive() does not wait."""
-        return b"\n" in self.rest
-
-    def receive(self):
-        """The next message; None at the end."""
-        while not self.waiting():
-            try:
-                piece = self.end.recv(1 << 16)
-            except ConnectionResetError:
-                piece = b""
-            if not piece:
-                return None
-            self.rest += piece
-        line, _, self.rest = self.rest.partition(b"\n")
-        return json.loads(line)
 
 
 # ---- in a rank
@@ -171,11 +129,6 @@ def become_rank(engine):
 # ---- in the speaker
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 def descendants(pid):
     """The processes that this one has started, and theirs."""
     started = {}
@@ -201,20 +154,28 @@ class Group:
 
     def __init__(self, engine, ranks, keep):
         self.links, self.processes, self.poll = [], [], select.poll()
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), WORLD_SIZE=str(ranks))
-        for rank in range(ranks):
-            ours, theirs = socket.socketpair()
-            os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks))
-            start = self.fork if engine.fork else self.spawn
-            self.processes.append(start(engine, theirs, rank, ranks, [ours, *self.links, *keep]))
-            theirs.close()
-            self.links.append(Link(ours))
-            self.poll.register(ours, select.POLLIN)
+        self.start(engine, ranks, keep)
+        for link in self.links:
+            self.poll.register(link.end, select.POLLIN)
         try:
             self.collect(lambda: None)
         except Exception:
             self.kill()
             raise
+
+    def start(self, engine, ranks, keep):
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(hosts.free_port()), WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks))
+        for rank in range(ranks):
+            os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
+            self.begin(engine, rank, ranks, keep)
+
+    def begin(self, engine, rank, ranks, keep):
+        """One rank on this host, with the variables as they are."""
+        ours, theirs = socket.socketpair()
+        start = self.fork if engine.fork else self.spawn
+        self.processes.append(start(engine, theirs, rank, ranks, [ours, *self.links, *keep]))
+        theirs.close()
+        self.links.append(Link(ours))
 
     @staticmethod
     def fork(engine, end, rank, ranks, foreign):
@@ -300,8 +261,26 @@ class Group:
         self.processes = []
 
 
+class Spread(Group):
+    """Ranks on several hosts. One that is lost cannot be started again here: dittune starts all of them again."""
+
+    def __init__(self, engine, hosts, keep):
+        self.hosts = hosts
+        super().__init__(engine, hosts.ranks, keep)
+
+    def start(self, engine, ranks, keep):
+        self.begin(engine, 0, ranks, [self.hosts.server, *(link for link in self.hosts.met.values()), *keep])
+        for rank in range(1, ranks):
+            self.links.append(self.hosts.met[rank])
+            self.processes.append(None)
+
+    def lost(self, rank):
+        return super().lost(rank) if self.processes[rank] is not None else f"rank {rank}, which was on another host, has ended"
+
+
 class Speaker:
-    """Answers dittune. plans: handle -> the request that made it resident; groups: rank count -> Group."""
+    """Answers dittune. spreads: ranks may be on several hosts; plans: handle -> the request that made it resident; groups: rank count -> Group."""
+    spreads = True
 
     def __init__(self, engine):
         # The protocol keeps a descriptor of its own; whatever else prints goes to standard error.
@@ -309,6 +288,7 @@ class Speaker:
         os.dup2(2, 1)
         self.lock, self.busy = threading.Lock(), False
         self.engine, self.groups, self.plans, self.handles = engine, {}, {}, 0
+        self.hosts, self.over = None, False
 
     def say(self, **message):
         line = json.dumps(message).encode() + b"\n"
@@ -334,7 +314,9 @@ class Speaker:
     def group(self, ranks):
         if ranks not in self.groups:
             busy, self.busy = self.busy, True
-            self.groups[ranks] = Group(self.engine, ranks, [self.out])
+            if self.hosts is not None and ranks != self.hosts.ranks:
+                raise Refused("error", f"{self.hosts.ranks} ranks were started, and the plan has {ranks}")
+            self.groups[ranks] = Spread(self.engine, self.hosts, [self.out]) if self.hosts is not None else Group(self.engine, ranks, [self.out])
             self.busy = busy
             for request in [plan for plan in self.plans.values() if plan["plan"]["ranks"] == ranks]:
                 self.groups[ranks].ask(request, self.beat)
@@ -348,6 +330,7 @@ class Speaker:
         except Refused as refused:
             if len(refused.args) == 3 and ranks in self.groups:
                 self.groups.pop(ranks).kill()
+                self.over = self.hosts is not None
             raise Refused(*refused.args[:2]) from None
 
     def plan(self, request):
@@ -387,11 +370,16 @@ class Speaker:
         return dict(op="released", handle=request["handle"])
 
     def hello(self, request):
-        message = self.engine.hello(request.get("job") or {}, request.get("devices") or 1)
-        self.say(**dict(message, op="hello", protocol=2, launch="self"))
+        job, devices = request.get("job") or {}, request.get("devices") or 1
+        message = self.engine.hello(job, devices)
+        spread = self.spreads and (request.get("hosts") or 1) > 1
+        if spread:
+            message.pop("switch", None)
+        self.say(**dict(message, op="hello", protocol=2, launch="torchrun" if spread else "self"))
         self.busy = True
+        others = self.hosts.meet(job, devices) if self.hosts is not None else []
         rank = dict(rank=0, pid=os.getpid(), host=socket.gethostname(), cores=sorted(os.sched_getaffinity(0)), **self.engine.ready())
-        answer = dict(op="ready", ranks=[rank], comm=self.engine.comm)
+        answer = dict(op="ready", ranks=[rank, *others], comm=self.engine.comm)
         more = {field: getattr(self.engine, field, None) for field in ("devices", "text_and_vae_ns")}
         return dict(answer, **{field: value for field, value in more.items() if value is not None})
 
@@ -401,6 +389,11 @@ class Speaker:
         return getattr(self, request["op"])(request)
 
     def serve(self):
+        if "DITTUNE_FIRST_HOST" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            if os.environ["RANK"] != "0":
+                hosts.follow(self.engine, run_rank)
+                return
+            self.hosts = hosts.Hosts()
         threading.Thread(target=self.watch, daemon=True).start()
         for line in sys.stdin:
             request = json.loads(line)
@@ -414,7 +407,9 @@ class Speaker:
             except Exception as error:  # a fault of the engine or of a plan, never of this worker
                 answer = fault(error)
             self.busy = False
-            self.say(**answer)
+            self.say(**answer, **({"last": True} if self.over else {}))
+            if self.over:
+                break
         self.end(0)
 
     @staticmethod

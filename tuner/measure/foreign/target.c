@@ -437,8 +437,9 @@ dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target)
     target->worker.start_ns = job->start_ns > 0 ? job->start_ns : DT_START_NS;
     target->image.sampler_steps = 1;
     target->worker.wanted = wanted_json(&job->wanted);
-    target->worker.assigned =
-        (struct dt_assignment){.job = target->worker.wanted, .devices = target->hardware.devices};
+    target->worker.assigned = (struct dt_assignment){.job = target->worker.wanted,
+                                                     .devices = target->hardware.devices,
+                                                     .hosts = target->hardware.hosts.count};
     struct dt_launch launch = {.program = target->worker.program,
                                .arguments = target->worker.arguments,
                                .assigned = target->worker.assigned,

@@ -5,6 +5,7 @@ from dittune_workers.protocol import Group, Refused, Speaker
 
 class Drivers(Speaker):
     """groups: handle -> the driver of that plan. A released plan's driver, which has imported the engine, serves the next."""
+    spreads = False
 
     def __init__(self, engine):
         super().__init__(engine)

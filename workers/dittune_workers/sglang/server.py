@@ -4,7 +4,7 @@ import json
 import os
 import pathlib
 
-from dittune_workers.protocol import free_port
+from dittune_workers.hosts import free_port
 
 PROMPT = "word1 word2 word3"
 PRECISION = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}

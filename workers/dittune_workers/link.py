@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Messages between the speaker and the ranks of a worker, and how a fault becomes one."""
+import json
+
+
+class Refused(Exception):
+    """A request that cannot be served: (kind, sentence). kind: infeasible, memory or error."""
+
+
+def fault(error):
+    """An exception as the fields of `failed`."""
+    if isinstance(error, Refused):
+        kind, say = error.args
+    else:
+        text = str(error).strip()
+        say = f"{type(error).__name__}: {' '.join(text.split())[:400]}"
+        memory = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ \
+            or "out of memory" in text.lower() or "can't allocate memory" in text.lower()
+        kind = "memory" if memory else "error"
+    return dict(op="failed", kind=kind, say=say)
+
+
+class Link:
+    """Messages, one JSON object a line, over a socket."""
+
+    def __init__(self, end):
+        self.end, self.rest = end, b""
+
+    def fileno(self):
+        return self.end.fileno()
+
+    def send(self, message):
+        self.end.sendall(json.dumps(message).encode() + b"\n")
+
+    def waiting(self):
+        """A whole message has been read already, so that receive() does not wait."""
+        return b"\n" in self.rest
+
+    def receive(self):
+        """The next message; None at the end."""
+        while not self.waiting():
+            try:
+                piece = self.end.recv(1 << 16)
+            except ConnectionResetError:
+                piece = b""
+            if not piece:
+                return None
+            self.rest += piece
+        line, _, self.rest = self.rest.partition(b"\n")
+        return json.loads(line)
