@@ -163,6 +163,13 @@ struct dt_refits dt_arm_refits(const struct dt_arm *arm)
     return arm->strategy->refits(arm->state);
 }
 
+struct dt_chance dt_arm_chance(const struct dt_arm *arm)
+{
+    if (arm->strategy == NULL || arm->strategy->chance == NULL)
+        return (struct dt_chance){.known = false};
+    return arm->strategy->chance(arm->state);
+}
+
 const char *dt_arm_fitting(const struct dt_space *space, double room)
 {
     if (dt_space_listed(space) && (double)dt_space_count(space) <= room)

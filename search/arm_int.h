@@ -30,5 +30,6 @@ int64_t dt_arm_ahead(const struct dt_arm *arm);
 void dt_arm_tell(struct dt_arm *arm, const struct dt_trial *trial);
 void dt_arm_note(const struct dt_arm *arm, struct dt_text *out);
 struct dt_refits dt_arm_refits(const struct dt_arm *arm);
+struct dt_chance dt_arm_chance(const struct dt_arm *arm);
 
 #endif

@@ -121,6 +121,11 @@ static struct dt_refits refits(const void *state)
     return dt_arm_refits(&((const struct automatic *)state)->arm);
 }
 
+static struct dt_chance chance(const void *state)
+{
+    return dt_arm_chance(&((const struct automatic *)state)->arm);
+}
+
 const struct dt_strategy dt_strategy_auto = {
     .name = "auto",
     .doc = "chooses by the size of the space and the trials that the budget has room for",
@@ -135,4 +140,5 @@ const struct dt_strategy dt_strategy_auto = {
     .note = note,
     .reason = reason,
     .refits = refits,
+    .chance = chance,
 };

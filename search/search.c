@@ -288,6 +288,11 @@ struct dt_refits dt_search_refits(const struct dt_search *search)
     return dt_arm_refits(&search->arm);
 }
 
+struct dt_chance dt_search_chance(const struct dt_search *search)
+{
+    return dt_arm_chance(&search->arm);
+}
+
 void dt_search_free(struct dt_search *search)
 {
     if (search == NULL)

@@ -68,6 +68,14 @@ struct dt_refits {
     double seconds;
 };
 
+/* Chance that a plan not yet tried is better than the best one by more than DT_GAIN. */
+#define DT_GAIN 0.005
+struct dt_chance {
+    bool known;
+    bool least; /* it may be larger */
+    double share;
+};
+
 struct dt_strategy {
     const char *name, *doc;
     const char *paper; /* source of the method: author, year, title */
@@ -92,6 +100,8 @@ struct dt_strategy {
     void (*reason)(const void *state, struct dt_text *out);
     /* (optional) Lets the time of fits be reported apart from that of asks and tells. */
     struct dt_refits (*refits)(const void *state);
+    /* (optional) The chance of a further gain, where the strategy knows one. */
+    struct dt_chance (*chance)(const void *state);
 };
 
 extern const struct dt_strategy *const dt_strategies[]; /* NULL-ended, rows of strategies.def */
@@ -115,6 +125,8 @@ void dt_search_note(const struct dt_search *search, struct dt_text *out);
  * choice, or before the first ask, which chooses. */
 void dt_search_reason(const struct dt_search *search, struct dt_text *out);
 struct dt_refits dt_search_refits(const struct dt_search *search);
+/* Of a gain by plans that were not asked for; not known where the strategy cannot say. */
+struct dt_chance dt_search_chance(const struct dt_search *search);
 void dt_search_free(struct dt_search *search);
 
 #endif

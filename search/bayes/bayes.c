@@ -149,13 +149,18 @@ static bool must_wait(struct bayes *bayes)
     return bayes->outstanding.waiting;
 }
 
+/* A gain is unlikely below it; 0: the search does not stop for that. */
+static double least_chance(const struct bayes *bayes)
+{
+    double chance = bayes->knobs[STOP];
+    return chance >= 0 ? chance : bayes->opts.seconds > 0 ? 0.05 : 0;
+}
+
 /* Stop because a gain is too unlikely: not before LEAST answers, and not on one verdict, since the trials in between
  * correct an overconfident model. Never with a pool, which does not contain all plans. */
 static bool enough(struct bayes *bayes)
 {
-    double chance = bayes->knobs[STOP];
-    if (chance < 0)
-        chance = bayes->opts.seconds > 0 ? 0.05 : 0;
+    double chance = least_chance(bayes);
     if (!(chance > 0) || !bayes->candidates.whole || dt_bayes_answers(bayes) < LEAST)
         return false;
     bayes->stop.gain = dt_bayes_gain(bayes, chance);
@@ -261,6 +266,15 @@ static struct dt_refits refits(const void *state)
     return ((const struct bayes *)state)->refits;
 }
 
+/* Computed for the stopping rule, which needs no accuracy above its limit. */
+static struct dt_chance chance(const void *state)
+{
+    const struct bayes *bayes = state;
+    return (struct dt_chance){.known = bayes->stop.gain < 1,
+                              .least = bayes->stop.gain >= least_chance(bayes),
+                              .share = bayes->stop.gain};
+}
+
 const struct dt_strategy dt_strategy_bayes = {
     .name = "bayes",
     .doc = "Bayesian optimisation: a Gaussian process on the logarithm of the value",
@@ -275,4 +289,5 @@ const struct dt_strategy dt_strategy_bayes = {
     .fini = fini,
     .note = note,
     .refits = refits,
+    .chance = chance,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Probability that some candidate is better than the incumbent by more than GAIN. The likeliest ones are drawn jointly,
+/* Probability that some candidate is better than the incumbent by more than DT_GAIN. The likeliest ones are drawn jointly,
  * DRAWS times, from their joint posterior K - V'V, each failing with its own probability; the others count as if they
  * excluded one another, so that the sum is too large rather than too small (the stopping rule of Makarova et al. 2022
  * by draws instead of confidence bounds). */
@@ -9,8 +9,6 @@
 #include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
-
-#define GAIN 0.005
 
 enum { LIKELY = 64, DRAWS_EACH = 512 };
 
@@ -92,7 +90,7 @@ static double drawn(struct bayes *bayes, int model, const struct likely *likely,
 
 double dt_bayes_gain(struct bayes *bayes, double enough)
 {
-    const double target = dt_bayes_incumbent(bayes) + log1p(-GAIN);
+    const double target = dt_bayes_incumbent(bayes) + log1p(-DT_GAIN);
     struct likely likely = {0};
     for (int k = 0; k < bayes->candidates.cloud.count; k++)
         if (!bayes->candidates.seen[k])

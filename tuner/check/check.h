@@ -41,7 +41,8 @@ struct dt_check_opts {
     int64_t budget_ns;
     bool ties_fail, update;
     /* (optional) Called before entry `at` (from 0) of `count`. */
-    void (*progress)(const char *title, int at, int count);
+    void (*progress)(void *context, const char *title, int at, int count);
+    void *context;
 };
 
 /* The entries of this machine, measured on its cores or its GPUs, that match the filter, the engine and its model. */

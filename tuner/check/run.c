@@ -147,7 +147,7 @@ dt_status dt_check_run(struct dt_check_run *run)
         *entry = (struct dt_check_entry){.opts = run->opts, .item = &list.items[i]};
         run->interrupted = run->interrupted || dt_group_interrupted != 0;
         if (run->opts->progress != NULL)
-            run->opts->progress(entry->item->title, i, list.count);
+            run->opts->progress(run->opts->context, entry->item->title, i, list.count);
         status = check_one(run, entry, list.count - i, end_ns);
         if (status == DT_OK)
             dt_error_keep(&run->failed, keep(run, entry));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dittune - the controller. Only this file chooses the exit code. */
 #include "base/clock.h"
+#include "tuner/cli/live/progress.h"
+#include "tuner/cli/live/screen.h"
 #include "tuner/cli/options.h"
 #include "tuner/cli/signals.h"
 #include "tuner/runner/runner.h"
@@ -21,17 +23,28 @@ static void on_signal(int number)
 {
     static volatile int64_t first_ns;
     int64_t now = dt_clock_machine_ns();
-    if (dt_group_interrupted != 0 && now - first_ns > DT_NS_PER_SECOND)
+    if (dt_group_interrupted != 0 && now - first_ns > DT_NS_PER_SECOND) {
+        dt_screen_wipe();
         _exit(128 + number);
+    }
     if (dt_group_interrupted == 0)
         first_ns = now;
     dt_group_interrupted = dt_group_interrupted == 0 ? number : dt_group_interrupted;
 }
 
+static void on_ask(int number)
+{
+    (void)number;
+    dt_progress_asked = 1;
+}
+
 /* Turns a closed reader (SIGPIPE) and the limit of file sizes (SIGXFSZ) into errors of the writing call. */
 static void catch_signals(void)
 {
+    struct sigaction ask = {.sa_handler = on_ask, .sa_flags = SA_RESTART};
     dt_signals_catch(on_signal);
+    sigemptyset(&ask.sa_mask);
+    sigaction(SIGUSR1, &ask, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 }

@@ -103,6 +103,7 @@ struct dt_upkeep_options {
 struct dt_print_options {
     const char *format;
     bool json, list, quiet, markdown, help;
+    bool verbose, stream, dry_run;
 };
 
 /* The words of the command line. */

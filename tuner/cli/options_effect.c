@@ -52,6 +52,7 @@ static const struct effect {
     {"space", "space", "machine", shown},
     {"run", "input", "batch", "the batch is the file's"},
     {"run", "input", "sweep", "the batch is the file's"},
+    {"tune run noise check", "quiet", "verbose", "one asks for less, the other for more"},
     {"simulate", "racing", "search", raced},
     {"simulate", "racing", "prior", raced},
     {"simulate", "racing", "spend", raced},

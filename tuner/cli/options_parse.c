@@ -94,14 +94,15 @@ static const struct dt_option_row *find_row(const struct dt_command *command, co
 static dt_status parse_option(int argc, char **argv, int *i, const struct dt_command *command,
                               struct dt_options *options)
 {
+    static const char *const letters[] = {"help", "quiet", "verbose"};
     char name[64];
     const char *word = argv[*i] + 2, *equals = strchr(word, '=');
+    bool letter = argv[*i][1] != '-' && argv[*i][2] == '\0';
+    for (size_t k = 0; letter && k < sizeof letters / sizeof letters[0]; k++)
+        if (letters[k][0] == argv[*i][1])
+            word = letters[k];
     size_t size = equals != NULL ? (size_t)(equals - word) : strlen(word);
-    if (strcmp(argv[*i], "-h") == 0) {
-        options->print.help = true;
-        return DT_OK;
-    }
-    if (argv[*i][1] != '-' || size == 0 || size >= sizeof name)
+    if ((argv[*i][1] != '-' && word == argv[*i] + 2) || size == 0 || size >= sizeof name)
         return dt_fail(DT_EUSAGE,
                        "unknown option %s: options start with two dashes, see dittune --help",
                        argv[*i]);

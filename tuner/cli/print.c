@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/print.h"
 
+#include "tuner/cli/live/screen.h"
 #include "tuner/machine/machine.h"
 
 #include <stdarg.h>
@@ -34,14 +35,22 @@ dt_status dt_print_json(json_t *object)
 
 void dt_print_note(const char *format, ...)
 {
-    char line[4096];
+    char line[4096] = "dittune: ";
+    size_t size = strlen(line);
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    vsnprintf(line + size, sizeof line - size, format, args);
     va_end(args);
     dt_text_mend(line); /* it may be cut within a character */
     dt_text_clean(line);
-    fprintf(stderr, "dittune: %s\n", line);
+    dt_screen_line(line);
+}
+
+enum dt_voice dt_print_voice(const struct dt_options *options, bool json)
+{
+    if (options->print.quiet || (json && options->print.json))
+        return DT_VOICE_QUIET;
+    return options->print.verbose ? DT_VOICE_VERBOSE : DT_VOICE_USUAL;
 }
 
 void dt_print_value(const json_t *value, struct dt_text *out)

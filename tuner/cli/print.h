@@ -4,6 +4,7 @@
 #define DT_TUNER_CLI_PRINT_H
 
 #include "base/json.h"
+#include "tuner/cli/live/progress.h"
 #include "tuner/cli/options.h"
 
 struct dt_backend;
@@ -18,6 +19,9 @@ dt_status dt_print_exact(struct dt_text *text) DT_MUST_CHECK;
 
 /* "dittune: " and one line for people on standard error, cleaned for a terminal. */
 void dt_print_note(const char *format, ...) DT_FORMAT(1, 2);
+
+/* Of --quiet and --verbose. json: quiet with --json, too. */
+enum dt_voice dt_print_voice(const struct dt_options *options, bool json);
 
 /* A JSON scalar, escaped; "-" for null, objects and arrays. */
 void dt_print_value(const json_t *value, struct dt_text *out);

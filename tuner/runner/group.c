@@ -22,7 +22,7 @@
 #define BEAT_NS (15 * DT_NS_PER_SECOND) /* least time that a heartbeat gives */
 
 volatile int dt_group_interrupted;
-struct dt_group_tick dt_group_tick;
+struct dt_group_watch dt_group_watch;
 
 const json_t *dt_group_hello(const struct dt_group *group)
 {
@@ -71,11 +71,16 @@ int64_t dt_group_paused_ns(const struct dt_group *group)
     return group->paused_ns;
 }
 
+static void show(const struct dt_group *group)
+{
+    if (dt_group_watch.tick != NULL)
+        dt_group_watch.tick(dt_group_watch.context, group->shown, group->said);
+}
+
 /* Sleeps until the worker writes, the next tick is due, or the deadline passes; drains standard error. */
 static void rest(struct dt_group *group, int64_t deadline_ns)
 {
-    if (dt_group_tick.run != NULL)
-        dt_group_tick.run(dt_group_tick.context, group->said);
+    show(group);
     int64_t now = dt_clock_ns(), until = deadline_ns < now + TICK_NS ? deadline_ns : now + TICK_NS;
     struct pollfd pollers[2] = {{.fd = group->process.from, .events = POLLIN},
                                 {.fd = group->process.messages, .events = POLLIN}};
@@ -148,6 +153,7 @@ static dt_status next(struct dt_group *group, int64_t deadline_ns, json_t **mess
     int64_t more_ns = deadline_ns - dt_clock_ns();
     more_ns = more_ns > BEAT_NS ? more_ns : BEAT_NS;
     group->said[0] = '\0';
+    show(group);
     for (;;) {
         json_t *got = NULL;
         if (dt_group_interrupted != 0)
@@ -242,6 +248,11 @@ dt_status dt_group_call(struct dt_group *group, const json_t *request, const cha
     group->phase = strcmp(op, "prepare") == 0 ? "preparing"
                    : strcmp(op, "run") == 0   ? "running"
                                               : "answering";
+    if (strcmp(op, "prepare") == 0)
+        group->shown = "verifying";
+    else if (strcmp(op, "run") == 0)
+        group->shown =
+            strcmp(dt_json_text_at(request, "mode"), "warmup") == 0 ? "warming up" : "measuring";
     group->paused_ns = 0;
     if (group->alive && dt_clock_ns() >= deadline_ns)
         return dt_group_hung(group, failure);
@@ -299,6 +310,7 @@ dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
     group->alive = true;
     group->processes = start.processes;
     group->phase = "starting";
+    group->shown = "loading";
     group->until_ns = launch->until_ns;
     const char *transcript = launch->unrecorded ? NULL : getenv("DITTUNE_TRANSCRIPT");
     group->transcript = transcript != NULL ? fopen(transcript, "ae") : NULL;

@@ -31,6 +31,8 @@ bool dt_group_drain(struct dt_group *group)
     ssize_t got = read(group->process.messages, block, sizeof block);
     if (got <= 0)
         return got < 0 && (errno == EINTR || errno == EAGAIN);
+    if (dt_group_watch.output != NULL)
+        dt_group_watch.output(dt_group_watch.context, block, (size_t)got);
     size_t size = (size_t)got < DT_GROUP_KEPT ? (size_t)got : DT_GROUP_KEPT;
     size_t stay = group->kept + size <= DT_GROUP_KEPT ? group->kept : DT_GROUP_KEPT - size;
     memmove(group->messages, group->messages + group->kept - stay, stay);

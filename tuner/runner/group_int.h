@@ -17,6 +17,7 @@ struct dt_group {
     struct dt_wire wire;
     json_t *hello, *ready;
     const char *phase; /* "preparing", for failure sentences */
+    const char *shown; /* "verifying", for displays */
     char messages[DT_GROUP_KEPT + 1];
     size_t kept;
     bool alive;

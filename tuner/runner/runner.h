@@ -160,13 +160,16 @@ void dt_group_stop(struct dt_group *group, int64_t grace_ns);
 /* Set by the signal handler of the program (0, SIGINT, SIGTERM): the calls above then return DT_EINTR soon. */
 extern volatile int dt_group_interrupted;
 
-/* Called about once a second while the calls above wait, and before they wait, if run is set: for the live progress
- * line. It must be fast, since steps may be measured meanwhile. said: text of the worker's last heartbeat, "": none. */
-struct dt_group_tick {
-    void (*run)(void *context, const char *said);
+/* For the display of a running program, where set. The functions must be fast, since steps may be measured meanwhile. */
+struct dt_group_watch {
+    /* Before the calls above wait, after a signal, and about once a second while they wait. phase: "loading", "verifying",
+     * "warming up", "measuring"; said: text of the worker's last heartbeat, "": none. */
+    void (*tick)(void *context, const char *phase, const char *said);
+    /* A worker's standard error, as it arrives. */
+    void (*output)(void *context, const char *bytes, size_t size);
     void *context;
 };
-extern struct dt_group_tick dt_group_tick;
+extern struct dt_group_watch dt_group_watch;
 
 /* Finds a program by path, or by name in PATH; false when it is not executable. */
 bool dt_launch_find(const char *name, char path[], size_t room);

@@ -229,6 +229,7 @@ static dt_status run(struct dt_session *session, struct dt_search *search, struc
             break; /* no information about the plan */
         dt_search_tell(search, &trial);
         status = dt_search_ask(search, &point);
+        session->search.chance = dt_search_chance(search);
     }
     return status;
 }

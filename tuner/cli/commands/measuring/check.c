@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "db/store.h"
 #include "tuner/cli/alone.h"
+#include "tuner/cli/live/progress.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
 #include "tuner/runner/runner.h"
@@ -119,14 +120,19 @@ static dt_status judged(const struct dt_check_run *run)
     return DT_OK;
 }
 
-static void show_progress(const char *title, int at, int count)
+static void show_progress(void *context, const char *title, int at, int count)
 {
-    fprintf(stderr, "dittune: check %d of %d: %s\n", at + 1, count, title);
+    struct dt_progress *progress = context;
+    struct dt_text text = {0};
+    dt_text_add(&text, "check %d of %d: %s", at + 1, count, title);
+    dt_progress_now(progress, NULL, dt_text_at(&text));
+    if (!progress->live && !progress->verbose)
+        dt_progress_note(progress, "dittune: %s", dt_text_at(&text));
+    dt_text_fini(&text);
 }
 
 static dt_status read_options(const struct dt_options *options, struct dt_check_opts *opts)
 {
-    bool silent = options->print.quiet || options->print.json;
     *opts = (struct dt_check_opts){
         .model = dt_option_is_default("model", options->job.model) ? NULL : options->job.model,
         .db = options->db,
@@ -138,7 +144,7 @@ static dt_status read_options(const struct dt_options *options, struct dt_check_
         .budget_ns = options->job.budget_ns,
         .ties_fail = strcmp(options->check.require, "wins") == 0,
         .update = options->check.update,
-        .progress = silent ? NULL : show_progress};
+        .progress = show_progress};
     if (!opts->ties_fail && strcmp(options->check.require, "not-worse") != 0)
         return dt_fail(DT_EUSAGE, "--require '%s' is neither wins nor not-worse",
                        options->check.require);
@@ -156,7 +162,12 @@ dt_status dt_command_check(const struct dt_options *options)
     DT_TRY(dt_alone(options));
     DT_TRY(open_junit(options->check.junit, &junit));
     struct dt_error error = {DT_OK, ""};
+    struct dt_progress progress;
+    dt_progress_init(&progress, NULL, dt_print_voice(options, true),
+                     dt_clock_ns() + opts.budget_ns);
+    opts.context = &progress;
     dt_status status = dt_error_keep(&error, dt_check_run(&run)), reported = DT_OK;
+    dt_progress_end(&progress);
     if (run.count > 0 || status == DT_OK) {
         reported = print(options, &run);
         if (reported == DT_OK && junit != NULL)

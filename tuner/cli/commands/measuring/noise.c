@@ -5,9 +5,9 @@
 #include "base/figures.h"
 #include "space/json/json.h"
 #include "tuner/cli/alone.h"
+#include "tuner/cli/live/progress.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
-#include "tuner/cli/progress.h"
 #include "tuner/measure/measure.h"
 #include "tuner/session/session.h"
 
@@ -114,7 +114,7 @@ static dt_status compare(const struct dt_options *options, const struct dt_targe
     struct dt_rig rig;
     struct dt_progress progress;
     struct dt_sets sets = {0};
-    dt_progress_init(&progress, target, options->print.quiet || options->print.json, deadline_ns);
+    dt_progress_init(&progress, target, dt_print_voice(options, true), deadline_ns);
     progress.comparison = "noise";
     dt_rig_init(&rig, target, (uint64_t)options->job.seed);
     rig.end_ns = deadline_ns;

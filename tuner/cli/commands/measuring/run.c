@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/figures.h"
 #include "tuner/cli/alone.h"
+#include "tuner/cli/live/progress.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
-#include "tuner/cli/progress.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/measure/measure.h"
 #include "tuner/session/history.h"
@@ -153,7 +153,7 @@ static dt_status run_plan(struct run *run, const struct dt_point *point)
         fprintf(stderr,
                 "dittune: warning: %d ranks on %d %ss: oversubscribed, the times mean little\n",
                 dt_target_ranks(target, point), target->hardware.cores, target->hardware.unit);
-    dt_progress_init(&run->progress, target, run->options->print.quiet, 0);
+    dt_progress_init(&run->progress, target, dt_print_voice(run->options, false), 0);
     dt_status status = measure_both(run, &rig, point, &result, &one);
     dt_progress_end(&run->progress);
     bool interrupted = status == DT_EINTR;

@@ -4,10 +4,10 @@
 #include "base/quote.h"
 #include "db/store.h"
 #include "tuner/cli/alone.h"
+#include "tuner/cli/live/progress.h"
 #include "tuner/cli/lookup/ask.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
-#include "tuner/cli/progress.h"
 #include "tuner/cli/report/mix.h"
 #include "tuner/cli/report/report.h"
 #include "tuner/cli/works.h"
@@ -94,8 +94,9 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     dt_known_read(&session, directory);
     struct dt_progress progress;
     const struct dt_watch watch = dt_progress_watch(&progress);
-    dt_progress_init(&progress, target, options->print.quiet, deadline_ns);
+    dt_progress_init(&progress, target, dt_print_voice(options, false), deadline_ns);
     session.watch = &watch;
+    progress.session = &session;
     struct dt_error ended = {DT_OK, ""};
     if (options->search.resume)
         dt_error_keep(&ended, dt_session_resume(&session, directory));
