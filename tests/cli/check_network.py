@@ -12,7 +12,7 @@ TUNED_WITH = ["--size", "64", "--batch", "1,2", "--objective", "throughput", "--
 LOOK = {"DITTUNE_CLOCK_LOOK": "20000000"}  # the ranks' own times move no clock: a look at it does, by 20 ms
 
 t = CheckTest(**LOOK)
-done = t.tool("--model", SMALL, *TUNED_WITH, "--max-bytes", "1GiB", "--budget", "5s", "--quiet")
+done = t.tool("--model", SMALL, *TUNED_WITH, "--max-bytes", "1GiB", "--budget", "20s", "--quiet")
 t.check("a network from a file is tuned", done.code in (0, 6), done)
 done = t.tool("check", "--json", "--budget", "60s")
 entry = t.entry(done)

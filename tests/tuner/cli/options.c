@@ -132,7 +132,7 @@ static void refuses_bad_lines(void **state)
                                         "--plan x",
                                         "run --budget 2m",
                                         "--json=yes",
-                                        "-v",
+                                        "-z",
                                         "--size 256x",
                                         "run --sweep tile=1",
                                         "--seed 99999999999999999999",
