@@ -102,7 +102,9 @@ tidy()
 # A release build prints no warning: here it would be an error.
 build_release() { cmake --preset release -DDT_WERROR=ON -DDT_TESTS=OFF >/dev/null && cmake --build --preset release; }
 
-tools/setup.sh test || exit
+packages=test
+[ "$dose" != full ] || packages=full
+tools/setup.sh $packages || exit
 case $dose in
 quick) preset dev -E '^tools_' ;;
 plain)

@@ -4,6 +4,7 @@
 #
 #     tools/setup.sh build    what the programs need            (quickstart.sh)
 #     tools/setup.sh test     that, and what the tests need     (test.sh)
+#     tools/setup.sh full     that, and what long doses need    (test.sh --full)
 #
 # Says what it installs. Where it may not install, prints the packages and stops with 2. Safe to run again: with nothing
 # missing it does nothing and needs neither root nor network.
@@ -15,12 +16,15 @@ build=(gcc libc6-dev cmake ninja-build pkg-config
 # oneDNN runs the linear layers on x86-64 only.
 [ "$(uname -m)" != x86_64 ] || build+=(libdnnl-dev)
 test=(g++ clang llvm libclang-rt-dev libomp-dev clang-format clang-tidy libcmocka-dev python3 python3-jsonschema python3-pyte procps strace faketime locales)
+# Hosts that are network namespaces, and a Slurm of one node (tests/clusters).
+full=(iproute2 util-linux slurmctld slurmd slurm-client munge)
 
 case ${1:-} in
 build) wanted=("${build[@]}") ;;
 test) wanted=("${build[@]}" "${test[@]}") ;;
+full) wanted=("${build[@]}" "${test[@]}" "${full[@]}") ;;
 *)
-    echo "usage: tools/setup.sh build|test" >&2
+    echo "usage: tools/setup.sh build|test|full" >&2
     exit 2
     ;;
 esac
