@@ -102,8 +102,7 @@ struct dt_upkeep_options {
 /* How results and progress are printed. */
 struct dt_print_options {
     const char *format;
-    bool json, list, quiet, markdown, help;
-    bool verbose, stream, dry_run;
+    bool json, list, quiet, verbose, markdown, man, help;
 };
 
 /* The words of the command line. */
@@ -165,6 +164,9 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
 
 /* Help for one command. NULL: plain text is the short help, Markdown all of it. */
 void dt_options_help(const struct dt_command *command, bool markdown, struct dt_text *out);
+
+/* The manual page, in the macros of man(7). */
+void dt_options_man(struct dt_text *out);
 
 /* Topics of `help` other than commands, NULL-ended; false: there is no such topic. */
 extern const char *const dt_help_topics[];

@@ -8,9 +8,10 @@
 #include <stddef.h>
 
 struct dt_option_row {
-    const char *name, *hint; /* hint: form of the value; NULL for a switch */
-    const char *commands;    /* words of the commands that take it; NULL: all */
-    const char *fallback;    /* parsed first; NULL: zero */
+    const char *name,
+        *hint; /* hint: form of the value, its lower-case words what shells complete; NULL for a switch */
+    const char *commands; /* words of the commands that take it; NULL: all */
+    const char *fallback; /* parsed first; NULL: zero */
     dt_status (*parse)(const char *option, const char *text, void *field);
     size_t offset;
     const char *doc;

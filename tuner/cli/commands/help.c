@@ -9,6 +9,9 @@ dt_status dt_command_help(const struct dt_options *options)
         return dt_print_text(&text);
     if (options->words.rest_count > 0)
         DT_TRY(dt_command_find(options->words.rest[0], true, &command));
-    dt_options_help(command, options->print.markdown, &text);
+    if (command == NULL && options->print.man)
+        dt_options_man(&text);
+    else
+        dt_options_help(command, options->print.markdown, &text);
     return dt_print_text(&text);
 }
