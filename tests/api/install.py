@@ -11,7 +11,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import BUILD, SOURCE, Dittune
 
-INSTALLED = ("bin/dittune", "bin/dittune-worker", "include/dittune.h")
+INSTALLED = ("bin/dittune", "bin/dittune-worker", "include/dittune.h", "share/man/man1/dittune.1", "share/bash-completion/completions/dittune",
+             "share/zsh/site-functions/_dittune", "share/fish/vendor_completions.d/dittune.fish")
 IN_LIB = ("libdittune.so", "libdittune.so.1", "libdittune.a", "pkgconfig/dittune.pc", "cmake/dittune/dittuneConfig.cmake",
           "cmake/dittune/dittuneConfigVersion.cmake", "cmake/dittune/dittuneTargets.cmake")
 EXAMPLE = SOURCE / "examples" / "lookup"
