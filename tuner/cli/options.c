@@ -417,7 +417,7 @@ const struct dt_option_row dt_option_rows[] = {
      "the engine's name of the model"},
     {"engines", NULL, "lookup", NULL, parse_switch, AT(lookup.engines),
      "list the known engines and versions, and the parameters each cannot express"},
-    {"db", "DIR", "tune lookup check history db", NULL, parse_text, AT(db),
+    {"db", "DIR", "tune explain lookup check history db", NULL, parse_text, AT(db),
      "folder of the store (default: $DITTUNE_DB or the user's data folder)"},
     {"salvage", NULL, "db", NULL, parse_switch, AT(upkeep.salvage),
      "rebuild: also from intact lines of damaged files"},

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/columns.h"
 #include "db/engines/engines.h"
+#include "db/store.h"
 #include "space/json/json.h"
+#include "tuner/cli/evidence/evidence.h"
 #include "tuner/cli/export.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
@@ -21,6 +24,27 @@ static bool sets_variables(const struct dt_target *target, const struct dt_point
     return false;
 }
 
+/* What the model says of a feasible plan, and the sessions of the store. */
+static dt_status add_evidence(const struct dt_options *options, const struct dt_target *target,
+                              const struct dt_point *point, struct dt_explanation *explanation)
+{
+    const char *directory = options->db != NULL ? options->db : dt_store_default();
+    struct dt_evidence evidence;
+    struct dt_text text = {0};
+    json_t *plan = dt_point_json(target->space, point);
+    dt_status status = dt_evidence_find(directory, target, plan, &evidence);
+    if (status == DT_OK) {
+        json_t *fields = dt_evidence_plan(&evidence, target, point, &text);
+        json_object_update(explanation->json, fields);
+        dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 4, &explanation->text);
+        json_decref(fields);
+        dt_evidence_fini(&evidence);
+    }
+    dt_text_fini(&text);
+    json_decref(plan);
+    return status;
+}
+
 static dt_status explain(const struct dt_options *options, const struct dt_target *target,
                          const char *plan)
 {
@@ -31,6 +55,13 @@ static dt_status explain(const struct dt_options *options, const struct dt_targe
     DT_TRY(dt_space_explain(target->space, values, &explanation));
     bool feasible = json_is_true(json_object_get(explanation.json, "feasible"));
     dt_status status = DT_OK;
+    if (feasible && options->lookup.machine == NULL &&
+        dt_target_plan(target, plan, &point) == DT_OK)
+        status = add_evidence(options, target, &point, &explanation);
+    if (status < 0) {
+        dt_explanation_fini(&explanation);
+        return status;
+    }
     if (options->print.json) {
         status = dt_print_json(json_incref(explanation.json));
     } else {

@@ -185,8 +185,22 @@ static void add_default(const struct dt_entrant *candidate, int tried, struct dt
                     candidate->ratio.pairs);
 }
 
-static void add_sureness(const struct dt_session *session, int tried, struct dt_text *out)
+int dt_report_tried(const struct dt_session *session, int *failed)
 {
+    int tried = 0;
+    *failed = 0;
+    for (int i = 0; i < session->count; i++) {
+        enum dt_outcome outcome = session->trials[i].outcome;
+        bool counts = dt_session_counts(session, i) && outcome != DT_TRIAL_INTERRUPTED;
+        tried += counts;
+        *failed += counts && outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW;
+    }
+    return tried;
+}
+
+void dt_report_sureness(const struct dt_session *session, struct dt_text *out)
+{
+    int failed, tried = dt_report_tried(session, &failed);
     const struct dt_entrant *best =
         session->finals.best >= 0 ? &session->finals.entrants[session->finals.best] : NULL;
     const struct dt_entrant *candidate = candidate_of(session);
@@ -276,23 +290,9 @@ static void add_search(const struct dt_session *session, struct dt_text *out)
     dt_text_add(out, "\n\n");
 }
 
-/* Plans whose last attempt was not interrupted; *failed: how many of them did. */
-static int count_tried(const struct dt_session *session, int *failed)
-{
-    int tried = 0;
-    *failed = 0;
-    for (int i = 0; i < session->count; i++) {
-        enum dt_outcome outcome = session->trials[i].outcome;
-        bool counts = dt_session_counts(session, i) && outcome != DT_TRIAL_INTERRUPTED;
-        tried += counts;
-        *failed += counts && outcome != DT_TRIAL_OK && outcome != DT_TRIAL_SLOW;
-    }
-    return tried;
-}
-
 static void add_counts(const struct dt_session *session, struct dt_text *out)
 {
-    int failed, tried = count_tried(session, &failed);
+    int failed, tried = dt_report_tried(session, &failed);
     const char *hardware = dt_target_hardware(session->target);
     const char *step = session->target->image.step;
     dt_text_add(out, "\n%s; objective: %s%s%s%s\n%d of ", session->target->identity.title,
@@ -337,12 +337,11 @@ static void add_image(const struct dt_session *session, const struct dt_result *
 static void add_report(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(session);
-    int failed, tried = count_tried(session, &failed);
     add_counts(session, out);
     add_search(session, out);
     add_table(session, out);
     dt_text_add(out, "\n");
-    add_sureness(session, tried, out);
+    dt_report_sureness(session, out);
     add_company(session, out);
     add_ties(session, out);
     add_image(session, best, out);

@@ -13,6 +13,11 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
 void dt_report_image(const struct dt_target *target, const struct dt_result *result,
                      const char *gain, struct dt_text *out);
 
+/* The sentence on how certain the session's verdict is. */
+void dt_report_sureness(const struct dt_session *session, struct dt_text *out);
+/* Plans whose last attempt was not interrupted; *failed: how many of them did. */
+int dt_report_tried(const struct dt_session *session, int *failed);
+
 /* Appends the warnings about the samples, one line each. */
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out);
 

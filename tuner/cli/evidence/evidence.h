@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* evidence - what the sessions in a store say of a plan
+ *
+ * A session is read back from its journal and judged again (tuner/session/history.h); nothing is measured. Times of one
+ * session are compared with each other only, since the machine may have changed between two.
+ */
+#ifndef DT_TUNER_CLI_EVIDENCE_EVIDENCE_H
+#define DT_TUNER_CLI_EVIDENCE_EVIDENCE_H
+
+#include "tuner/session/history.h"
+
+struct dt_evidence {
+    char run[64]; /* the journal's id; "": there is none, or it cannot be read */
+    struct dt_replay replay;
+    const char *what; /* of errors, while it is read */
+    dt_status status;
+};
+
+/* The newest session of the target's work on this machine, perhaps under another objective, batch or limit, in which the plan was
+ * tried; without one, the newest of them. *evidence must not move before dt_evidence_fini. DT_OK, also where there is none. */
+dt_status dt_evidence_find(const char *directory, const struct dt_target *target,
+                           const json_t *plan, struct dt_evidence *evidence) DT_MUST_CHECK;
+void dt_evidence_fini(struct dt_evidence *evidence);
+
+/* The plan's trial in the session; NULL: none. */
+const struct dt_result *dt_evidence_trial(const struct dt_evidence *evidence, const json_t *plan);
+
+/* A feasible plan: its time as predicted and as measured, against the measured plans that differ from it in one parameter
+ * (or in how the ranks share the work), and against the default. As text, and a new reference to the fields of
+ * `explain --json`. */
+json_t *dt_evidence_plan(const struct dt_evidence *evidence, const struct dt_target *target,
+                         const struct dt_point *point, struct dt_text *out);
+
+#endif
