@@ -48,7 +48,7 @@ WITH_WORKER = {
     "run": "space devices shared-devices max-bytes plan sweep processes quick raw seed quiet verbose no-wait json worker",
     "noise": "space budget devices shared-devices max-bytes plan oversubscribe seed quiet verbose no-wait json worker",
     "space": "devices max-bytes oversubscribe list json worker space",
-    "explain": "devices max-bytes json worker space",
+    "explain": "db devices max-bytes json worker space",
     "machine": "renew json worker",
 }
 # Where its ranks are: tests/clusters.
