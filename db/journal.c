@@ -26,6 +26,8 @@ struct dt_journal {
     struct dt_text line; /* kept between records */
 };
 
+void (*dt_journal_added)(const char *record, size_t size);
+
 static void name(char id[64])
 {
     char stamp[32] = "0";
@@ -188,7 +190,10 @@ dt_status dt_journal_add(struct dt_journal *journal, const char *kind, const jso
     json_decref(object);
     DT_TRY(status);
     journal->seq++; /* also when the write fails: a part may be in the file */
-    return append(journal);
+    status = append(journal);
+    if (status == DT_OK && dt_journal_added != NULL)
+        dt_journal_added(journal->line.bytes + 1, journal->line.size - 2);
+    return status;
 }
 
 void dt_journal_close(struct dt_journal *journal)

@@ -22,6 +22,9 @@ dt_status dt_journal_open(const char *directory, struct dt_journal **journal) DT
 dt_status dt_journal_create(const char *path, struct dt_journal **journal) DT_MUST_CHECK;
 const char *dt_journal_id(const struct dt_journal *journal);
 const char *dt_journal_path(const struct dt_journal *journal);
+/* (optional) Called with each record that a journal of this program has written, without its newlines. */
+extern void (*dt_journal_added)(const char *record, size_t size);
+
 /* kind: "session", "trial", "final", "best", "end", ...; record is borrowed, its fields are kept. */
 dt_status dt_journal_add(struct dt_journal *journal, const char *kind,
                          const json_t *record) DT_MUST_CHECK;

@@ -12,7 +12,7 @@ warnings.simplefilter("ignore")
 from jsonschema import Draft202012Validator
 
 SCHEMAS = {"best": "dittune-best-2.schema.json", "trial": "dittune-trial-1.schema.json",
-           "lookup": "dittune-lookup-1.schema.json", "machine": "dittune-machine-1.schema.json"}
+           "lookup": "dittune-lookup-1.schema.json", "machine": "dittune-machine-1.schema.json", "event": "dittune-event-1.schema.json"}
 
 # kind, where, what: None takes the field away, a function changes it. "?": where the document has it.
 SPOILT = [
@@ -61,11 +61,16 @@ SPOILT = [
     ("trial", "fingerprint.hard?", None), ("trial", "elapsed_ns?", "1 s"), ("trial", "unverified?", [{}]),
     ("trial", "evaluations?", "many"), ("trial", "known?", [{}]), ("trial", "gain?", 0), ("trial", "rivals?", [{}]),
     ("trial", "verdict?", 5), ("trial", "sweep?", "devices"),
+    ("event", "v", 2), ("event", "kind", None), ("event", "t_wall_ns", "now"), ("event", "seq?", -1), ("event", "crc?", "xyz"),
+    ("event", "plan?", {}), ("event", "trials?", -1), ("event", "failed?", "none"), ("event", "left_seconds?", -1),
+    ("event", "best.plan?", None), ("event", "best.interval_seconds?", [1]), ("event", "doing?", ""), ("event", "phase?", 1),
+    ("event", "chance_of_gain?", 2), ("event", "text?", ""), ("event", "exit?", "0"), ("event", "result?", []),
+    ("event", "error?", 1),
 ]
 # Additions of another version are no errors.
 ADDED = [("best", ""), ("best", "entries.0"), ("best", "entries.0.key"), ("best", "entries.0.figures"),
          ("best", "entries.0.fingerprint"), ("best", "version"), ("machine", ""), ("machine", "limits"),
-         ("machine", "info"), ("lookup", ""), ("trial", "")]
+         ("machine", "info"), ("lookup", ""), ("trial", ""), ("event", "")]
 
 
 def validator(kind):

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "tuner/cli/live/progress.h"
 #include "tuner/cli/live/screen.h"
+#include "tuner/cli/live/stream.h"
 #include "tuner/cli/options.h"
 #include "tuner/cli/signals.h"
 #include "tuner/runner/runner.h"
@@ -95,6 +96,8 @@ int main(int argc, char **argv)
         return dt_status_exit(print_help(NULL, stderr) < 0 ? DT_ENOMEM : DT_EUSAGE);
     bool none_named = argv[1][0] == '-';
     dt_status status = read_options(argc, argv, &options, &command);
+    if (status >= 0 && options.print.stream && !options.print.help)
+        dt_stream_open();
     if (status >= 0)
         status = options.print.help ? print_help(none_named ? NULL : command, stdout)
                                     : command->run(&options);
@@ -102,9 +105,11 @@ int main(int argc, char **argv)
         status = dt_signals_status(dt_group_interrupted);
     if (status < 0 && dt_message()[0] != '\0')
         fprintf(stderr, "dittune: %s\n", dt_message());
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    int code = status < 0 ? dt_status_exit(status) : 0;
+    bool streamed = !dt_stream_is_open() || dt_stream_end(code, status < 0 ? dt_message() : "");
+    if (!streamed || fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "dittune: cannot write to standard output\n");
         return 74;
     }
-    return status < 0 ? dt_status_exit(status) : 0;
+    return code;
 }

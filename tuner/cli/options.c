@@ -436,6 +436,9 @@ const struct dt_option_row dt_option_rows[] = {
      "tune run noise analyze space simulate explain lookup machine doctor check "
      "history db models worker-test",
      NULL, parse_switch, AT(print.json), "one JSON object on standard output (docs/json.md)"},
+    {"json-stream", NULL, "tune check", NULL, parse_switch, AT(print.stream),
+     "what happens while it happens, one JSON object a line; the last is the result "
+     "(docs/json.md)"},
     {"markdown", NULL, "help", NULL, parse_switch, AT(print.markdown),
      "the help of every command as docs/cli.md"},
     {"man", NULL, "help", NULL, parse_switch, AT(print.man),

@@ -102,7 +102,7 @@ struct dt_upkeep_options {
 /* How results and progress are printed. */
 struct dt_print_options {
     const char *format;
-    bool json, list, quiet, verbose, markdown, man, help;
+    bool json, stream, list, quiet, verbose, markdown, man, help;
 };
 
 /* The words of the command line. */

@@ -53,6 +53,7 @@ static const struct effect {
     {"run", "input", "batch", "the batch is the file's"},
     {"run", "input", "sweep", "the batch is the file's"},
     {"tune run noise check", "quiet", "verbose", "one asks for less, the other for more"},
+    {"tune check", "json-stream", "json", "the last event has what it prints"},
     {"simulate", "racing", "search", raced},
     {"simulate", "racing", "prior", raced},
     {"simulate", "racing", "spend", raced},

@@ -193,6 +193,7 @@ dt_status dt_options_parse(int argc, char **argv, struct dt_options *options,
                        (*command)->name, argv[1 + (*command)->words_max], (*command)->name);
     if (words < (*command)->words_min)
         return dt_fail(DT_EUSAGE, "'dittune %s' needs %s", (*command)->name, (*command)->arguments);
+    options->print.json = options->print.json || options->print.stream;
     DT_TRY(check_store(*command, options));
     DT_TRY(dt_options_effect(*command, options));
     DT_TRY(dt_options_engine(*command, options));

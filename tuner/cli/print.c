@@ -2,6 +2,7 @@
 #include "tuner/cli/print.h"
 
 #include "tuner/cli/live/screen.h"
+#include "tuner/cli/live/stream.h"
 #include "tuner/machine/machine.h"
 
 #include <stdarg.h>
@@ -25,6 +26,10 @@ dt_status dt_print_exact(struct dt_text *text)
 
 dt_status dt_print_json(json_t *object)
 {
+    if (dt_stream_is_open() && object != NULL) {
+        dt_stream_keep(object);
+        return DT_OK;
+    }
     struct dt_text text = {0};
     dt_status status = dt_json_text(object, &text);
     json_decref(object);
@@ -44,6 +49,8 @@ void dt_print_note(const char *format, ...)
     dt_text_mend(line); /* it may be cut within a character */
     dt_text_clean(line);
     dt_screen_line(line);
+    if (dt_stream_is_open())
+        dt_stream_event("note", json_pack("{s:s}", "text", line + size));
 }
 
 enum dt_voice dt_print_voice(const struct dt_options *options, bool json)

@@ -5,6 +5,7 @@
 #include "base/columns.h"
 #include "base/figures.h"
 #include "tuner/cli/live/screen.h"
+#include "tuner/cli/live/stream.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,6 +34,16 @@ static void draw(struct dt_progress *progress)
     dt_text_fini(&text);
 }
 
+/* An event "status", now or when a second has passed since the last one. */
+static void stream(struct dt_progress *progress, bool now)
+{
+    int64_t least_ns = progress->streamed_ns + DT_NS_PER_SECOND;
+    if (!dt_stream_is_open() || (!now && dt_clock_ns() < least_ns))
+        return;
+    progress->streamed_ns = dt_clock_ns();
+    dt_stream_event("status", dt_progress_json(progress));
+}
+
 /* Prints the text, each line after the prefix. */
 static void print_lines(const char *prefix, const char *text)
 {
@@ -56,6 +67,7 @@ static void answer(struct dt_progress *progress)
     dt_progress_text(progress, 0, &text);
     print_lines("status: ", dt_text_at(&text));
     dt_text_fini(&text);
+    stream(progress, true);
 }
 
 /* Whole lines of the workers' standard error. */
@@ -88,6 +100,7 @@ static void tick(void *context, const char *phase, const char *said)
     if (dt_progress_asked != 0)
         answer(progress);
     draw(progress);
+    stream(progress, false);
     progress->now.said = NULL;
 }
 
@@ -217,6 +230,7 @@ static void ended(void *context, const struct dt_session *session, const struct 
     progress->now.phase = NULL;
     dt_progress_trial(progress, result);
     draw(progress);
+    stream(progress, false);
 }
 
 static void compares(void *context, const char *name)
@@ -224,11 +238,14 @@ static void compares(void *context, const char *name)
     struct dt_progress *progress = context;
     progress->comparison = name;
     show(progress, name);
+    stream(progress, true);
 }
 
 static void note(void *context, const char *sentence)
 {
     dt_progress_note(context, "%s", sentence);
+    if (dt_stream_is_open())
+        dt_stream_event("note", json_pack("{s:s}", "text", sentence));
 }
 
 struct dt_watch dt_progress_watch(struct dt_progress *progress)

@@ -37,6 +37,7 @@ struct dt_progress {
     bool quiet, verbose, live;
     int64_t began_ns, deadline_ns; /* deadline 0: none */
     int64_t drawn_ns;              /* last drawing */
+    int64_t streamed_ns;           /* last event "status" */
     struct dt_counts counts;
     struct dt_curve curve;
     struct dt_activity now;
@@ -73,6 +74,8 @@ struct dt_watch dt_progress_watch(struct dt_progress *progress);
 
 /* The state as lines for people (state.c). columns: lines that are longer are broken; 0: none is. */
 void dt_progress_text(const struct dt_progress *progress, int columns, struct dt_text *out);
+/* The same for --json-stream; new reference. */
+json_t *dt_progress_json(const struct dt_progress *progress);
 void dt_curve_add(struct dt_curve *curve, double value, int64_t now_ns);
 
 #endif

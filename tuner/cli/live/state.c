@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/columns.h"
 #include "base/figures.h"
+#include "space/json/json.h"
 #include "tuner/cli/live/progress.h"
 #include "tuner/cli/live/screen.h"
 
@@ -128,4 +129,38 @@ void dt_progress_text(const struct dt_progress *progress, int columns, struct dt
     if (now->said != NULL && now->said[0] != '\0')
         dt_text_add(out, "\n  %s", now->said);
     dt_text_clean_lines(out);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text != NULL && text[0] != '\0' ? json_string(text) : json_null();
+}
+
+static json_t *plan_json(const struct dt_progress *progress, const struct dt_result *result)
+{
+    if (result == NULL)
+        return json_null();
+    return json_pack("{s:o, s:o, s:[o, o]}", "plan",
+                     dt_point_json(progress->target->space, &result->point), "median_seconds",
+                     dt_json_number(result->summary.median), "interval_seconds",
+                     dt_json_number(result->summary.interval.low),
+                     dt_json_number(result->summary.interval.high));
+}
+
+json_t *dt_progress_json(const struct dt_progress *progress)
+{
+    const struct dt_counts *counts = &progress->counts;
+    const struct dt_activity *now = &progress->now;
+    const struct dt_session *session = progress->session;
+    double used = (double)(dt_clock_ns() - progress->began_ns) * 1e-9;
+    double left = (double)(progress->deadline_ns - dt_clock_ns()) * 1e-9;
+    bool chance = session != NULL && session->search.chance.known;
+    return json_pack(
+        "{s:f, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "elapsed_seconds", used,
+        "left_seconds", progress->deadline_ns > 0 ? json_real(fmax(left, 0)) : json_null(),
+        "trials", counts->done, "failed", counts->failed, "cut", counts->cut, "doing",
+        text_or_null(now->what), "phase", text_or_null(now->phase), "comparison",
+        text_or_null(progress->comparison), "best", plan_json(progress, progress->best), "default",
+        plan_json(progress, progress->fallback), "chance_of_gain",
+        chance ? json_real(session->search.chance.share) : json_null());
 }
