@@ -94,7 +94,7 @@ static const struct dt_option_row *find_row(const struct dt_command *command, co
 static dt_status parse_option(int argc, char **argv, int *i, const struct dt_command *command,
                               struct dt_options *options)
 {
-    static const char *const letters[] = {"help", "quiet", "verbose"};
+    static const char *const letters[] = {"help", "quiet", "verbose", "output"};
     char name[64];
     const char *word = argv[*i] + 2, *equals = strchr(word, '=');
     bool letter = argv[*i][1] != '-' && argv[*i][2] == '\0';

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* RFC 4180, but lines end in one line feed. Text that a spreadsheet would take for a formula begins with an apostrophe (OWASP,
- * "CSV injection"): names come from workers and stores of others. */
+/* RFC 4180, but lines end in one line feed. */
 #include "tuner/cli/report/history.h"
+
+#include "base/csv.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static void add_text(const char *text, struct dt_text *out)
-{
-    struct dt_text words = {0};
-    dt_text_show(text, &words);
-    dt_text_add(out, "\"%s", strchr("=+-@\t\r", text[0]) != NULL && text[0] != '\0' ? "'" : "");
-    for (const char *at = dt_text_at(&words); *at != '\0'; at++)
-        dt_text_add(out, *at == '"' ? "\"\"" : "%c", *at);
-    dt_text_add(out, "\"");
-    dt_text_fini(&words);
-}
 
 static void add_number(double value, const char *format, struct dt_text *out)
 {
@@ -39,7 +29,7 @@ static void add_changes(const struct dt_entry_timeline *line, int moment, struct
                             100 * fabs(ratio - 1));
         }
     dt_text_add(out, ",");
-    add_text(dt_text_at(&all), out);
+    dt_csv_text(dt_text_at(&all), out);
     dt_text_fini(&all);
 }
 
@@ -51,12 +41,12 @@ static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text 
     dt_minute(moment->t_wall_ns, minute);
     dt_plan_words(moment->plan, &plan);
     dt_text_add(out, "%016llx,", (unsigned long long)line->id);
-    add_text(line->title, out);
+    dt_csv_text(line->title, out);
     dt_text_add(out, ",%s,%lld,%s,", minute, (long long)moment->t_wall_ns,
                 dt_moment_text(moment->kind));
-    add_text(moment->run, out);
+    dt_csv_text(moment->run, out);
     dt_text_add(out, ",");
-    add_text(moment->verdict, out);
+    dt_csv_text(moment->verdict, out);
     dt_text_add(out, ",%s", moment->provisional ? "true" : "false");
     add_number(moment->tuned * 1e9, "%.0f", out);
     add_number(moment->fallback * 1e9, "%.0f", out);
@@ -64,7 +54,7 @@ static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text 
     add_number(moment->low, "%.6g", out);
     add_number(moment->high, "%.6g", out);
     dt_text_add(out, ",");
-    add_text(dt_text_at(&plan), out);
+    dt_csv_text(dt_text_at(&plan), out);
     add_changes(line, i, out);
     dt_text_add(out, "\n");
     dt_text_fini(&plan);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* The answers that a reader looks for first, each a sentence; to add one, a function and its row. */
+#include "tuner/cli/page/page_int.h"
+
+#include "base/json.h"
+#include "tuner/cli/report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MEMORY_RISK                                                                                \
+    0.9 /* share of a device's, or the machine's, memory above which it is called at risk */
+
+static void add_gain(const struct dt_session *session, const struct dt_ratio *ratio,
+                     struct dt_text *out)
+{
+    dt_text_add(out, "%.3f times as fast as the default plan (%.0f %% interval %.3f to %.3f)",
+                1 / ratio->ratio, 100 * dt_page_level(session), 1 / ratio->interval.high,
+                1 / ratio->interval.low);
+}
+
+void dt_page_verdict(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session);
+    const struct dt_entrant *winner = dt_page_winner(session);
+    struct dt_text plan = {0};
+    if (best == NULL) {
+        dt_text_add(out, "No plan could be used: none was measured.");
+        return;
+    }
+    dt_page_plan(view, &best->point, &plan);
+    switch (session->verdict) {
+    case DT_VERDICT_FASTER:
+        dt_text_add(out, "Use %s: ", dt_text_at(&plan));
+        if (winner != NULL)
+            add_gain(session, &winner->ratio, out);
+        dt_text_add(out, ".");
+        break;
+    case DT_VERDICT_TIE:
+    case DT_VERDICT_DEFAULT:
+        dt_text_add(out, "Keep the default plan, %s: no other plan was shown to be faster.",
+                    dt_text_at(&plan));
+        break;
+    case DT_VERDICT_UNOPPOSED:
+        dt_text_add(out, "Use %s: the default plan cannot be used.", dt_text_at(&plan));
+        break;
+    default:
+        dt_text_add(out, "Not decided yet: %s is kept for now, and another session may replace it.",
+                    dt_text_at(&plan));
+    }
+    dt_text_fini(&plan);
+}
+
+static void add_sure(const struct page_view *view, struct dt_text *out)
+{
+    static const char label[] = "How sure: ";
+    struct dt_text text = {0};
+    dt_report_sureness(view->session, &text);
+    const char *at = dt_text_at(&text);
+    at += strncmp(at, label, sizeof label - 1) == 0 ? sizeof label - 1 : 0;
+    if (*at >= 'a' && *at <= 'z')
+        dt_text_add(out, "%c%s", *at - 'a' + 'A', at + 1);
+    else
+        dt_text_add(out, "%s", at);
+    dt_text_fini(&text);
+}
+
+static void add_change(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_session *session = view->session;
+    int tried = view->count;
+    dt_text_add(out, "%d of ", tried);
+    dt_target_plans(session->target, out);
+    dt_text_add(out, " were tried");
+    dt_text_add(out, session->target->plans == tried ? ", so no plan of this space is left"
+                                                     : "; a plan that was not tried may be faster");
+    for (int i = 0; i < session->finals.tie_count && session->verdict == DT_VERDICT_FASTER; i++) {
+        dt_text_add(out, i == 0 ? ". As fast as the best in the shoot-out: " : "; ");
+        dt_page_plan(view, &session->finals.ties[i], out);
+    }
+    dt_text_add(out, ". Another size, batch, number of devices, driver or version of the engine "
+                     "needs a session of its "
+                     "own; `dittune check` measures whether this plan still wins.");
+}
+
+/* Memory of all ranks over what the machine has; NAN: unknown. On GPUs each rank has a device of its own. */
+static double memory_share(const struct page_view *view, const struct dt_result *result)
+{
+    const json_t *hard = json_object_get(view->page->machine, "hard");
+    double all = json_number_value(json_object_get(hard, "memory_gib")) * (1 << 30);
+    double used = dt_device_memory(result).used;
+    bool cores = strcmp(view->session->target->hardware.unit, "core") == 0;
+    if (isfinite(used))
+        return used;
+    return all > 0 ? (double)result->peak_bytes * (cores ? result->ranks : 1) / all : NAN;
+}
+
+static int count_outcome(const struct page_view *view, enum dt_outcome outcome)
+{
+    int n = 0;
+    for (int i = 0; i < view->count; i++)
+        n += view->rows[i].result->outcome == outcome;
+    return n;
+}
+
+static void add_memory(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(view->session);
+    int lost = count_outcome(view, DT_TRIAL_MEMORY);
+    if (best != NULL && best->peak_bytes > 0) {
+        double share = memory_share(view, best);
+        dt_text_add(out, "The plan needs ");
+        dt_figure_bytes(best->peak_bytes, out);
+        dt_text_add(out, " in its largest rank");
+        if (best->ranks > 1)
+            dt_text_add(out, ", with %d ranks", best->ranks);
+        if (isfinite(share))
+            dt_text_add(out, ": %.2g %% of the memory, so it is %s", 100 * share,
+                        share > MEMORY_RISK ? "at risk" : "not at risk");
+        dt_text_add(out, ". ");
+    }
+    if (lost > 0)
+        dt_text_add(out, "%d other plan%s did not fit into memory.", lost, lost == 1 ? "" : "s");
+    else
+        dt_text_add(out, "No plan that was tried ran out of memory.");
+}
+
+static void add_time(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_session *session = view->session;
+    dt_figure_span(session->clock.elapsed_seconds, out);
+    dt_text_add(out, " for %d trials", view->count);
+    if (session->finals.sets.count > 0)
+        dt_text_add(out, " and a final comparison of %d sets of fresh processes",
+                    session->finals.sets.count);
+    dt_text_add(out,
+                view->page->ended ? "." : "; the journal has no end: the session was cut short.");
+}
+
+/* The first trial that ended so. */
+static const struct page_row *first_of(const struct page_view *view, int outcome)
+{
+    for (int i = 0; i < view->count; i++)
+        if ((int)view->rows[i].result->outcome == outcome)
+            return &view->rows[i];
+    return NULL;
+}
+
+static void add_failures(const struct page_view *view, struct dt_text *out)
+{
+    dt_text_add(out, view->failed == 0 ? "No trial failed" : "%d of %d trials failed", view->failed,
+                view->count);
+    const char *before = ": ";
+    for (int outcome = DT_TRIAL_SLOW + 1; outcome < DT_TRIAL_INTERRUPTED; outcome++) {
+        const struct page_row *row = first_of(view, outcome);
+        if (row == NULL)
+            continue;
+        dt_text_add(out, "%s%d %s, as trial %d (", before,
+                    count_outcome(view, (enum dt_outcome)outcome),
+                    dt_outcome_text((enum dt_outcome)outcome), row->number);
+        dt_page_plan(view, &row->result->point, out);
+        dt_text_add(out, row->result->cause[0] != '\0' ? "): \"%s\"" : ")", row->result->cause);
+        before = "; ";
+    }
+    dt_text_add(out, ". ");
+    if (view->slow > 0)
+        dt_text_add(out, "%d %s dropped early, being far slower than the best so far.", view->slow,
+                    view->slow == 1 ? "was" : "were");
+}
+
+static void add_noise(const struct page_view *view, struct dt_text *out)
+{
+    struct dt_noise noise = dt_session_noise(view->session);
+    struct dt_text note = {0};
+    if (noise.pairs > 0)
+        dt_text_add(out,
+                    "%.2g %%: a second copy of the default plan was measured beside it, and "
+                    "smaller differences count as ties.",
+                    100 * noise.margin);
+    dt_session_noise_note(view->session, &note);
+    if (note.size > 0)
+        dt_text_add(out, noise.pairs > 0 ? " Warning: %s." : "Not known: %s.", dt_text_at(&note));
+    else if (noise.pairs == 0)
+        dt_text_add(out, "Not known, since nothing was compared.");
+    dt_text_fini(&note);
+}
+
+static void add_matters(const struct page_view *view, struct dt_text *out)
+{
+    struct page_effect effects[DT_AXES_MAX];
+    int n = dt_page_effects(view, effects), low = 0, high = 0;
+    if (n == 0 || effects[0].share <= 0) {
+        dt_text_add(out, "Too few trials to tell.");
+        return;
+    }
+    const struct page_effect *first = &effects[0];
+    for (int i = 1; i < first->count; i++) {
+        low = first->median[i] < first->median[low] ? i : low;
+        high = first->median[i] > first->median[high] ? i : high;
+    }
+    dt_text_add(out, "%s, which alone explains %.0f %% of the differences between plans (median ",
+                dt_space_axis(view->session->target->space, first->axis)->name, 100 * first->share);
+    dt_figure_time(first->median[low], out);
+    dt_text_add(out, " with ");
+    dt_page_axis_value(view, first->axis, first->used[low], out);
+    dt_text_add(out, ", ");
+    dt_figure_time(first->median[high], out);
+    dt_text_add(out, " with ");
+    dt_page_axis_value(view, first->axis, first->used[high], out);
+    dt_text_add(out, ").");
+}
+
+static void add_one_rank(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session),
+                           *one = dt_session_role(session, DT_ENTRANT_BASELINE);
+    double slow = one != NULL && one->samples.n > 0 ? dt_session_value(session, one) : NAN,
+           fast = best != NULL ? dt_session_value(session, best) : NAN;
+    if (!isfinite(slow / fast)) {
+        dt_text_add(out, "The plan of one rank was not measured.");
+    } else if (dt_point_equal(session->target->space, &one->point, &best->point)) {
+        dt_text_add(out, "The plan is the one of one rank.");
+    } else {
+        dt_text_add(out, "The plan of one rank takes %.3g times as long (", slow / fast);
+        dt_figure_time(one->summary.median, out);
+        dt_text_add(out, " a step against ");
+        dt_figure_time(best->summary.median, out);
+        dt_text_add(out, ").");
+    }
+}
+
+static void add_elsewhere(const struct page_view *view, struct dt_text *out)
+{
+    const json_t *hard = json_object_get(view->page->machine, "hard");
+    const char *device = json_string_value(json_object_get(hard, "device"));
+    dt_text_add(out, "It was measured on ");
+    dt_target_units(view->session->target, view->session->target->hardware.cores, out);
+    if (device != NULL)
+        dt_text_add(out, " of %s", device);
+    dt_text_add(out, ". On other hardware it is only a first guess: `dittune lookup` says so "
+                     "there, and `dittune` "
+                     "measures.");
+}
+
+static void add_error(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(view->session);
+    double error = best != NULL ? best->verified_error : NAN;
+    for (int i = 0; best != NULL && !isfinite(error) && i < view->count; i++)
+        if (dt_point_equal(view->session->target->space, &view->rows[i].result->point,
+                           &best->point))
+            error = view->rows[i].result->verified_error;
+    if (error == 0)
+        dt_text_add(out, "Exactly that of the reference.");
+    else if (isfinite(error))
+        dt_text_add(out, "The same as that of the reference, within a relative error of %.1g.",
+                    error);
+    else
+        dt_text_add(out, "It was not compared with a reference.");
+}
+
+static const struct {
+    const char *name;
+    void (*add)(const struct page_view *view, struct dt_text *out);
+} facts[] = {{"How sure", add_sure},     {"What would change it", add_change},
+             {"Memory", add_memory},     {"Output", add_error},
+             {"Time it took", add_time}, {"Failures", add_failures},
+             {"Noise floor", add_noise}, {"What matters most", add_matters},
+             {"One rank", add_one_rank}, {"On another machine", add_elsewhere}};
+
+void dt_page_facts(const struct page_view *view, struct page_pen *pen)
+{
+    struct dt_text text = {0};
+    dt_pen_table(pen, "", "In short", "question|answer");
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        dt_text_clear(&text);
+        facts[i].add(view, &text);
+        while (text.size > 0 && strchr(" \n", text.bytes[text.size - 1]) != NULL)
+            text.bytes[--text.size] = '\0';
+        dt_pen_cell(pen, "%s", facts[i].name);
+        dt_pen_cell(pen, "%s", dt_text_at(&text));
+    }
+    dt_pen_end(pen);
+    dt_text_fini(&text);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* What all figures share: the script's beginning, its axes, colours and words, and the caption. */
+#include "tuner/cli/page/figure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *number, *variable;
+} colours[PAGE_COLOURS] = {{"010203", "ink"},    {"020304", "grid"},  {"030405", "main"},
+                           {"040506", "second"}, {"050607", "third"}, {"060708", "bad"},
+                           {"070809", "dim"},    {"08090a", "noise"}};
+
+const char *dt_page_colour(enum page_colour colour)
+{
+    static char text[PAGE_COLOURS][8];
+    snprintf(text[colour], sizeof text[colour], "#%s", colours[colour].number);
+    return text[colour];
+}
+
+void dt_page_colour_rules(struct dt_text *out)
+{
+    static const char *const attributes[] = {"stroke", "fill", "color"};
+    for (int i = 0; i < PAGE_COLOURS; i++)
+        for (int k = 0; k < 3; k++) {
+            const char *attribute = attributes[k];
+            unsigned red, green, blue;
+            (void)sscanf(colours[i].number, "%2x%2x%2x", &red, &green, &blue);
+            dt_text_add(out, "svg [%s=\"rgb(%3u, %3u, %3u)\"],", attribute, red, green, blue);
+            dt_text_add(out, "svg [%s=\"rgb(%u,%u,%u)\"]{%s:var(--%s)}\n", attribute, red, green,
+                        blue, attribute, colours[i].variable);
+        }
+}
+
+void dt_page_figure_word(const char *text, int most, struct dt_text *out)
+{
+    for (int i = 0; i < most && text[i] != '\0'; i++) {
+        char c = text[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                     strchr("._-+/=:, ()%", c) != NULL;
+        dt_text_add(out, "%c", plain ? c : '?');
+    }
+}
+
+void dt_page_figure_begin(struct page_figure *figure, const struct page_view *view,
+                          const char *name, int width, int height)
+{
+    *figure = (struct page_figure){.view = view};
+    struct dt_text *script = &figure->script;
+    dt_text_add(script,
+                "set term svg size %d,%d dynamic noenhanced font 'sans-serif,13' name '%s%s'\n",
+                width, height, view->prefix, name);
+    dt_text_add(
+        script,
+        "set datafile missing '?'\nset border 3 lc rgb '%s'\nset tics nomirror tc rgb '%s'\n",
+        dt_page_colour(PAGE_GRID), dt_page_colour(PAGE_INK));
+    dt_text_add(script,
+                "set grid lc rgb '%s' lw 0.6 lt 1\nset key outside top left Left reverse "
+                "horizontal tc rgb '%s' "
+                "samplen 1\n",
+                dt_page_colour(PAGE_GRID), dt_page_colour(PAGE_INK));
+}
+
+void dt_page_figure_axis(struct page_figure *figure, char axis, const char *text)
+{
+    dt_text_add(&figure->script, "set %clabel '", axis);
+    dt_page_figure_word(text, 60, &figure->script);
+    dt_text_add(&figure->script, "' tc rgb '%s'\n", dt_page_colour(PAGE_INK));
+}
+
+void dt_page_figure_number(double value, struct dt_text *out)
+{
+    if (isfinite(value))
+        dt_text_add(out, " %.7g", value);
+    else
+        dt_text_add(out, " ?");
+}
+
+void dt_page_figure_finish(struct page_figure *figure, const char *caption, struct dt_text *out)
+{
+    struct dt_text svg = {0};
+    dt_status status = dt_text_status(&figure->script);
+    if (status == DT_OK)
+        status = dt_page_gnuplot(&figure->script, caption, dt_text_at(&figure->titles), &svg);
+    if (status == DT_OK) {
+        dt_text_add(out, "<figure>");
+        dt_text_add_bytes(out, dt_text_at(&svg), svg.size);
+        dt_text_add(out, "<figcaption>");
+        dt_pen_escape(caption, out);
+        dt_text_add(out, "</figcaption></figure>\n");
+    }
+    dt_text_fini(&svg);
+    dt_text_fini(&figure->script);
+    dt_text_fini(&figure->titles);
+}
+
+void dt_page_figure_title(struct page_figure *figure, const struct page_row *row)
+{
+    const struct page_view *view = figure->view;
+    struct dt_text plan = {0};
+    dt_page_plan(view, &row->result->point, &plan);
+    dt_text_add(&figure->titles, "trial %d: ", row->number);
+    dt_pen_escape(dt_text_at(&plan), &figure->titles);
+    dt_text_add(&figure->titles, ", ");
+    dt_figure_add(row->value / view->time.size, &figure->titles);
+    dt_text_add(&figure->titles, " %s, ", view->time.name);
+    dt_figure_bytes(row->result->peak_bytes, &figure->titles);
+    dt_text_add(&figure->titles, "\n");
+    dt_text_fini(&plan);
+}
+
+/* From the least to the most that any trial shows. Ticks: 1, 2 and 5 times each power of ten: gnuplot's own ticks are the powers alone. */
+void dt_page_figure_log(struct page_figure *figure)
+{
+    const struct page_view *view = figure->view;
+    double low = INFINITY, high = 0;
+    for (int i = 0; i < view->count; i++)
+        if (isfinite(view->rows[i].value)) {
+            struct dt_trial trial = dt_result_trial(view->rows[i].result, view->session->target);
+            low = fmin(low, fmin(view->rows[i].value, isfinite(trial.low) ? trial.low : INFINITY));
+            high = fmax(high, fmax(view->rows[i].value, isfinite(trial.high) ? trial.high : 0));
+        }
+    if (low < high)
+        dt_text_add(&figure->script, "set yrange [%.6g:%.6g]\n", 0.93 * low / view->time.size,
+                    1.07 * high / view->time.size);
+    dt_text_add(&figure->script, "set logscale y\nset ytics (");
+    for (int power = -6; power < 9; power++)
+        for (int i = 0; i < 3; i++)
+            dt_text_add(&figure->script, "%s%g", power == -6 && i == 0 ? "" : ", ",
+                        (i == 0   ? 1
+                         : i == 1 ? 2
+                                  : 5) *
+                            pow(10, power));
+    dt_text_add(&figure->script, ")\n");
+}

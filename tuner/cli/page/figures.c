@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* The figures: gnuplot scripts made of numbers and of words that mean nothing to it. */
+#include "tuner/cli/page/figure.h"
+
+#include "base/json.h"
+#include "tuner/measure/record/result_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POINTS_MOST = 1200, EFFECTS_MOST = 8, RANKS_MOST = 128, FRONT_MOST = 256 };
+
+/* Of many trials some are drawn, evenly over the session. */
+static bool is_drawn(const struct page_view *view, int i)
+{
+    int step = 1 + view->measured / POINTS_MOST;
+    return i % step == 0;
+}
+
+/* ---- the course of the session */
+
+/* Drops early measured as slow are points of their own; failures lie on the upper edge. */
+static double add_trials(struct page_figure *figure, bool slow)
+{
+    const struct page_view *view = figure->view;
+    double best = INFINITY, top = 0;
+    for (int i = 0; i < view->count; i++) {
+        const struct page_row *row = &view->rows[i];
+        bool leads = row->value < best && dt_session_eligible(view->session, row->result);
+        if (!isfinite(row->value))
+            continue;
+        best = leads ? row->value : best;
+        top = fmax(top, row->value);
+        if ((row->result->outcome == DT_TRIAL_SLOW) != slow || (!leads && !is_drawn(view, i)))
+            continue;
+        struct dt_trial trial = dt_result_trial(row->result, view->session->target);
+        dt_text_add(&figure->script, "%d", row->number);
+        dt_page_figure_number(row->value / view->time.size, &figure->script);
+        dt_page_figure_number((isfinite(trial.low) ? trial.low : row->value) / view->time.size,
+                              &figure->script);
+        dt_page_figure_number((isfinite(trial.high) ? trial.high : row->value) / view->time.size,
+                              &figure->script);
+        dt_text_add(&figure->script, "\n");
+        if (!slow)
+            dt_page_figure_title(figure, row);
+    }
+    return top / view->time.size;
+}
+
+static void add_best_so_far(struct page_figure *figure)
+{
+    const struct page_view *view = figure->view;
+    double best = INFINITY;
+    for (int i = 0; i < view->count; i++) {
+        const struct page_row *row = &view->rows[i];
+        if (isfinite(row->value) && row->value < best &&
+            dt_session_eligible(view->session, row->result)) {
+            best = row->value;
+            dt_text_add(&figure->script, "%d", row->number);
+            dt_page_figure_number(best / view->time.size, &figure->script);
+            dt_text_add(&figure->script, "\n");
+        }
+    }
+    if (isfinite(best)) {
+        dt_text_add(&figure->script, "%d", view->rows[view->count - 1].number);
+        dt_page_figure_number(best / view->time.size, &figure->script);
+        dt_text_add(&figure->script, "\n");
+    }
+}
+
+void dt_page_draw_course(const struct page_view *view, struct dt_text *out)
+{
+    struct page_figure figure;
+    if (view->measured < 2)
+        return;
+    dt_page_figure_begin(&figure, view, "course", 560, 320);
+    dt_page_figure_log(&figure);
+    struct dt_text *script = &figure.script;
+    dt_page_figure_axis(&figure, 'x', "trial");
+    dt_page_figure_axis(&figure, 'y', view->axis);
+    dt_text_add(script, "$m << EOD\n");
+    double top = add_trials(&figure, false);
+    dt_text_add(script, "EOD\n$s << EOD\n");
+    add_trials(&figure, true);
+    dt_text_add(script, "EOD\n$b << EOD\n");
+    add_best_so_far(&figure);
+    dt_text_add(script, "EOD\n$f << EOD\n");
+    int failed = 0;
+    for (int i = 0; i < view->count; i++)
+        if (!isfinite(view->rows[i].value) && dt_page_failed(view->rows[i].result) &&
+            failed++ < POINTS_MOST)
+            dt_text_add(script, "%d %.7g\n", view->rows[i].number, top);
+    dt_text_add(script,
+                "EOD\nset offsets 1,1,0,0\n"
+                "plot $m using 1:2 with points pt 7 ps 0.5 lc rgb '%s' title 'measured', $m using "
+                "1:3:(0):($4-$3) with vectors nohead lc rgb '%s' notitle",
+                dt_page_colour(PAGE_MAIN), dt_page_colour(PAGE_MAIN));
+    if (view->slow > 0)
+        dt_text_add(script,
+                    ", $s using 1:2 with points pt 9 ps 0.5 lc rgb '%s' title 'dropped early'",
+                    dt_page_colour(PAGE_DIM));
+    if (failed > 0)
+        dt_text_add(script,
+                    ", $f using 1:2 with points pt 2 ps 0.7 lc rgb '%s' title 'failed (no time)'",
+                    dt_page_colour(PAGE_BAD));
+    dt_text_add(script, ", $b using 1:2 with steps lw 2 lc rgb '%s' title 'best so far'\n",
+                dt_page_colour(PAGE_SECOND));
+    dt_page_figure_finish(
+        &figure,
+        "The session: each trial's time with its interval, and the best so far. Below is better.",
+        out);
+}
+
+/* ---- time against memory */
+
+void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
+{
+    struct page_figure figure;
+    char axis[64];
+    int front[FRONT_MOST], n = dt_page_front_rows(view, front, FRONT_MOST);
+    if (n == 0 || view->measured < 2)
+        return;
+    dt_page_figure_begin(&figure, view, "memory", 560, 320);
+    dt_page_figure_log(&figure);
+    struct dt_text *script = &figure.script;
+    snprintf(axis, sizeof axis, "memory of the largest rank, %s", view->memory.name);
+    dt_page_figure_axis(&figure, 'x', axis);
+    dt_page_figure_axis(&figure, 'y', view->axis);
+    dt_text_add(script, "$m << EOD\n");
+    for (int i = 0; i < view->count; i++)
+        if (isfinite(view->rows[i].value) && is_drawn(view, i)) {
+            dt_page_figure_number((double)view->rows[i].result->peak_bytes / view->memory.size,
+                                  script);
+            dt_page_figure_number(view->rows[i].value / view->time.size, script);
+            dt_text_add(script, "\n");
+            dt_page_figure_title(&figure, &view->rows[i]);
+        }
+    dt_text_add(script, "EOD\n$f << EOD\n");
+    for (int i = 0; i < n; i++) {
+        dt_page_figure_number((double)view->rows[front[i]].result->peak_bytes / view->memory.size,
+                              script);
+        dt_page_figure_number(view->rows[front[i]].value / view->time.size, script);
+        dt_text_add(script, "\n");
+    }
+    dt_text_add(script,
+                "EOD\nset offsets graph 0.05, graph 0.05, 0, 0\n"
+                "plot $m using 1:2 with points pt 7 ps 0.5 lc rgb '%s' title 'measured', $f using "
+                "1:2 with fsteps lw 2 lc rgb '%s' notitle, "
+                "$f using 1:2 with points pt 7 ps 0.9 lc rgb '%s' title 'no plan beats it in both "
+                "(Pareto front)'\n",
+                dt_page_colour(PAGE_MAIN), dt_page_colour(PAGE_SECOND),
+                dt_page_colour(PAGE_SECOND));
+    dt_page_figure_finish(&figure, "Time against memory. Below and to the left is better.", out);
+}
+
+/* ---- effects */
+
+static void draw_effect(const struct page_view *view, const struct page_effect *effect,
+                        struct dt_text *out)
+{
+    struct page_figure figure;
+    const char *name = dt_space_axis(view->session->target->space, effect->axis)->name;
+    char id[32], caption[160];
+    snprintf(id, sizeof id, "effect%d", effect->axis);
+    dt_page_figure_begin(&figure, view, id, 360, 260);
+    dt_page_figure_log(&figure);
+    struct dt_text *script = &figure.script;
+    dt_page_figure_axis(&figure, 'x', name);
+    dt_page_figure_axis(&figure, 'y', view->axis);
+    dt_text_add(script, "set nokey\nset xrange [-0.6:%d.4]\nset xtics (", effect->count - 1);
+    for (int k = 0; k < effect->count; k++) {
+        struct dt_text value = {0};
+        dt_page_axis_value(view, effect->axis, effect->used[k], &value);
+        dt_text_add(script, "%s'", k > 0 ? ", " : "");
+        dt_page_figure_word(dt_text_at(&value), 12, script);
+        dt_text_add(script, "' %d", k);
+        dt_text_fini(&value);
+    }
+    dt_text_add(script, ")\n$m << EOD\n");
+    for (int i = 0; i < view->count; i++) {
+        int k = 0;
+        while (k < effect->count &&
+               effect->used[k] != view->rows[i].result->point.index[effect->axis])
+            k++;
+        if (!isfinite(view->rows[i].value) || k == effect->count ||
+            i % (1 + view->measured / 300) != 0)
+            continue;
+        /* beside each other by the golden ratio, so that equal times do not lie on one place */
+        dt_text_add(script, "%.3f", k + 0.3 * (fmod(i * 0.618034, 1) - 0.5));
+        dt_page_figure_number(view->rows[i].value / view->time.size, script);
+        dt_text_add(script, "\n");
+        dt_page_figure_title(&figure, &view->rows[i]);
+    }
+    dt_text_add(script, "EOD\n$c << EOD\n");
+    for (int k = 0; k < effect->count; k++) {
+        dt_text_add(script, "%.2f", k - 0.3);
+        dt_page_figure_number(effect->median[k] / view->time.size, script);
+        dt_text_add(script, "\n");
+    }
+    dt_text_add(script,
+                "EOD\nplot $m using 1:2 with points pt 7 ps 0.4 lc rgb '%s', $c using "
+                "1:2:(0.6):(0) with vectors nohead lw 2.5 lc rgb '%s'\n",
+                dt_page_colour(PAGE_MAIN), dt_page_colour(PAGE_SECOND));
+    struct dt_text words = {0};
+    dt_page_figure_word(name, 40, &words);
+    snprintf(caption, sizeof caption, "%s: explains %.0f %% of the differences. Bars are medians.",
+             dt_text_at(&words), 100 * effect->share);
+    dt_text_fini(&words);
+    dt_page_figure_finish(&figure, caption, out);
+}
+
+void dt_page_draw_effects(const struct page_view *view, struct dt_text *out)
+{
+    struct page_effect effects[DT_AXES_MAX];
+    int n = dt_page_effects(view, effects);
+    for (int i = 0; i < n && i < EFFECTS_MOST; i++)
+        if (effects[i].count <= 16)
+            draw_effect(view, &effects[i], out);
+}
+
+/* ---- the final comparison */
+
+static const enum page_colour entrant_colours[] = {PAGE_INK,   PAGE_MAIN, PAGE_SECOND,
+                                                   PAGE_THIRD, PAGE_BAD,  PAGE_DIM};
+
+static int ascending(const void *a, const void *b)
+{
+    double one = *(const double *)a, two = *(const double *)b;
+    return (one > two) - (one < two);
+}
+
+/* The range that holds all intervals, 1, the noise and nine in ten of the rounds. */
+static void set_range(struct page_figure *figure, int rounds, double margin)
+{
+    const struct dt_session_finals *finals = &figure->view->session->finals;
+    double speeds[DT_ENTRANTS * DT_ROUNDS_MOST], low = 1, high = 1;
+    int n = 0;
+    for (int i = 1; i < finals->entrant_count; i++) {
+        const struct dt_interval *interval = &finals->entrants[i].ratio.interval;
+        for (int k = 0; k < rounds; k++) {
+            double speed = finals->entrants[0].visits[k] / finals->entrants[i].visits[k];
+            if (isfinite(speed))
+                speeds[n++] = speed;
+        }
+        if (isfinite(interval->high)) {
+            low = fmin(low, 1 / interval->high);
+            high = fmax(high, 1 / interval->low);
+        }
+    }
+    qsort(speeds, (size_t)n, sizeof *speeds, ascending);
+    if (n > 0) {
+        low = fmin(low, speeds[n / 20]);
+        high = fmax(high, speeds[n - 1 - n / 20]);
+    }
+    if (isfinite(margin) && margin < 1) {
+        low = fmin(low, 1 / (1 + margin));
+        high = fmax(high, 1 + margin);
+    }
+    dt_text_add(&figure->script, "set yrange [%.6g:%.6g]\n", low - 0.05 * (high - low),
+                high + 0.05 * (high - low));
+}
+
+void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_session_finals *finals = &session->finals;
+    int rounds = finals->rounds < DT_ROUNDS_MOST ? finals->rounds : DT_ROUNDS_MOST, drawn = 0;
+    double margin = dt_session_noise(session).margin;
+    struct page_figure figure;
+    if (finals->entrant_count < 2 || rounds < 2 || !dt_session_against_default(session))
+        return;
+    dt_page_figure_begin(&figure, view, "pairs", 560, 320);
+    struct dt_text *script = &figure.script;
+    dt_page_figure_axis(&figure, 'x', "round, at the right all, with intervals");
+    dt_page_figure_axis(&figure, 'y', "speed against the default");
+    set_range(&figure, rounds, margin);
+    if (isfinite(margin) && margin < 1)
+        dt_text_add(script,
+                    "set object rectangle from graph 0, first %.6g to graph 1, first %.6g fc rgb "
+                    "'%s' fs solid noborder behind\n",
+                    1 / (1 + margin), 1 + margin, dt_page_colour(PAGE_NOISE));
+    dt_text_add(script, "set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb '%s'\n",
+                dt_page_colour(PAGE_INK));
+    for (int i = 1; i < finals->entrant_count; i++) {
+        dt_text_add(script, "$e%d << EOD\n", i);
+        for (int k = 0; k < rounds; k++) {
+            dt_text_add(script, "%d", k + 1);
+            dt_page_figure_number(finals->entrants[0].visits[k] / finals->entrants[i].visits[k],
+                                  script);
+            dt_text_add(script, "\n");
+        }
+        const struct dt_ratio *ratio = &finals->entrants[i].ratio;
+        dt_text_add(script, "EOD\n$i%d << EOD\n%.6g", i,
+                    rounds + (0.5 + 0.6 * i) * (1 + rounds / 30.0));
+        dt_page_figure_number(1 / ratio->ratio, script);
+        dt_page_figure_number(1 / ratio->interval.high, script);
+        dt_page_figure_number(1 / ratio->interval.low, script);
+        dt_text_add(script, "\nEOD\n");
+    }
+    dt_text_add(script, "set xrange [0:%.6g]\nplot ",
+                rounds + (0.5 + 0.6 * finals->entrant_count) * (1 + rounds / 30.0));
+    for (int i = 1; i < finals->entrant_count; i++) {
+        if (finals->entrants[i].ratio.pairs == 0)
+            continue;
+        const char *colour = dt_page_colour(entrant_colours[i % 6]);
+        const char *role =
+            i == finals->best ? "best" : dt_entrant_role_text(finals->entrants[i].role);
+        dt_text_add(script,
+                    "%s$e%d using 1:2 with points pt %d ps 0.5 lc rgb '%s' title '%s', $i%d using "
+                    "1:2:3:4 with yerrorbars pt 7 ps 0.6 lw 2 lc rgb '%s' notitle",
+                    drawn++ > 0 ? ", " : "", i, 5 + 2 * (i % 4), colour,
+                    dt_entrant_twin(&finals->entrants[i]) ? "twin (the default again)" : role, i,
+                    colour);
+    }
+    dt_text_add(script, "\n");
+    if (drawn > 0)
+        dt_page_figure_finish(
+            &figure,
+            "The final comparison: each plan against the default, measured in turn. Above 1 is "
+            "faster; inside the grey band is noise.",
+            out);
+    else {
+        dt_text_fini(&figure.script);
+        dt_text_fini(&figure.titles);
+    }
+}
+
+/* ---- ranks and phases */
+
+static bool has_ranks(const struct dt_result *result)
+{
+    return result != NULL && result->samples.rank_seconds != NULL && result->ranks > 1 &&
+           result->ranks <= RANKS_MOST;
+}
+
+void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(view->session);
+    struct page_figure figure;
+    if (!has_ranks(best))
+        return;
+    dt_page_figure_begin(&figure, view, "ranks", 560, 260);
+    dt_page_figure_axis(&figure, 'x', "rank");
+    char axis[64];
+    snprintf(axis, sizeof axis, "median step, %s", view->time.name);
+    dt_page_figure_axis(&figure, 'y', axis);
+    dt_text_add(&figure.script,
+                "set nokey\nset xrange [-0.6:%d.6]\nset yrange [0:*]\nset xtics 0,%d\nset boxwidth "
+                "0.7\n$m << EOD\n",
+                best->ranks - 1, 1 + best->ranks / 16);
+    for (int i = 0; i < best->ranks; i++)
+        dt_text_add(&figure.script, "%d %.7g\n", i,
+                    best->samples.rank_seconds[i] / view->time.size);
+    dt_text_add(&figure.script, "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s'\n",
+                dt_page_colour(PAGE_MAIN));
+    dt_page_figure_finish(
+        &figure, "Ranks of the plan to use: a rank that is higher makes the others wait.", out);
+}
+
+/* A bar for each kind of work, beside that of the other plan. */
+static int add_bars(struct page_figure *figure, const json_t *roofline, const json_t *order,
+                    double shift)
+{
+    size_t i;
+    json_t *kind;
+    int n = 0;
+    json_array_foreach((json_t *)order, i, kind)
+    {
+        const json_t *kinds = json_object_get(roofline, "kinds"), *mine;
+        size_t k;
+        json_array_foreach((json_t *)kinds, k, mine)
+        {
+            if (strcmp(dt_json_text_at(mine, "name"), dt_json_text_at(kind, "name")) != 0)
+                continue;
+            dt_text_add(&figure->script, "%.3f %.7g\n", (double)i + shift,
+                        json_number_value(json_object_get(mine, "seconds")) /
+                            figure->view->time.size);
+            n++;
+        }
+    }
+    return n;
+}
+
+void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session),
+                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    json_t *mine = best != NULL ? dt_roofline(best, session->target) : NULL;
+    json_t *theirs = mine != NULL && known != NULL &&
+                             !dt_point_equal(session->target->space, &known->point, &best->point)
+                         ? dt_roofline(known, session->target)
+                         : NULL;
+    const json_t *kinds = json_object_get(mine, "kinds"), *kind;
+    size_t i;
+    struct page_figure figure;
+    if (json_array_size(kinds) == 0) {
+        json_decref(mine);
+        return;
+    }
+    dt_page_figure_begin(&figure, view, "phases", 560, 260);
+    struct dt_text *script = &figure.script;
+    char axis[64];
+    snprintf(axis, sizeof axis, "of a step, %s", view->time.name);
+    dt_page_figure_axis(&figure, 'y', axis);
+    dt_text_add(script, "set xrange [-0.6:%zu.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
+                json_array_size(kinds) - 1);
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        dt_text_add(script, "%s'", i > 0 ? ", " : "");
+        dt_page_figure_word(dt_json_text_at(kind, "name"), 12, script);
+        dt_text_add(script, "' %zu", i);
+    }
+    dt_text_add(script, ")\n$m << EOD\n");
+    add_bars(&figure, mine, kinds, theirs != NULL ? -0.19 : 0);
+    dt_text_add(script, "EOD\n$t << EOD\n");
+    int others = add_bars(&figure, theirs, kinds, 0.19);
+    dt_text_add(script,
+                "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s' title 'plan to use'",
+                dt_page_colour(PAGE_MAIN));
+    if (others > 0)
+        dt_text_add(script, ", $t using 1:2 with boxes fs solid lc rgb '%s' title 'default'",
+                    dt_page_colour(PAGE_DIM));
+    dt_text_add(script, "\n");
+    dt_page_figure_finish(&figure, "Where a step's time goes on its last rank.", out);
+    json_decref(mine);
+    json_decref(theirs);
+}

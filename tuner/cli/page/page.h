@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* page - a session as a document: one HTML page, Markdown, or a CSV of its trials (docs/report.md)
+ *
+ * The page needs no network and no script: gnuplot draws its figures into it, and each has its data in a table. To add a
+ * section or a figure, write a function and add its row in document.c; to add a format, a row in formats.c.
+ */
+#ifndef DT_TUNER_CLI_PAGE_PAGE_H
+#define DT_TUNER_CLI_PAGE_PAGE_H
+
+#include "tuner/session/session.h"
+
+/* A session that was read back. All borrowed. */
+struct dt_page {
+    const struct dt_session *session;
+    const char *journal;   /* its id, or its file's name */
+    const json_t *machine; /* the fingerprint in its first record; NULL: none */
+    int64_t began_wall_ns; /* of its first record */
+    bool ended;            /* the session came to its end */
+};
+
+struct dt_page_format {
+    const char *name;
+    /* Appends the document on the sessions, 1 or 2. NULL: the objects of --json. */
+    void (*write)(const struct dt_page pages[], int n, struct dt_text *out);
+};
+/* "html", "md", "csv" or "json"; NULL for another name. */
+const struct dt_page_format *dt_page_format(const char *name);
+
+#endif

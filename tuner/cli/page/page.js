@@ -1,0 +1,33 @@
+/* Columns that sort, and a filter for tables of many rows. The page says all it has without this. */
+for (const table of document.querySelectorAll("table")) {
+  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
+  const number = text => { const value = parseFloat(text); return isNaN(value) ? Infinity : value; };
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.onclick = () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      const key = row => row.cells[column].textContent;
+      const order = head.classList.contains("n") ? (a, b) => number(key(a)) - number(key(b)) || 0
+                                                 : (a, b) => key(a).localeCompare(key(b));
+      const rows = [...body.rows].sort(order);
+      heads.forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      body.append(...(down ? rows.reverse() : rows));
+    };
+  });
+  if (body.rows.length < 12) continue;
+  const filter = document.createElement("input");
+  filter.type = "search";
+  filter.placeholder = "filter rows, such as ranks=2";
+  filter.setAttribute("aria-label", "filter the rows of: " + table.caption.textContent);
+  filter.oninput = () => {
+    const words = filter.value.toLowerCase().split(" ").filter(word => word);
+    for (const row of body.rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every(word => text.includes(word));
+    }
+  };
+  table.parentElement.before(filter);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* page_int - what the writers of a page share */
+#ifndef DT_TUNER_CLI_PAGE_PAGE_INT_H
+#define DT_TUNER_CLI_PAGE_PAGE_INT_H
+
+#include "tuner/cli/page/page.h"
+#include "tuner/cli/page/pen.h"
+
+#include "base/figures.h"
+
+/* A trial in figures and tables. */
+struct page_row {
+    const struct dt_result *result;
+    int number;   /* from 1, in the order of the session */
+    double value; /* of the objective, in seconds, smaller is better; NAN: not measured */
+};
+
+/* A session, and what its figures and tables are made of. */
+struct page_view {
+    const struct dt_page *page;
+    const struct dt_session *session;
+    struct page_row *rows; /* owned: trials that count, failures too, in the session's order */
+    int count, measured, failed, slow;
+    struct dt_unit time, memory; /* of all figures and tables */
+    char axis[80];               /* what values are, with their unit: "step, ms" */
+    char prefix[8];              /* of names in the page */
+};
+bool dt_page_view(const struct dt_page *page, const char *prefix,
+                  struct page_view *view); /* false: no memory */
+void dt_page_view_fini(struct page_view *view);
+
+int dt_page_by_value(
+    const void *a,
+    const void *b); /* of rows, for qsort: the fastest first, not measured ones last */
+bool dt_page_failed(const struct dt_result *result);
+/* The plan in words; the best plan's result; NULL: none. */
+void dt_page_plan(const struct page_view *view, const struct dt_point *point, struct dt_text *out);
+/* Level of the intervals of the final comparison. */
+double dt_page_level(const struct dt_session *session);
+/* The entrant with the best plan, when its ratio is against the default; NULL: none. */
+const struct dt_entrant *dt_page_winner(const struct dt_session *session);
+
+/* What one parameter explains of the differences between the measured trials. */
+struct page_effect {
+    int axis;
+    int used[64];      /* indices of values that measured trials have, ascending */
+    int trials[64];    /* with that value */
+    double median[64]; /* of their values, seconds */
+    int count;
+    double share; /* of the variance of log(value), 0..1 */
+};
+/* Effects of all parameters with two used values or more, the largest share first; returns how many. */
+int dt_page_effects(const struct page_view *view, struct page_effect effects[DT_AXES_MAX]);
+void dt_page_axis_value(const struct page_view *view, int axis, int index, struct dt_text *out);
+
+/* The verdict in one sentence; the facts that follow from it. */
+void dt_page_verdict(const struct page_view *view, struct dt_text *out);
+void dt_page_facts(const struct page_view *view, struct page_pen *pen);
+
+/* Tables. */
+void dt_page_plans(const struct page_view *view, struct page_pen *pen);
+void dt_page_trials(const struct page_view *view, struct page_pen *pen);
+void dt_page_front(const struct page_view *view, struct page_pen *pen);
+void dt_page_importance(const struct page_view *view, struct page_pen *pen);
+void dt_page_pairs(const struct page_view *view, struct page_pen *pen);
+void dt_page_ranks(const struct page_view *view, struct page_pen *pen);
+void dt_page_phases(const struct page_view *view, struct page_pen *pen);
+void dt_page_machine(const struct page_view *view, struct page_pen *pen);
+/* What differs between two sessions. */
+void dt_page_compare(const struct page_view views[2], struct page_pen *pen);
+
+/* Figures: nothing where there is no data, or no gnuplot. */
+void dt_page_draw_course(const struct page_view *view, struct dt_text *out);
+void dt_page_draw_memory(const struct page_view *view, struct dt_text *out);
+void dt_page_draw_effects(const struct page_view *view, struct dt_text *out);
+void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out);
+void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out);
+void dt_page_draw_phases(const struct page_view *view, struct dt_text *out);
+
+/* The trials on the front of time and memory, at most `room`, fastest first. */
+int dt_page_front_rows(const struct page_view *view, int rows[], int room);
+
+/* A page's colours: gnuplot writes the number, the style sheet gives it its look by day and by night. */
+enum page_colour {
+    PAGE_INK,
+    PAGE_GRID,
+    PAGE_MAIN,
+    PAGE_SECOND,
+    PAGE_THIRD,
+    PAGE_BAD,
+    PAGE_DIM,
+    PAGE_NOISE,
+    PAGE_COLOURS
+};
+const char *dt_page_colour(enum page_colour colour); /* "#010203" */
+void dt_page_colour_rules(struct dt_text *out);      /* of the style sheet */
+
+/* Runs gnuplot on a script; appends its SVG. Points of the first plot get titles, one a line (may be ""), as tooltips. DT_EIO: there
+ * is no gnuplot, or it failed. */
+dt_status dt_page_gnuplot(const struct dt_text *script, const char *label, const char *titles,
+                          struct dt_text *out) DT_MUST_CHECK;
+
+void dt_page_html(const struct dt_page pages[], int n, struct dt_text *out);
+void dt_page_markdown(const struct dt_page pages[], int n, struct dt_text *out);
+void dt_page_csv(const struct dt_page pages[], int n, struct dt_text *out);
+
+#endif

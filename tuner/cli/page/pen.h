@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* pen - headings, sentences and tables, written as HTML or as Markdown
+ *
+ *     dt_pen_table(pen, "", "Ranks", "rank|>median, ms");
+ *     dt_pen_cell(pen, "%d", 0);      -- a row is full after as many cells as there are columns
+ *     dt_pen_cell(pen, "%.3f", 1.5);
+ *     dt_pen_end(pen);
+ *
+ * Text may be of foreign origin: it is shown as it is, never obeyed.
+ */
+#ifndef DT_TUNER_CLI_PAGE_PEN_H
+#define DT_TUNER_CLI_PAGE_PEN_H
+
+#include "base/text.h"
+
+#define DT_PEN_COLUMNS 40
+
+struct page_pen {
+    struct dt_text *out;
+    bool html;
+    int columns, cell;          /* of the table that is open; the number of the next cell */
+    char kinds[DT_PEN_COLUMNS]; /* '>': a number, to the right; '~': a plan; ' ': words */
+};
+
+void dt_pen_heading(struct page_pen *pen, int level, const char *text);
+void dt_pen_say(struct page_pen *pen, const char *text); /* a paragraph; nothing when it is "" */
+
+/* id: of the element, "" for none. columns: names with '|' between them, each after '>' for numbers or '~' for plans. */
+void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, const char *columns);
+void dt_pen_cell(struct page_pen *pen, const char *format, ...) DT_FORMAT(2, 3);
+void dt_pen_number(struct page_pen *pen, double value, const char *format); /* NAN: "-" */
+void dt_pen_end(struct page_pen *pen);
+
+/* What stays closed until it is asked for; in Markdown it is open. */
+void dt_pen_fold(struct page_pen *pen, const char *summary);
+void dt_pen_unfold(struct page_pen *pen);
+
+/* Text with & < > " ' as entities; control characters and bytes that are not UTF-8 are made visible. */
+void dt_pen_escape(const char *text, struct dt_text *out);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* The trials of a session, and what each parameter explains of their differences. */
+#include "tuner/cli/page/page_int.h"
+
+#include "stats/front.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool dt_page_failed(const struct dt_result *result)
+{
+    return result->outcome != DT_TRIAL_OK && result->outcome != DT_TRIAL_SLOW &&
+           result->outcome != DT_TRIAL_INTERRUPTED;
+}
+
+/* Rows that are shown have one unit: that in which the smallest has a digit before the point. */
+static void choose_units(struct page_view *view)
+{
+    double seconds = INFINITY, bytes = INFINITY;
+    for (int i = 0; i < view->count; i++)
+        if (isfinite(view->rows[i].value)) {
+            seconds = fmin(seconds, view->rows[i].value);
+            bytes = fmin(bytes, (double)view->rows[i].result->peak_bytes);
+        }
+    const struct dt_objective *objective = view->session->target->objective;
+    view->time = dt_figure_time_unit(isfinite(seconds) ? seconds : 1);
+    view->memory = dt_figure_bytes_unit(isfinite(bytes) ? fmax(bytes, 1024) : 1024);
+    const char *what = objective->one_batch ? "time of a step" : objective->spent;
+    snprintf(view->axis, sizeof view->axis, "%s%s, %s", what,
+             objective->one_batch ? "" : " per image and step", view->time.name);
+}
+
+bool dt_page_view(const struct dt_page *page, const char *prefix, struct page_view *view)
+{
+    const struct dt_session *session = page->session;
+    *view = (struct page_view){.page = page,
+                               .session = session,
+                               .rows = calloc((size_t)session->count + 1, sizeof *view->rows)};
+    snprintf(view->prefix, sizeof view->prefix, "%s", prefix);
+    for (int i = 0; view->rows != NULL && i < session->count; i++) {
+        const struct dt_result *result = &session->trials[i];
+        double value = result->samples.n > 0 ? dt_session_value(session, result) : NAN;
+        if (!dt_session_counts(session, i))
+            continue;
+        view->measured += isfinite(value);
+        view->failed += dt_page_failed(result);
+        view->slow += result->outcome == DT_TRIAL_SLOW;
+        view->rows[view->count++] = (struct page_row){result, i + 1, value};
+    }
+    if (view->rows != NULL)
+        choose_units(view);
+    return view->rows != NULL;
+}
+
+void dt_page_view_fini(struct page_view *view)
+{
+    free(view->rows);
+}
+
+int dt_page_by_value(const void *a, const void *b)
+{
+    const struct page_row *one = a, *two = b;
+    if (isfinite(one->value) != isfinite(two->value))
+        return isfinite(one->value) ? -1 : 1;
+    if (isfinite(one->value) && one->value != two->value)
+        return one->value < two->value ? -1 : 1;
+    return one->number - two->number;
+}
+
+void dt_page_plan(const struct page_view *view, const struct dt_point *point, struct dt_text *out)
+{
+    dt_point_short(view->session->target->space, point, out);
+}
+
+double dt_page_level(const struct dt_session *session)
+{
+    int sets = session->finals.sets.count;
+    return sets > 0 ? dt_stats_set_level(sets) : dt_judge_level(session->finals.rounds);
+}
+
+const struct dt_entrant *dt_page_winner(const struct dt_session *session)
+{
+    int best = session->finals.best;
+    return best >= 0 && dt_session_against_default(session) ? &session->finals.entrants[best]
+                                                            : NULL;
+}
+
+void dt_page_axis_value(const struct page_view *view, int axis, int index, struct dt_text *out)
+{
+    const struct dt_axis *of = dt_space_axis(view->session->target->space, axis);
+    if (of->labels != NULL)
+        dt_text_add(out, "%s", of->labels[index]);
+    else
+        dt_text_add(out, "%lld", (long long)of->values[index]);
+}
+
+int dt_page_front_rows(const struct page_view *view, int rows[], int room)
+{
+    struct dt_front_point *points = calloc((size_t)view->count + 1, sizeof *points);
+    int n = 0;
+    for (int i = 0; points != NULL && i < view->count; i++)
+        if (isfinite(view->rows[i].value) &&
+            dt_session_eligible(view->session, view->rows[i].result))
+            points[n++] =
+                (struct dt_front_point){view->rows[i].value, view->rows[i].result->peak_bytes, i};
+    n = points != NULL ? dt_front(points, n) : 0;
+    n = n < room ? n : room;
+    for (int i = 0; i < n; i++)
+        rows[i] = points[i].index;
+    free(points);
+    return n;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double one = *(const double *)a, two = *(const double *)b;
+    return (one > two) - (one < two);
+}
+
+/* Between-group over total variance (the correlation ratio, eta squared; Fisher 1925). */
+static double share_of(const struct page_effect *effect, const double sum[], double squares,
+                       double all, int n)
+{
+    double between = 0, mean = all / n;
+    for (int i = 0; i < effect->count; i++)
+        between += sum[i] * sum[i] / effect->trials[i];
+    between -= n * mean * mean;
+    double total = squares - n * mean * mean;
+    return total > 0 ? fmin(fmax(between / total, 0), 1) : 0;
+}
+
+static int slot_of(struct page_effect *effect, int value)
+{
+    int at = 0;
+    while (at < effect->count && effect->used[at] < value)
+        at++;
+    if (at < effect->count && effect->used[at] == value)
+        return at;
+    if (effect->count == 64)
+        return -1;
+    for (int i = effect->count++; i > at; i--)
+        effect->used[i] = effect->used[i - 1];
+    effect->used[at] = value;
+    return at;
+}
+
+static void effect_of(const struct page_view *view, double values[], struct page_effect *effect)
+{
+    double sum[64] = {0}, squares = 0, all = 0;
+    int n = 0;
+    for (int i = 0; i < view->count; i++)
+        if (isfinite(view->rows[i].value))
+            (void)slot_of(effect, view->rows[i].result->point.index[effect->axis]);
+    for (int k = 0; k < effect->count; k++) {
+        int many = 0;
+        for (int i = 0; i < view->count; i++) {
+            const struct page_row *row = &view->rows[i];
+            if (!isfinite(row->value) || row->result->point.index[effect->axis] != effect->used[k])
+                continue;
+            values[many++] = row->value;
+            sum[k] += log(row->value);
+            squares += log(row->value) * log(row->value);
+        }
+        qsort(values, (size_t)many, sizeof *values, ascending);
+        effect->trials[k] = many;
+        effect->median[k] = dt_stats_median(values, many);
+        all += sum[k];
+        n += many;
+    }
+    effect->share = n > effect->count ? share_of(effect, sum, squares, all, n) : 0;
+}
+
+static int larger_share(const void *a, const void *b)
+{
+    const struct page_effect *one = a, *two = b;
+    if (one->share != two->share)
+        return one->share > two->share ? -1 : 1;
+    return one->axis - two->axis;
+}
+
+int dt_page_effects(const struct page_view *view, struct page_effect effects[DT_AXES_MAX])
+{
+    int n = 0, axes = dt_space_axes(view->session->target->space);
+    double *values = calloc((size_t)view->count + 1, sizeof *values);
+    for (int axis = 0; values != NULL && axis < axes; axis++) {
+        effects[n] = (struct page_effect){.axis = axis};
+        effect_of(view, values, &effects[n]);
+        n += effects[n].count > 1;
+    }
+    free(values);
+    qsort(effects, (size_t)n, sizeof effects[0], larger_share);
+    return n;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables: those of the plans and the machine, and the data behind each figure. */
+#include "tuner/cli/page/page_int.h"
+
+#include "base/json.h"
+#include "tuner/measure/record/result_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNNERS_UP = 3, TRIALS_MOST = 200, FRONT_MOST = 64 };
+
+/* ---- plans */
+
+/* A plan has a row already. */
+struct listed {
+    const struct dt_point *points[DT_ENTRANTS + RUNNERS_UP + 1];
+    int count;
+};
+
+static bool is_listed(const struct page_view *view, const struct listed *listed,
+                      const struct dt_point *point)
+{
+    for (int i = 0; i < listed->count; i++)
+        if (dt_point_equal(view->session->target->space, listed->points[i], point))
+            return true;
+    return false;
+}
+
+static void add_plan(const struct page_view *view, struct page_pen *pen, const char *role,
+                     const struct dt_result *result, const struct dt_entrant *entrant)
+{
+    struct dt_text plan = {0}, speed = {0};
+    struct dt_trial trial = dt_result_trial(result, view->session->target);
+    double unit = view->time.size;
+    dt_page_plan(view, &result->point, &plan);
+    dt_pen_cell(pen, "%s", role);
+    dt_pen_cell(pen, "%s", dt_text_at(&plan));
+    dt_pen_number(pen, trial.value / unit, "%.4g");
+    if (isfinite(trial.low))
+        dt_pen_cell(pen, "%.4g to %.4g", trial.low / unit, trial.high / unit);
+    else
+        dt_pen_cell(pen, "-");
+    if (entrant != NULL && entrant->ratio.pairs > 0) {
+        const struct dt_ratio *ratio = &entrant->ratio;
+        dt_text_add(&speed, "%.3f", 1 / ratio->ratio);
+        if (isfinite(ratio->interval.high))
+            dt_text_add(&speed, " (%.3f to %.3f)", 1 / ratio->interval.high,
+                        1 / ratio->interval.low);
+    }
+    dt_pen_cell(pen, "%s", speed.size > 0 ? dt_text_at(&speed) : "-");
+    dt_pen_number(
+        pen, result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN, "%.4g");
+    dt_pen_cell(pen, "%d", result->devices);
+    dt_pen_number(pen, result->summary.median * result->devices, "%.4g");
+    dt_pen_cell(pen, "%s", entrant != NULL ? "final comparison" : "its trial");
+    dt_text_fini(&plan);
+    dt_text_fini(&speed);
+}
+
+static void add_entrants(const struct page_view *view, struct page_pen *pen, struct listed *listed)
+{
+    const struct dt_session *session = view->session;
+    bool against = dt_session_against_default(session);
+    for (int k = -1; k < session->finals.entrant_count; k++) {
+        int i = k < 0 ? session->finals.best : k;
+        const struct dt_entrant *entrant = i >= 0 ? &session->finals.entrants[i] : NULL;
+        if (entrant == NULL || dt_entrant_twin(entrant) || entrant->result.samples.n == 0 ||
+            (k >= 0 && k == session->finals.best))
+            continue;
+        char role[48];
+        snprintf(role, sizeof role, "%s%s", dt_entrant_role_text(entrant->role),
+                 k < 0 ? ", best" : "");
+        add_plan(view, pen, k < 0 && entrant->role == DT_ENTRANT_CANDIDATE ? "best" : role,
+                 &entrant->result, against ? entrant : NULL);
+        listed->points[listed->count++] = &entrant->point;
+    }
+}
+
+void dt_page_plans(const struct page_view *view, struct page_pen *pen)
+{
+    const struct dt_session *session = view->session;
+    struct listed listed = {.count = 0};
+    char columns[256], caption[128];
+    snprintf(caption, sizeof caption, "Plans, with %.0f %% intervals of the speed",
+             100 * dt_page_level(session));
+    snprintf(columns, sizeof columns,
+             "role|~plan|>%s|>interval|>speed against the default|>memory of a rank, "
+             "%s|>devices|>device-s a step|measured in",
+             view->axis, view->memory.name);
+    dt_pen_table(pen, "", caption, columns);
+    add_entrants(view, pen, &listed);
+    const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
+    for (int i = 0; i < 2; i++) {
+        const struct dt_result *result = dt_session_role(session, roles[i]);
+        if (result == NULL || result->samples.n == 0 || is_listed(view, &listed, &result->point))
+            continue;
+        add_plan(view, pen, dt_entrant_role_text(roles[i]), result, NULL);
+        listed.points[listed.count++] = &result->point;
+    }
+    struct page_row *rows = calloc((size_t)view->count + 1, sizeof *rows);
+    if (rows != NULL && view->count > 0)
+        memcpy(rows, view->rows, (size_t)view->count * sizeof *rows);
+    if (rows != NULL)
+        qsort(rows, (size_t)view->count, sizeof *rows, dt_page_by_value);
+    for (int i = 0, more = 0; rows != NULL && i < view->count && more < RUNNERS_UP; i++)
+        if (isfinite(rows[i].value) && dt_session_eligible(session, rows[i].result) &&
+            !is_listed(view, &listed, &rows[i].result->point)) {
+            add_plan(view, pen, "runner-up", rows[i].result, NULL);
+            more++;
+        }
+    free(rows);
+    dt_pen_end(pen);
+}
+
+/* ---- trials */
+
+static void add_trial(const struct page_view *view, struct page_pen *pen,
+                      const struct page_row *row)
+{
+    const struct dt_result *result = row->result;
+    struct dt_text plan = {0};
+    double unit = view->time.size;
+    struct dt_trial trial = dt_result_trial(result, view->session->target);
+    dt_page_plan(view, &result->point, &plan);
+    dt_pen_cell(pen, "%d", row->number);
+    dt_pen_cell(pen, "%s", dt_text_at(&plan));
+    dt_pen_cell(pen, "%s", dt_outcome_text(result->outcome));
+    dt_pen_number(pen, row->value / unit, "%.4g");
+    dt_pen_number(pen, isfinite(row->value) ? trial.low / unit : NAN, "%.4g");
+    dt_pen_number(pen, isfinite(row->value) ? trial.high / unit : NAN, "%.4g");
+    dt_pen_number(
+        pen, result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN, "%.4g");
+    dt_pen_number(pen, result->cost_seconds, "%.3g");
+    dt_pen_cell(pen, "%s", result->cause);
+    dt_text_fini(&plan);
+}
+
+void dt_page_trials(const struct page_view *view, struct page_pen *pen)
+{
+    char columns[256], caption[160], id[24];
+    struct page_row *rows = calloc((size_t)view->count + 1, sizeof *rows);
+    if (rows == NULL || view->count == 0) {
+        free(rows);
+        return;
+    }
+    memcpy(rows, view->rows, (size_t)view->count * sizeof *rows);
+    qsort(rows, (size_t)view->count, sizeof *rows, dt_page_by_value);
+    int failed = view->failed < TRIALS_MOST / 4 ? view->failed : TRIALS_MOST / 4, shown = 0;
+    int others = view->count <= TRIALS_MOST ? view->count : TRIALS_MOST - failed;
+    snprintf(id, sizeof id, "%strials", view->prefix);
+    snprintf(columns, sizeof columns,
+             ">trial|~plan|outcome|>%s|>from|>to|>memory, %s|>time it took, s|why", view->axis,
+             view->memory.name);
+    if (view->count <= TRIALS_MOST)
+        snprintf(caption, sizeof caption, "All %d trials, the fastest first", view->count);
+    else
+        snprintf(caption, sizeof caption,
+                 "The fastest %d of %d trials, and failures (--format csv has all)", others,
+                 view->count);
+    dt_pen_table(pen, id, caption, columns);
+    for (int i = 0; i < view->count; i++) {
+        bool fails = !isfinite(rows[i].value);
+        if (i < others || (fails && shown < failed)) {
+            add_trial(view, pen, &rows[i]);
+            shown += fails;
+        }
+    }
+    free(rows);
+    dt_pen_end(pen);
+}
+
+void dt_page_front(const struct page_view *view, struct page_pen *pen)
+{
+    int rows[FRONT_MOST], n = dt_page_front_rows(view, rows, FRONT_MOST);
+    char columns[160];
+    snprintf(columns, sizeof columns, ">trial|~plan|>%s|>memory of the largest rank, %s",
+             view->axis, view->memory.name);
+    dt_pen_table(pen, "", "Plans that no other beats in both time and memory (Pareto front)",
+                 columns);
+    for (int i = 0; i < n; i++) {
+        const struct page_row *row = &view->rows[rows[i]];
+        struct dt_text plan = {0};
+        dt_page_plan(view, &row->result->point, &plan);
+        dt_pen_cell(pen, "%d", row->number);
+        dt_pen_cell(pen, "%s", dt_text_at(&plan));
+        dt_pen_number(pen, row->value / view->time.size, "%.4g");
+        dt_pen_number(pen, (double)row->result->peak_bytes / view->memory.size, "%.4g");
+        dt_text_fini(&plan);
+    }
+    dt_pen_end(pen);
+}
+
+void dt_page_importance(const struct page_view *view, struct page_pen *pen)
+{
+    struct page_effect effects[DT_AXES_MAX];
+    int n = dt_page_effects(view, effects);
+    char columns[160];
+    snprintf(columns, sizeof columns,
+             "parameter|>share of the differences, %%|value|>trials|>median %s", view->axis);
+    dt_pen_table(pen, "",
+                 "What each parameter alone explains of the differences between measured plans "
+                 "(share of the variance of log time between its values)",
+                 columns);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < effects[i].count; k++) {
+            struct dt_text value = {0};
+            dt_page_axis_value(view, effects[i].axis, effects[i].used[k], &value);
+            dt_pen_cell(pen, "%s",
+                        dt_space_axis(view->session->target->space, effects[i].axis)->name);
+            dt_pen_cell(pen, "%.0f", 100 * effects[i].share);
+            dt_pen_cell(pen, "%s", dt_text_at(&value));
+            dt_pen_cell(pen, "%d", effects[i].trials[k]);
+            dt_pen_number(pen, effects[i].median[k] / view->time.size, "%.4g");
+            dt_text_fini(&value);
+        }
+    dt_pen_end(pen);
+}
+
+/* ---- the final comparison */
+
+void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
+{
+    const struct dt_session_finals *finals = &view->session->finals;
+    struct dt_text columns = {0};
+    dt_text_add(&columns, ">round");
+    for (int i = 0; i < finals->entrant_count; i++)
+        dt_text_add(&columns, "|>%s, %s", dt_entrant_role_text(finals->entrants[i].role),
+                    view->time.name);
+    dt_pen_table(pen, "", "Step of each plan in each round of the final comparison",
+                 dt_text_at(&columns));
+    for (int k = 0; k < finals->rounds && k < DT_ROUNDS_MOST; k++) {
+        dt_pen_cell(pen, "%d", k + 1);
+        for (int i = 0; i < finals->entrant_count; i++)
+            dt_pen_number(pen, finals->entrants[i].visits[k] / view->time.size, "%.4g");
+    }
+    dt_pen_end(pen);
+    dt_text_fini(&columns);
+}
+
+void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
+{
+    const struct dt_result *best = dt_session_best(view->session);
+    if (best == NULL || best->samples.rank_seconds == NULL || best->ranks < 2)
+        return;
+    char columns[96], caption[96];
+    snprintf(columns, sizeof columns, ">rank|>median step, %s|>steps in which it was last",
+             view->time.name);
+    snprintf(caption, sizeof caption, "Ranks of the plan to use; skew (last minus first) %.3g %s",
+             best->samples.skew_seconds / view->time.size, view->time.name);
+    dt_pen_table(pen, "", caption, columns);
+    for (int i = 0; i < best->ranks; i++) {
+        dt_pen_cell(pen, "%d", i);
+        dt_pen_number(pen, best->samples.rank_seconds[i] / view->time.size, "%.4g");
+        dt_pen_cell(pen, "%d", best->samples.last != NULL ? best->samples.last[i] : 0);
+    }
+    dt_pen_end(pen);
+}
+
+static void add_kinds(const struct page_view *view, struct page_pen *pen, const char *role,
+                      const json_t *roofline)
+{
+    const json_t *kinds = json_object_get(roofline, "kinds"), *kind;
+    size_t i;
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        const char *unit = json_string_value(json_object_get(kind, "unit"));
+        double fraction = json_is_number(json_object_get(kind, "fraction"))
+                              ? json_number_value(json_object_get(kind, "fraction"))
+                              : NAN;
+        double rate = json_is_number(json_object_get(kind, "rate"))
+                          ? json_number_value(json_object_get(kind, "rate"))
+                          : NAN;
+        dt_pen_cell(pen, "%s", role);
+        dt_pen_cell(pen, "%s", dt_json_text_at(kind, "name"));
+        dt_pen_number(pen, json_number_value(json_object_get(kind, "seconds")) / view->time.size,
+                      "%.4g");
+        dt_pen_number(pen, 100 * json_number_value(json_object_get(kind, "share")), "%.1f");
+        dt_pen_number(pen, rate * 1e-9, "%.4g");
+        dt_pen_cell(pen, "%s", unit == NULL ? "" : strcmp(unit, "flops") == 0 ? "GFLOP/s" : "GB/s");
+        dt_pen_number(pen, 100 * fraction, "%.0f");
+    }
+}
+
+void dt_page_phases(const struct page_view *view, struct page_pen *pen)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session),
+                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    char columns[160];
+    snprintf(columns, sizeof columns,
+             "plan|kind of work|>%s of a step|>share, %%|>rate|unit|>of the ceiling, %%",
+             view->time.name);
+    dt_pen_table(pen, "",
+                 "Where a step's time goes on its last rank, and how near each kind of work is to "
+                 "the device's ceiling (roofline)",
+                 columns);
+    json_t *mine = best != NULL ? dt_roofline(best, session->target) : NULL;
+    json_t *theirs = known != NULL && known != best ? dt_roofline(known, session->target) : NULL;
+    add_kinds(view, pen, "to use", mine);
+    add_kinds(view, pen, "default", theirs);
+    json_decref(mine);
+    json_decref(theirs);
+    dt_pen_end(pen);
+}
+
+/* ---- the machine */
+
+static void add_fields(struct page_pen *pen, const char *part, const json_t *object)
+{
+    const char *name;
+    const json_t *value;
+    json_object_foreach((json_t *)object, name, value)
+    {
+        struct dt_text text = {0};
+        if (json_is_object(value) && json_object_size(value) == 0)
+            continue;
+        if (json_is_object(value) || json_is_array(value))
+            text.failed |= dt_json_text(value, &text) != DT_OK;
+        else
+            dt_json_plain(value, &text);
+        dt_pen_cell(pen, "%s", name);
+        dt_pen_cell(pen, "%s", dt_text_at(&text));
+        dt_pen_cell(pen, "%s", part);
+        dt_text_fini(&text);
+    }
+}
+
+void dt_page_machine(const struct page_view *view, struct page_pen *pen)
+{
+    const json_t *machine = view->page->machine;
+    dt_pen_table(pen, "", "Hardware, and the software that the result depends on",
+                 "property|value|kind");
+    add_fields(pen, "hardware", json_object_get(machine, "hard"));
+    add_fields(pen, "software", json_object_get(machine, "soft"));
+    dt_pen_end(pen);
+}
