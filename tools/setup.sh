@@ -15,9 +15,9 @@ build=(gcc libc6-dev cmake ninja-build pkg-config
        libopenblas-openmp-dev libgsl-dev libjansson-dev zlib1g-dev libhwloc-dev libopenmpi-dev openmpi-bin)
 # oneDNN runs the linear layers on x86-64 only.
 [ "$(uname -m)" != x86_64 ] || build+=(libdnnl-dev)
-test=(g++ clang llvm libclang-rt-dev libomp-dev clang-format clang-tidy libcmocka-dev python3 python3-jsonschema python3-pyte procps strace faketime locales groff-base)
-# Hosts that are network namespaces, and a Slurm of one node (tests/clusters).
-full=(iproute2 util-linux slurmctld slurmd slurm-client munge)
+test=(g++ clang llvm libclang-rt-dev libomp-dev clang-format clang-tidy libcmocka-dev python3 python3-jsonschema python3-pyte procps strace faketime locales groff-base gnuplot-nox)
+# Hosts that are network namespaces, a Slurm of one node (tests/clusters), and a browser (tests/cli/report_browser.py).
+full=(iproute2 util-linux slurmctld slurmd slurm-client munge chromium)
 
 case ${1:-} in
 build) wanted=("${build[@]}") ;;

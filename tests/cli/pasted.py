@@ -42,6 +42,13 @@ def stored(done, *db):
         and answer["plan"] == answer["entry"]["plan"] for answer in found)
 
 
+def shown(done):
+    """That the page of each session, by the line that it printed, is of its journal."""
+    lines = re.findall("See all of it: (.*)", done.out)
+    pages = [t.run("sh", "-c", line + " -o - --format md", cwd=t.path, env={"PATH": PATH}) for line in lines]
+    return lines and all(page.code == 0 and f"session {line.split()[2]}." in page.out for line, page in zip(lines, pages))
+
+
 def every_session():
     """The built-in network: options given to a session, and defaults of this machine."""
     cores = t.tool("machine", "--json").json["hard"]["cores"]

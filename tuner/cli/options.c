@@ -421,7 +421,7 @@ const struct dt_option_row dt_option_rows[] = {
      "the engine's name of the model"},
     {"engines", NULL, "lookup", NULL, parse_switch, AT(lookup.engines),
      "list the known engines and versions, and the parameters each cannot express"},
-    {"db", "DIR", "tune explain lookup check history report db", NULL, parse_text, AT(db),
+    {"db", "DIR", "tune explain lookup check history why report db", NULL, parse_text, AT(db),
      "folder of the store (default: $DITTUNE_DB or the user's data folder)"},
     {"salvage", NULL, "db", NULL, parse_switch, AT(upkeep.salvage),
      "rebuild: also from intact lines of damaged files"},
@@ -438,7 +438,7 @@ const struct dt_option_row dt_option_rows[] = {
      "exit with code 12 instead of waiting while another dittune measures on this machine"},
     {"json", NULL,
      "tune run noise analyze space simulate explain lookup machine doctor check "
-     "history report db models worker-test",
+     "history why report db models worker-test",
      NULL, parse_switch, AT(print.json), "one JSON object on standard output (docs/json.md)"},
     {"json-stream", NULL, "tune check", NULL, parse_switch, AT(print.stream),
      "what happens while it happens, one JSON object a line; the last is the result "

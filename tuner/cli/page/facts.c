@@ -270,16 +270,24 @@ static const struct {
              {"Noise floor", add_noise}, {"What matters most", add_matters},
              {"One rank", add_one_rank}, {"On another machine", add_elsewhere}};
 
+bool dt_page_fact(const struct page_view *view, int i, const char **name, struct dt_text *out)
+{
+    if (i < 0 || (size_t)i >= sizeof facts / sizeof facts[0])
+        return false;
+    *name = facts[i].name;
+    facts[i].add(view, out);
+    while (out->size > 0 && strchr(" \n", out->bytes[out->size - 1]) != NULL)
+        out->bytes[--out->size] = '\0';
+    return true;
+}
+
 void dt_page_facts(const struct page_view *view, struct page_pen *pen)
 {
     struct dt_text text = {0};
+    const char *name;
     dt_pen_table(pen, "", "In short", "question|answer");
-    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
-        dt_text_clear(&text);
-        facts[i].add(view, &text);
-        while (text.size > 0 && strchr(" \n", text.bytes[text.size - 1]) != NULL)
-            text.bytes[--text.size] = '\0';
-        dt_pen_cell(pen, "%s", facts[i].name);
+    for (int i = 0; dt_page_fact(view, i, &name, &text); i++, dt_text_clear(&text)) {
+        dt_pen_cell(pen, "%s", name);
         dt_pen_cell(pen, "%s", dt_text_at(&text));
     }
     dt_pen_end(pen);

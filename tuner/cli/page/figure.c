@@ -46,7 +46,7 @@ void dt_page_figure_word(const char *text, int most, struct dt_text *out)
 void dt_page_figure_begin(struct page_figure *figure, const struct page_view *view,
                           const char *name, int width, int height)
 {
-    *figure = (struct page_figure){.view = view};
+    *figure = (struct page_figure){.view = view, .width = width};
     struct dt_text *script = &figure->script;
     dt_text_add(script,
                 "set term svg size %d,%d dynamic noenhanced font 'sans-serif,13' name '%s%s'\n",
@@ -84,7 +84,7 @@ void dt_page_figure_finish(struct page_figure *figure, const char *caption, stru
     if (status == DT_OK)
         status = dt_page_gnuplot(&figure->script, caption, dt_text_at(&figure->titles), &svg);
     if (status == DT_OK) {
-        dt_text_add(out, "<figure>");
+        dt_text_add(out, figure->width < 400 ? "<figure class=\"small\">" : "<figure>");
         dt_text_add_bytes(out, dt_text_at(&svg), svg.size);
         dt_text_add(out, "<figcaption>");
         dt_pen_escape(caption, out);

@@ -13,6 +13,7 @@
 
 struct page_figure {
     const struct page_view *view;
+    int width;
     struct dt_text script, titles;
 };
 

@@ -18,6 +18,9 @@ struct dt_page {
     bool ended;            /* the session came to its end */
 };
 
+/* The verdict and the answers to what people ask first: as text, and as a new object. */
+json_t *dt_page_why(const struct dt_page *page, struct dt_text *out);
+
 struct dt_page_format {
     const char *name;
     /* Appends the document on the sessions, 1 or 2. NULL: the objects of --json. */

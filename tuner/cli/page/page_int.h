@@ -55,6 +55,8 @@ void dt_page_axis_value(const struct page_view *view, int axis, int index, struc
 
 /* The verdict in one sentence; the facts that follow from it. */
 void dt_page_verdict(const struct page_view *view, struct dt_text *out);
+/* The i-th of them, in a sentence or more, into an empty *out; false: there are not so many. */
+bool dt_page_fact(const struct page_view *view, int i, const char **name, struct dt_text *out);
 void dt_page_facts(const struct page_view *view, struct page_pen *pen);
 
 /* Tables. */

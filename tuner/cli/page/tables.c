@@ -176,6 +176,8 @@ void dt_page_front(const struct page_view *view, struct page_pen *pen)
 {
     int rows[FRONT_MOST], n = dt_page_front_rows(view, rows, FRONT_MOST);
     char columns[160];
+    if (n == 0)
+        return;
     snprintf(columns, sizeof columns, ">trial|~plan|>%s|>memory of the largest rank, %s",
              view->axis, view->memory.name);
     dt_pen_table(pen, "", "Plans that no other beats in both time and memory (Pareto front)",
@@ -198,6 +200,8 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
     struct page_effect effects[DT_AXES_MAX];
     int n = dt_page_effects(view, effects);
     char columns[160];
+    if (n == 0)
+        return;
     snprintf(columns, sizeof columns,
              "parameter|>share of the differences, %%|value|>trials|>median %s", view->axis);
     dt_pen_table(pen, "",
@@ -225,6 +229,8 @@ void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
 {
     const struct dt_session_finals *finals = &view->session->finals;
     struct dt_text columns = {0};
+    if (finals->entrant_count < 2 || finals->rounds == 0)
+        return;
     dt_text_add(&columns, ">round");
     for (int i = 0; i < finals->entrant_count; i++)
         dt_text_add(&columns, "|>%s, %s", dt_entrant_role_text(finals->entrants[i].role),
@@ -290,20 +296,25 @@ void dt_page_phases(const struct page_view *view, struct page_pen *pen)
     const struct dt_result *best = dt_session_best(session),
                            *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
     char columns[160];
-    snprintf(columns, sizeof columns,
-             "plan|kind of work|>%s of a step|>share, %%|>rate|unit|>of the ceiling, %%",
-             view->time.name);
-    dt_pen_table(pen, "",
-                 "Where a step's time goes on its last rank, and how near each kind of work is to "
-                 "the device's ceiling (roofline)",
-                 columns);
     json_t *mine = best != NULL ? dt_roofline(best, session->target) : NULL;
-    json_t *theirs = known != NULL && known != best ? dt_roofline(known, session->target) : NULL;
-    add_kinds(view, pen, "to use", mine);
-    add_kinds(view, pen, "default", theirs);
+    json_t *theirs = known != NULL && best != NULL &&
+                             !dt_point_equal(session->target->space, &known->point, &best->point)
+                         ? dt_roofline(known, session->target)
+                         : NULL;
+    if (mine != NULL) {
+        snprintf(columns, sizeof columns,
+                 "plan|kind of work|>%s of a step|>share, %%|>rate|unit|>of the ceiling, %%",
+                 view->time.name);
+        dt_pen_table(pen, "",
+                     "Where a step's time goes on its last rank, and how near each kind of work is "
+                     "to the device's ceiling (roofline)",
+                     columns);
+        add_kinds(view, pen, "to use", mine);
+        add_kinds(view, pen, "default", theirs);
+        dt_pen_end(pen);
+    }
     json_decref(mine);
     json_decref(theirs);
-    dt_pen_end(pen);
 }
 
 /* ---- the machine */
@@ -331,6 +342,8 @@ static void add_fields(struct page_pen *pen, const char *part, const json_t *obj
 void dt_page_machine(const struct page_view *view, struct page_pen *pen)
 {
     const json_t *machine = view->page->machine;
+    if (machine == NULL)
+        return;
     dt_pen_table(pen, "", "Hardware, and the software that the result depends on",
                  "property|value|kind");
     add_fields(pen, "hardware", json_object_get(machine, "hard"));

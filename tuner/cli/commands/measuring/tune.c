@@ -40,6 +40,13 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
     if (live)
         dt_ask_line(options, session->target, &lookup);
     dt_report_session(session, live ? dt_text_at(&lookup) : NULL, &text);
+    if (live && session->store.id[0] != '\0') {
+        dt_text_add(&text, "See all of it: dittune report %s", session->store.id);
+        dt_text_add(&text, options->db != NULL ? " --db " : "");
+        if (options->db != NULL)
+            dt_quote(options->db, &text);
+        dt_text_add(&text, "\n");
+    }
     dt_text_fini(&lookup);
     return dt_print_text(&text);
 }

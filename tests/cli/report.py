@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""`report`: what the page says is what the session measured, in each format; nothing is loaded, nothing foreign is obeyed."""
+import csv
+import html.parser
+import io
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import Dittune
+
+MS = 1_000_000
+EVIL = "<script>alert(1)</script>\"'&amp;<img src=x onerror=alert(2)>|`x`\x1b[2J\u202e=1+1\\"
+VALUE = "<script>alert(3)</script>|`x`&amp;"  # what a value may be: without spaces, quotes, commas and =
+VOID = {"meta", "path", "use", "circle", "rect", "br", "link", "img", "input", "feflood", "fecomposite"}
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+class Page(html.parser.HTMLParser):
+    """Tables by their caption, as lists of rows of texts; tags, and the references of attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.references, self.handlers, self.tables, self.text = [], [], [], [], {}, ""
+        self.balanced, self.caption, self.row, self.titles = True, None, None, []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.references += [value for name, value in attrs if name in ("src", "href", "xlink:href")]
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        if tag not in VOID or tag == "use":
+            self.open.append(tag)
+        if tag == "tr":
+            self.row = []
+        if tag in ("td", "th", "caption", "title"):
+            self.text = ""
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if self.open and self.open[-1] == tag and tag not in VOID - {"use"}:
+            self.open.pop()
+
+    def handle_data(self, data):
+        self.text += data
+
+    def handle_endtag(self, tag):
+        while self.open and self.open[-1] in VOID and tag != self.open[-1]:
+            self.open.pop()
+        if not self.open or self.open.pop() != tag:
+            self.balanced = False
+        if tag in ("td", "th"):
+            self.row.append(self.text)
+        if tag == "title":
+            self.titles.append(self.text)
+        if tag == "caption":
+            self.caption = self.text
+            self.tables.setdefault(self.caption, [])
+        if tag == "tr":
+            self.tables[self.caption].append(self.row)
+
+    def table(self, begin):
+        return next((rows for caption, rows in self.tables.items() if caption.startswith(begin)), [])
+
+    @property
+    def facts(self):
+        return dict(row for row in self.table("In short"))
+
+
+t = Dittune()
+t.scenario(axes={"a": [0, 1, 2, 3], "b": [0, 1, 2]}, weights={"a": 0.2, "b": 0.5}, best={"a": 2, "b": 1}, wrong={"a": 3}, cv=0.002, cost_ns=20 * MS)
+tuned = t.tune("--budget", "60s", "--json", "--search", "exhaustive", "--db", t.path / "db")
+journal = next((t.path / "db/runs").glob("*.jsonl"))
+
+
+def report(*words, **how):
+    return t.tool("report", *words, "--db", t.path / "db", **how)
+
+
+def page(*words, **how):
+    done = report(*words, "-o", t.path / "page.html", **how)
+    text = t.read("page.html") if done.code == 0 else ""
+    return done, text, Page(text)
+
+
+# ---- the page
+
+done, text, seen = page()
+t.check("the newest session is reported", done.code == 0 and "wrote" in done.err, done)
+t.check("its elements are balanced", seen.balanced and not seen.open, seen.open[-5:])
+t.check("it loads nothing", all(reference.startswith("#") for reference in seen.references) and "@import" not in text and "url(" not in text, seen.references[:5])
+t.check("it runs no handlers of attributes, and one script", not seen.handlers and seen.tags.count("script") == 1, seen.handlers)
+t.check("the verdict names the plan", "<p>Use a=2 b=1: " in text and "times as fast as the default plan" in text, text[text.find("verdict\""):][:300])
+best = float(re.search(r"Use a=2 b=1: ([\d.]+) times", text)[1])
+t.check("with the planted gain", abs(best - 1.9) < 0.05, best)  # 1 + 2 x .2 + 1 x .5
+rows = seen.table("All ")
+t.check("a row for each trial", len(rows) == 1 + len(tuned.json["trials"]), rows[:2])
+unit = {"us": 1e-6, "ms": 1e-3, "s": 1}[rows[0][3].split(", ")[1]]
+measured = [(row, trial) for row in rows[1:] for trial in tuned.json["trials"]
+            if dict(pair.split("=") for pair in row[1].split()).items() <= {k: str(v) for k, v in trial["plan"].items()}.items()
+            and row[3] != "-" and trial["median_seconds"] and abs(float(row[3]) * unit / trial["median_seconds"] - 1) < 1e-3]
+t.check("times are those of the session", len(measured) >= sum(trial["median_seconds"] is not None for trial in tuned.json["trials"]), len(measured))
+t.check("failures have their reason", sum(row[2] == "infeasible" and row[3] == "-" for row in rows) == 3, rows[-3:])
+facts = seen.facts
+t.check("ten questions have answers", len(facts) >= 10 and all(facts.values()), facts)
+t.check("failures are counted, with the first cause", facts["Failures"].startswith("3 of 12 trials failed: 3 infeasible, as trial"), facts["Failures"])
+t.check("what matters most is what was planted", facts["What matters most"].startswith("b, which alone explains"), facts["What matters most"])
+shares = [(row[0], int(row[1])) for row in seen.table("What each parameter")[1:]]
+t.check("shares are those of two ways to add up", {name for name, _ in shares} == {"a", "b"} and max(shares, key=lambda s: s[1])[0] == "b", shares)
+front = seen.table("Plans that no other")[1:]
+t.check("the front of equal memory is the fastest plan", len(front) == 1 and front[0][1] == "a=2 b=1", front)
+if "gnuplot:" not in done.err and "<svg" in text:
+    colours = set(re.findall(r"rgb\(\s*(\d+),\s*(\d+),\s*(\d+)\)", text))
+    t.check("figures have colours of the style sheet alone", all(int(r) + 1 == int(g) and int(g) + 1 == int(b) for r, g, b in colours), colours)
+    t.check("a point says which trial it is", any(re.match(r"trial \d+: a=2 b=1, ", title) for title in seen.titles), seen.titles[:3])
+    t.check("figures say what they show to who does not see them", text.count("role=\"img\" aria-label=\"") == seen.tags.count("svg") >= 5, seen.tags.count("svg"))
+
+# ---- without gnuplot, other formats
+
+done, bare, seen = page(env={"PATH": t.path})
+t.check("without gnuplot: tables, and a sentence", done.code == 0 and "<svg" not in bare and "gnuplot was not found" in bare and len(seen.table("All ")) == 13, done)
+t.check("JSON is that of analyze", report("--format", "json").json == t.tool("analyze", journal, "--json").json)
+lines = list(csv.DictReader(io.StringIO(report(journal.stem, "--format", "csv").out)))
+t.check("CSV has each trial", len(lines) == 12 and sum(line["outcome"] == "infeasible" for line in lines) == 3, lines[:1])
+t.check("with the same times", all(abs(float(line["step_seconds"]) / next(trial["median_seconds"] for trial in tuned.json["trials"] if trial["plan"] ==
+        {"a": int(line["a"]), "b": int(line["b"])}) - 1) < 1e-6 for line in lines if line["step_seconds"]), lines)
+words = report("planted", "--format", "md").out
+t.check("Markdown by the entry's title: verdict and tables", "Use a=2 b=1: " in words and words.count("\n|---") + words.count("\n|---:") >= 5 and "<" not in words.replace("\\<", ""), words[:400])
+
+# ---- two sessions
+
+t.scenario(axes={"a": [0, 1, 2, 3], "b": [0, 1, 2]}, weights={"a": 0.2, "b": 0.5}, best={"a": 1, "b": 2}, cv=0.002, cost_ns=20 * MS, version="2")
+t.exits("a second session", t.tune("--budget", "60s", "--json", "--search", "exhaustive", "--db", t.path / "db2"), 0)
+other = next((t.path / "db2/runs").glob("*.jsonl"))
+done, text, seen = page(journal, other)
+compared = {row[0]: row[1:] for row in seen.table("The two sessions")}
+t.check("both are compared", done.code == 0 and compared["plan to use"] == ["a=2 b=1", "a=1 b=2", "differs"], compared)
+t.check("with what differs in the software", any("planted 2" in row[1] for row in compared.values() if len(row) > 1), compared)
+t.check("and what does not is left out", "cores" not in compared and "kernel" not in compared, list(compared))
+t.check("each has its article, and names of its own", seen.tags.count("article") == 2 and len(re.findall('id="([^"]+)"', text)) >= 2, seen.tags.count("article"))
+
+# ---- foreign text
+
+rows = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines() if line]
+for row in rows:
+    del row["crc"]
+    row.update({name: EVIL for name in ("title", "search_note", "search_reason") if name in row})
+    if row["kind"] == "session":
+        row["fingerprint"] = {"hard": {EVIL: EVIL, "device": EVIL}, "soft": {"x": [EVIL, {EVIL: 1}]}}
+        for parameter in row["parameters"]:
+            if parameter["name"] == "b":
+                parameter.update(role="plain", values=[VALUE, VALUE + "2", "z"], default=VALUE)
+        row["default"]["b"] = row["baseline"]["b"] = VALUE
+    if "plan" in row and row["kind"] in ("trial", "begin"):
+        row["plan"]["b"] = [VALUE, VALUE + "2", "z"][row["plan"]["b"]]
+    if row["kind"] == "trial":
+        row["cause"] = EVIL
+hostile = t.write("hostile.jsonl", "".join(json.dumps(row) + "\n" for row in rows if row["kind"] in ("session", "begin", "trial")))
+done, text, seen = page(hostile)
+t.check("hostile words: a page", done.code == 0 and seen.balanced, done)
+t.check("nothing of them is obeyed", seen.tags.count("script") == 1 and "img" not in seen.tags and not seen.handlers and not HIDDEN.search(text)
+        and all(reference.startswith("#") for reference in seen.references), seen.tags.count("script"))
+t.check("all is shown", "&lt;script&gt;alert(1)&lt;/script&gt;" in text and len(seen.table("All ")) == 13)
+words = report(hostile, "--format", "md").out
+t.check("nor in Markdown", not HIDDEN.search(words) and not re.search(r"(?<!\\)<", words) and not re.search(r"(?<!\\)`x", words), words[:300])
+lines = list(csv.DictReader(io.StringIO(report(hostile, "--format", "csv").out)))
+t.check("nor in CSV", len(lines) == 12 and all(len(line) == 13 for line in lines) and lines[0]["cause"].startswith("<script>"), lines[:1])
+
+# ---- many trials
+
+sizes = {name: 10 for name in "abcd"}
+t.scenario(axes={name: list(range(n)) for name, n in sizes.items()}, weights={"a": 0.05, "b": 0.03, "c": 0.1, "d": 0.02},
+           best={"a": 3, "b": 7, "c": 2, "d": 5}, cv=0.01, cost_ns=10 * MS)
+t.exits("a session of 10,000 trials", t.tune("--budget", "30h", "--search", "exhaustive", "--db", t.path / "many"), 0)
+done, text, seen = page(next((t.path / "many/runs").glob("*.jsonl")))
+t.check("its page has less than 3 MB", done.code == 0 and len(text) < 3_000_000 and seen.balanced, len(text))
+t.check("it says what it left out", "The fastest 200 of 10000 trials" in " ".join(seen.tables), list(seen.tables))
+t.check("the CSV has all", report(next((t.path / "many/runs").glob("*.jsonl")), "--format", "csv").out.count("\n") == 10_001)
+
+# ---- what cannot be
+
+run = t.write("run.jsonl", json.dumps({"kind": "run"}) + "\n")
+t.exits("another format", report("--format", "pdf"), 2, "--format 'pdf' is not html, md, csv or json")
+t.exits("no such file", report("./none.jsonl"), 74, "none.jsonl")
+t.exits("no such entry", report("nothing-of-that-name"), 2, "'nothing-of-that-name' is no journal, and no title of an entry")
+t.exits("an empty store", t.tool("report", "--db", t.path / "empty"), 2, "no session in")
+t.exits("a run's file", report(run), 2, "but of a run: see dittune analyze")
+t.exits("a file of something else", report(t.write("text", "hello\n")), 7, "line 1 is damaged: it is not a JSON object")
+t.exits("a folder", report(t.path / "db"), 74, "db")
+t.exits("a place that cannot be written", report("-o", t.path / "none/page.html"), 74, "cannot write")
+t.exits("a full disk", report("-o", "/dev/full"), 74, "cannot write /dev/full")
+t.exits("three sessions", report("a", "b", "c"), 2)
+cut = t.write("cut.jsonl", "".join(line + "\n" for line in journal.read_text(encoding="utf-8").splitlines()[:9]))
+done, text, seen = page(cut)
+t.check("a session that was cut short says so", done.code == 0 and "the session was cut short" in seen.facts["Time it took"], seen.facts)
+t.none_left()
+t.finish()
