@@ -79,10 +79,10 @@ JSON = {
     "records of a session": "tuner/session/history.h tuner/session/make_entry.h tuner/session/record.h",
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h tuner/cli/export.h tuner/cli/report/fits.h tuner/cli/report/history.h "
-                          "tuner/cli/report/mix.h tuner/cli/report/run.h tuner/cli/report/simulate.h",
+                          "tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/report/mix.h tuner/cli/report/run.h tuner/cli/report/simulate.h",
 }
 
-GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db"}  # included by name alone, in that module
+GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "page.css.inc": "tuner/cli", "page.js.inc": "tuner/cli"}  # included by name alone, in that module
 OPAQUE = {"dt_linear"}  # one for each compute back end, which alone sees the inside
 SUFFIXES = (".c", ".h", ".def", ".cu", ".cuh", ".inc")
 GROWS = "base/array.c"  # the one place of the product that calls realloc

@@ -11,6 +11,8 @@
 #define MEMORY_RISK                                                                                \
     0.9 /* share of a device's, or the machine's, memory above which it is called at risk */
 
+#define MATTERS_LEAST 8 /* measured plans for a word on what parameters explain */
+
 static void add_gain(const struct dt_session *session, const struct dt_ratio *ratio,
                      struct dt_text *out)
 {
@@ -190,8 +192,8 @@ static void add_matters(const struct page_view *view, struct dt_text *out)
 {
     struct page_effect effects[DT_AXES_MAX];
     int n = dt_page_effects(view, effects), low = 0, high = 0;
-    if (n == 0 || effects[0].share <= 0) {
-        dt_text_add(out, "Too few trials to tell.");
+    if (n == 0 || effects[0].share <= 0 || view->measured < MATTERS_LEAST) {
+        dt_text_add(out, "%d measured plans are too few to tell.", view->measured);
         return;
     }
     const struct page_effect *first = &effects[0];

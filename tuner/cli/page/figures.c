@@ -3,7 +3,7 @@
 #include "tuner/cli/page/figure.h"
 
 #include "base/json.h"
-#include "tuner/measure/record/result_json.h"
+#include "tuner/measure/measure.h"
 
 #include <math.h>
 #include <stdio.h>

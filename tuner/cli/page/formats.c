@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/page/page_int.h"
 
-#include "base/csv.h"
+#include "base/quote.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,9 +18,9 @@ static void add_trial(const struct dt_page *page, const struct dt_result *result
     const struct dt_space *space = session->target->space;
     struct dt_trial trial = dt_result_trial(result, session->target);
     bool measured = result->samples.n > 0;
-    dt_csv_text(page->journal, out);
+    dt_quote_csv(page->journal, out);
     dt_text_add(out, ",%d,", number);
-    dt_csv_text(dt_outcome_text(result->outcome), out);
+    dt_quote_csv(dt_outcome_text(result->outcome), out);
     add_number(measured ? trial.value : NAN, out);
     add_number(measured ? trial.low : NAN, out);
     add_number(measured ? trial.high : NAN, out);
@@ -29,12 +29,12 @@ static void add_trial(const struct dt_page *page, const struct dt_result *result
     add_number(result->cost_seconds, out);
     add_number(result->verified_error, out);
     dt_text_add(out, ",");
-    dt_csv_text(result->cause, out);
+    dt_quote_csv(result->cause, out);
     for (int axis = 0; axis < dt_space_axes(space); axis++) {
         const struct dt_axis *of = dt_space_axis(space, axis);
         dt_text_add(out, ",");
         if (of->labels != NULL)
-            dt_csv_text(of->labels[result->point.index[axis]], out);
+            dt_quote_csv(of->labels[result->point.index[axis]], out);
         else
             dt_text_add(out, "%lld", (long long)dt_point_value(space, &result->point, axis));
     }
@@ -51,7 +51,7 @@ void dt_page_csv(const struct dt_page pages[], int n, struct dt_text *out)
                     "peak_bytes,cost_seconds,error,cause");
         for (int axis = 0; axis < dt_space_axes(session->target->space); axis++) {
             dt_text_add(out, ",");
-            dt_csv_text(dt_space_axis(session->target->space, axis)->name, out);
+            dt_quote_csv(dt_space_axis(session->target->space, axis)->name, out);
         }
         dt_text_add(out, "\n");
         for (int k = 0; k < session->count; k++)

@@ -3,7 +3,7 @@
 #include "tuner/cli/page/page_int.h"
 
 #include "base/json.h"
-#include "tuner/measure/record/result_json.h"
+#include "tuner/measure/measure.h"
 
 #include <math.h>
 #include <stdio.h>

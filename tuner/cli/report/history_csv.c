@@ -2,7 +2,7 @@
 /* RFC 4180, but lines end in one line feed. */
 #include "tuner/cli/report/history.h"
 
-#include "base/csv.h"
+#include "base/quote.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void add_changes(const struct dt_entry_timeline *line, int moment, struct
                             100 * fabs(ratio - 1));
         }
     dt_text_add(out, ",");
-    dt_csv_text(dt_text_at(&all), out);
+    dt_quote_csv(dt_text_at(&all), out);
     dt_text_fini(&all);
 }
 
@@ -41,12 +41,12 @@ static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text 
     dt_minute(moment->t_wall_ns, minute);
     dt_plan_words(moment->plan, &plan);
     dt_text_add(out, "%016llx,", (unsigned long long)line->id);
-    dt_csv_text(line->title, out);
+    dt_quote_csv(line->title, out);
     dt_text_add(out, ",%s,%lld,%s,", minute, (long long)moment->t_wall_ns,
                 dt_moment_text(moment->kind));
-    dt_csv_text(moment->run, out);
+    dt_quote_csv(moment->run, out);
     dt_text_add(out, ",");
-    dt_csv_text(moment->verdict, out);
+    dt_quote_csv(moment->verdict, out);
     dt_text_add(out, ",%s", moment->provisional ? "true" : "false");
     add_number(moment->tuned * 1e9, "%.0f", out);
     add_number(moment->fallback * 1e9, "%.0f", out);
@@ -54,7 +54,7 @@ static void add_row(const struct dt_entry_timeline *line, int i, struct dt_text 
     add_number(moment->low, "%.6g", out);
     add_number(moment->high, "%.6g", out);
     dt_text_add(out, ",");
-    dt_csv_text(dt_text_at(&plan), out);
+    dt_quote_csv(dt_text_at(&plan), out);
     add_changes(line, i, out);
     dt_text_add(out, "\n");
     dt_text_fini(&plan);
