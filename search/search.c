@@ -268,6 +268,11 @@ void dt_search_tell(struct dt_search *search, const struct dt_trial *trial)
     dt_arm_tell(&search->arm, trial);
 }
 
+int64_t dt_search_ahead(struct dt_search *search)
+{
+    return dt_arm_ahead(&search->arm);
+}
+
 void dt_search_note(const struct dt_search *search, struct dt_text *out)
 {
     if (dt_seen_all(&search->seen) && search->pending == 0 &&

@@ -117,6 +117,8 @@ dt_status dt_search_new(const char *name, const struct dt_search_opts *opts,
 /* Never a point that was asked for or told before. DT_DONE: none left, or no gain worth a trial (see the note);
  * DT_WAIT: tell an answer first. */
 dt_status dt_search_ask(struct dt_search *search, struct dt_point *point) DT_MUST_CHECK;
+/* How many of the next points do not depend on answers. */
+int64_t dt_search_ahead(struct dt_search *search);
 /* A point outside the space is ignored. */
 void dt_search_tell(struct dt_search *search, const struct dt_trial *trial);
 /* Appends the strategy's note, if any. */

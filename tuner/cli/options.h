@@ -56,7 +56,7 @@ struct dt_worker_options {
 /* tune, simulate */
 struct dt_search_options {
     const char *name, *prior;
-    bool resume; /* tune */
+    bool resume, dry; /* tune */
 };
 
 /* run */

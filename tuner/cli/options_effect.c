@@ -53,6 +53,8 @@ static const struct effect {
     {"run", "input", "batch", "the batch is the file's"},
     {"run", "input", "sweep", "the batch is the file's"},
     {"tune run noise check", "quiet", "verbose", "one asks for less, the other for more"},
+    {"tune", "dry-run", "resume", "no session is gone on with"},
+    {"tune", "dry-run", "json-stream", "nothing happens that it could report"},
     {"tune check", "json-stream", "json", "the last event has what it prints"},
     {"simulate", "racing", "search", raced},
     {"simulate", "racing", "prior", raced},

@@ -67,6 +67,11 @@ static double loads_of_trial(const struct dt_session *session, const struct room
     return every ? together : fmax(together, LEARNT_LOADS);
 }
 
+double dt_session_trial_seconds(double step)
+{
+    return fmax(TRIAL_STEPS * step, LEAST_SECONDS);
+}
+
 /* Estimated from the trials so far: their steps and their overhead. Groups are loaded once while all can stay, else again and
  * again. */
 static struct room room_for_trials(const struct dt_session *session)
@@ -182,36 +187,54 @@ size_t dt_explore_clause(const char *note)
     return strcspn(note, ";");
 }
 
-/* Asks for the first point, which makes a choosing search choose. groups: set, and used by the search. */
+/* The inputs of the search. groups: set, and used by the search. */
+static struct dt_search_opts search_opts(const struct dt_session *session, const struct room *room,
+                                         struct dt_groups *groups)
+{
+    *groups = (struct dt_groups){.of = dt_rig_class,
+                                 .context = session->target,
+                                 .in_a_row = room->in_a_row,
+                                 .stay = dt_rig_classes(&session->rig).room};
+    return (struct dt_search_opts){.space = session->target->space,
+                                   .seed = (uint64_t)session->job->seed,
+                                   .start = &session->target->fallback,
+                                   .known = session->search.known,
+                                   .known_count = session->search.known_count,
+                                   .prior = dt_belief_prior(&session->search.belief),
+                                   .groups = groups,
+                                   .evaluations = (int64_t)fmax(1, room->left / room->trial),
+                                   .seconds = fmax(room->left, 1e-3),
+                                   .capacity_bytes = session->job->max_bytes};
+}
+
+static dt_status new_search(struct dt_session *session, const struct dt_search_opts *opts,
+                            struct dt_search **search)
+{
+    snprintf(session->search.name, sizeof session->search.name, "%s", session->search.strategy);
+    return dt_search_new(session->search.name, opts, search);
+}
+
+static void say_reason(struct dt_session *session, const struct dt_search *search)
+{
+    copy_words(dt_search_reason, search, session->search.why, sizeof session->search.why);
+    if (session->search.why[0] == '\0')
+        snprintf(session->search.why, sizeof session->search.why, "asked for");
+}
+
+/* Asks for the first point, which makes a choosing search choose. */
 static dt_status open_search(struct dt_session *session, struct dt_groups *groups,
                              struct dt_search **search, struct dt_point *first)
 {
     struct room room = room_for_trials(session);
-    *groups = (struct dt_groups){.of = dt_rig_class,
-                                 .context = session->target,
-                                 .in_a_row = room.in_a_row,
-                                 .stay = dt_rig_classes(&session->rig).room};
-    struct dt_search_opts opts = {.space = session->target->space,
-                                  .seed = (uint64_t)session->job->seed,
-                                  .start = &session->target->fallback,
-                                  .known = session->search.known,
-                                  .known_count = session->search.known_count,
-                                  .prior = dt_belief_prior(&session->search.belief),
-                                  .groups = groups,
-                                  .evaluations = (int64_t)fmax(1, room.left / room.trial),
-                                  .seconds = fmax(room.left, 1e-3),
-                                  .capacity_bytes = session->job->max_bytes};
-    snprintf(session->search.name, sizeof session->search.name, "%s", session->search.strategy);
-    DT_TRY(dt_search_new(session->search.name, &opts, search));
+    struct dt_search_opts opts = search_opts(session, &room, groups);
+    DT_TRY(new_search(session, &opts, search));
     for (int i = 0; i < session->count; i++) {
         struct dt_trial trial = told(session, &session->trials[i]);
         if (dt_session_counts(session, i))
             dt_search_tell(*search, &trial);
     }
     dt_status status = dt_search_ask(*search, first);
-    copy_words(dt_search_reason, *search, session->search.why, sizeof session->search.why);
-    if (session->search.why[0] == '\0')
-        snprintf(session->search.why, sizeof session->search.why, "asked for");
+    say_reason(session, *search);
     note_search(session, &room);
     DT_TRY(dt_history_search(session, &opts));
     return status;
@@ -272,4 +295,70 @@ dt_status dt_explore(struct dt_session *session)
     dt_search_free(search);
     dt_record_now(session, INT64_MAX);
     return status < 0 ? status : DT_OK;
+}
+
+/* Adds a plan once, without an answer to the search. */
+static void preview_plan(const struct dt_session *session, const char *role,
+                         const struct dt_point *point, struct dt_preview *preview)
+{
+    for (int i = 0; i < preview->count; i++)
+        if (dt_point_equal(session->target->space, &preview->plans[i].point, point))
+            return;
+    preview->plans[preview->count++] = (struct dt_preview_plan){role, *point};
+}
+
+static dt_status preview_search(const struct dt_session *session, struct dt_search *search,
+                                struct dt_preview *preview)
+{
+    dt_status status = DT_OK;
+    for (int i = 0; i < preview->count; i++)
+        dt_search_tell(search, &(struct dt_trial){.point = preview->plans[i].point,
+                                                  .outcome = DT_TRIAL_INTERRUPTED,
+                                                  .value = NAN,
+                                                  .low = NAN,
+                                                  .high = NAN});
+    while (status == DT_OK && dt_search_ahead(search) > 0) {
+        struct dt_point point = {{0}};
+        status = dt_search_ask(search, &point);
+        preview->more = status == DT_OK && preview->count == DT_PREVIEW_MOST;
+        if (status != DT_OK || preview->more)
+            break;
+        preview_plan(session, "search", &point, preview);
+    }
+    return status < 0 ? status : DT_OK;
+}
+
+dt_status dt_session_preview(struct dt_session *session, double trial_seconds,
+                             struct dt_preview *preview)
+{
+    const struct dt_point *first[DT_FIRST_MOST];
+    const struct dt_target *target = session->target;
+    struct dt_search *search = NULL;
+    struct dt_groups groups;
+    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
+    *preview =
+        (struct dt_preview){.trial_seconds = trial_seconds, .trials_until = DT_TRIALS_SHARE * all};
+    dt_rig_init(&session->rig, target, (uint64_t)session->job->seed);
+    preview->classes = dt_rig_classes(&session->rig).count;
+    int n = dt_trials_first(session, first);
+    for (int i = 0; i < n; i++)
+        preview_plan(session,
+                     dt_point_equal(target->space, first[i], &target->fallback)   ? "default"
+                     : dt_point_equal(target->space, first[i], &target->baseline) ? "baseline"
+                                                                                  : "against",
+                     first[i], preview);
+    for (int i = 0; i < session->search.known_count; i++)
+        preview_plan(session, "stored", &session->search.known[i], preview);
+    struct room room = {.trial = trial_seconds,
+                        .left = preview->trials_until - preview->count * trial_seconds,
+                        .in_a_row = 1};
+    struct dt_search_opts opts = search_opts(session, &room, &groups);
+    dt_status status = new_search(session, &opts, &search);
+    if (status == DT_OK)
+        status = preview_search(session, search, preview);
+    if (status == DT_OK)
+        say_reason(session, search);
+    dt_search_free(search);
+    dt_rig_fini(&session->rig, 0);
+    return status;
 }

@@ -203,6 +203,34 @@ bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_r
 /* Bytes of the first clause of the search's note, its reason to stop; --json has the rest. */
 size_t dt_explore_clause(const char *note);
 
+/* ---- what a session would do (explore.c) */
+
+/* A plan of a preview, and what it is tried as: "default", "baseline", "against", "stored" (by another session), "search". */
+struct dt_preview_plan {
+    const char *role;
+    struct dt_point point;
+};
+
+#define DT_PREVIEW_MOST 16
+
+/* What a session tries first, before any answer. */
+struct dt_preview {
+    struct dt_preview_plan plans[DT_PREVIEW_MOST];
+    int count;
+    bool more;            /* further plans do not depend on answers either */
+    double trial_seconds; /* of a trial, as was supposed */
+    double trials_until;  /* seconds from the start until trials end */
+    double classes;       /* of plans that share a load */
+};
+
+/* A usual trial of a plan with this step time, without its load. */
+double dt_session_trial_seconds(double step);
+
+/* Runs nothing and writes nothing. trial_seconds: of a trial, on which the choice of the search depends. The session is as for dt_session_run,
+ * without a journal; its search's name and reason are set. */
+dt_status dt_session_preview(struct dt_session *session, double trial_seconds,
+                             struct dt_preview *preview) DT_MUST_CHECK;
+
 /* ---- the store and the journal */
 
 /* Goes on with a session of the same work that was killed, interrupted, or had too little time: looks for the last one of the same key

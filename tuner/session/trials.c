@@ -19,7 +19,6 @@
 #define AGAIN_SHARE   0.12                   /* limit of a further attempt */
 #define STRAYS                                                                                     \
     3 /* up to this many failed plans of the search are retried; more suggest a permanent cause */
-#define KNOWN_MOST 3 /* default, baseline, --against */
 #define KNOWN_SHARE                                                                                \
     0.08 /* share of the time after which default and baseline begin no further look */
 #define RACING_SHARE  0.04 /* the same for all other plans */
@@ -134,17 +133,16 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
     return settle(session, &result);
 }
 
-/* The known plans in their order, the default first; on GPUs the 1-rank plan, which needs no NCCL, so that there is a
- * result even if NCCL fails. Returns their number. */
-static int list_known(const struct dt_session *session, const struct dt_point *known[KNOWN_MOST])
+/* The default is first; on GPUs the 1-rank plan, which needs no NCCL, so that there is a result even if NCCL fails. */
+int dt_trials_first(const struct dt_session *session, const struct dt_point *known[DT_FIRST_MOST])
 {
     const struct dt_target *target = session->target;
     bool one_first = target->hardware.backend.cuda;
-    const struct dt_point *all[KNOWN_MOST] = {one_first ? &target->baseline : &target->fallback,
-                                              one_first ? &target->fallback : &target->baseline,
-                                              session->has_against ? &session->against : NULL};
+    const struct dt_point *all[DT_FIRST_MOST] = {one_first ? &target->baseline : &target->fallback,
+                                                 one_first ? &target->fallback : &target->baseline,
+                                                 session->has_against ? &session->against : NULL};
     int n = 0;
-    for (int i = 0; i < KNOWN_MOST && all[i] != NULL; i++) {
+    for (int i = 0; i < DT_FIRST_MOST && all[i] != NULL; i++) {
         bool twice = false;
         for (int k = 0; k < n; k++)
             twice = twice || dt_point_equal(target->space, known[k], all[i]);
@@ -164,8 +162,8 @@ static bool may_pass(const struct dt_session *session, const struct dt_result *t
 /* Retries the known plans with temporary failures, while there is time for trials. */
 static dt_status try_again(struct dt_session *session, bool late)
 {
-    const struct dt_point *known[KNOWN_MOST];
-    int n = list_known(session, known);
+    const struct dt_point *known[DT_FIRST_MOST];
+    int n = dt_trials_first(session, known);
     for (int i = 0; i < n && dt_clock_ns() < session->clock.search_deadline_ns; i++) {
         const struct dt_result *trial = dt_session_trial(session, known[i]);
         if (trial != NULL && may_pass(session, trial, late))
@@ -204,8 +202,8 @@ dt_status dt_trials_links(struct dt_session *session)
 
 dt_status dt_trials_known(struct dt_session *session)
 {
-    const struct dt_point *known[KNOWN_MOST];
-    int n = list_known(session, known);
+    const struct dt_point *known[DT_FIRST_MOST];
+    int n = dt_trials_first(session, known);
     for (int i = 0; i < n; i++) {
         if (dt_session_trial(session, known[i]) == NULL) /* of the session that this one resumes */
             DT_TRY(dt_trials_try(session, known[i], false, i == 0 ? FIRST_SHARE : FIRST_SHARE / 2));
@@ -223,8 +221,8 @@ dt_status dt_trials_known(struct dt_session *session)
 
 bool dt_trials_is_known(const struct dt_session *session, const struct dt_point *point)
 {
-    const struct dt_point *known[KNOWN_MOST];
-    int n = list_known(session, known);
+    const struct dt_point *known[DT_FIRST_MOST];
+    int n = dt_trials_first(session, known);
     for (int i = 0; i < n; i++)
         if (dt_point_equal(session->target->space, known[i], point))
             return true;

@@ -5,10 +5,15 @@
 
 #include "tuner/session/session.h"
 
+#define DT_FIRST_MOST 3 /* default, baseline, --against */
+
 /* Default, baseline, --against. Plans with temporary failures (dt_outcome_may_pass) are tried again after them. */
 /* On several hosts: measures the links, and says what they are. */
 dt_status dt_trials_links(struct dt_session *session) DT_MUST_CHECK;
 dt_status dt_trials_known(struct dt_session *session) DT_MUST_CHECK;
+
+/* These plans in the order in which they are tried; returns their number. */
+int dt_trials_first(const struct dt_session *session, const struct dt_point *first[DT_FIRST_MOST]);
 
 /* The default, the baseline or --against. */
 bool dt_trials_is_known(const struct dt_session *session, const struct dt_point *point);

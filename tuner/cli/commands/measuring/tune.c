@@ -4,6 +4,7 @@
 #include "base/quote.h"
 #include "db/store.h"
 #include "tuner/cli/alone.h"
+#include "tuner/cli/commands/measuring/preview.h"
 #include "tuner/cli/live/progress.h"
 #include "tuner/cli/lookup/ask.h"
 #include "tuner/cli/options_job.h"
@@ -25,6 +26,7 @@ struct found {
     struct dt_mix_work *mix; /* [works] */
     int count, works;
     struct dt_list list; /* of these works; spent_ns: before this command */
+    int64_t next_ns;     /* --dry-run: when the next work would begin */
 };
 
 static dt_status report(const struct dt_options *options, const struct dt_session *session,
@@ -78,7 +80,8 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
                                  .target = target,
                                  .search.strategy = options->search.name,
                                  .store.directory = directory,
-                                 .clock.began_ns = dt_clock_ns(),
+                                 .clock.began_ns =
+                                     options->search.dry ? found->next_ns : dt_clock_ns(),
                                  .clock.deadline_ns = deadline_ns,
                                  .finals.best = -1,
                                  .list = {.work = found->count, .works = found->works}};
@@ -90,9 +93,11 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     }
     if (status == DT_OK)
         status = dt_belief_init(&session.search.belief, target, options->search.prior);
-    if (status == DT_OK)
+    if (status == DT_OK && options->search.dry)
+        status = dt_preview(options, &session, found->results);
+    else if (status == DT_OK)
         status = dt_record_begin(&session, directory);
-    if (status < 0) {
+    if (status < 0 || options->search.dry) {
         dt_belief_fini(&session.search.belief);
         return status;
     }
@@ -162,7 +167,7 @@ static dt_status ready(const struct dt_options *options, const struct dt_target 
     if (target->hardware.backend.why[0] != '\0' && !options->print.quiet)
         dt_print_note("plans run on cores, as no GPU can be used: %s",
                       target->hardware.backend.why);
-    return dt_target_devices_free(target);
+    return options->search.dry ? DT_OK : dt_target_devices_free(target);
 }
 
 static dt_status check_job(const struct dt_job *job)
@@ -235,7 +240,9 @@ static dt_status tune_work(struct dt_works *works, int i, int64_t end_ns, struct
     struct dt_options options;
     struct dt_job job;
     struct dt_target *target = NULL;
-    int64_t share_end_ns = dt_works_end(works, i, dt_clock_ns(), end_ns);
+    bool dry = works->options->search.dry;
+    int64_t begin_ns = dry ? found->next_ns : dt_clock_ns();
+    int64_t share_end_ns = dt_works_end(works, i, begin_ns, end_ns);
     DT_TRY(dt_works_options(works, i, &options));
     DT_TRY(dt_options_job(&options, NULL, &job));
     dt_status status = dt_target_new(&job, &target);
@@ -248,6 +255,7 @@ static dt_status tune_work(struct dt_works *works, int i, int64_t end_ns, struct
         status = introduce(&options, target);
     if (status == DT_OK && !done)
         status = tune_target(&options, &job, target, share_end_ns, found);
+    found->next_ns = share_end_ns;
     dt_target_free(target);
     return status;
 }
@@ -257,7 +265,7 @@ static dt_status print_found(const struct dt_options *options, const struct dt_w
 {
     bool several = works->list != NULL || works->count > 1;
     struct dt_text text = {0};
-    if (several && !options->print.json && found->count > 1) {
+    if (several && !options->print.json && !options->search.dry && found->count > 1) {
         dt_mix_text(found->mix, works->count, &text);
         return dt_print_text(&text);
     }
@@ -265,6 +273,8 @@ static dt_status print_found(const struct dt_options *options, const struct dt_w
         return DT_OK;
     if (!several)
         return dt_print_json(json_incref(json_array_get(found->results, 0)));
+    if (options->search.dry)
+        return dt_print_json(json_pack("{s:O}", "results", found->results));
     return dt_print_json(json_pack("{s:O, s:o}", "results", found->results, "mix",
                                    dt_mix_json(found->mix, works->count)));
 }
@@ -272,7 +282,8 @@ static dt_status print_found(const struct dt_options *options, const struct dt_w
 /* The first error, or the interruption, is that of the command; the other works are tuned. */
 static dt_status tune_works(struct dt_works *works, struct found *found)
 {
-    int64_t end_ns = dt_clock_ns() + works->options->job.budget_ns - found->list.spent_ns;
+    found->next_ns = dt_clock_ns();
+    int64_t end_ns = found->next_ns + works->options->job.budget_ns - found->list.spent_ns;
     struct dt_error worst = {DT_OK, ""};
     for (; found->count < works->count && worst.status != DT_EINTR; found->count++) {
         struct dt_error error = {DT_OK, ""};
@@ -313,7 +324,7 @@ dt_status dt_command_tune(const struct dt_options *options)
     struct dt_works works;
     DT_TRY(dt_works_list(options, &works));
     dt_status status = check_works(&works);
-    if (status == DT_OK)
+    if (status == DT_OK && !options->search.dry)
         status = dt_alone(options);
     if (status == DT_OK)
         status = tune_all(options, &works);

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+# ctest:
+"""tune --dry-run: the plans that a session of the same seed then tries first, how many there are, by which search and how long; no trial
+is made, and no file of the store is written, not even its folder."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
+from dittune_test import SOURCE, Dittune
+
+MS = 1_000_000
+NS = [MS * (1 + (7 * i + 9) % 24 / 40) for i in range(24)]
+t = Dittune(scenario=dict(ns=NS, cv=0.01, cost_ns=50 * MS, protocol=2, obeys=["model"]))
+SMALL = ["--model", SOURCE / "tests/cli/small.json"]
+
+
+def files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def dry(*options, **how):
+    return t.tune("--dry-run", "--json", *options, **how)
+
+
+def plans(preview):
+    return [row["plan"] for row in preview["first"]]
+
+
+def roles(preview):
+    return [row["role"] for row in preview["first"]]
+
+
+def tried(name):
+    """What the session in this store tried, in its order."""
+    journal = next((t.path / name / "runs").glob("*.jsonl"))
+    made = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines() if line]
+    return [record["plan"] for record in made if record["kind"] == "trial"]
+
+
+# ---- the plans are those of the session
+first = dry("--budget", "60s")
+t.check("a dry run", first.code == 0 and "trial 1" not in first.err, first)
+t.check("nothing is written", not (t.path / "db").exists())
+asked = [json.loads(line) for line in t.read("scenario.json.log").splitlines() if not line.startswith("#")]
+t.check("the worker says hello, and runs nothing", asked and not [line for line in asked if "prepare" in line or "run" in line], asked)
+preview = first.json
+t.check("the number of plans is that of the space", preview["plans"] == t.tool("space", "--worker", t.worker, "--json").json["feasible"] == 24, preview)
+t.check("the search, and when trials end", preview["search_reason"].startswith("exhaustive: 24 plans") and preview["budget_seconds"] == 60
+        and preview["trials_until_seconds"] == 36 and not preview["trial_known"], preview)
+t.check("16 of them, each once", roles(preview) == ["default"] + 15 * ["search"] and preview["more"]
+        and len({row["plan"] for row in plans(preview)}) == 16, preview)
+for seed in (1, 2):
+    for search in ("auto", "random", "sobol", "genetic", "bayes"):
+        words = ["--budget", "60s", "--seed", str(seed), "--search", search]
+        seen = plans(dry(*words).json)
+        name = f"{search}-{seed}"
+        done = t.tune(*words, "--quiet", "--db", t.path / name)
+        t.check(f"{search}, seed {seed}: the session tries them in this order", done.code in (0, 6) and tried(name)[:len(seen)] == seen and len(seen) > 3, (seen, tried(name)))
+t.check("another seed, another order", plans(dry("--seed", "1").json) != plans(dry("--seed", "2").json))
+
+# ---- what depends on answers is not guessed
+learning = dry("--search", "annealing", "--against", "plan=5").json
+t.check("a search that learns shows what it does not learn from", roles(learning)[:2] == ["default", "against"]
+        and plans(learning)[1] == {"plan": 5} and not learning["more"], learning)
+own = t.tool("tune", *SMALL, "--dry-run", "--json")
+t.check("the built-in network: default and baseline", roles(own.json)[:2] == ["default", "baseline"]
+        and own.json["plans"] == t.tool("space", *SMALL, "--json").json["feasible"], own)
+
+# ---- with a store: its plan, and its time of a trial
+t.tune("--budget", "60s", "--quiet")
+before = files(t.path / "db")
+stored = dry("--budget", "60s").json
+median = json.loads(before[t.path / "db" / "best.json"])["entries"][0]["figures"]["median_ns"]
+t.check("the stored plan is tried early", "stored" in roles(stored)[:2] and stored["trial_known"]
+        and abs(stored["trial_seconds"] / (13e-9 * median) - 1) < 1e-6, stored)
+t.check("the disk that a session takes", stored["journal_bytes"] == max(len(text) for path, text in before.items() if path.suffix == ".jsonl")
+        and stored["free_bytes"] > 0, stored)
+t.check("the store is as it was", before and files(t.path / "db") == before)
+text = t.tune("--dry-run", "--budget", "60s")
+t.check("as text", text.code == 0 and "\ndry run: nothing is measured or stored\ntime    at most 60 s: trials until 36 s" in text.out
+        and "\nfirst   default   plan=0\n" in text.out and text.out.endswith("\n        and so on\n"), text)
+
+# ---- a list, a lock, errors
+mix = t.write("mix.json", {"workloads": [{"model": "one", "share": 3}, {"model": "two"}]})
+listed = dry("--workloads", mix, "--budget", "60s").json["results"]
+t.check("each work has its share", [round(work["budget_seconds"], 3) for work in listed] == [45, 15], listed)
+t.check("nor does a list write anything", files(t.path / "db") == before)
+for other, why in (("--resume", "no session is gone on with"), ("--json-stream", "nothing happens that it could report")):
+    t.exits(f"{other} beside it", t.tune("--dry-run", other), 2, err=[f"{other} has no effect beside --dry-run: {why}"])
+none = t.tool("tune", *SMALL, "--max-bytes", "1KiB", "--dry-run")
+t.check("no plan is feasible", none.code == 3 and "max_bytes" in none.err + none.out, none)
+t.none_left()
+t.finish()
