@@ -78,10 +78,21 @@ t.check("the disk that a session takes", stored["journal_bytes"] == max(len(text
         and stored["free_bytes"] > 0, stored)
 t.check("the store is as it was", before and files(t.path / "db") == before)
 text = t.tune("--dry-run", "--budget", "60s")
-t.check("as text", text.code == 0 and "\ndry run: nothing is measured or stored\ntime    at most 60 s: trials until 36 s" in text.out
+t.check("as text", text.code == 0 and "\ndry run: nothing is measured or stored\ntime    at most 60 s: trials until 36 s at the latest (all 24 plans: 1 s), then" in text.out
         and "\nfirst   default   plan=0\n" in text.out and text.out.endswith("\n        and so on\n"), text)
 
-# ---- a list, a lock, errors
+# ---- check
+listed = t.tool("check", "--dry-run", "--json")
+entry = json.loads(before[t.path / "db" / "best.json"])["entries"][0]
+t.check("check: the entries", listed.code == 0 and listed.json == {"entries": [
+    {"id": entry["id"], "title": listed.json["entries"][0]["title"], "plan": entry["plan"], "checked_ns": None}]}, listed)
+text = t.tool("check", "--dry-run")
+t.check("check, as text", text.code == 0 and f"\n{entry['id']}  " in text.out and "(never checked)" in text.out, text)
+t.check("check: nothing is written", files(t.path / "db") == before)
+t.exits("check: no entry", t.tool("check", "--dry-run", "--filter", "no such"), 5, err=["nothing to check"])
+t.exits("check: nothing to update", t.tool("check", "--dry-run", "--update"), 2, err=["nothing is measured"])
+
+# ---- a list, errors
 mix = t.write("mix.json", {"workloads": [{"model": "one", "share": 3}, {"model": "two"}]})
 listed = dry("--workloads", mix, "--budget", "60s").json["results"]
 t.check("each work has its share", [round(work["budget_seconds"], 3) for work in listed] == [45, 15], listed)

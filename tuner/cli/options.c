@@ -358,8 +358,9 @@ const struct dt_option_row dt_option_rows[] = {
     {"resume", NULL, "tune", NULL, parse_switch, AT(search.resume),
      "go on with the last session of this work that was killed, interrupted or not decided; "
      "--budget counts from its start"},
-    {"dry-run", NULL, "tune", NULL, parse_switch, AT(search.dry),
-     "print what would be tried first, and by which search; measure and store nothing"},
+    {"dry-run", NULL, "tune check", NULL, parse_switch, AT(search.dry),
+     "tune: print what would be tried first, and by which search; check: what would be checked; "
+     "measure and store nothing"},
     {"replay-noise", NULL, "simulate", NULL, parse_switch, AT(simulate.replay_noise),
      "answer with a draw of the recorded repetitions instead of their mean"},
     {"racing", NULL, "simulate", NULL, parse_switch, AT(simulate.racing),

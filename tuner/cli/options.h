@@ -56,7 +56,8 @@ struct dt_worker_options {
 /* tune, simulate */
 struct dt_search_options {
     const char *name, *prior;
-    bool resume, dry; /* tune */
+    bool resume; /* tune */
+    bool dry;    /* tune, check */
 };
 
 /* run */

@@ -3,6 +3,7 @@
  * result of the same work on this machine. */
 #include "tuner/cli/commands/measuring/preview.h"
 
+#include "base/columns.h"
 #include "base/figures.h"
 #include "db/store.h"
 #include "space/json/json.h"
@@ -96,13 +97,14 @@ static void add_search(const struct dt_session *session, const struct dt_preview
     dt_text_add(out, "search  %s (%s), ", session->search.name, session->search.why);
     dt_text_add(out, known ? "as a trial takes about " : "if a trial takes ");
     dt_figure_time(preview->trial_seconds, out);
-    dt_text_add(out, known ? " and its load,\n        by the store's result\n"
-                           : ":\n        the first trials tell how long one and its load take\n");
+    dt_text_add(out, known ? " and its load, by the store's result"
+                           : ": the first trials tell how long one and its load take");
     if (preview->classes > 1)
         dt_text_add(out,
-                    "        %.0f groups of plans are loaded one by one: where that takes long, "
-                    "plans of a group\n        follow each other\n",
+                    "; %.0f groups of plans are loaded one by one: where that takes long, plans of "
+                    "a group follow each other",
                     preview->classes);
+    dt_text_add(out, "\n");
 }
 
 static void add_disk(const char *directory, struct dt_text *out)
@@ -134,7 +136,14 @@ static void preview_text(const struct dt_session *session, const struct dt_previ
     dt_figure_span(all, out);
     dt_text_add(out, ": trials until ");
     dt_figure_span(preview->trials_until, out);
-    dt_text_add(out, " at the latest, then shoot-out and final comparison\n");
+    dt_text_add(out, " at the latest");
+    double every = (double)target->plans * preview->trial_seconds;
+    if (target->plans >= 0 && every < preview->trials_until) {
+        dt_text_add(out, " (all %lld plans: ", (long long)target->plans);
+        dt_figure_span(every, out);
+        dt_text_add(out, ")");
+    }
+    dt_text_add(out, ", then shoot-out and final comparison\n");
     add_search(session, preview, known, out);
     add_disk(session->store.directory, out);
     for (int i = 0; i < preview->count; i++) {
@@ -151,7 +160,7 @@ static void preview_text(const struct dt_session *session, const struct dt_previ
 dt_status dt_preview(const struct dt_options *options, struct dt_session *session, json_t *results)
 {
     struct dt_preview preview;
-    struct dt_text text = {0};
+    struct dt_text text = {0}, wrapped = {0};
     dt_known_read(session, session->store.directory);
     double seconds = stored_trial(session);
     bool known = seconds > 0;
@@ -161,5 +170,7 @@ dt_status dt_preview(const struct dt_options *options, struct dt_session *sessio
         return DT_OK;
     }
     preview_text(session, &preview, known, &text);
-    return dt_print_text(&text);
+    dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 8, &wrapped);
+    dt_text_fini(&text);
+    return dt_print_text(&wrapped);
 }
