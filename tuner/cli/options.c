@@ -443,7 +443,7 @@ const struct dt_option_row dt_option_rows[] = {
      "tune run noise analyze space simulate explain lookup machine doctor check "
      "history why report db models worker-test",
      NULL, parse_switch, AT(print.json), "one JSON object on standard output (docs/json.md)"},
-    {"json-stream", NULL, "tune check", NULL, parse_switch, AT(print.stream),
+    {"json-stream", NULL, "tune run check", NULL, parse_switch, AT(print.stream),
      "what happens while it happens, one JSON object a line; the last is the result "
      "(docs/json.md)"},
     {"markdown", NULL, "help", NULL, parse_switch, AT(print.markdown),

@@ -58,7 +58,7 @@ static const struct effect {
     {"check", "dry-run", "update", "nothing is measured"},
     {"check", "dry-run", "junit", "nothing is measured"},
     {"check", "dry-run", "github", "nothing is measured"},
-    {"tune check", "json-stream", "json", "the last event has what it prints"},
+    {"tune run check", "json-stream", "json", "the last event has what it prints"},
     {"simulate", "racing", "search", raced},
     {"simulate", "racing", "prior", raced},
     {"simulate", "racing", "spend", raced},
