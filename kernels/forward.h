@@ -55,6 +55,18 @@ enum dt_exchange_kind {
 struct dt_exchanged {
     int64_t count, ns, bytes, in_flight_ns; /* ns: exposed */
 };
+/* A part of a step on this rank; within the step. Blocks hold the others. */
+struct dt_step_part {
+    int64_t begin_ns, ns;
+    signed char kind;     /* enum dt_phase_kind, or of a block enum dt_block_kind */
+    signed char exchange; /* enum dt_exchange_kind, of kind exchange */
+    bool block;
+    bool waits; /* for an exchange to end; otherwise what is of kind exchange posts it */
+};
+struct dt_step_parts {
+    struct dt_step_part *at; /* [room] */
+    int count, room;         /* those beyond the room are lost */
+};
 #define DT_PHASE_SAMPLES 4096
 struct dt_phases {
     int64_t kind_ns[DT_PHASE_KINDS];
@@ -63,6 +75,7 @@ struct dt_phases {
     int64_t block_count[DT_BLOCK_KINDS];
     int64_t block_ns[DT_BLOCK_KINDS][DT_PHASE_SAMPLES]; /* first samples of each kind */
     int64_t step_ns;                                    /* whole steps */
+    struct dt_step_parts *spans;                        /* NULL: not kept; borrowed */
 };
 const char *dt_phase_text(enum dt_phase_kind kind);
 const char *dt_block_text(enum dt_block_kind kind);

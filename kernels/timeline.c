@@ -46,12 +46,20 @@ void dt_timeline_free(struct dt_timeline *timeline)
     free(timeline);
 }
 
+static void keep_span(struct dt_step_parts *spans, const struct dt_step_part *span)
+{
+    if (spans != NULL && spans->count < spans->room && span->ns > 0)
+        spans->at[spans->count++] = *span;
+}
+
 static void end_block(struct dt_timeline *timeline, int kind, int64_t now)
 {
     struct dt_phases *phases = timeline->phases;
     int64_t count = phases->block_count[kind]++;
     if (count < DT_PHASE_SAMPLES)
         phases->block_ns[kind][count] = now - timeline->block_ns;
+    keep_span(phases->spans, &(struct dt_step_part){timeline->block_ns, now - timeline->block_ns,
+                                                    (signed char)kind, 0, true, false});
     timeline->block_ns = now;
 }
 
@@ -72,6 +80,10 @@ static dt_status read_marks(struct dt_timeline *timeline)
         const struct note *note = &timeline->notes[i];
         int64_t now = timeline->ns[i];
         timeline->phases->kind_ns[note->kind] += now - timeline->ns[i - 1];
+        keep_span(timeline->phases->spans,
+                  &(struct dt_step_part){timeline->base_ns + timeline->ns[i - 1],
+                                         now - timeline->ns[i - 1], note->kind, note->exchange,
+                                         false, note->posted >= 0});
         if (note->kind == DT_PHASE_EXCHANGE)
             timeline->phases->exchanges[note->exchange].ns += now - timeline->ns[i - 1];
         if (note->posted >= 0)

@@ -46,6 +46,7 @@ static const struct request {
     {"run", dt_request_run},
     {"release", release},
     {"write", write_output},
+    {"trace", dt_request_trace},
     {"peak", dt_request_peak},
     {"exchange", dt_request_exchange},
     {"quit", quit},

@@ -24,6 +24,10 @@ dt_status dt_session_find(struct dt_worker_session *session, const json_t *reque
 dt_status dt_session_settle(struct dt_worker_session *session, dt_status status, json_t *mine,
                             json_t **parts) DT_MUST_CHECK;
 
+/* One step that all ranks begin together, with its beginning by the host's clock and its duration. phases may be NULL. */
+dt_status dt_session_step(struct dt_worker_session *session, struct dt_pass *pass,
+                          struct dt_phases *phases, int64_t *start_ns, int64_t *ns) DT_MUST_CHECK;
+
 /* A new array of the ranks' `key`. */
 json_t *dt_session_column(const json_t *parts, const char *key);
 
@@ -31,6 +35,8 @@ json_t *dt_session_column(const json_t *parts, const char *key);
 dt_status dt_request_prepare(struct dt_worker_session *session, const json_t *request,
                              json_t **answer);
 dt_status dt_request_run(struct dt_worker_session *session, const json_t *request, json_t **answer);
+dt_status dt_request_trace(struct dt_worker_session *session, const json_t *request,
+                           json_t **answer);
 dt_status dt_request_peak(struct dt_worker_session *session, const json_t *request,
                           json_t **answer);
 dt_status dt_request_exchange(struct dt_worker_session *session, const json_t *request,

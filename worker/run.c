@@ -38,14 +38,14 @@ static dt_status begin(struct dt_worker_session *session)
     return compute->finish(session->device, dt_clock_ns() + PATIENCE_NS, check_world, session);
 }
 
-static dt_status step(struct dt_worker_session *session, struct dt_pass *pass,
-                      struct dt_phases *phases, int64_t *ns)
+dt_status dt_session_step(struct dt_worker_session *session, struct dt_pass *pass,
+                          struct dt_phases *phases, int64_t *start_ns, int64_t *ns)
 {
     const struct dt_compute *compute = session->compute;
     DT_TRY(begin(session));
-    int64_t start = dt_clock_ns();
+    *start_ns = dt_clock_ns();
     DT_TRY(dt_pass_step(pass, phases));
-    *ns = dt_clock_ns() - start;
+    *ns = dt_clock_ns() - *start_ns;
     if (compute->timeline.clock != NULL)
         compute->timeline.clock(session->device, 1);
     return dt_session_beat(session);
@@ -64,14 +64,17 @@ static dt_status read_clock(struct dt_worker_session *session, double *hz)
 static dt_status steps(struct dt_worker_session *session, struct dt_pass *pass, struct times *times)
 {
     bool host = session->compute->host;
+    int64_t start;
     for (int i = 0; i < times->n; i++) {
-        DT_TRY(step(session, pass, host ? &session->phases : NULL, &times->ns[i]));
+        DT_TRY(
+            dt_session_step(session, pass, host ? &session->phases : NULL, &start, &times->ns[i]));
         times->looked_ns += times->ns[i];
         int64_t own = dt_pass_device_ns(pass);
         times->device_ns[i] = own > 0 ? own : 1; /* below what an event resolves */
         DT_TRY(read_clock(session, &times->clock[i]));
     }
-    return host ? DT_OK : step(session, pass, &session->phases, &times->looked_ns);
+    return host ? DT_OK
+                : dt_session_step(session, pass, &session->phases, &start, &times->looked_ns);
 }
 
 static json_t *list(const int64_t values[], int n)

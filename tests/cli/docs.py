@@ -61,7 +61,8 @@ t.check("there were commands to look at", seen > 60, seen)
 
 def short(line):
     """The command with a short budget, in words for the shell."""
-    return re.sub(r"--budget \S+", "--budget 15s", line)
+    line = re.sub(r"--processes \d+", "--processes 2", re.sub(r"--budget \S+", "--budget 15s", line))
+    return line + " --quick" if re.match(r"\S*dittune run ", line) else line
 
 
 def run(page, line, path):

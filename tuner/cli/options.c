@@ -304,6 +304,8 @@ const struct dt_option_row dt_option_rows[] = {
      "safetensors file with x, t and y"},
     {"output", "FILE", "run", NULL, parse_text, AT(run.output),
      "safetensors file to write the output to"},
+    {"trace", "FILE", "run", NULL, parse_text, AT(run.trace),
+     "write the parts of a step on each rank for Perfetto or chrome://tracing, and show layers"},
     {"raw", "FILE", "run", NULL, parse_text, AT(run.raw),
      "keep every sample in a file, from which analyze computes all figures again"},
     {"worker", "PROGRAM", "tune run noise space explain lookup machine check", NULL, parse_text,

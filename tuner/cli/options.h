@@ -65,7 +65,7 @@ struct dt_run_options {
     struct dt_sweep sweep;
     int64_t processes; /* number of fresh processes for a plan */
     bool quick;        /* 8 samples: for checks of correctness and of scripts */
-    const char *output, *raw;
+    const char *output, *raw, *trace;
 };
 
 /* A command line to tune: it becomes a worker and its arguments (options_command.c). */

@@ -47,6 +47,7 @@ static void describe(const struct dt_result parts[], int n, struct dt_result *wh
     }
     whole->cold_seconds = dt_stats_median(cold, n);
     whole->report.exchanges = json_incref(parts[n - 1].report.exchanges);
+    whole->report.trace = json_incref(parts[n - 1].report.trace);
     whole->device.memory = json_incref(parts[n - 1].device.memory);
 }
 
@@ -136,6 +137,7 @@ static dt_status make(struct dt_rig *rig, const struct dt_point *point,
         bool last = *made + 1 == n;
         each.peak = how->peak && last;
         each.exchanges = how->exchanges && last;
+        each.trace = last ? how->trace : 0;
         each.output = last ? how->output : NULL;
         if (*made > 0)
             dt_rig_fresh(rig, DT_NS_PER_SECOND);

@@ -33,6 +33,7 @@ void dt_result_fini(struct dt_result *result)
     free(report->clock);
     json_decref(report->phases);
     json_decref(report->exchanges);
+    json_decref(report->trace);
     *report = (struct dt_worker_report){0};
     dt_device_report_fini(&result->device);
     free(result->throttling.marks);

@@ -25,6 +25,8 @@ struct dt_worker_report {
     int phase_steps; /* of the longest request */
     /* the plan's exchanges, timed alone (exchange.h), owned; NULL: not requested */
     json_t *exchanges;
+    json_t *
+        trace; /* the answer `traced`, owned; NULL: not requested; or {"reason": why there is none} */
     double flop_peak; /* GEMM rate measured beside the plan; 0: not measured */
     double copy_peak; /* bytes a second read and written by a large copy; 0: not measured */
 };

@@ -160,6 +160,26 @@ static dt_status measure_peak(struct dt_resident *resident, const struct dt_meas
     return DT_OK;
 }
 
+/* A worker without it does not fail the trial. */
+static dt_status trace(struct dt_resident *resident, const struct dt_measure *how,
+                       struct dt_result *result)
+{
+    struct dt_failure failure = {.outcome = DT_TRIAL_OK};
+    json_t *answer = NULL, *request = json_pack("{s:s, s:i, s:i}", "op", "trace", "handle",
+                                                resident->handle, "n", how->trace);
+    dt_status status =
+        dt_group_call(resident->group, request, "traced", how->deadline_ns, &answer, &failure);
+    json_decref(request);
+    if (status < 0 && status != DT_FAILED)
+        return status;
+    json_decref(result->report.trace);
+    result->report.trace =
+        status == DT_FAILED ? json_pack("{s:s}", "reason", failure.cause) : answer;
+    if (!dt_group_alive(resident->group))
+        resident->group = NULL;
+    return DT_OK;
+}
+
 static dt_status write_output(struct dt_resident *resident, const struct dt_measure *how,
                               struct dt_result *result)
 {
@@ -179,6 +199,8 @@ static dt_status measure_resident(struct dt_rig *rig, struct dt_resident *reside
         DT_TRY(looks(rig, resident, how, result));
     if (how->output != NULL && result->outcome == DT_TRIAL_OK)
         DT_TRY(write_output(resident, how, result));
+    if (how->trace > 0 && resident->group != NULL && result->outcome == DT_TRIAL_OK)
+        DT_TRY(trace(resident, how, result));
     if (how->exchanges && resident->group != NULL)
         DT_TRY(dt_exchange_measure(rig->target, resident, how->deadline_ns, result));
     if (how->peak && resident->group != NULL)

@@ -16,6 +16,7 @@ struct dt_measure {
     const struct dt_result *incumbent;
     bool peak;      /* also measure the GEMM peak */
     bool exchanges; /* also time the plan's exchanges by themselves */
+    int trace;      /* also look at the parts of so many steps, after all others; 0: not */
     /* called for each measured process */
     dt_status (*keep)(void *context, const struct dt_result *result);
     void *context;

@@ -15,15 +15,19 @@ static const struct {
     bool half; /* as narrow as its figure */
 } sections[] = {
     {"Plans",
-     "Times of plans in the final comparison were measured in turn, in fresh processes; those of "
-     "trials are of one start each.",
+     "Plans of the final comparison were measured in turn, in fresh processes: their times are the "
+     "ones to quote. A time of a trial or of the shoot-out is of one start, and may differ from it "
+     "by more than its interval.",
      NULL, dt_page_plans, true, false},
     {"Final comparison",
      "Rounds visit each plan in turn, so that what disturbs the machine disturbs all plans alike.",
      dt_page_draw_pairs, dt_page_pairs, false, true},
-    {"The session", "Trials in their order, with failures and those that were dropped early.",
+    {"The session",
+     "Trials in their order, with failures and those that were dropped early. A trial is of one "
+     "start: the best of them were measured again before one was chosen.",
      dt_page_draw_course, dt_page_trials, false, true},
-    {"Time and memory", "A plan on the front is the fastest of all that need no more memory.",
+    {"Time and memory",
+     "Times of trials. A plan on the front is the fastest of all that need no more memory.",
      dt_page_draw_memory, dt_page_front, false, true},
     {"Ranks", "", dt_page_draw_ranks, dt_page_ranks, false, true},
     {"Kinds of work",

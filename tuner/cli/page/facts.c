@@ -11,8 +11,6 @@
 #define MEMORY_RISK                                                                                \
     0.9 /* share of a device's, or the machine's, memory above which it is called at risk */
 
-#define MATTERS_LEAST 8 /* measured plans for a word on what parameters explain */
-
 static void add_gain(const struct dt_session *session, const struct dt_ratio *ratio,
                      struct dt_text *out)
 {
@@ -174,25 +172,33 @@ static void add_failures(const struct page_view *view, struct dt_text *out)
 static void add_noise(const struct page_view *view, struct dt_text *out)
 {
     struct dt_noise noise = dt_session_noise(view->session);
+    const struct dt_entrant *winner = dt_page_winner(view->session);
     struct dt_text note = {0};
-    if (noise.pairs > 0)
-        dt_text_add(out,
-                    "%.2g %%: a second copy of the default plan was measured beside it, and "
-                    "smaller differences count as ties.",
-                    100 * noise.margin);
-    dt_session_noise_note(view->session, &note);
-    if (note.size > 0)
-        dt_text_add(out, noise.pairs > 0 ? " Warning: %s." : "Not known: %s.", dt_text_at(&note));
-    else if (noise.pairs == 0)
-        dt_text_add(out, "Not known, since nothing was compared.");
-    dt_text_fini(&note);
+    if (noise.pairs == 0) {
+        dt_session_noise_note(view->session, &note);
+        dt_text_add(out, "Not known: %s.",
+                    note.size > 0 ? dt_text_at(&note) : "nothing was compared");
+        dt_text_fini(&note);
+        return;
+    }
+    dt_text_add(out,
+                "%.2g %%: so much did a second copy of the default plan seem to differ from the "
+                "first. Smaller differences count as ties",
+                100 * noise.margin);
+    if (view->session->verdict == DT_VERDICT_FASTER && winner != NULL)
+        dt_text_add(out, "; the gain of the plan to use is larger");
+    dt_text_add(
+        out,
+        noise.noisy
+            ? ". That is much: the machine was not quiet, and a quiet one would show smaller gains."
+            : ".");
 }
 
 static void add_matters(const struct page_view *view, struct dt_text *out)
 {
     struct page_effect effects[DT_AXES_MAX];
     int n = dt_page_effects(view, effects), low = 0, high = 0;
-    if (n == 0 || effects[0].share <= 0 || view->measured < MATTERS_LEAST) {
+    if (n == 0 || effects[0].share <= 0 || view->measured < DT_PAGE_FEW) {
         dt_text_add(out, "%d measured plans are too few to tell.", view->measured);
         return;
     }
@@ -213,24 +219,40 @@ static void add_matters(const struct page_view *view, struct dt_text *out)
     dt_text_add(out, ").");
 }
 
+/* Of the final comparison: times of the role's plan over those of the default; NAN: none. */
+static double ratio_of(const struct dt_session *session, enum dt_entrant_role role)
+{
+    const struct dt_entrant *entrant = dt_session_entrant(session, role);
+    if (!dt_session_against_default(session) || entrant == NULL || entrant->ratio.pairs == 0)
+        return NAN;
+    return role == DT_ENTRANT_DEFAULT ? 1 : entrant->ratio.ratio;
+}
+
 static void add_one_rank(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     const struct dt_result *best = dt_session_best(session),
                            *one = dt_session_role(session, DT_ENTRANT_BASELINE);
+    const struct dt_entrant *winner = dt_page_winner(session);
+    bool is_default = dt_point_equal(session->target->space, &session->target->baseline,
+                                     &session->target->fallback);
+    double paired = ratio_of(session, is_default ? DT_ENTRANT_DEFAULT : DT_ENTRANT_BASELINE) /
+                    (winner != NULL && winner->ratio.pairs > 0 ? winner->ratio.ratio : NAN);
     double slow = one != NULL && one->samples.n > 0 ? dt_session_value(session, one) : NAN,
            fast = best != NULL ? dt_session_value(session, best) : NAN;
-    if (!isfinite(slow / fast)) {
-        dt_text_add(out, "The plan of one rank was not measured.");
-    } else if (dt_point_equal(session->target->space, &one->point, &best->point)) {
-        dt_text_add(out, "The plan is the one of one rank.");
-    } else {
-        dt_text_add(out, "The plan of one rank takes %.3g times as long (", slow / fast);
-        dt_figure_time(one->summary.median, out);
-        dt_text_add(out, " a step against ");
-        dt_figure_time(best->summary.median, out);
-        dt_text_add(out, ").");
-    }
+    struct dt_text plan = {0};
+    dt_page_plan(view, &session->target->baseline, &plan);
+    if (!isfinite(slow / fast))
+        dt_text_add(out, "The plan of one rank, %s, was not measured.", dt_text_at(&plan));
+    else if (dt_point_equal(session->target->space, &one->point, &best->point))
+        dt_text_add(out, "The plan to use is that of one rank.");
+    else
+        dt_text_add(
+            out, "The plan of one rank, %s%s, takes %.3f times as long as the plan to use%s.",
+            dt_text_at(&plan), is_default ? " (here also the default)" : "",
+            isfinite(paired) ? paired : slow / fast,
+            isfinite(paired) ? ", by the pairs of the final comparison" : " in their trials");
+    dt_text_fini(&plan);
 }
 
 static void add_elsewhere(const struct page_view *view, struct dt_text *out)

@@ -144,14 +144,26 @@ void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
         dt_page_figure_number(view->rows[front[i]].value / view->time.size, script);
         dt_text_add(script, "\n");
     }
-    dt_text_add(script,
-                "EOD\nset offsets graph 0.05, graph 0.05, 0, 0\n"
-                "plot $m using 1:2 with points pt 7 ps 0.5 lc rgb '%s' title 'measured', $f using "
-                "1:2 with fsteps lw 2 lc rgb '%s' notitle, "
-                "$f using 1:2 with points pt 7 ps 0.9 lc rgb '%s' title 'no plan beats it in both "
-                "(Pareto front)'\n",
-                dt_page_colour(PAGE_MAIN), dt_page_colour(PAGE_SECOND),
-                dt_page_colour(PAGE_SECOND));
+    dt_text_add(script, "EOD\n$u << EOD\n");
+    const struct dt_result *best = dt_session_best(view->session);
+    for (int k = 0; k < view->count && best != NULL; k++)
+        if (isfinite(view->rows[k].value) &&
+            dt_point_equal(view->session->target->space, &view->rows[k].result->point,
+                           &best->point)) {
+            dt_page_figure_number((double)view->rows[k].result->peak_bytes / view->memory.size,
+                                  script);
+            dt_page_figure_number(view->rows[k].value / view->time.size, script);
+            dt_text_add(script, "\n");
+        }
+    dt_text_add(
+        script,
+        "EOD\nset offsets graph 0.05, graph 0.05, 0, 0\n"
+        "plot $m using 1:2 with points pt 7 ps 0.5 lc rgb '%s' title 'measured', $f using "
+        "1:2 with fsteps lw 2 lc rgb '%s' notitle, "
+        "$f using 1:2 with points pt 7 ps 0.9 lc rgb '%s' title 'no plan beats it in both', "
+        "$u using 1:2 with points pt 6 ps 1.4 lw 2 lc rgb '%s' title 'plan to use'\n",
+        dt_page_colour(PAGE_MAIN), dt_page_colour(PAGE_SECOND), dt_page_colour(PAGE_SECOND),
+        dt_page_colour(PAGE_THIRD));
     dt_page_figure_finish(&figure, "Time against memory. Below and to the left is better.", out);
 }
 

@@ -59,6 +59,8 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out);
 bool dt_page_fact(const struct page_view *view, int i, const char **name, struct dt_text *out);
 void dt_page_facts(const struct page_view *view, struct page_pen *pen);
 
+#define DT_PAGE_FEW 8 /* fewer measured plans say little on parameters */
+
 /* Tables. */
 void dt_page_plans(const struct page_view *view, struct page_pen *pen);
 void dt_page_trials(const struct page_view *view, struct page_pen *pen);

@@ -29,6 +29,15 @@ static bool is_listed(const struct page_view *view, const struct listed *listed,
     return false;
 }
 
+/* The plan's time in the shoot-out, which came after its trial; NAN: it was not in it. */
+static double shot_of(const struct dt_session *session, const struct dt_point *point)
+{
+    for (int i = 0; i < session->finals.shot_count; i++)
+        if (dt_point_equal(session->target->space, &session->finals.shots[i].point, point))
+            return session->finals.shots[i].value;
+    return NAN;
+}
+
 static void add_plan(const struct page_view *view, struct page_pen *pen, const char *role,
                      const struct dt_result *result, const struct dt_entrant *entrant)
 {
@@ -38,8 +47,9 @@ static void add_plan(const struct page_view *view, struct page_pen *pen, const c
     dt_page_plan(view, &result->point, &plan);
     dt_pen_cell(pen, "%s", role);
     dt_pen_cell(pen, "%s", dt_text_at(&plan));
-    dt_pen_number(pen, trial.value / unit, "%.4g");
-    if (isfinite(trial.low))
+    double shot = entrant == NULL ? shot_of(view->session, &result->point) : NAN;
+    dt_pen_number(pen, (isfinite(shot) ? shot : trial.value) / unit, "%.4g");
+    if (isfinite(trial.low) && !isfinite(shot))
         dt_pen_cell(pen, "%.4g to %.4g", trial.low / unit, trial.high / unit);
     else
         dt_pen_cell(pen, "-");
@@ -55,7 +65,10 @@ static void add_plan(const struct page_view *view, struct page_pen *pen, const c
         pen, result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN, "%.4g");
     dt_pen_cell(pen, "%d", result->devices);
     dt_pen_number(pen, result->summary.median * result->devices, "%.4g");
-    dt_pen_cell(pen, "%s", entrant != NULL ? "final comparison" : "its trial");
+    dt_pen_cell(pen, "%s",
+                entrant != NULL  ? "final comparison"
+                : isfinite(shot) ? "shoot-out"
+                                 : "its trial");
     dt_text_fini(&plan);
     dt_text_fini(&speed);
 }
@@ -88,7 +101,7 @@ void dt_page_plans(const struct page_view *view, struct page_pen *pen)
              100 * dt_page_level(session));
     snprintf(columns, sizeof columns,
              "role|~plan|>%s|>interval|>speed against the default|>memory of a rank, "
-             "%s|>devices|>device-s a step|measured in",
+             "%s|>devices|>device-seconds a step|measured in",
              view->axis, view->memory.name);
     dt_pen_table(pen, "", caption, columns);
     add_entrants(view, pen, &listed);
@@ -202,6 +215,8 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
     char columns[160];
     if (n == 0)
         return;
+    if (view->measured < DT_PAGE_FEW)
+        dt_pen_say(pen, "These are few plans: a share may come from one disturbed trial.");
     snprintf(columns, sizeof columns,
              "parameter|>share of the differences, %%|value|>trials|>median %s", view->axis);
     dt_pen_table(pen, "",
@@ -254,7 +269,8 @@ void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
     char columns[96], caption[96];
     snprintf(columns, sizeof columns, ">rank|>median step, %s|>steps in which it was last",
              view->time.name);
-    snprintf(caption, sizeof caption, "Ranks of the plan to use; skew (last minus first) %.3g %s",
+    snprintf(caption, sizeof caption,
+             "Ranks of the plan to use; the last is %.3g %s after the first, in the median step",
              best->samples.skew_seconds / view->time.size, view->time.name);
     dt_pen_table(pen, "", caption, columns);
     for (int i = 0; i < best->ranks; i++) {
@@ -344,9 +360,11 @@ void dt_page_machine(const struct page_view *view, struct page_pen *pen)
     const json_t *machine = view->page->machine;
     if (machine == NULL)
         return;
-    dt_pen_table(pen, "", "Hardware, and the software that the result depends on",
-                 "property|value|kind");
-    add_fields(pen, "hardware", json_object_get(machine, "hard"));
-    add_fields(pen, "software", json_object_get(machine, "soft"));
+    dt_pen_table(pen, "",
+                 "What must be the same for the plan to be used as it is, and what may change, "
+                 "after which dittune check should be run",
+                 "property|value|for the plan");
+    add_fields(pen, "must be the same", json_object_get(machine, "hard"));
+    add_fields(pen, "may change", json_object_get(machine, "soft"));
     dt_pen_end(pen);
 }

@@ -9,6 +9,7 @@
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
 #include "tuner/cli/report/report.h"
+#include "tuner/cli/trace/trace.h"
 #include "tuner/measure/measure.h"
 #include "tuner/session/history.h"
 #include "tuner/session/session.h"
@@ -21,6 +22,7 @@
 
 #define RUN_SECONDS  1800
 #define WARM_SECONDS 1
+#define TRACE_STEPS  8
 
 struct run {
     const struct dt_options *options;
@@ -101,6 +103,7 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
                              .half_width = 0.005,
                              .peak = !quick,
                              .exchanges = !quick,
+                             .trace = options->run.trace != NULL ? TRACE_STEPS : 0,
                              .keep = keep,
                              .context = run,
                              .output = options->run.output};
@@ -113,6 +116,7 @@ static dt_status measure_both(struct run *run, struct dt_rig *rig, const struct 
         return DT_OK;
     how.half_width = 0.05;
     how.peak = how.exchanges = false;
+    how.trace = 0;
     how.output = NULL;
     run->role = DT_ENTRANT_BASELINE;
     dt_progress_now(&run->progress, &base, "the 1-rank plan:");
@@ -139,6 +143,8 @@ static void add_result(struct run *run, const struct dt_result *result, const st
         dt_text_add(&run->text, "warning: interrupted: these are the %d samples until then\n",
                     result->samples.n);
     }
+    if (run->options->run.trace != NULL)
+        json_object_set_new(record, "trace", dt_trace_figures(result, &run->text));
     json_array_append_new(run->list, record);
     run->measured++;
 }
@@ -165,6 +171,8 @@ static dt_status run_plan(struct run *run, const struct dt_point *point)
     }
     if ((status == DT_OK || interrupted) && result.samples.n > 0 && result.outcome == DT_TRIAL_OK)
         add_result(run, &result, &one, interrupted && one.samples.n == 0);
+    if (status == DT_OK && run->options->run.trace != NULL)
+        status = dt_trace_write(&result, target, run->options->run.trace);
     dt_rig_fini(&rig, 10 * DT_NS_PER_SECOND);
     dt_result_fini(&result);
     dt_result_fini(&one);
@@ -288,6 +296,10 @@ dt_status dt_command_run(const struct dt_options *options)
         DT_TRY(check_writable(options, "output", options->run.output));
     if (options->run.raw != NULL)
         DT_TRY(check_writable(options, "raw", options->run.raw));
+    if (options->run.trace != NULL && options->run.sweep.values.count > 0)
+        return dt_fail(DT_EUSAGE, "--trace is of one plan, --sweep measures several");
+    if (options->run.trace != NULL)
+        DT_TRY(check_writable(options, "trace", options->run.trace));
     DT_TRY(dt_options_job(options, options->job.plan, &job));
     DT_TRY(dt_alone(options));
     return run_all(options, &job);
