@@ -77,12 +77,12 @@ function(dt_library_install)
     configure_file(${CMAKE_SOURCE_DIR}/cmake/dittune.pc.in ${CMAKE_BINARY_DIR}/dittune.pc @ONLY)
     write_basic_package_version_file(${CMAKE_BINARY_DIR}/dittuneConfigVersion.cmake COMPATIBILITY SameMajorVersion)
     install(TARGETS dittune_shared dittune_static EXPORT dittune LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    install(FILES ${CMAKE_SOURCE_DIR}/db/api/dittune.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-    install(FILES ${CMAKE_BINARY_DIR}/dittune.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-    install(EXPORT dittune FILE dittuneTargets.cmake NAMESPACE dittune:: DESTINATION ${cmake})
+            NAMELINK_COMPONENT dev ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+    install(FILES ${CMAKE_SOURCE_DIR}/db/api/dittune.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+    install(FILES ${CMAKE_BINARY_DIR}/dittune.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+    install(EXPORT dittune FILE dittuneTargets.cmake NAMESPACE dittune:: DESTINATION ${cmake} COMPONENT dev)
     install(FILES ${CMAKE_SOURCE_DIR}/cmake/dittuneConfig.cmake ${CMAKE_BINARY_DIR}/dittuneConfigVersion.cmake
-            DESTINATION ${cmake})
+            DESTINATION ${cmake} COMPONENT dev)
 endfunction()
 
 # dt_api is what tests/api links: the shared library as others see it, Jansson to make its allocations fail, and the

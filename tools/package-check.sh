@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Builds the Debian packages and tries them in a bare Debian 12: they install with what they depend on, a session and its look-up
+# work, examples/lookup compiles against the dev package, and after their removal no file is left. Needs root and debootstrap.
+# Usage: tools/package-check.sh [FOLDER]   (where the packages go; default: build/package)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=${1:-build/package}
+root=$(mktemp -d /var/tmp/dittune-chroot.XXXXXX)
+chmod 755 "$root" # also for the user inside
+trap 'umount "$root/proc" "$root/sys" "$root/dev/shm" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
+
+cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DDT_TESTS=OFF -DDT_CUDA="${DT_CUDA:-AUTO}" >"$folder.log" 2>&1 ||
+    { tail -20 "$folder.log"; exit 1; }
+cmake --build "$folder" >>"$folder.log" 2>&1 || { tail -20 "$folder.log"; exit 1; }
+rm -f "$folder"/*.deb
+(cd "$folder" && cpack -G DEB) >>"$folder.log" 2>&1 || { tail -20 "$folder.log"; exit 1; }
+for package in "$folder"/*.deb; do
+    printf '%s: %s bytes, %s\n' "$(basename "$package")" "$(stat -c %s "$package")" "$(dpkg-deb -f "$package" Depends)"
+done
+
+debootstrap --variant=minbase bookworm "$root" ${DITTUNE_MIRROR:-} >"$folder.chroot.log" 2>&1 || { tail -20 "$folder.chroot.log"; exit 1; }
+for file in /etc/apt/sources.list /etc/resolv.conf; do
+    [ ! -s "$file" ] || cp "$file" "$root$file"
+done
+for part in /etc/apt/apt.conf.d /etc/apt/sources.list.d; do
+    [ ! -d "$part" ] || cp -r "$part/." "$root$part/"
+done
+mount -t proc proc "$root/proc"
+mount -t sysfs sysfs "$root/sys" # where the cores are
+mkdir -p "$root/dev/shm" "$root/packages"
+mount -t tmpfs tmpfs "$root/dev/shm"
+cp "$folder"/dittune_*.deb "$folder"/libdittune-dev_*.deb "$root/packages"
+cp -r examples/lookup "$root/lookup"
+
+inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"; }
+files() { chroot "$root" find / -xdev \( -path /proc -o -path /sys -o -path /packages -o -path /var/log -o -path /var/cache -o -path /tmp -o -path /var/lib/dpkg -o -path /var/lib/apt \) -prune -o -print | sort; }
+
+inside apt-get update -q >>"$folder.chroot.log" 2>&1
+inside apt-get install -y -q --no-install-recommends openmpi-bin gcc libc6-dev pkg-config libjansson-dev >>"$folder.chroot.log" 2>&1
+# What the packages depend on stays, as after any removal: only their own files are looked at.
+inside sh -c 'apt-get install -y -q --no-install-recommends $(for p in /packages/*.deb; do dpkg-deb -f $p Depends; done |
+    tr , "\n" | sed "s/[(|].*//" | grep -v dittune | sort -u)' >>"$folder.chroot.log" 2>&1
+inside useradd -m someone
+files >"$folder.before"
+inside sh -c 'apt-get install -y -q --no-install-recommends /packages/*.deb' >>"$folder.chroot.log" 2>&1
+echo "installed"
+inside su someone -c 'cd && dittune --budget 20s --quiet --db /tmp/db' || [ $? = 6 ]
+inside su someone -c 'dittune lookup --db /tmp/db --require none >/dev/null'
+inside su someone -c 'dittune why --db /tmp/db' | head -3
+inside sh -c 'cd /lookup && gcc -o /tmp/lookup lookup.c $(pkg-config --cflags --libs dittune) && ldd /tmp/lookup | grep -q libdittune'
+inside test -s /usr/share/man/man1/dittune.1
+echo "a session, its look-up, and a program with libdittune: good"
+inside sh -c 'apt-get purge -y -q dittune libdittune-dev' >>"$folder.chroot.log" 2>&1
+rm -rf "$root/home/someone/.local" "$root/home/someone/.cache"
+files >"$folder.after"
+if ! diff "$folder.before" "$folder.after"; then
+    echo "package-check: the files above are left, or gone" >&2
+    exit 1
+fi
+echo "removed, nothing is left"
