@@ -26,6 +26,7 @@ done
 for part in /etc/apt/apt.conf.d /etc/apt/sources.list.d; do
     [ ! -d "$part" ] || cp -r "$part/." "$root$part/"
 done
+echo "127.0.0.1 localhost $(hostname)" >"$root/etc/hosts" # mpirun waits 5 s for an unknown name of its host
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys" # where the cores are
 mkdir -p "$root/dev/shm" "$root/packages"
