@@ -39,6 +39,7 @@ static const struct {
      "what they explain.",
      dt_page_draw_effects, dt_page_importance, false, false},
     {"Machine", "", NULL, dt_page_machine, true, false},
+    {"Words", "", NULL, dt_page_words, false, false},
 };
 
 static void add_sections(const struct page_view *view, struct page_pen *pen)
@@ -61,7 +62,7 @@ static void add_sections(const struct page_view *view, struct page_pen *pen)
             dt_text_add(out, "</div>\n");
         }
         if (!sections[i].open)
-            dt_pen_fold(pen, "Data");
+            dt_pen_fold(pen, sections[i].draw != NULL ? "Data" : "Show");
         dt_text_add_bytes(out, dt_text_at(&table), table.size);
         if (!sections[i].open)
             dt_pen_unfold(pen);

@@ -70,6 +70,7 @@ void dt_page_pairs(const struct page_view *view, struct page_pen *pen);
 void dt_page_ranks(const struct page_view *view, struct page_pen *pen);
 void dt_page_phases(const struct page_view *view, struct page_pen *pen);
 void dt_page_machine(const struct page_view *view, struct page_pen *pen);
+void dt_page_words(const struct page_view *view, struct page_pen *pen);
 /* What differs between two sessions. */
 void dt_page_compare(const struct page_view views[2], struct page_pen *pen);
 

@@ -368,3 +368,39 @@ void dt_page_machine(const struct page_view *view, struct page_pen *pen)
     add_fields(pen, "may change", json_object_get(machine, "soft"));
     dt_pen_end(pen);
 }
+
+/* ---- words */
+
+void dt_page_words(const struct page_view *view, struct page_pen *pen)
+{
+    static const struct {
+        const char *word, *meaning;
+    } words[] = {
+        {"plan", "one way to run the network: a value for each parameter"},
+        {"rank", "one of the processes that share the work"},
+        {"default",
+         "the plan that a careful user, or the engine itself, would take without measuring"},
+        {"baseline", "the plan of one rank"},
+        {"candidate", "the plan that was chosen to challenge the default"},
+        {"trial", "the first measurement of a plan, in one start of its processes"},
+        {"shoot-out", "a comparison of the best trials, which chooses the candidate"},
+        {"pair", "the candidate and the default, measured one after the other"},
+        {"set",
+         "pairs in one start of all processes; fresh processes may run faster or slower than the "
+         "last, so several sets are made, and the interval holds for the next start, too"},
+        {"twin", "a second copy of the default plan, measured like the others: what differs "
+                 "between the two is noise"},
+        {"Pareto front", "the plans that no other beats in both time and memory"},
+        {"skew", "how long the last rank of a step takes after the first"},
+        {"ulysses", "ranks share the heads of attention and exchange by all-to-all"},
+        {"ring", "ranks share the tokens and send keys and values round"},
+        {"cfg", "the guided and the unguided pass run on two halves of the ranks"},
+    };
+    (void)view;
+    dt_pen_table(pen, "", "Words of this page", "word|meaning");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        dt_pen_cell(pen, "%s", words[i].word);
+        dt_pen_cell(pen, "%s", words[i].meaning);
+    }
+    dt_pen_end(pen);
+}
