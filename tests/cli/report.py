@@ -131,6 +131,13 @@ t.check("with the same times", all(abs(float(line["step_seconds"]) / next(trial[
 words = report("planted", "--format", "md").out
 t.check("Markdown by the entry's title: verdict and tables", "Use a=2 b=1: " in words and words.count("\n|---") + words.count("\n|---:") >= 5 and "<" not in words.replace("\\<", ""), words[:400])
 
+# ---- a prior that knows the truth
+
+done = t.tune("--budget", "60s", "--search", "exhaustive", "--prior", journal, "--db", t.path / "prior")
+_, text, seen = page(next((t.path / "prior/runs").glob("*.jsonl")))
+ratios = [float(row[4]) for row in seen.table("What the prior expected")[1:]]
+t.check("predictions of the same landscape are what was measured", done.code == 0 and len(ratios) >= 8 and all(0.95 < ratio < 1.05 for ratio in ratios), (ratios, done))
+
 # ---- two sessions
 
 t.scenario(axes={"a": [0, 1, 2, 3], "b": [0, 1, 2]}, weights={"a": 0.2, "b": 0.5}, best={"a": 1, "b": 2}, cv=0.002, cost_ns=20 * MS, version="2")

@@ -99,6 +99,16 @@ static dt_status keep_trial(struct dt_session *session, const struct dt_result *
     return dt_history_trial(session, result);
 }
 
+/* The prior's value of the plan over the default's; 0: it has none. */
+static double predict(const struct dt_session *session, const struct dt_point *point)
+{
+    const struct dt_prior *prior = dt_belief_prior(&session->search.belief);
+    double ratio = prior != NULL ? prior->value(prior->context, point) /
+                                       prior->value(prior->context, &session->target->fallback)
+                                 : 0;
+    return isfinite(ratio) && ratio > 0 ? ratio : 0;
+}
+
 dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point, bool racing,
                         double share)
 {
@@ -126,6 +136,7 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
         dt_result_fini(&result);
         return status;
     }
+    result.predicted = predict(session, point);
     int64_t took = (int64_t)(result.cost_seconds * 1e9);
     if (result.samples.n > 0 && took > session->slowest_ns)
         session->slowest_ns = took;

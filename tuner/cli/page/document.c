@@ -30,6 +30,10 @@ static const struct {
      "Times of trials. A plan on the front is the fastest of all that need no more memory.",
      dt_page_draw_memory, dt_page_front, false, true},
     {"Ranks", "", dt_page_draw_ranks, dt_page_ranks, false, true},
+    {"Prediction",
+     "The search's prior expects a time of each plan before it is measured; here from the "
+     "default's measured one.",
+     dt_page_draw_predicted, dt_page_predicted, false, true},
     {"Kinds of work",
      "Rates are of the operations and bytes that the shapes need, against what the device reached "
      "beside the plan.",

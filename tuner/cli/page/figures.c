@@ -167,6 +167,49 @@ void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
     dt_page_figure_finish(&figure, "Time against memory. Below and to the left is better.", out);
 }
 
+/* ---- prediction */
+
+static double predicted_of(const struct page_row *row, double known)
+{
+    return isfinite(row->value) && row->result->predicted > 0 ? row->result->predicted * known
+                                                              : NAN;
+}
+
+void dt_page_draw_predicted(const struct page_view *view, struct dt_text *out)
+{
+    struct page_figure figure;
+    double known = dt_page_default(view);
+    int n = 0;
+    for (int i = 0; i < view->count; i++)
+        n += isfinite(predicted_of(&view->rows[i], known));
+    if (n < 2)
+        return;
+    dt_page_figure_begin(&figure, view, "predicted", 560, 320);
+    dt_page_figure_log(&figure);
+    char axis[96];
+    snprintf(axis, sizeof axis, "predicted, %s", view->time.name);
+    dt_page_figure_axis(&figure, 'x', axis);
+    snprintf(axis, sizeof axis, "measured, %s", view->time.name);
+    dt_page_figure_axis(&figure, 'y', axis);
+    dt_text_add(&figure.script, "set nokey\nset logscale x\n$m << EOD\n");
+    for (int i = 0; i < view->count; i++)
+        if (isfinite(predicted_of(&view->rows[i], known)) && is_drawn(view, i)) {
+            dt_page_figure_number(predicted_of(&view->rows[i], known) / view->time.size,
+                                  &figure.script);
+            dt_page_figure_number(view->rows[i].value / view->time.size, &figure.script);
+            dt_text_add(&figure.script, "\n");
+            dt_page_figure_title(&figure, &view->rows[i]);
+        }
+    dt_text_add(&figure.script,
+                "EOD\nplot $m using 1:2 with points pt 7 ps 0.5 lc rgb '%s', x with lines lc rgb "
+                "'%s'\n",
+                dt_page_colour(PAGE_MAIN), dt_page_colour(PAGE_INK));
+    dt_page_figure_finish(&figure,
+                          "Prediction: on the line a plan took what the prior expected of it; "
+                          "above, it was slower.",
+                          out);
+}
+
 /* ---- effects */
 
 static void draw_effect(const struct page_view *view, const struct page_effect *effect,

@@ -35,6 +35,8 @@ int dt_page_by_value(
 bool dt_page_failed(const struct dt_result *result);
 /* The plan in words; the best plan's result; NULL: none. */
 void dt_page_plan(const struct page_view *view, const struct dt_point *point, struct dt_text *out);
+/* The default's value in its trial; NAN: it was not measured. */
+double dt_page_default(const struct page_view *view);
 /* Level of the intervals of the final comparison. */
 double dt_page_level(const struct dt_session *session);
 /* The entrant with the best plan, when its ratio is against the default; NULL: none. */
@@ -65,6 +67,7 @@ void dt_page_facts(const struct page_view *view, struct page_pen *pen);
 void dt_page_plans(const struct page_view *view, struct page_pen *pen);
 void dt_page_trials(const struct page_view *view, struct page_pen *pen);
 void dt_page_front(const struct page_view *view, struct page_pen *pen);
+void dt_page_predicted(const struct page_view *view, struct page_pen *pen);
 void dt_page_importance(const struct page_view *view, struct page_pen *pen);
 void dt_page_pairs(const struct page_view *view, struct page_pen *pen);
 void dt_page_ranks(const struct page_view *view, struct page_pen *pen);
@@ -77,6 +80,7 @@ void dt_page_compare(const struct page_view views[2], struct page_pen *pen);
 /* Figures: nothing where there is no data, or no gnuplot. */
 void dt_page_draw_course(const struct page_view *view, struct dt_text *out);
 void dt_page_draw_memory(const struct page_view *view, struct dt_text *out);
+void dt_page_draw_predicted(const struct page_view *view, struct dt_text *out);
 void dt_page_draw_effects(const struct page_view *view, struct dt_text *out);
 void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out);
 void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out);

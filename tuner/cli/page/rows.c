@@ -192,3 +192,12 @@ int dt_page_effects(const struct page_view *view, struct page_effect effects[DT_
     qsort(effects, (size_t)n, sizeof effects[0], larger_share);
     return n;
 }
+
+double dt_page_default(const struct page_view *view)
+{
+    for (int i = 0; i < view->count; i++)
+        if (dt_point_equal(view->session->target->space, &view->rows[i].result->point,
+                           &view->session->target->fallback))
+            return view->rows[i].value;
+    return NAN;
+}

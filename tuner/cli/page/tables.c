@@ -208,6 +208,39 @@ void dt_page_front(const struct page_view *view, struct page_pen *pen)
     dt_pen_end(pen);
 }
 
+void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
+{
+    double known = dt_page_default(view);
+    char columns[160];
+    int n = 0;
+    for (int i = 0; i < view->count; i++)
+        n += isfinite(view->rows[i].value) && view->rows[i].result->predicted > 0;
+    if (n < 2 || !isfinite(known))
+        return;
+    snprintf(columns, sizeof columns,
+             ">trial|~plan|>predicted %s|>measured %s|>measured over predicted", view->axis,
+             view->time.name);
+    dt_pen_table(pen, "",
+                 "What the prior expected, from the measured default, and what was measured",
+                 columns);
+    for (int i = 0, shown = 0; i < view->count && shown < TRIALS_MOST; i++) {
+        const struct page_row *row = &view->rows[i];
+        struct dt_text plan = {0};
+        double predicted = row->result->predicted * known;
+        if (!isfinite(row->value) || !(predicted > 0))
+            continue;
+        dt_page_plan(view, &row->result->point, &plan);
+        dt_pen_cell(pen, "%d", row->number);
+        dt_pen_cell(pen, "%s", dt_text_at(&plan));
+        dt_pen_number(pen, predicted / view->time.size, "%.4g");
+        dt_pen_number(pen, row->value / view->time.size, "%.4g");
+        dt_pen_number(pen, row->value / predicted, "%.3f");
+        dt_text_fini(&plan);
+        shown++;
+    }
+    dt_pen_end(pen);
+}
+
 void dt_page_importance(const struct page_view *view, struct page_pen *pen)
 {
     struct page_effect effects[DT_AXES_MAX];
