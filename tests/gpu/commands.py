@@ -49,7 +49,8 @@ def check_described():
                 (here.out[:300], there))
     for plan in ("ranks=2 cfg=2 graph=1", "ranks=2 ulysses=3"):
         here, there = t.small("explain", *small, plan), t.small("explain", *small, plan, "--machine", file, env=nowhere)
-        t.check(f"explain {plan} on described GPUs", there.code == here.code and there.json == here.json, (here, there))
+        rules = {name: value for name, value in here.json.items() if name not in ("predicted", "measured")}  # of this machine's store
+        t.check(f"explain {plan} on described GPUs", there.code == here.code and there.json == rules, (here.out, there.out))
 
 
 def check_run():
