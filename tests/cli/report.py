@@ -68,7 +68,7 @@ class Page(html.parser.HTMLParser):
 
     @property
     def facts(self):
-        return dict(row for row in self.table("In short"))
+        return dict(row for row in self.table("In short")[1:])
 
 
 t = Dittune()
@@ -130,6 +130,14 @@ t.check("with the same times", all(abs(float(line["step_seconds"]) / next(trial[
         {"a": int(line["a"]), "b": int(line["b"])}) - 1) < 1e-6 for line in lines if line["step_seconds"]), lines)
 words = report("planted", "--format", "md").out
 t.check("Markdown by the entry's title: verdict and tables", "Use a=2 b=1: " in words and words.count("\n|---") + words.count("\n|---:") >= 5 and "<" not in words.replace("\\<", ""), words[:400])
+
+# ---- the answers without the page
+
+done, why = t.tool("why", journal, "--db", t.path / "db"), t.tool("why", "--db", t.path / "db", "--json").json
+answers = {name: answer for name, answer in why["answers"].items() if name != "When"}
+t.check("why gives the answers of the page", answers == facts and why["sentence"].startswith("Use a=2 b=1: ") and why["verdict"] == "faster", why)
+t.check("and as text, 80 columns wide", done.code == 0 and "How sure: " in done.out and max(map(len, done.out.splitlines())) <= 80, done)
+t.exits("why of nothing", t.tool("why", "nothing-of-that-name", "--db", t.path / "db"), 2, "is no journal")
 
 # ---- a prior that knows the truth
 
