@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Builds the Debian packages and tries them in a bare Debian 12: they install with what they depend on, a session and its look-up
-# work, examples/lookup compiles against the dev package, and after their removal no file is left. Needs root and debootstrap.
+# work, examples/lookup compiles against the dev package, and after their removal no file is left. dittune-worker-cuda, built where
+# there is a CUDA Toolkit, is installed and removed but not run: the chroot has no GPU. Needs root and debootstrap.
 # Usage: tools/package-check.sh [FOLDER]   (where the packages go; default: build/package)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,7 +32,7 @@ mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys" # where the cores are
 mkdir -p "$root/dev/shm" "$root/packages"
 mount -t tmpfs tmpfs "$root/dev/shm"
-cp "$folder"/dittune_*.deb "$folder"/libdittune-dev_*.deb "$root/packages"
+cp "$folder"/*.deb "$root/packages"
 cp -r examples/lookup "$root/lookup"
 
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"; }
@@ -51,8 +52,15 @@ inside su someone -c 'dittune lookup --db /tmp/db --require none >/dev/null'
 inside su someone -c 'dittune why --db /tmp/db' | head -3
 inside sh -c 'cd /lookup && gcc -o /tmp/lookup lookup.c $(pkg-config --cflags --libs dittune) && ldd /tmp/lookup | grep -q libdittune'
 inside test -s /usr/share/man/man1/dittune.1
+cuda=$(ls "$root/packages" | grep -q '^dittune-worker-cuda_' && echo dittune-worker-cuda || true)
+if [ -n "$cuda" ]; then
+    inside test -x /usr/bin/dittune-worker-cuda
+    echo "dittune-worker-cuda is where dittune looks for it; not run"
+else
+    echo "dittune-worker-cuda: not built, no CUDA Toolkit"
+fi
 echo "a session, its look-up, and a program with libdittune: good"
-inside sh -c 'apt-get purge -y -q dittune libdittune-dev' >>"$folder.chroot.log" 2>&1
+inside sh -c "apt-get purge -y -q dittune libdittune-dev $cuda" >>"$folder.chroot.log" 2>&1
 rm -rf "$root/home/someone/.local" "$root/home/someone/.cache"
 files >"$folder.after"
 if ! diff "$folder.before" "$folder.after"; then

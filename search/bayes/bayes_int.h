@@ -73,6 +73,11 @@ struct bayes {
     dt_status status; /* error of a tell, returned by the next ask */
 };
 
+extern const struct dt_strategy dt_strategy_bayes;
+
+/* Of the models of log values. */
+struct dt_process_priors dt_bayes_priors(const double knobs[]);
+
 /* Creates the empty models. DT_ENOMEM. */
 dt_status dt_bayes_open(struct bayes *bayes) DT_MUST_CHECK;
 void dt_bayes_close(struct bayes *bayes);

@@ -7,11 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-dt_status dt_bayes_open(struct bayes *bayes)
+struct dt_process_priors dt_bayes_priors(const double knobs[])
 {
-    const struct dt_cloud *cloud = &bayes->candidates.cloud;
-    const double *knobs = bayes->knobs;
-    const struct dt_process_priors priors = {
+    return (struct dt_process_priors){
         .length = {knobs[LENGTH], knobs[LENGTH_SPREAD]},
         .signal = {1, 1.5},
         .noise = {knobs[NOISE], 1.5},
@@ -21,6 +19,13 @@ dt_status dt_bayes_open(struct bayes *bayes)
         .starts = (int)knobs[STARTS],
         .points = 300,
     };
+}
+
+dt_status dt_bayes_open(struct bayes *bayes)
+{
+    const struct dt_cloud *cloud = &bayes->candidates.cloud;
+    const double *knobs = bayes->knobs;
+    const struct dt_process_priors priors = dt_bayes_priors(knobs);
     DT_TRY(dt_process_init(&bayes->model[COLD], cloud, &priors));
     bayes->models = 1;
     struct dt_process_priors sizes = priors;

@@ -109,8 +109,10 @@ facts = seen.facts
 t.check("ten questions have answers", len(facts) >= 10 and all(facts.values()), facts)
 t.check("failures are counted, with the first cause", facts["Failures"].startswith("3 of 12 trials failed: 3 infeasible, as trial"), facts["Failures"])
 t.check("what matters most is what was planted", facts["What matters most"].startswith("b, which alone explains"), facts["What matters most"])
-shares = [(row[0], int(row[1])) for row in seen.table("What each parameter")[1:]]
-t.check("shares are those of two ways to add up", {name for name, _ in shares} == {"a", "b"} and max(shares, key=lambda s: s[1])[0] == "b", shares)
+shares = [(row[0], int(row[1]), int(row[2])) for row in seen.table("What each parameter")[1:]]
+t.check("shares are those of two ways to add up", {name for name, *_ in shares} == {"a", "b"} and max(shares, key=lambda s: s[1])[0] == "b" == max(shares, key=lambda s: s[2])[0], shares)
+weights = next(json.loads(line) for line in journal.read_text().splitlines() if '"kind":"end"' in line)["importance"]
+t.check("shares by the model are those of the session's end", {(name, share) for name, share, _ in shares} == {(name, round(100 * share)) for name, share in weights.items()}, weights)
 front = seen.table("Plans that no other")[1:]
 t.check("the front of equal memory is the fastest plan", len(front) == 1 and front[0][1] == "a=2 b=1", front)
 if "gnuplot:" not in done.err and "<svg" in text:

@@ -160,6 +160,16 @@ dt_status dt_history_comparison(const struct dt_session *session,
     return add(session->store.journal, "comparison", dt_raw_comparison(compared, session->target));
 }
 
+static json_t *importance_json(const struct dt_session *session)
+{
+    const struct dt_space *space = session->target->space;
+    json_t *object = session->search.weighed ? json_object() : json_null();
+    for (int axis = 0; session->search.weighed && axis < dt_space_axes(space); axis++)
+        json_object_set_new(object, dt_space_axis(space, axis)->name,
+                            dt_json_number(session->search.importance[axis]));
+    return object;
+}
+
 dt_status dt_history_end(const struct dt_session *session)
 {
     const struct dt_rig *rig = &session->rig;
@@ -172,12 +182,13 @@ dt_status dt_history_end(const struct dt_session *session)
                                   json_pack("{s:i, s:s}", "batch", rig->references[i].batch,
                                             "cause", rig->references[i].cause));
     return add(session->store.journal, "end",
-               json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:s}", "search", session->search.name,
-                         "search_reason", session->search.why, "search_note", session->search.note,
-                         "search_stopped", session->search.stopped, "elapsed_ns",
-                         (json_int_t)llround(session->clock.elapsed_seconds * 1e9), "compared_ns",
-                         (json_int_t)rig->compared_ns, "unverified", unverified, "verdict",
-                         dt_verdict_text(session->verdict)));
+               json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:s, s:o}", "search",
+                         session->search.name, "search_reason", session->search.why, "search_note",
+                         session->search.note, "search_stopped", session->search.stopped,
+                         "elapsed_ns", (json_int_t)llround(session->clock.elapsed_seconds * 1e9),
+                         "compared_ns", (json_int_t)rig->compared_ns, "unverified", unverified,
+                         "verdict", dt_verdict_text(session->verdict), "importance",
+                         importance_json(session)));
 }
 
 dt_status dt_history_run(struct dt_journal *journal, const struct dt_target *target,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "db/store.h"
+#include "search/bayes/importance.h"
 #include "space/json/json.h"
 #include "tuner/session/history.h"
 #include "tuner/session/make_entry.h"
@@ -10,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define UNSTORED_MOST_NS (60 * DT_NS_PER_SECOND)
 
@@ -168,8 +170,26 @@ void dt_record_now(struct dt_session *session, int64_t wait_ns)
     session->store.unstored_ns = 0;
 }
 
+/* Nothing is measured any more, so a fit disturbs nobody. */
+static void weigh_axes(struct dt_session *session)
+{
+    struct dt_trial *trials = calloc((size_t)session->count + 1, sizeof *trials);
+    int n = 0;
+    for (int i = 0; trials != NULL && i < session->count; i++) {
+        const struct dt_result *result = &session->trials[i];
+        if (!dt_session_counts(session, i) || result->samples.n == 0)
+            continue;
+        trials[n] = dt_result_trial(result, session->target);
+        trials[n++].value = dt_session_value(session, result);
+    }
+    session->search.weighed =
+        n > 0 && dt_importance(session->target->space, trials, n, 0, session->search.importance);
+    free(trials);
+}
+
 dt_status dt_record_end(struct dt_session *session, const char *directory)
 {
+    weigh_axes(session);
     json_t *entry = dt_entry(session);
     dt_status status = dt_history_end(session);
     if (status == DT_OK && entry != NULL)

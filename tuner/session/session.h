@@ -60,6 +60,9 @@ struct dt_session_search {
     struct dt_point known[DT_KNOWN]; /* best plans of other sessions */
     int known_count;
     struct dt_belief belief;
+    /* at the end: what each axis alone explains, by the search's model (search/bayes/importance.h) */
+    double importance[DT_AXES_MAX];
+    bool weighed; /* it is known */
 };
 
 /* The shoot-out and the final comparison. */

@@ -109,6 +109,13 @@ static double predict(const struct dt_session *session, const struct dt_point *p
     return isfinite(ratio) && ratio > 0 ? ratio : 0;
 }
 
+/* The ceilings of the report's roofline, once: not on GPUs, whose memory must stay as the plans of the group find it, nor of
+ * a worker whose operations are not known. */
+static bool wants_peak(const struct dt_target *target)
+{
+    return target->image.flops > 0 && !target->hardware.backend.cuda;
+}
+
 dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point, bool racing,
                         double share)
 {
@@ -119,8 +126,10 @@ dt_status dt_trials_try(struct dt_session *session, const struct dt_point *point
                              .rest_ns = dt_clock_ns() + (int64_t)(rest * (double)all),
                              .half_width = HALF_WIDTH,
                              .incumbent = racing ? dt_session_leader(session) : NULL};
-    if (session->count == 0) /* a slow start of the machine must not count against a plan */
+    if (session->count == 0) { /* a slow start of the machine must not count against a plan */
         how.warm_seconds = fmin(SOAK_SECONDS, SOAK_SHARE * (double)all * 1e-9);
+        how.peak = wants_peak(session->target);
+    }
     struct dt_result result;
     if (racing)
         dt_record_now(session, how.deadline_ns - dt_clock_ns());

@@ -36,7 +36,7 @@ static const struct {
      dt_page_draw_predicted, dt_page_predicted, false, true},
     {"Kinds of work",
      "Rates are of the operations and bytes that the shapes need, against what the device reached "
-     "beside the plan.",
+     "in the same session.",
      dt_page_draw_phases, dt_page_phases, false, true},
     {"Effect of each parameter",
      "Points are measured plans. A share counts a parameter alone: those that act together share "

@@ -3,6 +3,7 @@
 #include "tuner/cli/page/page_int.h"
 
 #include "base/json.h"
+#include "search/bayes/importance.h"
 #include "tuner/cli/report/report.h"
 
 #include <math.h>
@@ -198,7 +199,7 @@ static void add_matters(const struct page_view *view, struct dt_text *out)
 {
     struct page_effect effects[DT_AXES_MAX];
     int n = dt_page_effects(view, effects), low = 0, high = 0;
-    if (n == 0 || effects[0].share <= 0 || view->measured < DT_PAGE_FEW) {
+    if (n == 0 || effects[0].share <= 0 || view->measured < DT_IMPORTANCE_LEAST) {
         dt_text_add(out, "%d measured plans are too few to tell.", view->measured);
         return;
     }
@@ -207,8 +208,10 @@ static void add_matters(const struct page_view *view, struct dt_text *out)
         low = first->median[i] < first->median[low] ? i : low;
         high = first->median[i] > first->median[high] ? i : high;
     }
-    dt_text_add(out, "%s, which alone explains %.0f %% of the differences between plans (median ",
-                dt_space_axis(view->session->target->space, first->axis)->name, 100 * first->share);
+    dt_text_add(out, "%s, which alone explains %.0f %% of the differences between %s (median ",
+                dt_space_axis(view->session->target->space, first->axis)->name, 100 * first->share,
+                view->session->search.weighed ? "all plans, by the search's model"
+                                              : "the measured plans");
     dt_figure_time(first->median[low], out);
     dt_text_add(out, " with ");
     dt_page_axis_value(view, first->axis, first->used[low], out);

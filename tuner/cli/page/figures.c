@@ -2,7 +2,6 @@
 /* The figures: gnuplot scripts made of numbers and of words that mean nothing to it. */
 #include "tuner/cli/page/figure.h"
 
-#include "base/json.h"
 #include "tuner/measure/measure.h"
 
 #include <math.h>
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_MOST = 1200, EFFECTS_MOST = 8, RANKS_MOST = 128, FRONT_MOST = 256 };
+enum { POINTS_MOST = 1200, EFFECTS_MOST = 8, FRONT_MOST = 256 };
 
 /* Of many trials some are drawn, evenly over the session. */
 static bool is_drawn(const struct page_view *view, int i)
@@ -260,8 +259,12 @@ static void draw_effect(const struct page_view *view, const struct page_effect *
                 dt_page_colour(PAGE_MAIN), dt_page_colour(PAGE_SECOND));
     struct dt_text words = {0};
     dt_page_figure_word(name, 40, &words);
-    snprintf(caption, sizeof caption, "%s: explains %.0f %% of the differences. Bars are medians.",
-             dt_text_at(&words), 100 * effect->share);
+    if (view->session->search.weighed)
+        snprintf(caption, sizeof caption,
+                 "%s: explains %.0f %% of the differences. Bars are medians.", dt_text_at(&words),
+                 100 * effect->share);
+    else
+        snprintf(caption, sizeof caption, "%s. Bars are medians.", dt_text_at(&words));
     dt_text_fini(&words);
     dt_page_figure_finish(&figure, caption, out);
 }
@@ -380,106 +383,4 @@ void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
         dt_text_fini(&figure.script);
         dt_text_fini(&figure.titles);
     }
-}
-
-/* ---- ranks and phases */
-
-static bool has_ranks(const struct dt_result *result)
-{
-    return result != NULL && result->samples.rank_seconds != NULL && result->ranks > 1 &&
-           result->ranks <= RANKS_MOST;
-}
-
-void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
-{
-    const struct dt_result *best = dt_session_best(view->session);
-    struct page_figure figure;
-    if (!has_ranks(best))
-        return;
-    dt_page_figure_begin(&figure, view, "ranks", 560, 260);
-    dt_page_figure_axis(&figure, 'x', "rank");
-    char axis[64];
-    snprintf(axis, sizeof axis, "median step, %s", view->time.name);
-    dt_page_figure_axis(&figure, 'y', axis);
-    dt_text_add(&figure.script,
-                "set nokey\nset xrange [-0.6:%d.6]\nset yrange [0:*]\nset xtics 0,%d\nset boxwidth "
-                "0.7\n$m << EOD\n",
-                best->ranks - 1, 1 + best->ranks / 16);
-    for (int i = 0; i < best->ranks; i++)
-        dt_text_add(&figure.script, "%d %.7g\n", i,
-                    best->samples.rank_seconds[i] / view->time.size);
-    dt_text_add(&figure.script, "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s'\n",
-                dt_page_colour(PAGE_MAIN));
-    dt_page_figure_finish(
-        &figure, "Ranks of the plan to use: a rank that is higher makes the others wait.", out);
-}
-
-/* A bar for each kind of work, beside that of the other plan. */
-static int add_bars(struct page_figure *figure, const json_t *roofline, const json_t *order,
-                    double shift)
-{
-    size_t i;
-    json_t *kind;
-    int n = 0;
-    json_array_foreach((json_t *)order, i, kind)
-    {
-        const json_t *kinds = json_object_get(roofline, "kinds"), *mine;
-        size_t k;
-        json_array_foreach((json_t *)kinds, k, mine)
-        {
-            if (strcmp(dt_json_text_at(mine, "name"), dt_json_text_at(kind, "name")) != 0)
-                continue;
-            dt_text_add(&figure->script, "%.3f %.7g\n", (double)i + shift,
-                        json_number_value(json_object_get(mine, "seconds")) /
-                            figure->view->time.size);
-            n++;
-        }
-    }
-    return n;
-}
-
-void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
-{
-    const struct dt_session *session = view->session;
-    const struct dt_result *best = dt_session_best(session),
-                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    json_t *mine = best != NULL ? dt_roofline(best, session->target) : NULL;
-    json_t *theirs = mine != NULL && known != NULL &&
-                             !dt_point_equal(session->target->space, &known->point, &best->point)
-                         ? dt_roofline(known, session->target)
-                         : NULL;
-    const json_t *kinds = json_object_get(mine, "kinds"), *kind;
-    size_t i;
-    struct page_figure figure;
-    if (json_array_size(kinds) == 0) {
-        json_decref(mine);
-        return;
-    }
-    dt_page_figure_begin(&figure, view, "phases", 560, 260);
-    struct dt_text *script = &figure.script;
-    char axis[64];
-    snprintf(axis, sizeof axis, "of a step, %s", view->time.name);
-    dt_page_figure_axis(&figure, 'y', axis);
-    dt_text_add(script, "set xrange [-0.6:%zu.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
-                json_array_size(kinds) - 1);
-    json_array_foreach((json_t *)kinds, i, kind)
-    {
-        dt_text_add(script, "%s'", i > 0 ? ", " : "");
-        dt_page_figure_word(dt_json_text_at(kind, "name"), 12, script);
-        dt_text_add(script, "' %zu", i);
-    }
-    dt_text_add(script, ")\n$m << EOD\n");
-    add_bars(&figure, mine, kinds, theirs != NULL ? -0.19 : 0);
-    dt_text_add(script, "EOD\n$t << EOD\n");
-    int others = add_bars(&figure, theirs, kinds, 0.19);
-    dt_text_add(script,
-                "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s' title 'plan to use'",
-                dt_page_colour(PAGE_MAIN));
-    if (others > 0)
-        dt_text_add(script, ", $t using 1:2 with boxes fs solid lc rgb '%s' title 'default'",
-                    dt_page_colour(PAGE_DIM));
-    dt_text_add(script, "\n");
-    dt_page_figure_finish(&figure, "Where a step's time goes on its last rank.", out);
-    json_decref(mine);
-    json_decref(theirs);
 }

@@ -49,7 +49,8 @@ struct page_effect {
     int trials[64];    /* with that value */
     double median[64]; /* of their values, seconds */
     int count;
-    double share; /* of the variance of log(value), 0..1 */
+    double seen;  /* share of the variance of log(value) of the trials, 0..1 */
+    double share; /* that of all plans by the search's model; of few trials: seen */
 };
 /* Effects of all parameters with two used values or more, the largest share first; returns how many. */
 int dt_page_effects(const struct page_view *view, struct page_effect effects[DT_AXES_MAX]);
@@ -60,8 +61,6 @@ void dt_page_verdict(const struct page_view *view, struct dt_text *out);
 /* The i-th of them, in a sentence or more, into an empty *out; false: there are not so many. */
 bool dt_page_fact(const struct page_view *view, int i, const char **name, struct dt_text *out);
 void dt_page_facts(const struct page_view *view, struct page_pen *pen);
-
-#define DT_PAGE_FEW 8 /* fewer measured plans say little on parameters */
 
 /* Tables. */
 void dt_page_plans(const struct page_view *view, struct page_pen *pen);

@@ -168,7 +168,9 @@ static void effect_of(const struct page_view *view, double values[], struct page
         all += sum[k];
         n += many;
     }
-    effect->share = n > effect->count ? share_of(effect, sum, squares, all, n) : 0;
+    effect->seen = n > effect->count ? share_of(effect, sum, squares, all, n) : 0;
+    effect->share = view->session->search.weighed ? view->session->search.importance[effect->axis]
+                                                  : effect->seen;
 }
 
 static int larger_share(const void *a, const void *b)

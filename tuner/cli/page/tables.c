@@ -3,6 +3,7 @@
 #include "tuner/cli/page/page_int.h"
 
 #include "base/json.h"
+#include "search/bayes/importance.h"
 #include "tuner/measure/measure.h"
 
 #include <math.h>
@@ -248,13 +249,16 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
     char columns[160];
     if (n == 0)
         return;
-    if (view->measured < DT_PAGE_FEW)
+    if (view->measured < DT_IMPORTANCE_LEAST)
         dt_pen_say(pen, "These are few plans: a share may come from one disturbed trial.");
     snprintf(columns, sizeof columns,
-             "parameter|>share of the differences, %%|value|>trials|>median %s", view->axis);
+             "parameter|>share by the model, %%|>share in the trials, %%|value|>trials|>median %s",
+             view->axis);
     dt_pen_table(pen, "",
-                 "What each parameter alone explains of the differences between measured plans "
-                 "(share of the variance of log time between its values)",
+                 "What each parameter alone explains of the differences between plans (share of "
+                 "the variance of log time between its values): of all plans, as the search's "
+                 "model predicts them, and of the measured trials, which are crowded around good "
+                 "plans",
                  columns);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < effects[i].count; k++) {
@@ -262,7 +266,9 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
             dt_page_axis_value(view, effects[i].axis, effects[i].used[k], &value);
             dt_pen_cell(pen, "%s",
                         dt_space_axis(view->session->target->space, effects[i].axis)->name);
-            dt_pen_cell(pen, "%.0f", 100 * effects[i].share);
+            dt_pen_number(pen, view->session->search.weighed ? 100 * effects[i].share : NAN,
+                          "%.0f");
+            dt_pen_cell(pen, "%.0f", 100 * effects[i].seen);
             dt_pen_cell(pen, "%s", dt_text_at(&value));
             dt_pen_cell(pen, "%d", effects[i].trials[k]);
             dt_pen_number(pen, effects[i].median[k] / view->time.size, "%.4g");
@@ -292,78 +298,6 @@ void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
     }
     dt_pen_end(pen);
     dt_text_fini(&columns);
-}
-
-void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
-{
-    const struct dt_result *best = dt_session_best(view->session);
-    if (best == NULL || best->samples.rank_seconds == NULL || best->ranks < 2)
-        return;
-    char columns[96], caption[96];
-    snprintf(columns, sizeof columns, ">rank|>median step, %s|>steps in which it was last",
-             view->time.name);
-    snprintf(caption, sizeof caption,
-             "Ranks of the plan to use; the last is %.3g %s after the first, in the median step",
-             best->samples.skew_seconds / view->time.size, view->time.name);
-    dt_pen_table(pen, "", caption, columns);
-    for (int i = 0; i < best->ranks; i++) {
-        dt_pen_cell(pen, "%d", i);
-        dt_pen_number(pen, best->samples.rank_seconds[i] / view->time.size, "%.4g");
-        dt_pen_cell(pen, "%d", best->samples.last != NULL ? best->samples.last[i] : 0);
-    }
-    dt_pen_end(pen);
-}
-
-static void add_kinds(const struct page_view *view, struct page_pen *pen, const char *role,
-                      const json_t *roofline)
-{
-    const json_t *kinds = json_object_get(roofline, "kinds"), *kind;
-    size_t i;
-    json_array_foreach((json_t *)kinds, i, kind)
-    {
-        const char *unit = json_string_value(json_object_get(kind, "unit"));
-        double fraction = json_is_number(json_object_get(kind, "fraction"))
-                              ? json_number_value(json_object_get(kind, "fraction"))
-                              : NAN;
-        double rate = json_is_number(json_object_get(kind, "rate"))
-                          ? json_number_value(json_object_get(kind, "rate"))
-                          : NAN;
-        dt_pen_cell(pen, "%s", role);
-        dt_pen_cell(pen, "%s", dt_json_text_at(kind, "name"));
-        dt_pen_number(pen, json_number_value(json_object_get(kind, "seconds")) / view->time.size,
-                      "%.4g");
-        dt_pen_number(pen, 100 * json_number_value(json_object_get(kind, "share")), "%.1f");
-        dt_pen_number(pen, rate * 1e-9, "%.4g");
-        dt_pen_cell(pen, "%s", unit == NULL ? "" : strcmp(unit, "flops") == 0 ? "GFLOP/s" : "GB/s");
-        dt_pen_number(pen, 100 * fraction, "%.0f");
-    }
-}
-
-void dt_page_phases(const struct page_view *view, struct page_pen *pen)
-{
-    const struct dt_session *session = view->session;
-    const struct dt_result *best = dt_session_best(session),
-                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    char columns[160];
-    json_t *mine = best != NULL ? dt_roofline(best, session->target) : NULL;
-    json_t *theirs = known != NULL && best != NULL &&
-                             !dt_point_equal(session->target->space, &known->point, &best->point)
-                         ? dt_roofline(known, session->target)
-                         : NULL;
-    if (mine != NULL) {
-        snprintf(columns, sizeof columns,
-                 "plan|kind of work|>%s of a step|>share, %%|>rate|unit|>of the ceiling, %%",
-                 view->time.name);
-        dt_pen_table(pen, "",
-                     "Where a step's time goes on its last rank, and how near each kind of work is "
-                     "to the device's ceiling (roofline)",
-                     columns);
-        add_kinds(view, pen, "to use", mine);
-        add_kinds(view, pen, "default", theirs);
-        dt_pen_end(pen);
-    }
-    json_decref(mine);
-    json_decref(theirs);
 }
 
 /* ---- the machine */

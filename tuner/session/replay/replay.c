@@ -3,6 +3,7 @@
 #include "tuner/session/history.h"
 #include "tuner/session/verdict.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,6 +94,21 @@ static dt_status read_search(struct dt_replay *replay, const json_t *record, con
     return dt_replay_search(&replay->session, record, what);
 }
 
+/* Older journals have none, and sessions of few plans. */
+static void read_importance(struct dt_session *session, const json_t *shares)
+{
+    const struct dt_space *space = session->target->space;
+    const int axes = dt_space_axes(space);
+    int known = 0;
+    for (int axis = 0; axis < axes; axis++) {
+        const json_t *share = json_object_get(shares, dt_space_axis(space, axis)->name);
+        double value = json_is_number(share) ? json_number_value(share) : NAN;
+        session->search.importance[axis] = value;
+        known += value >= 0 && value <= 1;
+    }
+    session->search.weighed = axes > 0 && known == axes;
+}
+
 static dt_status read_end(struct dt_replay *replay, const json_t *record, const char *what)
 {
     struct dt_session *session = &replay->session;
@@ -109,6 +125,7 @@ static dt_status read_end(struct dt_replay *replay, const json_t *record, const 
              dt_json_text_at(record, "search_note"));
     session->search.stopped = json_is_true(json_object_get(record, "search_stopped"));
     session->clock.elapsed_seconds = (double)elapsed_ns * 1e-9;
+    read_importance(session, json_object_get(record, "importance"));
     replay->ended = true;
     for (size_t i = 0; i < json_array_size(unverified) && i < DT_RIG_REFERENCES; i++) {
         const json_t *row = json_array_get(unverified, i);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* One step: its ranks and its kinds of work, in figures and tables. */
+#include "tuner/cli/page/figure.h"
+
+#include "base/json.h"
+#include "tuner/measure/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RANKS_MOST = 128 };
+
+static bool has_ranks(const struct dt_result *result)
+{
+    return result != NULL && result->samples.rank_seconds != NULL && result->ranks > 1 &&
+           result->ranks <= RANKS_MOST;
+}
+
+void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_result *best = dt_session_best(view->session);
+    struct page_figure figure;
+    if (!has_ranks(best))
+        return;
+    dt_page_figure_begin(&figure, view, "ranks", 560, 260);
+    dt_page_figure_axis(&figure, 'x', "rank");
+    char axis[64];
+    snprintf(axis, sizeof axis, "median step, %s", view->time.name);
+    dt_page_figure_axis(&figure, 'y', axis);
+    dt_text_add(&figure.script,
+                "set nokey\nset xrange [-0.6:%d.6]\nset yrange [0:*]\nset xtics 0,%d\nset boxwidth "
+                "0.7\n$m << EOD\n",
+                best->ranks - 1, 1 + best->ranks / 16);
+    for (int i = 0; i < best->ranks; i++)
+        dt_text_add(&figure.script, "%d %.7g\n", i,
+                    best->samples.rank_seconds[i] / view->time.size);
+    dt_text_add(&figure.script, "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s'\n",
+                dt_page_colour(PAGE_MAIN));
+    dt_page_figure_finish(
+        &figure, "Ranks of the plan to use: a rank that is higher makes the others wait.", out);
+}
+
+/* A new object; NULL: no phases. Ceilings that were measured with another trial count by the number of devices. */
+static json_t *roofline_of(const struct page_view *view, const struct dt_result *result)
+{
+    struct dt_result with = *result;
+    for (int i = 0; i < view->count && !(with.report.flop_peak > 0); i++) {
+        const struct dt_result *other = view->rows[i].result;
+        double scale = other->devices > 0 ? (double)result->devices / other->devices : 0;
+        with.report.flop_peak = scale * other->report.flop_peak;
+        with.report.copy_peak = scale * other->report.copy_peak;
+    }
+    return dt_roofline(&with, view->session->target);
+}
+
+/* A bar for each kind of work, beside that of the other plan; after it, how high it would be at the device's ceiling, where
+ * that is known. */
+static int add_bars(struct page_figure *figure, const json_t *roofline, const json_t *order,
+                    double shift)
+{
+    size_t i;
+    json_t *kind;
+    int n = 0;
+    json_array_foreach((json_t *)order, i, kind)
+    {
+        const json_t *kinds = json_object_get(roofline, "kinds"), *mine;
+        size_t k;
+        json_array_foreach((json_t *)kinds, k, mine)
+        {
+            if (strcmp(dt_json_text_at(mine, "name"), dt_json_text_at(kind, "name")) != 0)
+                continue;
+            const json_t *fraction = json_object_get(mine, "fraction");
+            double height =
+                json_number_value(json_object_get(mine, "seconds")) / figure->view->time.size;
+            dt_text_add(&figure->script, "%.3f %.7g", (double)i + shift, height);
+            dt_page_figure_number(json_is_number(fraction) ? height * json_number_value(fraction)
+                                                           : NAN,
+                                  &figure->script);
+            dt_text_add(&figure->script, "\n");
+            n++;
+        }
+    }
+    return n;
+}
+
+static bool has_ceiling(const json_t *kinds)
+{
+    const json_t *kind;
+    size_t i;
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        if (json_is_number(json_object_get(kind, "fraction")))
+            return true;
+    }
+    return false;
+}
+
+void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session),
+                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    json_t *mine = best != NULL ? roofline_of(view, best) : NULL;
+    json_t *theirs = mine != NULL && known != NULL &&
+                             !dt_point_equal(session->target->space, &known->point, &best->point)
+                         ? roofline_of(view, known)
+                         : NULL;
+    const json_t *kinds = json_object_get(mine, "kinds"), *kind;
+    size_t i;
+    struct page_figure figure;
+    if (json_array_size(kinds) == 0) {
+        json_decref(mine);
+        return;
+    }
+    dt_page_figure_begin(&figure, view, "phases", 560, 260);
+    struct dt_text *script = &figure.script;
+    char axis[64];
+    snprintf(axis, sizeof axis, "of a step, %s", view->time.name);
+    dt_page_figure_axis(&figure, 'y', axis);
+    dt_text_add(script, "set xrange [-0.6:%zu.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
+                json_array_size(kinds) - 1);
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        dt_text_add(script, "%s'", i > 0 ? ", " : "");
+        dt_page_figure_word(dt_json_text_at(kind, "name"), 12, script);
+        dt_text_add(script, "' %zu", i);
+    }
+    dt_text_add(script, ")\n$m << EOD\n");
+    add_bars(&figure, mine, kinds, theirs != NULL ? -0.19 : 0);
+    dt_text_add(script, "EOD\n$t << EOD\n");
+    int others = add_bars(&figure, theirs, kinds, 0.19);
+    dt_text_add(script,
+                "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s' title 'plan to use'",
+                dt_page_colour(PAGE_MAIN));
+    if (others > 0)
+        dt_text_add(script, ", $t using 1:2 with boxes fs solid lc rgb '%s' title 'default'",
+                    dt_page_colour(PAGE_DIM));
+    for (int k = 0; k < (others > 0 ? 2 : 1) && has_ceiling(kinds); k++)
+        dt_text_add(
+            script, ", $%c using ($1-0.175):3:(0.35):(0) with vectors nohead lw 2.5 lc rgb '%s' %s",
+            "mt"[k], dt_page_colour(PAGE_SECOND), k == 0 ? "title 'at the ceiling'" : "notitle");
+    dt_text_add(script, "\n");
+    dt_page_figure_finish(&figure,
+                          has_ceiling(kinds)
+                              ? "Where a step's time goes on its last rank. A line in a bar: the "
+                                "time that the same work takes at the device's ceiling (roofline)."
+                              : "Where a step's time goes on its last rank.",
+                          out);
+    json_decref(mine);
+    json_decref(theirs);
+}
+
+/* ---- their tables */
+
+void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
+{
+    const struct dt_result *best = dt_session_best(view->session);
+    if (best == NULL || best->samples.rank_seconds == NULL || best->ranks < 2)
+        return;
+    char columns[96], caption[96];
+    snprintf(columns, sizeof columns, ">rank|>median step, %s|>steps in which it was last",
+             view->time.name);
+    snprintf(caption, sizeof caption,
+             "Ranks of the plan to use; the last is %.3g %s after the first, in the median step",
+             best->samples.skew_seconds / view->time.size, view->time.name);
+    dt_pen_table(pen, "", caption, columns);
+    for (int i = 0; i < best->ranks; i++) {
+        dt_pen_cell(pen, "%d", i);
+        dt_pen_number(pen, best->samples.rank_seconds[i] / view->time.size, "%.4g");
+        dt_pen_cell(pen, "%d", best->samples.last != NULL ? best->samples.last[i] : 0);
+    }
+    dt_pen_end(pen);
+}
+
+static void add_kinds(const struct page_view *view, struct page_pen *pen, const char *role,
+                      const json_t *roofline)
+{
+    const json_t *kinds = json_object_get(roofline, "kinds"), *kind;
+    size_t i;
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        const char *unit = json_string_value(json_object_get(kind, "unit"));
+        double fraction = json_is_number(json_object_get(kind, "fraction"))
+                              ? json_number_value(json_object_get(kind, "fraction"))
+                              : NAN;
+        double rate = json_is_number(json_object_get(kind, "rate"))
+                          ? json_number_value(json_object_get(kind, "rate"))
+                          : NAN;
+        dt_pen_cell(pen, "%s", role);
+        dt_pen_cell(pen, "%s", dt_json_text_at(kind, "name"));
+        dt_pen_number(pen, json_number_value(json_object_get(kind, "seconds")) / view->time.size,
+                      "%.4g");
+        dt_pen_number(pen, 100 * json_number_value(json_object_get(kind, "share")), "%.1f");
+        dt_pen_number(pen, rate * 1e-9, "%.4g");
+        dt_pen_cell(pen, "%s", unit == NULL ? "" : strcmp(unit, "flops") == 0 ? "GFLOP/s" : "GB/s");
+        dt_pen_number(pen, 100 * fraction, "%.0f");
+    }
+}
+
+void dt_page_phases(const struct page_view *view, struct page_pen *pen)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session),
+                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    char columns[160];
+    json_t *mine = best != NULL ? roofline_of(view, best) : NULL;
+    json_t *theirs = known != NULL && best != NULL &&
+                             !dt_point_equal(session->target->space, &known->point, &best->point)
+                         ? roofline_of(view, known)
+                         : NULL;
+    if (mine != NULL) {
+        snprintf(columns, sizeof columns,
+                 "plan|kind of work|>%s of a step|>share, %%|>rate|unit|>of the ceiling, %%",
+                 view->time.name);
+        dt_pen_table(pen, "",
+                     "Where a step's time goes on its last rank, and how near each kind of work is "
+                     "to the device's ceiling (roofline)",
+                     columns);
+        add_kinds(view, pen, "to use", mine);
+        add_kinds(view, pen, "default", theirs);
+        dt_pen_end(pen);
+    }
+    json_decref(mine);
+    json_decref(theirs);
+}
