@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest: full
 """The page of `report` in headless Chromium: no error, nothing wider than a screen of 400 or 1280 pixels, sorting and filtering work, also without
-scripts all is there. The time until it is laid out is printed, not judged."""
+scripts all is there. The times until it is laid out and first painted are printed, not judged."""
 import json
 import pathlib
 import re
@@ -29,6 +29,9 @@ PROBE = """<script>setTimeout(() => {
   window.top.document.body.append(Object.assign(document.createElement("pre"), {id: "probe", textContent: JSON.stringify(found)}));
 }, 300)</script>"""
 
+PAINT = """<script>new PerformanceObserver(list => list.getEntries().forEach(entry => console.log("painted " + entry.name + " " + entry.startTime)))
+  .observe({type: "paint", buffered: true})</script>"""
+
 chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if chromium is None:
     skip("there is no Chromium (package chromium)")
@@ -43,9 +46,19 @@ def browse(page):
     return done, json.loads(found[1].replace("&quot;", '"').replace("&amp;", "&")) if found else None
 
 
+def paint(name, text):
+    t.write("painted.html", text.replace("</body>", PAINT + "</body>"))
+    done = t.run(chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={t.path / 'profile'}", "--enable-logging=stderr",
+                 f"--screenshot={t.path / 'painted.png'}", "--window-size=1280,1000", (t.path / "painted.html").as_uri(), timeout=120)
+    found = re.search(r"painted first-contentful-paint ([\d.]+)", done.err)
+    t.check(f"{name}: is painted", found is not None, done.err[-500:])
+    print(f"# {name}: first painted after {float(found[1]):.0f} ms" if found else "")
+
+
 def look(name, journal):
     t.exits(f"{name}: a page", t.tool("report", journal, "-o", t.path / "page.html"), 0)
     text = t.read("page.html")
+    paint(name, text)
     t.write("probed.html", text.replace("</body>", PROBE + "</body>"))
     for width in (400, 1280):
         frame = t.write("frame.html", f'<iframe src="probed.html" width="{width}" height="2000"></iframe>')
