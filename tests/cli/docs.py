@@ -67,7 +67,7 @@ def short(line):
 
 def run(page, line, path):
     words = shlex.split(short(line), comments=True)[1:]
-    if words[:1] and words[0] not in options and "--budget" not in words:
+    if words[:1] and (words[0] not in options or words[0] == "check") and "--budget" not in words:
         words += ["--budget", "15s"]
     done = t.tool(*words, env={"PATH": path}, cwd=t.path, timeout=400)
     t.check(f"{page}: {line}", done.code in FINE, done)
