@@ -76,8 +76,10 @@ def run(page, line, path):
 if FULL:
     missed = []
     for page, line in dict.fromkeys(runs):
+        if page == "docs/tutorial.md":
+            continue
         why = "a placeholder" if PLACEHOLDER.search(line) else next((need for text, need in NEEDS if text in line + " "), None)
-        if why or page == "docs/tutorial.md":
+        if why:
             missed.append(f"not run, it needs {why}: {page}: {line}")
         else:
             run(page, line, os.environ["PATH"])
