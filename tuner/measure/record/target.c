@@ -67,6 +67,17 @@ static dt_status read_image(const json_t *record, const char *what, struct dt_im
     return DT_OK;
 }
 
+/* What was asked for, with its limit of memory. Records of landscapes, and older ones, have no key. */
+static void read_key(const json_t *record, struct dt_target *target)
+{
+    json_t *key = json_object_get(record, "key");
+    int64_t bytes = json_integer_value(json_object_get(key, "max_bytes"));
+    if (!json_is_object(key))
+        return;
+    target->identity.key = json_incref(key);
+    target->max_bytes = bytes > 0 ? bytes : 0;
+}
+
 static dt_status fill(const json_t *record, const char *what, struct dt_target *target)
 {
     const char *title, *objective;
@@ -88,6 +99,7 @@ static dt_status fill(const json_t *record, const char *what, struct dt_target *
     DT_TRY(dt_point_read(target->space, fallback, &target->fallback));
     DT_TRY(dt_point_read(target->space, baseline, &target->baseline));
     snprintf(target->identity.title, sizeof target->identity.title, "%s", title);
+    read_key(record, target);
     return DT_OK;
 }
 

@@ -38,7 +38,6 @@ static json_t *entry_of(struct revival *revival)
     if (best == NULL || !dt_session_eligible(session, best))
         return NULL;
     session->verdict = DT_VERDICT_PROVISIONAL;
-    target->identity.key = json_incref(json_object_get(revival->first, "key"));
     target->identity.hard =
         json_incref(json_object_get(json_object_get(revival->first, "fingerprint"), "hard"));
     json_t *entry = dt_entry(session);
