@@ -2,7 +2,6 @@
 # ctest:
 """`report`: what the page says is what the session measured, in each format; nothing is loaded, nothing foreign is obeyed."""
 import csv
-import html.parser
 import io
 import json
 import pathlib
@@ -11,66 +10,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import Dittune
+from lib_page import HIDDEN, Page
 
 MS = 1_000_000
 EVIL = "<script>alert(1)</script>\"'&amp;<img src=x onerror=alert(2)>|`x`\x1b[2J\u202e=1+1\\"
 VALUE = "<script>alert(3)</script>|`x`&amp;"  # what a value may be: without spaces, quotes, commas and =
-VOID = {"meta", "path", "use", "circle", "rect", "br", "link", "img", "input", "feflood", "fecomposite"}
-HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
-
-class Page(html.parser.HTMLParser):
-    """Tables by their caption, as lists of rows of texts; tags, and the references of attributes."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.open, self.references, self.handlers, self.tables, self.text = [], [], [], [], {}, ""
-        self.balanced, self.caption, self.row, self.titles = True, None, None, []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.references += [value for name, value in attrs if name in ("src", "href", "xlink:href")]
-        self.handlers += [name for name, _ in attrs if name.startswith("on")]
-        if tag not in VOID or tag == "use":
-            self.open.append(tag)
-        if tag == "tr":
-            self.row = []
-        if tag in ("td", "th", "caption", "title"):
-            self.text = ""
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if self.open and self.open[-1] == tag and tag not in VOID - {"use"}:
-            self.open.pop()
-
-    def handle_data(self, data):
-        self.text += data
-
-    def handle_endtag(self, tag):
-        while self.open and self.open[-1] in VOID and tag != self.open[-1]:
-            self.open.pop()
-        if not self.open or self.open.pop() != tag:
-            self.balanced = False
-        if tag in ("td", "th"):
-            self.row.append(self.text)
-        if tag == "title":
-            self.titles.append(self.text)
-        if tag == "caption":
-            self.caption = self.text
-            self.tables.setdefault(self.caption, [])
-        if tag == "tr":
-            self.tables[self.caption].append(self.row)
-
-    def table(self, begin):
-        return next((rows for caption, rows in self.tables.items() if caption.startswith(begin)), [])
-
-    @property
-    def facts(self):
-        return dict(row for row in self.table("In short")[1:])
-
-
 t = Dittune()
 t.scenario(axes={"a": [0, 1, 2, 3], "b": [0, 1, 2]}, weights={"a": 0.2, "b": 0.5}, best={"a": 2, "b": 1}, wrong={"a": 3}, cv=0.002, cost_ns=20 * MS)
 tuned = t.tune("--budget", "60s", "--json", "--search", "exhaustive", "--db", t.path / "db")
@@ -105,6 +49,8 @@ measured = [(row, trial) for row in rows[1:] for trial in tuned.json["trials"]
             and row[3] != "-" and trial["median_seconds"] and abs(float(row[3]) * unit / trial["median_seconds"] - 1) < 1e-3]
 t.check("times are those of the session", len(measured) >= sum(trial["median_seconds"] is not None for trial in tuned.json["trials"]), len(measured))
 t.check("failures have their reason", sum(row[2] == "infeasible" and row[3] == "-" for row in rows) == 3, rows[-3:])
+times = [float(row[3]) for row in rows[1:] if row[3] != "-"]
+t.check("the fastest is first", times == sorted(times) and len(times) >= 8, times)
 facts = seen.facts
 t.check("ten questions have answers", len(facts) >= 10 and all(facts.values()), facts)
 t.check("failures are counted, with the first cause", facts["Failures"].startswith("3 of 12 trials failed: 3 infeasible, as trial"), facts["Failures"])

@@ -9,6 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A measured value and its interval; NAN: not known. */
+struct estimate {
+    double value, low, high;
+};
+
 static void add_date(const struct page_view *view, struct dt_text *out)
 {
     char minute[24];
@@ -19,11 +24,6 @@ static void add_date(const struct page_view *view, struct dt_text *out)
 static void add_work(const struct page_view *view, struct dt_text *out)
 {
     dt_text_add(out, "%s", view->session->target->identity.title);
-}
-
-static void add_objective(const struct page_view *view, struct dt_text *out)
-{
-    dt_text_add(out, "%s", view->session->target->objective->name);
 }
 
 static void add_plan(const struct page_view *view, struct dt_text *out)
@@ -38,29 +38,54 @@ static void add_verdict(const struct page_view *view, struct dt_text *out)
     dt_text_add(out, "%s", dt_verdict_text(view->session->verdict));
 }
 
-static void add_step(const struct dt_result *result, struct dt_text *out)
+static void add_estimate(struct estimate estimate, struct dt_text *out)
 {
-    if (result != NULL && result->samples.n > 0)
-        dt_figure_estimate(result->summary.median, result->summary.interval.low,
-                           result->summary.interval.high, out);
+    if (isfinite(estimate.value))
+        dt_figure_estimate(estimate.value, estimate.low, estimate.high, out);
+}
+
+static struct estimate step_of(const struct dt_result *result)
+{
+    if (result == NULL || result->samples.n == 0)
+        return (struct estimate){NAN, NAN, NAN};
+    return (struct estimate){result->summary.median, result->summary.interval.low,
+                             result->summary.interval.high};
+}
+
+static struct estimate best_step(const struct page_view *view)
+{
+    return step_of(dt_session_best(view->session));
+}
+
+static struct estimate default_step(const struct page_view *view)
+{
+    return step_of(dt_session_role(view->session, DT_ENTRANT_DEFAULT));
+}
+
+static struct estimate speed(const struct page_view *view)
+{
+    const struct dt_entrant *winner = dt_page_winner(view->session);
+    if (winner == NULL || winner->ratio.pairs == 0)
+        return (struct estimate){NAN, NAN, NAN};
+    return (struct estimate){1 / winner->ratio.ratio, 1 / winner->ratio.interval.high,
+                             1 / winner->ratio.interval.low};
 }
 
 static void add_best_step(const struct page_view *view, struct dt_text *out)
 {
-    add_step(dt_session_best(view->session), out);
+    add_estimate(best_step(view), out);
 }
 
 static void add_default_step(const struct page_view *view, struct dt_text *out)
 {
-    add_step(dt_session_role(view->session, DT_ENTRANT_DEFAULT), out);
+    add_estimate(default_step(view), out);
 }
 
 static void add_speed(const struct page_view *view, struct dt_text *out)
 {
-    const struct dt_entrant *winner = dt_page_winner(view->session);
-    if (winner != NULL && winner->ratio.pairs > 0 && isfinite(winner->ratio.interval.high))
-        dt_text_add(out, "%.3f (%.3f to %.3f)", 1 / winner->ratio.ratio,
-                    1 / winner->ratio.interval.high, 1 / winner->ratio.interval.low);
+    struct estimate of = speed(view);
+    if (isfinite(of.high))
+        dt_text_add(out, "%.3f (%.3f to %.3f)", of.value, of.low, of.high);
 }
 
 static void add_memory(const struct page_view *view, struct dt_text *out)
@@ -85,24 +110,42 @@ static void add_tried(const struct page_view *view, struct dt_text *out)
 static const struct {
     const char *name;
     void (*add)(const struct page_view *view, struct dt_text *out);
-} lines[] = {{"date", add_date},
-             {"work", add_work},
-             {"objective", add_objective},
-             {"plan to use", add_plan},
-             {"verdict", add_verdict},
-             {"its step", add_best_step},
-             {"step of the default plan", add_default_step},
-             {"speed against the default", add_speed},
-             {"memory of its largest rank", add_memory},
-             {"noise floor", add_noise},
-             {"plans tried", add_tried}};
+    struct estimate (*measured)(const struct page_view *view); /* NULL: no measured value */
+    bool own; /* each session has its own: a difference is no news */
+} lines[] = {{"date", add_date, NULL, true},
+             {"work", add_work, NULL, false},
+             {"plan to use", add_plan, NULL, false},
+             {"verdict", add_verdict, NULL, false},
+             {"its step", add_best_step, best_step, false},
+             {"step of the default plan", add_default_step, default_step, false},
+             {"speed against the default", add_speed, speed, false},
+             {"memory of its largest rank", add_memory, NULL, false},
+             {"noise floor", add_noise, NULL, true},
+             {"plans tried", add_tried, NULL, true}};
 
-static void add_line(struct page_pen *pen, const char *name, const char *a, const char *b)
+static void add_line(struct page_pen *pen, const char *name, const char *texts[2],
+                     const char *remark)
 {
     dt_pen_cell(pen, "%s", name);
-    dt_pen_cell(pen, "%s", a[0] != '\0' ? a : "-");
-    dt_pen_cell(pen, "%s", b[0] != '\0' ? b : "-");
-    dt_pen_cell(pen, "%s", strcmp(a, b) == 0 ? "" : "differs");
+    for (int i = 0; i < 2; i++)
+        dt_pen_cell(pen, "%s", texts[i][0] != '\0' ? texts[i] : "-");
+    dt_pen_cell(pen, "%s", remark);
+}
+
+static const char *differs(const char *texts[2])
+{
+    return strcmp(texts[0], texts[1]) == 0 ? "" : "differs";
+}
+
+/* Two measured values differ when their intervals are apart. */
+static void add_remark(struct estimate a, struct estimate b, struct dt_text *out)
+{
+    if (!isfinite(b.value / a.value))
+        return;
+    dt_text_add(out, "B is %.3f times A", b.value / a.value);
+    if (isfinite(a.low + a.high + b.low + b.high))
+        dt_text_add(out, a.high < b.low || b.high < a.low ? "; the intervals are apart"
+                                                          : "; the intervals overlap");
 }
 
 static void add_value(const json_t *value, struct dt_text *out)
@@ -130,24 +173,40 @@ static void add_differences(const json_t *a, const json_t *b, struct page_pen *p
             continue;
         add_value(mine, &one);
         add_value(other, &two);
-        add_line(pen, name, dt_text_at(&one), dt_text_at(&two));
+        const char *texts[2] = {dt_text_at(&one), dt_text_at(&two)};
+        add_line(pen, name, texts, differs(texts));
         dt_text_fini(&one);
         dt_text_fini(&two);
     }
     json_decref(all);
 }
 
+static void add_result(const struct page_view views[2], size_t line, struct page_pen *pen)
+{
+    struct dt_text one = {0}, two = {0}, remark = {0};
+    lines[line].add(&views[0], &one);
+    lines[line].add(&views[1], &two);
+    const char *texts[2] = {dt_text_at(&one), dt_text_at(&two)};
+    if (lines[line].measured != NULL)
+        add_remark(lines[line].measured(&views[0]), lines[line].measured(&views[1]), &remark);
+    else if (!lines[line].own)
+        dt_text_add(&remark, "%s", differs(texts));
+    add_line(pen, lines[line].name, texts, dt_text_at(&remark));
+    dt_text_fini(&one);
+    dt_text_fini(&two);
+    dt_text_fini(&remark);
+}
+
 void dt_page_compare(const struct page_view views[2], struct page_pen *pen)
 {
-    dt_pen_table(pen, "", "The two sessions; of the machine only what differs", "what|A|B|");
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        struct dt_text one = {0}, two = {0};
-        lines[i].add(&views[0], &one);
-        lines[i].add(&views[1], &two);
-        add_line(pen, lines[i].name, dt_text_at(&one), dt_text_at(&two));
-        dt_text_fini(&one);
-        dt_text_fini(&two);
-    }
+    dt_pen_table(pen, "",
+                 "The two sessions; of the question, the machine and the software only what "
+                 "differs",
+                 "what|A|B|difference");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        add_result(views, i, pen);
+    add_differences(views[0].session->target->identity.key, views[1].session->target->identity.key,
+                    pen);
     static const char *const parts[] = {"hard", "soft"};
     for (int i = 0; i < 2; i++)
         add_differences(json_object_get(views[0].page->machine, parts[i]),

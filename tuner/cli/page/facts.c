@@ -70,7 +70,7 @@ static void add_sure(const struct page_view *view, struct dt_text *out)
 static void add_change(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
-    int tried = view->count;
+    int failed, tried = dt_report_tried(session, &failed);
     dt_text_add(out, "%d of ", tried);
     dt_target_plans(session->target, out);
     dt_text_add(out, " were tried");
@@ -81,8 +81,14 @@ static void add_change(const struct page_view *view, struct dt_text *out)
         dt_page_plan(view, &session->finals.ties[i], out);
     }
     dt_text_add(out, ". Another size, batch, number of devices, driver or version of the engine "
-                     "needs a session of its "
-                     "own; `dittune check` measures whether this plan still wins.");
+                     "needs a session of its own. The command dittune check measures whether this "
+                     "plan still wins.");
+}
+
+/* Shares below 1 % keep a digit; none has an exponent. */
+static void add_share(double share, struct dt_text *out)
+{
+    dt_text_add(out, share < 0.01 ? "%.2f %%" : "%.0f %%", 100 * share);
 }
 
 /* Memory of all ranks over what the machine has; NAN: unknown. On GPUs each rank has a device of its own. */
@@ -108,23 +114,36 @@ static int count_outcome(const struct page_view *view, enum dt_outcome outcome)
 static void add_memory(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
+    int64_t limit = view->session->target->max_bytes;
     int lost = count_outcome(view, DT_TRIAL_MEMORY);
     if (best != NULL && best->peak_bytes > 0) {
-        double share = memory_share(view, best);
+        double share =
+            limit > 0 ? (double)best->peak_bytes / (double)limit : memory_share(view, best);
         dt_text_add(out, "The plan needs ");
         dt_figure_bytes(best->peak_bytes, out);
         dt_text_add(out, " in its largest rank");
         if (best->ranks > 1)
             dt_text_add(out, ", with %d ranks", best->ranks);
-        if (isfinite(share))
-            dt_text_add(out, ": %.2g %% of the memory, so it is %s", 100 * share,
+        if (isfinite(share)) {
+            dt_text_add(out, ": ");
+            add_share(share, out);
+            dt_text_add(out, " of the %s, so it is %s",
+                        limit > 0 ? "limit that was given" : "memory",
                         share > MEMORY_RISK ? "at risk" : "not at risk");
+        }
         dt_text_add(out, ". ");
     }
     if (lost > 0)
         dt_text_add(out, "%d other plan%s did not fit into memory.", lost, lost == 1 ? "" : "s");
     else
         dt_text_add(out, "No plan that was tried ran out of memory.");
+}
+
+static void add_image(const struct page_view *view, struct dt_text *out)
+{
+    if (!dt_report_whole_image(view->session, out))
+        dt_text_add(out, "Not known: the session was not told how many denoising steps an image "
+                         "takes (--steps N).");
 }
 
 static void add_time(const struct page_view *view, struct dt_text *out)
@@ -183,15 +202,16 @@ static void add_noise(const struct page_view *view, struct dt_text *out)
         return;
     }
     dt_text_add(out,
-                "%.2g %%: so much did a second copy of the default plan seem to differ from the "
-                "first. Smaller differences count as ties",
+                "%.2g %%: a second copy of the default plan, measured like any other, seemed to "
+                "differ from the first by up to that much. Smaller differences count as ties",
                 100 * noise.margin);
     if (view->session->verdict == DT_VERDICT_FASTER && winner != NULL)
         dt_text_add(out, "; the gain of the plan to use is larger");
     dt_text_add(
         out,
         noise.noisy
-            ? ". That is much: the machine was not quiet, and a quiet one would show smaller gains."
+            ? ". That is much: other work disturbed the machine. A quiet one could tell smaller "
+              "gains from noise."
             : ".");
 }
 
@@ -266,9 +286,8 @@ static void add_elsewhere(const struct page_view *view, struct dt_text *out)
     dt_target_units(view->session->target, view->session->target->hardware.cores, out);
     if (device != NULL)
         dt_text_add(out, " of %s", device);
-    dt_text_add(out, ". On other hardware it is only a first guess: `dittune lookup` says so "
-                     "there, and `dittune` "
-                     "measures.");
+    dt_text_add(out, ". On other hardware it is only a first guess: dittune lookup says so there, "
+                     "and dittune --budget TIME measures.");
 }
 
 static void add_error(const struct page_view *view, struct dt_text *out)
@@ -291,11 +310,17 @@ static void add_error(const struct page_view *view, struct dt_text *out)
 static const struct {
     const char *name;
     void (*add)(const struct page_view *view, struct dt_text *out);
-} facts[] = {{"How sure", add_sure},     {"What would change it", add_change},
-             {"Memory", add_memory},     {"Output", add_error},
-             {"Time it took", add_time}, {"Failures", add_failures},
-             {"Noise floor", add_noise}, {"What matters most", add_matters},
-             {"One rank", add_one_rank}, {"On another machine", add_elsewhere}};
+} facts[] = {{"How sure", add_sure},
+             {"What would change it", add_change},
+             {"Memory", add_memory},
+             {"A whole image", add_image},
+             {"Output", add_error},
+             {"Time it took", add_time},
+             {"Failures", add_failures},
+             {"Noise floor", add_noise},
+             {"One rank", add_one_rank},
+             {"What matters most", add_matters},
+             {"On another machine", add_elsewhere}};
 
 bool dt_page_fact(const struct page_view *view, int i, const char **name, struct dt_text *out)
 {

@@ -3,6 +3,7 @@
 #include "tuner/cli/page/figure.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,10 +48,11 @@ void dt_page_figure_begin(struct page_figure *figure, const struct page_view *vi
                           const char *name, int width, int height)
 {
     *figure = (struct page_figure){.view = view, .width = width};
+    snprintf(figure->name, sizeof figure->name, "%s%s", view->prefix, name);
     struct dt_text *script = &figure->script;
     dt_text_add(script,
-                "set term svg size %d,%d dynamic noenhanced font 'sans-serif,13' name '%s%s'\n",
-                width, height, view->prefix, name);
+                "set term svg size %d,%d dynamic noenhanced font 'sans-serif,13' name '%s'\n",
+                width, height, figure->name);
     dt_text_add(
         script,
         "set datafile missing '?'\nset border 3 lc rgb '%s'\nset tics nomirror tc rgb '%s'\n",
@@ -82,7 +84,9 @@ void dt_page_figure_finish(struct page_figure *figure, const char *caption, stru
     struct dt_text svg = {0};
     dt_status status = dt_text_status(&figure->script);
     if (status == DT_OK)
-        status = dt_page_gnuplot(&figure->script, caption, dt_text_at(&figure->titles), &svg);
+        status = dt_page_gnuplot(
+            &figure->script,
+            &(struct page_label){figure->name, caption, dt_text_at(&figure->titles)}, &svg);
     if (status == DT_OK) {
         dt_text_add(out, figure->width < 400 ? "<figure class=\"small\">" : "<figure>");
         dt_text_add_bytes(out, dt_text_at(&svg), svg.size);
@@ -95,42 +99,89 @@ void dt_page_figure_finish(struct page_figure *figure, const char *caption, stru
     dt_text_fini(&figure->titles);
 }
 
+void dt_page_figure_say(struct page_figure *figure, const char *format, ...)
+{
+    char text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    dt_pen_escape(text, &figure->titles);
+    dt_text_add(&figure->titles, "\n");
+}
+
+void dt_page_figure_next(struct page_figure *figure)
+{
+    dt_text_add(&figure->titles, "\f\n");
+}
+
 void dt_page_figure_title(struct page_figure *figure, const struct page_row *row)
 {
     const struct page_view *view = figure->view;
-    struct dt_text plan = {0};
-    dt_page_plan(view, &row->result->point, &plan);
-    dt_text_add(&figure->titles, "trial %d: ", row->number);
-    dt_pen_escape(dt_text_at(&plan), &figure->titles);
-    dt_text_add(&figure->titles, ", ");
-    dt_figure_add(row->value / view->time.size, &figure->titles);
-    dt_text_add(&figure->titles, " %s, ", view->time.name);
-    dt_figure_bytes(row->result->peak_bytes, &figure->titles);
-    dt_text_add(&figure->titles, "\n");
-    dt_text_fini(&plan);
+    struct dt_text words = {0};
+    dt_text_add(&words, "trial %d: ", row->number);
+    dt_page_plan(view, &row->result->point, &words);
+    if (isfinite(row->value)) {
+        dt_text_add(&words, ", ");
+        dt_figure_add(row->value / view->time.size, &words);
+        dt_text_add(&words, " %s", view->time.name);
+    }
+    if (row->result->outcome != DT_TRIAL_OK)
+        dt_text_add(&words, ", %s", dt_outcome_text(row->result->outcome));
+    if (row->result->cause[0] != '\0')
+        dt_text_add(&words, ": %.120s", row->result->cause);
+    if (row->result->peak_bytes > 0) {
+        dt_text_add(&words, ", ");
+        dt_figure_bytes(row->result->peak_bytes, &words);
+    }
+    dt_page_figure_say(figure, "%s", dt_text_at(&words));
+    dt_text_fini(&words);
 }
 
-/* From the least to the most that any trial shows. Ticks: 1, 2 and 5 times each power of ten: gnuplot's own ticks are the powers alone. */
-void dt_page_figure_log(struct page_figure *figure)
+/* 1, 2 or 5 times a power of ten, the largest that does not exceed the amount. */
+static double round_step(double amount)
+{
+    double power = pow(10, floor(log10(amount))), times = amount / power;
+    return power * (times >= 5 ? 5 : times >= 2 ? 2 : 1);
+}
+
+/* Over more than a decade 1, 2 and 5 times the powers of ten, else even steps: gnuplot's own ticks are the powers alone. */
+static void add_ticks(double low, double high, struct dt_text *out)
+{
+    int n = 0;
+    if (high > 10 * low) {
+        for (double tick = round_step(low); tick <= high; tick = round_step(2.5 * tick))
+            if (tick >= low)
+                dt_text_add(out, "%s%g", n++ > 0 ? ", " : "", tick);
+        return;
+    }
+    double step = round_step((high - low) / 3);
+    for (double tick = step * ceil(low / step); tick <= high; tick += step)
+        dt_text_add(out, "%s%g", n++ > 0 ? ", " : "", tick);
+}
+
+void dt_page_figure_log(struct page_figure *figure, char axis, double low, double high)
+{
+    struct dt_text *script = &figure->script;
+    dt_text_add(script, "set logscale %c\n", axis);
+    if (!(low > 0) || !isfinite(high))
+        return;
+    low *= 0.93;
+    high *= 1.07;
+    dt_text_add(script, "set %crange [%.6g:%.6g]\nset %ctics (", axis, low, high, axis);
+    add_ticks(low, high, script);
+    dt_text_add(script, ")\n");
+}
+
+void dt_page_figure_times(struct page_figure *figure)
 {
     const struct page_view *view = figure->view;
-    double low = INFINITY, high = 0;
+    double low = INFINITY, high = 0, size = view->time.size;
     for (int i = 0; i < view->count; i++)
         if (isfinite(view->rows[i].value)) {
             struct dt_trial trial = dt_result_trial(view->rows[i].result, view->session->target);
             low = fmin(low, fmin(view->rows[i].value, isfinite(trial.low) ? trial.low : INFINITY));
             high = fmax(high, fmax(view->rows[i].value, isfinite(trial.high) ? trial.high : 0));
         }
-    if (low < high)
-        dt_text_add(&figure->script, "set yrange [%.6g:%.6g]\n", 0.93 * low / view->time.size,
-                    1.07 * high / view->time.size);
-    dt_text_add(&figure->script, "set logscale y\nset ytics (");
-    for (int power = -6; power < 9; power++)
-        for (int i = 0; i < 3; i++)
-            dt_text_add(&figure->script, "%s%g", power == -6 && i == 0 ? "" : ", ",
-                        (i == 0   ? 1
-                         : i == 1 ? 2
-                                  : 5) *
-                            pow(10, power));
-    dt_text_add(&figure->script, ")\n");
+    dt_page_figure_log(figure, 'y', low / size, high / size);
 }

@@ -14,6 +14,7 @@
 struct page_figure {
     const struct page_view *view;
     int width;
+    char name[40]; /* of its elements */
     struct dt_text script, titles;
 };
 
@@ -21,12 +22,17 @@ struct page_figure {
 void dt_page_figure_begin(struct page_figure *figure, const struct page_view *view,
                           const char *name, int width, int height);
 void dt_page_figure_axis(struct page_figure *figure, char axis, const char *text);
-void dt_page_figure_log(struct page_figure *figure); /* the y axis is logarithmic */
+/* The axis is logarithmic, from low to high and a little more, in the unit of the figure. */
+void dt_page_figure_log(struct page_figure *figure, char axis, double low, double high);
+void dt_page_figure_times(
+    struct page_figure *figure); /* the y axis: all trials' times, logarithmic */
 /* Draws it with its caption, which is also read where the figure is not seen, and frees the figure. Nothing without gnuplot. */
 void dt_page_figure_finish(struct page_figure *figure, const char *caption, struct dt_text *out);
 
-void dt_page_figure_title(struct page_figure *figure,
-                          const struct page_row *row); /* of the next point of the first plot */
+/* Tooltips, one for each point that is drawn: a trial's, or any words; the next plot's from then on. */
+void dt_page_figure_title(struct page_figure *figure, const struct page_row *row);
+void dt_page_figure_say(struct page_figure *figure, const char *format, ...) DT_FORMAT(2, 3);
+void dt_page_figure_next(struct page_figure *figure);
 void dt_page_figure_number(double value, struct dt_text *out); /* NAN: missing */
 /* At most `most` characters of a label; those that gnuplot or SVG might read become "?". */
 void dt_page_figure_word(const char *text, int most, struct dt_text *out);

@@ -42,8 +42,7 @@ static double add_trials(struct page_figure *figure, bool slow)
         dt_page_figure_number((isfinite(trial.high) ? trial.high : row->value) / view->time.size,
                               &figure->script);
         dt_text_add(&figure->script, "\n");
-        if (!slow)
-            dt_page_figure_title(figure, row);
+        dt_page_figure_title(figure, row);
     }
     return top / view->time.size;
 }
@@ -69,28 +68,42 @@ static void add_best_so_far(struct page_figure *figure)
     }
 }
 
+/* Trials without a time, at the height `top`; how many. */
+static int add_failures(struct page_figure *figure, double top)
+{
+    const struct page_view *view = figure->view;
+    int failed = 0;
+    for (int i = 0; i < view->count && failed < POINTS_MOST; i++)
+        if (!isfinite(view->rows[i].value) && dt_page_failed(view->rows[i].result)) {
+            dt_text_add(&figure->script, "%d %.7g\n", view->rows[i].number, top);
+            dt_page_figure_title(figure, &view->rows[i]);
+            failed++;
+        }
+    return failed;
+}
+
 void dt_page_draw_course(const struct page_view *view, struct dt_text *out)
 {
     struct page_figure figure;
     if (view->measured < 2)
         return;
     dt_page_figure_begin(&figure, view, "course", 560, 320);
-    dt_page_figure_log(&figure);
+    dt_page_figure_times(&figure);
     struct dt_text *script = &figure.script;
     dt_page_figure_axis(&figure, 'x', "trial");
     dt_page_figure_axis(&figure, 'y', view->axis);
     dt_text_add(script, "$m << EOD\n");
     double top = add_trials(&figure, false);
+    dt_page_figure_next(&figure); /* intervals have no tooltips */
+    dt_page_figure_next(&figure);
     dt_text_add(script, "EOD\n$s << EOD\n");
     add_trials(&figure, true);
     dt_text_add(script, "EOD\n$b << EOD\n");
     add_best_so_far(&figure);
     dt_text_add(script, "EOD\n$f << EOD\n");
-    int failed = 0;
-    for (int i = 0; i < view->count; i++)
-        if (!isfinite(view->rows[i].value) && dt_page_failed(view->rows[i].result) &&
-            failed++ < POINTS_MOST)
-            dt_text_add(script, "%d %.7g\n", view->rows[i].number, top);
+    if (view->slow > 0)
+        dt_page_figure_next(&figure);
+    int failed = add_failures(&figure, top);
     dt_text_add(script,
                 "EOD\nset offsets 1,1,0,0\n"
                 "plot $m using 1:2 with points pt 7 ps 0.5 lc rgb '%s' title 'measured', $m using "
@@ -122,7 +135,7 @@ void dt_page_draw_memory(const struct page_view *view, struct dt_text *out)
     if (n == 0 || view->measured < 2)
         return;
     dt_page_figure_begin(&figure, view, "memory", 560, 320);
-    dt_page_figure_log(&figure);
+    dt_page_figure_times(&figure);
     struct dt_text *script = &figure.script;
     snprintf(axis, sizeof axis, "memory of the largest rank, %s", view->memory.name);
     dt_page_figure_axis(&figure, 'x', axis);
@@ -184,13 +197,20 @@ void dt_page_draw_predicted(const struct page_view *view, struct dt_text *out)
     if (n < 2)
         return;
     dt_page_figure_begin(&figure, view, "predicted", 560, 320);
-    dt_page_figure_log(&figure);
+    dt_page_figure_times(&figure);
     char axis[96];
     snprintf(axis, sizeof axis, "predicted, %s", view->time.name);
     dt_page_figure_axis(&figure, 'x', axis);
     snprintf(axis, sizeof axis, "measured, %s", view->time.name);
     dt_page_figure_axis(&figure, 'y', axis);
-    dt_text_add(&figure.script, "set nokey\nset logscale x\n$m << EOD\n");
+    double low = INFINITY, high = 0;
+    for (int i = 0; i < view->count; i++) {
+        double predicted = predicted_of(&view->rows[i], known) / view->time.size;
+        low = isfinite(predicted) ? fmin(low, predicted) : low;
+        high = isfinite(predicted) ? fmax(high, predicted) : high;
+    }
+    dt_page_figure_log(&figure, 'x', low, high);
+    dt_text_add(&figure.script, "set nokey\n$m << EOD\n");
     for (int i = 0; i < view->count; i++)
         if (isfinite(predicted_of(&view->rows[i], known)) && is_drawn(view, i)) {
             dt_page_figure_number(predicted_of(&view->rows[i], known) / view->time.size,
@@ -219,7 +239,7 @@ static void draw_effect(const struct page_view *view, const struct page_effect *
     char id[32], caption[160];
     snprintf(id, sizeof id, "effect%d", effect->axis);
     dt_page_figure_begin(&figure, view, id, 360, 260);
-    dt_page_figure_log(&figure);
+    dt_page_figure_times(&figure);
     struct dt_text *script = &figure.script;
     dt_page_figure_axis(&figure, 'x', name);
     dt_page_figure_axis(&figure, 'y', view->axis);
@@ -289,19 +309,23 @@ static int ascending(const void *a, const void *b)
     return (one > two) - (one < two);
 }
 
-/* The range that holds all intervals, 1, the noise and nine in ten of the rounds. */
-static void set_range(struct page_figure *figure, int rounds, double margin)
+/* Speed of the entrant in a round, over that of the default. */
+static double speed_of(const struct page_view *view, int entrant, int round)
 {
-    const struct dt_session_finals *finals = &figure->view->session->finals;
+    return dt_page_visit(view, 0, round) / dt_page_visit(view, entrant, round);
+}
+
+/* The range that holds all intervals, 1, the noise and nine in ten of the rounds. */
+static struct dt_interval range_of(const struct page_view *view, int rounds, double margin)
+{
+    const struct dt_session_finals *finals = &view->session->finals;
     double speeds[DT_ENTRANTS * DT_ROUNDS_MOST], low = 1, high = 1;
     int n = 0;
     for (int i = 1; i < finals->entrant_count; i++) {
         const struct dt_interval *interval = &finals->entrants[i].ratio.interval;
-        for (int k = 0; k < rounds; k++) {
-            double speed = finals->entrants[0].visits[k] / finals->entrants[i].visits[k];
-            if (isfinite(speed))
-                speeds[n++] = speed;
-        }
+        for (int k = 0; k < rounds; k++)
+            if (isfinite(speed_of(view, i, k)))
+                speeds[n++] = speed_of(view, i, k);
         if (isfinite(interval->high)) {
             low = fmin(low, 1 / interval->high);
             high = fmax(high, 1 / interval->low);
@@ -316,8 +340,58 @@ static void set_range(struct page_figure *figure, int rounds, double margin)
         low = fmin(low, 1 / (1 + margin));
         high = fmax(high, 1 + margin);
     }
-    dt_text_add(&figure->script, "set yrange [%.6g:%.6g]\n", low - 0.05 * (high - low),
-                high + 0.05 * (high - low));
+    double edge = 0.05 * (high - low);
+    return (struct dt_interval){.low = low - edge, .high = high + edge};
+}
+
+/* The entrant's rounds, and its ratio with the interval to the right of them. */
+static void add_entrant(struct page_figure *figure, int entrant, int rounds,
+                        struct dt_interval range)
+{
+    const struct page_view *view = figure->view;
+    const struct dt_ratio *ratio = &view->session->finals.entrants[entrant].ratio;
+    struct dt_text *script = &figure->script;
+    dt_text_add(script, "$e%d << EOD\n", entrant);
+    for (int k = 0; k < rounds; k++) {
+        double speed = speed_of(view, entrant, k);
+        if (!(speed >= range.low && speed <= range.high))
+            continue;
+        dt_text_add(script, "%d %.7g\n", k + 1, speed);
+        if (ratio->pairs > 0)
+            dt_page_figure_say(figure, "%s, round %d: %.3f times as fast as the default",
+                               dt_page_role(view, entrant), k + 1, speed);
+    }
+    dt_text_add(script, "EOD\n$i%d << EOD\n%.6g", entrant,
+                rounds + (0.5 + 0.6 * entrant) * (1 + rounds / 30.0));
+    dt_page_figure_number(1 / ratio->ratio, script);
+    dt_page_figure_number(1 / ratio->interval.high, script);
+    dt_page_figure_number(1 / ratio->interval.low, script);
+    dt_text_add(script, "\nEOD\n");
+    if (ratio->pairs == 0)
+        return;
+    dt_page_figure_next(figure); /* the interval's point, drawn twice: a white edge and itself */
+    for (int i = 0; i < 2; i++)
+        dt_page_figure_say(figure,
+                           "%s, all rounds: %.3f times as fast as the default, interval %.3f to "
+                           "%.3f",
+                           dt_page_role(view, entrant), 1 / ratio->ratio, 1 / ratio->interval.high,
+                           1 / ratio->interval.low);
+    dt_page_figure_next(figure);
+}
+
+static void add_frame(struct page_figure *figure, struct dt_interval range, double margin)
+{
+    struct dt_text *script = &figure->script;
+    dt_page_figure_axis(figure, 'x', "round, at the right all, with intervals");
+    dt_page_figure_axis(figure, 'y', "speed against the default");
+    dt_text_add(script, "set yrange [%.6g:%.6g]\n", range.low, range.high);
+    if (isfinite(margin) && margin < 1)
+        dt_text_add(script,
+                    "set object rectangle from graph 0, first %.6g to graph 1, first %.6g fc rgb "
+                    "'%s' fs solid noborder behind\n",
+                    1 / (1 + margin), 1 + margin, dt_page_colour(PAGE_NOISE));
+    dt_text_add(script, "set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb '%s'\n",
+                dt_page_colour(PAGE_INK));
 }
 
 void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
@@ -327,60 +401,31 @@ void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
     int rounds = finals->rounds < DT_ROUNDS_MOST ? finals->rounds : DT_ROUNDS_MOST, drawn = 0;
     double margin = dt_session_noise(session).margin;
     struct page_figure figure;
-    if (finals->entrant_count < 2 || rounds < 2 || !dt_session_against_default(session))
+    for (int i = 1; i < finals->entrant_count; i++)
+        drawn += finals->entrants[i].ratio.pairs > 0;
+    if (drawn == 0 || rounds < 2 || !dt_session_against_default(session))
         return;
+    struct dt_interval range = range_of(view, rounds, margin);
     dt_page_figure_begin(&figure, view, "pairs", 560, 320);
-    struct dt_text *script = &figure.script;
-    dt_page_figure_axis(&figure, 'x', "round, at the right all, with intervals");
-    dt_page_figure_axis(&figure, 'y', "speed against the default");
-    set_range(&figure, rounds, margin);
-    if (isfinite(margin) && margin < 1)
-        dt_text_add(script,
-                    "set object rectangle from graph 0, first %.6g to graph 1, first %.6g fc rgb "
-                    "'%s' fs solid noborder behind\n",
-                    1 / (1 + margin), 1 + margin, dt_page_colour(PAGE_NOISE));
-    dt_text_add(script, "set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb '%s'\n",
-                dt_page_colour(PAGE_INK));
-    for (int i = 1; i < finals->entrant_count; i++) {
-        dt_text_add(script, "$e%d << EOD\n", i);
-        for (int k = 0; k < rounds; k++) {
-            dt_text_add(script, "%d", k + 1);
-            dt_page_figure_number(finals->entrants[0].visits[k] / finals->entrants[i].visits[k],
-                                  script);
-            dt_text_add(script, "\n");
-        }
-        const struct dt_ratio *ratio = &finals->entrants[i].ratio;
-        dt_text_add(script, "EOD\n$i%d << EOD\n%.6g", i,
-                    rounds + (0.5 + 0.6 * i) * (1 + rounds / 30.0));
-        dt_page_figure_number(1 / ratio->ratio, script);
-        dt_page_figure_number(1 / ratio->interval.high, script);
-        dt_page_figure_number(1 / ratio->interval.low, script);
-        dt_text_add(script, "\nEOD\n");
-    }
-    dt_text_add(script, "set xrange [0:%.6g]\nplot ",
+    add_frame(&figure, range, margin);
+    for (int i = 1; i < finals->entrant_count; i++)
+        add_entrant(&figure, i, rounds, range);
+    dt_text_add(&figure.script, "set xrange [0:%.6g]\nplot ",
                 rounds + (0.5 + 0.6 * finals->entrant_count) * (1 + rounds / 30.0));
+    drawn = 0;
     for (int i = 1; i < finals->entrant_count; i++) {
         if (finals->entrants[i].ratio.pairs == 0)
             continue;
         const char *colour = dt_page_colour(entrant_colours[i % 6]);
-        const char *role =
-            i == finals->best ? "best" : dt_entrant_role_text(finals->entrants[i].role);
-        dt_text_add(script,
+        dt_text_add(&figure.script,
                     "%s$e%d using 1:2 with points pt %d ps 0.5 lc rgb '%s' title '%s', $i%d using "
                     "1:2:3:4 with yerrorbars pt 7 ps 0.6 lw 2 lc rgb '%s' notitle",
-                    drawn++ > 0 ? ", " : "", i, 5 + 2 * (i % 4), colour,
-                    dt_entrant_twin(&finals->entrants[i]) ? "twin (the default again)" : role, i,
+                    drawn++ > 0 ? ", " : "", i, 5 + 2 * (i % 4), colour, dt_page_role(view, i), i,
                     colour);
     }
-    dt_text_add(script, "\n");
-    if (drawn > 0)
-        dt_page_figure_finish(
-            &figure,
-            "The final comparison: each plan against the default, measured in turn. Above 1 is "
-            "faster; inside the grey band is noise.",
-            out);
-    else {
-        dt_text_fini(&figure.script);
-        dt_text_fini(&figure.titles);
-    }
+    dt_text_add(&figure.script, "\n");
+    dt_page_figure_finish(&figure,
+                          "The final comparison: each plan against the default, measured in turn. "
+                          "Above 1 is faster; inside the grey band is noise.",
+                          out);
 }

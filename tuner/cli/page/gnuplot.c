@@ -111,33 +111,81 @@ static void add_untitled(const char *at, const char *end, struct dt_text *out)
     }
 }
 
-/* Points are <use .../> elements of the group that has the first plot. */
+/* The next point or bar of text before `end`; NULL: none. *size: of its tag. */
+static const char *next_mark(const char *text, const char *end, size_t *size)
+{
+    static const char *const marks[] = {"<use ", "<polygon "};
+    const char *first = NULL;
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(text, marks[i]);
+        if (at != NULL && at < end && (first == NULL || at < first))
+            first = at;
+    }
+    const char *close = first != NULL ? strstr(first, "/>") : NULL;
+    *size = close != NULL ? (size_t)(close - first) : 0;
+    return close != NULL ? first : NULL;
+}
+
+/* The group of the plot, from 1; NULL: none. */
+static const char *group_of(const char *svg, int plot)
+{
+    char id[24];
+    snprintf(id, sizeof id, "_plot_%d\"", plot);
+    return strstr(svg, id);
+}
+
+/* Titles are lines: the next point of the plot has the next one, none where the line is empty; "\f" leads to the next plot. */
 static void add_titled(const char *svg, const char *titles, struct dt_text *out)
 {
-    const char *group = strstr(svg, "_plot_1\""), *at = svg;
-    const char *end = group != NULL ? strstr(group, "_plot_2\"") : NULL;
-    for (const char *use = group; use != NULL && *titles != '\0';) {
-        use = strstr(use, "<use ");
-        const char *close = use != NULL ? strstr(use, "/>") : NULL;
-        size_t size = strcspn(titles, "\n");
-        if (close == NULL || (end != NULL && use > end))
-            break;
-        add_untitled(at, close, out);
+    int plot = 1;
+    const char *at = svg, *whole = svg + strlen(svg), *mark = group_of(svg, plot);
+    for (size_t line, size; mark != NULL && *titles != '\0'; titles += line + 1) {
+        const char *next = group_of(mark, plot + 1), *end = next != NULL ? next : whole;
+        line = strcspn(titles, "\n");
+        if (*titles == '\f') {
+            plot++;
+            mark = next;
+            continue;
+        }
+        const char *found = next_mark(mark, end, &size);
+        if (found == NULL)
+            continue;
+        mark = found + size;
+        if (line == 0)
+            continue;
+        static const char use[] = "<use ";
+        add_untitled(at, mark, out);
         dt_text_add(out, "><title>");
-        dt_text_add_bytes(out, titles, size);
-        dt_text_add(out, "</title></use>");
-        titles += size + (titles[size] == '\n');
-        at = use = close + 2;
+        dt_text_add_bytes(out, titles, line);
+        dt_text_add(out, "</title></%s>",
+                    strncmp(found, use, sizeof use - 1) == 0 ? "use" : "polygon");
+        at = mark = mark + 2;
     }
-    add_untitled(at, at + strlen(at), out);
+    add_untitled(at, whole, out);
+}
+
+/* gnuplot's symbols have the same names in each figure: a page needs names of their own. */
+static void add_renamed(const char *svg, const char *name, struct dt_text *out)
+{
+    static const char *const before[] = {"id='", "href='#", "url(#"};
+    while (*svg != '\0') {
+        size_t known = 0;
+        for (int i = 0; i < 3 && known == 0; i++)
+            if (strncmp(svg, before[i], strlen(before[i])) == 0)
+                known = strlen(before[i]);
+        dt_text_add_bytes(out, svg, known > 0 ? known : 1);
+        if (known > 0)
+            dt_text_add(out, "%s-", name);
+        svg += known > 0 ? known : 1;
+    }
 }
 
 /* The root element is written anew: names of gnuplot's would be there once for each figure. */
-dt_status dt_page_gnuplot(const struct dt_text *script, const char *label, const char *titles,
+dt_status dt_page_gnuplot(const struct dt_text *script, const struct page_label *label,
                           struct dt_text *out)
 {
     static const char canvas[] = "<g id=\"gnuplot_canvas\">";
-    struct dt_text svg = {0};
+    struct dt_text svg = {0}, named = {0};
     dt_status status = run(script, &svg);
     const char *box = status == DT_OK ? strstr(dt_text_at(&svg), "viewBox=\"") : NULL;
     const char *body = box != NULL ? strstr(box, canvas) : NULL;
@@ -146,10 +194,13 @@ dt_status dt_page_gnuplot(const struct dt_text *script, const char *label, const
     if (status == DT_OK) {
         dt_text_add(out, "<svg %.*s\" role=\"img\" aria-label=\"",
                     (int)(9 + strcspn(box + 9, "\"")), box);
-        dt_pen_escape(label, out);
+        dt_pen_escape(label->caption, out);
         dt_text_add(out, "\"><g>");
-        add_titled(body + sizeof canvas - 1, titles, out);
+        add_renamed(body + sizeof canvas - 1, label->name, &named);
+        out->failed = out->failed || named.failed;
+        add_titled(dt_text_at(&named), label->titles, out);
     }
     dt_text_fini(&svg);
+    dt_text_fini(&named);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Columns that sort, and a filter for tables of many rows. The page says all it has without this. */
+/* Columns that sort, a filter for tables of many rows, and what a point of a figure is. The page says all it has without this. */
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
   const number = text => { const value = parseFloat(text); return isNaN(value) ? Infinity : value; };
@@ -31,3 +31,17 @@ for (const table of document.querySelectorAll("table")) {
   };
   table.parentElement.before(filter);
 }
+
+const tip = document.createElement("div");
+tip.className = "tip";
+tip.hidden = true;
+document.body.append(tip);
+for (const type of ["pointerover", "pointerdown"])
+  document.addEventListener(type, event => {
+    const title = event.target.closest("use, polygon")?.querySelector("title");
+    tip.hidden = !title;
+    if (!title) return;
+    tip.textContent = title.textContent;
+    tip.style.left = Math.max(4, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 4)) + "px";
+    tip.style.top = Math.max(4, Math.min(event.clientY + 12, innerHeight - tip.offsetHeight - 4)) + "px";
+  });

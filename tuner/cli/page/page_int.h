@@ -37,6 +37,10 @@ bool dt_page_failed(const struct dt_result *result);
 void dt_page_plan(const struct page_view *view, const struct dt_point *point, struct dt_text *out);
 /* The default's value in its trial; NAN: it was not measured. */
 double dt_page_default(const struct page_view *view);
+/* A round's visit of an entrant of the final comparison: the objective's value, in seconds; NAN: none. */
+double dt_page_visit(const struct page_view *view, int entrant, int round);
+/* The entrant's role, as figures and tables call it. */
+const char *dt_page_role(const struct page_view *view, int entrant);
 /* Level of the intervals of the final comparison. */
 double dt_page_level(const struct dt_session *session);
 /* The entrant with the best plan, when its ratio is against the default; NULL: none. */
@@ -103,9 +107,17 @@ enum page_colour {
 const char *dt_page_colour(enum page_colour colour); /* "#010203" */
 void dt_page_colour_rules(struct dt_text *out);      /* of the style sheet */
 
-/* Runs gnuplot on a script; appends its SVG. Points of the first plot get titles, one a line (may be ""), as tooltips. DT_EIO: there
- * is no gnuplot, or it failed. */
-dt_status dt_page_gnuplot(const struct dt_text *script, const char *label, const char *titles,
+/* What a figure is called, and the tooltips of its points. All borrowed. */
+struct page_label {
+    const char *name;    /* of its elements: no other figure of the page has it */
+    const char *caption; /* read aloud where the figure is not seen */
+    /* Lines, each of the next point or bar of the first plot, in the order of the data; an empty line: none; a line "\f": the
+     * next ones are of the next plot. Escaped. */
+    const char *titles;
+};
+
+/* Runs gnuplot on a script; appends its SVG. DT_EIO: there is no gnuplot, or it failed. */
+dt_status dt_page_gnuplot(const struct dt_text *script, const struct page_label *label,
                           struct dt_text *out) DT_MUST_CHECK;
 
 void dt_page_html(const struct dt_page pages[], int n, struct dt_text *out);

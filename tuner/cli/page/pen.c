@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/page/pen.h"
 
+#include "base/figures.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -160,6 +162,26 @@ void dt_pen_number(struct page_pen *pen, double value, const char *format)
     if (isfinite(value))
         snprintf(text, sizeof text, format, value);
     put(pen, text);
+}
+
+void dt_pen_figure(struct page_pen *pen, double value)
+{
+    struct dt_text text = {0};
+    dt_figure_add(value, &text);
+    put(pen, dt_text_at(&text));
+    dt_text_fini(&text);
+}
+
+void dt_pen_range(struct page_pen *pen, double low, double high)
+{
+    struct dt_text text = {0};
+    if (isfinite(low) && isfinite(high)) {
+        dt_figure_add(low, &text);
+        dt_text_add(&text, " to ");
+        dt_figure_add(high, &text);
+    }
+    put(pen, text.size > 0 ? dt_text_at(&text) : "-");
+    dt_text_fini(&text);
 }
 
 void dt_pen_end(struct page_pen *pen)

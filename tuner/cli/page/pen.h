@@ -29,6 +29,9 @@ void dt_pen_say(struct page_pen *pen, const char *text); /* a paragraph; nothing
 void dt_pen_table(struct page_pen *pen, const char *id, const char *caption, const char *columns);
 void dt_pen_cell(struct page_pen *pen, const char *format, ...) DT_FORMAT(2, 3);
 void dt_pen_number(struct page_pen *pen, double value, const char *format); /* NAN: "-" */
+void dt_pen_figure(struct page_pen *pen, double value); /* four digits, no exponent; NAN: "-" */
+void dt_pen_range(struct page_pen *pen, double low,
+                  double high); /* "1.2 to 3"; "-" unless both are known */
 void dt_pen_end(struct page_pen *pen);
 
 /* What stays closed until it is asked for; in Markdown it is open. */

@@ -73,6 +73,22 @@ void dt_page_plan(const struct page_view *view, const struct dt_point *point, st
     dt_point_short(view->session->target->space, point, out);
 }
 
+double dt_page_visit(const struct page_view *view, int entrant, int round)
+{
+    const struct dt_entrant *of = &view->session->finals.entrants[entrant];
+    return view->session->target->objective->value(of->visits[round], of->result.batch,
+                                                   of->result.devices);
+}
+
+const char *dt_page_role(const struct page_view *view, int entrant)
+{
+    const struct dt_session_finals *finals = &view->session->finals;
+    const struct dt_entrant *of = &finals->entrants[entrant];
+    return dt_entrant_twin(of)       ? "twin (the default again)"
+           : entrant == finals->best ? "best"
+                                     : dt_entrant_role_text(of->role);
+}
+
 double dt_page_level(const struct dt_session *session)
 {
     int sets = session->finals.sets.count;

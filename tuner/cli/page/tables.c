@@ -11,7 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNNERS_UP = 3, TRIALS_MOST = 200, FRONT_MOST = 64 };
+enum { RUNNERS_UP = 3, TRIALS_MOST = 200, FRONT_MOST = 256 };
+
+/* The trials, the fastest first: to be freed; NULL: none, or no memory. */
+static struct page_row *fastest_first(const struct page_view *view)
+{
+    struct page_row *rows = view->count > 0 ? malloc((size_t)view->count * sizeof *rows) : NULL;
+    if (rows == NULL)
+        return NULL;
+    memcpy(rows, view->rows, (size_t)view->count * sizeof *rows);
+    qsort(rows, (size_t)view->count, sizeof *rows, dt_page_by_value);
+    return rows;
+}
 
 /* ---- plans */
 
@@ -39,6 +50,16 @@ static double shot_of(const struct dt_session *session, const struct dt_point *p
     return NAN;
 }
 
+/* Devices times the time that the row shows, which is of a step, of an image and step, or device time already. */
+static double device_seconds(const struct page_view *view, const struct dt_result *result,
+                             double shown)
+{
+    const struct dt_objective *objective = view->session->target->objective;
+    double images = objective->one_batch ? 1 : result->batch;
+    return shown * result->devices / images /
+           objective->value(1, objective->one_batch ? 1 : result->batch, result->devices);
+}
+
 static void add_plan(const struct page_view *view, struct page_pen *pen, const char *role,
                      const struct dt_result *result, const struct dt_entrant *entrant)
 {
@@ -49,11 +70,8 @@ static void add_plan(const struct page_view *view, struct page_pen *pen, const c
     dt_pen_cell(pen, "%s", role);
     dt_pen_cell(pen, "%s", dt_text_at(&plan));
     double shot = entrant == NULL ? shot_of(view->session, &result->point) : NAN;
-    dt_pen_number(pen, (isfinite(shot) ? shot : trial.value) / unit, "%.4g");
-    if (isfinite(trial.low) && !isfinite(shot))
-        dt_pen_cell(pen, "%.4g to %.4g", trial.low / unit, trial.high / unit);
-    else
-        dt_pen_cell(pen, "-");
+    dt_pen_figure(pen, (isfinite(shot) ? shot : trial.value) / unit);
+    dt_pen_range(pen, isfinite(shot) ? NAN : trial.low / unit, trial.high / unit);
     if (entrant != NULL && entrant->ratio.pairs > 0) {
         const struct dt_ratio *ratio = &entrant->ratio;
         dt_text_add(&speed, "%.3f", 1 / ratio->ratio);
@@ -62,10 +80,10 @@ static void add_plan(const struct page_view *view, struct page_pen *pen, const c
                         1 / ratio->interval.low);
     }
     dt_pen_cell(pen, "%s", speed.size > 0 ? dt_text_at(&speed) : "-");
-    dt_pen_number(
-        pen, result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN, "%.4g");
+    dt_pen_figure(pen,
+                  result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN);
     dt_pen_cell(pen, "%d", result->devices);
-    dt_pen_number(pen, result->summary.median * result->devices, "%.4g");
+    dt_pen_figure(pen, device_seconds(view, result, isfinite(shot) ? shot : trial.value));
     dt_pen_cell(pen, "%s",
                 entrant != NULL  ? "final comparison"
                 : isfinite(shot) ? "shoot-out"
@@ -98,12 +116,13 @@ void dt_page_plans(const struct page_view *view, struct page_pen *pen)
     const struct dt_session *session = view->session;
     struct listed listed = {.count = 0};
     char columns[256], caption[128];
+    const char *spent = session->target->objective->one_batch ? "a step" : "per image and step";
     snprintf(caption, sizeof caption, "Plans, with %.0f %% intervals of the speed",
              100 * dt_page_level(session));
     snprintf(columns, sizeof columns,
              "role|~plan|>%s|>interval|>speed against the default|>memory of a rank, "
-             "%s|>devices|>device-seconds a step|measured in",
-             view->axis, view->memory.name);
+             "%s|>devices|>device-seconds %s|measured in",
+             view->axis, view->memory.name, spent);
     dt_pen_table(pen, "", caption, columns);
     add_entrants(view, pen, &listed);
     const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
@@ -114,11 +133,7 @@ void dt_page_plans(const struct page_view *view, struct page_pen *pen)
         add_plan(view, pen, dt_entrant_role_text(roles[i]), result, NULL);
         listed.points[listed.count++] = &result->point;
     }
-    struct page_row *rows = calloc((size_t)view->count + 1, sizeof *rows);
-    if (rows != NULL && view->count > 0)
-        memcpy(rows, view->rows, (size_t)view->count * sizeof *rows);
-    if (rows != NULL)
-        qsort(rows, (size_t)view->count, sizeof *rows, dt_page_by_value);
+    struct page_row *rows = fastest_first(view);
     for (int i = 0, more = 0; rows != NULL && i < view->count && more < RUNNERS_UP; i++)
         if (isfinite(rows[i].value) && dt_session_eligible(session, rows[i].result) &&
             !is_listed(view, &listed, &rows[i].result->point)) {
@@ -142,12 +157,12 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
     dt_pen_cell(pen, "%d", row->number);
     dt_pen_cell(pen, "%s", dt_text_at(&plan));
     dt_pen_cell(pen, "%s", dt_outcome_text(result->outcome));
-    dt_pen_number(pen, row->value / unit, "%.4g");
-    dt_pen_number(pen, isfinite(row->value) ? trial.low / unit : NAN, "%.4g");
-    dt_pen_number(pen, isfinite(row->value) ? trial.high / unit : NAN, "%.4g");
-    dt_pen_number(
-        pen, result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN, "%.4g");
-    dt_pen_number(pen, result->cost_seconds, "%.3g");
+    dt_pen_figure(pen, row->value / unit);
+    dt_pen_figure(pen, isfinite(row->value) ? trial.low / unit : NAN);
+    dt_pen_figure(pen, isfinite(row->value) ? trial.high / unit : NAN);
+    dt_pen_figure(pen,
+                  result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN);
+    dt_pen_figure(pen, result->cost_seconds);
     dt_pen_cell(pen, "%s", result->cause);
     dt_text_fini(&plan);
 }
@@ -155,13 +170,9 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
 void dt_page_trials(const struct page_view *view, struct page_pen *pen)
 {
     char columns[256], caption[160], id[24];
-    struct page_row *rows = calloc((size_t)view->count + 1, sizeof *rows);
-    if (rows == NULL || view->count == 0) {
-        free(rows);
+    struct page_row *rows = fastest_first(view);
+    if (rows == NULL)
         return;
-    }
-    memcpy(rows, view->rows, (size_t)view->count * sizeof *rows);
-    qsort(rows, (size_t)view->count, sizeof *rows, dt_page_by_value);
     int failed = view->failed < TRIALS_MOST / 4 ? view->failed : TRIALS_MOST / 4, shown = 0;
     int others = view->count <= TRIALS_MOST ? view->count : TRIALS_MOST - failed;
     snprintf(id, sizeof id, "%strials", view->prefix);
@@ -202,8 +213,8 @@ void dt_page_front(const struct page_view *view, struct page_pen *pen)
         dt_page_plan(view, &row->result->point, &plan);
         dt_pen_cell(pen, "%d", row->number);
         dt_pen_cell(pen, "%s", dt_text_at(&plan));
-        dt_pen_number(pen, row->value / view->time.size, "%.4g");
-        dt_pen_number(pen, (double)row->result->peak_bytes / view->memory.size, "%.4g");
+        dt_pen_figure(pen, row->value / view->time.size);
+        dt_pen_figure(pen, (double)row->result->peak_bytes / view->memory.size);
         dt_text_fini(&plan);
     }
     dt_pen_end(pen);
@@ -212,33 +223,35 @@ void dt_page_front(const struct page_view *view, struct page_pen *pen)
 void dt_page_predicted(const struct page_view *view, struct page_pen *pen)
 {
     double known = dt_page_default(view);
-    char columns[160];
+    char columns[160], caption[160];
     int n = 0;
     for (int i = 0; i < view->count; i++)
         n += isfinite(view->rows[i].value) && view->rows[i].result->predicted > 0;
-    if (n < 2 || !isfinite(known))
+    struct page_row *rows = n < 2 || !isfinite(known) ? NULL : fastest_first(view);
+    if (rows == NULL)
         return;
     snprintf(columns, sizeof columns,
              ">trial|~plan|>predicted %s|>measured %s|>measured over predicted", view->axis,
              view->time.name);
-    dt_pen_table(pen, "",
-                 "What the prior expected, from the measured default, and what was measured",
-                 columns);
+    snprintf(caption, sizeof caption,
+             "What the prior expected, from the measured default, and what was measured%s",
+             n > TRIALS_MOST ? ": the fastest plans" : "");
+    dt_pen_table(pen, "", caption, columns);
     for (int i = 0, shown = 0; i < view->count && shown < TRIALS_MOST; i++) {
-        const struct page_row *row = &view->rows[i];
         struct dt_text plan = {0};
-        double predicted = row->result->predicted * known;
-        if (!isfinite(row->value) || !(predicted > 0))
+        double predicted = rows[i].result->predicted * known;
+        if (!isfinite(rows[i].value) || !(predicted > 0))
             continue;
-        dt_page_plan(view, &row->result->point, &plan);
-        dt_pen_cell(pen, "%d", row->number);
+        dt_page_plan(view, &rows[i].result->point, &plan);
+        dt_pen_cell(pen, "%d", rows[i].number);
         dt_pen_cell(pen, "%s", dt_text_at(&plan));
-        dt_pen_number(pen, predicted / view->time.size, "%.4g");
-        dt_pen_number(pen, row->value / view->time.size, "%.4g");
-        dt_pen_number(pen, row->value / predicted, "%.3f");
+        dt_pen_figure(pen, predicted / view->time.size);
+        dt_pen_figure(pen, rows[i].value / view->time.size);
+        dt_pen_number(pen, rows[i].value / predicted, "%.3f");
         dt_text_fini(&plan);
         shown++;
     }
+    free(rows);
     dt_pen_end(pen);
 }
 
@@ -271,7 +284,7 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
             dt_pen_cell(pen, "%.0f", 100 * effects[i].seen);
             dt_pen_cell(pen, "%s", dt_text_at(&value));
             dt_pen_cell(pen, "%d", effects[i].trials[k]);
-            dt_pen_number(pen, effects[i].median[k] / view->time.size, "%.4g");
+            dt_pen_figure(pen, effects[i].median[k] / view->time.size);
             dt_text_fini(&value);
         }
     dt_pen_end(pen);
@@ -283,18 +296,19 @@ void dt_page_pairs(const struct page_view *view, struct page_pen *pen)
 {
     const struct dt_session_finals *finals = &view->session->finals;
     struct dt_text columns = {0};
+    char caption[192];
     if (finals->entrant_count < 2 || finals->rounds == 0)
         return;
     dt_text_add(&columns, ">round");
     for (int i = 0; i < finals->entrant_count; i++)
-        dt_text_add(&columns, "|>%s, %s", dt_entrant_role_text(finals->entrants[i].role),
-                    view->time.name);
-    dt_pen_table(pen, "", "Step of each plan in each round of the final comparison",
-                 dt_text_at(&columns));
+        dt_text_add(&columns, "|>%s, %s", dt_page_role(view, i), view->time.name);
+    snprintf(caption, sizeof caption, "Each plan in each round of the final comparison: %s",
+             view->axis);
+    dt_pen_table(pen, "", caption, dt_text_at(&columns));
     for (int k = 0; k < finals->rounds && k < DT_ROUNDS_MOST; k++) {
         dt_pen_cell(pen, "%d", k + 1);
         for (int i = 0; i < finals->entrant_count; i++)
-            dt_pen_number(pen, finals->entrants[i].visits[k] / view->time.size, "%.4g");
+            dt_pen_figure(pen, dt_page_visit(view, i, k) / view->time.size);
     }
     dt_pen_end(pen);
     dt_text_fini(&columns);

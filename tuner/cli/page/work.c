@@ -32,9 +32,11 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
                 "set nokey\nset xrange [-0.6:%d.6]\nset yrange [0:*]\nset xtics 0,%d\nset boxwidth "
                 "0.7\n$m << EOD\n",
                 best->ranks - 1, 1 + best->ranks / 16);
-    for (int i = 0; i < best->ranks; i++)
-        dt_text_add(&figure.script, "%d %.7g\n", i,
-                    best->samples.rank_seconds[i] / view->time.size);
+    for (int i = 0; i < best->ranks; i++) {
+        double median = best->samples.rank_seconds[i] / view->time.size;
+        dt_text_add(&figure.script, "%d %.7g\n", i, median);
+        dt_page_figure_say(&figure, "rank %d: median step %.4g %s", i, median, view->time.name);
+    }
     dt_text_add(&figure.script, "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s'\n",
                 dt_page_colour(PAGE_MAIN));
     dt_page_figure_finish(
@@ -54,33 +56,54 @@ static json_t *roofline_of(const struct page_view *view, const struct dt_result 
     return dt_roofline(&with, view->session->target);
 }
 
-/* A bar for each kind of work, beside that of the other plan; after it, how high it would be at the device's ceiling, where
+/* The object of the array with that name; NULL: none. */
+static const json_t *named(const json_t *kinds, const char *name)
+{
+    const json_t *kind;
+    size_t i;
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        if (strcmp(dt_json_text_at(kind, "name"), name) == 0)
+            return kind;
+    }
+    return NULL;
+}
+
+static double number_at(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* A bar for each kind of work, in the order of another plan's; after it, how high it would be at the device's ceiling, where
  * that is known. */
 static int add_bars(struct page_figure *figure, const json_t *roofline, const json_t *order,
                     double shift)
 {
+    const char *unit = figure->view->time.name;
     size_t i;
     json_t *kind;
     int n = 0;
+    dt_page_figure_say(figure, "%s", ""); /* the sample in the key */
     json_array_foreach((json_t *)order, i, kind)
     {
-        const json_t *kinds = json_object_get(roofline, "kinds"), *mine;
-        size_t k;
-        json_array_foreach((json_t *)kinds, k, mine)
-        {
-            if (strcmp(dt_json_text_at(mine, "name"), dt_json_text_at(kind, "name")) != 0)
-                continue;
-            const json_t *fraction = json_object_get(mine, "fraction");
-            double height =
-                json_number_value(json_object_get(mine, "seconds")) / figure->view->time.size;
-            dt_text_add(&figure->script, "%.3f %.7g", (double)i + shift, height);
-            dt_page_figure_number(json_is_number(fraction) ? height * json_number_value(fraction)
-                                                           : NAN,
-                                  &figure->script);
-            dt_text_add(&figure->script, "\n");
-            n++;
-        }
+        const char *name = dt_json_text_at(kind, "name");
+        const json_t *mine = named(json_object_get(roofline, "kinds"), name);
+        if (mine == NULL)
+            continue;
+        double fraction = number_at(mine, "fraction"),
+               height = number_at(mine, "seconds") / figure->view->time.size;
+        dt_text_add(&figure->script, "%.3f %.7g", (double)i + shift, height);
+        dt_page_figure_number(height * fraction, &figure->script);
+        dt_text_add(&figure->script, "\n");
+        if (isfinite(fraction))
+            dt_page_figure_say(figure, "%s: %.4g %s of a step, at the ceiling %.4g %s", name,
+                               height, unit, height * fraction, unit);
+        else
+            dt_page_figure_say(figure, "%s: %.4g %s of a step", name, height, unit);
+        n++;
     }
+    dt_page_figure_next(figure);
     return n;
 }
 
@@ -96,26 +119,31 @@ static bool has_ceiling(const json_t *kinds)
     return false;
 }
 
-void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
+static void plot_bars(struct page_figure *figure, const json_t *kinds, bool both)
 {
-    const struct dt_session *session = view->session;
-    const struct dt_result *best = dt_session_best(session),
-                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
-    json_t *mine = best != NULL ? roofline_of(view, best) : NULL;
-    json_t *theirs = mine != NULL && known != NULL &&
-                             !dt_point_equal(session->target->space, &known->point, &best->point)
-                         ? roofline_of(view, known)
-                         : NULL;
+    struct dt_text *script = &figure->script;
+    dt_text_add(script,
+                "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s' title 'plan to use'",
+                dt_page_colour(PAGE_MAIN));
+    if (both)
+        dt_text_add(script, ", $t using 1:2 with boxes fs solid lc rgb '%s' title 'default'",
+                    dt_page_colour(PAGE_DIM));
+    for (int k = 0; k < (both ? 2 : 1) && has_ceiling(kinds); k++)
+        dt_text_add(
+            script, ", $%c using ($1-0.175):3:(0.35):(0) with vectors nohead lw 2.5 lc rgb '%s' %s",
+            "mt"[k], dt_page_colour(PAGE_SECOND), k == 0 ? "title 'at the ceiling'" : "notitle");
+    dt_text_add(script, "\n");
+}
+
+static void draw_bars(const struct page_view *view, const json_t *mine, const json_t *theirs,
+                      struct dt_text *out)
+{
     const json_t *kinds = json_object_get(mine, "kinds"), *kind;
-    size_t i;
     struct page_figure figure;
-    if (json_array_size(kinds) == 0) {
-        json_decref(mine);
-        return;
-    }
+    size_t i;
+    char axis[64];
     dt_page_figure_begin(&figure, view, "phases", 560, 260);
     struct dt_text *script = &figure.script;
-    char axis[64];
     snprintf(axis, sizeof axis, "of a step, %s", view->time.name);
     dt_page_figure_axis(&figure, 'y', axis);
     dt_text_add(script, "set xrange [-0.6:%zu.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
@@ -129,24 +157,33 @@ void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
     dt_text_add(script, ")\n$m << EOD\n");
     add_bars(&figure, mine, kinds, theirs != NULL ? -0.19 : 0);
     dt_text_add(script, "EOD\n$t << EOD\n");
-    int others = add_bars(&figure, theirs, kinds, 0.19);
-    dt_text_add(script,
-                "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s' title 'plan to use'",
-                dt_page_colour(PAGE_MAIN));
-    if (others > 0)
-        dt_text_add(script, ", $t using 1:2 with boxes fs solid lc rgb '%s' title 'default'",
-                    dt_page_colour(PAGE_DIM));
-    for (int k = 0; k < (others > 0 ? 2 : 1) && has_ceiling(kinds); k++)
-        dt_text_add(
-            script, ", $%c using ($1-0.175):3:(0.35):(0) with vectors nohead lw 2.5 lc rgb '%s' %s",
-            "mt"[k], dt_page_colour(PAGE_SECOND), k == 0 ? "title 'at the ceiling'" : "notitle");
-    dt_text_add(script, "\n");
+    plot_bars(&figure, kinds, add_bars(&figure, theirs, kinds, 0.19) > 0);
     dt_page_figure_finish(&figure,
                           has_ceiling(kinds)
                               ? "Where a step's time goes on its last rank. A line in a bar: the "
                                 "time that the same work takes at the device's ceiling (roofline)."
                               : "Where a step's time goes on its last rank.",
                           out);
+}
+
+/* The rooflines of the plan to use and of the default, where that is another plan: new objects; NULL: no phases. */
+static void rooflines(const struct page_view *view, json_t **mine, json_t **theirs)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *best = dt_session_best(session),
+                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    bool other = best != NULL && known != NULL &&
+                 !dt_point_equal(session->target->space, &known->point, &best->point);
+    *mine = best != NULL ? roofline_of(view, best) : NULL;
+    *theirs = other && *mine != NULL ? roofline_of(view, known) : NULL;
+}
+
+void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
+{
+    json_t *mine, *theirs;
+    rooflines(view, &mine, &theirs);
+    if (json_array_size(json_object_get(mine, "kinds")) > 0)
+        draw_bars(view, mine, theirs, out);
     json_decref(mine);
     json_decref(theirs);
 }
@@ -167,7 +204,7 @@ void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
     dt_pen_table(pen, "", caption, columns);
     for (int i = 0; i < best->ranks; i++) {
         dt_pen_cell(pen, "%d", i);
-        dt_pen_number(pen, best->samples.rank_seconds[i] / view->time.size, "%.4g");
+        dt_pen_figure(pen, best->samples.rank_seconds[i] / view->time.size);
         dt_pen_cell(pen, "%d", best->samples.last != NULL ? best->samples.last[i] : 0);
     }
     dt_pen_end(pen);
@@ -181,34 +218,21 @@ static void add_kinds(const struct page_view *view, struct page_pen *pen, const 
     json_array_foreach((json_t *)kinds, i, kind)
     {
         const char *unit = json_string_value(json_object_get(kind, "unit"));
-        double fraction = json_is_number(json_object_get(kind, "fraction"))
-                              ? json_number_value(json_object_get(kind, "fraction"))
-                              : NAN;
-        double rate = json_is_number(json_object_get(kind, "rate"))
-                          ? json_number_value(json_object_get(kind, "rate"))
-                          : NAN;
         dt_pen_cell(pen, "%s", role);
         dt_pen_cell(pen, "%s", dt_json_text_at(kind, "name"));
-        dt_pen_number(pen, json_number_value(json_object_get(kind, "seconds")) / view->time.size,
-                      "%.4g");
-        dt_pen_number(pen, 100 * json_number_value(json_object_get(kind, "share")), "%.1f");
-        dt_pen_number(pen, rate * 1e-9, "%.4g");
+        dt_pen_figure(pen, number_at(kind, "seconds") / view->time.size);
+        dt_pen_number(pen, 100 * number_at(kind, "share"), "%.1f");
+        dt_pen_figure(pen, number_at(kind, "rate") * 1e-9);
         dt_pen_cell(pen, "%s", unit == NULL ? "" : strcmp(unit, "flops") == 0 ? "GFLOP/s" : "GB/s");
-        dt_pen_number(pen, 100 * fraction, "%.0f");
+        dt_pen_number(pen, 100 * number_at(kind, "fraction"), "%.0f");
     }
 }
 
 void dt_page_phases(const struct page_view *view, struct page_pen *pen)
 {
-    const struct dt_session *session = view->session;
-    const struct dt_result *best = dt_session_best(session),
-                           *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
     char columns[160];
-    json_t *mine = best != NULL ? roofline_of(view, best) : NULL;
-    json_t *theirs = known != NULL && best != NULL &&
-                             !dt_point_equal(session->target->space, &known->point, &best->point)
-                         ? roofline_of(view, known)
-                         : NULL;
+    json_t *mine, *theirs;
+    rooflines(view, &mine, &theirs);
     if (mine != NULL) {
         snprintf(columns, sizeof columns,
                  "plan|kind of work|>%s of a step|>share, %%|>rate|unit|>of the ceiling, %%",

@@ -316,21 +316,28 @@ static void add_image_gain(const struct dt_session *session, double part, struct
                 1 + part * (1 / ratio->interval.low - 1));
 }
 
-static void add_image(const struct dt_session *session, const struct dt_result *best,
-                      struct dt_text *out)
+bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out)
 {
     const struct dt_image_work *image = &session->target->image;
+    const struct dt_result *best = dt_session_best(session);
     if (!image->told || best == NULL || !(best->summary.median > 0))
-        return;
+        return false;
     double step = best->summary.median;
     double whole = dt_target_image_seconds(session->target, step, best->batch);
     struct dt_text gain = {0};
     add_image_gain(session, image->sampler_steps * step / whole, &gain);
-    if (!image->whole)
-        dt_text_add(out, "A whole image: ");
     dt_report_image(session->target, best, dt_text_at(&gain), out);
-    dt_text_add(out, "\n");
     dt_text_fini(&gain);
+    return true;
+}
+
+static void add_image(const struct dt_session *session, struct dt_text *out)
+{
+    struct dt_text image = {0};
+    if (dt_report_whole_image(session, &image))
+        dt_text_add(out, "%s%s\n",
+                    session->target->image.whole ? "" : "A whole image: ", dt_text_at(&image));
+    dt_text_fini(&image);
 }
 
 /* All but the look-up, whose command is one line to be pasted. */
@@ -344,7 +351,7 @@ static void add_report(const struct dt_session *session, struct dt_text *out)
     dt_report_sureness(session, out);
     add_company(session, out);
     add_ties(session, out);
-    add_image(session, best, out);
+    add_image(session, out);
     add_noise(session, out);
     add_throttled(session, out);
     for (int i = 0; i < session->rig.reference_count; i++)

@@ -13,6 +13,9 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
 void dt_report_image(const struct dt_target *target, const struct dt_result *result,
                      const char *gain, struct dt_text *out);
 
+/* The same of the session's best plan, with its gain over the default; false: the image's steps are not known. */
+bool dt_report_whole_image(const struct dt_session *session, struct dt_text *out);
+
 /* The sentence on how certain the session's verdict is. */
 void dt_report_sureness(const struct dt_session *session, struct dt_text *out);
 /* Plans whose last attempt was not interrupted; *failed: how many of them did. */
