@@ -14,9 +14,10 @@ dt_status dt_ask(const struct dt_options *options, struct dt_query **query) DT_M
 bool dt_ask_is_engine(const struct dt_options *options);
 
 /* Appends the command line, quoted for sh, that looks up the entry a session with these options stored for the
- * target. */
+ * target: by the engine, or, where that has no call for the best plan (NULL: none), by the worker. */
 struct dt_target;
+struct dt_point;
 void dt_ask_line(const struct dt_options *options, const struct dt_target *target,
-                 struct dt_text *out);
+                 const struct dt_point *best, struct dt_text *out);
 
 #endif

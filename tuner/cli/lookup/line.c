@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names every field of the key, also those at their defaults, so that the line stays valid when defaults change. */
 #include "base/quote.h"
+#include "db/engines/engines.h"
+#include "space/json/json.h"
 #include "tuner/cli/lookup/ask.h"
 #include "tuner/measure/measure.h"
 
@@ -24,11 +26,31 @@ static void add_network(const struct dt_options *options, const json_t *key, str
         dt_text_add(out, " --lossy");
 }
 
+/* The worker can run the plan, but the engine alone has no call for it, as with arguments of the worker such as --cfg. */
+static bool is_refused(const char *engine, const struct dt_target *target,
+                       const struct dt_point *best)
+{
+    struct dt_export export;
+    if (best == NULL || !dt_engine_known(engine))
+        return false;
+    json_t *plan = dt_point_json(target->space, best);
+    const struct dt_export_request request = {.engine = engine,
+                                              .form = DT_FORM_JSON,
+                                              .plan = plan,
+                                              .key = target->identity.key,
+                                              .hard = target->identity.hard};
+    dt_status status = dt_export(&request, &export);
+    if (status == DT_OK)
+        dt_export_fini(&export);
+    json_decref(plan);
+    return status == DT_EINFEASIBLE;
+}
+
 /* A look-up by the engine starts no worker, so it also names what a worker's hello would tell. */
 static void add_worker(const struct dt_options *options, const struct dt_target *target,
-                       struct dt_text *out)
+                       bool by_engine, struct dt_text *out)
 {
-    if (options->worker.engine == NULL) {
+    if (!by_engine) {
         dt_text_add(out, " --worker ");
         dt_quote(options->worker.program.path, out);
         dt_target_options(target, out);
@@ -42,12 +64,14 @@ static void add_worker(const struct dt_options *options, const struct dt_target 
 }
 
 void dt_ask_line(const struct dt_options *options, const struct dt_target *target,
-                 struct dt_text *out)
+                 const struct dt_point *best, struct dt_text *out)
 {
     const json_t *key = target->identity.key;
+    const char *engine = options->worker.engine;
+    bool by_engine = engine != NULL && !is_refused(engine, target, best);
     dt_text_add(out, "dittune lookup");
     if (target->foreign) {
-        add_worker(options, target, out);
+        add_worker(options, target, by_engine, out);
     } else {
         add_network(options, key, out);
     }
@@ -68,6 +92,6 @@ void dt_ask_line(const struct dt_options *options, const struct dt_target *targe
         dt_text_add(out, " --db ");
         dt_quote(options->db, out);
     }
-    if (target->foreign && options->worker.engine == NULL)
+    if (target->foreign && !by_engine)
         dt_quote_arguments(options->worker.program.arguments, out);
 }

@@ -39,8 +39,9 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
         return DT_OK;
     }
     bool live = session->store.stored || session->store.kept; /* not read back */
+    const struct dt_result *best = dt_session_best(session);
     if (live)
-        dt_ask_line(options, session->target, &lookup);
+        dt_ask_line(options, session->target, best != NULL ? &best->point : NULL, &lookup);
     dt_report_session(session, live ? dt_text_at(&lookup) : NULL, &text);
     if (live && session->store.id[0] != '\0') {
         dt_text_add(&text, "See all of it: dittune report %s", session->store.id);
