@@ -11,6 +11,7 @@ static const char *const role_texts[] = {
     [DT_ROLE_BATCH] = "batch",
     [DT_ROLE_LAYOUT] = "layout",
     [DT_ROLE_ENVIRONMENT] = "environment",
+    [DT_ROLE_THREADS] = "threads",
     [DT_ROLE_LOSSY] = "lossy",
 };
 enum { ROLES = sizeof role_texts / sizeof role_texts[0] };
@@ -29,8 +30,8 @@ dt_status dt_role_parse(const char *text, enum dt_role *role)
         }
     }
     return dt_fail(DT_EUSAGE,
-                   "unknown role '%.100s', expected plain, ranks, batch, layout, environment or "
-                   "lossy",
+                   "unknown role '%.100s', expected plain, ranks, batch, layout, environment, "
+                   "threads or lossy",
                    text);
 }
 

@@ -20,10 +20,11 @@ enum dt_role {
     DT_ROLE_BATCH,       /* images of a step */
     DT_ROLE_LAYOUT,      /* splits the work among ranks */
     DT_ROLE_ENVIRONMENT, /* set as an environment variable when the group starts */
+    DT_ROLE_THREADS,     /* of each rank on cores: it holds that many of them */
     DT_ROLE_LOSSY        /* changes the results beyond rounding */
 };
-const char *
-dt_role_text(enum dt_role role); /* "plain", "ranks", "batch", "layout", "environment", "lossy" */
+/* "plain", "ranks", "batch", "layout", "environment", "threads", "lossy" */
+const char *dt_role_text(enum dt_role role);
 dt_status dt_role_parse(const char *text, enum dt_role *role) DT_MUST_CHECK;
 
 /* Plans that have a parameter: those of a device, or all of several hosts. */

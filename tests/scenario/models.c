@@ -36,7 +36,7 @@ static double list_ns(const struct scenario *scenario, const json_t *plan)
 
 static const char *role_of(const char *name)
 {
-    static const char *const roles[] = {"batch", "ranks", "lossy"};
+    static const char *const roles[] = {"batch", "ranks", "threads", "lossy"};
     for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
         if (strcmp(roles[i], name) == 0)
             return name;

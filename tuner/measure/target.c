@@ -275,10 +275,11 @@ int dt_target_batch(const struct dt_target *target, const struct dt_point *point
 int dt_target_devices(const struct dt_target *target, const struct dt_point *point)
 {
     int ranks = dt_target_ranks(target, point);
-    int axis = target->foreign ? -1 : dt_space_find(target->space, "threads");
-    int threads = axis < 0 ? 1 : (int)dt_point_value(target->space, point, axis);
-    return ranks * threads < target->hardware.cores || target->foreign ? ranks * threads
-                                                                       : target->hardware.cores;
+    int axis = target->foreign ? dt_space_role(target->space, DT_ROLE_THREADS)
+                               : dt_space_find(target->space, "threads");
+    int64_t held = ranks * (axis < 0 ? 1 : dt_point_value(target->space, point, axis));
+    int cores = target->hardware.cores, most = target->foreign && ranks > cores ? ranks : cores;
+    return held < most ? (int)held : most;
 }
 
 bool dt_target_oversubscribed(const struct dt_target *target, const struct dt_point *point)

@@ -147,7 +147,7 @@ class Worker:
         else:
             count = len(os.sched_getaffinity(0))
             threads = sorted({1, count, *(degree for degree in DEGREES if degree < count)})
-            axes.append(dict(name="threads", values=threads, default=count, doc="threads of torch in each rank"))
+            axes.append(dict(name="threads", role="threads", values=threads, default=count, doc="threads of torch in each rank"))
         return axes
 
     def limits(self, card):
