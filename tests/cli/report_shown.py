@@ -3,6 +3,7 @@
 """`report`: each table and figure shows what was planted: plans, rounds of the final comparison, ranks, kinds of work, two sessions. Figures
 have no exponent, points have their own tooltips, elements names of their own, and foreign words are harmless wherever they stand."""
 import json
+import os
 import pathlib
 import re
 import statistics
@@ -51,20 +52,30 @@ best, default = (rounds[0].index(next(name for name in rounds[0] if name.startsw
 speeds = {int(row[0]): float(row[default]) / float(row[best]) for row in rounds[1:]}
 said = float(re.search(r"Use ranks=2 batch=2: ([\d.]+) times", text)[1])
 t.check("rounds are of the objective: their median is the gain", len(speeds) >= 8 and abs(statistics.median(speeds.values()) / said - 1) < 0.02, (said, speeds))
-plans = {row[0]: row for row in seen.table("Plans, with")[1:]}
-head = seen.table("Plans, with")[0]
-row = plans["best"]
-value, low, high = float(row[2]), *map(float, row[3].split(" to "))
-t.check("the time of an image is half of a step of two", "per image and step, ms" in head[2] and abs(value / 10 - 1) < 0.03, (head, row))
+
+
+def plans(seen):
+    """Rows of the plans by their role, each a dict of cells by the first word of the column."""
+    head, *rows = seen.table("Plans, with")
+    names = ["time" if name.startswith("time ") else name.split(",")[0] for name in head]
+    return {row[0]: dict(zip(names, row)) for row in rows}
+
+
+shown, head = plans(seen), seen.table("Plans, with")[0]
+row = shown["best"]
+value, low, high = float(row["time"]), *map(float, row["its interval"].split(" to "))
+t.check("the time of an image is half of a step of two", "time per image and step, ms" in head and abs(value / 10 - 1) < 0.03, (head, row))
+t.check("the step and the trial are beside it", abs(float(row["a step"]) / 20 - 1) < 0.03 and abs(float(row["in its trial"]) / 10 - 1) < 0.03, row)
 t.check("it lies in its interval", low <= value <= high, row)
-t.check("memory and devices are those planted", (row[5], row[6]) == ("3", "2") and "GiB" in head[5], (head, row))
-t.check("device-seconds are time times devices", head[7] == "device-seconds per image and step" and abs(float(row[7]) / (value * 1e-3 * 2) - 1) < 2e-3, row)
-t.check("default and runners-up have rows", {"default", "runner-up"} <= set(plans), list(plans))
+t.check("memory and devices are those planted", (row["memory of a rank"], row["devices"]) == ("3", "2") and "memory of a rank, GiB" in head, (head, row))
+t.check("device-seconds are time times devices", abs(float(row["device-seconds per image and step"]) / (value * 1e-3 * 2) - 1) < 2e-3, row)
+t.check("default and runners-up have rows", {"default", "runner-up"} <= set(shown), list(shown))
+t.check("a runner-up has the time of its trial alone", shown["runner-up"]["time"] == "-" != shown["runner-up"]["in its trial"], shown["runner-up"])
 ranks = [(int(row[0]), float(row[1]), int(row[2])) for row in seen.table("Ranks of the plan")[1:]]
 t.check("each rank has its median and how often it was last", [rank for rank, *_ in ranks] == [0, 1] and sum(last for *_, last in ranks) > 8
         and all(abs(median / 20 - 1) < 0.05 for _, median, _ in ranks), ranks)
 kinds = {(row[0], row[1]): row for row in seen.table("Where a step's time goes")[1:]}
-t.check("kinds of work fill the step", kinds[("to use", "rest")][3] == "100.0" and abs(float(kinds[("to use", "rest")][2]) / 20 - 1) < 0.05, kinds)
+t.check("kinds of work fill the step, an image of it", kinds[("to use", "rest")][3] == "100.0" and abs(float(kinds[("to use", "rest")][2]) / 10 - 1) < 0.05, kinds)
 ids = re.findall(r"""\bid=["']([^"']+)["']""", text)
 t.check("no two elements have one name", len(ids) == len(set(ids)), sorted(name for name in set(ids) if ids.count(name) > 1)[:5])
 if "<svg" in text:
@@ -83,9 +94,23 @@ if "<svg" in text:
 
 for objective, plan, time, devices in (("latency", "ranks=2", 15, 2), ("cost", "batch=2", 15, 1)):
     _, seen = page(tune(objective, "--objective", objective, "--devices", "2", **PLANTED))
-    row = next(row for row in seen.table("Plans, with")[1:] if row[0] == "best")
-    t.check(f"{objective}: the plan and its time", plan in row[1] and abs(float(row[2]) / time - 1) < 0.03 and int(row[6]) == devices, row)
-    t.check(f"{objective}: device-seconds", abs(float(row[7]) / (float(row[2]) * 1e-3 * devices) - 1) < 2e-3, row)
+    row = plans(seen)["best"]
+    t.check(f"{objective}: the plan and its time", plan in row["plan"] and abs(float(row["time" if objective == "latency" else "device time per image and step"]) / time - 1) < 0.03
+            and int(row["devices"]) == devices, row)
+    spent = float(next(cell for name, cell in row.items() if name.startswith("device-seconds")))
+    t.check(f"{objective}: device-seconds", abs(spent / (time * 1e-3 * devices) - 1) < 0.03, row)
+
+# ---- a rank of two threads holds two cores
+
+t.scenario(axes={"ranks": [1, 2], "threads": [1, 2]}, base=MS, cv=0.002, launch="self",
+           plans=[{"when": {"ranks": ranks, "threads": threads}, "ns": ms * MS} for ranks, threads, ms in ((1, 1, 20), (1, 2, 12), (2, 1, 11), (2, 2, 19))])
+done = t.tune("--budget", "60s", "--json", "--search", "exhaustive", "--objective", "cost", "--devices", "2", "--db", t.path / "threads")
+_, seen = page(next((t.path / "threads/runs").glob("*.jsonl")))
+head, *rows = seen.table("Plans, with")
+held = {row[1]: int(row[head.index("devices")]) for row in rows}
+t.check("a plan holds ranks x threads cores, at most all of them", held.get("ranks=1 threads=1", 1) == 1 and len(held) > 2
+        and all(n == min(2, os.cpu_count()) for plan, n in held.items() if plan != "ranks=1 threads=1"), held)
+t.check("so the cheapest plan is that of one core", done.json["best"]["plan"]["ranks"] == done.json["best"]["plan"]["threads"] == 1, done.json["best"]["plan"])
 
 # ---- a thousandth of a millisecond beside half a minute
 
@@ -100,7 +125,7 @@ t.check("no figure has an exponent", not [cell for cell in numbers if EXPONENT.s
 
 limited = tune("limited", "--max-bytes", "4GiB", "--devices", "2", **PLANTED, protocol=2, obeys=["steps"], job={"steps": 20}, text_and_vae_ns=100 * MS)
 _, seen = page(limited)
-t.check("memory is judged by the limit", "75 % of the limit that was given, so it is not at risk" in seen.facts["Memory"], seen.facts["Memory"])
+t.check("memory is judged by the limit", "75 % of the limit of 4 GiB a rank, so it is not at risk" in seen.facts["Memory"], seen.facts["Memory"])
 t.check("a whole image: 20 steps of 15 ms, and 100 ms", re.match(r"(39|40)\d(\.\d)? ms, 20 steps of 1[45]", seen.facts["A whole image"]), seen.facts["A whole image"])
 
 # ---- two sessions

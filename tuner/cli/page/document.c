@@ -15,9 +15,10 @@ static const struct {
     bool half; /* as narrow as its figure */
 } sections[] = {
     {"Plans",
-     "Plans of the final comparison were measured in turn, in fresh processes: their times are the "
-     "ones to quote. A time of a trial or of the shoot-out is of one start, and may differ from it "
-     "by more than its interval.",
+     "Plans of the final comparison were measured in turn, in fresh processes: quote these times. "
+     "The speed comes from pairs, measured one after the other, so it is more exact than the "
+     "quotient of two times. A trial is one start at another time: compare trials with trials "
+     "only. Words are explained at the end of the page.",
      NULL, dt_page_plans, true, false},
     {"Final comparison",
      "Rounds visit each plan in turn, so that what disturbs the machine disturbs all plans alike.",
@@ -27,23 +28,25 @@ static const struct {
      "start: the best of them were measured again before one was chosen.",
      dt_page_draw_course, dt_page_trials, false, true},
     {"Time and memory",
-     "Times of trials. A plan on the front is the fastest of all that need no more memory.",
+     "Times and memory of the trials. A plan on the line is the fastest of all that need no more "
+     "memory.",
      dt_page_draw_memory, dt_page_front, false, true},
     {"Ranks", "", dt_page_draw_ranks, dt_page_ranks, false, true},
     {"Prediction",
-     "The search's prior expects a time of each plan before it is measured; here from the "
-     "default's measured one.",
+     "Before a plan is measured, the search's prior predicts its time from the default's. Plans "
+     "that the prior cannot tell apart lie above each other.",
      dt_page_draw_predicted, dt_page_predicted, false, true},
     {"Kinds of work",
      "Rates are of the operations and bytes that the shapes need, against what the device reached "
      "in the same session.",
      dt_page_draw_phases, dt_page_phases, false, true},
     {"Effect of each parameter",
-     "Points are measured plans. A share counts a parameter alone: those that act together share "
-     "what they explain.",
+     "Points are trials, bars their medians. Where enough plans were measured, a share says how "
+     "much of the differences the parameter explains alone; what several explain only together "
+     "is in no share.",
      dt_page_draw_effects, dt_page_importance, false, false},
     {"Machine", "", NULL, dt_page_machine, true, false},
-    {"Words", "", NULL, dt_page_words, false, false},
+    {"Words", "", NULL, dt_page_words, true, false},
 };
 
 static void add_sections(const struct page_view *view, struct page_pen *pen)

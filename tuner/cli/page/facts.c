@@ -12,6 +12,9 @@
 #define MEMORY_RISK                                                                                \
     0.9 /* share of a device's, or the machine's, memory above which it is called at risk */
 
+#define DRIFT                                                                                      \
+    0.1 /* log ratio of the default's times above which the machine's drift is mentioned */
+
 static void add_gain(const struct dt_session *session, const struct dt_ratio *ratio,
                      struct dt_text *out)
 {
@@ -80,9 +83,10 @@ static void add_change(const struct page_view *view, struct dt_text *out)
         dt_text_add(out, i == 0 ? ". As fast as the best in the shoot-out: " : "; ");
         dt_page_plan(view, &session->finals.ties[i], out);
     }
-    dt_text_add(out, ". Another size, batch, number of devices, driver or version of the engine "
-                     "needs a session of its own. The command dittune check measures whether this "
-                     "plan still wins.");
+    dt_text_add(out,
+                ". Another model, size, batch, number of devices, device or engine needs a session "
+                "of its own. After a new version of driver, engine or library, run dittune check: "
+                "it measures whether this plan still wins.");
 }
 
 /* Shares below 1 % keep a digit; none has an exponent. */
@@ -111,26 +115,45 @@ static int count_outcome(const struct page_view *view, enum dt_outcome outcome)
     return n;
 }
 
+/* "4 % of the machine's 24 GiB": what the plan's need is a share of; false: unknown. */
+static bool add_memory_share(const struct page_view *view, const struct dt_result *best,
+                             struct dt_text *out)
+{
+    int64_t limit = view->session->target->max_bytes;
+    const json_t *hard = json_object_get(view->page->machine, "hard");
+    bool cores = strcmp(view->session->target->hardware.unit, "core") == 0;
+    double share = limit > 0 ? (double)best->peak_bytes / (double)limit : memory_share(view, best);
+    if (!isfinite(share))
+        return false;
+    if (limit <= 0 && cores && best->ranks > 1) {
+        dt_text_add(out, ", and at most ");
+        dt_figure_bytes(best->peak_bytes * best->ranks, out);
+        dt_text_add(out, " in all %d", best->ranks);
+    }
+    dt_text_add(out, ": ");
+    add_share(share, out);
+    if (limit > 0) {
+        dt_text_add(out, " of the limit of ");
+        dt_figure_bytes(limit, out);
+        dt_text_add(out, " a rank");
+    } else if (cores)
+        dt_text_add(out, " of the machine's %lld GiB",
+                    (long long)json_integer_value(json_object_get(hard, "memory_gib")));
+    else
+        dt_text_add(out, " of its GPU's memory");
+    dt_text_add(out, ", so it is %s", share > MEMORY_RISK ? "at risk" : "not at risk");
+    return true;
+}
+
 static void add_memory(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_result *best = dt_session_best(view->session);
-    int64_t limit = view->session->target->max_bytes;
     int lost = count_outcome(view, DT_TRIAL_MEMORY);
     if (best != NULL && best->peak_bytes > 0) {
-        double share =
-            limit > 0 ? (double)best->peak_bytes / (double)limit : memory_share(view, best);
         dt_text_add(out, "The plan needs ");
         dt_figure_bytes(best->peak_bytes, out);
-        dt_text_add(out, " in its largest rank");
-        if (best->ranks > 1)
-            dt_text_add(out, ", with %d ranks", best->ranks);
-        if (isfinite(share)) {
-            dt_text_add(out, ": ");
-            add_share(share, out);
-            dt_text_add(out, " of the %s, so it is %s",
-                        limit > 0 ? "limit that was given" : "memory",
-                        share > MEMORY_RISK ? "at risk" : "not at risk");
-        }
+        dt_text_add(out, best->ranks > 1 ? " in its largest rank" : "");
+        (void)add_memory_share(view, best, out);
         dt_text_add(out, ". ");
     }
     if (lost > 0)
@@ -152,7 +175,7 @@ static void add_time(const struct page_view *view, struct dt_text *out)
     dt_figure_span(session->clock.elapsed_seconds, out);
     dt_text_add(out, " for %d trials", view->count);
     if (session->finals.sets.count > 0)
-        dt_text_add(out, " and a final comparison of %d sets of fresh processes",
+        dt_text_add(out, " and a final comparison with %d fresh starts of the processes",
                     session->finals.sets.count);
     dt_text_add(out,
                 view->page->ended ? "." : "; the journal has no end: the session was cut short.");
@@ -185,8 +208,27 @@ static void add_failures(const struct page_view *view, struct dt_text *out)
     }
     dt_text_add(out, ". ");
     if (view->slow > 0)
-        dt_text_add(out, "%d %s dropped early, being far slower than the best so far.", view->slow,
-                    view->slow == 1 ? "was" : "were");
+        dt_text_add(out, "%d %s dropped after a few samples, being slower than the best so far. ",
+                    view->slow, view->slow == 1 ? "was" : "were");
+    int cut = count_outcome(view, DT_TRIAL_INTERRUPTED);
+    if (cut > 0)
+        dt_text_add(out, "%d %s interrupted.", cut, cut == 1 ? "was" : "were");
+}
+
+/* Between the trials and the final comparison, by the default plan, where it is more than a trial's own scatter. */
+static void add_drift(const struct page_view *view, struct dt_text *out)
+{
+    const struct dt_session *session = view->session;
+    const struct dt_result *last = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    double ratio = last != NULL && dt_session_compared(session)
+                       ? dt_session_value(session, last) / dt_page_default(view)
+                       : NAN;
+    if (fabs(log(ratio)) > DRIFT)
+        dt_text_add(out,
+                    " The default plan took %.2f times as long in the final comparison as in its "
+                    "trial: the machine was %s then. That changes times, and hardly the gain, "
+                    "since plans are compared in turn.",
+                    ratio, ratio > 1 ? "slower" : "faster");
 }
 
 static void add_noise(const struct page_view *view, struct dt_text *out)
@@ -203,16 +245,20 @@ static void add_noise(const struct page_view *view, struct dt_text *out)
     }
     dt_text_add(out,
                 "%.2g %%: a second copy of the default plan, measured like any other, seemed to "
-                "differ from the first by up to that much. Smaller differences count as ties",
+                "differ from the first by up to that much, so that smaller gains count as ties",
                 100 * noise.margin);
-    if (view->session->verdict == DT_VERDICT_FASTER && winner != NULL)
-        dt_text_add(out, "; the gain of the plan to use is larger");
-    dt_text_add(
-        out,
-        noise.noisy
-            ? ". That is much: other work disturbed the machine. A quiet one could tell smaller "
-              "gains from noise."
-            : ".");
+    if (view->session->verdict == DT_VERDICT_FASTER && winner != NULL) {
+        double low = 1 / winner->ratio.interval.high - 1;
+        dt_text_add(out,
+                    ". The gain of the plan to use, %.1f %%, is larger; the lower end of its "
+                    "interval, %.1f %%, is %s",
+                    100 * (1 / winner->ratio.ratio - 1), 100 * low,
+                    low > noise.margin ? "larger, too" : "not");
+    }
+    dt_text_add(out, noise.noisy ? ". A noise floor of this size means that the machine was not "
+                                   "quiet; a quiet one can tell smaller gains."
+                                 : ".");
+    add_drift(view, out);
 }
 
 static void add_matters(const struct page_view *view, struct dt_text *out)
@@ -228,18 +274,20 @@ static void add_matters(const struct page_view *view, struct dt_text *out)
         low = first->median[i] < first->median[low] ? i : low;
         high = first->median[i] > first->median[high] ? i : high;
     }
-    dt_text_add(out, "%s, which alone explains %.0f %% of the differences between %s (median ",
+    dt_text_add(out,
+                "%s, which alone explains %.0f %% of the differences between %s. The median of "
+                "the trials is ",
                 dt_space_axis(view->session->target->space, first->axis)->name, 100 * first->share,
                 view->session->search.weighed ? "all plans, by the search's model"
                                               : "the measured plans");
     dt_figure_time(first->median[low], out);
     dt_text_add(out, " with ");
     dt_page_axis_value(view, first->axis, first->used[low], out);
-    dt_text_add(out, ", ");
+    dt_text_add(out, " and ");
     dt_figure_time(first->median[high], out);
     dt_text_add(out, " with ");
     dt_page_axis_value(view, first->axis, first->used[high], out);
-    dt_text_add(out, ").");
+    dt_text_add(out, ".");
 }
 
 /* Of the final comparison: times of the role's plan over those of the default; NAN: none. */
@@ -270,11 +318,11 @@ static void add_one_rank(const struct page_view *view, struct dt_text *out)
     else if (dt_point_equal(session->target->space, &one->point, &best->point))
         dt_text_add(out, "The plan to use is that of one rank.");
     else
-        dt_text_add(
-            out, "The plan of one rank, %s%s, takes %.3f times as long as the plan to use%s.",
-            dt_text_at(&plan), is_default ? " (here also the default)" : "",
-            isfinite(paired) ? paired : slow / fast,
-            isfinite(paired) ? ", by the pairs of the final comparison" : " in their trials");
+        dt_text_add(out, "The baseline, %s%s, takes %.3f times as long as the plan to use%s.",
+                    dt_text_at(&plan), is_default ? " (here also the default)" : "",
+                    isfinite(paired) ? paired : slow / fast,
+                    isfinite(paired) ? ", by the pairs of the final comparison"
+                                     : " in their trials");
     dt_text_fini(&plan);
 }
 
@@ -282,12 +330,12 @@ static void add_elsewhere(const struct page_view *view, struct dt_text *out)
 {
     const json_t *hard = json_object_get(view->page->machine, "hard");
     const char *device = json_string_value(json_object_get(hard, "device"));
-    dt_text_add(out, "It was measured on ");
+    dt_text_add(out, "On a machine of the same make (");
     dt_target_units(view->session->target, view->session->target->hardware.cores, out);
     if (device != NULL)
         dt_text_add(out, " of %s", device);
-    dt_text_add(out, ". On other hardware it is only a first guess: dittune lookup says so there, "
-                     "and dittune --budget TIME measures.");
+    dt_text_add(out, ") the plan can be used as it is. On other hardware it is only a first guess: "
+                     "run dittune tune there.");
 }
 
 static void add_error(const struct page_view *view, struct dt_text *out)
@@ -299,9 +347,11 @@ static void add_error(const struct page_view *view, struct dt_text *out)
                            &best->point))
             error = view->rows[i].result->verified_error;
     if (error == 0)
-        dt_text_add(out, "Exactly that of the reference.");
+        dt_text_add(out, "Bit for bit that of the reference, which is the network on one rank.");
     else if (isfinite(error))
-        dt_text_add(out, "The same as that of the reference, within a relative error of %.1g.",
+        dt_text_add(out,
+                    "That of the reference, which is the network on one rank, within a relative "
+                    "error of %.1g.",
                     error);
     else
         dt_text_add(out, "It was not compared with a reference.");

@@ -280,11 +280,10 @@ static void draw_effect(const struct page_view *view, const struct page_effect *
     struct dt_text words = {0};
     dt_page_figure_word(name, 40, &words);
     if (view->session->search.weighed)
-        snprintf(caption, sizeof caption,
-                 "%s: explains %.0f %% of the differences. Bars are medians.", dt_text_at(&words),
-                 100 * effect->share);
+        snprintf(caption, sizeof caption, "%s: explains alone %.0f %% of the differences.",
+                 dt_text_at(&words), 100 * effect->share);
     else
-        snprintf(caption, sizeof caption, "%s. Bars are medians.", dt_text_at(&words));
+        snprintf(caption, sizeof caption, "%s", dt_text_at(&words));
     dt_text_fini(&words);
     dt_page_figure_finish(&figure, caption, out);
 }
@@ -344,18 +343,21 @@ static struct dt_interval range_of(const struct page_view *view, int rounds, dou
     return (struct dt_interval){.low = low - edge, .high = high + edge};
 }
 
-/* The entrant's rounds, and its ratio with the interval to the right of them. */
-static void add_entrant(struct page_figure *figure, int entrant, int rounds,
-                        struct dt_interval range)
+/* The entrant's rounds, and its ratio with the interval to the right of them; how many rounds lie outside. */
+static int add_entrant(struct page_figure *figure, int entrant, int rounds,
+                       struct dt_interval range)
 {
     const struct page_view *view = figure->view;
     const struct dt_ratio *ratio = &view->session->finals.entrants[entrant].ratio;
     struct dt_text *script = &figure->script;
+    int outside = 0;
     dt_text_add(script, "$e%d << EOD\n", entrant);
     for (int k = 0; k < rounds; k++) {
         double speed = speed_of(view, entrant, k);
-        if (!(speed >= range.low && speed <= range.high))
+        if (!(speed >= range.low && speed <= range.high)) {
+            outside += isfinite(speed);
             continue;
+        }
         dt_text_add(script, "%d %.7g\n", k + 1, speed);
         if (ratio->pairs > 0)
             dt_page_figure_say(figure, "%s, round %d: %.3f times as fast as the default",
@@ -368,7 +370,7 @@ static void add_entrant(struct page_figure *figure, int entrant, int rounds,
     dt_page_figure_number(1 / ratio->interval.low, script);
     dt_text_add(script, "\nEOD\n");
     if (ratio->pairs == 0)
-        return;
+        return 0;
     dt_page_figure_next(figure); /* the interval's point, drawn twice: a white edge and itself */
     for (int i = 0; i < 2; i++)
         dt_page_figure_say(figure,
@@ -377,6 +379,7 @@ static void add_entrant(struct page_figure *figure, int entrant, int rounds,
                            dt_page_role(view, entrant), 1 / ratio->ratio, 1 / ratio->interval.high,
                            1 / ratio->interval.low);
     dt_page_figure_next(figure);
+    return outside;
 }
 
 static void add_frame(struct page_figure *figure, struct dt_interval range, double margin)
@@ -408,8 +411,9 @@ void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
     struct dt_interval range = range_of(view, rounds, margin);
     dt_page_figure_begin(&figure, view, "pairs", 560, 320);
     add_frame(&figure, range, margin);
+    int outside = 0;
     for (int i = 1; i < finals->entrant_count; i++)
-        add_entrant(&figure, i, rounds, range);
+        outside += add_entrant(&figure, i, rounds, range);
     dt_text_add(&figure.script, "set xrange [0:%.6g]\nplot ",
                 rounds + (0.5 + 0.6 * finals->entrant_count) * (1 + rounds / 30.0));
     drawn = 0;
@@ -424,8 +428,14 @@ void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
                     colour);
     }
     dt_text_add(&figure.script, "\n");
-    dt_page_figure_finish(&figure,
-                          "The final comparison: each plan against the default, measured in turn. "
-                          "Above 1 is faster; inside the grey band is noise.",
-                          out);
+    char caption[320], missing[80] = "";
+    if (outside > 0)
+        snprintf(missing, sizeof missing, " %d point%s outside of the figure: see its data.",
+                 outside, outside == 1 ? " lies" : "s lie");
+    snprintf(caption, sizeof caption,
+             "Small points: each plan against the default in one round; above 1 is faster. At the "
+             "right: all rounds together, with the interval. A result whose middle is in the grey "
+             "band is noise.%s",
+             missing);
+    dt_page_figure_finish(&figure, caption, out);
 }

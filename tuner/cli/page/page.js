@@ -17,7 +17,7 @@ for (const table of document.querySelectorAll("table")) {
       body.append(...(down ? rows.reverse() : rows));
     };
   });
-  if (body.rows.length < 12) continue;
+  if (body.rows.length < 12 || !body.querySelector(".p")) continue;
   const filter = document.createElement("input");
   filter.type = "search";
   filter.placeholder = "filter rows, such as ranks=2";

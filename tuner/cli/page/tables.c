@@ -41,15 +41,6 @@ static bool is_listed(const struct page_view *view, const struct listed *listed,
     return false;
 }
 
-/* The plan's time in the shoot-out, which came after its trial; NAN: it was not in it. */
-static double shot_of(const struct dt_session *session, const struct dt_point *point)
-{
-    for (int i = 0; i < session->finals.shot_count; i++)
-        if (dt_point_equal(session->target->space, &session->finals.shots[i].point, point))
-            return session->finals.shots[i].value;
-    return NAN;
-}
-
 /* Devices times the time that the row shows, which is of a step, of an image and step, or device time already. */
 static double device_seconds(const struct page_view *view, const struct dt_result *result,
                              double shown)
@@ -60,36 +51,44 @@ static double device_seconds(const struct page_view *view, const struct dt_resul
            objective->value(1, objective->one_batch ? 1 : result->batch, result->devices);
 }
 
-static void add_plan(const struct page_view *view, struct page_pen *pen, const char *role,
-                     const struct dt_result *result, const struct dt_entrant *entrant)
+static void add_speed(struct page_pen *pen, const struct dt_ratio *ratio)
 {
-    struct dt_text plan = {0}, speed = {0};
-    struct dt_trial trial = dt_result_trial(result, view->session->target);
-    double unit = view->time.size;
-    dt_page_plan(view, &result->point, &plan);
-    dt_pen_cell(pen, "%s", role);
-    dt_pen_cell(pen, "%s", dt_text_at(&plan));
-    double shot = entrant == NULL ? shot_of(view->session, &result->point) : NAN;
-    dt_pen_figure(pen, (isfinite(shot) ? shot : trial.value) / unit);
-    dt_pen_range(pen, isfinite(shot) ? NAN : trial.low / unit, trial.high / unit);
-    if (entrant != NULL && entrant->ratio.pairs > 0) {
-        const struct dt_ratio *ratio = &entrant->ratio;
+    struct dt_text speed = {0};
+    if (ratio != NULL && ratio->pairs > 0) {
         dt_text_add(&speed, "%.3f", 1 / ratio->ratio);
         if (isfinite(ratio->interval.high))
             dt_text_add(&speed, " (%.3f to %.3f)", 1 / ratio->interval.high,
                         1 / ratio->interval.low);
     }
     dt_pen_cell(pen, "%s", speed.size > 0 ? dt_text_at(&speed) : "-");
+    dt_text_fini(&speed);
+}
+
+/* result: of the final comparison, or a trial's. speed: NULL when it was not compared. */
+static void add_plan(const struct page_view *view, struct page_pen *pen, const char *role,
+                     const struct dt_result *result, const struct dt_ratio *speed)
+{
+    struct dt_text plan = {0};
+    struct dt_trial trial = dt_result_trial(result, view->session->target);
+    const struct dt_result *first = dt_session_trial(view->session, &result->point);
+    bool final = result != first;
+    double unit = view->time.size;
+    dt_page_plan(view, &result->point, &plan);
+    dt_pen_cell(pen, "%s", role);
+    dt_pen_cell(pen, "%s", dt_text_at(&plan));
+    dt_pen_figure(pen, final ? trial.value / unit : NAN);
+    dt_pen_range(pen, final ? trial.low / unit : NAN, trial.high / unit);
+    add_speed(pen, speed);
+    dt_pen_figure(pen, first != NULL && first->samples.n > 0
+                           ? dt_session_value(view->session, first) / unit
+                           : NAN);
+    if (!view->session->target->objective->one_batch)
+        dt_pen_figure(pen, result->summary.median / unit);
     dt_pen_figure(pen,
                   result->peak_bytes > 0 ? (double)result->peak_bytes / view->memory.size : NAN);
     dt_pen_cell(pen, "%d", result->devices);
-    dt_pen_figure(pen, device_seconds(view, result, isfinite(shot) ? shot : trial.value));
-    dt_pen_cell(pen, "%s",
-                entrant != NULL  ? "final comparison"
-                : isfinite(shot) ? "shoot-out"
-                                 : "its trial");
+    dt_pen_figure(pen, device_seconds(view, result, trial.value));
     dt_text_fini(&plan);
-    dt_text_fini(&speed);
 }
 
 static void add_entrants(const struct page_view *view, struct page_pen *pen, struct listed *listed)
@@ -106,7 +105,7 @@ static void add_entrants(const struct page_view *view, struct page_pen *pen, str
         snprintf(role, sizeof role, "%s%s", dt_entrant_role_text(entrant->role),
                  k < 0 ? ", best" : "");
         add_plan(view, pen, k < 0 && entrant->role == DT_ENTRANT_CANDIDATE ? "best" : role,
-                 &entrant->result, against ? entrant : NULL);
+                 &entrant->result, against ? &entrant->ratio : NULL);
         listed->points[listed->count++] = &entrant->point;
     }
 }
@@ -115,14 +114,17 @@ void dt_page_plans(const struct page_view *view, struct page_pen *pen)
 {
     const struct dt_session *session = view->session;
     struct listed listed = {.count = 0};
-    char columns[256], caption[128];
-    const char *spent = session->target->objective->one_batch ? "a step" : "per image and step";
+    char columns[320], step[40] = "", caption[128];
+    bool alone = session->target->objective->one_batch;
     snprintf(caption, sizeof caption, "Plans, with %.0f %% intervals of the speed",
              100 * dt_page_level(session));
+    if (!alone)
+        snprintf(step, sizeof step, ">a step, %s|", view->time.name);
     snprintf(columns, sizeof columns,
-             "role|~plan|>%s|>interval|>speed against the default|>memory of a rank, "
-             "%s|>devices|>device-seconds %s|measured in",
-             view->axis, view->memory.name, spent);
+             "role|~plan|>%s|>its interval|>speed against the default|>in its trial, %s|%s>memory "
+             "of a rank, %s|>devices|>device-seconds %s",
+             view->axis, view->time.name, step, view->memory.name,
+             alone ? "a step" : "per image and step");
     dt_pen_table(pen, "", caption, columns);
     add_entrants(view, pen, &listed);
     const enum dt_entrant_role roles[] = {DT_ENTRANT_DEFAULT, DT_ENTRANT_BASELINE};
@@ -156,7 +158,8 @@ static void add_trial(const struct page_view *view, struct page_pen *pen,
     dt_page_plan(view, &result->point, &plan);
     dt_pen_cell(pen, "%d", row->number);
     dt_pen_cell(pen, "%s", dt_text_at(&plan));
-    dt_pen_cell(pen, "%s", dt_outcome_text(result->outcome));
+    dt_pen_cell(pen, "%s%s", result->outcome == DT_TRIAL_SLOW ? "dropped: " : "",
+                dt_outcome_text(result->outcome));
     dt_pen_figure(pen, row->value / unit);
     dt_pen_figure(pen, isfinite(row->value) ? trial.low / unit : NAN);
     dt_pen_figure(pen, isfinite(row->value) ? trial.high / unit : NAN);
@@ -262,8 +265,9 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
     char columns[160];
     if (n == 0)
         return;
-    if (view->measured < DT_IMPORTANCE_LEAST)
-        dt_pen_say(pen, "These are few plans: a share may come from one disturbed trial.");
+    bool few = view->measured < DT_IMPORTANCE_LEAST;
+    if (few)
+        dt_pen_say(pen, "These plans are too few for shares: one disturbed trial would decide.");
     snprintf(columns, sizeof columns,
              "parameter|>share by the model, %%|>share in the trials, %%|value|>trials|>median %s",
              view->axis);
@@ -281,7 +285,7 @@ void dt_page_importance(const struct page_view *view, struct page_pen *pen)
                         dt_space_axis(view->session->target->space, effects[i].axis)->name);
             dt_pen_number(pen, view->session->search.weighed ? 100 * effects[i].share : NAN,
                           "%.0f");
-            dt_pen_cell(pen, "%.0f", 100 * effects[i].seen);
+            dt_pen_number(pen, few ? NAN : 100 * effects[i].seen, "%.0f");
             dt_pen_cell(pen, "%s", dt_text_at(&value));
             dt_pen_cell(pen, "%d", effects[i].trials[k]);
             dt_pen_figure(pen, effects[i].median[k] / view->time.size);
@@ -359,29 +363,47 @@ void dt_page_words(const struct page_view *view, struct page_pen *pen)
     } words[] = {
         {"plan", "one way to run the network: a value for each parameter"},
         {"rank", "one of the processes that share the work"},
+        {"device", "a GPU, or a core of the processor"},
+        {"device-seconds", "devices that a plan holds, times its time: what it costs"},
         {"default",
          "the plan that a careful user, or the engine itself, would take without measuring"},
         {"baseline", "the plan of one rank"},
         {"candidate", "the plan that was chosen to challenge the default"},
         {"trial", "the first measurement of a plan, in one start of its processes"},
+        {"runner-up", "a plan with a fast trial that was not in the final comparison"},
         {"shoot-out", "a comparison of the best trials, which chooses the candidate"},
-        {"pair", "the candidate and the default, measured one after the other"},
-        {"set",
-         "pairs in one start of all processes; fresh processes may run faster or slower than the "
-         "last, so several sets are made, and the interval holds for the next start, too"},
+        {"pair", "a plan and the default, measured one after the other in a round"},
+        {"start", "fresh processes may run faster or slower than the last ones, so the final "
+                  "comparison starts all plans anew several times, and its interval holds for the "
+                  "next start, too"},
         {"twin", "a second copy of the default plan, measured like the others: what differs "
                  "between the two is noise"},
+        {"noise floor", "the largest gain that the twin may have over the default by chance"},
+        {"reference", "the output of the network on one rank, which each plan's output is compared "
+                      "with"},
         {"Pareto front", "the plans that no other beats in both time and memory"},
-        {"skew", "how long the last rank of a step takes after the first"},
+    };
+    static const char *const parameters[][2] = {
+        {"dp", "the images of a batch are divided among groups of ranks"},
+        {"cfg", "the guided and the unguided pass run on two halves of the ranks"},
         {"ulysses", "ranks share the heads of attention and exchange by all-to-all"},
         {"ring", "ranks share the tokens and send keys and values round"},
-        {"cfg", "the guided and the unguided pass run on two halves of the ranks"},
+        {"tensor", "ranks share the weights of each layer"},
+        {"threads", "threads of each rank, on cores"},
+        {"tile_q", "rows of the attention that are computed together: block of queries"},
+        {"tile_kv", "block of keys and values in the attention"},
+        {"overlap", "1: exchanges run while other parts are computed"},
+        {"chunks", "parts that an exchange is cut into, so that they overlap"},
     };
-    (void)view;
     dt_pen_table(pen, "", "Words of this page", "word|meaning");
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         dt_pen_cell(pen, "%s", words[i].word);
         dt_pen_cell(pen, "%s", words[i].meaning);
     }
+    for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++)
+        if (dt_space_find(view->session->target->space, parameters[i][0]) >= 0) {
+            dt_pen_cell(pen, "%s", parameters[i][0]);
+            dt_pen_cell(pen, "%s", parameters[i][1]);
+        }
     dt_pen_end(pen);
 }

@@ -26,7 +26,10 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
     dt_page_figure_begin(&figure, view, "ranks", 560, 260);
     dt_page_figure_axis(&figure, 'x', "rank");
     char axis[64];
-    snprintf(axis, sizeof axis, "median step, %s", view->time.name);
+    if (best->batch > 1)
+        snprintf(axis, sizeof axis, "median step of %d images, %s", best->batch, view->time.name);
+    else
+        snprintf(axis, sizeof axis, "median step, %s", view->time.name);
     dt_page_figure_axis(&figure, 'y', axis);
     dt_text_add(&figure.script,
                 "set nokey\nset xrange [-0.6:%d.6]\nset yrange [0:*]\nset xtics 0,%d\nset boxwidth "
@@ -75,12 +78,19 @@ static double number_at(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+/* A plan's kinds of work: those of a step, or, where plans differ in their batch, of an image and step. */
+struct work {
+    json_t *roofline; /* owned; NULL: no phases */
+    double images;
+};
+
 /* A bar for each kind of work, in the order of another plan's; after it, how high it would be at the device's ceiling, where
  * that is known. */
-static int add_bars(struct page_figure *figure, const json_t *roofline, const json_t *order,
+static int add_bars(struct page_figure *figure, const struct work *work, const json_t *order,
                     double shift)
 {
     const char *unit = figure->view->time.name;
+    const json_t *roofline = work->roofline;
     size_t i;
     json_t *kind;
     int n = 0;
@@ -92,15 +102,15 @@ static int add_bars(struct page_figure *figure, const json_t *roofline, const js
         if (mine == NULL)
             continue;
         double fraction = number_at(mine, "fraction"),
-               height = number_at(mine, "seconds") / figure->view->time.size;
+               height = number_at(mine, "seconds") / work->images / figure->view->time.size;
         dt_text_add(&figure->script, "%.3f %.7g", (double)i + shift, height);
         dt_page_figure_number(height * fraction, &figure->script);
         dt_text_add(&figure->script, "\n");
         if (isfinite(fraction))
-            dt_page_figure_say(figure, "%s: %.4g %s of a step, at the ceiling %.4g %s", name,
-                               height, unit, height * fraction, unit);
+            dt_page_figure_say(figure, "%s: %.4g %s, at the ceiling %.4g %s", name, height, unit,
+                               height * fraction, unit);
         else
-            dt_page_figure_say(figure, "%s: %.4g %s of a step", name, height, unit);
+            dt_page_figure_say(figure, "%s: %.4g %s", name, height, unit);
         n++;
     }
     dt_page_figure_next(figure);
@@ -135,16 +145,22 @@ static void plot_bars(struct page_figure *figure, const json_t *kinds, bool both
     dt_text_add(script, "\n");
 }
 
-static void draw_bars(const struct page_view *view, const json_t *mine, const json_t *theirs,
-                      struct dt_text *out)
+/* "of a step, ms", "per image and step, ms" */
+static void add_unit(const struct page_view *view, char *out, size_t size)
 {
-    const json_t *kinds = json_object_get(mine, "kinds"), *kind;
+    bool alone = view->session->target->objective->one_batch;
+    snprintf(out, size, "%s, %s", alone ? "of a step" : "per image and step", view->time.name);
+}
+
+static void draw_bars(const struct page_view *view, const struct work works[2], struct dt_text *out)
+{
+    const json_t *kinds = json_object_get(works[0].roofline, "kinds"), *kind;
     struct page_figure figure;
     size_t i;
     char axis[64];
     dt_page_figure_begin(&figure, view, "phases", 560, 260);
     struct dt_text *script = &figure.script;
-    snprintf(axis, sizeof axis, "of a step, %s", view->time.name);
+    add_unit(view, axis, sizeof axis);
     dt_page_figure_axis(&figure, 'y', axis);
     dt_text_add(script, "set xrange [-0.6:%zu.4]\nset yrange [0:*]\nset boxwidth 0.35\nset xtics (",
                 json_array_size(kinds) - 1);
@@ -155,37 +171,47 @@ static void draw_bars(const struct page_view *view, const json_t *mine, const js
         dt_text_add(script, "' %zu", i);
     }
     dt_text_add(script, ")\n$m << EOD\n");
-    add_bars(&figure, mine, kinds, theirs != NULL ? -0.19 : 0);
+    add_bars(&figure, &works[0], kinds, works[1].roofline != NULL ? -0.19 : 0);
     dt_text_add(script, "EOD\n$t << EOD\n");
-    plot_bars(&figure, kinds, add_bars(&figure, theirs, kinds, 0.19) > 0);
-    dt_page_figure_finish(&figure,
-                          has_ceiling(kinds)
-                              ? "Where a step's time goes on its last rank. A line in a bar: the "
-                                "time that the same work takes at the device's ceiling (roofline)."
-                              : "Where a step's time goes on its last rank.",
-                          out);
+    plot_bars(&figure, kinds, add_bars(&figure, &works[1], kinds, 0.19) > 0);
+    dt_page_figure_finish(
+        &figure,
+        has_ceiling(kinds) ? "Where a step's time goes on its last rank. The line: the same work "
+                             "at the device's ceiling (roofline). A line above its bar: the "
+                             "data stayed in a cache, which is faster than the copy of the "
+                             "ceiling."
+                           : "Where a step's time goes on its last rank.",
+        out);
 }
 
-/* The rooflines of the plan to use and of the default, where that is another plan: new objects; NULL: no phases. */
-static void rooflines(const struct page_view *view, json_t **mine, json_t **theirs)
+/* Of the plan to use and of the default, where that is another plan. */
+static void read_works(const struct page_view *view, struct work works[2])
 {
     const struct dt_session *session = view->session;
     const struct dt_result *best = dt_session_best(session),
                            *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
+    bool alone = session->target->objective->one_batch;
     bool other = best != NULL && known != NULL &&
                  !dt_point_equal(session->target->space, &known->point, &best->point);
-    *mine = best != NULL ? roofline_of(view, best) : NULL;
-    *theirs = other && *mine != NULL ? roofline_of(view, known) : NULL;
+    works[0].roofline = best != NULL ? roofline_of(view, best) : NULL;
+    works[0].images = alone || best == NULL ? 1 : best->batch;
+    works[1].roofline = other && works[0].roofline != NULL ? roofline_of(view, known) : NULL;
+    works[1].images = alone || known == NULL ? 1 : known->batch;
+}
+
+static void free_works(struct work works[2])
+{
+    json_decref(works[0].roofline);
+    json_decref(works[1].roofline);
 }
 
 void dt_page_draw_phases(const struct page_view *view, struct dt_text *out)
 {
-    json_t *mine, *theirs;
-    rooflines(view, &mine, &theirs);
-    if (json_array_size(json_object_get(mine, "kinds")) > 0)
-        draw_bars(view, mine, theirs, out);
-    json_decref(mine);
-    json_decref(theirs);
+    struct work works[2];
+    read_works(view, works);
+    if (json_array_size(json_object_get(works[0].roofline, "kinds")) > 0)
+        draw_bars(view, works, out);
+    free_works(works);
 }
 
 /* ---- their tables */
@@ -195,12 +221,14 @@ void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
     const struct dt_result *best = dt_session_best(view->session);
     if (best == NULL || best->samples.rank_seconds == NULL || best->ranks < 2)
         return;
-    char columns[96], caption[96];
+    char columns[96], caption[192];
     snprintf(columns, sizeof columns, ">rank|>median step, %s|>steps in which it was last",
              view->time.name);
-    snprintf(caption, sizeof caption,
-             "Ranks of the plan to use; the last is %.3g %s after the first, in the median step",
-             best->samples.skew_seconds / view->time.size, view->time.name);
+    snprintf(
+        caption, sizeof caption,
+        "Ranks of the plan to use. In a step the last one ends %.3g %s after the first (median "
+        "of the steps, not difference of the medians)",
+        best->samples.skew_seconds / view->time.size, view->time.name);
     dt_pen_table(pen, "", caption, columns);
     for (int i = 0; i < best->ranks; i++) {
         dt_pen_cell(pen, "%d", i);
@@ -211,16 +239,16 @@ void dt_page_ranks(const struct page_view *view, struct page_pen *pen)
 }
 
 static void add_kinds(const struct page_view *view, struct page_pen *pen, const char *role,
-                      const json_t *roofline)
+                      const struct work *work)
 {
-    const json_t *kinds = json_object_get(roofline, "kinds"), *kind;
+    const json_t *kinds = json_object_get(work->roofline, "kinds"), *kind;
     size_t i;
     json_array_foreach((json_t *)kinds, i, kind)
     {
         const char *unit = json_string_value(json_object_get(kind, "unit"));
         dt_pen_cell(pen, "%s", role);
         dt_pen_cell(pen, "%s", dt_json_text_at(kind, "name"));
-        dt_pen_figure(pen, number_at(kind, "seconds") / view->time.size);
+        dt_pen_figure(pen, number_at(kind, "seconds") / work->images / view->time.size);
         dt_pen_number(pen, 100 * number_at(kind, "share"), "%.1f");
         dt_pen_figure(pen, number_at(kind, "rate") * 1e-9);
         dt_pen_cell(pen, "%s", unit == NULL ? "" : strcmp(unit, "flops") == 0 ? "GFLOP/s" : "GB/s");
@@ -230,21 +258,20 @@ static void add_kinds(const struct page_view *view, struct page_pen *pen, const 
 
 void dt_page_phases(const struct page_view *view, struct page_pen *pen)
 {
-    char columns[160];
-    json_t *mine, *theirs;
-    rooflines(view, &mine, &theirs);
-    if (mine != NULL) {
+    char columns[192], unit[64];
+    struct work works[2];
+    read_works(view, works);
+    if (works[0].roofline != NULL) {
+        add_unit(view, unit, sizeof unit);
         snprintf(columns, sizeof columns,
-                 "plan|kind of work|>%s of a step|>share, %%|>rate|unit|>of the ceiling, %%",
-                 view->time.name);
+                 "plan|kind of work|>%s|>share, %%|>rate|unit|>of the ceiling, %%", unit);
         dt_pen_table(pen, "",
                      "Where a step's time goes on its last rank, and how near each kind of work is "
                      "to the device's ceiling (roofline)",
                      columns);
-        add_kinds(view, pen, "to use", mine);
-        add_kinds(view, pen, "default", theirs);
+        add_kinds(view, pen, "to use", &works[0]);
+        add_kinds(view, pen, "default", &works[1]);
         dt_pen_end(pen);
     }
-    json_decref(mine);
-    json_decref(theirs);
+    free_works(works);
 }

@@ -59,12 +59,12 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
     dt_table_text(rows, sizeof rows / sizeof rows[0], session->target, out);
 }
 
-/* "28 pairs of 7 sets of fresh processes" */
+/* "28 pairs from 7 fresh starts of the processes" */
 static void add_pairs(const struct dt_ratio *ratio, struct dt_text *out)
 {
-    dt_text_add(out, "%d pairs of ", ratio->pairs);
+    dt_text_add(out, "%d pairs from ", ratio->pairs);
     if (ratio->sets > 0)
-        dt_text_add(out, "%d sets of fresh processes", ratio->sets);
+        dt_text_add(out, "%d fresh starts of the processes", ratio->sets);
     else
         dt_text_add(out, "one start of the processes");
 }
