@@ -256,12 +256,14 @@ static const struct {
 
 static json_t *object_of(const struct dt_page_stored *stored, const char *sentence, json_t *answers)
 {
-    static const char *const kept[] = {"verdict", "gain", "noise", "fingerprint"};
+    static const char *const kept[] = {"verdict", "gain", "noise"};
     const struct dt_page_entry *entry = stored->entry;
-    json_t *object = json_pack(
-        "{s:s?, s:s, s:s, s:s, s:s, s:s?, s:o}", "session", entry->fields.journal, "entry",
-        entry->hex, "from", dt_page_origin_text(stored->origin), "title", entry->title, "sentence",
-        sentence, "later", stored->later[0] != '\0' ? stored->later : NULL, "answers", answers);
+    bool update = stored->origin == DT_PAGE_OF_UPDATE;
+    json_t *object =
+        json_pack("{s:s?, s:s, s:s, s:s, s:s, s:s?, s:o}", "session",
+                  update ? NULL : entry->fields.journal, "entry", entry->hex, "from",
+                  dt_page_origin_text(stored->origin), "title", entry->title, "sentence", sentence,
+                  "later", stored->later[0] != '\0' ? stored->later : NULL, "answers", answers);
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         if (json_object_get(entry->json, kept[i]) != NULL)
             json_object_set(object, kept[i], json_object_get(entry->json, kept[i]));
