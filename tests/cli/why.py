@@ -2,6 +2,7 @@
 # ctest:
 """`why` and `report` speak of the plan that is stored: also after a session that decided nothing, after `check --update`, and without
 the journal. A word that matches several entries lists them; ids of entries are words, too."""
+import collections
 import json
 import shutil
 
@@ -15,6 +16,13 @@ t = CheckTest()
 
 def why(*words):
     return t.tool("why", *words, "--json")
+
+
+def told(*words):
+    """Its object; texts are empty where it failed."""
+    o = collections.defaultdict(str, why(*words).json or {})
+    o["answers"] = collections.defaultdict(str, o["answers"] or {})
+    return o
 
 
 def text_of(*words):
@@ -45,16 +53,15 @@ def later_session(name, budget, day, clause, page):
     t.check("it replaces nothing", entries() == stored)
     later, = journals() - before
     told_of(later, stored[0]["journal"], name, f"A later session of 2026-09-0{1 + day} 00:0", clause)
-    t.check("the later session is there by its own id", page in text_of(later) and why(later).json["later"] is None, text_of(later))
+    t.check("the later session is there by its own id", page in text_of(later) and told(later)["later"] is None, text_of(later))
     return later
 
 
 def told_of(later, own, name, *parts):
     for words in ((), (entries()[0]["id"],), ("planted",)):
-        done = why(*words)
-        o = done.json or {}
-        t.check(f"{name}: the stored plan's evidence, by {words}", done.code == 0 and is_stored_result(o, own), done)
-        t.check("and that there is a later session", all(part in o["later"] for part in (*parts, f": dittune report {later}")), done)
+        o = told(*words)
+        t.check(f"{name}: the stored plan's evidence, by {words}", is_stored_result(o, own), o)
+        t.check("and that there is a later session", all(part in (o["later"] or "") for part in (*parts, f": dittune report {later}")), o)
     t.check("in the text, too", all(part in text_of() for part in ("Use plan=2: 1.2", *parts)), text_of())
     page = t.tool("report", "--format", "md")
     t.check("and on the page", "\nUse plan=2: 1.2" in page.out and all(part in page.out for part in parts), page)
@@ -63,7 +70,7 @@ def told_of(later, own, name, *parts):
 def after_a_session_that_decided_nothing():
     t.stored("won")
     own = entries()[0]["journal"]
-    t.check("of one session: nothing came later", is_stored_result(why().json, own) and why().json["later"] is None, why())
+    t.check("of one session: nothing came later", is_stored_result(told(), own) and told()["later"] is None, why())
     later_session("too short for one trial", "3s", 1, "measured no plan, so this result stays", "none was measured")
     later = later_session("too short to decide", "26s", 2, "ended before its final comparison was decided, so this result stays", "Not decided yet")
     journal = t.db / "runs" / f"{later}.jsonl"
@@ -80,7 +87,7 @@ def after_one_that_decided():
     t.plant(BETTER)
     t.environment["DITTUNE_CLOCK_WALL"] = str(TODAY + 5 * DAY)
     t.exits("a session that decides", t.tool("--worker", t.worker, "--devices", 1, "--budget", "6s"), 0)
-    o = why().json
+    o = told()
     t.check("it is the stored one", o["sentence"].startswith("Use plan=1: 1.4") and o["later"] is None
             and o["session"] == entries()[0]["journal"], o)
 
@@ -91,11 +98,11 @@ def after_an_update():
     own = entries()[0]["journal"]
     t.plant(WINS)
     done = t.again("--update")
-    t.check("a check that confirms: still the session", t.entry(done)["updated"] == "stamped" and is_stored_result(why().json, own), done)
+    t.check("a check that confirms: still the session", t.entry(done)["updated"] == "stamped" and is_stored_result(told(), own), done)
     t.plant(BETTER)
     done = t.again("--update", "--against", "plan=1")
     t.check("a check replaces the plan", t.entry(done)["replaced_by"] == {"plan": 1}, done)
-    o = why().json
+    o = told()
     t.check("the plan of the update", (o["from"], o["session"]) == ("update", None) and o["sentence"].startswith("Use plan=1: 1.4"), o)
     t.check("with its gain", o["gain"] == entries()[0]["gain"] and o["stored"]["plan"] == {"plan": 1}, o)
     t.check("which check it was, and the session before", done.json["journal"] in o["answers"]["Trials"]
@@ -111,8 +118,8 @@ def without_its_journal():
     t.exits("exported", t.tool("db", "export", t.path / "file.json"), 0)
     shutil.rmtree(t.db)
     t.exits("imported", t.tool("db", "import", t.path / "file.json"), 0)
-    o, ratio, (low, high) = why().json or {}, entry["gain"]["ratio"], entry["gain"]["interval"]
-    t.check("an entry without its journal answers itself", o and (o["from"], o["session"], o["entry"]) == ("entry", entry["journal"], entry["id"])
+    o, ratio, (low, high) = told(), entry["gain"]["ratio"], entry["gain"]["interval"]
+    t.check("an entry without its journal answers itself", (o["from"], o["session"], o["entry"]) == ("entry", entry["journal"], entry["id"])
             and o["sentence"] == f"Use plan=2: {ratio:.3f} times as fast as the default plan (interval {low:.3f} to {high:.3f}).", o)
     answers = o["answers"]
     t.check("how sure", f"{entry['gain']['pairs']} pairs of {entry['gain']['sets']} sets" in answers["How sure"], answers)
@@ -137,11 +144,9 @@ def several(count):
 
 def one_of_several():
     ids = several(3)
-    done = why()
-    t.check("without words the newest", done.code == 0 and done.json["entry"] == ids["org/net-a"], done)
-    done = why("net-b")
-    t.check("a word of one title", done.code == 0 and done.json["entry"] == ids["org/net-b"], done)
-    t.check("a title with a slash", why("org/net-c").json["entry"] == ids["org/net-c"])
+    t.check("without words the newest", told()["entry"] == ids["org/net-a"])
+    t.check("a word of one title", told("net-b")["entry"] == ids["org/net-b"])
+    t.check("a title with a slash", told("org/net-c")["entry"] == ids["org/net-c"])
     t.exits("a file that is not there", why("org/net-x.jsonl"), 74, err="org/net-x.jsonl")
     for command in ("why", "report"):
         done = t.tool(command, "net-")
@@ -151,20 +156,22 @@ def one_of_several():
     done = why("net-")
     t.check("of many, eight are listed", done.code == 2 and sum(id in done.err for id in ids.values()) == 8
             and "and 12 more" in done.err and done.err.count("\n") == 1, done)
-    title = why(ids["org/net-b"]).json["title"]
-    t.check("a whole title", why(title.upper()).json["entry"] == ids["org/net-b"], title)
+    title = told(ids["org/net-b"])["title"]
+    t.check("a whole title", told(title.upper())["entry"] == ids["org/net-b"], title)
 
 
 def by_id():
     ids = several(20)
     for model, id in ids.items():
-        t.check(f"{model} by its id", why(id).json["entry"] == why(id[:8]).json["entry"] == why(id[:8].upper()).json["entry"] == id)
+        t.check(f"{model} by its id", told(id)["entry"] == told(id[:8])["entry"] == told(id[:8].upper())["entry"] == id)
     first = [id[0] for id in ids.values()]
     shared = next(digit for digit in first if first.count(digit) > 1)
     t.exits("a beginning that several have", why(shared), 2, err=[f"'{shared}' matches ", "by its id"])
     t.stored("won")
     listed = t.tool("check", "--worker", t.worker, "--dry-run", "--json").json["entries"][0]
-    t.check("the id that check --dry-run prints", why(listed["id"]).json["entry"] == listed["id"], listed)
+    t.check("the id that check --dry-run prints", told(listed["id"])["entry"] == listed["id"], listed)
+    (t.path / "planted").mkdir()
+    t.check("a folder of that name is no journal", t.tool("why", "planted", cwd=t.path).code == 0)
     t.check("a page by that id", "\nUse plan=2: " in t.tool("report", listed["id"][:6], "--format", "md").out)
     t.exits("an id of no entry", why("0123456789abcdef"), 2, err="is no journal, and no entry of ")
 
@@ -173,7 +180,7 @@ def a_removed_entry():
     t.stored("won")
     own = entries()[0]["journal"]
     t.exits("removed", t.tool("db", "rm", entries()[0]["id"], "--yes"), 0)
-    o = why("planted").json
+    o = told("planted")
     t.check("its last session is still found", (o["session"], o["entry"]) == (own, None) and o["sentence"].startswith("Use plan=2"), o)
 
 

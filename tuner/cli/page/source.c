@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void visit(const json_t *record, void *context)
@@ -174,10 +175,17 @@ static dt_status find_entry(struct dt_page_source *source, const char *word)
     return status;
 }
 
+/* A folder of that name is no journal. */
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
 /* A word is a file, the id of a journal in the store, or names an entry. Titles of models may have a slash, too. */
 static dt_status find_source(struct dt_page_source *source, const char *word)
 {
-    if (word != NULL && access(word, F_OK) == 0) {
+    if (word != NULL && is_file(word)) {
         dt_text_add(&source->path, "%s", word);
         return DT_OK;
     }
