@@ -70,9 +70,11 @@ def told_of(later, own, name, *parts):
 def after_a_session_that_decided_nothing():
     t.stored("won")
     own = entries()[0]["journal"]
+    t.exits("exported", t.tool("db", "export", t.path / "won.json"), 0)
     t.check("of one session: nothing came later", is_stored_result(told(), own) and told()["later"] is None, why())
     later_session("too short for one trial", "3s", 1, "measured no plan, so this result stays", "none was measured")
     later = later_session("too short to decide", "26s", 2, "ended before its final comparison was decided, so this result stays", "Not decided yet")
+    t.check("of another store the command names it", told("--db", t.db)["later"].endswith(f": dittune report {later} --db {t.db}"))
     journal = t.db / "runs" / f"{later}.jsonl"
     lines = journal.read_text().splitlines(keepends=True)
     trials = [i for i, line in enumerate(lines) if '"kind":"trial"' in line]
@@ -90,6 +92,12 @@ def after_one_that_decided():
     o = told()
     t.check("it is the stored one", o["sentence"].startswith("Use plan=1: 1.4") and o["later"] is None
             and o["session"] == entries()[0]["journal"], o)
+    later = o["session"]
+    t.exits("removed", t.tool("db", "rm", o["entry"], "--yes"), 0)
+    t.exits("what was stored before is imported", t.tool("db", "import", t.path / "won.json"), 0)
+    o = told()
+    t.check("a later result that is not the stored one", is_stored_result(o, entries()[0]["journal"])
+            and "had a result (faster) that is not the one stored" in (o["later"] or "") and later in o["later"], o)
 
 
 def after_an_update():

@@ -117,7 +117,7 @@ static void visit_ending(const json_t *record, void *context)
     snprintf(ending->verdict, sizeof ending->verdict, "%s", dt_json_text_at(record, "verdict"));
 }
 
-static void add_later(struct dt_page_source *source, const struct dt_page_session *later)
+static void add_later(struct dt_page_source *source, const struct dt_named_session *later)
 {
     struct ending ending = {.verdict = ""};
     struct dt_text path = {0};
@@ -147,31 +147,31 @@ static void find_journal(struct dt_page_source *source)
 {
     char kind[32] = "";
     const char *journal = source->entry.fields.journal;
-    source->origin = DT_PAGE_OF_ENTRY;
+    source->origin = DT_NAMED_ENTRY;
     if (journal == NULL || !is_there(source->directory, journal))
         return;
     dt_text_add(&source->path, "%s/runs/%s.jsonl", source->directory, journal);
-    dt_page_journal_kind(dt_text_at(&source->path), kind);
-    source->origin = strcmp(kind, "check") == 0 ? DT_PAGE_OF_UPDATE : DT_PAGE_OF_SESSION;
-    if (source->origin == DT_PAGE_OF_UPDATE)
+    dt_named_journal_kind(dt_text_at(&source->path), kind);
+    source->origin = strcmp(kind, "check") == 0 ? DT_NAMED_UPDATE : DT_NAMED_SESSION;
+    if (source->origin == DT_NAMED_UPDATE)
         dt_text_clear(&source->path);
 }
 
 static dt_status find_entry(struct dt_page_source *source, const char *word)
 {
-    struct dt_page_sessions sessions;
-    DT_TRY(dt_page_sessions_read(source->directory, &sessions));
-    dt_status status = dt_page_entry_find(source->directory, word, &sessions, &source->entry);
+    struct dt_named_sessions sessions;
+    DT_TRY(dt_named_sessions_read(source->directory, &sessions));
+    dt_status status = dt_named_entry_find(source->directory, word, &sessions, &source->entry);
     if (status == DT_OK && source->entry.json != NULL) {
         find_journal(source);
-        const struct dt_page_session *later = dt_page_session_after(&source->entry, &sessions),
-                                     *before = dt_page_session_before(&source->entry, &sessions);
+        const struct dt_named_session *later = dt_named_session_after(&source->entry, &sessions),
+                                      *before = dt_named_session_before(&source->entry, &sessions);
         if (later != NULL)
             add_later(source, later);
-        if (before != NULL && source->origin == DT_PAGE_OF_UPDATE)
+        if (before != NULL && source->origin == DT_NAMED_UPDATE)
             add_command(source, "report", before->journal, &source->before);
     }
-    dt_page_sessions_fini(&sessions);
+    dt_named_sessions_fini(&sessions);
     return status;
 }
 
@@ -237,13 +237,13 @@ dt_status dt_page_source_open(const char *directory, const char *word,
     return dt_text_status(&source->later);
 }
 
-struct dt_page_stored dt_page_source_stored(const struct dt_page_source *source)
+struct dt_named_stored dt_page_source_stored(const struct dt_page_source *source)
 {
-    return (struct dt_page_stored){.entry = &source->entry,
-                                   .origin = source->origin,
-                                   .directory = source->directory,
-                                   .before = dt_text_at(&source->before),
-                                   .later = dt_text_at(&source->later)};
+    return (struct dt_named_stored){.entry = &source->entry,
+                                    .origin = source->origin,
+                                    .directory = source->directory,
+                                    .before = dt_text_at(&source->before),
+                                    .later = dt_text_at(&source->later)};
 }
 
 dt_status dt_page_source_need(const struct dt_page_source *source)
@@ -251,8 +251,8 @@ dt_status dt_page_source_need(const struct dt_page_source *source)
     struct dt_text cause = {0}, command = {0};
     if (source->page.session != NULL)
         return DT_OK;
-    struct dt_page_stored stored = dt_page_source_stored(source);
-    dt_page_stored_cause(&stored, &cause);
+    struct dt_named_stored stored = dt_page_source_stored(source);
+    dt_named_stored_cause(&stored, &cause);
     add_command(source, "why", source->entry.hex, &command);
     dt_status status = dt_fail(
         DT_EUSAGE, "there is no page of entry %s: %s; `%s` prints what the entry says%s%s%s",
@@ -268,7 +268,7 @@ void dt_page_source_close(struct dt_page_source *source)
 {
     dt_replay_fini(&source->replay);
     json_decref(source->first);
-    dt_page_entry_fini(&source->entry);
+    dt_named_entry_fini(&source->entry);
     dt_text_fini(&source->path);
     dt_text_fini(&source->later);
     dt_text_fini(&source->before);

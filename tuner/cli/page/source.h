@@ -8,7 +8,7 @@
 #ifndef DT_TUNER_CLI_PAGE_SOURCE_H
 #define DT_TUNER_CLI_PAGE_SOURCE_H
 
-#include "tuner/cli/page/entry.h"
+#include "tuner/cli/named/named.h"
 #include "tuner/cli/page/page.h"
 #include "tuner/session/history.h"
 
@@ -19,11 +19,11 @@ struct dt_page_source {
     json_t *first;  /* its first record */
     char name[128]; /* the file's, without ".jsonl" */
     dt_status status;
-    const char *directory;      /* of the store; borrowed */
-    bool usual;                 /* it is the usual one */
-    struct dt_page_entry entry; /* empty: the word names a journal */
-    enum dt_page_origin origin;
-    struct dt_text later, before; /* a sentence; a command: struct dt_page_stored */
+    const char *directory;       /* of the store; borrowed */
+    bool usual;                  /* it is the usual one */
+    struct dt_named_entry entry; /* empty: the word names a journal */
+    enum dt_named_origin origin;
+    struct dt_text later, before; /* a sentence; a command: struct dt_named_stored */
 };
 
 /* directory: of the store, NULL: the usual one. word: NULL for the entry of the newest session or result. *source must not move
@@ -34,7 +34,7 @@ dt_status dt_page_source_open(const char *directory, const char *word,
 void dt_page_source_close(struct dt_page_source *source);
 
 /* What an entry without a session says. Borrows from source. */
-struct dt_page_stored dt_page_source_stored(const struct dt_page_source *source);
+struct dt_named_stored dt_page_source_stored(const struct dt_page_source *source);
 /* DT_EUSAGE, with what to do instead, when there is no session to make a page of. */
 dt_status dt_page_source_need(const struct dt_page_source *source) DT_MUST_CHECK;
 

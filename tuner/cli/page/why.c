@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/columns.h"
 #include "tuner/check/history/timeline.h"
-#include "tuner/cli/page/entry.h"
+#include "tuner/cli/named/named.h"
 #include "tuner/session/record.h"
 
 static void add_moment(const struct dt_page *page, struct dt_text *out)
@@ -47,7 +47,7 @@ json_t *dt_page_why(const struct dt_page *page, struct dt_text *out)
     dt_page_verdict(&view, &text);
     json_t *object =
         json_pack("{s:s, s:s?, s:s, s:s, s:s, s:s?, s:o}", "session", page->journal, "entry",
-                  page->entry, "from", dt_page_origin_text(DT_PAGE_OF_SESSION), "title",
+                  page->entry, "from", dt_named_origin_text(DT_NAMED_SESSION), "title",
                   page->session->target->identity.title, "sentence", dt_text_at(&text), "later",
                   later[0] != '\0' ? later : NULL, "answers", answers);
     dt_text_add(&text, "%s%s\n\n", later[0] != '\0' ? " " : "", later);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The answers of an entry whose session cannot be read back: each from fields of the entry itself. To add one, a function and its
  * row. */
-#include "tuner/cli/page/entry.h"
+#include "tuner/cli/named/named.h"
 
 #include "base/clock.h"
 #include "base/columns.h"
@@ -11,19 +11,19 @@
 #include <math.h>
 #include <string.h>
 
-const char *dt_page_origin_text(enum dt_page_origin origin)
+const char *dt_named_origin_text(enum dt_named_origin origin)
 {
     static const char *const texts[] = {"session", "update", "entry"};
     return texts[origin];
 }
 
-static const struct dt_stored_entry *fields_of(const struct dt_page_stored *stored)
+static const struct dt_stored_entry *fields_of(const struct dt_named_stored *stored)
 {
     return &stored->entry->fields;
 }
 
 /* Parameters of a plan that differ from the stored one; all of them when none does. */
-static void add_other_plan(const struct dt_page_stored *stored, const json_t *plan,
+static void add_other_plan(const struct dt_named_stored *stored, const json_t *plan,
                            struct dt_text *out)
 {
     json_t *differs = json_object(), *value;
@@ -43,7 +43,7 @@ static void add_gain(const struct dt_gain *gain, struct dt_text *out)
                 gain->interval.low, gain->interval.high);
 }
 
-static void add_verdict(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_verdict(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_stored_entry *entry = fields_of(stored);
     struct dt_text plan = {0};
@@ -72,7 +72,7 @@ static void add_verdict(const struct dt_page_stored *stored, struct dt_text *out
     dt_text_fini(&plan);
 }
 
-static void add_sure(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_sure(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_stored_entry *entry = fields_of(stored);
     const struct dt_gain *gain = &entry->gain;
@@ -102,7 +102,7 @@ static void add_time(const struct dt_measured *measured, struct dt_text *out)
                        interval->known ? dt_seconds_of(interval->high) : NAN, out);
 }
 
-static void add_times(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_times(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_stored_entry *entry = fields_of(stored);
     const char *unit = entry->image.known && entry->image.unit != NULL ? entry->image.unit : "step";
@@ -120,7 +120,7 @@ static void add_times(const struct dt_page_stored *stored, struct dt_text *out)
 }
 
 /* Up to three plans of the front that need less memory than the stored one. */
-static void add_smaller(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_smaller(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_stored_entry *entry = fields_of(stored);
     int n = 0;
@@ -138,7 +138,7 @@ static void add_smaller(const struct dt_page_stored *stored, struct dt_text *out
     dt_text_add(out, n > 0 ? "." : "");
 }
 
-static void add_memory(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_memory(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_stored_entry *entry = fields_of(stored);
     if (!entry->figures.known || entry->figures.peak_bytes <= 0) {
@@ -152,7 +152,7 @@ static void add_memory(const struct dt_page_stored *stored, struct dt_text *out)
 }
 
 /* An update keeps the noise of the session before. */
-static void add_noise(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_noise(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_noise_floor *noise = &fields_of(stored)->noise;
     if (!noise->known) {
@@ -160,11 +160,11 @@ static void add_noise(const struct dt_page_stored *stored, struct dt_text *out)
         return;
     }
     dt_text_add(out, "%.2g %%: smaller differences count as ties%s.", 100 * noise->margin,
-                stored->origin == DT_PAGE_OF_UPDATE ? "; measured by the session before the check"
-                                                    : "");
+                stored->origin == DT_NAMED_UPDATE ? "; measured by the session before the check"
+                                                  : "");
 }
 
-static void add_rivals(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_rivals(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_stored_entry *entry = fields_of(stored);
     int n = 0;
@@ -189,7 +189,7 @@ static void add_minute(int64_t t_wall_ns, struct dt_text *out)
     dt_text_add(out, "%s UTC", minute);
 }
 
-static void add_when(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_when(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_stored_entry *entry = fields_of(stored);
     const struct dt_stored_info *info = &entry->fingerprint.info;
@@ -205,7 +205,7 @@ static void add_when(const struct dt_page_stored *stored, struct dt_text *out)
             dt_text_add(out, ", %.0f day%s ago", days, days < 1.5 ? "" : "s");
     }
     dt_text_add(out, ", by %s %s",
-                stored->origin == DT_PAGE_OF_UPDATE ? "dittune check --update, journal" : "session",
+                stored->origin == DT_NAMED_UPDATE ? "dittune check --update, journal" : "session",
                 entry->journal != NULL ? entry->journal : "without a journal");
     if (info->checked_ns != 0) {
         dt_text_add(out, "; found as good by a check on ");
@@ -214,7 +214,7 @@ static void add_when(const struct dt_page_stored *stored, struct dt_text *out)
     dt_text_add(out, ".");
 }
 
-static void add_where(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_where(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const struct dt_fingerprint *print = &fields_of(stored)->fingerprint;
     const char *device = json_string_value(json_object_get(print->hard, "device"));
@@ -223,10 +223,10 @@ static void add_where(const struct dt_page_stored *stored, struct dt_text *out)
                 host != NULL ? ", host " : "", host != NULL ? host : "");
 }
 
-void dt_page_stored_cause(const struct dt_page_stored *stored, struct dt_text *out)
+void dt_named_stored_cause(const struct dt_named_stored *stored, struct dt_text *out)
 {
     const char *journal = fields_of(stored)->journal;
-    if (stored->origin == DT_PAGE_OF_UPDATE)
+    if (stored->origin == DT_NAMED_UPDATE)
         dt_text_add(out,
                     "the plan was stored by `dittune check --update`, journal %s, which "
                     "compared a few plans and made no trials",
@@ -238,10 +238,10 @@ void dt_page_stored_cause(const struct dt_page_stored *stored, struct dt_text *o
         dt_text_add(out, "the entry names no journal");
 }
 
-static void add_trials(const struct dt_page_stored *stored, struct dt_text *out)
+static void add_trials(const struct dt_named_stored *stored, struct dt_text *out)
 {
     dt_text_add(out, "There are none to show: ");
-    dt_page_stored_cause(stored, out);
+    dt_named_stored_cause(stored, out);
     dt_text_add(out, ". These answers are from the entry alone.");
     if (stored->before[0] != '\0')
         dt_text_add(out, " The session before that: %s", stored->before);
@@ -249,20 +249,21 @@ static void add_trials(const struct dt_page_stored *stored, struct dt_text *out)
 
 static const struct {
     const char *name;
-    void (*add)(const struct dt_page_stored *stored, struct dt_text *out);
+    void (*add)(const struct dt_named_stored *stored, struct dt_text *out);
 } facts[] = {{"How sure", add_sure},     {"Time", add_times},    {"Memory", add_memory},
              {"Noise floor", add_noise}, {"Others", add_rivals}, {"Where", add_where},
              {"Trials", add_trials},     {"When", add_when}};
 
-static json_t *object_of(const struct dt_page_stored *stored, const char *sentence, json_t *answers)
+static json_t *object_of(const struct dt_named_stored *stored, const char *sentence,
+                         json_t *answers)
 {
     static const char *const kept[] = {"verdict", "gain", "noise"};
-    const struct dt_page_entry *entry = stored->entry;
-    bool update = stored->origin == DT_PAGE_OF_UPDATE;
+    const struct dt_named_entry *entry = stored->entry;
+    bool update = stored->origin == DT_NAMED_UPDATE;
     json_t *object =
         json_pack("{s:s?, s:s, s:s, s:s, s:s, s:s?, s:o}", "session",
                   update ? NULL : entry->fields.journal, "entry", entry->hex, "from",
-                  dt_page_origin_text(stored->origin), "title", entry->title, "sentence", sentence,
+                  dt_named_origin_text(stored->origin), "title", entry->title, "sentence", sentence,
                   "later", stored->later[0] != '\0' ? stored->later : NULL, "answers", answers);
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         if (json_object_get(entry->json, kept[i]) != NULL)
@@ -271,7 +272,7 @@ static json_t *object_of(const struct dt_page_stored *stored, const char *senten
     return object;
 }
 
-static json_t *add_facts(const struct dt_page_stored *stored, struct dt_text *out)
+static json_t *add_facts(const struct dt_named_stored *stored, struct dt_text *out)
 {
     struct dt_text text = {0}, line = {0};
     json_t *answers = json_object();
@@ -289,7 +290,7 @@ static json_t *add_facts(const struct dt_page_stored *stored, struct dt_text *ou
     return answers;
 }
 
-json_t *dt_page_stored_why(const struct dt_page_stored *stored, struct dt_text *out)
+json_t *dt_named_stored_why(const struct dt_named_stored *stored, struct dt_text *out)
 {
     struct dt_text sentence = {0}, text = {0};
     bool more = stored->later[0] != '\0';

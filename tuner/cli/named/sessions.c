@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/page/entry.h"
+#include "tuner/cli/named/named.h"
 
 #include "base/array.h"
 #include "db/journal.h"
@@ -26,16 +26,16 @@ static json_t *first_record(const char *path)
     return dt_journal_scan(path, visit_first, &first) < 0 ? first : NULL;
 }
 
-void dt_page_journal_kind(const char *path, char kind[32])
+void dt_named_journal_kind(const char *path, char kind[32])
 {
     json_t *first = first_record(path);
     snprintf(kind, 32, "%s", dt_json_text_at(first, "kind"));
     json_decref(first);
 }
 
-static dt_status add_session(const char *path, const char *name, struct dt_page_sessions *sessions)
+static dt_status add_session(const char *path, const char *name, struct dt_named_sessions *sessions)
 {
-    struct dt_page_session session = {.entry = 0};
+    struct dt_named_session session = {.entry = 0};
     json_t *first = first_record(path);
     const json_t *key = json_object_get(first, "key"),
                  *hard = json_object_get(json_object_get(first, "fingerprint"), "hard");
@@ -52,11 +52,11 @@ static dt_status add_session(const char *path, const char *name, struct dt_page_
     return DT_OK;
 }
 
-dt_status dt_page_sessions_read(const char *directory, struct dt_page_sessions *sessions)
+dt_status dt_named_sessions_read(const char *directory, struct dt_named_sessions *sessions)
 {
     struct dt_text path = {0};
     dt_status status = DT_OK;
-    *sessions = (struct dt_page_sessions){.count = 0};
+    *sessions = (struct dt_named_sessions){.count = 0};
     dt_text_add(&path, "%s/runs", directory);
     DIR *folder = opendir(dt_text_at(&path));
     if (folder == NULL && errno != ENOENT)
@@ -74,18 +74,19 @@ dt_status dt_page_sessions_read(const char *directory, struct dt_page_sessions *
         closedir(folder);
     dt_text_fini(&path);
     if (status < 0)
-        dt_page_sessions_fini(sessions);
+        dt_named_sessions_fini(sessions);
     return status;
 }
 
-void dt_page_sessions_fini(struct dt_page_sessions *sessions)
+void dt_named_sessions_fini(struct dt_named_sessions *sessions)
 {
     free(sessions->at);
-    *sessions = (struct dt_page_sessions){.count = 0};
+    *sessions = (struct dt_named_sessions){.count = 0};
 }
 
 /* Time at which the entry's result was stored; INT64_MAX: not known. */
-static int64_t stored_at(const struct dt_page_entry *entry, const struct dt_page_sessions *sessions)
+static int64_t stored_at(const struct dt_named_entry *entry,
+                         const struct dt_named_sessions *sessions)
 {
     const char *journal = entry->fields.journal;
     if (entry->fields.fingerprint.info.t_wall_ns != 0)
@@ -96,14 +97,14 @@ static int64_t stored_at(const struct dt_page_entry *entry, const struct dt_page
     return INT64_MAX;
 }
 
-static const struct dt_page_session *newest(const struct dt_page_entry *entry,
-                                            const struct dt_page_sessions *sessions, bool after)
+static const struct dt_named_session *newest(const struct dt_named_entry *entry,
+                                             const struct dt_named_sessions *sessions, bool after)
 {
     const char *own = entry->fields.journal != NULL ? entry->fields.journal : "";
-    const struct dt_page_session *found = NULL;
+    const struct dt_named_session *found = NULL;
     int64_t stored_ns = stored_at(entry, sessions);
     for (int i = 0; i < sessions->count; i++) {
-        const struct dt_page_session *session = &sessions->at[i];
+        const struct dt_named_session *session = &sessions->at[i];
         if (session->entry == entry->id && strcmp(session->journal, own) != 0 &&
             (session->began_wall_ns > stored_ns) == after &&
             (found == NULL || session->began_wall_ns > found->began_wall_ns))
@@ -112,14 +113,14 @@ static const struct dt_page_session *newest(const struct dt_page_entry *entry,
     return found;
 }
 
-const struct dt_page_session *dt_page_session_after(const struct dt_page_entry *entry,
-                                                    const struct dt_page_sessions *sessions)
+const struct dt_named_session *dt_named_session_after(const struct dt_named_entry *entry,
+                                                      const struct dt_named_sessions *sessions)
 {
     return newest(entry, sessions, true);
 }
 
-const struct dt_page_session *dt_page_session_before(const struct dt_page_entry *entry,
-                                                     const struct dt_page_sessions *sessions)
+const struct dt_named_session *dt_named_session_before(const struct dt_named_entry *entry,
+                                                       const struct dt_named_sessions *sessions)
 {
     return newest(entry, sessions, false);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/cli/page/entry.h"
+#include "tuner/cli/named/named.h"
 
 #include "base/array.h"
 #include "db/snapshot.h"
@@ -14,27 +14,27 @@
 #define LISTED_MOST 8 /* entries that a sentence lists */
 
 struct list {
-    struct dt_page_entry *at; /* owned */
+    struct dt_named_entry *at; /* owned */
     int count;
 };
 
 static void list_fini(struct list *list)
 {
     for (int i = 0; i < list->count; i++)
-        dt_page_entry_fini(&list->at[i]);
+        dt_named_entry_fini(&list->at[i]);
     free(list->at);
     *list = (struct list){.count = 0};
 }
 
-void dt_page_entry_fini(struct dt_page_entry *entry)
+void dt_named_entry_fini(struct dt_named_entry *entry)
 {
     json_decref(entry->json);
-    *entry = (struct dt_page_entry){.json = NULL};
+    *entry = (struct dt_named_entry){.json = NULL};
 }
 
-static struct dt_page_entry entry_of(const json_t *json, uint64_t id)
+static struct dt_named_entry entry_of(const json_t *json, uint64_t id)
 {
-    struct dt_page_entry entry = {.json = json_incref((json_t *)json), .id = id};
+    struct dt_named_entry entry = {.json = json_incref((json_t *)json), .id = id};
     dt_record_read(&dt_record_stored_entry, json, &entry.fields);
     dt_check_title(entry.fields.key, entry.title, sizeof entry.title);
     snprintf(entry.hex, sizeof entry.hex, "%016llx", (unsigned long long)id);
@@ -42,12 +42,12 @@ static struct dt_page_entry entry_of(const json_t *json, uint64_t id)
 }
 
 /* The whole id or title. */
-static bool is_named(const struct dt_page_entry *entry, const char *word)
+static bool is_named(const struct dt_named_entry *entry, const char *word)
 {
     return strcasecmp(entry->hex, word) == 0 || strcasecmp(entry->title, word) == 0;
 }
 
-static bool matches(const struct dt_page_entry *entry, const char *word)
+static bool matches(const struct dt_named_entry *entry, const char *word)
 {
     return word == NULL || strncasecmp(entry->hex, word, strlen(word)) == 0 ||
            dt_check_passes(word, entry->title, entry->fields.key);
@@ -63,12 +63,12 @@ static dt_status list_matches(const struct dt_snapshot *snapshot, const char *wo
         if (status == DT_ECORRUPT)
             continue;
         DT_TRY(status);
-        struct dt_page_entry entry = entry_of(json, dt_snapshot_id(snapshot, (long)i));
+        struct dt_named_entry entry = entry_of(json, dt_snapshot_id(snapshot, (long)i));
         status = matches(&entry, word) ? DT_GROW(list->at, list->count, 1) : DT_DONE;
         if (status == DT_OK)
             list->at[list->count++] = entry;
         else
-            dt_page_entry_fini(&entry);
+            dt_named_entry_fini(&entry);
         DT_TRY(status);
     }
     return DT_OK;
@@ -79,14 +79,14 @@ static void keep_named(struct list *list, const char *word)
 {
     int named = 0;
     for (int i = 0; i < list->count; i++) {
-        struct dt_page_entry entry = list->at[i];
+        struct dt_named_entry entry = list->at[i];
         if (!is_named(&entry, word))
             continue;
         list->at[i] = list->at[named];
         list->at[named++] = entry;
     }
     while (named > 0 && list->count > named)
-        dt_page_entry_fini(&list->at[--list->count]);
+        dt_named_entry_fini(&list->at[--list->count]);
 }
 
 static dt_status refuse_several(const struct list *list, const char *word)
@@ -104,8 +104,8 @@ static dt_status refuse_several(const struct list *list, const char *word)
 }
 
 /* When something was last measured to decide the entry's plan, whether it was stored or not. */
-static int64_t measured_at(const struct dt_page_entry *entry,
-                           const struct dt_page_sessions *sessions)
+static int64_t measured_at(const struct dt_named_entry *entry,
+                           const struct dt_named_sessions *sessions)
 {
     int64_t last_ns = entry->fields.fingerprint.info.t_wall_ns;
     for (int i = 0; i < sessions->count; i++)
@@ -114,7 +114,7 @@ static int64_t measured_at(const struct dt_page_entry *entry,
     return last_ns;
 }
 
-static int newest_of(const struct list *list, const struct dt_page_sessions *sessions)
+static int newest_of(const struct list *list, const struct dt_named_sessions *sessions)
 {
     int newest = 0;
     for (int i = 1; i < list->count; i++)
@@ -124,7 +124,7 @@ static int newest_of(const struct list *list, const struct dt_page_sessions *ses
 }
 
 static dt_status choose(struct list *list, const char *word,
-                        const struct dt_page_sessions *sessions, struct dt_page_entry *entry)
+                        const struct dt_named_sessions *sessions, struct dt_named_entry *entry)
 {
     int chosen = 0;
     if (word != NULL)
@@ -136,16 +136,17 @@ static dt_status choose(struct list *list, const char *word,
     if (word == NULL)
         chosen = newest_of(list, sessions);
     *entry = list->at[chosen];
-    list->at[chosen] = (struct dt_page_entry){.json = NULL};
+    list->at[chosen] = (struct dt_named_entry){.json = NULL};
     return DT_OK;
 }
 
-dt_status dt_page_entry_find(const char *directory, const char *word,
-                             const struct dt_page_sessions *sessions, struct dt_page_entry *entry)
+dt_status dt_named_entry_find(const char *directory, const char *word,
+                              const struct dt_named_sessions *sessions,
+                              struct dt_named_entry *entry)
 {
     struct dt_snapshot *snapshot = NULL;
     struct list list = {.count = 0};
-    *entry = (struct dt_page_entry){.json = NULL};
+    *entry = (struct dt_named_entry){.json = NULL};
     DT_TRY(dt_snapshot_open(directory, &snapshot));
     if (dt_snapshot_fallback(snapshot) != NULL)
         dt_print_note("warning: %s: best.json.1 is read", dt_snapshot_fallback(snapshot));
