@@ -80,7 +80,7 @@ JSON = {
     "records of checks, and the entries they are about": "tuner/check/check.h tuner/check/history/timeline.h",
     "what --json prints": "tuner/cli/evidence/evidence.h tuner/cli/live/progress.h tuner/cli/live/stream.h tuner/cli/print.h "
                           "tuner/cli/export.h tuner/cli/commands/measuring/preview.h tuner/cli/report/fits.h tuner/cli/report/history.h "
-                          "tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h tuner/cli/report/mix.h tuner/cli/report/run.h tuner/cli/report/simulate.h",
+                          "tuner/cli/named/named.h tuner/cli/page/page.h tuner/cli/page/source.h tuner/cli/trace/trace.h tuner/cli/report/mix.h tuner/cli/report/run.h tuner/cli/report/simulate.h",
 }
 
 GENERATED = {"presets.inc": "model", "cards.inc": "model", "engines.inc": "db", "page.css.inc": "tuner/cli", "page.js.inc": "tuner/cli"}  # included by name alone, in that module

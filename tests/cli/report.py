@@ -149,7 +149,7 @@ t.check("the CSV has all", report(next((t.path / "many/runs").glob("*.jsonl")), 
 run = t.write("run.jsonl", json.dumps({"kind": "run"}) + "\n")
 t.exits("another format", report("--format", "pdf"), 2, "--format 'pdf' is not html, md, csv or json")
 t.exits("no such file", report("./none.jsonl"), 74, "none.jsonl")
-t.exits("no such entry", report("nothing-of-that-name"), 2, "'nothing-of-that-name' is no journal, and no title of an entry")
+t.exits("no such entry", report("nothing-of-that-name"), 2, "'nothing-of-that-name' is no journal, and no entry of ")
 t.exits("an empty store", t.tool("report", "--db", t.path / "empty"), 2, "no session in")
 t.exits("a run's file", report(run), 2, "but of a run: see dittune analyze")
 t.exits("a file of something else", report(t.write("text", "hello\n")), 7, "line 1 is damaged: it is not a JSON object")

@@ -69,6 +69,8 @@ dt_status dt_command_report(const struct dt_options *options)
     for (int i = 0; i < n && status == DT_OK; i++) {
         status = dt_page_source_open(options->db, given > 0 ? options->words.rest[i] : NULL,
                                      &sources[i]);
+        if (status == DT_OK)
+            status = dt_page_source_need(&sources[i]);
         pages[i] = sources[i].page;
     }
     if (status == DT_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The evidence for a stored plan, in sentences; nothing is measured. */
+/* The evidence for a stored plan, in sentences, from its journal or from the entry alone; nothing is measured. */
 #include "tuner/cli/page/source.h"
 #include "tuner/cli/print.h"
 
@@ -11,7 +11,9 @@ dt_status dt_command_why(const struct dt_options *options)
     dt_status status = dt_page_source_open(
         options->db, options->words.rest_count > 0 ? options->words.rest[0] : NULL, &source);
     if (status == DT_OK) {
-        object = dt_page_why(&source.page, &text);
+        struct dt_named_stored stored = dt_page_source_stored(&source);
+        object = source.page.session != NULL ? dt_page_why(&source.page, &text)
+                                             : dt_named_stored_why(&stored, &text);
         status = dt_text_status(&text);
     }
     dt_page_source_close(&source);

@@ -92,6 +92,8 @@ static void add_session(const struct page_view *view, struct page_pen *pen, cons
         dt_text_add(pen->out, "<div class=\"verdict\">");
     dt_page_verdict(view, &words);
     dt_pen_say(pen, dt_text_at(&words));
+    if (view->page->later != NULL && view->page->later[0] != '\0')
+        dt_pen_say(pen, view->page->later);
     if (pen->html)
         dt_text_add(pen->out, "</div>\n");
     dt_text_clear(&words);

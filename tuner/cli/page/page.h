@@ -16,6 +16,10 @@ struct dt_page {
     const json_t *machine; /* the fingerprint in its first record; NULL: none */
     int64_t began_wall_ns; /* of its first record */
     bool ended;            /* the session came to its end */
+    const char
+        *entry; /* id of the entry that this session's result is; NULL: a journal was named */
+    const char
+        *later; /* a sentence on a session that came later and is not stored; "" or NULL: none */
 };
 
 /* The verdict and the answers to what people ask first: as text, and as a new object. */

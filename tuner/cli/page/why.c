@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/columns.h"
 #include "tuner/check/history/timeline.h"
+#include "tuner/cli/named/named.h"
 #include "tuner/session/record.h"
 
 static void add_moment(const struct dt_page *page, struct dt_text *out)
@@ -34,7 +35,7 @@ json_t *dt_page_why(const struct dt_page *page, struct dt_text *out)
 {
     struct page_view view;
     struct dt_text text = {0};
-    const char *name;
+    const char *name, *later = page->later != NULL ? page->later : "";
     json_t *answers = json_object(), *whole = dt_record_session(page->session);
     if (!dt_page_view(page, "", &view) || answers == NULL || whole == NULL) {
         json_decref(answers);
@@ -44,10 +45,12 @@ json_t *dt_page_why(const struct dt_page *page, struct dt_text *out)
     }
     dt_text_add(out, "%s\n", page->session->target->identity.title);
     dt_page_verdict(&view, &text);
-    json_t *object = json_pack("{s:s, s:s, s:s, s:o}", "session", page->journal, "title",
-                               page->session->target->identity.title, "sentence", dt_text_at(&text),
-                               "answers", answers);
-    dt_text_add(&text, "\n\n");
+    json_t *object =
+        json_pack("{s:s, s:s?, s:s, s:s, s:s, s:s?, s:o}", "session", page->journal, "entry",
+                  page->entry, "from", dt_named_origin_text(DT_NAMED_SESSION), "title",
+                  page->session->target->identity.title, "sentence", dt_text_at(&text), "later",
+                  later[0] != '\0' ? later : NULL, "answers", answers);
+    dt_text_add(&text, "%s%s\n\n", later[0] != '\0' ? " " : "", later);
     dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 0, out);
     dt_text_clear(&text);
     for (int i = 0; dt_page_fact(&view, i, &name, &text); i++, dt_text_clear(&text))
