@@ -118,7 +118,9 @@ static dt_status add_all(const struct dt_check_opts *opts, const struct dt_check
                          struct sums *sums, json_t *entries, struct dt_text *out)
 {
     struct dt_check_entry *entry = malloc(sizeof *entry);
-    dt_status status = entry != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
+    dt_status status = DT_OK;
+    if (entry == NULL)
+        return dt_fail(DT_ENOMEM, "out of memory");
     for (int i = 0; status == DT_OK && i < list->count; i++) {
         *entry = (struct dt_check_entry){.opts = opts, .item = &list->items[i]};
         status = add_entry(entry, sums, entries, out);
