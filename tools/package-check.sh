@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Builds the Debian packages and tries them in a bare Debian 12: they install with what they depend on, a session and its look-up
-# work, examples/lookup compiles against the dev package, and after their removal no file is left. dittune-worker-cuda, built where
-# there is a CUDA Toolkit, is installed and removed but not run: the chroot has no GPU. Needs root and debootstrap.
+# work, a report is made without gnuplot, the manual page and the completions are there, examples/lookup compiles against the dev
+# package, and after their removal no file is left. dittune-worker-cuda, built where there is a CUDA Toolkit, is installed and removed but not run: the chroot has no GPU. Needs root and debootstrap.
 # Usage: tools/package-check.sh [FOLDER]   (where the packages go; default: build/package)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -51,7 +51,15 @@ inside su someone -c 'cd && dittune --budget 20s --quiet --db /tmp/db' || [ $? =
 inside su someone -c 'dittune lookup --db /tmp/db --require none >/dev/null'
 inside su someone -c 'dittune why --db /tmp/db' | head -3
 inside sh -c 'cd /lookup && gcc -o /tmp/lookup lookup.c $(pkg-config --cflags --libs dittune) && ldd /tmp/lookup | grep -q libdittune'
-inside test -s /usr/share/man/man1/dittune.1
+inside sh -c '! command -v gnuplot >/dev/null' # it is only recommended
+inside su someone -c 'cd && dittune report --db /tmp/db'
+inside sh -c 'cd /home/someone && test -s report.html && grep -q "gnuplot was not found" report.html && ! grep -q "<svg" report.html'
+inside rm /home/someone/report.html
+echo "a report without gnuplot: good"
+for file in man/man1/dittune.1 bash-completion/completions/dittune zsh/site-functions/_dittune fish/vendor_completions.d/dittune.fish; do
+    inside test -s "/usr/share/$file" || { echo "package-check: there is no /usr/share/$file" >&2; exit 1; }
+done
+echo "the manual page and the completions: there"
 cuda=$(ls "$root/packages" | grep -q '^dittune-worker-cuda_' && echo dittune-worker-cuda || true)
 if [ -n "$cuda" ]; then
     inside test -x /usr/bin/dittune-worker-cuda

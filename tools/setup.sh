@@ -16,8 +16,9 @@ build=(gcc libc6-dev cmake ninja-build pkg-config
 # oneDNN runs the linear layers on x86-64 only.
 [ "$(uname -m)" != x86_64 ] || build+=(libdnnl-dev)
 test=(g++ clang llvm libclang-rt-dev libomp-dev clang-format clang-tidy libcmocka-dev python3 python3-jsonschema python3-pyte procps strace faketime locales groff-base gnuplot-nox)
-# Hosts that are network namespaces, a Slurm of one node (tests/clusters), and a browser (tests/cli/report_browser.py).
-full=(iproute2 util-linux slurmctld slurmd slurm-client munge chromium)
+# Hosts that are network namespaces, a Slurm of one node (tests/clusters), a browser (tests/cli/report_browser.py), and shells that
+# read their completions (tests/cli/completion.py).
+full=(iproute2 util-linux slurmctld slurmd slurm-client munge chromium zsh fish)
 
 case ${1:-} in
 build) wanted=("${build[@]}") ;;

@@ -24,6 +24,9 @@ dt_status dt_session_find(struct dt_worker_session *session, const json_t *reque
 dt_status dt_session_settle(struct dt_worker_session *session, dt_status status, json_t *mine,
                             json_t **parts) DT_MUST_CHECK;
 
+/* Processor time of all threads of this process (CLOCK_PROCESS_CPUTIME_ID). */
+int64_t dt_worker_cpu_ns(void);
+
 /* One step that all ranks begin together, with its beginning by the host's clock and its duration. phases may be NULL. */
 dt_status dt_session_step(struct dt_worker_session *session, struct dt_pass *pass,
                           struct dt_phases *phases, int64_t *start_ns, int64_t *ns) DT_MUST_CHECK;

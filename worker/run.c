@@ -16,7 +16,9 @@ struct times {
     int n;
     int64_t *ns, *device_ns;
     int64_t looked_ns; /* time of the traced steps by its own clock */
-    double *clock;     /* Hz; 0: unknown */
+    int64_t wall_ns,
+        cpu_ns; /* of all steps; the processor's time includes the alignment of ranks before a step */
+    double *clock; /* Hz; 0: unknown */
     struct dt_telemetry telemetry;
 };
 
@@ -77,6 +79,17 @@ static dt_status steps(struct dt_worker_session *session, struct dt_pass *pass, 
                 : dt_session_step(session, pass, &session->phases, &start, &times->looked_ns);
 }
 
+/* The processor is looked at before the first step and after the last, so no step's time includes it. */
+static dt_status timed_steps(struct dt_worker_session *session, struct dt_pass *pass,
+                             struct times *times)
+{
+    int64_t wall = dt_clock_ns(), cpu = dt_worker_cpu_ns();
+    dt_status status = steps(session, pass, times);
+    times->wall_ns = dt_clock_ns() - wall;
+    times->cpu_ns = dt_worker_cpu_ns() - cpu;
+    return status;
+}
+
 static json_t *list(const int64_t values[], int n)
 {
     json_t *array = json_array();
@@ -107,7 +120,8 @@ static json_t *describe(struct dt_worker_session *session, const struct dt_plan 
     bool host = session->compute->host;
     json_t *phases = dt_phases_json(&session->phases, plan, host, host ? times->n : 1);
     json_object_set_new(phases, "host_ns", json_integer(times->looked_ns));
-    return json_pack("{s:o,s:o*,s:o*,s:o*,s:o}", "ns",
+    return json_pack("{s:I,s:I,s:o,s:o*,s:o*,s:o*,s:o}", "cpu_ns", (json_int_t)times->cpu_ns,
+                     "wall_ns", (json_int_t)times->wall_ns, "ns",
                      list(host ? times->ns : times->device_ns, times->n), "host_ns",
                      host ? NULL : list(times->ns, times->n), "clock", list_clock(times),
                      "telemetry", dt_telemetry_json(&times->telemetry), "phases", phases);
@@ -171,6 +185,8 @@ static json_t *reply(int handle, int n, const json_t *parts)
     json_t *phases = json_object_get(json_array_get(parts, slowest), "phases");
     json_t *telemetry = all_have(parts, "telemetry") ? dt_session_column(parts, "telemetry") : NULL;
     json_object_set_new(phases, "rank", json_integer((json_int_t)slowest));
+    json_object_set_new(phases, "cpu_ns", dt_session_column(parts, "cpu_ns"));
+    json_object_set_new(phases, "wall_ns", dt_session_column(parts, "wall_ns"));
     return json_pack("{s:s,s:i,s:o,s:o*,s:o*,s:o*,s:O}", "op", "samples", "handle", handle, "ns",
                      turn(parts, "ns", n), "host_ns", turn(parts, "host_ns", n), "clock",
                      turn(parts, "clock", n), "telemetry", telemetry, "phases", phases);
@@ -217,7 +233,7 @@ dt_status dt_request_run(struct dt_worker_session *session, const json_t *reques
     if (status == DT_OK)
         status = dt_seat_threads(&session->seat, resident->plan.threads);
     if (status == DT_OK)
-        status = steps(session, resident->pass, &times);
+        status = timed_steps(session, resident->pass, &times);
     dt_telemetry_stop(&times.telemetry);
     if (status == DT_OK)
         mine = describe(session, &resident->plan, &times);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#define LAYER_SAMPLES 64 /* of a layer, for its median */
+
 static int ascending(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -33,17 +35,35 @@ static json_t *list_kinds(const struct dt_phases *phases, bool host)
     return kinds;
 }
 
+/* Medians of each layer of a kind, of which a step has several: its samples are in their order. NULL: there is one, or they are not
+ * the same in each step. */
+static json_t *list_layers(const int64_t samples[], int64_t count, int64_t kept, int steps)
+{
+    int64_t layers = steps > 0 && count % steps == 0 ? count / steps : 0, column[LAYER_SAMPLES];
+    if (layers < 2 || layers > kept)
+        return NULL;
+    json_t *list = json_array();
+    for (int64_t layer = 0; layer < layers; layer++) {
+        int64_t n = 0;
+        for (int64_t k = layer; k < kept && n < LAYER_SAMPLES; k += layers)
+            column[n++] = samples[k];
+        json_array_append_new(list, json_integer(median(column, n)));
+    }
+    return list;
+}
+
 /* Sorts the samples of each block kind: phases are cleared before the next run. */
-static json_t *list_blocks(struct dt_phases *phases)
+static json_t *list_blocks(struct dt_phases *phases, int steps)
 {
     json_t *blocks = json_array();
     for (int i = 0; i < DT_BLOCK_KINDS; i++) {
         int64_t count = phases->block_count[i];
         int64_t kept = count < DT_PHASE_SAMPLES ? count : DT_PHASE_SAMPLES;
-        json_array_append_new(blocks, json_pack("{s:s,s:I,s:I}", "name",
-                                                dt_block_text((enum dt_block_kind)i), "count",
-                                                (json_int_t)count, "median_ns",
-                                                (json_int_t)median(phases->block_ns[i], kept)));
+        json_t *layers = list_layers(phases->block_ns[i], count, kept, steps);
+        json_array_append_new(
+            blocks, json_pack("{s:s,s:I,s:I,s:o*}", "name", dt_block_text((enum dt_block_kind)i),
+                              "count", (json_int_t)count, "median_ns",
+                              (json_int_t)median(phases->block_ns[i], kept), "layers_ns", layers));
     }
     return blocks;
 }
@@ -71,6 +91,6 @@ static json_t *list_exchanges(const struct dt_phases *phases, const struct dt_pl
 json_t *dt_phases_json(struct dt_phases *phases, const struct dt_plan *plan, bool host, int steps)
 {
     return json_pack("{s:i,s:o,s:o,s:o,s:I}", "steps", steps, "kinds", list_kinds(phases, host),
-                     "exchanges", list_exchanges(phases, plan), "blocks", list_blocks(phases),
-                     "step_ns", (json_int_t)phases->step_ns);
+                     "exchanges", list_exchanges(phases, plan), "blocks",
+                     list_blocks(phases, steps), "step_ns", (json_int_t)phases->step_ns);
 }

@@ -21,7 +21,7 @@ struct trace {
         cpu_ns; /* of all; the processor's time includes the alignment of ranks before a step */
 };
 
-static int64_t cpu_now(void)
+int64_t dt_worker_cpu_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -44,11 +44,11 @@ static dt_status steps(struct dt_worker_session *session, struct dt_pass *pass, 
     dt_status status = DT_OK;
     for (int i = 0; i < trace->steps && status == DT_OK; i++) {
         trace->spans.count = 0;
-        int64_t wall = dt_clock_ns(), cpu = cpu_now();
+        int64_t wall = dt_clock_ns(), cpu = dt_worker_cpu_ns();
         status =
             dt_session_step(session, pass, &session->phases, &trace->start_ns, &trace->step_ns);
         trace->wall_ns += dt_clock_ns() - wall;
-        trace->cpu_ns += cpu_now() - cpu;
+        trace->cpu_ns += dt_worker_cpu_ns() - cpu;
         keep_layers(trace, i);
     }
     session->phases.spans = NULL;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ctest:
 """The manual page and the completions of shells name every command and every option, and bash completes by its script."""
+import os
 import re
 import shutil
 import subprocess
@@ -45,6 +46,18 @@ for shell in ("zsh", "fish"):
     if shutil.which(shell):
         checked = subprocess.run([shell, "-n", t.write(f"completion.{shell}", SCRIPTS[shell])], capture_output=True, text=True)
         t.check(f"{shell} reads its script", checked.returncode == 0 and not checked.stderr, checked.stderr)
+    else:
+        print(f"not checked: that {shell} reads its script; there is none here: tools/setup.sh full installs it")
+if shutil.which("fish"):
+    def offered(words):
+        """What fish offers for the last of the words."""
+        script = f"source {t.path / 'completion.fish'}; complete -C '{words}'"
+        done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, cwd=t.path, env={**os.environ, "HOME": str(t.path)})
+        return {line.split("\t")[0] for line in done.stdout.splitlines()}
+    t.check("fish offers commands", "lookup" in offered("dittune lo") and "tune" not in offered("dittune lo"), offered("dittune lo"))
+    for command in ("tune", "check", "report"):
+        found = offered(f"dittune {command} --")
+        t.check(f"fish offers the options of {command}", found == {f"--{word}" for word in OPTIONS[command]}, found ^ {f"--{word}" for word in OPTIONS[command]})
 if shutil.which("groff"):
     checked = subprocess.run(["groff", "-man", "-ww", "-Tutf8", t.write("dittune.1", page)], capture_output=True, text=True)
     t.check("groff has no complaint", checked.returncode == 0 and not checked.stderr, checked.stderr)

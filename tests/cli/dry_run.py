@@ -4,6 +4,8 @@
 is made, and no file of the store is written, not even its folder."""
 import json
 import pathlib
+import re
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -82,13 +84,50 @@ t.check("as text", text.code == 0 and "\ndry run: nothing is measured or stored\
         and "\nfirst   default   plan=0\n" in text.out and text.out.endswith("\n        and so on\n"), text)
 
 # ---- check
-listed = t.tool("check", "--dry-run", "--json")
 entry = json.loads(before[t.path / "db" / "best.json"])["entries"][0]
-t.check("check: the entries", listed.code == 0 and listed.json == {"entries": [
-    {"id": entry["id"], "title": listed.json["entries"][0]["title"], "plan": entry["plan"], "checked_ns": None}]}, listed)
 text = t.tool("check", "--dry-run")
-t.check("check, as text", text.code == 0 and f"\n{entry['id']}  " in text.out and "(never checked)" in text.out, text)
+t.check("check: an entry of a worker that is not named", text.code == 0 and f"\n{entry['id']}  " in text.out and "(never checked)" in text.out
+        and "would not be measured: it was tuned on the engine" in text.out and "together" not in text.out, text)
+listed = t.tool("check", "--dry-run", "--json").json
+t.check("and as JSON", listed["entries"] == [{"id": entry["id"], "title": listed["entries"][0]["title"], "plan": entry["plan"], "checked_ns": None,
+                                              "measures": [], "reason": listed["entries"][0]["reason"], "least_seconds": None, "most_seconds": None}]
+        and "--worker PROGRAM" in listed["entries"][0]["reason"] and listed["least_seconds"] == listed["most_seconds"] == 0, listed)
+
+
+def measured(*options):
+    """Roles and plans of the entry, and the whole answer."""
+    said = t.tool("check", "--worker", t.worker, "--dry-run", "--json", *options).json
+    return [(row["role"], row["plan"]["plan"]) for row in said["entries"][0]["measures"]], said
+
+
+def seconds(found, sets):
+    """0.5 s a start, and 30 % more than five steps of setup and four visits of an untimed and eight timed steps, of each plan and set."""
+    return sets * sum(0.5 + 1.3 * (5 + 4 * 9) * NS[plan] * 1e-9 for _, plan in found)
+
+
+found, listed = measured("--against", "plan=5")
+tuned = entry["plan"]["plan"]
+top = [row["plan"]["plan"] for row in entry["top"]]
+t.check("check: the plans of the entry: stored, default, another, the next best of the store, and the stored one's twin",
+        found == [("tuned", tuned), ("default", 0), ("against", 5)] + [("runner-up", plan) for plan in top if plan not in (tuned, 0, 5)][:2] + [("twin", tuned)]
+        and len(found) == 6, (found, top))
+row = listed["entries"][0]
+t.check("about how long: 4 to 16 sets by the stored times", abs(row["least_seconds"] / seconds(found, 4) - 1) < 0.01
+        and abs(row["most_seconds"] / seconds(found, 16) - 1) < 0.01, (row, seconds(found, 4)))
+t.check("and the sum against the budget", (listed["least_seconds"], listed["most_seconds"], listed["budget_seconds"])
+        == (row["least_seconds"], row["most_seconds"], 600), listed)
+for budget, verdict in (("10m", "is enough for all"), ("30s", "is enough where few sets decide"), ("5s", "is too short for all")):
+    text = t.tool("check", "--worker", t.worker, "--dry-run", "--budget", budget, "--against", "plan=99")
+    t.check(f"as text: {budget} {verdict}", text.code == 0 and f"\n  tuned     plan={tuned}\n  default   plan=0\n  runner-up plan=" in text.out
+            and "\n  against   no plan here: plan=99 is not one" in text.out and "\n  twin      the tuned plan a second time\n" in text.out
+            and re.search(r"\n  time      about \d+ s to \d+ s\ntogether  about \d+ s to \d+ s: 4 to 16 sets ", text.out)
+            and verdict in " ".join(text.out.split()), text)
 t.check("check: nothing is written", files(t.path / "db") == before)
+shutil.copytree(t.path / "db", t.path / "copy")
+real = t.tool("check", "--worker", t.worker, "--against", "plan=5", "--json", "--db", t.path / "copy")
+made = real.json["entries"][0]
+t.check("check: those are the plans of a real check", [("tuned", made["plan"]["plan"])] + [(row["role"], row["plan"]["plan"]) for row in made["rivals"]] == found[:-1]
+        and made["twin_visits_ns"], made)
 t.exits("check: no entry", t.tool("check", "--dry-run", "--filter", "no such"), 5, err=["nothing to check"])
 t.exits("check: nothing to update", t.tool("check", "--dry-run", "--update"), 2, err=["nothing is measured"])
 

@@ -5,6 +5,7 @@ and what the points do not say is null with a reason."""
 import json
 import os
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
@@ -26,6 +27,11 @@ def run(*args, **scenario):
     path = T.scenario(**scenario)
     pathlib.Path(f"{path}.log").unlink(missing_ok=True)
     return T.tool("run", "--model", SMALL, *args, env={"DITTUNE_WORKER": T.worker})
+
+
+def words(done):
+    """What was printed, as if lines had no end."""
+    return " ".join(done.out.split())
 
 
 def asked():
@@ -60,7 +66,7 @@ def exchanges():
     done = run("--plan", "ranks=12 cfg=2 ulysses=3 ring=2", **STEP, **LINK)
     T.check("guidance's halves, and words for people",
             asked() == [("alltoall", 3, 1, 5), ("shift", 2, 3, 5), ("shift", 2, 6, 5)]
-            and " ".join(done.out.split()).count("P2P of 2 ranks: latency 20 us") == 2 and "bandwidth 4 GB/s" in done.out,
+            and all(f"P2P of 2 ranks that are {n} apart: latency 20 us" in words(done) for n in (3, 6)) and "bandwidth 4 GB/s" in done.out,
             (asked(), str(done)))
     done = run("--plan", "ranks=1", "--json", **STEP, **LINK)
     T.check("one rank exchanges nothing", done.code == 0 and done.json["fits"] == {"exchanges": []} and asked() == [], done)
@@ -92,6 +98,59 @@ def sweeps():
     T.exits("a sweep of another parameter is refused", T.tool("run", "--sweep", "tiles=1,2"), 2, "batch=1,2,4 or ranks=1,2,4")
 
 
+def planted_residuals():
+    """Times from which the fit must be off by known shares: of the line f = T (S + (1 - S) u), u = 1 / ranks, so that r is orthogonal to
+    1 / f and u / f (the normal equations of relative errors), t = f (1 + r) has no other fit than this line."""
+    whole, serial, worst, ranks = 0.1, 0.08, 0.03, (1, 2, 4)
+    u = [1 / n for n in ranks]
+    f = [whole * (serial + (1 - serial) * x) for x in u]
+    r = [(u[2] - u[1]) / f[1] / f[2], (u[0] - u[2]) / f[2] / f[0], (u[1] - u[0]) / f[0] / f[1]]
+    r = [worst * x / r[1] for x in r]
+    shares, mib = {1: 0, 2: 0.125, 4: 0.25}, {1: 96, 2: 48, 4: 24}
+    T.scenario(axes={"ranks": [1, 2, 4]}, launch="self", blocks=4, plans=[
+        {"when": {"ranks": n}, "ns": round(1e9 * t * (1 + off)), "bytes": mib[n] << 20, "exchange_share": shares[n]}
+        for n, t, off in zip(ranks, f, r)])
+    done = T.tool("run", "--worker", T.worker, "--sweep", "ranks=1,2,4", "--json")
+    fit = done.json["fits"]["ranks"]
+    T.check("Amdahl's law beside planted residuals", near(fit["serial_fraction"], serial, 1e-5) and near(fit["one_rank_seconds"], whole, 1e-5)
+            and all(abs(point["residual"] - off) < 1e-5 for point, off in zip(fit["points"], r)), (fit, r))
+    done = T.tool("run", "--worker", T.worker, "--sweep", "ranks=1,2,4")
+    T.check("in words, with the largest and the typical residual", "in words: Amdahl: 8 % of the step does not get faster with more ranks; "
+            f"the farthest, 2 ranks, took 3 % longer than it says, the typical point is {sorted(map(abs, r))[1] * 100:.2g} % off" in words(done), done)
+    lines = done.out.splitlines()
+    rows = [line.split() for line in lines if re.match(r" +[124] ", line)]
+    T.check("its columns", "exchange  memory, MiB" in lines[1] and [row[0] for row in rows] == ["1", "2", "4"]
+            and [(float(row[-3]), float(row[-1])) for row in rows] == [(100 * shares[n], mib[n]) for n in ranks], done)
+
+
+def bounds():
+    """At a limit of the serial part the sentence says which."""
+    for ns, found in (({1: 80, 2: 30, 4: 10}, "Amdahl: 0 % of the step does not get faster with more ranks (the limit: it got faster"),
+                      ({1: 80, 2: 90, 4: 100}, "Amdahl: 100 % of the step does not get faster with more ranks (the limit: more ranks did not")):
+        T.scenario(axes={"ranks": [1, 2, 4]}, launch="self", plans=[{"when": {"ranks": n}, "ns": t * 1_000_000} for n, t in ns.items()])
+        done = T.tool("run", "--worker", T.worker, "--sweep", "ranks=1,2,4")
+        T.check(found, found in words(done), done)
+
+
+def exchanges_of_sweeps():
+    """Under the table, once a kind, of the row of the most ranks."""
+    done = run("--sweep", "ranks=1,2,4", "--json", **STEP, **LINK)
+    fits = done.json["fits"]["exchanges"]
+    rows = {row["ranks"]: row["fits"]["exchanges"] for row in done.json["sweep"]}
+    T.check("those of the widest row", fits and [{**fit, "at": None} for fit in fits] == [{**fit, "at": None} for fit in rows[4]]
+            and {fit["at"] for fit in fits} == {"ranks=4"} and rows[2], fits)
+    done = run("--sweep", "ranks=1,2,4", **STEP, **LINK)
+    T.check("in words", words(done).count("P2P of 2 ranks") == len(rows[4]) and "P2P of 2 ranks, with ranks=4: latency 20 us" in words(done)
+            and "in words: an empty exchange takes 20 us, and each MB takes 250 us more; the farthest, 16384 bytes, took 400 % longer than it says, "
+            "the typical point is less than 0.05 % off" in words(done), done)
+    done = run("--sweep", "ranks=1,2,3", "--plan", "cfg=1", "--json", **STEP, **LINK)
+    found = [(fit["kind"], fit["ranks"], fit["at"]) for fit in done.json["fits"]["exchanges"]]
+    T.check("a kind that the widest row has not is of the next", found == [("alltoall", 3, "ranks=3"), ("shift", 2, "ranks=2")], found)
+    done = run("--sweep", "batch=1,2,4", "--plan", "ranks=2 ring=2", **STEP, **LINK)
+    T.check("of batches", words(done).count("P2P of 2 ranks, with batch=4: latency 20 us") == 1 == words(done).count("P2P")
+            and "in words: each image adds 32.5 ms to 13 ms that a step takes with any batch; the points are all of them on it" in words(done), done)
+
+
 def real():
     """Three ranks of dittune-worker: each look at the clock takes 20 ms of the session's time."""
     done = T.tool("run", "--model", SMALL, "--plan", "ranks=3 ulysses=3", "--json", env={"DITTUNE_CLOCK_LOOK": 20_000_000})
@@ -102,12 +161,19 @@ def real():
     fitted = [] if fit["reason"] else [fit["alpha_seconds"] + point["bytes"] / fit["bytes_per_second"] for point in points]
     T.check("residual: measured over fitted",
             all(near((1 + point["residual"]) * line, point["seconds"], 1e-6) for point, line in zip(points, fitted)), fit)
+    done = T.tool("run", "--model", SMALL, "--sweep", "ranks=1,2", env={"DITTUNE_CLOCK_LOOK": 20_000_000})
+    T.check("and of two ranks in words, or why there is no fit", done.code == 0 and re.search(
+        r"P2P of 2 ranks, with ranks=2: (latency .* in words: an empty exchange takes .*, and each MB takes .*; the "
+        r"(farthest|points)|no fit: the time does not grow)", words(done)), done)
 
 
 have("mpirun", "openmpi-bin")
 T = Dittune()
 exchanges()
 sweeps()
+exchanges_of_sweeps()
+planted_residuals()
+bounds()
 real()
 T.none_left()
 T.finish()

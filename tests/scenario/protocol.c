@@ -248,12 +248,12 @@ static struct handle *find_handle(const struct worker *worker, const json_t *req
     return resident ? &worker->handles[at - 1] : NULL;
 }
 
-/* Steps of equal blocks and nothing else. */
-static json_t *phases(const struct worker *worker, const json_t *rows)
+/* Steps of equal blocks, and of the plan's planted share of waiting for exchanges. */
+static json_t *phases(const struct worker *worker, const json_t *plan, const json_t *rows)
 {
     json_int_t n = (json_int_t)json_array_size(rows), sum = 0;
     json_int_t blocks = (json_int_t)worker->scenario.blocks;
-    const json_t *row;
+    const json_t *row, *share = plan_field(&worker->scenario, plan, "exchange_share");
     size_t i;
     if (blocks < 1)
         return NULL;
@@ -261,8 +261,10 @@ static json_t *phases(const struct worker *worker, const json_t *rows)
     {
         sum += json_integer_value(json_array_get(row, 0));
     }
-    return json_pack("{s:I, s:[{s:s, s:I}], s:[{s:s, s:I, s:I}], s:I}", "steps", n, "kinds", "name",
-                     "rest", "ns", sum, "blocks", "name", "block", "count", n * blocks, "median_ns",
+    json_int_t waited = (json_int_t)((double)sum * json_number_value(share));
+    return json_pack("{s:I, s:[{s:s, s:I}, {s:s, s:I}], s:[{s:s, s:I, s:I}], s:I}", "steps", n,
+                     "kinds", "name", "rest", "ns", sum - waited, "name", "exchange", "ns", waited,
+                     "blocks", "name", "block", "count", n * blocks, "median_ns",
                      sum / (n * blocks), "step_ns", sum);
 }
 
@@ -291,7 +293,7 @@ static void run(struct worker *worker, const json_t *request)
                               stream_step(scenario, &worker->stream, handle, clocks, &reply.ns));
     reply.message = json_pack("{s:s, s:O, s:o, s:o*, s:o*}", "op", "samples", "handle",
                               json_object_get(request, "handle"), "ns", rows, "clock", clocks,
-                              "phases", phases(worker, rows));
+                              "phases", phases(worker, handle->plan, rows));
     devices_samples(worker, request, reply.message);
     reply.note = json_pack("{s:s, s:O, s:O, s:s, s:O, s:O*}", "op", "run", "handle",
                            json_object_get(request, "handle"), "plan", handle->plan, "mode",

@@ -102,6 +102,13 @@ struct dt_check_entry {
 dt_status dt_check_open(struct dt_check_entry *entry) DT_MUST_CHECK;
 void dt_check_close(struct dt_check_entry *entry);
 
+/* Estimated time of an opened entry, by the stored step times: of the fewest and of the most sets of fresh processes. Loads of
+ * more than half a second come in addition. */
+struct dt_check_span {
+    int64_t least_ns, most_ns;
+};
+struct dt_check_span dt_check_span(const struct dt_check_entry *entry);
+
 /* The command line that tunes this entry again, starting from the stored results; empty where its network is not a
  * preset, or its worker unknown, and not given, or where its image is not square, since the line would tune something
  * else. */

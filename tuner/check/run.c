@@ -25,6 +25,14 @@ static int stored_steps(const struct dt_check_entry *entry, double seconds[DT_EN
     return entry->count;
 }
 
+struct dt_check_span dt_check_span(const struct dt_check_entry *entry)
+{
+    double seconds[DT_ENTRANTS];
+    int n = stored_steps(entry, seconds);
+    return (struct dt_check_span){dt_check_estimate_ns(seconds, n, DT_SETS_LEAST),
+                                  dt_check_estimate_ns(seconds, n, DT_SETS_MOST)};
+}
+
 static void leave(struct dt_check_entry *entry, const char *why)
 {
     entry->verdict = DT_CHECK_NOT_CHECKED;

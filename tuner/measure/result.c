@@ -45,16 +45,28 @@ void dt_result_fini(struct dt_result *result)
     *samples = (struct dt_samples){0};
 }
 
-/* to[key] += from[key], saturating, since a worker may report any number. */
-static void add_integer(json_t *to, const json_t *from, const char *key)
+/* value += other, saturating, since a worker may report any number. */
+static void add_number(json_t *value, const json_t *other)
 {
-    json_t *value = json_object_get(to, key);
-    json_int_t more = json_integer_value(json_object_get(from, key)), sum;
+    json_int_t more = json_integer_value(other), sum;
     if (!json_is_integer(value))
         return;
     if (__builtin_add_overflow(json_integer_value(value), more, &sum))
         sum = more > 0 ? INT64_MAX : INT64_MIN;
     json_integer_set(value, sum);
+}
+
+static void add_integer(json_t *to, const json_t *from, const char *key)
+{
+    add_number(json_object_get(to, key), json_object_get(from, key));
+}
+
+/* One number a rank. */
+static void add_ranks(json_t *to, const json_t *from, const char *key)
+{
+    json_t *list = json_object_get(to, key);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        add_number(json_array_get(list, i), json_array_get(json_object_get(from, key), i));
 }
 
 /* Adds rows of the same name; both lists come from one worker. */
@@ -82,6 +94,8 @@ static dt_status add_phases(struct dt_worker_report *report, const struct dt_run
         add_integer(sum, other, "steps");
         add_integer(sum, other, "step_ns");
         add_integer(sum, other, "host_ns");
+        add_ranks(sum, other, "cpu_ns");
+        add_ranks(sum, other, "wall_ns");
         add_rows(sum, other, "exchanges");
         add_rows(sum, other, "kinds");
         add_rows(sum, other, "blocks");

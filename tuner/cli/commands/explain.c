@@ -144,42 +144,110 @@ static void add_plan(const json_t *plan, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
-/* why: the sentence that refuses the plan; NULL: it is feasible. */
-static dt_status print_by_file(const struct dt_options *options, const struct dt_export_own *own,
-                               const char *why, const json_t *notes)
+/* What a session of the engine in the store measured of a feasible plan, or a sentence that there is none. */
+static dt_status add_stored(const struct dt_options *options, const struct dt_export_own *own,
+                            const char *plan, json_t *fields, struct dt_text *out)
 {
-    json_t *nearest = json_array(), *plan;
-    size_t i;
-    if (why != NULL) {
-        json_decref(nearest);
-        DT_TRY(find_nearest(options, own, &nearest));
-    }
-    if (options->print.json) {
-        json_t *violations = json_array();
-        if (why != NULL)
-            json_array_append_new(violations, json_pack("{s:s}", "sentence", why));
-        return dt_print_json(json_pack("{s:O, s:b, s:o, s:o, s:s}", "plan", own->plan, "feasible",
-                                       why == NULL, "violations", violations, "nearest", nearest,
-                                       "file", options->worker.engine));
-    }
+    const char *directory = options->db != NULL ? options->db : dt_store_default();
+    struct dt_evidence evidence;
     struct dt_text text = {0};
-    dt_text_add(&text, "by the file of %s and the card of %s; no worker was asked:\n",
-                options->worker.engine, own->card.name);
-    add_plan(own->plan, &text);
-    dt_text_add(&text, "  is %sfeasible%s%s\n", why != NULL ? "not " : "", why != NULL ? ": " : "",
-                why != NULL ? why : "");
-    json_array_foreach(notes, i, plan)
-        dt_text_add(&text, "  but the engine cannot express %s: %s\n",
-                    json_string_value(json_object_get(plan, "name")),
-                    json_string_value(json_object_get(plan, "why")));
-    if (json_array_size(nearest) > 0)
-        dt_text_add(&text, "the nearest feasible plans:\n");
-    json_array_foreach(nearest, i, plan) add_plan(plan, &text);
-    json_decref(nearest);
-    return dt_print_text(&text);
+    struct dt_point point;
+    DT_TRY(dt_evidence_of_engine(directory, options->worker.engine, own->card.name, plan, &evidence,
+                                 &point));
+    if (evidence.run[0] != '\0') {
+        const struct dt_target *target = evidence.replay.target;
+        const char *hardware = dt_target_hardware(target);
+        json_t *found = dt_evidence_plan(&evidence, target, &point, &text);
+        json_object_update(fields, found);
+        json_object_set_new(fields, "session_title", json_string(target->identity.title));
+        json_decref(found);
+        dt_text_add(out, "by the store, of %s%s%s:\n", target->identity.title,
+                    hardware != NULL ? " on " : "", hardware != NULL ? hardware : "");
+        dt_columns_wrap(dt_text_at(&text), DT_COLUMNS_USUAL, 4, out);
+    } else {
+        json_object_set_new(fields, "measured", json_null());
+        dt_text_add(out,
+                    "measured: in no session of %s with %s in the store; with its worker 'dittune "
+                    "run' measures it\n",
+                    options->worker.engine, own->card.name);
+    }
+    dt_text_fini(&text);
+    dt_evidence_fini(&evidence);
+    return DT_OK;
 }
 
-static dt_status judge_by_file(const struct dt_options *options, const struct dt_export_own *own)
+/* The answer of an engine's file. */
+struct by_file {
+    const struct dt_export_own *own;
+    const char *words;   /* the plan as it was given */
+    const char *why;     /* sentence that refuses the plan; NULL: it is feasible */
+    const json_t *notes; /* what the engine cannot express; NULL: nothing */
+    json_t *nearest;     /* owned: feasible plans beside one that is not */
+    json_t *fields;      /* owned: what was measured of a feasible one */
+    struct dt_text evidence;
+};
+
+static dt_status complete_by_file(const struct dt_options *options, struct by_file *answer)
+{
+    answer->nearest = NULL;
+    answer->fields = json_object();
+    if (answer->why == NULL)
+        return add_stored(options, answer->own, answer->words, answer->fields, &answer->evidence);
+    return find_nearest(options, answer->own, &answer->nearest);
+}
+
+static json_t *by_file_json(const struct dt_options *options, const struct by_file *answer)
+{
+    json_t *violations = json_array();
+    if (answer->why != NULL)
+        json_array_append_new(violations, json_pack("{s:s}", "sentence", answer->why));
+    json_t *object =
+        json_pack("{s:O, s:b, s:o, s:o, s:s}", "plan", answer->own->plan, "feasible",
+                  answer->why == NULL, "violations", violations, "nearest",
+                  answer->nearest != NULL ? json_incref(answer->nearest) : json_array(), "file",
+                  options->worker.engine);
+    json_object_update(object, answer->fields);
+    return object;
+}
+
+static void by_file_text(const struct dt_options *options, const struct by_file *answer,
+                         struct dt_text *out)
+{
+    json_t *row;
+    size_t i;
+    dt_text_add(out, "by the file of %s and the card of %s; no worker was asked:\n",
+                options->worker.engine, answer->own->card.name);
+    add_plan(answer->own->plan, out);
+    dt_text_add(out, "  is %sfeasible%s%s\n", answer->why != NULL ? "not " : "",
+                answer->why != NULL ? ": " : "", answer->why != NULL ? answer->why : "");
+    json_array_foreach(answer->notes, i, row)
+        dt_text_add(out, "  but the engine cannot express %s: %s\n",
+                    json_string_value(json_object_get(row, "name")),
+                    json_string_value(json_object_get(row, "why")));
+    dt_text_add(out, "%s", dt_text_at(&answer->evidence));
+    if (json_array_size(answer->nearest) > 0)
+        dt_text_add(out, "the nearest feasible plans:\n");
+    json_array_foreach(answer->nearest, i, row) add_plan(row, out);
+}
+
+static dt_status print_by_file(const struct dt_options *options, struct by_file *answer)
+{
+    struct dt_text text = {0};
+    dt_status status = complete_by_file(options, answer);
+    if (status == DT_OK && options->print.json) {
+        status = dt_print_json(by_file_json(options, answer));
+    } else if (status == DT_OK) {
+        by_file_text(options, answer, &text);
+        status = dt_print_text(&text);
+    }
+    json_decref(answer->nearest);
+    json_decref(answer->fields);
+    dt_text_fini(&answer->evidence);
+    return status;
+}
+
+static dt_status judge_by_file(const struct dt_options *options, const struct dt_export_own *own,
+                               const char *words)
 {
     struct dt_export export = {.unexpressed = NULL};
     struct dt_text many = {0};
@@ -199,7 +267,8 @@ static dt_status judge_by_file(const struct dt_options *options, const struct dt
                     (long long)options->job.devices);
         why = dt_text_at(&many);
     }
-    dt_status printed = print_by_file(options, own, why, export.unexpressed);
+    struct by_file answer = {.own = own, .words = words, .why = why, .notes = export.unexpressed};
+    dt_status printed = print_by_file(options, &answer);
     if (status == DT_OK)
         dt_export_fini(&export);
     bool feasible = why == NULL;
@@ -225,7 +294,7 @@ static dt_status explain_by_file(const struct dt_options *options, const char *p
                        "name one with --model (dittune models lists them)",
                        options->worker.engine);
     DT_TRY(dt_export_own_read(options, plan, &own));
-    dt_status status = judge_by_file(options, &own);
+    dt_status status = judge_by_file(options, &own, plan);
     dt_export_own_fini(&own);
     return status;
 }

@@ -20,6 +20,12 @@ struct dt_evidence {
  * tried; without one, the newest of them. *evidence must not move before dt_evidence_fini. DT_OK, also where there is none. */
 dt_status dt_evidence_find(const char *directory, const struct dt_target *target,
                            const json_t *plan, struct dt_evidence *evidence) DT_MUST_CHECK;
+
+/* The same where no worker is asked: the newest session of the engine ("xdit", "xdit:0.7.0") with the model, of any job and any
+ * machine, in which the plan's text names a tried plan; *point is set to it. DT_OK and run "": there is none. */
+dt_status dt_evidence_of_engine(const char *directory, const char *engine, const char *model,
+                                const char *plan, struct dt_evidence *evidence,
+                                struct dt_point *point) DT_MUST_CHECK;
 void dt_evidence_fini(struct dt_evidence *evidence);
 
 /* The plan's trial in the session; NULL: none. */

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "db/journal.h"
+#include "model/cards/card.h"
 #include "space/json/json.h"
 #include "tuner/check/history/timeline.h"
 
@@ -107,6 +108,26 @@ static dt_status choose(const char *directory, const struct moments *moments, co
     return newest != NULL ? open_run(directory, newest, evidence) : DT_OK;
 }
 
+/* Adds the moments of the lines that match, and sorts them. */
+static dt_status add_lines(const struct dt_timelines *lines,
+                           bool (*matches)(const struct dt_entry_timeline *line, const void *what),
+                           const void *what, struct moments *moments)
+{
+    for (int i = 0; i < lines->count; i++)
+        if (matches(&lines->lines[i], what))
+            DT_TRY(add_moments(&lines->lines[i], moments));
+    if (moments->count > 0)
+        qsort(moments->at, (size_t)moments->count, sizeof *moments->at, by_age);
+    return DT_OK;
+}
+
+static bool is_of_target(const struct dt_entry_timeline *line, const void *what)
+{
+    const struct dt_target *target = what;
+    return is_same_work(target->identity.key, line->key) &&
+           json_equal(target->identity.hard, line->hard);
+}
+
 dt_status dt_evidence_find(const char *directory, const struct dt_target *target,
                            const json_t *plan, struct dt_evidence *evidence)
 {
@@ -115,15 +136,60 @@ dt_status dt_evidence_find(const char *directory, const struct dt_target *target
     const struct dt_moment_filter all = {.since_ns = INT64_MIN};
     *evidence = (struct dt_evidence){.status = DT_OK};
     DT_TRY(dt_timelines_read(directory, &all, &lines));
-    dt_status status = DT_OK;
-    for (int i = 0; i < lines.count && status == DT_OK; i++)
-        if (is_same_work(target->identity.key, lines.lines[i].key) &&
-            json_equal(target->identity.hard, lines.lines[i].hard))
-            status = add_moments(&lines.lines[i], &moments);
-    if (moments.count > 0)
-        qsort(moments.at, (size_t)moments.count, sizeof *moments.at, by_age);
+    dt_status status = add_lines(&lines, is_of_target, target, &moments);
     if (status == DT_OK)
         status = choose(directory, &moments, plan, evidence);
+    free(moments.at);
+    dt_timelines_fini(&lines);
+    return status;
+}
+
+/* ---- of an engine whose worker is not asked */
+
+struct engine {
+    const char *name, *model;
+};
+
+/* A version behind the name does not count: workers store the name alone. */
+static bool is_of_engine(const struct dt_entry_timeline *line, const void *what)
+{
+    const struct engine *engine = what;
+    const char *stored = dt_json_text_at(line->hard, "engine");
+    size_t size = strcspn(engine->name, ":");
+    const char *model = dt_json_text_at(json_object_get(line->key, "job"), "model");
+    return strlen(stored) == size && strncmp(stored, engine->name, size) == 0 &&
+           strcmp(dt_card_full_name(model), dt_card_full_name(engine->model)) == 0;
+}
+
+/* *evidence: the newest session that tried the plan. */
+static dt_status choose_tried(const char *directory, const struct moments *moments,
+                              const char *plan, struct dt_evidence *evidence,
+                              struct dt_point *point)
+{
+    for (int i = 0; i < moments->count; i++) {
+        DT_TRY(open_run(directory, moments->at[i]->run, evidence));
+        if (evidence->run[0] != '\0' &&
+            dt_target_plan(evidence->replay.target, plan, point) == DT_OK &&
+            dt_session_trial(&evidence->replay.session, point) != NULL)
+            return DT_OK;
+        dt_evidence_fini(evidence);
+    }
+    return DT_OK;
+}
+
+dt_status dt_evidence_of_engine(const char *directory, const char *engine, const char *model,
+                                const char *plan, struct dt_evidence *evidence,
+                                struct dt_point *point)
+{
+    struct dt_timelines lines;
+    struct moments moments = {.count = 0};
+    const struct dt_moment_filter all = {.since_ns = INT64_MIN};
+    const struct engine what = {engine, model};
+    *evidence = (struct dt_evidence){.status = DT_OK};
+    DT_TRY(dt_timelines_read(directory, &all, &lines));
+    dt_status status = add_lines(&lines, is_of_engine, &what, &moments);
+    if (status == DT_OK)
+        status = choose_tried(directory, &moments, plan, evidence, point);
     free(moments.at);
     dt_timelines_fini(&lines);
     return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/cli/report/fits.h"
 
+#include "base/figures.h"
 #include "stats/fit.h"
 #include "stats/stats.h"
 
@@ -127,23 +128,53 @@ static double at(const json_t *fit, const char *name)
     return json_number_value(json_object_get(fit, name));
 }
 
-/* "; fit over 3 batches; the farthest, batch 4, took 12 % longer than the line says" */
-static void add_points(const json_t *fit, const char *words, const char *x, struct dt_text *out)
+static double residual_at(const json_t *points, size_t i)
 {
-    const json_t *point, *points = json_object_get(fit, "points"),
-                         *worst = json_array_get(points, 0);
-    size_t i;
-    json_array_foreach((json_t *)points, i, point)
-    {
-        worst = fabs(at(point, "residual")) > fabs(at(worst, "residual")) ? point : worst;
-    }
-    double off = at(worst, "residual");
-    dt_text_add(out, "; fit over %zu %s", json_array_size(points), words);
-    if (fabs(off) < 5e-4)
-        dt_text_add(out, ", all of them on it within 0.05 %%\n");
+    return at(json_array_get(points, i), "residual");
+}
+
+/* Half of the points are nearer to the fit. */
+static double typical_residual(const json_t *points)
+{
+    double sizes[DT_FIT_MOST];
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(points) && n < DT_FIT_MOST; i++)
+        sizes[n++] = fabs(residual_at(points, i));
+    return dt_stats_median(sizes, n);
+}
+
+static void add_percent(double share, struct dt_text *out)
+{
+    if (share < 5e-4)
+        dt_text_add(out, "less than 0.05 %%");
     else
-        dt_text_add(out, "; the farthest, %.0f %s, took %.2g %% %s than it says\n", at(worst, x), x,
-                    100 * fabs(off), off > 0 ? "longer" : "less");
+        dt_text_add(out, share < 0.1 ? "%.2g %%" : "%.0f %%", 100 * share);
+}
+
+/* "; fit over 3 batches" at the end of the formula, then the line that says the same in words. */
+static void begin_words(const json_t *fit, const char *points, struct dt_text *out)
+{
+    dt_text_add(out, "; fit over %zu %s\n            in words: ",
+                json_array_size(json_object_get(fit, "points")), points);
+}
+
+/* "; the farthest, batch 4, took 12 % longer than it says, the typical point is 3 % off" */
+static void add_residuals(const json_t *fit, const char *x, struct dt_text *out)
+{
+    const json_t *points = json_object_get(fit, "points");
+    size_t worst = 0;
+    for (size_t i = 0; i < json_array_size(points); i++)
+        worst = fabs(residual_at(points, i)) > fabs(residual_at(points, worst)) ? i : worst;
+    double off = residual_at(points, worst);
+    if (fabs(off) < 5e-4) {
+        dt_text_add(out, "; the points are all of them on it within 0.05 %%\n");
+        return;
+    }
+    dt_text_add(out, "; the farthest, %.0f %s, took ", at(json_array_get(points, worst), x), x);
+    add_percent(fabs(off), out);
+    dt_text_add(out, " %s than it says, the typical point is ", off > 0 ? "longer" : "less");
+    add_percent(typical_residual(points), out);
+    dt_text_add(out, " off\n");
 }
 
 /* The reason why there is no fit; false: there is one. */
@@ -155,6 +186,72 @@ static bool add_reason(const json_t *fit, struct dt_text *out)
     return reason != NULL;
 }
 
+/* A latency below zero is a residual of the fit, not a time. */
+static void add_exchange(const json_t *fit, struct dt_text *out)
+{
+    bool shift = strcmp(json_string_value(json_object_get(fit, "kind")), "shift") == 0;
+    const char *where = json_string_value(json_object_get(fit, "at"));
+    double alpha = at(fit, "alpha_seconds");
+    dt_text_add(out, "%-12sof %.0f ranks", shift ? "P2P" : "all-to-all", at(fit, "ranks"));
+    if (at(fit, "stride") > 1)
+        dt_text_add(out, " that are %.0f apart", at(fit, "stride"));
+    dt_text_add(out, "%s%s: ", where != NULL ? ", with " : "", where != NULL ? where : "");
+    if (add_reason(fit, out))
+        return;
+    dt_text_add(out, "latency %.3g us (+- %.2g), bandwidth %.3g GB/s (+- %.2g)", alpha * 1e6,
+                at(fit, "alpha_error") * 1e6, at(fit, "bytes_per_second") * 1e-9,
+                at(fit, "bytes_per_second_error") * 1e-9);
+    begin_words(fit, "sizes", out);
+    dt_text_add(out, "an empty exchange takes ");
+    if (alpha > 0)
+        dt_figure_time(alpha, out);
+    else
+        dt_text_add(out, "no time that can be measured");
+    dt_text_add(out, ", and each MB takes ");
+    dt_figure_time(1e6 / at(fit, "bytes_per_second"), out);
+    dt_text_add(out, alpha > 0 ? " more" : "");
+    add_residuals(fit, "bytes", out);
+}
+
+static void add_ranks(const json_t *fit, struct dt_text *out)
+{
+    double serial = at(fit, "serial_fraction");
+    dt_text_add(out, "scaling     ");
+    if (add_reason(fit, out))
+        return;
+    dt_text_add(out, "%.4g ms x (s + (1 - s) / ranks), serial part s = %.3g (+- %.2g)",
+                at(fit, "one_rank_seconds") * 1e3, serial, at(fit, "serial_error"));
+    begin_words(fit, "rank counts", out);
+    dt_text_add(out, "Amdahl: %.3g %% of the step does not get faster with more ranks",
+                100 * serial);
+    if (json_is_true(json_object_get(fit, "bounded")))
+        dt_text_add(out, serial > 0 ? " (the limit: more ranks did not make it faster)"
+                                    : " (the limit: it got faster by more than the ranks)");
+    add_residuals(fit, "ranks", out);
+}
+
+static void add_batch(const json_t *fit, struct dt_text *out)
+{
+    double fixed = at(fit, "seconds");
+    dt_text_add(out, "batch       ");
+    if (add_reason(fit, out))
+        return;
+    dt_text_add(out, "%.4g ms (+- %.2g) + %.4g ms (+- %.2g) an image", fixed * 1e3,
+                at(fit, "seconds_error") * 1e3, at(fit, "seconds_per_image") * 1e3,
+                at(fit, "seconds_per_image_error") * 1e3);
+    begin_words(fit, "batches", out);
+    dt_text_add(out, "each image adds ");
+    dt_figure_time(at(fit, "seconds_per_image"), out);
+    if (fixed > 0) {
+        dt_text_add(out, " to ");
+        dt_figure_time(fixed, out);
+        dt_text_add(out, " that a step takes with any batch");
+    } else {
+        dt_text_add(out, ", and a step takes nothing beside its images");
+    }
+    add_residuals(fit, "batch", out);
+}
+
 void dt_fits_text(const json_t *fits, struct dt_text *out)
 {
     const json_t *fit, *ranks = json_object_get(fits, "ranks"),
@@ -162,30 +259,10 @@ void dt_fits_text(const json_t *fits, struct dt_text *out)
     size_t i;
     json_array_foreach(json_object_get(fits, "exchanges"), i, fit)
     {
-        bool shift = strcmp(json_string_value(json_object_get(fit, "kind")), "shift") == 0;
-        dt_text_add(out, "%-12sof %.0f ranks: ", shift ? "P2P" : "all-to-all", at(fit, "ranks"));
-        if (add_reason(fit, out))
-            continue;
-        dt_text_add(out, "latency %.3g us (+- %.2g), bandwidth %.3g GB/s (+- %.2g)",
-                    at(fit, "alpha_seconds") * 1e6, at(fit, "alpha_error") * 1e6,
-                    at(fit, "bytes_per_second") * 1e-9, at(fit, "bytes_per_second_error") * 1e-9);
-        add_points(fit, "sizes", "bytes", out);
+        add_exchange(fit, out);
     }
     if (ranks != NULL)
-        dt_text_add(out, "scaling     ");
-    if (ranks != NULL && !add_reason(ranks, out)) {
-        dt_text_add(out, "%.4g ms x (s + (1 - s) / ranks), serial part s = %.3g (+- %.2g)",
-                    at(ranks, "one_rank_seconds") * 1e3, at(ranks, "serial_fraction"),
-                    at(ranks, "serial_error"));
-        add_points(ranks, "rank counts", "ranks", out);
-    }
+        add_ranks(ranks, out);
     if (batch != NULL)
-        dt_text_add(out, "batch       ");
-    if (batch != NULL && !add_reason(batch, out)) {
-        dt_text_add(out, "%.4g ms (+- %.2g) + %.4g ms (+- %.2g) an image",
-                    at(batch, "seconds") * 1e3, at(batch, "seconds_error") * 1e3,
-                    at(batch, "seconds_per_image") * 1e3,
-                    at(batch, "seconds_per_image_error") * 1e3);
-        add_points(batch, "batches", "batch", out);
-    }
+        add_batch(batch, out);
 }

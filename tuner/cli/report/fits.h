@@ -19,7 +19,8 @@ json_t *dt_fits_ranks(const double ranks[], const double seconds[], int n);
 /* A step's time against its batch. */
 json_t *dt_fits_batch(const double batches[], const double seconds[], int n);
 
-/* Prints an object {"exchanges":[..], "ranks":{..}, "batch":{..}}; each field may be missing. */
+/* Prints an object {"exchanges":[..], "ranks":{..}, "batch":{..}}; each field may be missing. Each fit is a formula with
+ * its errors, then a sentence that says the same in words with the largest and the typical residual. */
 void dt_fits_text(const json_t *fits, struct dt_text *out);
 
 #endif

@@ -46,6 +46,45 @@ bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
     return true;
 }
 
+static double seconds_at(const json_t *list, size_t i)
+{
+    return (double)json_integer_value(json_array_get(list, i)) * 1e-9;
+}
+
+/* " each; by layer from 1 ms (number 2) to 1.2 ms (number 3)": medians. */
+static void add_layers(const json_t *layers, struct dt_text *out)
+{
+    size_t least = 0, most = 0;
+    for (size_t i = 1; i < json_array_size(layers); i++) {
+        least = seconds_at(layers, i) < seconds_at(layers, least) ? i : least;
+        most = seconds_at(layers, i) > seconds_at(layers, most) ? i : most;
+    }
+    dt_text_add(out, " each");
+    if (json_array_size(layers) > 1) {
+        dt_text_add(out, "; by layer from ");
+        dt_figure_time(seconds_at(layers, least), out);
+        dt_text_add(out, " (number %zu) to ", least + 1);
+        dt_figure_time(seconds_at(layers, most), out);
+        dt_text_add(out, " (number %zu)", most + 1);
+    }
+    dt_text_add(out, "\n");
+}
+
+/* Cores that each rank kept busy while it measured. */
+static void add_busy(const json_t *phases, struct dt_text *out)
+{
+    const json_t *cpu = json_object_get(phases, "cpu_ns"),
+                 *wall = json_object_get(phases, "wall_ns");
+    if (json_array_size(cpu) == 0 || json_array_size(cpu) != json_array_size(wall))
+        return;
+    dt_text_add(out, "cores busy  ");
+    for (size_t i = 0; i < json_array_size(cpu); i++) {
+        dt_text_add(out, "%s", i > 0 ? ", " : "");
+        dt_figure_add(seconds_at(cpu, i) / seconds_at(wall, i), out);
+    }
+    dt_text_add(out, " by rank, waiting included\n");
+}
+
 static void add_phases(const struct dt_result *result, const struct dt_target *target,
                        struct dt_text *out)
 {
@@ -63,8 +102,9 @@ static void add_phases(const struct dt_result *result, const struct dt_target *t
         dt_text_add(out, "  %-10s %lld a step, ", json_string_value(json_object_get(block, "name")),
                     (long long)(json_integer_value(json_object_get(block, "count")) / steps));
         dt_figure_time((double)json_integer_value(json_object_get(block, "median_ns")) * 1e-9, out);
-        dt_text_add(out, " each\n");
+        add_layers(json_object_get(block, "layers_ns"), out);
     }
+    add_busy(result->report.phases, out);
 }
 
 void dt_report_warnings(const struct dt_result *result, struct dt_text *out)

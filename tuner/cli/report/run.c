@@ -60,7 +60,51 @@ static bool is_left_out(const json_t *row)
     return json_object_get(row, "left_out") != NULL;
 }
 
-/* {"batch": fit} or {"ranks": fit} of what the sweep measured. */
+static double number_at(const json_t *row, const char *name)
+{
+    return json_number_value(json_object_get(row, name));
+}
+
+/* Adds fits of another row to the list, of kinds that no other row had in it. */
+static void add_other_kinds(const struct dt_sweep *sweep, const json_t *row, json_t *list)
+{
+    const char *name = sweep->ranks ? "ranks" : "batch";
+    const json_t *fit;
+    size_t i, k, before = json_array_size(list);
+    json_array_foreach(json_object_get(json_object_get(row, "fits"), "exchanges"), i, fit)
+    {
+        const char *kind = dt_json_text_at(fit, "kind");
+        for (k = 0; k < before; k++)
+            if (strcmp(dt_json_text_at(json_array_get(list, k), "kind"), kind) == 0)
+                break;
+        if (k < before)
+            continue;
+        json_t *copy = json_copy((json_t *)fit);
+        json_object_set_new(copy, "at", json_sprintf("%s=%.0f", name, number_at(row, name)));
+        json_array_append_new(list, copy);
+    }
+}
+
+/* Exchanges of the row of the most ranks (the last of them); of a kind that it has not, those of the next. */
+static json_t *sweep_exchanges(const struct dt_sweep *sweep, const json_t *rows)
+{
+    json_t *list = json_array();
+    double most = INFINITY;
+    while (most > 0) {
+        double next = 0;
+        for (size_t i = json_array_size(rows); i-- > 0;) {
+            const json_t *row = json_array_get(rows, i);
+            double ranks = number_at(row, "ranks");
+            if (ranks == most)
+                add_other_kinds(sweep, row, list);
+            next = ranks < most ? fmax(next, ranks) : next;
+        }
+        most = next;
+    }
+    return list;
+}
+
+/* {"exchanges": fits, "batch": fit}, or {.., "ranks": fit}, of what the sweep measured. */
 static json_t *fit_sweep(const struct dt_sweep *sweep, const json_t *rows)
 {
     double x[DT_LIST_MAX], seconds[DT_LIST_MAX];
@@ -74,12 +118,8 @@ static json_t *fit_sweep(const struct dt_sweep *sweep, const json_t *rows)
     }
     json_t *fit = sweep->ranks ? dt_fits_ranks(x, seconds, n) : dt_fits_batch(x, seconds, n);
     json_object_set_new(fit, "oversubscribed", json_boolean(oversubscribed));
-    return json_pack("{s:o}", sweep->ranks ? "ranks" : "batch", fit);
-}
-
-static double number_at(const json_t *row, const char *name)
-{
-    return json_number_value(json_object_get(row, name));
+    return json_pack("{s:o, s:o}", sweep->ranks ? "ranks" : "batch", fit, "exchanges",
+                     sweep_exchanges(sweep, rows));
 }
 
 /* Speed-up over the row of the smallest value: of a step, in a sweep of batches of the images a second; and in one of ranks the

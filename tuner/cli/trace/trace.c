@@ -148,27 +148,37 @@ static json_t *add_layers(const json_t *rank, struct dt_text *out)
     return list;
 }
 
-json_t *dt_trace_figures(const struct dt_result *result, struct dt_text *out)
+/* Cores that each rank kept busy; as text, unless `run` prints those of the measured steps. */
+static json_t *add_cores(const struct dt_result *result, const json_t *ranks, struct dt_text *out)
 {
-    const json_t *ranks = ranks_of(result), *rank;
+    bool printed = json_object_get(result->report.phases, "cpu_ns") != NULL;
     json_t *cores = json_array();
+    const json_t *rank;
+    struct dt_text line = {0};
     size_t i;
-    if (ranks == NULL || cores == NULL) {
-        json_decref(cores);
-        return json_null();
-    }
-    size_t last = find_last(ranks);
-    dt_text_add(out, "layers      ");
-    json_t *layers = add_layers(json_array_get(ranks, last), out);
-    dt_text_add(out, ": medians of %lld steps on rank %zu\ncores busy  ",
-                (long long)json_integer_value(json_object_get(result->report.trace, "n")), last);
     json_array_foreach((json_t *)ranks, i, rank)
     {
         double busy = ns_at(rank, "cpu_ns") / ns_at(rank, "wall_ns");
         json_array_append_new(cores, dt_json_number(busy));
-        dt_text_add(out, "%s", i > 0 ? ", " : "");
-        dt_figure_add(busy, out);
+        dt_text_add(&line, "%s", i > 0 ? ", " : "");
+        dt_figure_add(busy, &line);
     }
-    dt_text_add(out, " by rank, waiting included\n");
-    return json_pack("{s:i, s:o, s:o}", "rank", (int)last, "layers", layers, "cpu_cores", cores);
+    if (!printed)
+        dt_text_add(out, "cores busy  %s by rank, waiting included\n", dt_text_at(&line));
+    dt_text_fini(&line);
+    return cores;
+}
+
+json_t *dt_trace_figures(const struct dt_result *result, struct dt_text *out)
+{
+    const json_t *ranks = ranks_of(result);
+    if (ranks == NULL)
+        return json_null();
+    size_t last = find_last(ranks);
+    dt_text_add(out, "layers      ");
+    json_t *layers = add_layers(json_array_get(ranks, last), out);
+    dt_text_add(out, ": medians of %lld steps on rank %zu\n",
+                (long long)json_integer_value(json_object_get(result->report.trace, "n")), last);
+    return json_pack("{s:i, s:o, s:o}", "rank", (int)last, "layers", layers, "cpu_cores",
+                     add_cores(result, ranks, out));
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "db/store.h"
 #include "tuner/cli/alone.h"
+#include "tuner/cli/commands/measuring/check_preview.h"
 #include "tuner/cli/live/progress.h"
 #include "tuner/cli/options_job.h"
 #include "tuner/cli/print.h"
@@ -153,35 +154,12 @@ static dt_status read_options(const struct dt_options *options, struct dt_check_
     return dt_options_job(options, NULL, &opts->job);
 }
 
-static json_t *list_json(const struct dt_check_list *list)
-{
-    json_t *entries = json_array();
-    for (int i = 0; i < list->count; i++) {
-        const struct dt_check_item *item = &list->items[i];
-        json_array_append_new(
-            entries,
-            json_pack("{s:s, s:s, s:O?, s:o}", "id", item->entry.id, "title", item->title, "plan",
-                      item->entry.plan, "checked_ns",
-                      item->checked_ns > 0 ? json_integer(item->checked_ns) : json_null()));
-    }
-    return json_pack("{s:o}", "entries", entries);
-}
-
-/* --dry-run: the entries in the order in which they would be checked. */
-static dt_status list_entries(const struct dt_options *options, const struct dt_check_opts *opts)
+/* --dry-run */
+static dt_status preview(const struct dt_options *options, const struct dt_check_opts *opts)
 {
     struct dt_check_list list;
-    struct dt_text text = {0};
     DT_TRY(dt_check_select(opts, &list));
-    dt_text_add(&text, "dry run: of %s these would be checked, least recently checked first:\n",
-                opts->directory);
-    for (int i = 0; i < list.count; i++)
-        dt_text_add(&text, "%s  %s%s\n", list.items[i].entry.id, list.items[i].title,
-                    list.items[i].checked_ns > 0 ? "" : " (never checked)");
-    dt_status status = list.count == 0       ? nothing(opts)
-                       : options->print.json ? dt_print_json(list_json(&list))
-                                             : dt_print_text(&text);
-    dt_text_fini(&text);
+    dt_status status = list.count == 0 ? nothing(opts) : dt_check_preview(options, opts, &list);
     dt_check_list_fini(&list);
     return status;
 }
@@ -193,7 +171,7 @@ dt_status dt_command_check(const struct dt_options *options)
     FILE *junit;
     DT_TRY(read_options(options, &opts));
     if (options->search.dry)
-        return list_entries(options, &opts);
+        return preview(options, &opts);
     DT_TRY(dt_alone(options));
     DT_TRY(open_junit(options->check.junit, &junit));
     struct dt_error error = {DT_OK, ""};
