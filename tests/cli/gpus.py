@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 import lib_store
-from dittune_test import BUILD, SOURCE, Dittune
+from dittune_test import BUILD, SOURCE, Dittune, log_of_processes
 from fake_gpus import forget_gpus
 from plans import GPU
 
@@ -204,6 +204,24 @@ def check_without():
     t.exits("there is no such worker", done, 1, "there is no ")
 
 
+def check_ceilings():
+    """A session on a GPU measures its ceilings once, after all else, for the report's kinds of work."""
+    answer = t.run(h200s("one", 1)["DITTUNE_WORKER_CUDA"], "--devices").out.strip()
+    env = script("planted", f"[ \"$1\" = --devices ] && exec echo '{answer}'\nexec '{t.worker}' \"$@\"\n")
+    t.scenario(a=0.01, b=0.001, s=1, cv=0.004, blocks=2, peak={"flop_rate": 5e14, "copy_bytes_per_second": 3e12}, log=str(t.path / "log"))
+    done = t.tool("tune", "--model", SOURCE / "tests/cli/small.json", "--size", "64", "--budget", "2m", "--json",
+                  "--search", "random", "--db", t.path / "ceilings", env=env)
+    t.check("a session on a GPU ends", done.code in (0, 6), done)
+    journal = next((t.path / "ceilings/runs").glob("*.jsonl"))
+    records = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines() if line]
+    finals = next((record for record in records if record["kind"] == "comparison" and record["name"] == "final comparison"), {"entrants": []})
+    rates = {(entrant.get("peak_flop_rate"), entrant.get("copy_bytes_per_second")) for entrant in finals["entrants"]}
+    t.check("the plans of the final comparison have the ceilings", done.code in (0, 6) and rates == {(5e14, 3e12)}, (done, rates))
+    t.check("no trial has", not any("peak_flop_rate" in record for record in records if record["kind"] == "trial"))
+    asked = [entry["op"] for process in log_of_processes(t.path / "log") for entry in process if entry.get("op") in ("peak", "run", "release", "quit")]
+    t.check("they are asked for once, after the last step", asked.count("peak") == 1 and "run" not in asked[asked.index("peak"):], asked[-5:])
+
+
 t = Dittune(DITTUNE_CLOCK_LOOK="20000000")
 forget_gpus(t.environment)
 t.environment.update(h200s("four", 4))
@@ -213,5 +231,6 @@ check_others()
 check_stored()
 check_foreign()
 check_without()
+check_ceilings()
 t.none_left()
 t.finish()

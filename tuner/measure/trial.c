@@ -240,3 +240,16 @@ dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
         (double)(rig->costs.setup_ns - rig->costs.start_ns - reference_ns) * 1e-9;
     return status == DT_OK && how->keep != NULL ? how->keep(how->context, result) : status;
 }
+
+dt_status dt_measure_ceilings(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                              struct dt_result *result)
+{
+    const struct dt_measure how = {.deadline_ns = deadline_ns};
+    struct dt_resident resident;
+    DT_TRY(dt_rig_prepare(rig, point, deadline_ns, &resident));
+    dt_status status = resident.outcome == DT_TRIAL_OK && resident.group != NULL
+                           ? measure_peak(&resident, &how, result)
+                           : DT_OK;
+    dt_rig_release(rig, &resident);
+    return status;
+}

@@ -28,6 +28,12 @@ struct dt_measure {
 dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
                           const struct dt_measure *how, struct dt_result *result) DT_MUST_CHECK;
 
+/* The ceilings of the plan's devices (flop_peak and copy_peak of *result), in the processes that would run it: after all
+ * measurements, where they may not disturb the memory that plans find. None when the worker does not answer, which is no
+ * error. */
+dt_status dt_measure_ceilings(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
+                              struct dt_result *result) DT_MUST_CHECK;
+
 /* Time after which a run of n steps counts as hung, derived from the cold step. */
 int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t deadline_ns);
 
