@@ -6,7 +6,6 @@ of the page's own, with short budgets: SUBSTITUTES has what is run in place of a
 why, CODES the exit codes that are right. Engines are those of $DITTUNE_ENGINES, an environment of Python.
 
     DITTUNE_DOSE=full DITTUNE_ENGINES=/opt/engines python3 tests/cli/docs.py build/dev . [PAGE..]"""
-import json
 import os
 import pathlib
 import re
@@ -22,7 +21,8 @@ ENGINES = os.environ.get("DITTUNE_ENGINES", "")
 TINY = "examples/networks/tiny.json"
 QWEN = "--model tiny-qwen-image"
 
-# What is run for what a page says, one after the other: a pattern of "PAGE: COMMAND", and what replaces it in the command.
+# What is run in place of what a page says: patterns of a command and what replaces them, applied one after the other. In the tables
+# below, the first pattern found in "PAGE: COMMAND" counts.
 SUBSTITUTES = (
     (r" \[(?!0).*?\](?=( |$))", ""),  # what is optional in a synopsis
     (r"(?<=--landscape )FILE", "tests/landscapes/dit_slice_cpu.jsonl.gz --evals 20 --repeats 2"),
@@ -56,11 +56,12 @@ SUBSTITUTES = (
     (r"(?<=--processes )\d+", "2"),
     (r"dittune run\b", "dittune run --quick"),
 )
-# The budget of a command that measures: of the first pattern.
+# The budget of a command that measures.
 BUDGETS = (
     (r"docs/tutorial\.md: dittune --engine", "3m"),
+    (r"docs/tutorial\.md: dittune check", "5m"),
     (r"'torchrun", "4m"),
-    (r"dittune check .*--engine", "2m"),
+    (r"dittune check .*--engine", "3m"),
     (r"dittune (check|noise)", "60s"),
     (r"--engine|dittune-worker-diffusers", "75s"),
     (r"--workloads", "30s"),
@@ -81,7 +82,7 @@ NEEDS = (
     (r"--engine sglang --model tiny", "sglang"),
     (r"'torchrun", "torch"),
 )
-# Exit codes, of the first pattern; 0 where there is none. 6: the budget was too short for a final comparison.
+# Exit codes; 0 where no pattern is found. 6: the budget was too short for a final comparison.
 CODES = (
     (r"--help|--version|--dry-run", {0}),
     (r"dittune check", {0, 4, 5}),  # and judged() looks at the verdicts
@@ -112,12 +113,16 @@ def command_of(line):
     return line if re.match(r"(\S*/)?dittune( |$)(?!0\.1\.0)", line) else None
 
 
+def blocks_of(page):
+    """The blocks of a page, fenced or indented, with continued lines joined; and the rest of its text."""
+    text = re.sub(r" *\\\n\s*", " ", (SOURCE / page).read_text(encoding="utf-8"))
+    prose = FENCE.sub("", text)
+    return [block for _, block in FENCE.findall(text)] + re.findall(r"(?<=\n\n)(?: {4,}\S.*\n)+", prose), prose
+
+
 def commands(page):
     """The commands of a page as (line, inline): those of its blocks, and then those of its text."""
-    text = (SOURCE / page).read_text(encoding="utf-8")
-    text = re.sub(r" *\\\n\s*", " ", text)
-    prose = FENCE.sub("", text)
-    blocks = [block for _, block in FENCE.findall(text)] + re.findall(r"(?<=\n\n)(?: {4,}\S.*\n)+", prose)
+    blocks, prose = blocks_of(page)
     for block in blocks:
         yield from ((line, False) for line in map(command_of, block.splitlines()) if line)
     for span in re.findall(r"`(dittune [^`]+)`", prose):
@@ -179,10 +184,9 @@ class Page:
         self.write("mix.json", next(block for _, block in FENCE.findall(self.text("docs/measuring.md")) if block.startswith('{"workloads"'))
                    .replace("dit-s/2", TINY).replace("512", "128"))
         self.write("space.json", re.search(r"<<'END'\n(.*?)^END", self.text("docs/command.md"), re.M | re.S)[1])
-        self.write("run.py", "import os, time\nif os.environ['RANK'] == '0':\n    print(*(f'step took {.01 * (1 + i % 2)} s' for i in range(5)), sep='\\n')\n")
-        self.journals = sorted((store / "runs").glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
-        for name, journal in zip("AB", self.journals):
-            shutil.copy(journal, self.path / f"{name}.jsonl")
+        self.write("run.py", "import os\nif os.environ['RANK'] == '0':\n    print(*(f'step took {.01 * (1 + i % 2)} s' for i in range(5)), sep='\\n')\n")
+        for letter, journal in zip("AB", self.journals()):
+            shutil.copy(journal, self.path / f"{letter}.jsonl")
         self.bash("dittune db export exported.json")
 
     def text(self, page):
@@ -191,11 +195,13 @@ class Page:
     def write(self, name, text):
         (self.path / name).write_text(text, encoding="utf-8")
 
+    def journals(self):
+        return sorted((self.path / "runs").glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+
     def bash(self, line):
-        store = self.path / "home/.local/share/dittune"
-        newest = max((store / "runs").glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns, default=pathlib.Path("none"))
+        newest = self.journals()[-1].stem if self.journals() else ""
         return self.t.run("bash", "-o", "pipefail", "-c", line, cwd=self.path, env={
-            "HOME": self.path / "home", "DITTUNE_DB": store, "ID": newest.stem,
+            "HOME": self.path / "home", "DITTUNE_DB": self.path / "home/.local/share/dittune", "ID": newest,
             "PATH": f"{self.t.path / 'bin'}:{ENGINES + '/bin:' if ENGINES else ''}{os.environ['PATH']}"})
 
     def run(self, line):
@@ -233,9 +239,10 @@ def usage(t, pages):
 def others(pages):
     """Lines of blocks that are commands of other programs, each with what runs it; None where the table has no row."""
     for page in pages:
-        for _, block in FENCE.findall((SOURCE / page).read_text(encoding="utf-8")):
-            for line in filter(SHELL.match, block.splitlines()):
-                yield page, line, first(ELSEWHERE, line, None)
+        for block in blocks_of(page)[0]:
+            for line in map(str.strip, block.splitlines()):
+                if SHELL.match(line):
+                    yield page, line, first(ELSEWHERE, line, None)
 
 
 def filled(t):
@@ -253,15 +260,15 @@ def run_all(t, pages):
     store, done, missed = filled(t), set(), []
     engines = {module: has(module) for _, module in NEEDS}
     for name in pages:
-        lines = [line for line, inline in dict.fromkeys(commands(name)) if not (inline or "'torchrun" in line) or to_run(name, line) not in done]
-        done |= {to_run(name, line) for line in lines}
-        page = Page(t, name, store) if lines else None
-        for line in lines:
+        page = Page(t, name, store)
+        for line, inline in dict.fromkeys(commands(name)):
+            again = to_run(name, line) in done and (inline or "'torchrun" in line)
+            done.add(to_run(name, line))
             need = first(NEEDS, f"{name}: {line}", None)
-            why = first(LEFT_OUT, line, None) or (f"$DITTUNE_ENGINES has no {need}" if need and not engines[need] else None)
+            why = first(LEFT_OUT, f"{name}: {line}", None) or (f"$DITTUNE_ENGINES has no {need}" if need and not engines[need] else None)
             if why:
                 missed.append(f"{name}: {line}: {why}")
-            else:
+            elif not again:
                 page.run(line)
         if name == "docs/tutorial.md" and engines["diffusers"]:
             t.check("tutorial: the page is there", (page.path / "report.html").exists())
@@ -280,6 +287,6 @@ unknown = [(page, line) for page, line, who in others(pages) if who is None]
 t.check("each line of another program is run somewhere, or said to be run by hand", not unknown, unknown)
 if FULL:
     run_all(t, pages)
-    print(*(f"# run elsewhere: {page}: {line.strip()}: {who}" for page, line, who in others(pages)), sep="\n")
+    print(*(f"# run elsewhere: {page}: {line}: {who}" for page, line, who in others(pages)), sep="\n")
 t.none_left()
 t.finish()
