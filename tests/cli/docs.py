@@ -243,7 +243,7 @@ def others(pages):
     """Lines of blocks that are commands of other programs, each with what runs it; None where the table has no row."""
     for page in pages:
         for block in blocks_of(page)[0]:
-            for line in map(str.strip, block.splitlines()):
+            for line in (re.split(r"\s{2,}", line.strip())[0] for line in block.splitlines()):
                 if SHELL.match(line):
                     yield page, line, first(ELSEWHERE, line, None)
 
@@ -275,7 +275,8 @@ def run_all(t, pages):
                 page.run(line)
         if name == "docs/tutorial.md" and engines["diffusers"]:
             t.check("tutorial: the page is there", (page.path / "report.html").exists())
-    print(*(f"# not run: {line}" for line in missed), sep="\n")
+    for line in missed:
+        print("# not run:", line)
 
 
 t = Dittune(clock="real")
@@ -290,6 +291,7 @@ unknown = [(page, line) for page, line, who in others(pages) if who is None]
 t.check("each line of another program is run somewhere, or said to be run by hand", not unknown, unknown)
 if FULL:
     run_all(t, pages)
-    print(*(f"# run elsewhere: {page}: {line}: {who}" for page, line, who in others(pages)), sep="\n")
+    for page, line, who in others(pages):
+        print(f"# run elsewhere: {page}: {line}: {who}")
 t.none_left()
 t.finish()
