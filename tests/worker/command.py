@@ -50,6 +50,8 @@ class Worker:
 def prepared(command, *options, **plan):
     worker = Worker(command, *options)
     answer = worker.prepare(**plan) if worker.ready else worker.hello
+    if answer["op"] == "prepared":
+        answer["ns"] = worker.ask(op="run", handle=answer["handle"], n=1, mode="measure")["ns"][0]
     worker.end()
     return answer
 
@@ -63,7 +65,7 @@ def words():
     t.check("a brace alone is refused", answer["op"] == "failed" and "single '{'" in answer["say"], answer)
     answer = prepared(f"{program} a'b  c' \"d {{mode}}\" --ranks={{ranks}} {{rows}} {{{{}}}} '' e\\ f")
     t.check("the words are the command's", seen.read_text() == "ab  c|d $HOME;a|--ranks=1|96|{}||e f|", seen.read_text())
-    t.check("the time is what it printed", answer["cold_ns"] == [500_000_000] and answer["peak_bytes"][0] > 0, answer)
+    t.check("the time is what it printed", answer["ns"] == [500_000_000] == answer["cold_ns"] and answer["peak_bytes"][0] > 0, answer)
     answer = prepared(f"{program} {{mode}} {{ranks}} | cat", *USUAL, "--shell")
     t.check("in a shell, values are quoted", seen.read_text() == "$HOME;a|1|", seen.read_text())
     t.check("and a pipe is a pipe", answer["op"] == "prepared", answer)
@@ -74,7 +76,7 @@ def times():
     def time(text, how, *more):
         path = t.write("text", text)
         answer = prepared(f"sh -c 'cat {path} # {{ranks}} {{mode}}'", "--space", SPACE, "--time", how, *more)
-        return answer["cold_ns"][0] if answer["op"] == "prepared" else answer["say"]
+        return answer["ns"][0] if answer["op"] == "prepared" else answer["say"]
 
     cases = [("several: the median", "took 1 s\ntook 9 s\ntook 2 s\n", ("regex:took ([0-9]+) s",), 2e9),
              ("of an even number: between the two", "took 1 s\ntook 2 s\n", ("regex:took ([0-9]+) s",), 1.5e9),
@@ -147,7 +149,9 @@ def ends():
     answer = prepared("sh -c 'exec >/dev/null 2>&1; sleep 4711; echo {ranks} {mode}'", *USUAL, "--timeout", "0.3")
     t.check("nor one that has closed its outputs", answer["op"] == "failed" and "did not end within" in answer["say"], answer)
     answer = prepared("sh -c 'sleep 4711 & echo took 1 s # {ranks} {mode}'")
-    t.check("what it leaves behind is not waited for", answer["op"] == "prepared" and answer["cold_ns"] == [1_000_000_000], answer)
+    t.check("what it leaves behind is not waited for", answer["op"] == "prepared" and answer["ns"] == [1_000_000_000], answer)
+    answer = prepared("sh -c 'sleep 0.3; echo took 0.001 s # {ranks} {mode}'")
+    t.check("its first time is that of the whole start", answer["ns"] == [1_000_000] and answer["cold_ns"][0] >= 300_000_000, answer)
     answer = prepared("sh -c 'setsid yes & echo took 1 s # {ranks} {mode}'")
     t.check("nor read for ever", answer["op"] == "prepared", answer)
     worker = Worker(hang)

@@ -27,6 +27,8 @@ struct dt_worker_report {
     json_t *exchanges;
     json_t *
         trace; /* the answer `traced`, owned; NULL: not requested; or {"reason": why there is none} */
+    double
+        wall_seconds; /* of a step of the last request, with all that the worker does around it */
     double flop_peak; /* GEMM rate measured beside the plan; 0: not measured */
     double copy_peak; /* bytes a second read and written by a large copy; 0: not measured */
 };

@@ -28,14 +28,18 @@ int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t d
 static dt_status steps(struct dt_rig *rig, struct dt_resident *resident, int n, enum dt_mode mode,
                        const struct dt_measure *how, struct dt_result *result)
 {
-    return dt_rig_run(rig, resident, n, mode, dt_measure_deadline(result, n, how->deadline_ns),
-                      result);
+    int64_t began = dt_clock_ns(), deadline_ns = dt_measure_deadline(result, n, how->deadline_ns);
+    dt_status status = dt_rig_run(rig, resident, n, mode, deadline_ns, result);
+    result->report.wall_seconds = (double)(dt_clock_ns() - began) * 1e-9 / n;
+    return status;
 }
 
 /* Samples to ask for so that the trial's time limit is not overrun; at least one. */
 static int affordable(const struct dt_result *result, const struct dt_measure *how, int wanted)
 {
-    double last = result->report.steps > 0 ? dt_result_seconds(result, 1) : result->cold_seconds;
+    double last = result->report.steps > 0
+                      ? fmax(dt_result_seconds(result, 1), result->report.wall_seconds)
+                      : result->cold_seconds;
     double left = (double)(how->deadline_ns - dt_clock_ns()) * 1e-9 * 0.9;
     if (!(last > 0) || left >= last * wanted)
         return wanted;
