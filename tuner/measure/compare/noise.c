@@ -35,12 +35,13 @@ struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entr
 void dt_noise_note(const struct dt_noise *noise, struct dt_text *out)
 {
     if (noise->margin > DT_NOISE_MOST)
-        dt_text_add(out, "too noisy to judge: differences below %.1f %% are lost in the noise",
+        dt_text_add(out,
+                    "the machine is not quiet: differences below %.1f %% are lost in the noise",
                     100 * noise->margin);
     else if (noise->noisy)
-        dt_text_add(out,
-                    "too noisy to judge: the visits of one and the same plan spread by %.1f %%",
-                    100 * noise->cv);
+        dt_text_add(
+            out, "the machine is not quiet: the visits of one and the same plan spread by %.1f %%",
+            100 * noise->cv);
     if (noise->differs)
         dt_text_add(out,
                     "%sthe same plan differed from itself, its second copy ran %.3f to %.3f times "
