@@ -272,13 +272,22 @@ int dt_target_batch(const struct dt_target *target, const struct dt_point *point
     return role_value(target, point, DT_ROLE_BATCH);
 }
 
+/* Threads of a rank are devices on cores only. Parameters in older records of the built-in network have no role for them. */
+static int64_t threads_of(const struct dt_target *target, const struct dt_point *point)
+{
+    bool gpus =
+        dt_target_gpus(target) != NULL || json_object_get(target->identity.hard, "devices") != NULL;
+    int axis = target->foreign ? -1 : dt_space_find(target->space, "threads");
+    if (target->foreign)
+        return gpus ? 1 : role_value(target, point, DT_ROLE_THREADS);
+    return axis < 0 ? 1 : dt_point_value(target->space, point, axis);
+}
+
 int dt_target_devices(const struct dt_target *target, const struct dt_point *point)
 {
-    int ranks = dt_target_ranks(target, point);
-    int axis = target->foreign ? dt_space_role(target->space, DT_ROLE_THREADS)
-                               : dt_space_find(target->space, "threads");
-    int64_t held = ranks * (axis < 0 ? 1 : dt_point_value(target->space, point, axis));
-    int cores = target->hardware.cores, most = target->foreign && ranks > cores ? ranks : cores;
+    int ranks = dt_target_ranks(target, point), cores = target->hardware.cores;
+    int64_t held = ranks * threads_of(target, point);
+    int most = target->foreign && ranks > cores ? ranks : cores;
     return held < most ? (int)held : most;
 }
 

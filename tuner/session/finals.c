@@ -20,8 +20,7 @@
 #define WARM_STEPS          2    /* of a plan before the first round of a set */
 #define LOADS               3    /* groups of a set, where plans differ in their groups */
 #define MARGIN              1.3
-#define CEILING_SECONDS     2    /* a large product and a large copy */
-#define CEILING_SHARE       0.05 /* of the budget, at most */
+#define CEILING_SECONDS     2 /* a large product and a large copy */
 
 /* The plan may be compared: it ran, or its failure may be temporary. */
 static bool may_run(const struct dt_session *session, const struct dt_point *point)
@@ -120,33 +119,24 @@ static dt_status keep_sets(void *context)
     return dt_history_sets(keeper->session, keeper->compared);
 }
 
-/* The time that the ceilings of the report's roofline take after all else, of GPUs: measuring them takes memory that the plans
- * of a group must find free. 0: not measured, or on cores, where the first trial has them (trials.c). */
-static double ceiling_seconds(const struct dt_session *session)
+/* The ceilings of the report's roofline, of GPUs in the time that is left after all else: measuring them takes memory that the
+ * plans of a group must find free. On cores the first trial has them (trials.c). Rates of ranks add up, so those of the
+ * default's devices give the others'. A failure costs the ceilings only. */
+static void measure_ceilings(struct dt_session *session, struct dt_compared *compared)
 {
     const struct dt_target *target = session->target;
-    double all = (double)(session->clock.deadline_ns - session->clock.began_ns) * 1e-9;
-    double need = CEILING_SECONDS + MARGIN * dt_rig_load_seconds(&session->rig);
-    bool wanted = target->image.flops > 0 && target->hardware.backend.cuda;
-    return wanted && need <= CEILING_SHARE * all ? need : 0;
-}
-
-/* Rates of ranks add up, so those of the default's devices give the others'. */
-static dt_status measure_ceilings(struct dt_session *session, struct dt_compared *compared)
-{
     struct dt_entrant *first = &compared->entrants[0];
     int64_t deadline = session->clock.deadline_ns - (int64_t)(STOP_SECONDS * 1e9);
-    double need = ceiling_seconds(session);
-    if (need <= 0 || first->out || seconds_until(deadline) < 0.5 * need)
-        return DT_OK;
-    DT_TRY(dt_measure_ceilings(&session->rig, &first->point, deadline, &first->result));
+    if (target->image.flops <= 0 || !target->hardware.backend.cuda || first->out ||
+        seconds_until(deadline) < CEILING_SECONDS + MARGIN * dt_rig_load_seconds(&session->rig) ||
+        dt_measure_ceilings(&session->rig, &first->point, deadline, &first->result) != DT_OK)
+        return;
     for (int i = 1; i < compared->count; i++) {
         struct dt_result *other = &compared->entrants[i].result;
         double scale = (double)other->devices / first->result.devices;
         other->report.flop_peak = scale * first->result.report.flop_peak;
         other->report.copy_peak = scale * first->result.report.copy_peak;
     }
-    return DT_OK;
 }
 
 /* Runs a comparison and keeps its measurements, also when a signal ended it. */
@@ -167,7 +157,7 @@ static dt_status compare(struct dt_session *session, const struct dt_compare *gi
         dt_compare_run(&session->rig, compared->entrants, compared->count, &how, &compared->sets);
     compared->complete = status == DT_OK;
     if (status == DT_OK && made == &session->resume.final)
-        status = measure_ceilings(session, compared);
+        measure_ceilings(session, compared);
     if (status != DT_OK && status != DT_EINTR)
         return status;
     dt_status kept = dt_history_comparison(session, compared);
@@ -319,8 +309,8 @@ dt_status dt_finals_run(struct dt_session *session)
     DT_TRY(shootout(session, &challenger, &challenged));
     if (!enter_made(session))
         enter_all(session, challenged ? &challenger : NULL);
-    double after = STOP_SECONDS + ceiling_seconds(session);
-    struct dt_compare how = {.deadline_ns = session->clock.deadline_ns - (int64_t)(after * 1e9),
+    struct dt_compare how = {.deadline_ns =
+                                 session->clock.deadline_ns - (int64_t)(STOP_SECONDS * 1e9),
                              .sets = DT_SETS_MOST,
                              .seed = (uint64_t)session->job->seed + 1,
                              .progress = session->watch != NULL ? session->watch->set : NULL,

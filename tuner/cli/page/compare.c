@@ -44,22 +44,23 @@ static void add_estimate(struct estimate estimate, struct dt_text *out)
         dt_figure_estimate(estimate.value, estimate.low, estimate.high, out);
 }
 
-static struct estimate step_of(const struct dt_result *result)
+/* By the objective: of a step, or per image and step. */
+static struct estimate value_of(const struct page_view *view, const struct dt_result *result)
 {
     if (result == NULL || result->samples.n == 0)
         return (struct estimate){NAN, NAN, NAN};
-    return (struct estimate){result->summary.median, result->summary.interval.low,
-                             result->summary.interval.high};
+    struct dt_trial trial = dt_result_trial(result, view->session->target);
+    return (struct estimate){trial.value, trial.low, trial.high};
 }
 
-static struct estimate best_step(const struct page_view *view)
+static struct estimate best_value(const struct page_view *view)
 {
-    return step_of(dt_session_best(view->session));
+    return value_of(view, dt_session_best(view->session));
 }
 
-static struct estimate default_step(const struct page_view *view)
+static struct estimate default_value(const struct page_view *view)
 {
-    return step_of(dt_session_role(view->session, DT_ENTRANT_DEFAULT));
+    return value_of(view, dt_session_role(view->session, DT_ENTRANT_DEFAULT));
 }
 
 static struct estimate speed(const struct page_view *view)
@@ -71,14 +72,14 @@ static struct estimate speed(const struct page_view *view)
                              1 / winner->ratio.interval.low};
 }
 
-static void add_best_step(const struct page_view *view, struct dt_text *out)
+static void add_best_time(const struct page_view *view, struct dt_text *out)
 {
-    add_estimate(best_step(view), out);
+    add_estimate(best_value(view), out);
 }
 
-static void add_default_step(const struct page_view *view, struct dt_text *out)
+static void add_default_time(const struct page_view *view, struct dt_text *out)
 {
-    add_estimate(default_step(view), out);
+    add_estimate(default_value(view), out);
 }
 
 static void add_speed(const struct page_view *view, struct dt_text *out)
@@ -116,8 +117,8 @@ static const struct {
              {"work", add_work, NULL, false},
              {"plan to use", add_plan, NULL, false},
              {"verdict", add_verdict, NULL, false},
-             {"its step", add_best_step, best_step, false},
-             {"step of the default plan", add_default_step, default_step, false},
+             {"its time", add_best_time, best_value, false},
+             {"time of the default plan", add_default_time, default_value, false},
              {"speed against the default", add_speed, speed, false},
              {"memory of its largest rank", add_memory, NULL, false},
              {"noise floor", add_noise, NULL, true},
@@ -187,9 +188,10 @@ static void add_result(const struct page_view views[2], size_t line, struct page
     lines[line].add(&views[0], &one);
     lines[line].add(&views[1], &two);
     const char *texts[2] = {dt_text_at(&one), dt_text_at(&two)};
-    if (lines[line].measured != NULL)
+    bool alike = views[0].session->target->objective == views[1].session->target->objective;
+    if (lines[line].measured != NULL && alike)
         add_remark(lines[line].measured(&views[0]), lines[line].measured(&views[1]), &remark);
-    else if (!lines[line].own)
+    else if (lines[line].measured == NULL && !lines[line].own)
         dt_text_add(&remark, "%s", differs(texts));
     add_line(pen, lines[line].name, texts, dt_text_at(&remark));
     dt_text_fini(&one);

@@ -95,16 +95,26 @@ static void add_share(double share, struct dt_text *out)
     dt_text_add(out, share < 0.01 ? "%.2f %%" : "%.0f %%", 100 * share);
 }
 
-/* Memory of all ranks over what the machine has; NAN: unknown. On GPUs each rank has a device of its own. */
-static double memory_share(const struct page_view *view, const struct dt_result *result)
+/* What a plan's memory is a share of. */
+struct room {
+    double limit;  /* of a rank's limit, NAN: none was given */
+    double device; /* of its GPU's memory, or of the machine's by all ranks; NAN: unknown */
+    bool gpu;
+    int64_t gib; /* of the machine */
+};
+
+static struct room room_of(const struct page_view *view, const struct dt_result *result)
 {
     const json_t *hard = json_object_get(view->page->machine, "hard");
-    double all = json_number_value(json_object_get(hard, "memory_gib")) * (1 << 30);
-    double used = dt_device_memory(result).used;
-    bool cores = strcmp(view->session->target->hardware.unit, "core") == 0;
-    if (isfinite(used))
-        return used;
-    return all > 0 ? (double)result->peak_bytes * (cores ? result->ranks : 1) / all : NAN;
+    const struct dt_target *target = view->session->target;
+    double used = dt_device_memory(result).used, bytes = (double)result->peak_bytes;
+    struct room room = {.limit = target->max_bytes > 0 ? bytes / (double)target->max_bytes : NAN,
+                        .device = used,
+                        .gpu = isfinite(used) || strcmp(target->hardware.unit, "core") != 0,
+                        .gib = json_integer_value(json_object_get(hard, "memory_gib"))};
+    if (!isfinite(used) && room.gib > 0)
+        room.device = bytes * (room.gpu ? 1 : result->ranks) / ((double)room.gib * (1 << 30));
+    return room;
 }
 
 static int count_outcome(const struct page_view *view, enum dt_outcome outcome)
@@ -115,34 +125,33 @@ static int count_outcome(const struct page_view *view, enum dt_outcome outcome)
     return n;
 }
 
-/* "4 % of the machine's 24 GiB": what the plan's need is a share of; false: unknown. */
-static bool add_memory_share(const struct page_view *view, const struct dt_result *best,
+/* ": 34 % of the limit of 60 MiB a rank", ", and at most 1012 MiB in all 2: 4 % of the machine's 24 GiB" */
+static void add_memory_share(const struct page_view *view, const struct dt_result *best,
                              struct dt_text *out)
 {
-    int64_t limit = view->session->target->max_bytes;
-    const json_t *hard = json_object_get(view->page->machine, "hard");
-    bool cores = strcmp(view->session->target->hardware.unit, "core") == 0;
-    double share = limit > 0 ? (double)best->peak_bytes / (double)limit : memory_share(view, best);
-    if (!isfinite(share))
-        return false;
-    if (limit <= 0 && cores && best->ranks > 1) {
-        dt_text_add(out, ", and at most ");
-        dt_figure_bytes(best->peak_bytes * best->ranks, out);
-        dt_text_add(out, " in all %d", best->ranks);
-    }
-    dt_text_add(out, ": ");
-    add_share(share, out);
-    if (limit > 0) {
+    struct room room = room_of(view, best);
+    if (isfinite(room.limit)) {
+        dt_text_add(out, ": ");
+        add_share(room.limit, out);
         dt_text_add(out, " of the limit of ");
-        dt_figure_bytes(limit, out);
+        dt_figure_bytes(view->session->target->max_bytes, out);
         dt_text_add(out, " a rank");
-    } else if (cores)
-        dt_text_add(out, " of the machine's %lld GiB",
-                    (long long)json_integer_value(json_object_get(hard, "memory_gib")));
-    else
-        dt_text_add(out, " of its GPU's memory");
-    dt_text_add(out, ", so it is %s", share > MEMORY_RISK ? "at risk" : "not at risk");
-    return true;
+    } else if (isfinite(room.device)) {
+        if (!room.gpu && best->ranks > 1) {
+            dt_text_add(out, ", and at most ");
+            dt_figure_bytes(best->peak_bytes * best->ranks, out);
+            dt_text_add(out, " in all %d", best->ranks);
+        }
+        dt_text_add(out, ": ");
+        add_share(room.device, out);
+        if (room.gpu)
+            dt_text_add(out, " of its GPU's memory");
+        else
+            dt_text_add(out, " of the machine's %lld GiB", (long long)room.gib);
+    }
+    if (isfinite(room.limit) || isfinite(room.device))
+        dt_text_add(out, ", so it is %s",
+                    fmax(room.limit, room.device) > MEMORY_RISK ? "at risk" : "not at risk");
 }
 
 static void add_memory(const struct page_view *view, struct dt_text *out)
@@ -153,7 +162,7 @@ static void add_memory(const struct page_view *view, struct dt_text *out)
         dt_text_add(out, "The plan needs ");
         dt_figure_bytes(best->peak_bytes, out);
         dt_text_add(out, best->ranks > 1 ? " in its largest rank" : "");
-        (void)add_memory_share(view, best, out);
+        add_memory_share(view, best, out);
         dt_text_add(out, ". ");
     }
     if (lost > 0)
@@ -164,7 +173,11 @@ static void add_memory(const struct page_view *view, struct dt_text *out)
 
 static void add_image(const struct page_view *view, struct dt_text *out)
 {
-    if (!dt_report_whole_image(view->session, out))
+    if (dt_report_whole_image(view->session, out))
+        return;
+    if (view->session->target->image.told)
+        dt_text_add(out, "Not known: no plan was measured.");
+    else
         dt_text_add(out, "Not known: the session was not told how many denoising steps an image "
                          "takes (--steps N).");
 }
@@ -173,10 +186,10 @@ static void add_time(const struct page_view *view, struct dt_text *out)
 {
     const struct dt_session *session = view->session;
     dt_figure_span(session->clock.elapsed_seconds, out);
-    dt_text_add(out, " for %d trials", view->count);
+    dt_text_add(out, " for %d trial%s", view->count, view->count == 1 ? "" : "s");
     if (session->finals.sets.count > 0)
-        dt_text_add(out, " and a final comparison with %d fresh starts of the processes",
-                    session->finals.sets.count);
+        dt_text_add(out, " and a final comparison with %d fresh start%s of the processes",
+                    session->finals.sets.count, session->finals.sets.count == 1 ? "" : "s");
     dt_text_add(out,
                 view->page->ended ? "." : "; the journal has no end: the session was cut short.");
 }
@@ -347,11 +360,9 @@ static void add_error(const struct page_view *view, struct dt_text *out)
                            &best->point))
             error = view->rows[i].result->verified_error;
     if (error == 0)
-        dt_text_add(out, "Bit for bit that of the reference, which is the network on one rank.");
+        dt_text_add(out, "Bit for bit that of the reference (one rank, in float32).");
     else if (isfinite(error))
-        dt_text_add(out,
-                    "That of the reference, which is the network on one rank, within a relative "
-                    "error of %.1g.",
+        dt_text_add(out, "Within a relative error of %.1g of the reference (one rank, in float32).",
                     error);
     else
         dt_text_add(out, "It was not compared with a reference.");

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -84,6 +85,8 @@ void dt_page_figure_finish(struct page_figure *figure, const char *caption, stru
     struct dt_text svg = {0};
     dt_status status = dt_text_status(&figure->script);
     if (status == DT_OK)
+        status = dt_text_status(&figure->titles);
+    if (status == DT_OK)
         status = dt_page_gnuplot(
             &figure->script,
             &(struct page_label){figure->name, caption, dt_text_at(&figure->titles)}, &svg);
@@ -101,13 +104,16 @@ void dt_page_figure_finish(struct page_figure *figure, const char *caption, stru
 
 void dt_page_figure_say(struct page_figure *figure, const char *format, ...)
 {
-    char text[400];
     va_list arguments;
+    char *text = NULL;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
     va_end(arguments);
-    dt_pen_escape(text, &figure->titles);
+    figure->titles.failed = figure->titles.failed || text == NULL;
+    dt_pen_escape(text != NULL ? text : "", &figure->titles);
     dt_text_add(&figure->titles, "\n");
+    free(text);
 }
 
 void dt_page_figure_next(struct page_figure *figure)
@@ -129,7 +135,7 @@ void dt_page_figure_title(struct page_figure *figure, const struct page_row *row
     if (row->result->outcome != DT_TRIAL_OK)
         dt_text_add(&words, ", %s", dt_outcome_text(row->result->outcome));
     if (row->result->cause[0] != '\0')
-        dt_text_add(&words, ": %.120s", row->result->cause);
+        dt_text_add(&words, ": %s", row->result->cause);
     if (row->result->peak_bytes > 0) {
         dt_text_add(&words, ", ");
         dt_figure_bytes(row->result->peak_bytes, &words);
@@ -138,36 +144,43 @@ void dt_page_figure_title(struct page_figure *figure, const struct page_row *row
     dt_text_fini(&words);
 }
 
-/* 1, 2 or 5 times a power of ten, the largest that does not exceed the amount. */
-static double round_step(double amount)
+enum { TICKS_MOST = 40 };
+
+static void add_tick(double tick, int *n, struct dt_text *out)
 {
-    double power = pow(10, floor(log10(amount))), times = amount / power;
-    return power * (times >= 5 ? 5 : times >= 2 ? 2 : 1);
+    dt_text_add(out, "%s%g", (*n)++ > 0 ? ", " : "", tick);
 }
 
-/* Over more than a decade 1, 2 and 5 times the powers of ten, else even steps: gnuplot's own ticks are the powers alone. */
+/* Over more than a decade 1, 2 and 5 times the powers of ten, else three to eight even steps: gnuplot's own ticks are the
+ * powers alone. */
 static void add_ticks(double low, double high, struct dt_text *out)
 {
-    int n = 0;
-    if (high > 10 * low) {
-        for (double tick = round_step(low); tick <= high; tick = round_step(2.5 * tick))
-            if (tick >= low)
-                dt_text_add(out, "%s%g", n++ > 0 ? ", " : "", tick);
-        return;
+    static const double parts[] = {1, 2, 5};
+    int n = 0, decade = (int)floor(log10(low));
+    for (int i = 0; high > 10 * low && i < 3 * TICKS_MOST && n < TICKS_MOST; i++) {
+        double tick = parts[i % 3] * pow(10, decade + i / 3);
+        if (tick >= low && tick <= high)
+            add_tick(tick, &n, out);
     }
-    double step = round_step((high - low) / 3);
-    for (double tick = step * ceil(low / step); tick <= high; tick += step)
-        dt_text_add(out, "%s%g", n++ > 0 ? ", " : "", tick);
+    if (n > 0)
+        return;
+    double third = (high - low) / 3, power = pow(10, floor(log10(third)));
+    double step = power * (third >= 5 * power ? 5 : third >= 2 * power ? 2 : 1);
+    for (int i = 0; i < TICKS_MOST; i++) {
+        double tick = step * (ceil(low / step) + i);
+        if (tick <= high)
+            add_tick(tick, &n, out);
+    }
 }
 
 void dt_page_figure_log(struct page_figure *figure, char axis, double low, double high)
 {
     struct dt_text *script = &figure->script;
     dt_text_add(script, "set logscale %c\n", axis);
-    if (!(low > 0) || !isfinite(high))
-        return;
     low *= 0.93;
     high *= 1.07;
+    if (!(low > 1e-12) || !(high < 1e12) || !(low < high))
+        return; /* gnuplot finds a range and ticks by itself */
     dt_text_add(script, "set %crange [%.6g:%.6g]\nset %ctics (", axis, low, high, axis);
     add_ticks(low, high, script);
     dt_text_add(script, ")\n");

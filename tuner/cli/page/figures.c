@@ -434,8 +434,9 @@ void dt_page_draw_pairs(const struct page_view *view, struct dt_text *out)
                  outside, outside == 1 ? " lies" : "s lie");
     snprintf(caption, sizeof caption,
              "Small points: each plan against the default in one round; above 1 is faster. At the "
-             "right: all rounds together, with the interval. A result whose middle is in the grey "
-             "band is noise.%s",
+             "right: all rounds together, with the interval.%s%s",
+             isfinite(margin) && margin < 1 ? " A result whose middle is in the grey band is noise."
+                                            : "",
              missing);
     dt_page_figure_finish(&figure, caption, out);
 }

@@ -36,12 +36,16 @@ const tip = document.createElement("div");
 tip.className = "tip";
 tip.hidden = true;
 document.body.append(tip);
+for (const title of document.querySelectorAll("svg use > title, svg polygon > title")) {
+  title.parentElement.dataset.tip = title.textContent;
+  title.remove(); // the browser would show it a second time
+}
 for (const type of ["pointerover", "pointerdown"])
   document.addEventListener(type, event => {
-    const title = event.target.closest("use, polygon")?.querySelector("title");
-    tip.hidden = !title;
-    if (!title) return;
-    tip.textContent = title.textContent;
+    const text = event.target.closest("[data-tip]")?.dataset.tip;
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
     tip.style.left = Math.max(4, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 4)) + "px";
     tip.style.top = Math.max(4, Math.min(event.clientY + 12, innerHeight - tip.offsetHeight - 4)) + "px";
   });

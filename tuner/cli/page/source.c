@@ -148,12 +148,14 @@ static void find_journal(struct dt_page_source *source)
     char kind[32] = "";
     const char *journal = source->entry.fields.journal;
     source->origin = DT_NAMED_ENTRY;
-    if (journal == NULL || !is_there(source->directory, journal))
+    if (journal == NULL || strchr(journal, '/') != NULL || !is_there(source->directory, journal))
         return;
     dt_text_add(&source->path, "%s/runs/%s.jsonl", source->directory, journal);
     dt_named_journal_kind(dt_text_at(&source->path), kind);
-    source->origin = strcmp(kind, "check") == 0 ? DT_NAMED_UPDATE : DT_NAMED_SESSION;
-    if (source->origin == DT_NAMED_UPDATE)
+    source->origin = strcmp(kind, "check") == 0     ? DT_NAMED_UPDATE
+                     : strcmp(kind, "session") == 0 ? DT_NAMED_SESSION
+                                                    : DT_NAMED_ENTRY;
+    if (source->origin != DT_NAMED_SESSION)
         dt_text_clear(&source->path);
 }
 

@@ -38,7 +38,8 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
     for (int i = 0; i < best->ranks; i++) {
         double median = best->samples.rank_seconds[i] / view->time.size;
         dt_text_add(&figure.script, "%d %.7g\n", i, median);
-        dt_page_figure_say(&figure, "rank %d: median step %.4g %s", i, median, view->time.name);
+        if (median > 0) /* gnuplot draws no box of no height */
+            dt_page_figure_say(&figure, "rank %d: median step %.4g %s", i, median, view->time.name);
     }
     dt_text_add(&figure.script, "EOD\nplot $m using 1:2 with boxes fs solid lc rgb '%s'\n",
                 dt_page_colour(PAGE_MAIN));
@@ -106,10 +107,10 @@ static int add_bars(struct page_figure *figure, const struct work *work, const j
         dt_text_add(&figure->script, "%.3f %.7g", (double)i + shift, height);
         dt_page_figure_number(height * fraction, &figure->script);
         dt_text_add(&figure->script, "\n");
-        if (isfinite(fraction))
+        if (height > 0 && isfinite(fraction))
             dt_page_figure_say(figure, "%s: %.4g %s, at the ceiling %.4g %s", name, height, unit,
                                height * fraction, unit);
-        else
+        else if (height > 0)
             dt_page_figure_say(figure, "%s: %.4g %s", name, height, unit);
         n++;
     }

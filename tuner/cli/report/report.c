@@ -62,9 +62,10 @@ static void add_table(const struct dt_session *session, struct dt_text *out)
 /* "28 pairs from 7 fresh starts of the processes" */
 static void add_pairs(const struct dt_ratio *ratio, struct dt_text *out)
 {
-    dt_text_add(out, "%d pairs from ", ratio->pairs);
+    dt_text_add(out, "%d pair%s from ", ratio->pairs, ratio->pairs == 1 ? "" : "s");
     if (ratio->sets > 0)
-        dt_text_add(out, "%d fresh starts of the processes", ratio->sets);
+        dt_text_add(out, "%d fresh start%s of the processes", ratio->sets,
+                    ratio->sets == 1 ? "" : "s");
     else
         dt_text_add(out, "one start of the processes");
 }
