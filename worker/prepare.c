@@ -64,11 +64,18 @@ static dt_status check_memory(struct dt_worker_session *session, const struct dt
     return DT_OK;
 }
 
+/* The controller's rules leave out data types that are not computed here; a caller of one's own may ask for them. */
 static dt_status load_weights(struct dt_worker_session *session)
 {
-    return session->weights != NULL
-               ? DT_OK
-               : dt_weights_new(&session->workload, session->device, &session->weights);
+    enum dt_dtype dtype = session->workload.dtype;
+    if (session->weights != NULL)
+        return DT_OK;
+    if (!session->compute->usable(dtype))
+        return dt_fail(DT_EUNSUP,
+                       "%s is not computed by this processor, or not by the libraries "
+                       "that are built in: float32 is",
+                       dt_dtype_text(dtype));
+    return dt_weights_new(&session->workload, session->device, &session->weights);
 }
 
 static dt_status first_step(struct dt_worker_session *session, struct dt_pass *pass,

@@ -6,10 +6,9 @@
 
 static const struct dt_simd *const rows[] = {
 #if defined(__x86_64__)
-    &dt_simd_bf16,     &dt_simd_avx512,
-    &dt_simd_avx2,
+    &dt_simd_bf16,     &dt_simd_avx512,        &dt_simd_avx2,
 #endif
-    &dt_simd_portable, NULL,
+    &dt_simd_portable, &dt_simd_portable_bf16, NULL,
 };
 
 static _Atomic(const struct dt_simd *) chosen[DT_DTYPES];

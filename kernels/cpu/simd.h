@@ -35,7 +35,7 @@ struct dt_simd {
     void (*narrow)(const float *x, void *y, int n);                 /* NULL for float32 */
 };
 
-extern const struct dt_simd dt_simd_portable;
+extern const struct dt_simd dt_simd_portable, dt_simd_portable_bf16;
 #if defined(__x86_64__)
 extern const struct dt_simd dt_simd_avx2, dt_simd_avx512, dt_simd_bf16;
 #endif
