@@ -65,6 +65,7 @@ static dt_status body(struct dt_comm *comm, void *arg)
 }
 
 enum { WAYS = 8 };
+#define EDGE_ERROR 2e-6 /* relative: float32 sums in another order */
 
 struct sweep {
     struct dt_workload workload;
@@ -91,7 +92,8 @@ static void end(struct sweep *sweep)
     munmap(sweep->out, WAYS * sweep->bytes);
 }
 
-/* Plans that give the same bits as the first output. */
+/* Plans that give the first output. The same bits where the products of OpenBLAS do not depend on their number of rows, which
+ * some of its kernels round differently at the edges: elsewhere within that rounding. */
 static void run_on(struct sweep *sweep, const struct ranks *kind, struct run *run,
                    const void *first)
 {
@@ -101,8 +103,10 @@ static void run_on(struct sweep *sweep, const struct ranks *kind, struct run *ru
         fail_msg("%s: %s and others like it", kind->name, case_text(&run->plans[0], text));
     for (int i = 0; i < run->count; i++)
         if (first != NULL &&
-            memcmp((char *)sweep->out + (size_t)i * sweep->bytes, first, sweep->bytes) != 0)
-            fail_msg("%s: other bits than through the host's memory: %s", kind->name,
+            memcmp((char *)sweep->out + (size_t)i * sweep->bytes, first, sweep->bytes) != 0 &&
+            !(case_error((float *)(void *)((char *)sweep->out + (size_t)i * sweep->bytes), first,
+                         run->plans[i].batch, case_image(&sweep->workload)) < EDGE_ERROR))
+            fail_msg("%s: not what it is through the host's memory: %s", kind->name,
                      case_text(&run->plans[i], text));
     sweep->plans += run->count;
 }
