@@ -1,21 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Activations in bfloat16 on any processor: the reference for simd_bf16.c, and what fake GPUs compute with. Attention goes key
  * by key (online softmax: Milakov, Gimelshein, arXiv:1805.02867), so its bits do not depend on the tile. */
-#define LANES            4
-#define VEC_FMA(a, b, c) ((a) * (b) + (c))
-#define VEC_MAX(a, b)    max_vec(a, b)
-
-#include <stdint.h>
-
-/* C has no ?: for vectors: select by mask. */
-static inline float __attribute__((vector_size(16)))
-max_vec(float __attribute__((vector_size(16))) a, float __attribute__((vector_size(16))) b)
-{
-    int32_t __attribute__((vector_size(16))) mask = a > b;
-    return (float __attribute__((vector_size(16))))(
-        (mask & (int32_t __attribute__((vector_size(16))))a) |
-        (~mask & (int32_t __attribute__((vector_size(16))))b));
-}
+#include "kernels/cpu/simd_portable_body.h"
 
 #include "kernels/cpu/simd_vec_body.h"
 
