@@ -215,7 +215,8 @@ macro(dt_find_cuda)
     endif()
 endmacro()
 
-# The attention kernels: a file for each row of model/tiles_cuda.def and each head dimension.
+# The attention kernels: a file for each row of model/tiles_cuda.def, with every head dimension: most of what a file takes to compile
+# are the headers.
 function(dt_attention_instances out)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/model/tiles_cuda.def)
     file(STRINGS ${CMAKE_SOURCE_DIR}/model/tiles_cuda.def rows REGEX "^DT_ATTN_TILE\\(")
@@ -226,14 +227,15 @@ function(dt_attention_instances out)
         list(GET numbers 1 tile_kv)
         list(GET numbers 2 stages)
         list(GET numbers 3 warps)
+        set(lines "")
         foreach(head ${DT_CUDA_HEADS})
-            set(file ${CMAKE_BINARY_DIR}/generated/attention_${tile_q}x${tile_kv}_s${stages}_w${warps}_h${head}.cu)
-            file(CONFIGURE OUTPUT ${file} CONTENT "/* SPDX-License-Identifier: MIT */
-#include \"kernels/cuda/attention.cuh\"
-DT_ATTENTION_INSTANCE(${tile_q}, ${tile_kv}, ${stages}, ${warps}, ${head})
-" @ONLY)
-            list(APPEND files ${file})
+            string(APPEND lines "DT_ATTENTION_INSTANCE(${tile_q}, ${tile_kv}, ${stages}, ${warps}, ${head})\n")
         endforeach()
+        set(file ${CMAKE_BINARY_DIR}/generated/attention_${tile_q}x${tile_kv}_s${stages}_w${warps}.cu)
+        file(CONFIGURE OUTPUT ${file} CONTENT "/* SPDX-License-Identifier: MIT */
+#include \"kernels/cuda/attention.cuh\"
+${lines}" @ONLY)
+        list(APPEND files ${file})
     endforeach()
     set(${out} ${files} PARENT_SCOPE)
 endfunction()
