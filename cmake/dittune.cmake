@@ -219,7 +219,7 @@ function(dt_worker)
     file(GLOB worker CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/worker/*.c ${CMAKE_SOURCE_DIR}/worker/gpus/*.c)
     list(FILTER worker EXCLUDE REGEX "/(wire[a-z_]*|main)\\.c$")
     add_library(dt_worker STATIC ${worker})
-    target_link_libraries(dt_worker PUBLIC dt_wire dt_kernels dt_space_dit)
+    target_link_libraries(dt_worker PUBLIC dt_wire dt_kernels dt_space_dit rt) # timers, before glibc 2.34
     target_compile_definitions(dt_worker PUBLIC DT_VERSION="${PROJECT_VERSION}")
     add_executable(dittune-worker ${CMAKE_SOURCE_DIR}/worker/main.c)
     target_link_libraries(dittune-worker PRIVATE dt_worker)

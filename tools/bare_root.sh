@@ -37,7 +37,7 @@ bare_root_sources() # SUITE
     esac
 }
 
-# Environment of apt and pip that a machine may need (certificates, proxies, mirrors) is that of this machine.
+# Where apt or pip need a proxy or a certificate here, they need it there.
 bare_root_make()
 {
     local suite=$1 folder=$2 mirror=$bare_root_debian script=sid options=() file
@@ -53,6 +53,7 @@ bare_root_make()
     rm -f "$folder"/etc/apt/sources.list.d/*.sources
     [ ! -s /etc/resolv.conf ] || cp /etc/resolv.conf "$folder/etc/resolv.conf"
     [ ! -d /etc/apt/apt.conf.d ] || cp -n /etc/apt/apt.conf.d/*proxy* "$folder/etc/apt/apt.conf.d/" 2>/dev/null
+    [ ! -s "${PIP_CERT:-}" ] || cp "$PIP_CERT" "$folder/etc/pip-certificates"
     echo "127.0.0.1 localhost $(hostname)" >"$folder/etc/hosts" # mpirun waits 5 s for an unknown name of its host
 }
 
@@ -70,8 +71,11 @@ bare_root_run()
         mount -t sysfs -o ro sysfs "$folder/sys"
         mkdir -p "$folder/dev/shm"
         mount -t tmpfs -o mode=1777 tmpfs "$folder/dev/shm"
+        pip=()
+        [ ! -e "$folder/etc/pip-certificates" ] || pip=(PIP_CERT=/etc/pip-certificates)
+        [ -z "${PIP_INDEX_URL:-}" ] || pip+=(PIP_INDEX_URL="$PIP_INDEX_URL")
         exec chroot --userspec="$user" "$folder" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-            HOME="$home" LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' bash "$folder" "$user" "$home" "$@"
+            HOME="$home" LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "${pip[@]}" "$@"' bash "$folder" "$user" "$home" "$@"
 }
 
 bare_root_remove() { rm -rf --one-file-system "$1" "$1.keys"; }
