@@ -93,7 +93,7 @@ CODES = (
 # Lines of the pages that are no commands of dittune, and what runs them.
 SHELL = re.compile(r"(\$ )?([A-Z_]+=\S+ )*(\./|tools/|tests/|build/dev/tests|cmake |ctest |cpack |pip |python3 |export |~/|cc |salloc )")
 ELSEWHERE = (
-    (r"tools/setup\.sh", "tests/tools/setup.sh"),
+    (r"tools/setup\.sh", "tests/tools/setup.py"),
     (r"cmake --workflow|\./test\.sh|ctest|python3 tests/|build/dev/tests", "test.sh, of which this test is a part"),
     (r"cmake --preset", "test.sh and tests/tools/cuda_toolkit.sh; with FA3: tests/tools/fa3.sh"),
     (r"cmake --install|^cc ", "tests/api/install.py"),

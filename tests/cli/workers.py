@@ -48,7 +48,7 @@ def minimal(t):
     result = done.json
     t.check("minimal.py is tuned", done.code == 0 and result["best"]["median_seconds"] > 0
             and result["verdict"] in ("faster", "tie", "default"), done)
-    good = [trial for trial in result["trials"] if trial["outcome"] == "ok"]
+    good = [trial for trial in result["trials"] if trial["samples_seconds"]]  # slow ones are dropped after the first samples
     t.check("its plans are verified", len(good) > 1 and all(trial["verified_error"] is not None for trial in good), done)
     done = t.tool("lookup", "--worker", worker, "--json")
     t.check("and looked up", done.code == 0 and done.json["tier"] == "exact", done)

@@ -175,7 +175,7 @@ def session():
     done = t.tool("tune", *options, "--devices", "2", "--budget", "60s")
     t.check("a session is stored", done.code == 0 and "Look it up: " in done.out, done)
     line = done.out.split("Look it up: ")[-1].splitlines()[0]
-    found = t.run("sh", "-c", line.replace("dittune ", f"{t.program()} ", 1) + " | head -1")
+    found = t.run("sh", "-c", line.replace("dittune ", f"'{t.program()}' ", 1) + " | head -1")
     t.check("the printed look-up finds the best plan", found.out == "ranks=2 mode=plain\n", found)
     done = t.tool("lookup", *options, "--devices", "2", "--json")
     t.check("with its time", done.json["median_ns"] == 10_000_000, done)
