@@ -23,9 +23,8 @@ build=(gcc libc6-dev cmake ninja-build pkg-config
 test=(g++ clang llvm libclang-rt-dev? libomp-dev clang-format clang-tidy libcmocka-dev python3 python3-jsonschema? python3-pyte? procps strace
       faketime locales groff-base gnuplot-nox)
 # Hosts that are network namespaces, a Slurm of one node (tests/clusters), a browser (tests/cli/report_browser.py), shells that
-# read their completions (tests/cli/completion.py), and bare roots and other processors (tools/roots.sh).
-full=(iproute2 util-linux slurmctld slurmd slurm-client munge chromium zsh fish debootstrap wget qemu-user-static
-      gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+# read their completions (tests/cli/completion.py), and minimal roots (tools/roots.sh).
+full=(iproute2 util-linux slurmctld slurmd slurm-client munge chromium zsh fish debootstrap wget)
 
 case ${1:-} in
 build) wanted=("${build[@]}") ;;
