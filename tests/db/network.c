@@ -29,7 +29,13 @@ int fstatfs(int fd, struct statfs *info)
     return failure != 0 ? -1 : 0;
 }
 
-/* By the kernel's own header. */
+/* By the kernel's own header; those that it has since Linux 5.14 only, by the headers of the file systems. */
+#ifndef CIFS_SUPER_MAGIC
+#define CIFS_SUPER_MAGIC 0xFF534D42
+#define SMB2_SUPER_MAGIC 0xFE534D42
+#define FUSE_SUPER_MAGIC 0x65735546
+#define CEPH_SUPER_MAGIC 0x00c36400
+#endif
 static const uint32_t remote[] = {NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC,
                                   SMB2_SUPER_MAGIC, V9FS_MAGIC,       FUSE_SUPER_MAGIC,
                                   CEPH_SUPER_MAGIC, AFS_SUPER_MAGIC,  AFS_FS_MAGIC,
