@@ -11,11 +11,16 @@
 #include "db/journal.h"
 #include "tests/db/scratch.h"
 
+/* As Jansson writes 0.1 before 2.15, where it became the shortest text that reads as the same number. */
+#define TENTH "0.10000000000000001"
+
 static void rewrite(const char *path, const char *from, const char *to)
 {
     size_t size;
     char *text = read_file(path, &size);
     const char *found = strstr(text, from);
+    if (found == NULL && strcmp(from, TENTH) == 0)
+        found = strstr(text, from = "0.1");
     struct dt_text out = {0};
     assert_non_null(found);
     dt_text_add(&out, "%.*s%s%s", (int)(found - text), text, to, found + strlen(from));
@@ -53,7 +58,7 @@ static void unknown_fields_are_kept(void **state)
     json_object_set_new(entry, "later", json_pack("[i, {s:n}]", 7, "x"));
     assert_int_equal(dt_store_put(scratch, entry), DT_OK);
     rewrite(at("best.json"), "\"compat\":[],", "\"compat\":[], \"note\" : {\"by\":\"hand\"} ,");
-    rewrite(at("best.json"), "0.10000000000000001", "0.1, \"more\" : 1.50e0 ");
+    rewrite(at("best.json"), TENTH, "0.1, \"more\" : 1.50e0 ");
     rewrite(at("best.json"), "],\"checksum\"", "], \"after\":[1e1],\"checksum\"");
     reseal(at("best.json"));
     for (int i = 0; i < 3; i++)
@@ -129,7 +134,7 @@ static void version_1_is_read_only(void **state)
     assert_int_equal(json_dump_file(root, at("best.json"), JSON_INDENT(4) | JSON_SORT_KEYS), 0);
     json_decref(root);
     assert_int_equal(value_of("a"), 1);
-    rewrite(at("best.json"), "0.10000000000000001", "0.1");
+    rewrite(at("best.json"), TENTH, "0.1");
     assert_int_equal(value_of("b"), 2);
     rewrite(at("best.json"), "0.1", "0.2");
     assert_int_equal(value_of("b"), DT_ECORRUPT - 1);
