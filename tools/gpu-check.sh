@@ -224,6 +224,7 @@ if [ -n "$built" ] || [ "$ran" = ok ]; then
     gpus=$(sed -n 's/.*"op":"devices","count":\([0-9]*\).*/\1/p' "$build/log/devices.txt" 2>/dev/null | tail -n 1)
     gpus=${gpus:-0}
     export gpus
+    [ "$gpus" -gt 0 ] || step without-gpu 60 without_gpu
     for group in "${groups[@]}"; do
         if [ "$gpus" -eq 0 ]; then
             add_row "group $group" skipped '' 'no GPU'

@@ -6,7 +6,8 @@
 export_steps()
 {
     export -f machine capability configure compile devices doctor run_test refused sanitize watch_clocks rates beside_torch network \
-        run_plan profile shared ranks_plan session strike engine_python engine_folder engine
+        run_plan profile shared ranks_plan session strike engine_python engine_folder engine \
+        gpu_tests without_gpu
 }
 
 # ---- the machine and the build
@@ -68,6 +69,22 @@ run_test() # program, argument
     DITTUNE_DOSE=${DITTUNE_DOSE:-full} "$build/$1" "${@:2}" || status=$?
     [ $status -ne 77 ] || echo 'it finds no GPU'
     return $status
+}
+
+# Where there is no GPU: each program that needs one starts, and says so by its exit code.
+without_gpu()
+{
+    local name program argument status wrong=0 count=0
+    while read -r name program argument; do
+        status=0
+        "$build/$program" $argument || status=$?
+        echo "$name: exit code $status"
+        count=$((count + 1))
+        [ $status -eq 77 ] || wrong=$((wrong + 1))
+    done < <(gpu_tests && echo bench-gpu bench-gpu)
+    echo "$((count - wrong)) of $count programs find no GPU"
+    [ $wrong -eq 0 ] || return 1
+    return 77
 }
 
 # refused PATTERN COMMAND...: 77 when the command fails and has printed such a line, which becomes the last one.

@@ -196,6 +196,7 @@ else:
 no_packages()
 limits()
 gone = t.run("bash", SOURCE / "tools/gpu-check.sh", "--built", BUILT, env={"DITTUNE_FAKE_CUDA": "devices=0"})
-t.check("no GPU: it says so", gone.code in (1, 77) and "there is no GPU here" in gone.out, gone)
+t.check("no GPU: it says so, and so does each program", gone.code == 77 and "there is no GPU here" in gone.out
+        and "7 of 7 programs find no GPU" in gone.out, gone)
 t.none_left()
 t.finish()
