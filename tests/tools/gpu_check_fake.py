@@ -81,7 +81,7 @@ def lay_out():
                        "dittune-worker-cuda": WORKER.name}.items():
         program(built / name, (LITTLE if name != "dittune" else "") + f'exec "{BUILD / real}" "$@"\n')
     program(built / "tests/cuda/test_gpu_cuda", f'[ $# -gt 0 ] || exec "{REAL}"\nexport DITTUNE_DOSE=thin\n{LITTLE}exec "{BUILD}/tests/cuda/test_cuda" "$@"\n')
-    program(built / "tests/cudnn/test_cudnn_execute", "echo 'cuDNN is right'\n")
+    program(built / "tests/cudnn/test_cudnn_execute", "case $DITTUNE_FAKE_CUDA in *devices=0*) exit 77 ;; esac\necho 'cuDNN is right'\n")
     program(built / "workers/dittune-worker-diffusers", ENGINE.format(t.worker))
     for name, text in {"nvidia-smi": NVIDIA_SMI, "compute-sanitizer": SANITIZER, "ncu": NCU, "torch": TORCH, "timeout": TIMEOUT}.items():
         program(t.path / "bin" / name, text)
