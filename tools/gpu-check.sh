@@ -215,8 +215,8 @@ export_steps
 
 step machine 20 machine
 if [ -z "$built" ]; then
-    step configure 60 configure
-    step build 300 compile
+    step configure $((most * 2 / 25)) configure # 60 s of one group's time
+    step build $((most * 2 / 5)) compile
     [ "$ran" = ok ] || failed=$((failed > 0 ? failed : 1)) # nothing can be said of a build there was no time for
 fi
 if [ -n "$built" ] || [ "$ran" = ok ]; then
