@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# From a fresh Debian to the best plan of a small Diffusion Transformer on this machine.
+# From a fresh Debian or Ubuntu to the best plan of a small Diffusion Transformer on this machine.
 #
 #     ./quickstart.sh [BUDGET]     time to spend tuning, 2m when not given; as in 90s, 2m, 1h
 #
 # Installs what is missing (tools/setup.sh), builds build/release, tunes, stores the plan, looks it up. Safe to run again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
+. tools/path.sh
 
 budget=${1:-2m}
 if [ $# -gt 1 ] || ! [[ $budget =~ ^[0-9]+(\.[0-9]+)?(s|m|h)?$ ]]; then
@@ -20,7 +21,7 @@ say "set up"
 tools/setup.sh build
 
 say "build (build/release)"
-cmake --preset release -DDT_TESTS=OFF
+cmake --preset release -DDT_TESTS=OFF -DDT_BENCH=OFF
 cmake --build --preset release
 
 say "build/release/dittune --budget $budget"

@@ -11,6 +11,7 @@
 # of each step, the ten slowest tests and, in its last line, how many tests passed, failed and were skipped.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
+. tools/path.sh
 
 dose=${1:-plain}
 dose=${dose#--}

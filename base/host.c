@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The topology is loaded once and kept for the life of the process; hwloc's own messages are silenced, since a
- * container without /sys is a valid machine (each processor of the affinity mask then counts as one core). */
 #include "base/host.h"
 
-#include "base/rng.h"
+#include "base/cgroup.h"
+#include "base/topology.h"
 
-#include <hwloc.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,47 +12,25 @@
 #include <string.h>
 #include <unistd.h>
 
-static hwloc_topology_t topology;
-static hwloc_cpuset_t cores[4096];
-static int core_count = 1;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int quota_cores; /* INT32_MAX: none */
+static pthread_once_t quota_once = PTHREAD_ONCE_INIT;
 
-/* One cpuset per core: the allowed processors under each core object, or each allowed processor. */
-static void list_cores(hwloc_const_cpuset_t allowed)
+static void read_quota(void)
 {
-    int n = 0;
-    hwloc_obj_type_t type =
-        hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
-    hwloc_obj_t object = NULL;
-    while ((object = hwloc_get_next_obj_by_type(topology, type, object)) != NULL && n < 4096) {
-        hwloc_cpuset_t set = hwloc_bitmap_alloc();
-        hwloc_bitmap_and(set, object->cpuset, allowed);
-        if (hwloc_bitmap_iszero(set))
-            hwloc_bitmap_free(set);
-        else
-            cores[n++] = set;
-    }
-    core_count = n;
+    double cores = dt_cgroup_limits("").cores;
+    quota_cores = !(cores < INT32_MAX) ? INT32_MAX : cores < 1 ? 1 : (int)(cores + 1e-6);
 }
 
-static void load(void)
+int dt_host_cores_visible(void)
 {
-    setenv("HWLOC_HIDE_ERRORS", "2", 0);
-    hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
-    if (hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) == 0) {
-        if (hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) != 0)
-            hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology));
-        list_cores(allowed);
-    }
-    hwloc_bitmap_free(allowed);
-    if (core_count < 1)
-        core_count = 1;
+    return dt_topology_cores();
 }
 
 int dt_host_cores(void)
 {
-    pthread_once(&once, load);
-    return core_count;
+    pthread_once(&quota_once, read_quota);
+    int visible = dt_topology_cores();
+    return quota_cores < visible ? quota_cores : visible;
 }
 
 /* The first number after `key` in a file of "key number" lines; -1 when there is none. */
@@ -75,26 +52,17 @@ static int64_t number_in(const char *path, const char *key)
     return value;
 }
 
-static int64_t cgroup_left(void)
-{
-    int64_t most = number_in("/sys/fs/cgroup/memory.max", "");
-    int64_t used = number_in("/sys/fs/cgroup/memory.current", "");
-    if (most < 0 || used < 0)
-        return INT64_MAX;
-    return most > used ? most - used : 0;
-}
-
 int64_t dt_host_memory_available(void)
 {
     int64_t kib = number_in("/proc/meminfo", "MemAvailable:");
     int64_t machine = kib >= 0 ? kib * 1024 : dt_host_memory_total();
-    int64_t group = cgroup_left();
+    int64_t group = dt_cgroup_limits("").memory_left_bytes;
     return machine < group ? machine : group;
 }
 
 int64_t dt_host_memory_limit(void)
 {
-    int64_t most = number_in("/sys/fs/cgroup/memory.max", ""), total = dt_host_memory_total();
+    int64_t most = dt_cgroup_limits("").memory_bytes, total = dt_host_memory_total();
     return most > 0 && most < total ? most : total;
 }
 
@@ -182,15 +150,7 @@ bool dt_host_has_bfloat16(void)
 
 uint64_t dt_host_topology(void)
 {
-    char shape[1024] = "";
-    size_t size = 0;
-    pthread_once(&once, load);
-    int depth = topology != NULL ? hwloc_topology_get_depth(topology) : 0;
-    for (int d = 0; d < depth && size < sizeof shape - 64; d++)
-        size += (size_t)snprintf(shape + size, sizeof shape - size, "%s:%u ",
-                                 hwloc_obj_type_string(hwloc_get_depth_type(topology, d)),
-                                 hwloc_get_nbobjs_by_depth(topology, d));
-    return dt_rng_stream(shape);
+    return dt_topology_hash();
 }
 
 void dt_host_unbind(int pid)
@@ -200,40 +160,36 @@ void dt_host_unbind(int pid)
         sched_setaffinity(0, sizeof set, &set);
 }
 
+/* Within a quota no core is the group's own: binding to the first ones would put all containers of a machine on them. */
+static bool may_bind(void)
+{
+    return dt_host_cores() == dt_topology_cores();
+}
+
 dt_status dt_host_bind(int rank, int ranks, int room, int mine[], int *n)
 {
     int all = dt_host_cores();
     int first = ranks <= all ? (int)((int64_t)rank * all / ranks) : rank % all;
     int last = ranks <= all ? (int)((int64_t)(rank + 1) * all / ranks) : first + 1;
     int count = 0;
-    hwloc_cpuset_t set = hwloc_bitmap_alloc();
-    for (int i = first; i < last; i++) {
-        if (cores[i] != NULL)
-            hwloc_bitmap_or(set, set, cores[i]);
-        if (count < room)
-            mine[count++] = i;
-    }
-    int rc = hwloc_bitmap_iszero(set) ? 0 : hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_PROCESS);
-    hwloc_bitmap_free(set);
+    for (int i = first; i < last && count < room; i++)
+        mine[count++] = i;
     *n = count;
-    return rc == 0 ? DT_OK
-                   : dt_fail(DT_ELIB, "cannot bind rank %d of %d to cores %d to %d", rank, ranks,
-                             first, last - 1);
+    if (may_bind() && !dt_topology_bind(first, last, false))
+        return dt_fail(DT_ELIB, "cannot bind rank %d of %d to cores %d to %d", rank, ranks, first,
+                       last - 1);
+    return DT_OK;
 }
 
 dt_status dt_host_bind_thread(int core)
 {
-    if (core < 0 || core >= dt_host_cores() || cores[core] == NULL)
-        return DT_OK;
-    if (hwloc_set_cpubind(topology, cores[core], HWLOC_CPUBIND_THREAD) != 0)
+    if (core >= 0 && core < dt_host_cores() && may_bind() &&
+        !dt_topology_bind(core, core + 1, true))
         return dt_fail(DT_ELIB, "cannot bind a thread to core %d", core);
     return DT_OK;
 }
 
 const char *dt_host_hwloc_version(void)
 {
-    static char version[32];
-    unsigned v = hwloc_get_api_version();
-    snprintf(version, sizeof version, "%u.%u.%u", v >> 16, (v >> 8) & 255, v & 255);
-    return version;
+    return dt_topology_version();
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* host - the machine under this process: cores, memory, name; binding to cores (hwloc)
+/* host - the machine under this process: cores, memory, name; binding to cores
  *
- * Cores are the physical cores in this process's affinity mask, numbered 0..n-1 in machine order. libdittune does not
- * link this file.
+ * Cores are the physical cores in this process's affinity mask (topology.h), numbered 0..n-1 in machine order, but no more than
+ * its control groups give it processor time for (cgroup.h): a quota of 2.5 cores is 2 cores, one of half a core is 1.
+ * libdittune does not link this file.
  */
 #ifndef DT_BASE_HOST_H
 #define DT_BASE_HOST_H
@@ -15,10 +16,13 @@
 /* Cores this process may use, read once, before any binding; at least 1. */
 int dt_host_cores(void);
 
-/* Bytes a new program may allocate: the smaller of MemAvailable and the cgroup's remainder. */
+/* The same without the quota: above dt_host_cores where control groups give less time than that of the cores in the mask. */
+int dt_host_cores_visible(void);
+
+/* Bytes a new program may allocate: the smaller of MemAvailable and what its control groups leave. */
 int64_t dt_host_memory_available(void);
 int64_t dt_host_memory_total(void);
-/* Upper bound of a program's memory here: the machine's total, or the cgroup's limit. */
+/* Upper bound of a program's memory here: the machine's total, or the limit of its control groups. */
 int64_t dt_host_memory_limit(void);
 
 /* Host name and processor model; "unknown" when they cannot be read. Static storage. */
@@ -42,12 +46,14 @@ void dt_host_unbind(int pid);
 
 /* Binds the whole process to its share: part `rank` of `ranks` equal parts of the cores, or one core
  * (rank modulo cores) when there are more ranks than cores. Writes the core numbers to cores[0..*n-1]
- * (at most room). Must run before the first OpenMP region. DT_ELIB when the kernel refuses. */
+ * (at most room). Under a quota the numbers are counted out in the same way and nothing is bound: the kernel chooses the cores.
+ * Must run before the first OpenMP region. DT_ELIB when the kernel refuses. */
 dt_status dt_host_bind(int rank, int ranks, int room, int cores[], int *n) DT_MUST_CHECK;
 
 /* Binds the calling thread to core number `core`. */
 dt_status dt_host_bind_thread(int core) DT_MUST_CHECK;
 
+/* "none" in a build without hwloc. */
 const char *dt_host_hwloc_version(void);
 
 #endif

@@ -165,8 +165,9 @@ struct dt_line dt_stats_line(const double x[], const double seconds[], int n)
 
 struct dt_alpha_beta dt_stats_alpha_beta(const double bytes[], const double seconds[], int n)
 {
-    struct dt_alpha_beta fit = {.line = line_of((struct system){.x = bytes, .t = seconds, .n = n},
-                                                4, "a fit needs 4 message sizes or more", true)};
+    struct dt_alpha_beta fit = {0};
+    fit.line = line_of((struct system){.x = bytes, .t = seconds, .n = n}, 4,
+                       "a fit needs 4 message sizes or more", true);
     struct dt_line *line = &fit.line;
     if (line->why == NULL && !(line->b > 0))
         line->why = "the time does not grow with the message";
@@ -210,8 +211,9 @@ struct dt_amdahl dt_stats_amdahl(const double ranks[], const double seconds[], i
     double u[DT_FIT_MOST];
     for (int i = 0; i < n && i < DT_FIT_MOST; i++)
         u[i] = ranks[i] >= 1 ? 1 / ranks[i] : NAN;
-    struct dt_amdahl fit = {.line = line_of((struct system){.x = u, .t = seconds, .n = n}, 3,
-                                            "a fit needs 3 rank counts or more", false)};
+    struct dt_amdahl fit = {0};
+    fit.line = line_of((struct system){.x = u, .t = seconds, .n = n}, 3,
+                       "a fit needs 3 rank counts or more", false);
     const struct dt_line *line = &fit.line;
     if (line->why != NULL)
         return fit;

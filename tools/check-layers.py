@@ -59,7 +59,7 @@ DOORS = {
     "gsl/": "stats/ search/ tuner/measure/ tuner/cli/main.c bench/search_speed/",
     "jansson.h": "base/json.h tests/scenario/ tests/truth/honest.c",
     "zlib.h": "search/landscape/source.c",
-    "hwloc": "base/host.c",
+    "hwloc": "base/topology.c",
 }
 
 # The headers that may name json_t, each by what it reads or writes (docs/decisions/0011-documents.md). All others speak of structs.

@@ -61,11 +61,11 @@ def code_sections(elf):
 
 
 def instructions(path):
-    """{architecture: {name of an instruction: how many}} over an object."""
+    """{(architecture, kernel): {name of an instruction: how many}} of an object."""
     counts = {}
     for arch, elf in cubins(path):
-        here = counts.setdefault(arch, dict.fromkeys(CODES, 0))
-        for _, code in code_sections(elf):
+        for kernel, code in code_sections(elf):
+            here = counts.setdefault((arch, kernel), dict.fromkeys(CODES, 0))
             words = collections.Counter(zip(code[0::16], code[1::16]))
             for (low, high), times in words.items():
                 for name, bits in CODES.items():
@@ -75,31 +75,33 @@ def instructions(path):
 
 def agree_with_cuobjdump(path, counts):
     text = subprocess.run(["cuobjdump", "-sass", path], capture_output=True, text=True, check=True).stdout
-    arch, theirs = 0, {}
+    arch, kernel, theirs = 0, "", {}
     for line in text.splitlines():
         if found := re.search(r"arch = sm_(\d+)", line):
             arch = int(found[1])
-            theirs.setdefault(arch, dict.fromkeys(CODES, 0))
+        elif found := re.search(r"Function : (\S+)", line):
+            kernel = found[1]
+            theirs[arch, kernel] = dict.fromkeys(CODES, 0)
         elif found := re.match(r"\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\d+ )?([A-Z0-9]+)", line):
             if found[1] in CODES:
-                theirs[arch][found[1]] += 1
+                theirs[arch, kernel][found[1]] += 1
     if theirs != counts:
         fail(f"{path.name}: cuobjdump counts {theirs}, this program {counts}")
 
 
 def ptxas(path):
-    """{architecture: registers, stack, spilled bytes, shared} of the one kernel of an object, by ptxas."""
-    said, arch = {}, 0
+    """{(architecture, kernel): registers, stack, spilled bytes, shared} of an object, by ptxas."""
+    said, key = {}, None
     for line in path.read_text().splitlines():
-        if found := re.search(r"Compiling entry function '.*' for 'sm_(\d+)'", line):
-            arch = int(found[1])
-            said[arch] = {"static": 0}
+        if found := re.search(r"Compiling entry function '(.*)' for 'sm_(\d+)'", line):
+            key = int(found[2]), found[1]
+            said[key] = {"static": 0}
         elif found := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
-            said[arch].update(stack=int(found[1]), spills=int(found[2]) + int(found[3]))
+            said[key].update(stack=int(found[1]), spills=int(found[2]) + int(found[3]))
         elif found := re.search(r"Used (\d+) registers", line):
-            said[arch]["registers"] = int(found[1])
+            said[key]["registers"] = int(found[1])
             if shared := re.search(r"(\d+) bytes smem", line):
-                said[arch]["static"] = int(shared[1])
+                said[key]["static"] = int(shared[1])
     return said
 
 
@@ -123,17 +125,19 @@ def rows_of(build):
     objects = build / "CMakeFiles" / "dt_cuda_kernels.dir" / "generated"
     rows = []
     for tile in wanted:
+        path = objects / "attention_{}x{}_s{}_w{}.cu.o".format(*tile)
+        counts, said = instructions(path), ptxas(path.with_name(path.name + ".ptxas"))
+        if shutil.which("cuobjdump"):
+            agree_with_cuobjdump(path, counts)
         for head in heads:
             if (*tile, head) not in shared:
                 fail(f"row {tile} has no instance for head dimension {head}")
-            path = objects / "attention_{}x{}_s{}_w{}_h{}.cu.o".format(*tile, head)
-            counts, said = instructions(path), ptxas(path.with_name(path.name + ".ptxas"))
-            if shutil.which("cuobjdump"):
-                agree_with_cuobjdump(path, counts)
+            shape = "dt_attention_shape" + "I" + "".join(f"Li{n}E" for n in (*tile, head)) + "E" # of the mangled name
             for arch in sorted(LIMITS):
-                if arch not in counts or arch not in said:
-                    fail(f"{path.name} has no code for sm_{arch}")
-                rows.append({"tile": tile, "head": head, "arch": arch, "counts": counts[arch], **said[arch],
+                key = next((key for key in counts if key[0] == arch and shape in key[1]), None)
+                if key not in said:
+                    fail(f"{path.name} has no code for head dimension {head} on sm_{arch}")
+                rows.append({"tile": tile, "head": head, "arch": arch, "counts": counts[key], **said[key],
                              "shared": shared[*tile, head]})
     return rows
 

@@ -3,7 +3,7 @@
 
 #include <cblas.h>
 #if defined(DT_HAVE_ONEDNN)
-#include <dnnl.h>
+#include "kernels/cpu/onednn.h"
 #endif
 #include <stddef.h>
 
@@ -62,27 +62,28 @@ const char *dt_bench_onednn(struct dt_bench_product *product, struct dt_side *si
     struct dt_bench_product *p = product;
     dnnl_data_type_t type = p->dtype == DT_FLOAT32 ? dnnl_f32 : dnnl_bf16;
     const dnnl_dims_t x = {p->rows, p->in}, w = {p->in, p->out}, y = {p->rows, p->out};
-    dnnl_memory_desc_t layouts[3];
-    dnnl_matmul_desc_t matmul;
+    dnnl_memory_desc_t layouts[3] = {0};
     dnnl_primitive_desc_t description = NULL;
     dnnl_engine_t engine;
     if (!dt_compute_cpu.usable(p->dtype))
         return NULL;
     dnnl_engine_create(&engine, dnnl_cpu, 0);
     dnnl_stream_create(&p->stream, engine, dnnl_stream_default_flags);
-    dnnl_memory_desc_init_by_tag(&layouts[0], 2, x, type, dnnl_ab);
-    dnnl_memory_desc_init_by_tag(&layouts[1], 2, w, type, dnnl_format_tag_any);
-    dnnl_memory_desc_init_by_tag(&layouts[2], 2, y, type, dnnl_ab);
-    dnnl_matmul_desc_init(&matmul, &layouts[0], &layouts[1], NULL, &layouts[2]);
-    if (dnnl_primitive_desc_create(&description, &matmul, NULL, engine, NULL) != dnnl_success)
+    dt_onednn_layout(&layouts[0], x, type, dnnl_ab);
+    dt_onednn_layout(&layouts[1], w, type, dnnl_format_tag_any);
+    dt_onednn_layout(&layouts[2], y, type, dnnl_ab);
+    if (dt_onednn_product(&description, engine, &layouts[0], &layouts[1], NULL, &layouts[2],
+                          NULL) != dnnl_success)
         return NULL;
-    const dnnl_memory_desc_t *packed =
-        dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0);
-    int64_t elements = (int64_t)dnnl_memory_desc_get_size(packed) / dt_dtype_bytes(p->dtype);
-    dnnl_memory_create(&p->memory[0], &layouts[0], engine, p->x);
-    dnnl_memory_create(&p->memory[1], packed, engine, dt_bench_numbers(p->dtype, elements));
-    dnnl_memory_create(&p->memory[2], &layouts[2], engine, p->y);
+    int64_t bytes = (int64_t)dnnl_memory_desc_get_size(
+        dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0));
+    dnnl_memory_create(&p->memory[0], DT_ONEDNN_LAYOUT(layouts[0]), engine, p->x);
+    dnnl_memory_create(&p->memory[1],
+                       dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0), engine,
+                       dt_bench_numbers(p->dtype, bytes / dt_dtype_bytes(p->dtype)));
+    dnnl_memory_create(&p->memory[2], DT_ONEDNN_LAYOUT(layouts[2]), engine, p->y);
     dnnl_primitive_create(&p->bare, description);
+    dt_onednn_layouts_free(layouts, 3);
     *side = (struct dt_side){run_onednn, p, flops(p)};
     return "oneDNN";
 }

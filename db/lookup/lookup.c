@@ -121,7 +121,7 @@ dt_status dt_lookup_head(const struct dt_snapshot *snapshot, const struct dt_ask
 {
     size_t size;
     const char *text = dt_snapshot_line(snapshot, line, &size);
-    struct note *note;
+    struct note *note = NULL;
     *head = NULL;
     if (dt_snapshot_note(snapshot, line) == NULL && !dt_head_may_match(text, size, asked))
         return DT_OK;

@@ -228,7 +228,7 @@ static dt_status set_side(const struct dt_network *network, const char *name, in
 
 static dt_status make_workload(const struct dt_query *query, struct dt_workload *workload)
 {
-    int64_t guidance;
+    int64_t guidance = 0;
     DT_TRY(whole("guidance", text_of(query, DT_ASK_guidance, "1"), 0, 1, &guidance));
     *workload = (struct dt_workload){.guidance = guidance != 0, .seed = 1, .sampler_steps = 50};
     const struct dt_gpus *gpus = query->gpus.count > 0 ? &query->gpus : NULL;

@@ -5,7 +5,8 @@
 #include "kernels/cpu/gemm_int.h"
 
 #if defined(DT_HAVE_ONEDNN)
-#include <dnnl.h>
+#include "kernels/cpu/onednn.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,25 +59,25 @@ static dt_status packed_layout(enum dt_dtype dtype, int in, int out, dnnl_memory
 {
     const dnnl_dims_t dims = {in, out};
     dnnl_format_tag_t tag = dtype == DT_FLOAT32 ? dnnl_BA16a64b : dnnl_BA16a64b2a;
-    DT_TRY(checked(dnnl_memory_desc_init_by_tag(layout, 2, dims, type_of(dtype), tag),
-                   "lay out weights"));
+    DT_TRY(checked(dt_onednn_layout(layout, dims, type_of(dtype), tag), "lay out weights"));
     return DT_OK;
 }
 
-static dt_status execute_reorder(const dnnl_memory_desc_t layouts[2], void *const data[2])
+static dt_status execute_reorder(dnnl_memory_desc_t layouts[2], void *const data[2])
 {
     dnnl_primitive_desc_t description = NULL;
     dnnl_primitive_t reorder = NULL;
     dnnl_memory_t from = NULL, to = NULL;
     dnnl_stream_t stream = NULL;
-    dnnl_status_t code = dnnl_reorder_primitive_desc_create(&description, &layouts[0], engine,
-                                                            &layouts[1], engine, NULL);
+    dnnl_status_t code =
+        dnnl_reorder_primitive_desc_create(&description, DT_ONEDNN_LAYOUT(layouts[0]), engine,
+                                           DT_ONEDNN_LAYOUT(layouts[1]), engine, NULL);
     if (code == dnnl_success)
         code = dnnl_primitive_create(&reorder, description);
     if (code == dnnl_success)
-        code = dnnl_memory_create(&from, &layouts[0], engine, data[0]);
+        code = dnnl_memory_create(&from, DT_ONEDNN_LAYOUT(layouts[0]), engine, data[0]);
     if (code == dnnl_success)
-        code = dnnl_memory_create(&to, &layouts[1], engine, data[1]);
+        code = dnnl_memory_create(&to, DT_ONEDNN_LAYOUT(layouts[1]), engine, data[1]);
     if (code == dnnl_success)
         code = dnnl_stream_create(&stream, engine, dnnl_stream_default_flags);
     if (code == dnnl_success) {
@@ -97,15 +98,19 @@ static dt_status execute_reorder(const dnnl_memory_desc_t layouts[2], void *cons
 static dt_status pack(enum dt_dtype dtype, const float *weight, int in, int out, void *packed)
 {
     const dnnl_dims_t dims = {in, out};
-    dnnl_memory_desc_t layouts[2];
+    dnnl_memory_desc_t layouts[2] = {0};
     union {
         const float *read;
         void *given;
     } source = {weight};
-    DT_TRY(checked(dnnl_memory_desc_init_by_tag(&layouts[0], 2, dims, dnnl_f32, dnnl_ba),
-                   "describe weights"));
-    DT_TRY(packed_layout(dtype, in, out, &layouts[1]));
-    return execute_reorder(layouts, (void *const[]){source.given, packed});
+    dt_status status =
+        checked(dt_onednn_layout(&layouts[0], dims, dnnl_f32, dnnl_ba), "describe weights");
+    if (status == DT_OK)
+        status = packed_layout(dtype, in, out, &layouts[1]);
+    if (status == DT_OK)
+        status = execute_reorder(layouts, (void *const[]){source.given, packed});
+    dt_onednn_layouts_free(layouts, 2);
+    return status;
 }
 
 /* Blocks of 64 outputs with all inputs follow each other. */
@@ -122,9 +127,9 @@ static dt_status set_attributes(const struct dt_linear_shape *shape, dnnl_primit
     if (code == dnnl_success)
         code = dnnl_post_ops_create(&ops);
     if (code == dnnl_success && shape->act == DT_ACT_GELU)
-        code = dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_gelu_tanh, 0.0f, 0.0f);
+        code = dt_onednn_activation(ops, dnnl_eltwise_gelu_tanh, 0.0f);
     if (code == dnnl_success && shape->act == DT_ACT_SILU)
-        code = dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_swish, 1.0f, 0.0f);
+        code = dt_onednn_activation(ops, dnnl_eltwise_swish, 1.0f);
     if (code == dnnl_success)
         code = dnnl_primitive_attr_set_post_ops(attr, ops);
     dnnl_post_ops_destroy(ops);
@@ -139,35 +144,26 @@ static dt_status describe(enum dt_dtype dtype, const struct dt_linear_shape *sha
     const dnnl_dims_t bias = {1, shape->out};
     dnnl_data_type_t type = type_of(dtype);
     DT_TRY(packed_layout(dtype, shape->in, shape->out, &layouts[1]));
-    DT_TRY(checked(dnnl_memory_desc_init_by_tag(&layouts[0], 2, x, type, dnnl_ab),
-                   "describe an input"));
-    DT_TRY(checked(dnnl_memory_desc_init_by_tag(&layouts[2], 2, bias, dnnl_f32, dnnl_ab),
-                   "describe a bias"));
-    DT_TRY(checked(
-        dnnl_memory_desc_init_by_tag(&layouts[3], 2, y, shape->wide ? dnnl_f32 : type, dnnl_ab),
-        "describe an output"));
+    DT_TRY(checked(dt_onednn_layout(&layouts[0], x, type, dnnl_ab), "describe an input"));
+    DT_TRY(checked(dt_onednn_layout(&layouts[2], bias, dnnl_f32, dnnl_ab), "describe a bias"));
+    DT_TRY(checked(dt_onednn_layout(&layouts[3], y, shape->wide ? dnnl_f32 : type, dnnl_ab),
+                   "describe an output"));
     return DT_OK;
 }
 
 static dt_status make(struct ready *ready, const dnnl_memory_desc_t layouts[4],
                       dnnl_primitive_desc_t description)
 {
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
-    const struct {
-        dnnl_memory_t *memory;
-        const dnnl_memory_desc_t *layout;
-        void *data;
-    } rows[] = {
-        {&ready->x, &layouts[0], DNNL_MEMORY_NONE},
-        {&ready->weight, &layouts[1], DNNL_MEMORY_NONE},
-        {&ready->bias, &layouts[2], DNNL_MEMORY_NONE},
-        {&ready->y, &layouts[3], DNNL_MEMORY_NONE},
-        {&ready->scratch, scratch, DNNL_MEMORY_ALLOCATE},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        DT_TRY(checked(dnnl_memory_create(rows[i].memory, rows[i].layout, engine, rows[i].data),
-                       "make a linear layer"));
+    dnnl_memory_t *const memories[4] = {&ready->x, &ready->weight, &ready->bias, &ready->y};
+    for (int i = 0; i < 4; i++)
+        DT_TRY(checked(
+            dnnl_memory_create(memories[i], DT_ONEDNN_LAYOUT(layouts[i]), engine, DNNL_MEMORY_NONE),
+            "make a linear layer"));
+    DT_TRY(checked(
+        dnnl_memory_create(&ready->scratch,
+                           dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0),
+                           engine, DNNL_MEMORY_ALLOCATE),
+        "make a linear layer"));
     DT_TRY(checked(dnnl_stream_create(&ready->stream, engine, dnnl_stream_default_flags),
                    "make a stream"));
     DT_TRY(checked(dnnl_primitive_create(&ready->primitive, description), "make a linear layer"));
@@ -189,8 +185,7 @@ static void forget(void *own)
 
 static dt_status get_ready(enum dt_dtype dtype, const struct dt_linear_shape *shape, void **own)
 {
-    dnnl_memory_desc_t layouts[4];
-    dnnl_matmul_desc_t product;
+    dnnl_memory_desc_t layouts[4] = {0};
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t description = NULL;
     struct ready *made = calloc(1, sizeof *made);
@@ -201,16 +196,15 @@ static dt_status get_ready(enum dt_dtype dtype, const struct dt_linear_shape *sh
         status = dt_fail(DT_ENOMEM, "no memory for a linear layer");
     if (status == DT_OK)
         status = set_attributes(shape, attr);
-    if (status == DT_OK &&
-        (dnnl_matmul_desc_init(&product, &layouts[0], &layouts[1], &layouts[2], &layouts[3]) !=
-             dnnl_success ||
-         dnnl_primitive_desc_create(&description, &product, attr, engine, NULL) != dnnl_success))
+    if (status == DT_OK && dt_onednn_product(&description, engine, &layouts[0], &layouts[1],
+                                             &layouts[2], &layouts[3], attr) != dnnl_success)
         status = dt_fail(DT_EUNSUP, "oneDNN has no %s product of %d x %d by %d",
                          dt_dtype_text(dtype), shape->rows, shape->in, shape->out);
     if (status == DT_OK)
         status = make(made, layouts, description);
     dnnl_primitive_desc_destroy(description);
     dnnl_primitive_attr_destroy(attr);
+    dt_onednn_layouts_free(layouts, 4);
     if (status != DT_OK) {
         forget(made);
         return status;

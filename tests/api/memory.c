@@ -191,7 +191,7 @@ static void every_allocation(size_t question, int32_t tier)
     for (int ever = 0; ever < 2; ever++) {
         long n = 0;
         while (fail_at(n, ever == 1, question, &wanted))
-            n += dose_thin() ? 11 : n < 3000 ? 1 : 1 + n / 300;
+            n += dose_thin() ? 29 : n < 3000 ? 1 : 1 + n / 300;
         print_message("question %zu: %ld allocations\n", question, n);
         assert_true(n > 100);
     }

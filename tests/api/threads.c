@@ -10,11 +10,17 @@
 #include <cmocka.h>
 
 #include "tests/api/session.h"
+#include "tests/lib/dose.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { ENTRIES = 12, READERS = 9, WRITERS = 2, COMMITS = 25, TURNS = 60 };
+enum { ENTRIES = 12, READERS = 9, WRITERS = 2, COMMITS = 25 };
+
+static int turns(void)
+{
+    return dose_thin() ? 20 : 60;
+}
 
 struct shared {
     const struct dittune_db *db;
@@ -71,7 +77,7 @@ static void write_out(struct shared *shared, size_t i)
 static void *read_many(void *context)
 {
     struct shared *shared = context;
-    for (int turn = 0; turn < TURNS; turn++) {
+    for (int turn = 0; turn < turns(); turn++) {
         struct dittune_db *db = NULL;
         if (dittune_db_open(scratch, &db, NULL, 0) != DITTUNE_OK) {
             atomic_fetch_add(&shared->bad, 1);
@@ -134,7 +140,7 @@ static void threads_read_whole_answers_while_writers_commit(void **state)
     for (int i = 0; i < READERS + WRITERS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(shared.bad, 0);
-    assert_int_equal(shared.exact, READERS * TURNS * ENTRIES * 2);
+    assert_int_equal(shared.exact, READERS * turns() * ENTRIES * 2);
     assert_int_equal(dittune_db_is_outdated(db), 1);
 
     /* a store that is opened now has the last numbers */

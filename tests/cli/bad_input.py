@@ -196,7 +196,7 @@ STORES = [
          "do: set TMPDIR to a shorter one, as /tmp", env={"TMPDIR": "/" + 239 * "x"}, prints=True),
     Case("tmpdir-relative", "--budget 5s --quiet", 2, "TMPDIR is 'scratch', which is not an absolute path: set it to one, as /tmp",
          env={"TMPDIR": "scratch"}, prints=True),
-    Case("tmpdir-missing", "--budget 5s --quiet", 74, f"cannot make a folder in {{T}}/none: {NO_FILE}", env={"TMPDIR": "{T}/none"},
+    Case("tmpdir-missing", "--budget 5s --quiet", 74, f"cannot make a folder for temporary files in {{T}}/none: {NO_FILE}; set TMPDIR to a folder that can be written", env={"TMPDIR": "{T}/none"},
          prints=True),
     Case("lookup-mode-not-utf8", "lookup --mode 'a\udcffb'", 2, "mode is 'a?b', which is not UTF-8"),
     Case("lookup-nothing", "lookup", 10, "no plan is stored in {T}/db for dit-s/2, 256 x 256 px (256 tokens), guided, "

@@ -122,7 +122,7 @@ def check_stored():
     """`check` leaves an entry whose GPUs others use; --shared-devices lets it be measured."""
     db = t.path / "stored"
     plan = t.tool("explain", "--json", "--model", SMALL, "--size", "128", "--dtype", "float32", "ranks=1").json["plan"]
-    told = script("told", f'[ "$1" = --devices ] && exec {t.path}/four\nexec {BUILD}/dittune-worker "$@"\n')
+    told = script("told", f'[ "$1" = --devices ] && exec {t.path}/four\nexec "{BUILD}/dittune-worker" "$@"\n')
     machine = t.tool("machine", "--json", "--renew", env=told).json
     lib_store.write(db, {**machine, "hard": {**machine["hard"], "cores": 4}}, [{"plan": plan, "fingerprint.hard": {
         **machine["hard"], "dtype": "float32", "engine": "dittune", "mode": "eager"}}])

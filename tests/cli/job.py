@@ -118,7 +118,7 @@ def keyed(t):
 
 def arguments(t):
     """--worker PROGRAM -- ARGS"""
-    script = t.write("worker.sh", f'#!/bin/sh\necho "$@" >> {t.path}/args\nexec {t.worker}\n')
+    script = t.write("worker.sh", f'#!/bin/sh\necho "$@" >> {t.path}/args\nexec "{t.worker}"\n')
     script.chmod(0o755)
     scenario(t)
     done = t.tool("run", "--json", "--worker", script, "--", "--a b", "-c", "--", "$HOME")

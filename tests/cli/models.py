@@ -17,17 +17,16 @@ DEGREES = ("dp", "cfg", "ulysses", "ring", "tensor", "pipe", "kv_gather")
 t = Dittune()
 
 
+def assignments(devices, degrees):
+    """Every assignment of the degrees whose product is at most `devices`."""
+    if not degrees:
+        return [{}]
+    return [{degrees[0]: value, **rest} for value in range(1, devices + 1) for rest in assignments(devices // value, degrees[1:])]
+
+
 def legal(devices, holds):
     """All assignments of the degrees whose product fits, kept where the rule holds."""
-    plans = (dict(zip(DEGREES, values)) for values in itertools.product(range(1, devices + 1), repeat=len(DEGREES)))
-    return [plan for plan in plans if product(plan) <= devices and holds(**plan)]
-
-
-def product(plan):
-    made = 1
-    for value in plan.values():
-        made *= value
-    return made
+    return [plan for plan in assignments(devices, DEGREES) if holds(**plan)]
 
 
 def xdit_flux(dp, cfg, ulysses, ring, tensor, pipe, kv_gather):

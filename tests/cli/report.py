@@ -71,6 +71,10 @@ if "gnuplot:" not in done.err and "<svg" in text:
 
 done, bare, seen = page(env={"PATH": t.path})
 t.check("without gnuplot: tables, and a sentence", done.code == 0 and "<svg" not in bare and "gnuplot was not found" in bare and len(seen.table("All ")) == 13, done)
+(t.path / "broken").mkdir()
+t.write("broken/gnuplot", "#!/bin/sh\necho '<svg '\nexit 1\n").chmod(0o755)
+done, bare, seen = page(env={"PATH": t.path / "broken"})
+t.check("with a gnuplot that fails: the same", done.code == 0 and "<svg" not in bare and "it failed" in bare and len(seen.table("All ")) == 13, done)
 t.check("JSON is that of analyze", report("--format", "json").json == t.tool("analyze", journal, "--json").json)
 lines = list(csv.DictReader(io.StringIO(report(journal.stem, "--format", "csv").out)))
 t.check("CSV has each trial", len(lines) == 12 and sum(line["outcome"] == "infeasible" for line in lines) == 3, lines[:1])

@@ -44,14 +44,14 @@ def on_two_processors(run):
 
 
 def check_ranks(t):
-    done = t.tool("run", "--model", SMALL, "--plan", "ranks=2 ulysses=1 ring=2 overlap=1", "--json")
+    done = t.tool("run", "--model", SMALL, "--plan", "ranks=2 ulysses=1 ring=2 overlap=1", "--quick", "--json")
     o = done.json
     t.check("two ranks agree with one", done.code == 0 and o["verified_error"] <= 1e-5 and
             len(o["rank_seconds"]) == 2 and o["baseline"]["ranks"] == 1, done)
-    done = on_two_processors(lambda: t.tool("run", "--model", SMALL, "--plan", "ranks=3 ulysses=3"))
+    done = on_two_processors(lambda: t.tool("run", "--model", SMALL, "--plan", "ranks=3 ulysses=3", "--quick"))
     t.check("more ranks than cores: runs, says oversubscribed",
             done.code == 0 and "oversubscribed" in done.out and "oversubscribed" in done.err, done)
-    done = t.tool("run", "--model", SMALL, "--plan", "ranks=1", "--sweep", "batch=1,2,4", "--json")
+    done = t.tool("run", "--model", SMALL, "--plan", "ranks=1", "--quick", "--sweep", "batch=1,2,4", "--json")
     t.check("sweep gives the curve", done.code == 0 and [row["batch"] for row in done.json["sweep"]] == [1, 2, 4], done)
 
 

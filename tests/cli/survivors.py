@@ -20,7 +20,7 @@ FAMILY = t.write("family", f"""#!/bin/sh
 sleep 1000 &
 setsid sleep 1000 &
 (setsid sh -c 'trap "" TERM; sleep 1000; sleep 1000' &)
-exec {t.worker} "$@"
+exec '{t.worker}' "$@"
 """)
 FAMILY.chmod(0o755)
 SHAPES = {"a worker": ["--worker", t.worker], "a worker with children of its own": ["--worker", FAMILY],

@@ -237,7 +237,7 @@ def asked_by_signal():
 def quiet_and_verbose():
     """-q: the result only; -v: what trials do, and workers say, harmless and line by line."""
     t.scenario(ns=[1000000, 950000], cv=0.01)
-    noisy = t.write("noisy", f'#!/bin/sh\nprintf "\\033[2Jev\\til \\377\\nlast" >&2\nexec {t.worker} "$@"\n')
+    noisy = t.write("noisy", f'#!/bin/sh\nprintf "\\033[2Jev\\til \\377\\nlast" >&2\nexec "{t.worker}" "$@"\n')
     noisy.chmod(0o755)
     for name in ("-q", "--quiet"):
         done = t.tool("tune", "--worker", noisy, "--budget", "20s", name)

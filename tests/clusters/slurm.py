@@ -107,7 +107,7 @@ def session():
 
 def cancelled():
     """scancel sends SIGTERM, and after KillWait SIGKILL."""
-    script = t.write("job.sh", f"#!/bin/sh\nexec {BUILD}/dittune tune --model {MODEL} --hosts slurm --launcher srun --budget 10m --json\n")
+    script = t.write("job.sh", f"#!/bin/sh\nexec '{BUILD}/dittune' tune --model {MODEL} --hosts slurm --launcher srun --budget 10m --json\n")
     t.run("sbatch", "--ntasks=2", "--output", t.path / "job.out", "--error", t.path / "job.err", script)
     t.until(lambda: (t.path / "job.err").exists() and "trial 3 " in t.read("job.err"), 300)
     t.run("scancel", "--signal=TERM", "--full", "--name=job.sh")

@@ -231,7 +231,7 @@ static void answers_match_the_reference_on_random_stores(void **state)
 {
     (void)state;
     rng = dt_rng_at(dose_seed("stores", 11), "random stores");
-    for (int store = 0; store < STORES; store++) {
+    for (int store = 0; store < (dose_thin() ? STORES / 4 : STORES); store++) {
         json_t *entries = json_array();
         for (int i = 0; i < ENTRIES; i++) {
             json_t *entry = draw_entry(i);
@@ -250,8 +250,8 @@ static void answers_match_the_reference_on_random_stores(void **state)
     print_message("tiers %d %d %d %d %d %d, hints %d\n", seen[0], seen[1], seen[2], seen[3],
                   seen[4], seen[5], hints);
     for (int tier = DT_TIER_NONE; tier <= DT_TIER_EXACT; tier++)
-        assert_true(seen[tier] >= 20);
-    assert_true(hints >= 20);
+        assert_true(seen[tier] >= (dose_thin() ? 1 : 20));
+    assert_true(hints >= (dose_thin() ? 1 : 20));
 }
 
 int main(void)

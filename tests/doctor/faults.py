@@ -87,7 +87,7 @@ CASES = [
     ("small-shm", "warning", {"host.shm_bytes": 67108864}, "64 MiB"),
     ("small-memlock", "warning", {"host.memlock_bytes": 8388608}, "8192 KiB"),
     ("few-cores", "warning", {"host.cores": 1}, "1 core:"),
-    ("core-quota", "warning", {"host.cores_quota": 8.0}, "the time of 8.0 cores to 64"),
+    ("core-quota", "warning", {"host.cores_quota": 8.0}, "the time of 8.0 of 64 cores: plans use 8"),
     ("memory-limit", "note", {"host.memory_limit_bytes": 34359738368}, "32.0 GiB of the machine's 1006.9"),
     ("loaded", "warning", {"host.load": 80.5}, "80.5 processes"),
     ("powersave", "warning", {"host.governor": "powersave", "host.frequency_driver": "acpi-cpufreq"}, "powersave"),

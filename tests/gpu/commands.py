@@ -6,22 +6,9 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from fake_gpus import WORKER, FakeGpus, need_fake_gpus
+from fake_gpus import FakeGpus, need_fake_gpus
 
 CHANNELS = {"NCCL_MIN_P2P_NCHANNELS=4", "NCCL_MAX_P2P_NCHANNELS=4", "NCCL_P2P_NVL_CHUNKSIZE=262144"}
-
-
-def note_variables():
-    """From now on workers are started by a script that notes what their environment says to NCCL. It leaves them little
-    memory: the rate of a GPU is that of a product as large as its memory allows, which takes long here."""
-    little = t.environment["DITTUNE_FAKE_CUDA"].replace("memory=16g", "memory=150m")
-    path = t.write("worker", f"""#!/bin/sh
-[ "$1" = --devices ] && exec '{WORKER}' "$@"
-env | grep ^NCCL_ >>{t.path}/variables
-DITTUNE_FAKE_CUDA={little} exec '{WORKER}' "$@"
-""")
-    path.chmod(0o755)
-    t.environment["DITTUNE_WORKER_CUDA"] = str(path)
 
 
 def run(plan):
@@ -81,7 +68,7 @@ def check_session():
 
 need_fake_gpus()
 t = FakeGpus(memory="16g")
-note_variables()
+t.leave_little(f"env | grep ^NCCL_ >>{t.path}/variables")  # what their environment says to NCCL
 check_machine()
 check_described()
 check_run()

@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import skip
-from fake_gpus import WORKER, FakeGpus, need_fake_gpus
+from fake_gpus import FakeGpus, need_fake_gpus
 
 NARROW = {"dtype": "bfloat16", "size": "64"}
 
@@ -27,22 +27,11 @@ def find(*more):
     return done.json["plan"]["residual"] if done.code == 0 else None
 
 
-def leave_little():
-    """The rate of a GPU is that of a product as large as its memory allows, which takes long here: workers have little."""
-    little = t.environment["DITTUNE_FAKE_CUDA"].replace("memory=8g", "memory=150m")
-    path = t.write("worker", f"""#!/bin/sh
-[ "$1" = --devices ] && exec '{WORKER}' "$@"
-DITTUNE_FAKE_CUDA={little} exec '{WORKER}' "$@"
-""")
-    path.chmod(0o755)
-    t.environment["DITTUNE_WORKER_CUDA"] = str(path)
-
-
 need_fake_gpus()
 t = FakeGpus(devices=1)
 heads_of_64 = json.loads(t.read("small.json")) | {"hidden": 128, "heads": 2}
 t.network = t.write("small.json", heads_of_64)
-leave_little()
+t.leave_little()
 wide = run("attention=own")
 if not t.tool("machine", "--json", "--backend", "cpu").json["limits"]["bfloat16"]:
     skip("the processor behind the fake GPUs has no bfloat16")

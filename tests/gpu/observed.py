@@ -18,7 +18,7 @@ TOTAL = 8 << 30
 ME = os.getpid()
 
 
-def machine(count=2, observe=f"exec {BUILD}/dittune-worker --observe"):
+def machine(count=2, observe=f"exec '{BUILD}/dittune-worker' --observe"):
     """A program that lists so many GPUs, and reads them as the workers do."""
     cards = [{"index": i, "name": "NVIDIA H200", "uuid": f"GPU-{i}", "pci": f"0000:{0x18 + i:02x}:00.0", "compute": "9.0",
               "memory_bytes": TOTAL, "free_bytes": TOTAL, "shared_bytes": 232448, "processes": []} for i in range(count)]
@@ -127,7 +127,7 @@ def check_others():
     t.check("what a worker reads itself counts", clocks(device_of("its own telemetry", done)) == [1000, 1000], done)
     plant({"device": "cuda:0"}, {"device": "cuda:1"})
     for name, body in (("is older", "exit 2"), ("crashes", "kill -SEGV $$"), ("says nonsense", "echo hello; exit 0"),
-                       ("ends on the way", f"{{ {{ read a; echo $a; read a; echo $a; }} | {BUILD}/dittune-worker --observe; exit; }}")):
+                       ("ends on the way", f"{{ {{ read a; echo $a; read a; echo $a; }} | '{BUILD}/dittune-worker' --observe; exit; }}")):
         device = device_of(f"an observer that {name}", run("--json", env=machine(observe=body)))
         t.check(f"an observer that {name} is no failure", "telemetry" not in device, device)
 

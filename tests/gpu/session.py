@@ -31,6 +31,7 @@ def has_reports(trial):
 
 need_fake_gpus()
 t = FakeGpus()
+t.leave_little()
 done = t.small("tune", "--budget", "60s", "--size", "64", "--json")
 t.check("it ends, and needs no option for GPUs", done.code in (0, 6), done)
 first, *others = groups(t.talk())

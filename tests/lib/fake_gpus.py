@@ -46,6 +46,19 @@ class FakeGpus(Dittune):
             **environment})
         network = json.loads((SOURCE / "tests/cli/small.json").read_text(encoding="utf-8"))
         self.network = self.write("small.json", {**network, "depth": 1})
+        self.memory = memory
+
+    def leave_little(self, before=""):
+        """From now on workers have little memory, and first run `before`, a line of shell. The rate of a GPU is that of a product
+        as large as its memory allows, which here takes a minute; what the controller reads of the machine stays as it is."""
+        little = self.environment["DITTUNE_FAKE_CUDA"].replace(f"memory={self.memory}:", "memory=150m:")
+        path = self.write("worker", f"""#!/bin/sh
+[ "$1" = --devices ] && exec '{WORKER}' "$@"
+{before}
+DITTUNE_FAKE_CUDA='{little}' exec '{WORKER}' "$@"
+""")
+        path.chmod(0o755)
+        self.environment["DITTUNE_WORKER_CUDA"] = str(path)
 
     def small(self, command, *words, **how):
         """A command on a small network of one block."""

@@ -73,7 +73,7 @@ static void says_the_same(const struct dt_search *chosen, const struct dt_search
     struct dt_text a = {0}, b = {0};
     dt_search_note(chosen, &a);
     dt_search_note(itself, &b);
-    char *seconds = strstr(dt_text_at(&b), " took "); /* processor time of fits */
+    const char *seconds = strstr(dt_text_at(&b), " took "); /* processor time of fits */
     assert_int_equal(strncmp(dt_text_at(&a), dt_text_at(&b),
                              seconds != NULL ? (size_t)(seconds - dt_text_at(&b)) : b.size + 1),
                      0);

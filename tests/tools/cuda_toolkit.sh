@@ -65,7 +65,7 @@ elif [ -x "$toolkit/bin/ptxas" ] && [ -d "$toolkit/nvvm/libdevice" ] && [ -n "$c
     compile()
     {
         local words=("$clang" -x cuda "--cuda-path=$toolkit" "--cuda-gpu-arch=$1" -std=c++17 -Wno-unknown-cuda-version -I"$source")
-        sed 's/^DT_ATTENTION_INSTANCE(\(.*\))/const void *used() { using shape = dt_attention_shape<\1>; if constexpr (shape::fits) return (const void *)dt_attention_kernel<shape>; else return nullptr; }/' "$2" >"$instance"
+        sed 's/^DT_ATTENTION_INSTANCE(\(.*\))/const void *used(dt_attention_shape<\1>) { using shape = dt_attention_shape<\1>; if constexpr (shape::fits) return (const void *)dt_attention_kernel<shape>; else return nullptr; }/' "$2" >"$instance"
         "${words[@]}" -O2 --cuda-device-only -c -o /dev/null "$instance" && "${words[@]}" --cuda-host-only -fsyntax-only "$2"
     }
 else

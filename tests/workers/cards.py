@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 from dittune_test import SOURCE, Dittune
 
 sys.path.insert(0, str(SOURCE / "workers"))
-from dittune_workers import cards
+from dittune_workers import cards, machine
 sys.modules["torch"] = types.SimpleNamespace(float32=4, bfloat16=2, float16=2)  # to find weights takes no more of it
 from dittune_workers.network import weights as found_weights, worker
 from dittune_workers.protocol import Refused
@@ -51,7 +51,7 @@ refused("a name that is too long for a file", "no model card 'aaaa", of=lambda: 
 refused("weights that do not fit", "Wan2.1-T2V-14B", "53.2 GiB in float32", "16.0 GiB", of=lambda: worker.check_memory(
     cards.find("wan2.1-t2v-14b"), "float32", 2**34))
 worker.check_memory(cards.find("wan2.1-t2v-14b"), "bfloat16", 2**35)
-worker.check_memory(cards.find("pixart-alpha"), "float32", worker.free_bytes())  # parameters are not known
+worker.check_memory(cards.find("pixart-alpha"), "float32", machine.free_bytes())  # parameters are not known
 refused("a revision that is not there", "revision 'abc' of tiny-wan", of=lambda: worker.check_revision("abc", "d2cd", "tiny-wan"))
 worker.check_revision("d2cd", "d2cd", "tiny-wan")
 worker.check_revision(None, "d2cd", "tiny-wan")

@@ -9,14 +9,23 @@ static void note(const char *sentence)
     dt_print_note("%s", sentence);
 }
 
-/* The load is an average over a minute: after a wait it still includes the session that was waited for. */
-dt_status dt_alone(const struct dt_options *options)
+static void warn(const struct dt_options *options, const char *rule)
 {
     struct dt_text what = {0};
-    bool waited = false;
-    DT_TRY(dt_lock_measuring(!options->no_wait, note, &waited));
-    if (!waited && !options->print.quiet && dt_doctor_loaded(&what))
+    if (!options->print.quiet && dt_doctor_warns(rule, &what))
         dt_print_note("warning: %s", dt_text_at(&what));
     dt_text_fini(&what);
+}
+
+/* The load is an average over a minute: after a wait it still includes the session that was waited for. A dry run measures nothing
+ * and neither waits nor is disturbed. */
+dt_status dt_alone(const struct dt_options *options)
+{
+    bool waited = options->search.dry;
+    if (!options->search.dry)
+        DT_TRY(dt_lock_measuring(!options->no_wait, note, &waited));
+    if (!waited)
+        warn(options, "loaded");
+    warn(options, "core-quota");
     return DT_OK;
 }

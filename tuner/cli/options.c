@@ -122,7 +122,7 @@ static dt_status parse_real(const char *option, const char *text, void *field)
 /* A relative error: above 0 and at most 1. */
 static dt_status parse_error(const char *option, const char *text, void *field)
 {
-    double value;
+    double value = 0;
     DT_TRY(parse_real(option, text, &value));
     if (!(value > 0 && value <= 1))
         return dt_fail(DT_EUSAGE, "--%s '%s' is not a relative error above 0 and up to 1", option,

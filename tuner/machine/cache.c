@@ -31,12 +31,13 @@ static json_t *stamp(const char *program)
     char *full = dt_launch_find(program, path, sizeof path) ? realpath(path, NULL) : NULL;
     json_t *object = NULL;
     if (full != NULL && stat(full, &info) == 0)
-        object = json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I}, s:I, s:s}", "boot_id",
+        object = json_pack("{s:s, s:s, s:{s:s, s:I, s:I, s:I}, s:I, s:s, s:i, s:I}", "boot_id",
                            dt_host_boot(), "dittune", DT_VERSION, "worker", "path", full, "size",
                            (json_int_t)info.st_size, "mtime_ns", mtime_ns(&info), "inode",
                            (json_int_t)info.st_ino, "libraries_mtime_ns",
                            stat("/etc/ld.so.cache", &libraries) == 0 ? mtime_ns(&libraries) : 0,
-                           "processors", dt_host_processors());
+                           "processors", dt_host_processors(), "cores", dt_host_cores(),
+                           "memory_bytes", (json_int_t)dt_host_memory_limit());
     free(full);
     return object;
 }

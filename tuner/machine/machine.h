@@ -166,8 +166,8 @@ enum dt_severity { DT_NOTE, DT_WARNING, DT_BUSY, DT_ERROR };
 /* {"worker":{..}, "devices":{..} or null, "host":{..}}: of this machine, new reference. deadline_ns is for the worker. */
 dt_status dt_doctor_facts(const char *program, int64_t deadline_ns, json_t **facts) DT_MUST_CHECK;
 
-/* Applies only the rule "loaded": the load exceeds the cores; *what gets the sentence. */
-bool dt_doctor_loaded(struct dt_text *what);
+/* Applies one rule about the host, such as "loaded" or "core-quota"; true if it warns, and *what gets the sentence. */
+bool dt_doctor_warns(const char *rule, struct dt_text *what);
 
 /* [{"rule", "severity", "device", "what", "mend"}], the worst first, new reference. */
 dt_status dt_doctor_judge(const json_t *facts, json_t **findings) DT_MUST_CHECK;

@@ -43,7 +43,10 @@ dt_status dt_folder_make(const char *parent, char folder[DT_FOLDER_ROOM])
     if (mkdtemp(folder) != NULL)
         return DT_OK;
     folder[0] = '\0';
-    return dt_fail(DT_EIO, "cannot make a folder in %s: %s", parent, strerror(errno));
+    return dt_fail(DT_EIO,
+                   "cannot make a folder for temporary files in %s: %s; set TMPDIR to a folder "
+                   "that can be written",
+                   parent, strerror(errno));
 }
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)

@@ -87,6 +87,25 @@ dt_status dt_group_condemn(struct dt_group *group, struct dt_failure *failure)
     return dt_group_break(group, failure, failure->outcome, why);
 }
 
+/* As in SIGKILL; not every C library has names without descriptions. */
+static const char *signal_name(int number)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } rows[] = {
+        {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
+        {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
+        {SIGKILL, "KILL"}, {SIGUSR1, "USR1"}, {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
+        {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"}, {SIGXCPU, "XCPU"},
+        {SIGXFSZ, "XFSZ"}, {SIGSYS, "SYS"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].number == number)
+            return rows[i].name;
+    return "?";
+}
+
 static void describe_end(const struct dt_group *group, const struct dt_ended *ended, char out[],
                          size_t room)
 {
@@ -94,9 +113,8 @@ static void describe_end(const struct dt_group *group, const struct dt_ended *en
     if (group->processes > 1 && ended->status != 0)
         snprintf(rank, sizeof rank, "rank %d ", ended->rank);
     if (WIFSIGNALED(ended->status)) {
-        const char *name = sigabbrev_np(WTERMSIG(ended->status));
         snprintf(out, room, "%skilled by signal %d (SIG%s)", rank, WTERMSIG(ended->status),
-                 name != NULL ? name : "?");
+                 signal_name(WTERMSIG(ended->status)));
     } else {
         snprintf(out, room, "%sexited with %d", rank, WEXITSTATUS(ended->status));
     }

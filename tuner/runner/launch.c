@@ -6,6 +6,7 @@
 #include "tuner/runner/launch_int.h"
 
 #include "base/environment.h"
+#include "base/host.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -235,6 +236,12 @@ static dt_status add_variables(const struct dt_launch *launch, const struct dt_s
         snprintf(first, sizeof first, "DITTUNE_PLACED_SIZE=%d", launch->ranks);
         dt_words_add(variables, first);
         snprintf(first, sizeof first, "DITTUNE_PLACED_HOST=%d", launch->per_host);
+        dt_words_add(variables, first);
+    } else { /* another host has limits of its own */
+        snprintf(first, sizeof first, "DITTUNE_CORES=%d", dt_host_cores());
+        dt_words_add(variables, first);
+        snprintf(first, sizeof first, "DITTUNE_MEMORY_BYTES=%lld",
+                 (long long)dt_host_memory_available());
         dt_words_add(variables, first);
     }
     /* libgomp has read it when the worker is told its ranks (worker/main.c) */

@@ -191,10 +191,13 @@ static void run_program(const char *path, char *const argv[], char *const envp[]
     _exit(127);
 }
 
+/* Weak: a C library may lack it (glibc before 2.34, musl). */
+extern int close_range(unsigned first, unsigned last, int flags) __attribute__((weak));
+
 /* Closes the descriptors first to last, both included; one by one where the kernel has no close_range (before 5.9). */
 static void close_from_to(unsigned first, unsigned last)
 {
-    if (first > last || close_range(first, last, 0) == 0)
+    if (first > last || (close_range != NULL && close_range(first, last, 0) == 0))
         return;
     DIR *open_ones = opendir("/proc/self/fd");
     for (struct dirent *entry; open_ones != NULL && (entry = readdir(open_ones)) != NULL;) {

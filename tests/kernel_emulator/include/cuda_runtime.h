@@ -235,7 +235,8 @@ static inline double emu_exp(double x)
 #define exp(x)    emu_exp(x)
 #define __expf(x) emu_expf(x) /* the C library declares a function of that name */
 #define __logf(x) logf(x)
-static inline float rsqrtf(float x)
+#define rsqrtf(x) emu_rsqrtf(x) /* of the C library since C23 */
+static inline float emu_rsqrtf(float x)
 {
     return (float)(1.0 / sqrt((double)x));
 }

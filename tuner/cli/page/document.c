@@ -162,7 +162,7 @@ void dt_page_html(const struct dt_page pages[], int n, struct dt_text *out)
     dt_text_add_bytes(out, dt_text_at(&body), body.size);
     if (body.size > 0 && strstr(dt_text_at(&body), "<svg ") == NULL)
         dt_text_add(out, "<p>There are no figures: gnuplot was not found when the page was made, "
-                         "or there was nothing to draw.</p>\n");
+                         "it failed, or there was nothing to draw.</p>\n");
     dt_text_add(out, "</main>\n<script>\n%s</script>\n</body>\n</html>\n", script);
     out->failed = out->failed || body.failed;
     dt_text_fini(&body);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/machine/doctor/doctor.h"
 
+#include "base/cgroup.h"
 #include "base/host.h"
 #include "tuner/machine/devices.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -63,15 +65,10 @@ static json_t *shared_memory(void)
     return json_integer((json_int_t)(info.f_blocks * info.f_frsize));
 }
 
-/* cpu.max of cgroup v2 is "200000 100000", time and period in microseconds, or begins with "max". */
 static json_t *quota(void)
 {
-    char line[64];
-    double time = 0, period = 0;
-    first_line("/sys/fs/cgroup/cpu.max", line, sizeof line);
-    if (sscanf(line, "%lf %lf", &time, &period) != 2 || !(time > 0) || !(period > 0))
-        return json_null();
-    return json_real(time / period);
+    double cores = dt_cgroup_limits("").cores;
+    return isinf(cores) ? json_null() : json_real(cores);
 }
 
 static json_t *host_facts(void)
@@ -83,20 +80,20 @@ static json_t *host_facts(void)
     if (getloadavg(load, 1) != 1)
         load[0] = 0;
     return json_pack("{s:i, s:i, s:o, s:I, s:I, s:o, s:o, s:s, s:s, s:f}", "nvidia_on_pci",
-                     nvidia_on_pci(), "cores", dt_host_cores(), "cores_quota", quota(),
+                     nvidia_on_pci(), "cores", dt_host_cores_visible(), "cores_quota", quota(),
                      "memory_bytes", (json_int_t)dt_host_memory_total(), "memory_limit_bytes",
                      (json_int_t)dt_host_memory_limit(), "memlock_bytes", memlock(), "shm_bytes",
                      shared_memory(), "governor", governor, "frequency_driver", driver, "load",
                      load[0]);
 }
 
-bool dt_doctor_loaded(struct dt_text *what)
+bool dt_doctor_warns(const char *rule, struct dt_text *what)
 {
     json_t *host = host_facts();
     const struct dt_doctor_view view = {.host = host};
     bool found = false;
     for (int i = 0; i < dt_doctor_host.count; i++)
-        if (strcmp(dt_doctor_host.rows[i].name, "loaded") == 0)
+        if (strcmp(dt_doctor_host.rows[i].name, rule) == 0)
             found = dt_doctor_host.rows[i].found(&view, NULL, what);
     json_decref(host);
     return found;

@@ -2,6 +2,7 @@
 /* Rules about the machine around the GPUs. */
 #include "tuner/machine/doctor/doctor.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Requirements of NCCL's guide for containers (Troubleshooting, Shared memory and Docker): --shm-size=1g --ulimit
@@ -33,9 +34,18 @@ static bool small_memlock(const struct dt_doctor_view *view, const json_t *devic
     return true;
 }
 
+/* Whole cores of processor time: those of the affinity mask, or the fewer that the quota pays for (base/host.h). */
+static int64_t cores_of(const struct dt_doctor_view *view)
+{
+    const json_t *quota = json_object_get(view->host, "cores_quota");
+    int64_t cores = dt_doctor_int(view->host, "cores", INT64_MAX);
+    double most = json_is_number(quota) ? json_number_value(quota) : INFINITY;
+    return most >= (double)cores ? cores : most < 1 ? 1 : (int64_t)(most + 1e-6);
+}
+
 static bool few_cores(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
-    int64_t cores = dt_doctor_int(view->host, "cores", INT64_MAX);
+    int64_t cores = cores_of(view);
     (void)device;
     if (cores >= view->count)
         return false;
@@ -55,9 +65,9 @@ static bool core_quota(const struct dt_doctor_view *view, const json_t *device,
     if (!json_is_number(quota) || json_number_value(quota) >= (double)cores)
         return false;
     dt_text_add(what,
-                "the cgroup gives the time of %.1f cores to %lld: threads are stopped in the "
-                "middle of a step",
-                json_number_value(quota), (long long)cores);
+                "the control group gives the time of %.1f of %lld cores: plans use %lld, and may "
+                "be stopped in the middle of a step",
+                json_number_value(quota), (long long)cores, (long long)cores_of(view));
     return true;
 }
 
@@ -69,7 +79,7 @@ static bool memory_limit(const struct dt_doctor_view *view, const json_t *device
     (void)device;
     if (most <= 0 || most >= there)
         return false;
-    dt_text_add(what, "the cgroup allows %.1f GiB of the machine's %.1f",
+    dt_text_add(what, "the control group allows %.1f GiB of the machine's %.1f",
                 (double)most / (1LL << 30), (double)there / (1LL << 30));
     return true;
 }
@@ -77,7 +87,7 @@ static bool memory_limit(const struct dt_doctor_view *view, const json_t *device
 static bool loaded(const struct dt_doctor_view *view, const json_t *device, struct dt_text *what)
 {
     double load = json_number_value(json_object_get(view->host, "load"));
-    int64_t cores = dt_doctor_int(view->host, "cores", INT64_MAX);
+    int64_t cores = cores_of(view);
     (void)device;
     if (load <= (double)cores)
         return false;
@@ -104,7 +114,7 @@ static const struct dt_doctor_rule rows[] = {
     {"small-memlock", DT_WARNING, false, small_memlock,
      "ulimit -l unlimited, or --ulimit memlock=-1 for a container"},
     {"few-cores", DT_WARNING, false, few_cores,
-     "allow a core a GPU: see taskset -p $$, the cgroup, or the job's --cpus-per-task"},
+     "allow a core a GPU: see taskset -p $$, the control group, or the job's --cpus-per-task"},
     {"core-quota", DT_WARNING, false, core_quota,
      "give whole cores instead: docker run --cpuset-cpus, a CPU manager with policy static"},
     {"memory-limit", DT_NOTE, false, memory_limit,

@@ -20,7 +20,7 @@ import re
 import subprocess
 import sys
 
-from dittune_workers import cards, gpus, protocol
+from dittune_workers import cards, gpus, machine, protocol
 from dittune_workers.protocol import Refused
 
 # The usual steps and guidance scale of the pipelines of each class.
@@ -35,12 +35,6 @@ TOLERANCES = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
 
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-
-
-def free_bytes():
-    """Memory of the host that can be taken."""
-    lines = pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
 
 
 def check_memory(card, dtype, free):
@@ -109,7 +103,7 @@ class Worker:
         if folder is None:
             check_revision(self.job.get("revision"), revision, card["name"])
         if not self.gpu:
-            check_memory(card, self.job["dtype"], free_bytes())
+            check_memory(card, self.job["dtype"], machine.free_bytes())
         self.job.update(revision=revision, weights="random" if folder is None else "loaded")
         self.folder = folder.parent if folder is not None and (folder.parent / "model_index.json").is_file() else None
         if getattr(self.options, "image", False) and self.folder is None:
@@ -118,7 +112,7 @@ class Worker:
         job = self.job
         self.parameters = self.axes(card, devices)
         self.constants = dict(heads=card["heads"], tokens=cards.tokens(card, job["width"], job["height"], job["frames"]),
-                              joint_text_tokens=card["text_tokens"] if card["attention"] == "joint" else 0, cores=len(os.sched_getaffinity(0)))
+                              joint_text_tokens=card["text_tokens"] if card["attention"] == "joint" else 0, cores=machine.cores())
         self.rules = self.limits(card)
         frames = f"x{job['frames']}" if job["frames"] > 1 else ""
         # Forked groups share the weights; on GPUs each rank count loads them again, so one at a time is resident there.
@@ -145,7 +139,7 @@ class Worker:
             values, default, _ = self.backends()
             axes.append(dict(name="attention", values=values, default=default, doc="attention back end"))
         else:
-            count = len(os.sched_getaffinity(0))
+            count = machine.cores()
             threads = sorted({1, count, *(degree for degree in DEGREES if degree < count)})
             axes.append(dict(name="threads", role="threads", values=threads, default=count, doc="threads of torch in each rank"))
         return axes

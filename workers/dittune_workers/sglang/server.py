@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 
+from dittune_workers import machine
 from dittune_workers.hosts import free_port
 
 PROMPT = "word1 word2 word3"
@@ -16,7 +17,7 @@ class Server:
     def __init__(self, worker, values, model):
         job, degree = worker.job, lambda name: values.get(name, 1)
         if not worker.gpu:
-            os.environ["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // values["ranks"]))
+            os.environ["OMP_NUM_THREADS"] = str(max(1, machine.cores() // values["ranks"]))
         from sglang.multimodal_gen import DiffGenerator
         words = dict(model_path=job["folder"], model_id=model, num_gpus=values["ranks"], tp_size=degree("tensor"),
                      ulysses_degree=degree("ulysses"), ring_degree=degree("ring"), cfg_parallel_degree=degree("cfg"),

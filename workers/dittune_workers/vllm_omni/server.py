@@ -2,7 +2,7 @@
 """vLLM-Omni's own Python entry, Omni: it starts its ranks, a request makes one image or video."""
 import os
 
-from dittune_workers import protocol
+from dittune_workers import machine, protocol
 
 PROMPT = "word1 word2 word3"
 DEGREES = dict(ulysses="ulysses_degree", ring="ring_degree", kv_gather="allgather_degree", cfg="cfg_parallel_size",
@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self, worker, values):
         if not worker.gpu:
-            os.environ["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // values["ranks"]))
+            os.environ["OMP_NUM_THREADS"] = str(max(1, machine.cores() // values["ranks"]))
         from vllm_omni.entrypoints.omni import Omni
         self.omni = Omni(**start_words(worker.job, values))
         self.job, self.gpu, self.bytes = worker.job, worker.gpu, 0

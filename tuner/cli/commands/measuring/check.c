@@ -170,9 +170,9 @@ dt_status dt_command_check(const struct dt_options *options)
     struct dt_check_run run = {.opts = &opts};
     FILE *junit;
     DT_TRY(read_options(options, &opts));
+    DT_TRY(dt_alone(options));
     if (options->search.dry)
         return preview(options, &opts);
-    DT_TRY(dt_alone(options));
     DT_TRY(open_junit(options->check.junit, &junit));
     struct dt_error error = {DT_OK, ""};
     struct dt_progress progress;

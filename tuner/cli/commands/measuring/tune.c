@@ -325,7 +325,7 @@ dt_status dt_command_tune(const struct dt_options *options)
     struct dt_works works;
     DT_TRY(dt_works_list(options, &works));
     dt_status status = check_works(&works);
-    if (status == DT_OK && !options->search.dry)
+    if (status == DT_OK)
         status = dt_alone(options);
     if (status == DT_OK)
         status = tune_all(options, &works);
