@@ -36,7 +36,7 @@ BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTEN
 ROWS = [("flash", "eager"), ("cudnn", "eager"), ("efficient", "eager"), ("cudnn", "default"), ("flash", "default"),
         ("cudnn", "reduce-overhead"), ("flash", "reduce-overhead"), ("cudnn", "max-autotune"), ("flash", "max-autotune"), ("math", "eager")]
 LIMITS = {"float32": 1e-4, "bfloat16": 0.05}
-PLANS = {"cuda": ["", "graph=1", "attention=own", "attention=cudnn", "attention=fa3"], "cpu": [""]}
+PLANS = {"cuda": ["", "graph=0", "attention=own", "attention=cudnn", "attention=fa3"], "cpu": [""]}
 
 
 def read_words():

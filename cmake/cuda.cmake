@@ -104,7 +104,7 @@ macro(dt_find_beside name library header version_header)
     endif()
 endmacro()
 
-# dt_at_least(NCCL nccl 2.28): an older one has not what is called.
+# dt_at_least(NCCL nccl 2.27.3): an older one has not what is called.
 macro(dt_at_least name library version)
     if(DT_HAVE_${name} AND "${${name}_VERSION}" VERSION_LESS ${version})
         set(DT_HAVE_${name} OFF)
@@ -207,7 +207,7 @@ macro(dt_find_cuda)
     endif()
     dt_find_beside(NCCL nccl nccl.h nccl.h NCCL_MAJOR NCCL_MINOR NCCL_PATCH)
     dt_find_beside(CUDNN cudnn cudnn.h cudnn_version.h CUDNN_MAJOR CUDNN_MINOR CUDNN_PATCHLEVEL)
-    dt_at_least(NCCL nccl 2.28) # ncclAlltoAll
+    dt_at_least(NCCL nccl 2.27.3) # ncclCommWindowRegister; CUDA 13.0's own images have it
     dt_at_least(CUDNN cudnn 9.13.1) # the attention operation (cudnn-frontend, sdpa_support_surface.h)
     dt_find_fa3()
     if(DT_HAVE_CUDA)

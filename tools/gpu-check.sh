@@ -1,38 +1,43 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The run on a machine with a GPU, in groups of at most five minutes each, the most valuable first: builds, checks what is computed,
+# The run on a machine with a GPU, in groups of at most eight minutes each, the most valuable first: builds, checks what is computed,
 # times it beside PyTorch, and ends with one table: step, result, seconds. Goes on after a failure; each step has a limit of its own.
 #
-#     tools/gpu-check.sh [--only A,B,C] [--prefix DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR] [--seconds N] [--quick FILE]
+#     tools/gpu-check.sh [--only A,B,C,E] [--prefix DIR] [--cuda-prefix DIR]... [--build DIR | --built DIR] [--wheels DIR] [--seconds N]
+#                        [--quick FILE]
+#     tools/gpu-check.sh --fill FILE
 #
-#     --only GROUPS       A: attention, passes and linear layers, also under compute-sanitizer, and rates; B: PyTorch beside us, plans
-#                         of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials [A,B,C]
+#     --only GROUPS       A: attention, passes and linear layers, rates, and the first under compute-sanitizer; B: PyTorch beside us,
+#                         plans of one rank, profiles by ncu; C: ranks staged and by NCCL, a session, killed and hung trials; E: an
+#                         engine, diffusers, in a session of three minutes [A,B,C]
 #     --prefix DIR        what tools/gpu-prefix.sh unpacked, where the machine lacks these packages [build/prefix, if it is there]
 #     --cuda-prefix DIR   a folder with NCCL and cuDNN; Python's nvidia folder is found by itself
 #     --build DIR         where to build and to keep each step's output [build/gpu]
-#     --built DIR         a build folder that is complete: nothing is built
-#     --seconds N         for all of it [300 a group, and 270 for the build]
+#     --built DIR         a folder of programs that were built, here or elsewhere: nothing is built
+#     --wheels DIR        Python packages for group E, which names those that python3 lacks
+#     --seconds N         for all of it [480 a group, and 270 for the build]
 #     --quick FILE        this tiny network instead of DiT, and short sessions: to check this script
+#     --fill FILE         writes the figures of a run's gpu-check.json into docs/hardware.md, and does nothing else
 #
-# Needs neither oneDNN nor MPI nor the internet. Where $OUT is set, all logs are in $OUT/gpu-check-GROUPS.tar.gz. $BENCH_PYTHON is a
-# Python that has PyTorch [python3], $DT_FA3 a checkout of FlashAttention to build in. Exits with 1 when a step failed, 77 without a
-# GPU. Times of several ranks on one GPU mean nothing: such steps are for correctness.
+# Needs neither oneDNN nor MPI nor the internet. Where $OUT is set, all logs are in $OUT/gpu-check-GROUPS.tar.gz, and the figures of
+# each step in $OUT/gpu-check.json. $BENCH_PYTHON is a Python that has PyTorch [python3], $DT_FA3 a checkout of FlashAttention to build
+# in. Exits with 1 when a step failed, 77 without a GPU. Times of several ranks on one GPU mean nothing: such steps are for correctness.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
 source tools/gpu_check_groups.sh
 
-only=A,B,C prefix='' build=build/gpu built='' most='' quick='' cuda_prefix=()
-usage() { sed -n 's/^# \{0,1\}//; 3,19p' "$0"; }
+only=A,B,C prefix='' build=build/gpu built='' wheels='' most='' quick='' cuda_prefix=()
+usage() { sed -n 's/^# \{0,1\}//; 3,25p' "$0"; }
 refuse() { echo "gpu-check: $1" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
-    --only | --prefix | --cuda-prefix | --build | --built | --seconds | --quick) [ $# -gt 1 ] || refuse "$1 needs a value" ;;
+    --only | --prefix | --cuda-prefix | --build | --built | --wheels | --seconds | --quick | --fill) [ $# -gt 1 ] || refuse "$1 needs a value" ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; refuse "'$1' is unknown" ;;
     esac
     case $1 in
     --only)
-        [[ $2 =~ ^[ABC](,[ABC])*$ ]] || refuse "--only $2: expected groups, A, B or C, with commas"
+        [[ $2 =~ ^[ABCE](,[ABCE])*$ ]] || refuse "--only $2: expected groups, A, B, C or E, with commas"
         only=$2
         ;;
     --prefix)
@@ -48,6 +53,14 @@ while [ $# -gt 0 ]; do
         [ -x "$2/dittune" ] || refuse "--built $2: there is no dittune"
         build=$2 built=$2
         ;;
+    --wheels)
+        [ -d "$2" ] || refuse "--wheels $2: no such folder"
+        wheels=$(realpath "$2")
+        ;;
+    --fill)
+        [ -f "$2" ] || refuse "--fill $2: no such file"
+        exec python3 tools/gpu_figures.py fill "$2" docs/hardware.md
+        ;;
     --quick)
         [ -f "$2" ] || refuse "--quick $2: no such file"
         quick=$2
@@ -61,21 +74,22 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$prefix" ] || [ ! -d build/prefix/usr ] || prefix=$PWD/build/prefix
 IFS=, read -ra groups <<<"$only"
-most=${most:-$((300 * ${#groups[@]} + 270))}
+most=${most:-$((480 * ${#groups[@]} + 270))}
 rm -rf "$build/log"
 mkdir -p "$build/log"
 build=$(cd "$build" && pwd)
-rows=() broken=() failed=0 gpus=0 ran=unknown child='' until=$most
+rows=() broken=() failed=0 gpus=0 ran=unknown child='' until=$most lenient=''
 
 add_row() { rows+=("$(printf '%-24s %-12s %4s  %s' "$@")"); }
 
-# step NAME LIMIT COMMAND...: `ran` is its result. 77 is skipped, as in ctest; the last line it printed goes into the table.
-# Functions run in a shell of their own, so that `timeout` can end them.
+# step NAME LIMIT COMMAND...: `ran` is its result. 77 is skipped, as in ctest; the last line it printed goes into the table. A step that
+# is past its limit has failed, unless `lenient` is set, or the limit was what the group had left. Functions run in a shell of their own,
+# so that `timeout` can end them.
 step()
 {
-    local name=$1 limit=$2 start=$SECONDS status=0 log=$build/log/$1.txt left=$((until - SECONDS))
+    local name=$1 limit=$2 start=$SECONDS status=0 log=$build/log/$1.txt left=$((until - SECONDS)) last late=$lenient
     shift 2
-    [ $left -lt "$limit" ] && limit=$left
+    [ $left -ge "$limit" ] || limit=$left late=yes
     if [ "$limit" -lt 5 ]; then
         ran=skipped
         add_row "$name" skipped '' 'no time left'
@@ -92,22 +106,27 @@ step()
     124 | 137) ran="over $limit s" ;;
     *) ran="FAILED ($status)" ;;
     esac
+    last=$(grep -v '^[[:space:]]*$' "$log" | tail -n 1 | cut -c1-66)
+    [[ -z $late || $ran != over* ]] || { last=$ran ran=skipped status=77; }
     [ $status -eq 0 ] || [ $status -eq 77 ] || { failed=$((failed + 1)); broken+=("$name"); }
-    add_row "$name" "$ran" $((SECONDS - start)) "$(grep -v '^[[:space:]]*$' "$log" | tail -n 1 | cut -c1-66)"
+    add_row "$name" "$ran" $((SECONDS - start)) "$last"
+    python3 tools/gpu_figures.py add "$build/log/gpu-check.json" "${card%%, *}" "$driver" "$name" "$ran" $((SECONDS - start)) "$log" ||
+        echo "gpu-check: no figures of $name"
 }
 
 # What the compiler, CMake and the loader must know of the prefix. Its .pc files say /usr, which the sysroot stands before.
 use_prefix()
 {
-    local machine lib
+    local machine lib more
     machine=$(gcc -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
     lib=$prefix/usr/lib/$machine
+    more=$prefix/lib/$machine
     export PKG_CONFIG_LIBDIR=$lib/pkgconfig:$prefix/usr/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$prefix
     export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
     export CMAKE_PREFIX_PATH=$prefix/usr CMAKE_LIBRARY_PATH=$lib CMAKE_INCLUDE_PATH=$prefix/usr/include/$machine:$prefix/usr/include
-    export LD_LIBRARY_PATH=$lib:$lib/openblas-openmp${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH=$lib:$lib/openblas-openmp:$more${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export CFLAGS="-isystem $prefix/usr/include -isystem $prefix/usr/include/$machine"
-    export LDFLAGS="-L$lib -L$lib/openblas-openmp -Wl,-rpath-link,$lib:$lib/openblas-openmp"
+    export LDFLAGS="-L$lib -L$lib/openblas-openmp -Wl,-rpath-link,$lib:$lib/openblas-openmp:$more"
     [ ! -x "$prefix/usr/bin/pkgconf" ] || export PKG_CONFIG=$prefix/usr/bin/pkgconf
 }
 
@@ -137,7 +156,7 @@ figures() # rates and the comparison with PyTorch
 {
     local name
     for name in rates torch; do
-        [ ! -s "$build/log/$name.txt" ] || { grep -E '^(clocks|torch|copy|pack|linear|attention|norm|gate|dittune)' "$build/log/$name.txt" | head -n 24; }
+        [ ! -s "$build/log/$name.txt" ] || { grep -E '^(clocks|torch|copy|pack|linear|attention|norm|gate|dittune)' "$build/log/$name.txt" | head -n 40; }
     done
 }
 
@@ -166,7 +185,8 @@ summary()
         [ "$gpus" -gt 0 ] || echo "gpu-check: there is no GPU here: nothing above ran on one"
     } | cut -c1-110 >"$build/log/summary.txt"
     rm "$build/log/figures"
-    [ -z "${OUT:-}" ] || tar -czf "$OUT/gpu-check-${only//,/}.tar.gz" -C "$build" log || echo "gpu-check: no archive in $OUT"
+    [ -z "${OUT:-}" ] || { tar -czf "$OUT/gpu-check-${only//,/}.tar.gz" -C "$build" log && cp "$build/log/gpu-check.json" "$OUT"; } ||
+        echo "gpu-check: no archive in $OUT"
     tail -n 100 "$build/log/summary.txt"
 }
 
@@ -187,13 +207,16 @@ export PATH=$PATH:/usr/local/cuda/bin
 mapfile -t -O ${#cuda_prefix[@]} cuda_prefix < <(python_folders)
 use_libraries
 cuda_folders=$(IFS=';' && echo "${cuda_prefix[*]}")
-export build quick cuda_folders DITTUNE_WORKER_CUDA=$build/dittune-worker-cuda
+card=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)
+card=${card:-no card, none}
+driver=$(cut -d, -f2 <<<"$card" | tr -d ' ')
+export build quick wheels cuda_folders DITTUNE_WORKER_CUDA=$build/dittune-worker-cuda
 export_steps
 
 step machine 20 machine
 if [ -z "$built" ]; then
-    step configure 60 configure
-    step build 300 compile
+    step configure $((most * 2 / 25)) configure # 60 s of one group's time
+    step build $((most * 2 / 5)) compile
     [ "$ran" = ok ] || failed=$((failed > 0 ? failed : 1)) # nothing can be said of a build there was no time for
 fi
 if [ -n "$built" ] || [ "$ran" = ok ]; then
@@ -201,12 +224,13 @@ if [ -n "$built" ] || [ "$ran" = ok ]; then
     gpus=$(sed -n 's/.*"op":"devices","count":\([0-9]*\).*/\1/p' "$build/log/devices.txt" 2>/dev/null | tail -n 1)
     gpus=${gpus:-0}
     export gpus
+    [ "$gpus" -gt 0 ] || step without-gpu 60 without_gpu
     for group in "${groups[@]}"; do
         if [ "$gpus" -eq 0 ]; then
             add_row "group $group" skipped '' 'no GPU'
             continue
         fi
-        until=$((SECONDS + 300 < most ? SECONDS + 300 : most))
+        until=$((SECONDS + 480 < most ? SECONDS + 480 : most))
         "group_$group"
     done
 fi

@@ -2,17 +2,34 @@
 # SPDX-License-Identifier: MIT
 # Unpacks what dittune needs into a folder, to take to a machine with a GPU that has no such packages and no internet.
 #
-#     tools/gpu-prefix.sh [DIR]    [build/prefix, which git ignores and tools/gpu-check.sh finds]
+#     tools/gpu-prefix.sh [--wheels DIR] [DIR]    [build/prefix, which git ignores and tools/gpu-check.sh finds]
+#
+#     --wheels DIR    where Python packages for group E of tools/gpu-check.sh lie, which names them; only their size is looked at
 #
 # Runs on Debian or Ubuntu, no newer than the machine with the GPU (the C library decides); installs nothing. What a build does
-# not need is left out: static libraries, documentation, the BLAS and LAPACK that OpenBLAS also poses as. Prints the size, 44 MiB
-# with Debian 12; fails above 50.
+# not need is left out: static libraries, documentation, the BLAS and LAPACK that OpenBLAS also poses as. Links hold wherever the
+# folder lies: they are relative, and none leaves it. Prints the sizes of what travels, 58 MiB at most: the prefix (44 MiB with Debian 12),
+# this tree and the wheels.
 set -euo pipefail
-[ $# -le 1 ] || { echo "usage: tools/gpu-prefix.sh [DIR]" >&2; exit 2; }
-place=${1:-$(dirname "${BASH_SOURCE[0]}")/../build/prefix}
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+refuse() { echo "gpu-prefix: $1" >&2; exit "${2:-1}"; }
+place='' wheels=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --wheels)
+        [ -d "${2:-}" ] || refuse "--wheels ${2:-}: no such folder" 2
+        wheels=$2
+        shift
+        ;;
+    -*) refuse "usage: tools/gpu-prefix.sh [--wheels DIR] [DIR]" 2 ;;
+    *) place=$1 ;;
+    esac
+    shift
+done
+place=${place:-build/prefix}
 mkdir -p "$place"
-prefix=$(cd "$place" && pwd)
-most=$((50 * 1024)) # KiB
+prefix=$(cd "$place" && pwd -P)
+most=$((58 * 1024)) # KiB
 
 packages=(libopenblas-openmp-dev libgsl-dev libgslcblas0 libhwloc-dev libhwloc15 libjansson-dev libjansson4 libcmocka-dev
           libcmocka0 zlib1g-dev zlib1g libudev1 pkgconf-bin)
@@ -37,6 +54,31 @@ find "$prefix" \( -name '*.a' -o -name 'libblas.*' -o -name 'liblapack.*' -o -na
 rm -rf "${prefix:?}"/usr/share/{doc,man,lintian,bug} "${prefix:?}"/etc
 find "$prefix" -name '*.so.*' -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
 
-size=$(du -sk "$prefix" | cut -f1)
+# Absolute links mean the prefix: packages make them for the root they are unpacked in, where /lib may be /usr/lib.
+find "$prefix" -type l -lname '/*' | while read -r link; do
+    target=$(readlink "$link")
+    for there in "$prefix$target" "$prefix/usr$target" "$prefix${target#/usr}"; do
+        if [ -e "$there" ]; then
+            ln -sfnr "$there" "$link"
+            break
+        fi
+    done
+done
+find "$prefix" -type l | while read -r link; do
+    [[ $(readlink "$link") != /* && $(readlink -m "$link") == "$prefix"/* && -e $link ]] || echo "$link -> $(readlink "$link")"
+done >"$work/outside"
+if [ -s "$work/outside" ]; then
+    cat "$work/outside" >&2
+    refuse "these links leave the prefix, or lead nowhere in it"
+fi
+
+kib() { du -sck --apparent-size --files0-from=- | tail -n 1 | cut -f1; }
+size=$(printf '%s\0' "$prefix" | kib)
+tree=$(git ls-files -co --exclude-standard -z 2>/dev/null | kib)
+brought=0
+[ -z "$wheels" ] || brought=$(printf '%s\0' "$wheels" | kib)
+sum=$((size + tree + brought))
+mib() { awk "BEGIN { printf \"%.1f\", $1 / 1024 }"; }
 echo "gpu-prefix: ${#packages[@]} packages, $((size / 1024)) MiB in $prefix"
-[ "$size" -le $most ] || { echo "gpu-prefix: that is more than $((most / 1024)) MiB" >&2; exit 1; }
+echo "gpu-prefix: $(mib $size) MiB of prefix, $(mib $tree) of tree and $(mib $brought) of wheels are $(mib $sum) MiB, at most $((most / 1024))"
+[ $sum -le $most ] || refuse "that is more than $((most / 1024)) MiB"

@@ -1,12 +1,13 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
 # The steps of tools/gpu-check.sh, which sources this file. A function that a step runs is in a shell of its own: it sees what is
-# exported only ($build, $quick, $gpus, $cuda_folders), and its last line goes into the table.
+# exported only ($build, $quick, $wheels, $gpus, $cuda_folders), and its last line goes into the table.
 
 export_steps()
 {
     export -f machine capability configure compile devices doctor run_test refused sanitize watch_clocks rates beside_torch network \
-        run_plan profile shared ranks_plan session strike
+        run_plan profile shared ranks_plan session strike engine_python engine_folder engine \
+        gpu_tests without_gpu
 }
 
 # ---- the machine and the build
@@ -47,14 +48,43 @@ doctor() { "$build/dittune" doctor; }
 
 # ---- A: is it right?
 
-run_test() # of ctest
+# The tests that need a real GPU: rows "NAME PROGRAM ARGUMENT", the most valuable first.
+gpu_tests()
 {
-    local status=0 found
-    found=$(ctest --test-dir "$build" -R "^$1\$" --output-on-failure 2>&1) || status=$?
-    echo "$found"
-    ! grep -q 'Skipped' <<<"$found" || { echo 'it finds no GPU'; return 77; }
-    [ $status -ne 0 ] || grep -E "^ *1/1 Test" <<<"$found"
+    local name names
+    names=$("$build/tests/cuda/test_gpu_cuda" 2>&1 </dev/null | sed -n 's/^usage: .* one of //p' | tr ' ' '\n')
+    for name in attention passes linear ops; do
+        ! grep -qx "$name" <<<"$names" || echo "gpu_cuda_$name tests/cuda/test_gpu_cuda $name"
+    done
+    for name in $(grep -vxE 'attention|passes|linear|ops' <<<"$names"); do
+        echo "gpu_cuda_$name tests/cuda/test_gpu_cuda $name"
+    done
+    [ ! -x "$build/tests/cudnn/test_cudnn_execute" ] || echo "cudnn_execute tests/cudnn/test_cudnn_execute"
+}
+
+# A program of cmocka, at its full dose.
+run_test() # program, argument
+{
+    local status=0
+    DITTUNE_DOSE=${DITTUNE_DOSE:-full} "$build/$1" "${@:2}" || status=$?
+    [ $status -ne 77 ] || echo 'it finds no GPU'
     return $status
+}
+
+# Where there is no GPU: each program that needs one starts, and says so by its exit code.
+without_gpu()
+{
+    local name program argument status wrong=0 count=0
+    while read -r name program argument; do
+        status=0
+        "$build/$program" $argument || status=$?
+        echo "$name: exit code $status"
+        count=$((count + 1))
+        [ $status -eq 77 ] || wrong=$((wrong + 1))
+    done < <(gpu_tests && echo bench-gpu bench-gpu)
+    echo "$((count - wrong)) of $count programs find no GPU"
+    [ $wrong -eq 0 ] || return 1
+    return 77
 }
 
 # refused PATTERN COMMAND...: 77 when the command fails and has printed such a line, which becomes the last one.
@@ -105,22 +135,27 @@ rates() # arguments of bench-gpu
 
 group_A()
 {
-    local name tool tests how=--short
+    local name program argument how=--short lenient='' limit=20
+    local -A limits=([attention]=75 [passes]=60 [linear]=30 [ops]=20)
     [ -z "$quick" ] || how=--quick
-    tests=$(ctest --test-dir "$build" -N -R '^gpu_|^cudnn_execute$' | sed -n 's/^ *Test *#[0-9]*: //p')
-    for name in attention passes linear ops; do # the most valuable first
-        grep -E "_$name\$" <<<"$tests"
-    done >"$build/log/tests"
-    grep -vxFf "$build/log/tests" <<<"$tests" >"$build/log/more"
-    while read -r name; do step "$name" 90 run_test "$name"; done <"$build/log/tests"
-    for tool in memcheck racecheck; do
-        for name in attention passes linear; do
-            ! grep -q "^gpu_cuda_$name\$" "$build/log/tests" || step "$tool-$name" 60 sanitize $tool tests/cuda/test_gpu_cuda $name
-        done
-    done
+    gpu_tests >"$build/log/tests"
+    while read -r name program argument; do
+        [ -z "${limits[${argument:-none}]:-}" ] || step "$name" "${limits[$argument]}" run_test "$program" "$argument"
+    done <"$build/log/tests"
     step rates 60 rates $how
-    while read -r name; do step "$name" 60 run_test "$name"; done <"$build/log/more"
-    step doctor 30 doctor
+    while read -r name program argument; do
+        [ "$name" != cudnn_execute ] || limit=30
+        [ -n "${limits[${argument:-none}]:-}" ] || step "$name" $limit run_test "$program" $argument
+    done <"$build/log/tests"
+    step doctor 15 doctor
+    # shellcheck disable=SC2034 # step reads it
+    lenient=yes # their time differs a hundred times by driver
+    for name in attention passes linear; do
+        ! grep -q " $name\$" "$build/log/tests" || step "memcheck-$name" 35 sanitize memcheck tests/cuda/test_gpu_cuda $name
+    done
+    for name in attention ops; do # our kernels only: cuBLASLt's and cuDNN's are NVIDIA's matter
+        ! grep -q " $name\$" "$build/log/tests" || step "racecheck-$name" 30 sanitize racecheck tests/cuda/test_gpu_cuda $name
+    done
 }
 
 # ---- B: is it fast?
@@ -147,25 +182,29 @@ beside_torch()
     "$python" bench/torch_gpu.py --build "$build" "${words[@]}"
 }
 
-profile() # group of bench-gpu, kernel
+profile() # group of bench-gpu, kernel: part of its mangled name
 {
     command -v ncu >/dev/null || { echo 'no ncu'; return 77; }
     refused 'ERR_NVGPUCTRPERM|not supported|resource was unavailable' \
-        ncu --clock-control none --set full --kernel-name "regex:$2" --launch-skip 2 --launch-count 1 "$build/bench-gpu" --short "$1"
+        ncu --clock-control none --set full --kernel-name-base mangled --kernel-name "regex:$2" --launch-skip 2 --launch-count 1 \
+        "$build/bench-gpu" --short "$1"
 }
 
 group_B()
 {
-    step torch 150 beside_torch
-    step run-bfloat16 60 run_plan dit-xl/2 --dtype bfloat16
-    step run-graph 60 run_plan dit-xl/2 --dtype bfloat16 --plan graph=1
-    step run-cudnn 60 refused 'which are not here' run_plan dit-xl/2 --dtype bfloat16 --plan attention=cudnn
-    step run-fa3 60 refused 'which are not here' run_plan dit-xl/2 --dtype bfloat16 --plan attention=fa3
-    step run-own 60 run_plan dit-xl/2 --dtype bfloat16 --plan attention=own
-    step run-residual 60 run_plan dit-xl/2 --dtype bfloat16 --lossy --plan residual=bfloat16
-    step ncu-attention 60 profile attention attention
-    step ncu-modulate 60 profile passes modulate
-    step run-float32 60 run_plan dit-xl/2 --dtype float32
+    local words=(dit-xl/2 --size 512 --dtype bfloat16)
+    [ -z "$quick" ] || words=(dit-xl/2 --dtype bfloat16)
+    step torch 130 beside_torch
+    step run-own 40 run_plan "${words[@]}" --plan attention=own
+    step run-cudnn 30 refused 'which are not here' run_plan "${words[@]}" --plan attention=cudnn
+    step run-own-8 40 run_plan "${words[@]}" --batch 8 --plan attention=own
+    step run-cudnn-8 40 refused 'which are not here' run_plan "${words[@]}" --batch 8 --plan attention=cudnn
+    step run-eager 30 run_plan "${words[@]}" --plan graph=0
+    step run-fa3 30 refused 'which are not here' run_plan "${words[@]}" --plan attention=fa3
+    step run-residual 30 run_plan "${words[@]}" --lossy --plan residual=bfloat16
+    step ncu-attention 30 profile attention Li128ELi64ELi1ELi4ELi72E # the default tile
+    step ncu-modulate 30 profile passes modulate
+    step run-float32 45 run_plan dit-xl/2 --dtype float32
 }
 
 # ---- C: ranks and sessions
@@ -212,6 +251,7 @@ strike()
     done
     wait $session || status=$?
     [ -n "$hit" ] || { echo "the session ended before a worker was met at work"; return 1; }
+    [ -z "$quick" ] || [ $status -ne 9 ] || status=6 # fake GPUs are slow: no time was left for another trial
     [ $status -eq 0 ] || [ $status -eq 6 ] || { echo "the session ended with $status"; return 1; }
     ! kill -0 "$pid" 2>/dev/null || { echo "process $pid is still there"; return 1; }
     grep -q "\"outcome\":\"$2\"" "$db"/runs/*.jsonl || { echo "no trial is $2 in the journal"; return 1; }
@@ -231,4 +271,60 @@ group_C()
     step killed 70 strike KILL crashed
     step hung 70 strike STOP hung
     step nccl-graph 45 ranks_plan nccl 'ulysses=2 graph=1' # last: exchanges within a graph are the least tried part
+}
+
+# ---- E: an engine
+
+# What the worker of diffusers imports, and the names of the packages that have it.
+export engine_packages='torch:torch numpy:numpy diffusers:diffusers>=0.42,<0.43 huggingface_hub:huggingface-hub safetensors:safetensors
+importlib_metadata:importlib_metadata filelock:filelock regex:regex requests:requests PIL:Pillow'
+
+# The wheels, in a folder of the build; 77 with the packages that neither they nor this machine have.
+engine_python()
+{
+    local row lacks=''
+    rm -rf "$build/engine/python" && mkdir -p "$build/engine/python" || return
+    if [ -n "$wheels" ]; then
+        python3 -m pip install --no-index --no-deps --disable-pip-version-check --root-user-action=ignore --target "$build/engine/python" \
+            "$wheels"/*.whl || return
+    fi
+    for row in $engine_packages; do
+        PYTHONPATH=$build/engine/python python3 -c "import ${row%%:*}" || lacks+=" '${row#*:}'"
+    done
+    [ -z "$lacks" ] || { echo "python3 lacks, and --wheels DIR has to have:$lacks"; return 77; }
+    echo 'every package is there'
+}
+
+# dittune and its workers as they are installed: not all of the build that cmake --install needs was made.
+engine_folder()
+{
+    local into=$build/engine
+    mkdir -p "$into/bin" "$into/share/dittune" || return
+    cp "$build"/dittune "$build"/dittune-worker "$build"/dittune-worker-cuda "$into/bin" || return
+    install -m 755 "$build/workers/dittune-worker-diffusers" "$into/bin" || return
+    rm -rf "$into/share/dittune/workers"
+    cp -rL workers "$into/share/dittune/workers"
+}
+
+engine() # command of dittune, options
+{
+    local status=0
+    engine_folder || return
+    PATH=$build/engine/bin:$PATH PYTHONPATH=$build/engine/python "$build/engine/bin/dittune" "$@" || status=$?
+    [ $status -ne 6 ] || { echo "provisional: the budget ended first"; return 0; }
+    return $status
+}
+
+group_E()
+{
+    local budget=180s network=(--engine diffusers --model tiny-flux)
+    [ -z "$quick" ] || budget=10s
+    step engine-python 60 engine_python
+    if [ "$ran" != ok ]; then
+        add_row engine-test skipped '' "$ran: engine-python"
+        add_row engine-tune skipped '' "$ran: engine-python"
+        return
+    fi
+    step engine-test 60 engine worker-test "${network[@]}"
+    step engine-tune 240 engine tune "${network[@]}" --size 512x512 --steps 4 --budget $budget --db "$build/log/db-engine" --quiet
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/ranks.h"
 
+#include "base/host.h"
 #include "kernels/shared.h"
 
 #include <errno.h>
@@ -50,6 +51,7 @@ dt_status dt_ranks_start(struct dt_seat *seat, int ranks, int *fd)
     fcntl(*fd, F_SETFD, FD_CLOEXEC);
     seat->rank = seat->host_rank = 0;
     seat->size = seat->host_size = ranks;
+    seat->oversubscribed = ranks > dt_host_cores();
     return DT_OK;
 }
 

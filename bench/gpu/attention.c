@@ -91,9 +91,9 @@ void bench_attention(struct bench *bench)
         return;
     }
     time_shape(bench, 1024, 16, 72);
+    time_shape(bench, 4608, 24, 128);
     if (bench->first_only)
         return;
-    time_shape(bench, 4608, 24, 128);
     time_shape(bench, 16384, 24, 128);
     time_shape(bench, 16384, 24, 64);
     time_shape(bench, 16384, 16, 88);

@@ -6,6 +6,7 @@
 #include "base/host.h"
 #include "kernels/comm/nccl_int.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,21 +33,35 @@ static void free_events(struct dt_nccl_events *first)
     }
 }
 
-/* Memory that a hung abort may still use is never freed. */
+static ncclResult_t free_memory(struct dt_nccl_call *call)
+{
+    return ncclMemFree(call->at);
+}
+
+/* The first of *at. Stays where NCCL does not return, or where a window of it does not end. */
+static dt_status end_memory(struct dt_nccl_root *root, struct dt_nccl_memory **at)
+{
+    struct dt_nccl_memory *memory = *at;
+    struct dt_nccl_call call = {.name = "ncclMemFree", .make = free_memory, .at = memory->at};
+    DT_TRY(dt_nccl_window_drop(root, memory));
+    DT_TRY(dt_nccl_within(root, &call, atomic_load(&dt_nccl_patience_ns)));
+    *at = memory->next;
+    free(memory);
+    return DT_OK;
+}
+
+/* Memory that a hung call may still use is never freed. */
 static void free_root(struct dt_nccl_root *root)
 {
     (void)dt_cuda_of(&root->cuda->base);
     if (root->stream != NULL)
         dt_nccl_end(root);
     dt_nccl_watch_stop(&root->watch);
+    while (root->memories != NULL && !root->stuck)
+        if (end_memory(root, &root->memories) != DT_OK)
+            root->stuck = true;
     if (root->stuck)
         return;
-    while (root->memories != NULL) {
-        struct dt_nccl_memory *next = root->memories->next;
-        (void)ncclMemFree(root->memories->at);
-        free(root->memories);
-        root->memories = next;
-    }
     free_events(root->idle);
     free_events(root->posted);
     if (root->stream != NULL)
@@ -234,14 +249,8 @@ static void release_memory(struct dt_comm *comm, void *memory)
     struct dt_nccl_memory **at = &root->memories;
     while (*at != NULL && (*at)->at != memory)
         at = &(*at)->next;
-    struct dt_nccl_memory *found = *at;
-    if (found == NULL || root->stuck)
-        return;
-    (void)dt_cuda_of(&root->cuda->base);
-    dt_nccl_window_drop(root, found);
-    (void)ncclMemFree(found->at);
-    *at = found->next;
-    free(found);
+    if (*at != NULL && !root->stuck && end_memory(root, at) != DT_OK)
+        dt_nccl_lose(root); /* reported by the next call */
 }
 
 dt_status dt_comm_nccl(struct dt_comm *host, struct dt_device *device, struct dt_comm **comm)
@@ -295,8 +304,10 @@ static dt_status fit(struct dt_comm *host, const struct dt_device *device, bool 
     if (all == NULL)
         return dt_fail(DT_ENOMEM, "out of memory to ask %d ranks", host->size);
     snprintf(own.host, sizeof own.host, "%s", dt_host_name());
-    if (cudaDeviceGetPCIBusId(own.device, sizeof own.device, device->index) != cudaSuccess)
+    if (cudaDeviceGetPCIBusId(own.device, sizeof own.device, device->index) != cudaSuccess) {
+        (void)cudaGetLastError();
         memset(own.device, 0, sizeof own.device); /* unknown, like any other's */
+    }
     dt_status status = host->ops->gather(host, &own, all, sizeof own);
     if (status == DT_OK && host->rank == 0)
         differ = all_differ(all, host->size);

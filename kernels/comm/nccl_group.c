@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,24 +63,35 @@ dt_status dt_nccl_window_add(struct dt_nccl_root *root, struct dt_nccl_group *gr
     return DT_OK;
 }
 
-void dt_nccl_window_drop(struct dt_nccl_root *root, const struct dt_nccl_memory *memory)
+static ncclResult_t deregister_window(struct dt_nccl_call *call)
 {
-    for (struct dt_nccl_group *group = root->groups; group != NULL; group = group->next) {
-        struct dt_nccl_window **at = find_window(group, memory->at), *window = *at;
-        if (window == NULL)
-            continue;
-        if (group->comm != NULL)
-            (void)ncclCommWindowDeregister(group->comm, window->handle);
-        *at = window->next;
-        free(window);
-    }
+    return ncclCommWindowDeregister(call->comm, call->window);
 }
 
-void dt_nccl_windows_end(struct dt_nccl_group *group)
+/* It waits for the streams (NCCL 2.28.9, dev_runtime.cc), and so for ever on a GPU that hangs. */
+static dt_status end_window(struct dt_nccl_root *root, struct dt_nccl_group *group,
+                            struct dt_nccl_window **at)
 {
-    for (struct dt_nccl_window *window = group->windows; window != NULL; window = window->next)
-        (void)ncclCommWindowDeregister(group->comm, window->handle);
-    dt_nccl_windows_forget(group);
+    struct dt_nccl_window *window = *at;
+    struct dt_nccl_call call = {.name = "ncclCommWindowDeregister",
+                                .make = deregister_window,
+                                .comm = group->comm,
+                                .window = window->handle};
+    if (group->comm != NULL)
+        DT_TRY(dt_nccl_within(root, &call, atomic_load(&dt_nccl_patience_ns)));
+    *at = window->next;
+    free(window);
+    return DT_OK;
+}
+
+dt_status dt_nccl_window_drop(struct dt_nccl_root *root, const struct dt_nccl_memory *memory)
+{
+    for (struct dt_nccl_group *group = root->groups; group != NULL; group = group->next) {
+        struct dt_nccl_window **at = find_window(group, memory->at);
+        if (*at != NULL)
+            DT_TRY(end_window(root, group, at));
+    }
+    return DT_OK;
 }
 
 void dt_nccl_windows_forget(struct dt_nccl_group *group)
@@ -109,7 +121,8 @@ static dt_status end_group(struct dt_nccl_root *root, struct dt_nccl_group *grou
 {
     struct dt_nccl_call call = {
         .name = "the end of a communicator", .make = destroy, .comm = group->comm};
-    dt_nccl_windows_end(group);
+    while (group->windows != NULL)
+        DT_TRY(end_window(root, group, &group->windows));
     DT_TRY(dt_nccl_within(root, &call, END_NS));
     group->comm = NULL;
     unlink_group(root, group);
@@ -117,11 +130,18 @@ static dt_status end_group(struct dt_nccl_root *root, struct dt_nccl_group *grou
     return DT_OK;
 }
 
+static bool is_idle(cudaStream_t stream)
+{
+    bool idle = cudaStreamQuery(stream) == cudaSuccess;
+    (void)cudaGetLastError(); /* "not ready" counts as one */
+    return idle;
+}
+
 void dt_nccl_end(struct dt_nccl_root *root)
 {
-    bool whole = root->lost.status == DT_OK && cudaStreamQuery(root->stream) == cudaSuccess;
+    bool whole = root->lost.status == DT_OK && is_idle(root->stream);
     for (const struct dt_nccl_group *group = root->groups; group != NULL; group = group->next)
-        whole = whole && cudaStreamQuery(group->stream) == cudaSuccess;
+        whole = whole && is_idle(group->stream);
     dt_status status = whole ? DT_OK : DT_ELIB;
     while (status == DT_OK && root->groups != NULL)
         status = end_group(root, root->groups);

@@ -113,9 +113,9 @@ struct dt_nccl_call {
     int size, rank;  /* of a new communicator */
     ncclUniqueId id;
     ncclConfig_t config;
-    void *at; /* of a window */
+    void *at; /* of a window, or memory to free */
     size_t bytes;
-    ncclWindow_t window; /* out */
+    ncclWindow_t window; /* in or out */
 };
 struct dt_nccl_pending;
 
@@ -129,6 +129,9 @@ dt_status dt_nccl_finish(struct dt_nccl_root *root, struct dt_nccl_pending *pend
                          int64_t wait_ns, struct dt_nccl_call *call) DT_MUST_CHECK;
 dt_status dt_nccl_within(struct dt_nccl_root *root, struct dt_nccl_call *call,
                          int64_t wait_ns) DT_MUST_CHECK;
+
+/* For calls that wait for this rank's GPU only: a minute; tests shorten it. */
+extern _Atomic int64_t dt_nccl_patience_ns;
 
 /* Around the calls of a post: a call that does not return within dt_nccl_patience_ns ends the process with a sentence
  * and exit code 1. */
@@ -147,13 +150,13 @@ dt_status dt_nccl_group_take(struct dt_nccl_root *root, struct dt_comm *host, co
                              struct dt_nccl_group **group) DT_MUST_CHECK;
 void dt_nccl_group_give_back(struct dt_nccl_group *group); /* NULL is fine */
 
-/* add registers memory as a window of the group, if it has windows and not yet this one; the other removes it from all
- * groups. */
+/* add registers memory as a window of the group, if it has windows and not yet this one; drop removes it from all groups.
+ * DT_ETIMEOUT if NCCL does not return: the root is stuck. */
 dt_status dt_nccl_window_add(struct dt_nccl_root *root, struct dt_nccl_group *group,
                              const struct dt_nccl_memory *memory) DT_MUST_CHECK;
-void dt_nccl_window_drop(struct dt_nccl_root *root, const struct dt_nccl_memory *memory);
-/* Remove all windows of a group that ends, or that was aborted. */
-void dt_nccl_windows_end(struct dt_nccl_group *group);
+dt_status dt_nccl_window_drop(struct dt_nccl_root *root,
+                              const struct dt_nccl_memory *memory) DT_MUST_CHECK;
+/* Forgets the windows of a group that was aborted. */
 void dt_nccl_windows_forget(struct dt_nccl_group *group);
 
 /* Aborts all communicators. DT_ETIMEOUT if a call of NCCL hangs. */

@@ -89,8 +89,9 @@ static void range(struct dt_device *device, const char *name)
     else
         (void)nvtxRangePop();
 }
+#define RANGE range
 #else
-#define range NULL
+#define RANGE NULL
 #endif
 
 static int64_t weight_row(enum dt_dtype dtype, int in, int row)
@@ -120,7 +121,7 @@ const struct dt_compute dt_compute_cuda = {
     .timeline.clock_rate = dt_cuda_clock_rate,
     .health.read = dt_cuda_health,
     .health.reason = dt_nvml_reason,
-    .timeline.range = range,
+    .timeline.range = RANGE,
     .graph.record = dt_cuda_record,
     .graph.recorded = dt_cuda_recorded,
     .graph.replay = dt_cuda_replay,

@@ -52,6 +52,7 @@ struct dt_cuda {
     struct dt_error error;        /* the first */
     bool lost;                    /* permanently */
     char model[256], pci[32];
+    int64_t l2_bytes, memory_bytes;
 };
 
 /* Makes the device current for the calling thread. */

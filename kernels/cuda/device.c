@@ -108,6 +108,8 @@ static dt_status make(struct dt_cuda *cuda)
     DT_CUDA(cuda, cudaDeviceGetPCIBusId(cuda->pci, sizeof cuda->pci, cuda->base.index),
             "say where it is");
     snprintf(cuda->model, sizeof cuda->model, "%s", about.name);
+    cuda->l2_bytes = about.l2CacheSize;
+    cuda->memory_bytes = (int64_t)about.totalGlobalMem;
     DT_CUDA(cuda, cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "make a stream");
     DT_CUDA(cuda, cudaMalloc((void **)(void *)&cuda->workspace, (size_t)DT_CUDA_WORKSPACE_BYTES),
             "reserve its work space");

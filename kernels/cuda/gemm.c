@@ -2,6 +2,9 @@
 /* Linear layers by cuBLASLt. It is column-major: a row-major matrix is its transpose there, so y^T [out, rows] = W x^T,
  * with W, which it sees as [in, out], transposed, and bias and activation as an epilogue on y's rows.
  *
+ * Its GELU is computed with tanh.approx.f32, whose relative error is 2^-11 (PTX ISA), for outputs in float32, too (read in the sm_90
+ * code of cuBLASLt 13.1). So only outputs in bfloat16 take it; float32 outputs are activated by a kernel of our own after the product.
+ *
  * Where it has no algorithm, simpler calls are tried: the groups one after the other, then no epilogue, with the bias
  * stored in y before (beta 1) and the activation after (float32 outputs only). */
 #include "kernels/cuda/gemm_int.h"
@@ -107,7 +110,8 @@ static cublasLtEpilogue_t epilogue_of(const struct dt_linear *linear)
 {
     if (linear->seeded)
         return CUBLASLT_EPILOGUE_DEFAULT;
-    return linear->shape.act == DT_ACT_GELU ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+    return linear->after != linear->shape.act ? CUBLASLT_EPILOGUE_GELU_BIAS
+                                              : CUBLASLT_EPILOGUE_BIAS;
 }
 
 /* The heuristics use only the alignment of the bias's address. */
@@ -201,7 +205,8 @@ static dt_status choose(struct dt_linear *linear)
             continue;
         linear->batched = less % 2 == 0;
         linear->seeded = less >= 2;
-        linear->after = linear->seeded || shape->act == DT_ACT_SILU ? shape->act : DT_ACT_NONE;
+        bool fused = shape->act == DT_ACT_GELU && !is_wide(linear) && !linear->seeded;
+        linear->after = fused ? DT_ACT_NONE : shape->act;
         if (linear->after != DT_ACT_NONE && !is_wide(linear))
             break;
         forget(linear);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The fastest of cuBLASLt's proposals for a product. Its heuristics order them without running any; by how much the best of eight is
- * faster than the first differs by shape, so it is measured where a plan is prepared. */
+ * faster than the first differs by shape, so it is measured where a plan is prepared. In a step a layer's weight comes from memory, and
+ * its input, which was just written, from the cache: so successive calls take copies of the weight that the L2 cache cannot all hold. */
 #include "kernels/cuda/gemm_int.h"
 
 #include "base/clock.h"
@@ -13,7 +14,7 @@
 #define ENOUGH_NS   50000000 /* of the device's time for one shape, after the first round */
 #define CLOSE       1.01 /* an earlier proposal is kept when it takes at most this much longer */
 
-enum { ROUNDS = 3, CALLS = 4 };
+enum { ROUNDS = 3, CALLS = 4, COPIES_MOST = 32 };
 
 /* All that decides which product it is; zeroed before it is filled, so that it can be compared as bytes. */
 struct form {
@@ -35,7 +36,7 @@ static void form_of(const struct dt_linear *linear, struct form *form)
     form->shape.rows = shape->rows;
     form->shape.in = shape->in;
     form->shape.out = shape->out;
-    form->shape.act = shape->act;
+    form->shape.act = linear->after != shape->act ? shape->act : DT_ACT_NONE; /* the epilogue's */
     form->shape.wide = shape->wide;
     form->shape.groups = shape->groups;
     form->shape.group_stride = shape->group_stride;
@@ -74,9 +75,11 @@ void dt_cuda_gemm_forget(struct dt_cuda *cuda)
     }
 }
 
-/* x, weight, bias and y in one piece of memory. */
+/* x, copies of a weight, bias and y in one piece of memory. */
 struct operands {
     char *memory, *x, *weight, *bias, *y;
+    int64_t weight_bytes;
+    int copies, turn;
 };
 
 static int64_t padded(int64_t bytes)
@@ -100,7 +103,16 @@ static dt_status fill(struct dt_cuda *cuda, char *memory, int64_t bytes)
     return status;
 }
 
-static dt_status take_operands(const struct dt_linear *linear, struct operands *operands)
+/* As many as are more than twice the cache, but of no more than a 32nd of the memory, which ranks in tests share. */
+static int copies_of(const struct dt_cuda *cuda, int64_t weight)
+{
+    int64_t most = cuda->memory_bytes / 32, cache = 2 * cuda->l2_bytes;
+    int64_t copies = (cache < most ? cache : most) / weight + 1;
+    return copies < COPIES_MOST ? (int)copies : COPIES_MOST;
+}
+
+static dt_status take_operands(const struct dt_linear *linear, int copies,
+                               struct operands *operands)
 {
     const struct dt_linear_shape *shape = &linear->shape;
     const int64_t in = dt_cuda_gemm_in_bytes(linear), out = dt_cuda_gemm_out_bytes(linear);
@@ -110,13 +122,15 @@ static dt_status take_operands(const struct dt_linear *linear, struct operands *
     const int64_t bias = padded(groups * outs * out);
     const int64_t y = padded(((groups - 1) * shape->group_stride + shape->rows * outs) * out);
     void *memory = NULL;
-    DT_TRY(dt_cuda_alloc(&linear->cuda->base, x + weight + bias + y, &memory));
-    operands->memory = memory;
+    copies = copies > 0 ? copies : copies_of(linear->cuda, weight);
+    const int64_t all = x + copies * weight + bias + y;
+    DT_TRY(dt_cuda_alloc(&linear->cuda->base, all, &memory));
+    *operands = (struct operands){.memory = memory, .weight_bytes = weight, .copies = copies};
     operands->x = memory;
     operands->weight = operands->x + x;
-    operands->bias = operands->weight + weight;
+    operands->bias = operands->weight + copies * weight;
     operands->y = operands->bias + bias;
-    return fill(linear->cuda, memory, x + weight + bias + y);
+    return fill(linear->cuda, memory, all);
 }
 
 /* The library refuses the call itself; the stream is as before. */
@@ -126,11 +140,13 @@ static bool refuses(cublasStatus_t code)
            code == CUBLAS_STATUS_ARCH_MISMATCH;
 }
 
-static cublasStatus_t call(struct dt_linear *linear, const struct operands *operands,
+static cublasStatus_t call(struct dt_linear *linear, struct operands *operands,
                            const cublasLtMatmulHeuristicResult_t *proposal)
 {
+    const char *weight =
+        operands->weight + operands->turn++ % operands->copies * operands->weight_bytes;
     linear->algorithm = proposal->algo;
-    return dt_cuda_multiply(linear, operands->x, operands->weight, operands->bias, operands->y);
+    return dt_cuda_multiply(linear, operands->x, weight, operands->bias, operands->y);
 }
 
 static dt_status called(struct dt_cuda *cuda, cublasStatus_t code)
@@ -143,7 +159,7 @@ static dt_status called(struct dt_cuda *cuda, cublasStatus_t code)
 }
 
 /* One call of each, which also loads its kernel; keeps the numbers of those that run. */
-static dt_status keep_accepted(struct dt_linear *linear, const struct operands *operands,
+static dt_status keep_accepted(struct dt_linear *linear, struct operands *operands,
                                const cublasLtMatmulHeuristicResult_t found[], int count, int kept[],
                                int *n)
 {
@@ -161,7 +177,7 @@ static dt_status keep_accepted(struct dt_linear *linear, const struct operands *
 }
 
 /* Each in turn, some calls between two marks. least: of all rounds so far; *spent: of this one. */
-static dt_status time_round(struct dt_linear *linear, const struct operands *operands,
+static dt_status time_round(struct dt_linear *linear, struct operands *operands,
                             const cublasLtMatmulHeuristicResult_t found[], const int kept[], int n,
                             int64_t least[], int64_t *spent)
 {
@@ -184,7 +200,7 @@ static dt_status time_round(struct dt_linear *linear, const struct operands *ope
 }
 
 /* Their least times, in rounds, so that a change of the clock frequency meets all of them. */
-static dt_status time_all(struct dt_linear *linear, const struct operands *operands,
+static dt_status time_all(struct dt_linear *linear, struct operands *operands,
                           const cublasLtMatmulHeuristicResult_t found[], const int kept[], int n,
                           int *fastest)
 {
@@ -202,7 +218,7 @@ static dt_status time_all(struct dt_linear *linear, const struct operands *opera
     return DT_OK;
 }
 
-static dt_status choose(struct dt_linear *linear, const struct operands *operands,
+static dt_status choose(struct dt_linear *linear, struct operands *operands,
                         const cublasLtMatmulHeuristicResult_t found[], int count)
 {
     int kept[DT_CUDA_PROPOSALS], n, fastest = 0;
@@ -226,7 +242,9 @@ dt_status dt_cuda_gemm_choose(struct dt_linear *linear,
     if (choice != NULL || cuda->recording)
         return DT_OK;
     struct operands operands = {.memory = NULL};
-    dt_status status = take_operands(linear, &operands);
+    dt_status status = take_operands(linear, 0, &operands);
+    if (status == DT_ENOMEM && !cuda->lost && operands.memory == NULL)
+        status = take_operands(linear, 1, &operands);
     if (status == DT_OK)
         status = choose(linear, &operands, found, count);
     else if (status == DT_ENOMEM && !cuda->lost) /* the plan itself may still fit */

@@ -28,7 +28,7 @@ cublasStatus_t dt_cuda_multiply(struct dt_linear *linear, const void *x, const v
 int64_t dt_cuda_gemm_in_bytes(const struct dt_linear *linear);
 int64_t dt_cuda_gemm_out_bytes(const struct dt_linear *linear);
 
-/* Sets the algorithm: the fastest of the proposals, best guess first, by the device's clock on random numbers; once for each shape
+/* Sets the algorithm: the fastest of the proposals, best guess first, by the device's clock on random numbers and weights out of memory; once for each shape
  * on an open device, later from memory. Proposals that the library does not run after all are left out; DT_WAIT: that was each of
  * them. Where there is no memory to try them, or while the stream is recorded, the first. count: 1 or more. Not reentrant; waits. */
 dt_status dt_cuda_gemm_choose(struct dt_linear *linear,

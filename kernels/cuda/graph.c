@@ -55,6 +55,7 @@ dt_status dt_cuda_recorded(struct dt_device *device, struct dt_graph **graph)
                               : dt_fail(DT_ENOMEM, "no memory for a graph");
     if (captured != NULL)
         (void)cudaGraphDestroy(captured);
+    (void)cudaGetLastError();
     if (status != DT_OK) {
         dt_cuda_graph_free(device, made);
         return status;
@@ -77,5 +78,6 @@ void dt_cuda_graph_free(struct dt_device *device, struct dt_graph *graph)
     (void)dt_cuda_of(device);
     if (graph->exec != NULL)
         (void)cudaGraphExecDestroy(graph->exec);
+    (void)cudaGetLastError();
     free(graph);
 }

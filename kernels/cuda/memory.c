@@ -21,8 +21,8 @@ static dt_status reserve(struct dt_cuda *cuda, int64_t bytes, void **memory)
     cudaError_t code = cudaMalloc(memory, (size_t)bytes);
     if (code == cudaErrorMemoryAllocation) {
         size_t free_bytes = 0, total = 0;
-        (void)cudaGetLastError();
         (void)cudaMemGetInfo(&free_bytes, &total);
+        (void)cudaGetLastError();
         return dt_fail(DT_ENOMEM, "no memory for %lld bytes on GPU %d, %lld of %lld are free",
                        (long long)bytes, cuda->base.index, (long long)free_bytes, (long long)total);
     }
@@ -74,6 +74,7 @@ static dt_status take_slot(struct dt_cuda *cuda, char **at)
     const int64_t deadline = dt_clock_ns() + dt_cuda_patience_ns;
     cudaError_t code;
     while ((code = cudaEventQuery(cuda->slot_done[cuda->slot])) == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* "not ready" counts as one */
         cuda->stuck = cuda->stuck || dt_clock_ns() >= deadline;
         if (cuda->stuck)
             return dt_fail(DT_ETIMEOUT, "GPU %d has not finished yet what was queued",
@@ -81,7 +82,6 @@ static dt_status take_slot(struct dt_cuda *cuda, char **at)
         const struct timespec nap = {.tv_nsec = 20000};
         nanosleep(&nap, NULL);
     }
-    (void)cudaGetLastError(); /* "not ready" counts as one */
     DT_CUDA(cuda, code, "bring memory");
     *at = cuda->pinned + cuda->slot * DT_CUDA_SLOT_BYTES;
     return DT_OK;

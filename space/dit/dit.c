@@ -120,16 +120,17 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* FlashAttention-2's choice on an A100: 128 x 128 for heads of 64 channels, 128 x 64 for larger ones, 4 warps
- * (flash_fwd_launch_template.h); of the rows there are, the one with its query rows and keys and the fewest warps. */
-static struct dt_attn_tile default_tile(const struct dt_network *network)
+/* FlashAttention-2's choice on an A100 for heads of more than 64 channels, 128 x 64 with 4 warps (flash_fwd_launch_template.h), for
+ * all heads: its 128 x 128 for heads of 64 has 4 warps of 32 query rows, ours 8 of 16, which load keys and values from shared memory
+ * twice as often, and would be bound by that. Of the rows there are, the one with these query rows and keys and the fewest warps. */
+static struct dt_attn_tile default_tile(void)
 {
-    int keys = dt_network_head(network) <= 64 ? 128 : 64;
+    enum { KEYS = 64 };
     struct dt_attn_tile best = dt_attn_tiles[0];
     for (int i = 0; i < DT_ATTN_TILES; i++) {
         const struct dt_attn_tile *tile = &dt_attn_tiles[i];
-        bool better = best.tile_q != 128 || best.tile_kv != keys;
-        if (tile->tile_q == 128 && tile->tile_kv == keys && (better || tile->warps < best.warps))
+        bool better = best.tile_q != 128 || best.tile_kv != KEYS;
+        if (tile->tile_q == 128 && tile->tile_kv == KEYS && (better || tile->warps < best.warps))
             best = *tile;
     }
     return best;
@@ -182,11 +183,11 @@ static dt_status new_dit(const struct dt_workload *workload, const struct dt_lim
                            .batch_count = n,
                            .tile_q_limit = tile_limit(dt_tiles_q, DT_TILES_Q, tokens),
                            .tile_kv_limit = tile_limit(dt_tiles_kv, DT_TILES_KV, tokens),
-                           .tile = default_tile(&workload->network)};
+                           .tile = default_tile()};
     if (limits->gpus != NULL) {
         dit->gpus = *limits->gpus;
         dit->attention = default_attention(workload, limits->gpus);
-        dit->graph = limits->gpus->capability >= DT_HOPPER;
+        dit->graph = 1;
     }
     set_axes(dit);
     *out = dit;

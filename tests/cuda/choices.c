@@ -30,14 +30,19 @@ static void end(void)
     assert_int_equal(dt_fake_cuda_blocks(0), 0);
 }
 
-static struct dt_linear *make(enum dt_activation act, int choice)
+static struct dt_linear *make_output(enum dt_activation act, bool wide, int choice)
 {
     const struct dt_linear_shape shape = {
-        .rows = ROWS, .in = IN, .out = OUT, .act = act, .wide = true, .choice = choice};
+        .rows = ROWS, .in = IN, .out = OUT, .act = act, .wide = wide, .choice = choice};
     struct dt_linear *linear = NULL;
     if (gpu->compute->linear.make(gpu, DT_BFLOAT16, &shape, &linear) != DT_OK)
         fail_msg("%s", dt_message());
     return linear;
+}
+
+static struct dt_linear *make(enum dt_activation act, int choice)
+{
+    return make_output(act, true, choice);
 }
 
 /* Applies it to numbers whose products are exact, checks them, and returns the rank that ran; -1: several. */
@@ -91,6 +96,21 @@ static void the_fastest_is_taken(void **state)
     }
 }
 
+/* A step's weights are not in the cache: what is fastest on one that is must not win. */
+static void weights_are_not_in_the_cache(void **state)
+{
+    (void)state;
+    for (int best = 0; best < RANKS; best++) {
+        char settings[32];
+        snprintf(settings, sizeof settings, "lt=cold%d", best);
+        begin(settings);
+        struct dt_linear *linear = make(DT_ACT_NONE, 0);
+        assert_int_equal(apply(linear), best);
+        gpu->compute->linear.free(linear);
+        end();
+    }
+}
+
 static void a_proposal_can_be_named(void **state)
 {
     (void)state;
@@ -121,7 +141,11 @@ static void a_shape_is_measured_once(void **state)
     struct dt_linear *second = make(DT_ACT_NONE, 0), *other = NULL;
     assert_int_equal(products(), before);
     assert_int_equal(apply(second), 2);
-    other = make(DT_ACT_GELU, 0); /* another epilogue is another product */
+    gpu->compute->linear.free(second);
+    before = products();
+    second = make(DT_ACT_GELU, 0); /* an activation of our own follows the same product */
+    assert_int_equal(products(), before);
+    other = make_output(DT_ACT_GELU, false, 0); /* another epilogue is another product */
     assert_true(products() > before + 1);
     gpu->compute->linear.free(first);
     gpu->compute->linear.free(second);
@@ -222,6 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fastest_is_taken),
+        cmocka_unit_test(weights_are_not_in_the_cache),
         cmocka_unit_test(a_proposal_can_be_named),
         cmocka_unit_test(a_shape_is_measured_once),
         cmocka_unit_test(refused_proposals_are_left_out),

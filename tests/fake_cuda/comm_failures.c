@@ -343,6 +343,48 @@ static void windows_are_registered(void **state)
     assert_int_equal(ranks_run(processes, 2, use_windows, NULL, statuses), DT_ENOMEM);
 }
 
+/* Its end of a window, or of memory, does not return from NCCL. */
+static dt_status never_release(struct dt_comm *world, void *arg)
+{
+    struct dt_comm_config config = {.windows = true};
+    struct dt_comm *part = NULL;
+    size_t all = (size_t)world->size * BYTES;
+    void *memory = NULL;
+    (void)arg;
+    dt_status status = world->ops->split(world, 0, world->rank, &config, &part);
+    if (status == DT_OK)
+        status = part->ops->alloc(part, (int64_t)(2 * all), &memory);
+    if (status == DT_OK)
+        status = one_exchange(part, memory, PATIENCE_MS, false);
+    if (status != DT_OK)
+        return status;
+    dt_nccl_patience_ns = 100 * MS;
+    part->ops->release(part, memory);
+    struct dt_request request = {.bytes = 0};
+    told->status[world->rank] =
+        dt_comm_alltoall(part, memory, (char *)memory + all, BYTES, &request);
+    snprintf(told->message[world->rank], sizeof told->message[0], "%s", dt_message());
+    _exit(0); /* what hangs is left */
+}
+
+static void what_is_released_on_a_hung_gpu_has_a_deadline(void **state)
+{
+    static const char *const names[] = {"ncclCommWindowDeregister", "ncclMemFree"};
+    static const char *const faults[] = {"ncclCommWindowDeregister", "cudaFree"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char settings[200], words[100];
+        memset(told, 0, sizeof *told);
+        snprintf(settings, sizeof settings, MACHINE ":fault=%s,do=hang,at=0", faults[i]);
+        snprintf(words, sizeof words, "communicator lost: no end of %s: a rank is hung or dead",
+                 names[i]);
+        setenv("DITTUNE_FAKE_CUDA", settings, 1);
+        assert_int_equal(ranks_run(processes, 2, never_release, NULL, NULL), DT_OK);
+        for (int rank = 0; rank < 2; rank++)
+            expect(rank, DT_ELIB, words);
+    }
+}
+
 /* The planted fault of docs/protocol.md, in the memory of a GPU. */
 static dt_status flip(struct dt_comm *world, void *arg)
 {
@@ -390,6 +432,7 @@ int main(void)
         cmocka_unit_test(a_failed_communicator_is_reported_to_all),
         cmocka_unit_test(unused_communicators_are_cached),
         cmocka_unit_test(windows_are_registered),
+        cmocka_unit_test(what_is_released_on_a_hung_gpu_has_a_deadline),
         cmocka_unit_test(a_planted_fault_strikes_on_a_gpu),
     };
     told = ranks_common(sizeof *told);

@@ -252,8 +252,8 @@ static void default_plans_match_a_table_by_hand(void **state)
     static const struct {
         int heads, head, gpus, cfg, ulysses, tile_kv, warps;
     } cases[] = {
-        {16, 72, 8, 2, 4, 64, 4}, {6, 64, 8, 2, 2, 128, 8},  {12, 64, 1, 1, 1, 128, 8},
-        {3, 128, 6, 2, 3, 64, 4}, {16, 64, 2, 2, 1, 128, 8},
+        {16, 72, 8, 2, 4, 64, 4}, {6, 64, 8, 2, 2, 64, 4},  {12, 64, 1, 1, 1, 64, 4},
+        {3, 128, 6, 2, 3, 64, 4}, {16, 64, 2, 2, 1, 64, 4},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -289,9 +289,9 @@ static void the_default_is_what_engines_do_on_the_card(void **state)
         bool cudnn, capture;
         int attention, graph_of_one, graph_of_two;
     } cases[] = {
-        {64, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 0, 0},
-        {128, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 0, 0},
-        {128, 0, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 0, 0},
+        {64, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 0},
+        {128, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 0},
+        {128, 0, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 0},
         {64, 90, DT_BFLOAT16, true, true, DT_ATTENTION_CUDNN, 1, 1},
         {128, 90, DT_BFLOAT16, true, true, DT_ATTENTION_CUDNN, 1, 1},
         {128, 100, DT_BFLOAT16, true, true, DT_ATTENTION_CUDNN, 1, 1},

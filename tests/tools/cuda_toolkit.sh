@@ -13,6 +13,31 @@ for version in 12.2.140 12.8.61 13.0.88 14.1; do
     [ "$said" = "-- supported" ] || { echo "FAIL $version is refused: $said"; exit 1; }
 done
 echo "ok   versions"
+# What toolkits may lack. NVTX; and NCCL 2.27, which the images of CUDA 13.0 have: this one's header without what 2.28 has added.
+header=$(sed -n 's/^NCCL_INCLUDE:PATH=//p' "$1/CMakeCache.txt" 2>/dev/null)/nccl.h
+runtime=$(sed -n 's/^CUDART_INCLUDE:PATH=//p' "$1/CMakeCache.txt" 2>/dev/null)
+if [ -e "$header" ] && [ -e "$runtime/cuda_runtime_api.h" ]; then
+    old=$(mktemp -d)
+    trap 'rm -rf "$old"' EXIT
+    sed -e 's/^#define NCCL_MINOR .*/#define NCCL_MINOR 27/; s/^#define NCCL_PATCH .*/#define NCCL_PATCH 3/' \
+        -e 's/^#define NCCL_VERSION_CODE .*/#define NCCL_VERSION_CODE 22703/; /NCCL_CTA_POLICY_ZERO/d' \
+        -e '/p\{0,1\}nccl\(AlltoAll\|Gather\|Scatter\)(/,/;/d' "$header" >"$old/nccl.h"
+    ! grep -q AlltoAll "$old/nccl.h" || { echo 'FAIL the header has AlltoAll still'; exit 1; }
+    for file in "$source"/kernels/comm/nccl*.c; do
+        cc -std=c11 -D_GNU_SOURCE -DDT_HAVE_CUDA=1 -DDT_HAVE_NCCL=1 -Wall -Wextra -Werror -fsyntax-only -I"$source" -isystem "$old" \
+            -isystem "$runtime" "$file" || { echo "FAIL ${file##*/} does not compile with NCCL 2.27"; exit 1; }
+    done
+    echo "ok   NCCL 2.27"
+    sed 's/__has_include(<nvtx3.*>)/0/' "$source/kernels/cuda/cuda.c" >"$old/cuda.c"
+    cublas=$(sed -n 's/^CUBLASLT_INCLUDE:PATH=//p' "$1/CMakeCache.txt")
+    cc -std=c11 -D_GNU_SOURCE -DDT_HAVE_CUDA=1 -Wall -Wextra -Werror -fsyntax-only -I"$source" -isystem "$runtime" -isystem "$cublas" \
+        "$old/cuda.c" || { echo 'FAIL cuda.c does not compile without NVTX'; exit 1; }
+    echo "ok   without NVTX"
+    rm -rf "$old"
+    trap - EXIT
+else
+    echo "skipped: NCCL 2.27, there is no nccl.h"
+fi
 toolkit=${DITTUNE_CUDA_TOOLKIT:-}
 [ -n "$toolkit" ] || { echo "skipped: a second toolkit's folder in DITTUNE_CUDA_TOOLKIT"; exit 0; }
 flags=()

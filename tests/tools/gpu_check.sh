@@ -27,6 +27,8 @@ expect 2 "'--fast' is unknown" --fast
 expect 0 'Exits with 1 when a step' --help
 expect 2 'expected groups' --only D
 expect 2 'there is no dittune' --built "$copy"
+expect 2 'no such folder' --wheels "$copy/none"
+expect 2 'no such file' --fill "$copy/none"
 if grep -q pipefail "$copy/out"; then
     echo 'the help goes on into the program'
     exit 1

@@ -59,7 +59,7 @@ everything = [f"-DONEDNN_INCLUDE={PLANTED}/include", f"-DONEDNN_LIBRARY={PLANTED
 paths = {"PKG_CONFIG_PATH": f"{PLANTED}/pkgconfig"}
 folder, done = configure("left out", *everything, env=paths)
 line = back_ends(folder)
-for name, lost in (("oneDNN", "no bfloat16: "), ("hwloc", "each processor is a core: hwloc 9.0.1: "), ("MPI", "plans of one rank only: ")):
+for name, lost in (("oneDNN", "no bfloat16: "), ("hwloc", "each processor is a core: hwloc 9.0.1: "), ("MPI", "ranks of one machine only: ")):
     t.check(f"{name} of version 9 is left out", done.code == 0 and f"without {name}, {lost}it does not compile with our sources (usable/{name}/log" in line,
             f"{line}\n{done}")
     t.check(f"what the compiler says of {name} is kept", "error" in (folder / f"usable/{name}/log").read_text())
@@ -69,7 +69,7 @@ for name, lost in (("oneDNN", "no bfloat16: "), ("hwloc", "each processor is a c
 _, done = configure("does not fit", f"-DONEDNN_LIBRARY={PLANTED}/libdnnl.so", "-DDT_MPI=OFF", "-DDT_HWLOC=OFF")
 if "dnnl.h and libdnnl were not found" not in done.out + done.err:
     t.check("a library without the functions of its header", done.code == 0 and "without oneDNN, no bfloat16: it cannot be linked" in back_ends(t.path / "does not fit"), done)
-t.check("what is switched off is named as that", "without MPI, plans of one rank only: DT_MPI is OFF" in back_ends(t.path / "does not fit"), done)
+t.check("what is switched off is named as that", "without MPI, ranks of one machine only: DT_MPI is OFF" in back_ends(t.path / "does not fit"), done)
 _, done = configure("asked for", *everything, "-DDT_ONEDNN=ON")
 t.check("asked for by ON it is an error", done.code != 0 and "DT_ONEDNN is ON, but oneDNN cannot be used: it does not compile" in " ".join(done.err.split()), done)
 

@@ -153,7 +153,7 @@ static dt_status start_group(struct dt_rig *rig, struct dt_rig_slot *slot, bool 
                                .assigned = target->worker.assigned,
                                .by = target->worker.launcher,
                                .ranks = target->worker.launcher != DT_LAUNCH_SELF ? slot->ranks : 1,
-                               .own_ranks = target->hardware.backend.cuda ? slot->ranks : 0,
+                               .own_ranks = target->foreign ? 0 : slot->ranks,
                                .oversubscribed = slot->ranks > target->hardware.cores,
                                .per_host = slot->ranks,
                                .until_ns = rig->until_ns < most ? rig->until_ns : most,

@@ -21,12 +21,19 @@ static bool lacks_gpus(const struct dt_target *target, enum dt_dtype dtype)
     return dtype != DT_FLOAT32 && !target->hardware.backend.gpus.bfloat16;
 }
 
+/* Without MPI the worker starts its ranks itself, which exchange through shared memory (worker/start.c). */
+#ifdef DT_HAVE_MPI
+enum { CORES_BY = DT_LAUNCH_MPIRUN };
+#else
+enum { CORES_BY = DT_LAUNCH_SELF };
+#endif
+
 static const struct device {
     const char *unit; /* device of a rank */
     enum dt_launcher launcher;
     bool (*lacks)(const struct dt_target *target, enum dt_dtype dtype);
 } devices[] = {
-    {"core", DT_LAUNCH_MPIRUN, lacks_cores},
+    {"core", (enum dt_launcher)CORES_BY, lacks_cores},
     {"GPU", DT_LAUNCH_SELF, lacks_gpus},
 };
 

@@ -244,6 +244,9 @@ static dt_status add_variables(const struct dt_launch *launch, const struct dt_s
                  (long long)dt_host_memory_available());
         dt_words_add(variables, first);
     }
+    /* libgomp has read it when the worker is told its ranks (worker/main.c) */
+    if (launch->own_ranks > 1 && launch->oversubscribed && getenv("OMP_WAIT_POLICY") == NULL)
+        dt_words_add(variables, "OMP_WAIT_POLICY=passive");
     dt_words_add(variables, "HWLOC_HIDE_ERRORS=2");
     dt_words_add(variables, "OMPI_ALLOW_RUN_AS_ROOT=1");
     dt_words_add(variables, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");

@@ -2,17 +2,20 @@
 /* D = epilogue(alpha op(A) op(B) + beta C), by float32 products of OpenBLAS. What the real library leaves unchecked is checked:
  * every matrix lies in one block of the device, at multiples of what the algorithm was found for.
  *
- * DITTUNE_FAKE_CUDA lt=bestN: by the clock of events, products of other ranks take ten seconds. lt=refuseN: the heuristics propose rank N,
+ * DITTUNE_FAKE_CUDA lt=bestN: by the clock of events, products of other ranks take ten seconds; lt=coldN: so they do when the weight is
+ * another one than a product before has read, and those of rank N when it is the same. lt=refuseN: the heuristics propose rank N,
  * and it is refused here; lt=refuseepilogue: so is every rank with an epilogue. */
 #include "tests/fake_cuda/blas/lt_int.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { RANKS = 8 };
 static _Atomic int64_t products[RANKS];
+static _Atomic uintptr_t read_last; /* first operand of the last product */
 
 int64_t dt_fake_cuda_products(int rank)
 {
@@ -96,6 +99,15 @@ static float *rows_of(const void *at, const struct lt_layout *layout, bool trans
     return out;
 }
 
+/* With tanh.approx.f32's relative error of up to 2^-11 (PTX ISA), as cuBLASLt 13.1 has it for outputs of any type. */
+static float approximate_gelu(float x)
+{
+    float exact = tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x)), cut;
+    uint32_t bits = rounded(exact, 10);
+    memcpy(&cut, &bits, sizeof cut);
+    return 0.5f * x * (1.0f + cut);
+}
+
 /* One matrix of the batch. */
 static void multiply(const struct work *work, const char *a, const char *b, const void *bias)
 {
@@ -124,7 +136,7 @@ static void multiply(const struct work *work, const char *a, const char *b, cons
             if (bias != NULL)
                 value += load(bias, i, call->d.type);
             if ((call->product.epilogue & CUBLASLT_EPILOGUE_GELU) != 0)
-                value = fake_gelu(value);
+                value = approximate_gelu(value);
             store(work->d, at, call->d.type, value);
         }
     free(left), free(right), free(sums);
@@ -156,8 +168,10 @@ static cudaError_t run(struct CUstream_st *stream, void *data)
     if (work.algorithm.workspace > 0) /* as a kernel would: what lay there is gone */
         memset(work.workspace, 0xff, work.algorithm.workspace);
     (void)fake_cpu(stream); /* one thread, for OpenBLAS, too */
-    int best = rank_named("best");
-    if (best >= 0 && best != (int)work.algorithm.rank)
+    int best = rank_named("best"), cold = rank_named("cold");
+    bool again = atomic_exchange(&read_last, (uintptr_t)work.a) == (uintptr_t)work.a;
+    if ((best >= 0 && best != (int)work.algorithm.rank) ||
+        (cold >= 0 && (cold == (int)work.algorithm.rank) == again))
         atomic_fetch_add(&fake_planted_ns, INT64_C(10000000000));
     if (work.algorithm.rank < RANKS)
         atomic_fetch_add(&products[work.algorithm.rank], 1);
