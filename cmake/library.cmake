@@ -39,7 +39,7 @@ function(dt_library_shared)
     add_library(dittune_shared SHARED ${DT_LIBRARY_OBJECTS})
     set_target_properties(dittune_shared PROPERTIES OUTPUT_NAME dittune EXPORT_NAME dittune LINKER_LANGUAGE C
                           VERSION 1.${PROJECT_VERSION_MINOR}.${PROJECT_VERSION_PATCH} SOVERSION 1 LINK_DEPENDS ${map})
-    target_link_libraries(dittune_shared PRIVATE ${JANSSON_LINK_LIBRARIES} Threads::Threads) # part of the C library since glibc 2.34
+    target_link_libraries(dittune_shared PRIVATE ${JANSSON_LINK_LIBRARIES})
     target_link_options(dittune_shared PRIVATE -Wl,--version-script=${map} -Wl,--as-needed)
     if(DT_SANITIZE)
         target_link_libraries(dittune_shared PRIVATE dt_flags m)

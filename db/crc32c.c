@@ -5,7 +5,6 @@
 #include "db/crc32c_int.h"
 #include "db/journal.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #ifdef __aarch64__
@@ -13,9 +12,9 @@
 #endif
 
 static uint32_t table[8][256]; /* table[k]: of a byte with k bytes of 0 behind it */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void fill(void)
+/* Before main, or when the library is loaded: no thread can meet it half filled, and libdittune needs no library of threads. */
+__attribute__((constructor)) static void fill(void)
 {
     for (uint32_t byte = 0; byte < 256; byte++) {
         uint32_t rest = byte;
@@ -32,7 +31,6 @@ static void fill(void)
 
 static uint32_t by_table(uint32_t crc, const unsigned char *at, size_t size)
 {
-    pthread_once(&once, fill);
     for (; size >= 8; size -= 8, at += 8) {
         uint32_t low = crc ^ ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
                               (uint32_t)at[3] << 24);

@@ -7,9 +7,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build/package}
+. tools/bare_root.sh
 root=$(mktemp -d /var/tmp/dittune-chroot.XXXXXX)
 chmod 755 "$root" # also for the user inside
-trap 'umount "$root/proc" "$root/sys" "$root/dev/shm" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
+trap 'bare_root_remove "$root"' EXIT
 
 cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DDT_TESTS=OFF -DDT_CUDA="${DT_CUDA:-AUTO}" >"$folder.log" 2>&1 ||
     { tail -20 "$folder.log"; exit 1; }
@@ -20,23 +21,13 @@ for package in "$folder"/*.deb; do
     printf '%s: %s bytes, %s\n' "$(basename "$package")" "$(stat -c %s "$package")" "$(dpkg-deb -f "$package" Depends)"
 done
 
-debootstrap --variant=minbase bookworm "$root" ${DITTUNE_MIRROR:-} >"$folder.chroot.log" 2>&1 || { tail -20 "$folder.chroot.log"; exit 1; }
-for file in /etc/apt/sources.list /etc/resolv.conf; do
-    [ ! -s "$file" ] || cp "$file" "$root$file"
-done
-for part in /etc/apt/apt.conf.d /etc/apt/sources.list.d; do
-    [ ! -d "$part" ] || cp -r "$part/." "$root$part/"
-done
-echo "127.0.0.1 localhost $(hostname)" >"$root/etc/hosts" # mpirun waits 5 s for an unknown name of its host
-mount -t proc proc "$root/proc"
-mount -t sysfs sysfs "$root/sys" # where the cores are
-mkdir -p "$root/dev/shm" "$root/packages"
-mount -t tmpfs tmpfs "$root/dev/shm"
+bare_root_make bookworm "$root" >"$folder.chroot.log" 2>&1 || { tail -20 "$folder.chroot.log"; exit 1; }
+mkdir -p "$root/packages"
 cp "$folder"/*.deb "$root/packages"
 cp -r examples/lookup "$root/lookup"
 
-inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"; }
-files() { chroot "$root" find / -xdev \( -path /proc -o -path /sys -o -path /packages -o -path /var/log -o -path /var/cache -o -path /tmp -o -path /var/lib/dpkg -o -path /var/lib/apt \) -prune -o -print | sort; }
+inside() { bare_root_run "$root" root "$@"; }
+files() { inside find / -xdev \( -path /proc -o -path /sys -o -path /dev/shm -o -path /packages -o -path /var/log -o -path /var/cache -o -path /tmp -o -path /var/lib/dpkg -o -path /var/lib/apt \) -prune -o -print | sort; }
 
 inside apt-get update -q >>"$folder.chroot.log" 2>&1
 inside apt-get install -y -q --no-install-recommends openmpi-bin gcc libc6-dev pkg-config libjansson-dev >>"$folder.chroot.log" 2>&1

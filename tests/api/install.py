@@ -21,7 +21,8 @@ GENERATOR = ("-G", "Ninja", f"-DCMAKE_C_COMPILER={COMPILE[0]}")  # make need not
 QUESTION = ("size=256", "guidance=0", "devices=1", "batch=1", "objective=latency")  # number 4 of bench/lookup_speed
 
 t = Dittune()
-usr = t.path / "a prefix"
+# The original pkg-config (0.29: Debian 11, Ubuntu 22.04) does not quote blanks of a folder found by itself; pkgconf, 1 and newer, does.
+usr = t.path / ("a_prefix" if t.run("pkg-config", "--version").out.startswith("0.") else "a prefix")
 
 
 def install():
