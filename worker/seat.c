@@ -51,11 +51,11 @@ static dt_status ask_launcher(struct dt_seat *seat)
     return DT_OK;
 }
 
-/* Open MPI binds ranks to cores of its own choice by default. The launcher itself is not bound. */
+/* Open MPI binds ranks to cores of its own choice by default, and from version 5 on does not tell them. The launcher itself, which is
+ * their parent, is not bound. */
 static void undo_launcher(void)
 {
-    const char *bound = getenv("OMPI_MCA_orte_bound_at_launch");
-    if (bound != NULL && strcmp(bound, "1") == 0)
+    if (getenv("OMPI_COMM_WORLD_SIZE") != NULL)
         dt_host_unbind(getppid());
 }
 

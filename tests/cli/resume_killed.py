@@ -26,7 +26,7 @@ SCENARIOS = (("all plans run", {}),
              ("the default is the fastest", {"ns": [0.7 * MS, *NS[1:]]}))
 MODES = ("before", "after", "first", "half", "last")
 OPTIONS = ("--budget", "120s", "--json", "--search", "exhaustive")
-SMALL = ("--model", SOURCE / "tests/cli/small.json", "--size", "32", "--backend", "cpu", "--devices", "2", "--budget", "6s", "--json")
+SMALL = ("--model", SOURCE / "tests/cli/small.json", "--size", "32", "--backend", "cpu", "--devices", "2", "--budget", "15s", "--json")
 SHIM = BUILD / "tests/db/faults/libfault_shim.so"
 
 if not SHIM.exists():
