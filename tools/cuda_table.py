@@ -138,7 +138,7 @@ def rows_of(build):
                 if key not in said:
                     fail(f"{path.name} has no code for head dimension {head} on sm_{arch}")
                 rows.append({"tile": tile, "head": head, "arch": arch, "counts": counts[key], **said[key],
-                             "shared": shared[*tile, head]})
+                             "shared": shared[(*tile, head)]})
     return rows
 
 
@@ -148,7 +148,9 @@ def occupancies(build, rows):
     asked = "".join(f"{r['arch']} {r['registers']} {r['static']} {r['shared']} {r['tile'][3] * 32}\n" for r in rows)
     answer = subprocess.run([build / "cuda-instances", "--occupancy"], input=asked, capture_output=True, text=True,
                             check=True).stdout.split()
-    for row, blocks in zip(rows, answer, strict=True):
+    if len(answer) != len(rows):
+        fail(f"cuda-instances answers {len(answer)} of {len(rows)} questions")
+    for row, blocks in zip(rows, answer):
         if int(blocks) != row["blocks"]:
             fail(f"{name_of(row)}: cuda_occupancy.h has {blocks} blocks, this program {row['blocks']}")
 

@@ -345,7 +345,7 @@ template <int STEP> __global__ static void traffic_kernel(const float *in, float
     uint32_t got[4];
     __syncthreads();
     dt_load_matrices(got, dt_shared_address(memory + threadIdx.x * STEP));
-    out[threadIdx.x] = piece.x;
+    out[threadIdx.x] = (float)got[0]; // not of piece, which a compiler may read a second time
 }
 
 template <int STEP> static struct emu_tally moved()
