@@ -4,8 +4,8 @@
  * Unnamed parameters get a careful user's default: each degree as large as possible, in the order of model/degrees.def
  * (ulysses up to the head limit); all cores of a rank's share as threads. An unnamed `ranks` is the product of the named degrees, else the number of devices that are cores.
  *
- * Each rank has a GPU of its own there. Attention has FlashAttention-2's tile, or is cuDNN's where that is known to be faster; the steps
- * of one rank are CUDA graphs, those of several from capability 9.0 on. So no gain is one that every engine has already.
+ * Each rank has a GPU of its own there. Attention has FlashAttention-2's tile, or is cuDNN's where that is known to be faster; steps
+ * are CUDA graphs, of several ranks where exchanges can be part of one. So no gain is one that every engine has already.
  */
 #ifndef DT_SPACE_DIT_DIT_H
 #define DT_SPACE_DIT_DIT_H

@@ -107,14 +107,13 @@ static void complete_tile(const struct dt_dit *dit, const bool named[], int64_t 
             values[params[k]] = best[k];
 }
 
-/* Whoever names a tile wants own attention, which alone has tiles. Exchanges may not be part of a graph, or it is not usual there. */
+/* Whoever names a tile wants own attention, which alone has tiles. Exchanges may not be part of a graph. */
 static void complete_gpu(const struct dt_dit *dit, const bool named[], int64_t values[])
 {
     if (!named[DT_AT_attention] &&
         (named[DT_AT_tile_q] || named[DT_AT_tile_kv] || named[DT_AT_stages] || named[DT_AT_warps]))
         values[DT_AT_attention] = DT_ATTENTION_OWN;
-    if (!named[DT_AT_graph] && values[DT_AT_ranks] > 1 &&
-        (!dit->gpus.capture || dit->gpus.capability < DT_HOPPER))
+    if (!named[DT_AT_graph] && values[DT_AT_ranks] > 1 && !dit->gpus.capture)
         values[DT_AT_graph] = 0;
     complete_tile(dit, named, values);
 }

@@ -94,10 +94,10 @@ def check_lookup():
         t.check(f"the default of heads of {model} on a described card is what engines do", (plan["attention"], plan["graph"]) == (attention, 1), plan)
     old = t.write("machine", {**MACHINE, "hard": {**MACHINE["hard"], "compute": "8.0"}})
     plan = t.tool(*ask, "--model", "dit-s/2").json["plan"]
-    t.check("and on older ones own attention, launched one by one", (plan["attention"], plan["graph"]) == ("own", 0), (old, plan))
+    t.check("and on older ones own attention, in graphs", (plan["attention"], plan["graph"]) == ("own", 1), (old, plan))
     old = t.write("machine", {**MACHINE, "hard": {**MACHINE["hard"], "compute": "8.0", "gpus": 1}})
     plan = t.tool(*ask, "--model", "dit-s/2").json["plan"]
-    t.check("but for one of them, whose steps are graphs", (plan["ranks"], plan["attention"], plan["graph"]) == (1, "own", 1), (old, plan))
+    t.check("and of one of them", (plan["ranks"], plan["attention"], plan["graph"]) == (1, "own", 1), (old, plan))
     t.write("machine", {**MACHINE, "hard": {**MACHINE["hard"], "gpus": 0}})
     done = t.tool("lookup", "--json", "--machine", t.path / "machine")
     t.exits("a description without a GPU is refused", done, 2, "gpus")

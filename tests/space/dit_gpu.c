@@ -289,9 +289,9 @@ static void the_default_is_what_engines_do_on_the_card(void **state)
         bool cudnn, capture;
         int attention, graph_of_one, graph_of_two;
     } cases[] = {
-        {64, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 0},
-        {128, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 0},
-        {128, 0, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 0},
+        {64, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 1},
+        {128, 80, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 1},
+        {128, 0, DT_BFLOAT16, true, true, DT_ATTENTION_OWN, 1, 1},
         {64, 90, DT_BFLOAT16, true, true, DT_ATTENTION_CUDNN, 1, 1},
         {128, 90, DT_BFLOAT16, true, true, DT_ATTENTION_CUDNN, 1, 1},
         {128, 100, DT_BFLOAT16, true, true, DT_ATTENTION_CUDNN, 1, 1},

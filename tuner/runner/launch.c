@@ -5,6 +5,7 @@
  * torchrun (PyTorch 2) is not started itself: its variables are set, and each rank is a child of the supervisor. */
 #include "tuner/runner/launch_int.h"
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/host.h"
 
@@ -154,22 +155,35 @@ static int length(char *const list[])
     return n;
 }
 
-/* A port of this host that nothing uses now. */
-static dt_status free_port(int *port)
+enum { PORT_FIRST = 16384, PORTS = 16384, PORT_TRIES = 64 };
+
+static bool port_is_free(int port)
 {
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof any;
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_ANY),
+                             .sin_port = htons((uint16_t)port)};
     int end = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool known = end >= 0 && bind(end, (const struct sockaddr *)&any, sizeof any) == 0 &&
-                 getsockname(end, (struct sockaddr *)&any, &size) == 0;
-    int why = errno;
+    bool bound = end >= 0 && bind(end, (const struct sockaddr *)&at, sizeof at) == 0;
     if (end >= 0)
         close(end);
-    if (!known)
-        return dt_fail(DT_ELIB, "cannot find a free port for the ranks of a worker: %s",
-                       strerror(why));
-    *port = ntohs(any.sin_port);
-    return DT_OK;
+    return bound;
+}
+
+/* Below those that Linux gives to outgoing connections (ip_local_port_range: from 32768 on): one of them could take the port before
+ * its rank listens, the rank's own attempts to connect included. */
+static dt_status free_port(int *port)
+{
+    uint64_t start = (uint64_t)dt_clock_machine_ns() / 1000 + (uint64_t)getpid() * 7919;
+    for (uint64_t i = 0; i < PORT_TRIES; i++) {
+        int tried = PORT_FIRST + (int)((start + i * 101) % PORTS);
+        if (port_is_free(tried)) {
+            *port = tried;
+            return DT_OK;
+        }
+    }
+    return dt_fail(DT_ELIB,
+                   "cannot find a free port for the ranks of a worker: %d of %d to %d are taken",
+                   PORT_TRIES, PORT_FIRST, PORT_FIRST + PORTS - 1);
 }
 
 /* The variables that torchrun sets and libraries read, for rank 0. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The ranks of several hosts, which dittune starts as torchrun would (docs/clusters.md): how they find rank 0's speaker."""
 import os
+import random
 import socket
 import time
 
@@ -10,8 +11,15 @@ MEET = 60  # seconds for the ranks of several hosts to find rank 0
 
 
 def free_port(address="127.0.0.1"):
-    with socket.create_server((address, 0)) as server:
-        return server.getsockname()[1]
+    """Below the ports that Linux gives to outgoing connections, of which one could take it before somebody listens there."""
+    for port in random.SystemRandom().sample(range(16384, 32768), 64):
+        try:
+            with socket.socket() as probe:
+                probe.bind((address, port))
+            return port
+        except OSError:
+            continue
+    raise OSError("64 ports of 16384 to 32767 are taken")
 
 
 def follow(engine, run):
