@@ -188,12 +188,14 @@ function(dt_kernel_flags name)
     file(GLOB comm CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/comm/*.c)
     list(FILTER comm EXCLUDE REGEX "/(mpi|nccl)[a-z_]*\\.c$")
     target_sources(dt_${name} PRIVATE ${comm})
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-O3")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_avx512.c
-                                PROPERTIES COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mfma;-O3;-mprefer-vector-width=512")
     set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_portable.c PROPERTIES COMPILE_OPTIONS "-O3")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_bf16.c
-                                PROPERTIES COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mavx512bf16;-mfma;-O3;-mprefer-vector-width=512")
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-O3")
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_avx512.c
+                                    PROPERTIES COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mfma;-O3;-mprefer-vector-width=512")
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cpu/simd_bf16.c
+                                    PROPERTIES COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mavx512bf16;-mfma;-O3;-mprefer-vector-width=512")
+    endif()
     if(DT_HAVE_ONEDNN)
         target_compile_definitions(dt_${name} PUBLIC DT_HAVE_ONEDNN=1)
         target_include_directories(dt_${name} SYSTEM PRIVATE ${ONEDNN_INCLUDE})
