@@ -324,7 +324,7 @@ function(dt_worker_with name program)
     dt_compile_again(objects dt_worker "${DT_CUDA_DECIDES}")
     add_library(dt_worker_${name} STATIC ${objects})
     set_target_properties(dt_worker_${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
-    target_link_libraries(dt_worker_${name} PUBLIC dt_wire dt_${name} dt_space_dit)
+    target_link_libraries(dt_worker_${name} PUBLIC dt_wire dt_${name} dt_space_dit rt)
     target_compile_definitions(dt_worker_${name} PUBLIC DT_VERSION="${PROJECT_VERSION}")
     add_executable(${program} ${CMAKE_SOURCE_DIR}/worker/main.c)
     set_target_properties(${program} PROPERTIES EXPORT_COMPILE_COMMANDS OFF INSTALL_RPATH_USE_LINK_PATH ON

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ctest: dose */
+/* ctest: dose early */
 /* Every call to CUDA fails once, in turn (each with one of three errors; DITTUNE_DOSE=full: with each; under a sanitizer in the plain
  * run one in four), while a network is made, run, recorded, replayed and read: each time there is a status and one sentence, nothing
  * crashes and no device memory is left. Sticky errors, memory that is short, recordings that are spoilt. */

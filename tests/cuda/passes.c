@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ctest: dose */
+/* ctest: dose early */
 /* Whole networks on GPUs against the CPU back end on one rank, in float32: every degree and its chunks and overlap, every data type,
  * exchanges through the host's memory and by NCCL, packed and direct, steps by graphs, every attention tile. DITTUNE_DOSE=full: all of
  * it in every data type; thin: one of each kind; else most of it in float32. */
