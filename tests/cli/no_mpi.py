@@ -26,7 +26,7 @@ done = tool("tune", *SMALL, "--devices", "2", "--oversubscribe", "--budget", "40
 journal = "".join(path.read_text(encoding="utf-8") for path in t.path.glob("db/runs/*.jsonl"))
 tried = [record for record in map(json.loads, filter(None, journal.splitlines())) if record.get("kind") == "trial" and record["plan"].get("ranks") == 2]
 t.check("two ranks are tuned", done.code in (0, 6) and done.json["default"]["plan"]["ranks"] == 2
-        and len([record for record in tried if record["outcome"] == "ok"]) >= 2, (done, tried[:2]))
+        and len([record for record in tried if record["outcome"] in ("ok", "slow")]) >= 2, (done, tried[:2]))
 t.check("no trial fails for want of a launcher", "mpirun" not in done.err and "mpirun" not in done.out, done)
 t.none_left()
 t.finish()
