@@ -90,15 +90,16 @@ static int64_t padded(int64_t bytes)
 /* Random numbers of magnitude 0.5 to 2, in either data type: a GPU multiplies zeros with less power, so faster. */
 static dt_status fill(struct dt_cuda *cuda, char *memory, int64_t bytes)
 {
-    enum { PIECE = 1 << 20 };
-    uint16_t *words = malloc(PIECE);
-    dt_status status =
-        words != NULL ? DT_OK : dt_fail(DT_ENOMEM, "no memory to choose a product's algorithm");
-    for (size_t i = 0; words != NULL && i < PIECE / sizeof *words; i++)
-        words[i] = (uint16_t)(0x3f00 | (dt_rng_hash(3, 5, i) & 0x80ff));
-    for (int64_t at = 0; status == DT_OK && at < bytes; at += PIECE)
+    const int64_t most = 1 << 20, piece = bytes < most ? bytes : most; /* a multiple of 8 */
+    uint64_t *words = malloc((size_t)piece);
+    if (words == NULL)
+        return dt_fail(DT_ENOMEM, "no memory to choose a product's algorithm");
+    for (size_t i = 0; i < (size_t)piece / sizeof *words; i++)
+        words[i] = 0x3f003f003f003f00 | (dt_rng_hash(3, 5, i) & 0x80ff80ff80ff80ff);
+    dt_status status = DT_OK;
+    for (int64_t at = 0; status == DT_OK && at < bytes; at += piece)
         status =
-            dt_cuda_put(&cuda->base, memory + at, words, bytes - at < PIECE ? bytes - at : PIECE);
+            dt_cuda_put(&cuda->base, memory + at, words, bytes - at < piece ? bytes - at : piece);
     free(words);
     return status;
 }

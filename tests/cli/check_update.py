@@ -130,7 +130,7 @@ def a_soft_change_and_a_tie():
 
 
 def soft_changes():
-    t.environment["OMP_WAIT_POLICY"] = "passive"
+    t.environment["OMP_WAIT_POLICY"] = "active"
     a_soft_change()
     a_soft_change_and_a_tie()
     del t.environment["OMP_WAIT_POLICY"]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ctest: dose */
+/* ctest: dose slow */
 /* Attention of a GPU against float64 on the host: every row of model/tiles_cuda.def, every head dimension, data type and kind of
  * kernel, ragged numbers of queries and keys, none at all, with and without the log-sum-exp, and two parts merged as a ring does.
  * Outputs are not numbers before. It needs no other back end, so it runs where the processor has no bfloat16.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: dose slow */
 /* Which of the library's proposals a product takes: the fastest by the device's clock, once for each shape; those that the library
  * refuses when they are called are left out, and where that is all of them, a simpler product is made. */
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 
 #include "tests/cuda/case.h"
 #include "tests/fake_cuda/fake_cuda.h"
+#include "tests/lib/dose.h"
 
 enum { ROWS = 24, IN = 64, OUT = 48, RANKS = 5 };
 
@@ -215,9 +217,10 @@ static void nothing_is_measured_in_a_recording(void **state)
 static void every_failure_ends_well(void **state)
 {
     static const int codes[] = {2, 700};
+    const int step = dose_full() ? 1 : dose_thin() ? 31 : 11;
     (void)state;
     for (int c = 0; c < 2; c++)
-        for (int at = 1;; at += 3) {
+        for (int at = 1;; at += step) {
             char settings[64];
             snprintf(settings, sizeof settings, "fault=any,at=%d,code=%d", at, codes[c]);
             char text[160];

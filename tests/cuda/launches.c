@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* How many kernels a step starts: a number that the plan decides, not how many ranks exchange. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* Stores of other versions, with unknown fields, in other layouts, too large: kept, read or refused. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* Failing exchanges by NCCL: an error at the post, a later error, a deadline without an error, an abort, an abort that
  * hangs, a post that hangs, a killed rank. Also the cache of communicators. The ranks are processes. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* Whole networks on ranks with a GPU each, by NCCL: features of GPU plans only (pieces sent in place, values first,
  * one graph per step, windows) give the same bits as exchanges through host memory, which agree with one rank of the
  * CPU. */

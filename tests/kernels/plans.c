@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ctest: dose */
+/* ctest: dose slow */
 /* Every plan of small spaces gives the output of one rank: degrees that are no powers of two, tokens that do not divide,
  * every tile, overlap on and off, chunks, guidance, data parallel; after two chained steps. */
 #include <setjmp.h>

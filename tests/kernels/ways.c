@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* Whole networks give the same bits whatever carries their exchanges, threads or processes, and within rounding those of one
  * rank: what a comm does is to move bytes. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* Importance against planted functions, whose shares follow from the definition of variance: of independent terms, each
  * term's variance over their sum. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* Priors as wrong as can be: from a machine on which everything that works here failed, and the other way round; and one that
  * praises the slowest plans. They cost hardly anything. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* Racing over recorded repetitions: a table of three plans whose six orders are worked out by hand, and recorded ones. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* Layouts first, then the settings of the best, then the environments of the best plan; and at equal budget a planted best plan is
  * found as often as without stages. */
 #include <setjmp.h>

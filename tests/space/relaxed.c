@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ctest: slow */
 /* A space whose diagram knows some of its rules only: what is drawn from it is uniform over the points that keep all of them. One
  * is made so by hand, small enough to go over; another is too much for a diagram by itself. */
 #include <setjmp.h>

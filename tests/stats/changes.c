@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ctest: dose */
+/* ctest: dose slow */
 /* Steps and drifts that are planted, series without any, and the permutation tests against all orders. DITTUNE_DOSE=full
  * takes the replicates of docs/measuring.md and prints the rates. */
 #include <setjmp.h>

@@ -16,7 +16,7 @@ import tarfile
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from dittune_test import BUILD, FULL, SOURCE
+from dittune_test import BUILD, FULL, SOURCE, skip
 from fake_gpus import WORKER, FakeGpus, need_fake_gpus
 
 NVIDIA_SMI = """case "$*" in
@@ -52,6 +52,8 @@ NOT_RUN = {"engine-test", "engine-tune"}  # without their packages they have no 
 NOT_BUILT = {"run-cudnn", "run-cudnn-8", "run-fa3"}  # attention that a build with fakes has not
 
 need_fake_gpus()
+if not (BUILD / "tests/cuda/test_gpu_cuda").exists():
+    skip("the CUDA back end is not built here, and so is no program that needs a real GPU")
 t = FakeGpus(devices=1)
 SETTINGS = t.environment["DITTUNE_FAKE_CUDA"]
 
